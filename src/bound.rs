@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the bound asked to the bound used on one chunk.
+
+use crate::params::Bound;
+use crate::scalar::{Scalar, mul_down, sub_down};
+
+/// What a lossy room must keep, value by value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Used {
+    /// abs(x − x̂) ≤ b; 0 means the same bits.
+    Absolute(f64),
+    /// abs(x − x̂) ≤ r · abs(x).
+    PointwiseRelative(f64),
+}
+
+impl Used {
+    /// The number that the frame states.
+    pub(crate) fn value(self) -> f64 {
+        match self {
+            Used::Absolute(v) | Used::PointwiseRelative(v) => v,
+        }
+    }
+}
+
+/// Smallest and largest of the finite values whose bits are not `fill`; `None` when there are none.
+pub(crate) fn range<S: Scalar>(values: &[S], fill: Option<u64>) -> Option<(f64, f64)> {
+    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+    // Lanes of equal work that compile to vector code; comparisons with NaN are false and leave a lane alone.
+    for block in values.chunks(4096) {
+        let (mut lo, mut hi) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
+        for part in block.chunks(8) {
+            for (k, &v) in part.iter().enumerate() {
+                let used = v.is_finite() && fill != Some(v.to_u64_bits());
+                let x = v.to_f64();
+                let (a, b) = if used { (x, x) } else { (f64::INFINITY, f64::NEG_INFINITY) };
+                lo[k] = if a < lo[k] { a } else { lo[k] };
+                hi[k] = if b > hi[k] { b } else { hi[k] };
+            }
+        }
+        min = lo.iter().fold(min, |m, &v| m.min(v));
+        max = hi.iter().fold(max, |m, &v| m.max(v));
+    }
+    (min <= max).then_some((min, max))
+}
+
+/// The bound used on `values`: relative and PSNR bounds become absolute, always rounded down.
+pub(crate) fn resolve<S: Scalar>(bound: Bound, values: &[S], fill: Option<u64>) -> Used {
+    resolve_with(bound, || range(values, fill))
+}
+
+/// As [`resolve`], for a range that somebody else finds.
+pub(crate) fn resolve_with(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
+    let spread = |range: Option<(f64, f64)>| range.map_or(0.0, |(min, max)| sub_down(max, min));
+    match bound {
+        Bound::Lossless => Used::Absolute(0.0),
+        Bound::Absolute(b) => Used::Absolute(b),
+        Bound::Relative(r) => Used::Absolute(mul_down(r, spread(range()))),
+        Bound::PointwiseRelative(r) => Used::PointwiseRelative(r),
+        Bound::Psnr(p) => Used::Absolute(mul_down(psnr_factor(p), spread(range()))),
+    }
+}
+
+/// 10^(−p/20), never above the exact value, the same on every machine.
+///
+/// Exponentials of the C library differ between machines; this one is a product of two decimal texts and a short series,
+/// all in correctly rounded operations.
+fn psnr_factor(p: f64) -> f64 {
+    let e = p / 20.0;
+    let whole = e.floor();
+    if whole > 300.0 {
+        return 0.0;
+    }
+    let ten_down: f64 = format!("1e-{whole}").parse().expect("a decimal number");
+    // 10^-f for f in [0, 1): exp(-f·ln 10) by its series at a quarter of the argument, then squared twice.
+    let x = -(e - whole) * std::f64::consts::LN_10 / 4.0;
+    let mut term = 1.0;
+    let mut sum = 1.0;
+    for k in 1..20 {
+        term = term * x / f64::from(k);
+        sum += term;
+    }
+    let quarter = sum * sum;
+    // The operations above err by less than 100 units in the last place; take 2^-40 of the value off instead.
+    ten_down * (quarter * quarter) * (1.0 - 2f64.powi(-40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_sets_nan_infinity_and_fill_aside() {
+        let v = [1.0f32, f32::NAN, -3.0, f32::INFINITY, 1e20, 0.5];
+        assert_eq!(range(&v, Some(1e20f32.to_bits().into())), Some((-3.0, 1.0)));
+        assert_eq!(range(&v, None), Some((-3.0, f64::from(1e20f32))));
+        assert_eq!(range(&[f64::NAN], None), None);
+        assert_eq!(range::<f32>(&[], None), None);
+    }
+
+    #[test]
+    fn psnr_factor_stays_just_below_the_power() {
+        for p in [0.1, 20.0, 37.3, 60.0, 84.9, 120.0, 999.9] {
+            let exact = 10f64.powf(-p / 20.0);
+            let got = psnr_factor(p);
+            assert!(got < exact && got > exact * (1.0 - 1e-11), "{p}: {got:e} {exact:e}");
+        }
+        assert_eq!(psnr_factor(1e9), 0.0);
+    }
+
+    #[test]
+    fn bounds_become_absolute() {
+        let v = [0.0f32, 10.0];
+        assert_eq!(resolve(Bound::Absolute(0.1), &v, None), Used::Absolute(0.1));
+        assert_eq!(resolve(Bound::Relative(0.5), &v, None), Used::Absolute(5.0));
+        assert_eq!(resolve(Bound::PointwiseRelative(0.5), &v, None), Used::PointwiseRelative(0.5));
+        assert_eq!(resolve(Bound::Relative(0.1), &[7.0f64], None), Used::Absolute(0.0));
+    }
+}

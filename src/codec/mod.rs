@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rooms, and the only two matches over them.
+
+pub(crate) mod bytes;
+pub(crate) mod ndzip;
+pub(crate) mod stored;
+pub(crate) mod szx;
+
+use crate::bound::{self, Used};
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Header};
+use crate::params::{Bound, Class, Codec, Dtype, Params};
+use crate::scalar::Scalar;
+
+/// Codec numbers of FORMAT.md §3.
+pub(crate) const STORED: u8 = 0;
+pub(crate) const SZX: u8 = 1;
+pub(crate) const NDZIP: u8 = 3;
+pub(crate) const BYTES: u8 = 4;
+
+/// What a lossy room is told about one chunk.
+pub(crate) struct Spec<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) threads: usize,
+}
+
+/// Encodes one chunk on the CPU into `out`. `None`: this chunk is better stored.
+pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
+    let dtype = params.dtype;
+    if params.lossy(raw.len()) {
+        // Auto is szx until a second lossy codec joins.
+        debug_assert!(matches!(params.ask.codec, Codec::Auto | Codec::Szx));
+        match dtype.size {
+            4 => lossy::<f32>(params, raw, threads, out),
+            _ => lossy::<f64>(params, raw, threads, out),
+        }
+    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
+        let header = header(NDZIP, params, Used::Absolute(0.0), raw.len());
+        match dtype.size {
+            4 => ndzip::cpu::encode(&words::<u32>(raw, dtype), header, threads, out),
+            _ => ndzip::cpu::encode(&words::<u64>(raw, dtype), header, threads, out),
+        }
+    } else {
+        bytes::cpu::encode(raw, usize::from(dtype.size), threads, out);
+    }
+    (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
+}
+
+fn lossy<S: Scalar>(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
+    let values = words::<S>(raw, params.dtype);
+    let used = bound::resolve(params.ask.bound, &values, params.fill);
+    let spec = Spec { params, threads };
+    szx::cpu::encode(&values, &spec, used, header(SZX, params, used, raw.len()), out);
+}
+
+fn header(codec: u8, params: &Params, used: Used, raw_len: usize) -> Header {
+    let lossy = codec == SZX;
+    Header {
+        codec,
+        bound: if lossy { params.ask.bound } else { Bound::Lossless },
+        used: if lossy { used.value() } else { 0.0 },
+        dtype: params.dtype,
+        extents: params.extents,
+        raw_len: raw_len as u64,
+    }
+}
+
+/// Decodes one frame on the CPU into `out`, which has the frame's raw length.
+pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let h = &frame.header;
+    match (h.codec, h.dtype.size) {
+        (STORED, _) => stored::decode(frame, out),
+        (BYTES, _) => bytes::cpu::decode(frame, threads, out),
+        (SZX, _) if !h.dtype.is_ieee() || h.mode == 9 => {
+            Err(Error::corrupt("header", format!("szx with mode {} and type {:?}", h.mode, h.dtype)))
+        }
+        (SZX, 4) => into_words::<f32>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
+        (SZX, _) => into_words::<f64>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
+        (NDZIP, 4) => into_words::<u32>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
+        (NDZIP, 8) => into_words::<u64>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
+        (NDZIP, size) => Err(Error::corrupt("header", format!("ndzip with elements of {size} bytes"))),
+        (codec, _) => Err(Error::Unsupported { format: h.version, codec }),
+    }
+}
+
+/// The bytes as numbers of this machine's order; borrowed where alignment and order allow.
+fn words<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> std::borrow::Cow<'_, [T]> {
+    match bytemuck::try_cast_slice(raw) {
+        Ok(words) if !foreign(dtype) => words.into(),
+        _ => {
+            let mut words = vec![T::zeroed(); raw.len() / size_of::<T>()];
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+            bytes.copy_from_slice(raw);
+            if foreign(dtype) {
+                swap(bytes, size_of::<T>());
+            }
+            words.into()
+        }
+    }
+}
+
+/// Lets `fill` write numbers into bytes; in between where alignment does not allow it, swapped where the order differs.
+fn into_words<T: bytemuck::Pod>(out: &mut [u8], dtype: Dtype, fill: impl FnOnce(&mut [T]) -> Result<()>) -> Result<()> {
+    match bytemuck::try_cast_slice_mut(out) {
+        Ok(words) => fill(words)?,
+        Err(_) => {
+            let mut words = vec![T::zeroed(); out.len() / size_of::<T>()];
+            fill(&mut words)?;
+            out.copy_from_slice(bytemuck::cast_slice(&words));
+        }
+    }
+    if foreign(dtype) {
+        swap(out, size_of::<T>());
+    }
+    Ok(())
+}
+
+/// Whether the chunk's numbers are in the other byte order than this machine's.
+fn foreign(dtype: Dtype) -> bool {
+    dtype.big_endian != cfg!(target_endian = "big")
+}
+
+fn swap(bytes: &mut [u8], size: usize) {
+    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
+
+use crate::codec::{self, stored};
+use crate::error::{Error, Result};
+use crate::frame::{self, Frame};
+use crate::log;
+use crate::parallel;
+use crate::params::Params;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// One chunk to encode.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodeJob<'a> {
+    /// What was asked and what the chunk is.
+    pub params: &'a Params,
+    /// The chunk's bytes.
+    pub raw: &'a [u8],
+}
+
+/// One frame to decode.
+#[derive(Debug)]
+pub struct DecodeJob<'a> {
+    /// The frame.
+    pub frame: &'a [u8],
+    /// Where the chunk's bytes go: as many as [`frame::raw_len`] says.
+    pub out: &'a mut [u8],
+}
+
+/// Encodes and decodes batches of chunks. Get it from [`Engine::global`].
+#[derive(Debug)]
+pub struct Engine {
+    threads: usize,
+}
+
+impl Engine {
+    /// The process's engine.
+    pub fn global() -> &'static Engine {
+        static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
+        ENGINE.get_or_init(|| Engine { threads: parallel::threads() })
+    }
+
+    /// An engine that uses `threads` CPU threads. Bytes do not depend on it.
+    pub fn with_threads(threads: usize) -> Engine {
+        Engine { threads: threads.max(1) }
+    }
+
+    /// Encodes every job's chunk into the buffer of the same index, replacing what was in it.
+    ///
+    /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most.
+    ///
+    /// # Panics
+    /// When `out` is shorter than `jobs`.
+    pub fn encode_batch(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
+        assert!(jobs.len() <= out.len(), "a buffer for every job");
+        let inner = self.threads.div_ceil(jobs.len().max(1));
+        let slots: Vec<_> = jobs.iter().zip(out.iter_mut()).collect();
+        parallel::map_mut(slots, self.threads, |_, (job, out)| encode_one(job, inner, out));
+    }
+
+    /// Encodes one chunk: a batch of one.
+    pub fn encode(&self, params: &Params, raw: &[u8]) -> Vec<u8> {
+        let mut out = [Vec::new()];
+        self.encode_batch(&[EncodeJob { params, raw }], &mut out);
+        let [out] = out;
+        out
+    }
+
+    /// Decodes every job's frame; results in the order of the jobs. A damaged frame leaves the others alone.
+    pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
+        let inner = self.threads.div_ceil(jobs.len().max(1));
+        let slots: Vec<_> = jobs.iter_mut().collect();
+        parallel::map_mut(slots, self.threads, |_, job| decode_one(job.frame, inner, job.out))
+    }
+
+    /// Decodes one frame into `out`: a batch of one.
+    ///
+    /// # Errors
+    /// See [`Error`]; `out` may hold anything then.
+    pub fn decode_into(&self, frame: &[u8], out: &mut [u8]) -> Result<()> {
+        self.decode_batch(&mut [DecodeJob { frame, out }]).remove(0)
+    }
+
+    /// Decodes one frame whose chunk has at most `limit` bytes.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn decode(&self, frame: &[u8], limit: u64) -> Result<Vec<u8>> {
+        let len = frame::raw_len(frame)?;
+        if len > limit {
+            return Err(Error::Length { section: "the chunk's raw length", needed: limit, got: len });
+        }
+        let mut out = vec![0; len as usize];
+        self.decode_into(frame, &mut out)?;
+        Ok(out)
+    }
+}
+
+fn encode_one(job: &EncodeJob<'_>, threads: usize, out: &mut Vec<u8>) {
+    // A codec that panics has a bug; the user's data is not the place to find out.
+    let coded = catch_unwind(AssertUnwindSafe(|| codec::encode(job.params, job.raw, threads, out)));
+    if coded.is_err() {
+        log::warn("a codec failed while encoding; this chunk is stored raw. Please report it.");
+    }
+    if !matches!(coded, Ok(Some(()))) {
+        stored::encode(job.raw, threads, out);
+    }
+}
+
+fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
+    let frame = Frame::open(frame, threads)?;
+    if frame.header.raw_len != out.len() as u64 {
+        return Err(Error::Length {
+            section: "the caller's buffer",
+            needed: frame.header.raw_len,
+            got: out.len() as u64,
+        });
+    }
+    codec::decode(&frame, threads, out)
+}

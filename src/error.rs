@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong, sorted by what the reader of the message does next.
+
+use std::fmt;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a request or a frame was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request cannot be honoured: fix the arguments.
+    Params {
+        /// Which argument.
+        what: &'static str,
+        /// What was given, and what is allowed.
+        got: String,
+    },
+    /// Written by a newer format or by a codec this build lacks: upgrade.
+    Unsupported {
+        /// Format version that the frame needs.
+        format: u8,
+        /// Codec number of the frame.
+        codec: u8,
+    },
+    /// The input ended early or is longer than it says.
+    Length {
+        /// Part of the frame.
+        section: &'static str,
+        /// Bytes that should be there.
+        needed: u64,
+        /// Bytes that are there.
+        got: u64,
+    },
+    /// The bytes contradict FORMAT.md: the chunk is damaged.
+    Corrupt {
+        /// Part of the frame.
+        section: &'static str,
+        /// What is wrong, with numbers.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn corrupt(section: &'static str, why: impl Into<String>) -> Self {
+        Error::Corrupt { section, why: why.into() }
+    }
+
+    pub(crate) fn params(what: &'static str, got: impl Into<String>) -> Self {
+        Error::Params { what, got: got.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Params { what, got } => write!(f, "h5z-gpu: {what}: {got}"),
+            Error::Unsupported { format, codec } => write!(
+                f,
+                "h5z-gpu: this chunk needs a reader of format {format} with codec {codec}; this one reads \
+                 format {} and codecs 0 to 4: install a newer h5z-gpu",
+                crate::constants::FORMAT_VERSION
+            ),
+            Error::Length { section, needed, got } => {
+                write!(f, "h5z-gpu: damaged chunk: {section} has {got} bytes where {needed} are needed")
+            }
+            Error::Corrupt { section, why } => write!(f, "h5z-gpu: damaged chunk: {section}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

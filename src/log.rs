@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One line to stderr, each text once: `H5Z_GPU_LOG` is `off`, `warn` (default), `info` or `debug`.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock};
+
+#[derive(PartialEq, PartialOrd, Clone, Copy)]
+enum Level {
+    Off,
+    Warn,
+    Info,
+    Debug,
+}
+
+fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| match std::env::var("H5Z_GPU_LOG").as_deref() {
+        Ok("off") => Level::Off,
+        Ok("info") => Level::Info,
+        Ok("debug") => Level::Debug,
+        _ => Level::Warn,
+    })
+}
+
+fn line(at: Level, text: &str) {
+    static SAID: Mutex<Option<HashSet<u64>>> = Mutex::new(None);
+    /// Causes remembered at most; more different texts than this are no longer told apart.
+    const MOST: usize = 1000;
+    if level() < at {
+        return;
+    }
+    // A fork while another thread holds the lock must not hang the child: then the line is left out.
+    let Ok(mut said) = SAID.try_lock() else { return };
+    let said = said.get_or_insert_default();
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(text);
+    if said.len() < MOST && said.insert(hash) {
+        eprintln!("h5z-gpu: {text}");
+    }
+}
+
+/// Something that the user should know and may act on.
+pub fn warn(text: &str) {
+    line(Level::Warn, text);
+}
+
+/// What was chosen: backend, device, threads.
+pub fn info(text: &str) {
+    line(Level::Info, text);
+}
+
+/// Details for whoever looks for a fault.
+pub fn debug(text: &str) {
+    line(Level::Debug, text);
+}

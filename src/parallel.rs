@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Work over tiles on a few scoped threads.
+//!
+//! Threads are made for one call and joined before it returns, so a forked child, which inherits no
+//! threads, works like its parent; a pool kept from before the fork would wait for ever.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Most threads taken when nobody says otherwise: chunks are a few megabytes, and DataLoader workers multiply.
+const DEFAULT_MOST: usize = 8;
+
+/// CPU threads to use: `H5Z_GPU_THREADS`, else the affinity mask, at most eight.
+pub(crate) fn threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        let asked = std::env::var("H5Z_GPU_THREADS").ok().and_then(|v| v.trim().parse::<usize>().ok());
+        match asked {
+            Some(n) if n > 0 => n.min(256),
+            _ => std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_MOST),
+        }
+    })
+}
+
+/// `f(0), f(1), … f(n - 1)` in order of index, computed by up to `threads` threads that take the next
+/// index as they become free.
+pub(crate) fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let workers = threads.min(n);
+    if workers <= 1 {
+        return (0..n).map(f).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(n));
+    let work = || {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                return;
+            }
+            let r = f(i);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((i, r));
+        }
+    };
+    std::thread::scope(|s| {
+        for _ in 1..workers {
+            // A host at its thread limit still gets its answer, from the threads there are.
+            if std::thread::Builder::new().spawn_scoped(s, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|&(i, _)| i);
+    done.into_iter().map(|(_, r)| r).collect()
+}
+
+/// `f(i, &mut items[i])` for every item, on up to `threads` threads; results in order.
+pub(crate) fn map_mut<T: Send, R: Send>(items: Vec<T>, threads: usize, f: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
+    let slots: Vec<Mutex<Option<T>>> = items.into_iter().map(|t| Mutex::new(Some(t))).collect();
+    map(slots.len(), threads, |i| {
+        let item = slots[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+        f(i, item.expect("each index is handed out once"))
+    })
+}
+
+/// Splits `n` tiles into about four runs a thread, so that an uneven run does not keep the others waiting.
+/// Returns tiles per run; the answer shapes the work only, never the bytes.
+pub(crate) fn run_length(n: usize, threads: usize) -> usize {
+    if threads <= 1 { n.max(1) } else { n.div_ceil(threads * 4).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_their_order() {
+        for threads in [1, 2, 5] {
+            assert_eq!(map(100, threads, |i| i * i), (0..100).map(|i| i * i).collect::<Vec<_>>());
+            let items: Vec<String> = (0..50).map(|i| i.to_string()).collect();
+            assert_eq!(map_mut(items.clone(), threads, |_, s| s), items);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the caller asked for, and what the chunk is.
+
+use crate::constants::MAX_RANK;
+use crate::error::{Error, Result};
+
+/// Which codec was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Codec {
+    /// The writer chooses, from the data and the words alone.
+    #[default]
+    Auto,
+    /// Lossy, speed first (SZx/UFZ).
+    Szx,
+    /// Lossy, ratio first (cuSZ+).
+    Lorenzo,
+    /// Lossless (ndzip).
+    Ndzip,
+}
+
+impl Codec {
+    /// The codecs by their number in the words.
+    pub const ALL: [Codec; 4] = [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip];
+
+    /// Name as typed by a user.
+    pub fn name(self) -> &'static str {
+        match self {
+            Codec::Auto => "auto",
+            Codec::Szx => "szx",
+            Codec::Lorenzo => "lorenzo",
+            Codec::Ndzip => "ndzip",
+        }
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// What the reconstruction promises, for every finite value that is not the fill value, in exact arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Bound {
+    /// The same bits.
+    #[default]
+    Lossless,
+    /// abs(x − x̂) ≤ b, in the units of the data.
+    Absolute(f64),
+    /// abs(x − x̂) ≤ r · (max − min) over the chunk's finite, non-fill values.
+    Relative(f64),
+    /// abs(x − x̂) ≤ r · abs(x); zero stays zero.
+    PointwiseRelative(f64),
+    /// Peak signal-to-noise ratio of at least p decibels over the chunk's value range.
+    Psnr(f64),
+}
+
+impl Bound {
+    /// The mode's number in the words (M).
+    pub fn mode(self) -> u8 {
+        match self {
+            Bound::Absolute(_) => 1,
+            Bound::Relative(_) => 2,
+            Bound::PointwiseRelative(_) => 3,
+            Bound::Psnr(_) => 4,
+            Bound::Lossless => 9,
+        }
+    }
+
+    /// The mode's short name, as typed by a user.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Absolute(_) => "abs",
+            Bound::Relative(_) => "rel",
+            Bound::PointwiseRelative(_) => "pw_rel",
+            Bound::Psnr(_) => "psnr",
+            Bound::Lossless => "lossless",
+        }
+    }
+
+    /// The number asked for; 0 for lossless.
+    pub fn value(self) -> f64 {
+        match self {
+            Bound::Absolute(v) | Bound::Relative(v) | Bound::PointwiseRelative(v) | Bound::Psnr(v) => v,
+            Bound::Lossless => 0.0,
+        }
+    }
+
+    /// Builds a bound from its mode number and value.
+    ///
+    /// # Errors
+    /// `Params` when the mode is none of 1, 2, 3, 4, 9 or the value is not one the mode allows.
+    pub fn new(mode: u8, value: f64) -> Result<Self> {
+        let usable = value.is_finite() && value > 0.0;
+        let ok = match mode {
+            1 | 4 => usable,
+            2 | 3 => usable && value < 1.0,
+            9 => value == 0.0,
+            _ => return Err(Error::params("mode", format!("M = {mode}; allowed are {MODES}"))),
+        };
+        if !ok {
+            let allowed = match mode {
+                1 | 4 => "a finite number above 0",
+                2 | 3 => "a number above 0 and below 1",
+                _ => "0 (lossless takes no value)",
+            };
+            return Err(Error::params("bound", format!("{value:e} for mode {mode}; allowed is {allowed}")));
+        }
+        Ok(match mode {
+            1 => Bound::Absolute(value),
+            2 => Bound::Relative(value),
+            3 => Bound::PointwiseRelative(value),
+            4 => Bound::Psnr(value),
+            _ => Bound::Lossless,
+        })
+    }
+}
+
+pub(crate) const MODES: &str = "1 absolute, 2 relative to range, 3 point-wise relative, 4 PSNR, 9 lossless";
+
+/// A codec and a bound: all that a user chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ask {
+    /// Which codec.
+    pub codec: Codec,
+    /// Which promise.
+    pub bound: Bound,
+}
+
+impl Ask {
+    /// Checks that codec and bound fit together and that this build has the codec.
+    ///
+    /// # Errors
+    /// `Params`, with what is allowed instead.
+    pub fn check(self) -> Result<Self> {
+        match (self.codec, self.bound) {
+            (Codec::Ndzip, b) if b != Bound::Lossless => Err(Error::params(
+                "codec",
+                format!("ndzip is lossless and takes no {} bound; use szx (C = 1), or mode 9", b.name()),
+            )),
+            (Codec::Szx, Bound::Lossless) => {
+                Err(Error::params("codec", "szx is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
+            }
+            (Codec::Lorenzo, _) => Err(Error::params(
+                "codec",
+                "lorenzo (C = 2) is not in this version; use szx (C = 1) or leave the choice to the writer (C = 0)",
+            )),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// HDF5's class of a type, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Class {
+    /// Fixed-point numbers (HDF5 class 0).
+    Integer,
+    /// Floating-point numbers (HDF5 class 1).
+    Float,
+    /// Everything else, and what is not known: bytes.
+    #[default]
+    Bytes,
+}
+
+/// What one element is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dtype {
+    /// Class.
+    pub class: Class,
+    /// Bytes of an element; 0 when unknown or above 255.
+    pub size: u8,
+    /// Most significant byte first.
+    pub big_endian: bool,
+    /// Integers: two's complement.
+    pub signed: bool,
+    /// Floats: bits of the exponent.
+    pub exponent_bits: u8,
+    /// Floats: bits of the stored mantissa.
+    pub mantissa_bits: u8,
+}
+
+impl Dtype {
+    /// IEEE 754 binary32, little-endian.
+    pub const F32: Dtype = Dtype::float(4, 8, 23);
+    /// IEEE 754 binary64, little-endian.
+    pub const F64: Dtype = Dtype::float(8, 11, 52);
+
+    const fn float(size: u8, exponent_bits: u8, mantissa_bits: u8) -> Self {
+        Dtype { class: Class::Float, size, big_endian: false, signed: true, exponent_bits, mantissa_bits }
+    }
+
+    /// Elements without inner structure, `size` bytes each (0: unknown).
+    pub const fn bytes(size: u8) -> Self {
+        Dtype { class: Class::Bytes, size, big_endian: false, signed: false, exponent_bits: 0, mantissa_bits: 0 }
+    }
+
+    /// The same type in this machine's byte order.
+    pub(crate) fn little(self) -> Self {
+        Dtype { big_endian: false, ..self }
+    }
+
+    /// f32 or f64 in either byte order.
+    pub(crate) fn is_ieee(self) -> bool {
+        self.little() == Dtype::F32 || self.little() == Dtype::F64
+    }
+
+    /// Packed as in the words and in the frame: class 4 bits · size 8 · order 2 · sign 1 · 0 · exponent 8 · mantissa 8.
+    pub(crate) fn pack(self) -> u32 {
+        let class = match self.class {
+            Class::Integer => 0,
+            Class::Float => 1,
+            Class::Bytes => 15,
+        };
+        class
+            | u32::from(self.size) << 4
+            | u32::from(self.big_endian) << 12
+            | u32::from(self.signed) << 14
+            | u32::from(self.exponent_bits) << 16
+            | u32::from(self.mantissa_bits) << 24
+    }
+
+    /// Reads what [`Dtype::pack`] wrote; `None` for bits that it never writes.
+    pub(crate) fn unpack(word: u32) -> Option<Self> {
+        let d = Dtype {
+            class: match word & 15 {
+                0 => Class::Integer,
+                1 => Class::Float,
+                15 => Class::Bytes,
+                _ => return None,
+            },
+            size: (word >> 4) as u8,
+            big_endian: word >> 12 & 1 == 1,
+            signed: word >> 14 & 1 == 1,
+            exponent_bits: (word >> 16) as u8,
+            mantissa_bits: (word >> 24) as u8,
+        };
+        (d.pack() == word).then_some(d)
+    }
+}
+
+/// Extents of a chunk, slowest first, unit extents dropped, at most eight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extents {
+    dims: [u32; MAX_RANK],
+    rank: u8,
+}
+
+impl Extents {
+    /// Drops unit extents and multiplies leading ones together until eight are left.
+    /// `None` where an extent is 0 or does not fit 32 bits then.
+    pub fn new(dims: &[u64]) -> Option<Self> {
+        let used: Vec<u64> = dims.iter().copied().filter(|&d| d != 1).collect();
+        let (lead, tail) = used.split_at(used.len().saturating_sub(MAX_RANK - 1));
+        let first = if lead.is_empty() { None } else { Some(lead.iter().try_fold(1u64, |a, &d| a.checked_mul(d))?) };
+        let mut out = Extents::default();
+        for d in first.into_iter().chain(tail.iter().copied()) {
+            if d == 0 {
+                return None;
+            }
+            out.dims[usize::from(out.rank)] = u32::try_from(d).ok()?;
+            out.rank += 1;
+        }
+        out.count().map(|_| out)
+    }
+
+    /// The extents, slowest first.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.dims[..usize::from(self.rank)]
+    }
+
+    /// Elements; `None` when 64 bits do not hold them.
+    pub fn count(&self) -> Option<u64> {
+        self.as_slice().iter().try_fold(1u64, |a, &d| a.checked_mul(u64::from(d)))
+    }
+}
+
+/// All that one chunk's encoder is told. Written into the words by `set_local`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Params {
+    /// What the user chose.
+    pub ask: Ask,
+    /// What one element is.
+    pub dtype: Dtype,
+    /// Extents of the chunk.
+    pub extents: Extents,
+    /// The fill value's bits in the element's own width, when the user defined one.
+    pub fill: Option<u64>,
+    /// False where bits must not be lost: nothing proves that the filter sees the numbers themselves.
+    pub lossy_allowed: bool,
+}
+
+impl Params {
+    /// Parameters for numbers given directly, outside HDF5.
+    ///
+    /// # Errors
+    /// `Params` when the ask contradicts itself or the extents hold a zero or more than 2^64 elements.
+    pub fn new(ask: Ask, dtype: Dtype, dims: &[u64]) -> Result<Self> {
+        let extents = Extents::new(dims)
+            .ok_or_else(|| Error::params("extents", format!("{dims:?}; each must be 1 to 4294967295")))?;
+        Ok(Params { ask: ask.check()?, dtype, extents, fill: None, lossy_allowed: true })
+    }
+
+    /// Whether this chunk of `raw_len` bytes may lose bits: asked for, allowed, and the bytes are the numbers.
+    pub(crate) fn lossy(&self, raw_len: usize) -> bool {
+        self.ask.bound != Bound::Lossless && self.lossy_allowed && self.dtype.is_ieee() && self.fits(raw_len)
+    }
+
+    /// Whether `raw_len` is what extents and type say.
+    pub(crate) fn fits(&self, raw_len: usize) -> bool {
+        let n = self.extents.count().and_then(|n| n.checked_mul(u64::from(self.dtype.size)));
+        n == Some(raw_len as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_drop_units_and_fold_the_leading_ones() {
+        assert_eq!(Extents::new(&[1, 7, 1, 4]).unwrap().as_slice(), [7, 4]);
+        assert_eq!(Extents::new(&[]).unwrap().as_slice(), [0u32; 0]);
+        assert_eq!(Extents::new(&[1, 1]).unwrap().count(), Some(1));
+        assert_eq!(Extents::new(&[2; 10]).unwrap().as_slice(), [8, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(Extents::new(&[2; 32]).unwrap().as_slice(), [1 << 25, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(Extents::new(&[3, 0]), None);
+        assert_eq!(Extents::new(&[1 << 32]), None);
+        assert_eq!(Extents::new(&[u32::MAX.into(), u32::MAX.into(), u32::MAX.into()]), None);
+    }
+
+    #[test]
+    fn dtypes_survive_packing() {
+        for d in [Dtype::F32, Dtype::F64, Dtype::bytes(0), Dtype::bytes(16), Dtype { big_endian: true, ..Dtype::F32 }] {
+            assert_eq!(Dtype::unpack(d.pack()), Some(d));
+        }
+        assert_eq!(Dtype::unpack(7), None);
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! f32 and f64 behind one name, with the exact operations that the format allows.
+
+use std::fmt::Debug;
+
+/// A floating-point type that lossy codecs take.
+///
+/// Arithmetic is IEEE 754 round-to-nearest-even and is never fused; a kernel that computes the same value must use
+/// the same operations in the same order.
+pub(crate) trait Scalar: bytemuck::Pod + PartialOrd + Debug + Send + Sync {
+    /// Bytes of one value.
+    const SIZE: usize = size_of::<Self>();
+    /// Bits of the stored mantissa.
+    const MANTISSA: u32;
+    /// Exponent of the smallest normal number: -126 or -1022.
+    const MIN_EXPONENT: i32;
+
+    fn to_u64_bits(self) -> u64;
+    fn from_u64_bits(bits: u64) -> Self;
+    fn to_f64(self) -> f64;
+    /// Rounded to nearest, ties to even.
+    fn from_f64(x: f64) -> Self;
+    fn is_finite(self) -> bool;
+    fn sub(self, b: Self) -> Self;
+    fn add(self, b: Self) -> Self;
+}
+
+macro_rules! scalar {
+    ($t:ident, $bits:ident, $mantissa:literal, $min:literal) => {
+        impl Scalar for $t {
+            const MANTISSA: u32 = $mantissa;
+            const MIN_EXPONENT: i32 = $min;
+            #[inline(always)]
+            fn to_u64_bits(self) -> u64 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn from_u64_bits(bits: u64) -> Self {
+                $t::from_bits(bits as $bits)
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+            #[inline(always)]
+            fn sub(self, b: Self) -> Self {
+                self - b
+            }
+            #[inline(always)]
+            fn add(self, b: Self) -> Self {
+                self + b
+            }
+        }
+    };
+}
+
+scalar!(f32, u32, 23, -126);
+scalar!(f64, u64, 52, -1022);
+
+/// Whether abs(x − y) ≤ b holds in exact real arithmetic. False for anything not finite.
+///
+/// The rounded difference decides unless it equals b; then the rounding error of the subtraction (Knuth's two-sum)
+/// says on which side the exact difference lies.
+#[inline(always)]
+pub(crate) fn within(x: f64, y: f64, b: f64) -> bool {
+    let d = x - y;
+    // Exact in f64: d + error is the true difference.
+    let t = d - x;
+    let error = (x - (d - t)) + (-y - t);
+    let (d, error) = if d < 0.0 { (-d, -error) } else { (d, error) };
+    d < b || (d == b && error <= 0.0)
+}
+
+/// The largest f64 not above the exact product of two non-negative numbers.
+pub(crate) fn mul_down(a: f64, b: f64) -> f64 {
+    let p = a * b;
+    if p.is_infinite() {
+        return f64::MAX;
+    }
+    // Below 2^-960 the residual itself may round: one step down is never wrong there.
+    if p < 1e-289 || a.mul_add(b, -p) < 0.0 { p.next_down().max(0.0) } else { p }
+}
+
+/// The largest f64 not above the exact difference a − b, for a ≥ b.
+pub(crate) fn sub_down(a: f64, b: f64) -> f64 {
+    let d = a - b;
+    if d.is_infinite() {
+        return f64::MAX;
+    }
+    let t = d - a;
+    let error = (a - (d - t)) + (-b - t);
+    if error < 0.0 { d.next_down().max(0.0) } else { d }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn within_decides_in_exact_arithmetic() {
+        assert!(within(1.0, 0.5, 0.5));
+        // 1 + 2^-60 is not an f64, yet the difference exceeds the bound.
+        let tiny = 2f64.powi(-60);
+        assert!(!within(1.0, -tiny, 1.0));
+        assert!(within(1.0, tiny, 1.0));
+        assert!(!within(-1.0, tiny, 1.0));
+        assert!(within(3.0, 3.0, 0.0));
+        assert!(!within(f64::NAN, 1.0, 1.0) && !within(f64::INFINITY, f64::INFINITY, 1.0));
+        assert!(!within(f64::MAX, -f64::MAX, f64::MAX));
+    }
+
+    #[test]
+    fn rounding_down_never_exceeds_the_exact_value() {
+        assert_eq!(mul_down(0.5, 3.0), 1.5);
+        assert!(mul_down(0.1, 0.1) <= 0.1 * 0.1);
+        assert_eq!(mul_down(1e200, 1e200), f64::MAX);
+        assert_eq!(sub_down(1.0, 0.5), 0.5);
+        assert_eq!(sub_down(1.0, 2f64.powi(-60)), 1f64.next_down());
+        assert_eq!(sub_down(f64::MAX, -f64::MAX), f64::MAX);
+    }
+}
