@@ -35,6 +35,8 @@ format_constants! {
     NDZIP_CUBE: usize = 4096;
     /// Raw bytes of one tile of `bytes`.
     BYTES_TILE: usize = 1 << 20;
+    /// Largest element size by which `bytes` shuffles: what the type word can say.
+    BYTES_STRIDE_MAX: usize = 255;
     /// zstd level of `bytes`.
     BYTES_LEVEL: i32 = 3;
 }

@@ -41,7 +41,7 @@ pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<
             _ => ndzip::cpu::encode(&words::<u64>(raw, dtype), header, threads, out),
         }
     } else {
-        bytes::cpu::encode(raw, usize::from(dtype.size), threads, out);
+        bytes::cpu::encode(raw, dtype, threads, out);
     }
     (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
 }
