@@ -45,6 +45,11 @@ impl Engine {
         Engine { threads: threads.max(1) }
     }
 
+    /// CPU threads that a batch may use.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// Encodes every job's chunk into the buffer of the same index, replacing what was in it.
     ///
     /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most.

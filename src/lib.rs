@@ -22,6 +22,7 @@ pub mod log;
 mod parallel;
 mod params;
 mod scalar;
+mod text;
 pub mod words;
 
 pub use engine::{DecodeJob, EncodeJob, Engine};

@@ -84,6 +84,12 @@ pub fn pack(ask: Ask) -> Option<u32> {
     (unpack(word).ok()? == ask).then_some(word)
 }
 
+/// The three-word form of `ask`: `CM`, then the bound's bits, low word first. Says every bound exactly.
+pub fn three(ask: Ask) -> [u32; 3] {
+    let [low, high] = halves(ask.bound.value().to_bits());
+    [u32::from(ask.codec.number()) * 10 + u32::from(ask.bound.mode()), low, high]
+}
+
 /// The value of `DDEE`: the correctly rounded f64 of the decimal text.
 fn decimal(ddee: u32) -> f64 {
     let (dd, ee) = (ddee / 100, ddee % 100);
@@ -209,8 +215,10 @@ mod tests {
         assert_eq!(bound_of(90000), Bound::Lossless);
         assert_eq!(ask(&[390000]).unwrap(), Ask { codec: Codec::Ndzip, bound: Bound::Lossless });
         assert_eq!(ask(&[111003]).unwrap(), Ask { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
-        let [low, high] = halves(1e-3f64.to_bits());
-        assert_eq!(ask(&[11, low, high]).unwrap(), Ask { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
+        let szx = Ask { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
+        assert_eq!(three(szx)[0], 11);
+        assert_eq!(ask(&three(szx)).unwrap(), szx);
+        assert_eq!(ask(&three(Ask::default())).unwrap(), Ask::default());
     }
 
     #[test]

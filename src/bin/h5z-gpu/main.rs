@@ -1,2 +1,82 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-fn main() {}
+//! The command line: one bound in every tool's words, frames in files, and what is wrong when something is.
+//!
+//! Exit status: 0 as asked; 1 damaged data, a broken bound, a file that cannot be read; 2 a request that contradicts itself.
+
+mod args;
+mod bench;
+mod doctor;
+mod files;
+mod judge;
+mod verify;
+mod words;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "h5z-gpu", version, about = "Error-bounded and lossless compression of floating-point chunks")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Says a bound in every tool's words (`words abs 1e-3`), or explains words (`words 11003`)
+    Words(words::Args),
+    /// Encodes a file of raw numbers into one frame
+    Compress(files::Compress),
+    /// Decodes a frame into raw numbers
+    Decompress(files::Decompress),
+    /// Shows what a frame says about itself
+    Inspect(files::Inspect),
+    /// Compares original and reconstruction (raw or a frame) and judges the bound exactly
+    Verify(verify::Args),
+    /// Times encoding and decoding in memory
+    Bench(bench::Args),
+    /// Checks plugin path, variables, threads and backends
+    Doctor,
+}
+
+/// Why the program ends without what was asked.
+pub(crate) enum Fail {
+    /// The request contradicts itself: status 2.
+    Refused(String),
+    /// The data or the machine is at fault: status 1.
+    Wrong(String),
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Fail>;
+
+impl From<h5z_gpu::Error> for Fail {
+    fn from(e: h5z_gpu::Error) -> Self {
+        match e {
+            h5z_gpu::Error::Params { .. } => Fail::Refused(e.to_string()),
+            _ => Fail::Wrong(e.to_string()),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Words(a) => words::run(&a),
+        Command::Compress(a) => files::compress(&a),
+        Command::Decompress(a) => files::decompress(&a),
+        Command::Inspect(a) => files::inspect(&a),
+        Command::Verify(a) => verify::run(&a),
+        Command::Bench(a) => bench::run(&a),
+        Command::Doctor => doctor::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Fail::Wrong(text)) => {
+            eprintln!("{text}");
+            ExitCode::from(1)
+        }
+        Err(Fail::Refused(text)) => {
+            eprintln!("{text}");
+            ExitCode::from(2)
+        }
+    }
+}

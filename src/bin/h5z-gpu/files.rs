@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One frame in one file: compress, decompress, inspect.
+
+use crate::args::{self, AskArgs, Numbers, dtype_name};
+use crate::{Fail, Outcome};
+use h5z_gpu::Engine;
+use h5z_gpu::frame::{Frame, HeaderInFile};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Compress {
+    /// Raw numbers, no header
+    input: PathBuf,
+    /// The frame
+    output: PathBuf,
+    #[command(flatten)]
+    numbers: Numbers,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Decompress {
+    /// The frame
+    input: PathBuf,
+    /// Raw numbers
+    output: PathBuf,
+    /// Most bytes that the frame may decode to
+    #[arg(long, default_value_t = 16 << 30)]
+    limit: u64,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Inspect {
+    /// The frame
+    frame: PathBuf,
+}
+
+pub(crate) fn compress(a: &Compress) -> Outcome {
+    let ask = a.ask.ask()?;
+    let raw = args::read(&a.input)?;
+    let params = a.numbers.params(ask, raw.len() as u64)?;
+    let frame = Engine::global().encode(&params, &raw);
+    args::write(&a.output, &frame)?;
+    let header = Frame::open(&frame, 1)?.header;
+    println!("{}: {} bytes to {}, ratio {}", codec_name(header.codec), raw.len(), frame.len(), ratio(&header));
+    Ok(())
+}
+
+pub(crate) fn decompress(a: &Decompress) -> Outcome {
+    let frame = args::read(&a.input)?;
+    // The checksum comes first, so that a damaged length is not believed.
+    let header = Frame::open(&frame, Engine::global().threads())?.header;
+    if header.raw_len > a.limit {
+        return Err(Fail::Wrong(format!(
+            "h5z-gpu: {} decodes to {} bytes, the limit is {}: give --limit {} if that is what you expect",
+            a.input.display(),
+            header.raw_len,
+            a.limit,
+            header.raw_len
+        )));
+    }
+    let raw = Engine::global().decode(&frame, a.limit)?;
+    args::write(&a.output, &raw)
+}
+
+pub(crate) fn inspect(a: &Inspect) -> Outcome {
+    let bytes = args::read(&a.frame)?;
+    let frame = Frame::open(&bytes, Engine::global().threads())?;
+    let h = &frame.header;
+    println!("format       {}", h.version);
+    println!("codec        {} ({})", h.codec, codec_name(h.codec));
+    println!("mode         {} ({})", h.mode, mode_name(h.mode));
+    match h.mode {
+        9 => println!("bound        none: the same bits"),
+        3 => println!("bound        {:e} times each value", h.used),
+        _ => println!("bound        {:e} absolute, as used", h.used),
+    }
+    println!("type         {}", dtype_name(h.dtype));
+    println!("extents      {}", extents(h));
+    println!("raw bytes    {}", h.raw_len);
+    println!("stored bytes {}, ratio {}", h.stored_len, ratio(h));
+    let names: &[&str] = match h.codec {
+        0 => &["raw bytes"],
+        4 => &["head", "tile ends", "payload"],
+        _ => &[],
+    };
+    for (k, len) in frame.section_lens().iter().enumerate() {
+        println!("section {k}    {len} bytes{}", names.get(k).map_or(String::new(), |n| format!(" ({n})")));
+    }
+    println!("checksum     right");
+    Ok(())
+}
+
+fn extents(h: &HeaderInFile) -> String {
+    match h.extents.as_slice() {
+        [] => "none".into(),
+        dims => dims.iter().map(u32::to_string).collect::<Vec<_>>().join(" x "),
+    }
+}
+
+fn ratio(h: &HeaderInFile) -> String {
+    format!("{:.3}", h.raw_len as f64 / h.stored_len as f64)
+}
+
+/// A codec's name by its number in the frame.
+pub(crate) fn codec_name(number: u8) -> String {
+    match number {
+        0 => "stored".into(),
+        1 => "szx".into(),
+        2 => "lorenzo".into(),
+        3 => "ndzip".into(),
+        4 => "bytes".into(),
+        n => format!("codec {n}"),
+    }
+}
+
+fn mode_name(mode: u8) -> &'static str {
+    match mode {
+        1 => "abs",
+        2 => "rel",
+        3 => "pw_rel",
+        4 => "psnr",
+        _ => "lossless",
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `verify`: original against reconstruction, value by value, in exact arithmetic.
+
+use crate::args::{self, AskArgs, dtype};
+use crate::files::codec_name;
+use crate::judge::{judge, range, values};
+use crate::{Fail, Outcome};
+use h5z_gpu::constants::FRAME_MAGIC;
+use h5z_gpu::frame::Frame;
+use h5z_gpu::{Ask, Bound, Class, Dtype, Engine};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Raw numbers
+    original: PathBuf,
+    /// A frame, or raw numbers
+    reconstructed: PathBuf,
+    /// f32, f64, f32be, f64be; a frame says it itself
+    #[arg(long)]
+    dtype: Option<String>,
+    /// Fill value: must be the same bits, widens no range
+    #[arg(long, allow_negative_numbers = true)]
+    fill: Option<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+pub(crate) fn run(a: &Args) -> Outcome {
+    let (original, other) = (args::read(&a.original)?, args::read(&a.reconstructed)?);
+    let asked = if a.ask.ask.is_empty() { None } else { Some(a.ask.ask()?) };
+    let mut dtype = a.dtype.as_deref().map(dtype).transpose()?;
+    let (other, header) = if other.starts_with(&FRAME_MAGIC) {
+        let threads = Engine::global().threads();
+        let header = Frame::open(&other, threads)?.header;
+        let raw = Engine::global().decode(&other, original.len() as u64)?;
+        // `stored` says nothing about the numbers.
+        dtype = dtype.or((header.dtype.class != Class::Bytes).then_some(header.dtype));
+        (raw, Some(header))
+    } else {
+        (other, None)
+    };
+    if original.len() != other.len() {
+        return Err(Fail::Wrong(format!("h5z-gpu: {} bytes against {}", original.len(), other.len())));
+    }
+    let stated = header.map(|h| {
+        println!(
+            "{} bytes to {}, ratio {:.3}, codec {}",
+            h.raw_len,
+            h.stored_len,
+            h.raw_len as f64 / h.stored_len as f64,
+            codec_name(h.codec)
+        );
+        (mode(h.mode, h.used), h.used)
+    });
+    let fill = fill(a.fill.as_deref(), dtype)?;
+    let bounds = match (stated, asked) {
+        (None, None) => {
+            return Err(Fail::Refused("h5z-gpu: raw numbers state no bound; give one, such as abs 1e-3".into()));
+        }
+        (s, a) => [s.map(|s| ("stated by the frame", s)), a.map(|a| ("asked", (a.bound, f64::NAN)))],
+    };
+    for (who, (bound, used)) in bounds.into_iter().flatten() {
+        check(who, bound, used, dtype, fill, &original, &other)?;
+    }
+    Ok(())
+}
+
+fn mode(number: u8, used: f64) -> Bound {
+    match number {
+        3 => Bound::PointwiseRelative(used),
+        9 => Bound::Lossless,
+        _ => Bound::Absolute(used),
+    }
+}
+
+fn fill(text: Option<&str>, dtype: Option<Dtype>) -> Outcome<Option<u64>> {
+    let Some(text) = text else { return Ok(None) };
+    let refuse = || Fail::Refused(format!("h5z-gpu: --fill {text:?} is no number"));
+    Ok(Some(match dtype.map(|d| d.size) {
+        Some(4) => text.parse::<f32>().map_err(|_| refuse())?.to_bits().into(),
+        _ => text.parse::<f64>().map_err(|_| refuse())?.to_bits(),
+    }))
+}
+
+fn check(
+    who: &str,
+    bound: Bound,
+    used: f64,
+    dtype: Option<Dtype>,
+    fill: Option<u64>,
+    original: &[u8],
+    other: &[u8],
+) -> Outcome {
+    let Some(d) = dtype.filter(|d| d.class == Class::Float && matches!(d.size, 4 | 8)) else {
+        if bound != Bound::Lossless {
+            return Err(Fail::Refused("h5z-gpu: which numbers? give --dtype f32, f64, f32be or f64be".into()));
+        }
+        return match original.iter().zip(other).position(|(a, b)| a != b) {
+            None => {
+                println!("held: lossless, {} equal bytes", original.len());
+                Ok(())
+            }
+            Some(at) => Err(Fail::Wrong(format!("h5z-gpu: NOT lossless: the first different byte is {at}"))),
+        };
+    };
+    let size = usize::from(d.size);
+    if !original.len().is_multiple_of(size) {
+        return Err(Fail::Refused(format!("h5z-gpu: {} bytes are no whole elements of {size}", original.len())));
+    }
+    let read = |raw| values(raw, size, d.big_endian);
+    let used = if used.is_nan() { bound.used(range(read(original), fill)) } else { used };
+    let v = judge(read(original), read(other), bound, used, fill);
+    let text = Ask { bound, ..Ask::default() };
+    println!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
+    let share = if used > 0.0 { format!(", {:.6} of it", v.worst / used) } else { String::new() };
+    println!("largest error {:e}, limit {used:e}{share}; PSNR {:.2} dB", v.worst, v.psnr());
+    match v.first {
+        None => {
+            println!("held: no violation in exact arithmetic");
+            Ok(())
+        }
+        Some(k) => {
+            let at = |raw| values(raw, size, d.big_endian).nth(k as usize).map_or((0.0, 0), |v| (v.x, v.bits));
+            let (a, b) = (at(original), at(other));
+            Err(Fail::Wrong(format!(
+                "h5z-gpu: BROKEN for {} values; the first is {k}: {:e} ({:#x}) became {:e} ({:#x})",
+                v.broken, a.0, a.1, b.0, b.1
+            )))
+        }
+    }
+}

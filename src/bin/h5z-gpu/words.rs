@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `words`: a bound in every tool's words, and words in plain ones.
+
+use crate::args::{AskArgs, dtype_name};
+use crate::{Fail, Outcome};
+use h5z_gpu::words::{ask, is_stored, pack, stored, three};
+use h5z_gpu::{Ask, Bound, Codec};
+
+/// Filter id in HDF5's testing range.
+const ID: u32 = 443;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    ask: AskArgs,
+    /// Prints one tool's line alone: number, h5repack, nccopy, ncks, cdo, ncgen, h5py, xarray, c, netcdf-c, julia
+    #[arg(long)]
+    tool: Option<String>,
+}
+
+pub(crate) fn run(a: &Args) -> Outcome {
+    match numbers(&a.ask.ask)? {
+        Some(words) if !words.is_empty() => explain(&words),
+        _ => print(a.ask.ask()?, a.tool.as_deref()),
+    }
+}
+
+/// The words as a list of numbers; `None` when the first of them is none. The marks around a list in h5dump's and ncdump's output
+/// are passed over, and so is the filter's id before it.
+fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
+    let text = args.join(" ").replace("PARAMS", " ");
+    let parts: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || ",{}\"();[]".contains(c)).filter(|p| !p.is_empty()).collect();
+    if !parts.first().is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit() || c == '-')) {
+        return Ok(None);
+    }
+    let parse = |p: &str| {
+        // netcdf marks unsigned numbers with a U in some versions.
+        let digits = p.trim_end_matches(['u', 'U']);
+        let value = match digits.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        value.map_err(|_| {
+            Fail::Refused(format!("h5z-gpu: {p:?} is no word; words are whole numbers from 0 to 4294967295"))
+        })
+    };
+    let words: Vec<u32> = parts.into_iter().map(parse).collect::<Outcome<_>>()?;
+    Ok(Some(match words[..] {
+        [ID, _, ..] => words[1..].to_vec(),
+        _ => words,
+    }))
+}
+
+fn explain(words: &[u32]) -> Outcome {
+    let meant = ask(words)?;
+    if is_stored(words) {
+        let p = stored(words)?;
+        println!("stored list of {} words", words.len());
+        println!("asked      {}", sentence(meant));
+        println!("as text    {meant}");
+        match words[10] {
+            0 => println!("typed as   three words or nothing"),
+            n => println!("typed as   {n}"),
+        }
+        println!("type       {}", dtype_name(p.dtype));
+        println!("chunk      {:?} (of rank {})", p.extents.as_slice(), words[11] & 0xFF);
+        match p.fill {
+            Some(bits) => println!("fill value {}", fill(bits, p.dtype.size)),
+            None => println!("fill value none defined"),
+        }
+        println!("lossy      {}", if p.lossy_allowed { "allowed" } else { "not allowed here: stored losslessly" });
+    } else {
+        println!("{}", sentence(meant));
+        println!("as text: {meant}");
+    }
+    Ok(())
+}
+
+fn fill(bits: u64, size: u8) -> String {
+    match size {
+        4 => format!("{:e} ({bits:#010x})", f32::from_bits(bits as u32)),
+        8 => format!("{:e} ({bits:#018x})", f64::from_bits(bits)),
+        _ => format!("{bits:#x}"),
+    }
+}
+
+/// The promise in words.
+fn sentence(ask: Ask) -> String {
+    let codec = match ask.codec {
+        Codec::Auto => "codec chosen by the writer".into(),
+        c => format!("codec {}", c.name()),
+    };
+    match ask.bound {
+        Bound::Absolute(b) => {
+            format!("absolute: no value changes by more than {b:e}, in the units of the data; {codec}")
+        }
+        Bound::Relative(r) => {
+            format!("relative: no value changes by more than {r:e} of the chunk's value range; {codec}")
+        }
+        Bound::PointwiseRelative(r) => {
+            format!("point-wise relative: no value changes by more than {r:e} of itself, zeros stay zero; {codec}")
+        }
+        Bound::Psnr(p) => format!("PSNR of at least {p} dB over the chunk's value range; {codec}"),
+        Bound::Lossless => format!("lossless: the same bits; {codec}"),
+    }
+}
+
+fn print(ask: Ask, tool: Option<&str>) -> Outcome {
+    let lines = lines(ask);
+    if let Some(tool) = tool {
+        let Some((_, line)) = lines.iter().find(|(name, _)| *name == tool) else {
+            let names: Vec<&str> = lines.iter().map(|(name, _)| *name).collect();
+            return Err(Fail::Refused(format!("h5z-gpu: --tool {tool:?}; allowed are {}", names.join(", "))));
+        };
+        return match line {
+            Ok(line) => {
+                println!("{line}");
+                Ok(())
+            }
+            Err(why) => Err(Fail::Refused(format!("h5z-gpu: {tool} {why}"))),
+        };
+    }
+    println!("{}", sentence(ask));
+    println!("as text: {ask}\n");
+    for (name, line) in &lines {
+        match line {
+            Ok(line) => println!("{name:<9} {line}"),
+            Err(why) => println!("{name:<9} - {why}"),
+        }
+    }
+    Ok(())
+}
+
+/// Every tool's line, or why it has none. `v` is the variable, `in` and `out` the files.
+fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
+    let number = pack(ask);
+    let words = number.map_or(three(ask).to_vec(), |n| vec![n]);
+    let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
+    let (n, plain) = (words.len(), list(","));
+    // netCDF's own notation of a double spares the user its two halves.
+    let typed = match number {
+        Some(n) => n.to_string(),
+        None => format!("{},{:e}d", words[0], ask.bound.value()),
+    };
+    let one = |line: String, why: &str| if n == 1 { Ok(line) } else { Err(why.to_string()) };
+    let tuple = if n == 1 { format!("({plain},)") } else { format!("({})", list(", ")) };
+    vec![
+        (
+            "number",
+            number
+                .map(|n| n.to_string())
+                .ok_or(format!("no one number means this bound (two digits at most); the words are {plain}")),
+        ),
+        ("h5repack", Ok(format!("h5repack -f UD={ID},1,{n},{plain} in.h5 out.h5"))),
+        ("nccopy", Ok(format!("nccopy -F 'v,{ID},{typed}' in.nc out.nc"))),
+        (
+            "ncks",
+            one(
+                format!("ncks -4 --cmp='{ID},{plain}' in.nc out.nc"),
+                "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
+            ),
+        ),
+        ("cdo", Ok(format!("cdo --filter \"{ID},{plain}\" copy in.nc out.nc"))),
+        ("ncgen", Ok(format!("v:_Filter = \"{ID},{typed}\" ;"))),
+        ("h5py", Ok(format!("f.create_dataset('v', data=a, chunks=True, compression={ID}, compression_opts={tuple})"))),
+        (
+            "xarray",
+            Ok(format!(
+                "ds.to_netcdf('out.nc', engine='h5netcdf', encoding={{'v': {{'compression': {ID}, 'compression_opts': {tuple}}}}})"
+            )),
+        ),
+        (
+            "c",
+            Ok(format!("unsigned cd[] = {{{}}}; H5Pset_filter(dcpl, {ID}, H5Z_FLAG_OPTIONAL, {n}, cd);", list(", "))),
+        ),
+        ("netcdf-c", Ok(format!("unsigned cd[] = {{{}}}; nc_def_var_filter(ncid, varid, {ID}, {n}, cd);", list(", ")))),
+        ("julia", Ok(format!("HDF5.Filters.ExternalFilter({ID}, UInt32[{}])", list(", ")))),
+    ]
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The text form of what a user chooses: `mode=abs,bound=1e-3,codec=szx`. One grammar for the command line, Python and
+//! string-configured filters.
+//!
+//! ```text
+//! text  = pair { "," pair }          in any order, each key at most once, blanks around keys and values ignored
+//! pair  = "mode" "=" ( "abs" | "rel" | "pw_rel" | "psnr" | "lossless" )
+//!       | "bound" "=" number         decimal; not with lossless
+//!       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" )      auto when absent
+//! ```
+
+use crate::error::{Error, Result};
+use crate::params::{Ask, Bound, Codec};
+use std::fmt;
+use std::str::FromStr;
+
+const MODE_NAMES: &str = "abs, rel, pw_rel, psnr, lossless";
+
+impl Bound {
+    /// Builds a bound from its short name and value: the typed form of [`Bound::new`].
+    ///
+    /// # Errors
+    /// `Params` when the name is unknown or the value is not one that the mode allows.
+    pub fn named(name: &str, value: Option<f64>) -> Result<Self> {
+        let mode = match name {
+            "abs" => 1,
+            "rel" => 2,
+            "pw_rel" => 3,
+            "psnr" => 4,
+            "lossless" => 9,
+            _ => return Err(Error::params("mode", format!("{name:?}; allowed are {MODE_NAMES}"))),
+        };
+        match value {
+            Some(v) => Bound::new(mode, v),
+            None if mode == 9 => Ok(Bound::Lossless),
+            None => Err(Error::params("bound", format!("none given; mode {name} needs one, such as 1e-3"))),
+        }
+    }
+}
+
+impl Codec {
+    /// The codec of this name.
+    ///
+    /// # Errors
+    /// `Params` when no codec is called so.
+    pub fn named(name: &str) -> Result<Self> {
+        Codec::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| {
+            let names = Codec::ALL.map(Codec::name).join(", ");
+            Error::params("codec", format!("{name:?}; allowed are {names}"))
+        })
+    }
+}
+
+/// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same ask.
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mode={}", self.bound.name())?;
+        if self.bound != Bound::Lossless {
+            write!(f, ",bound={:e}", self.bound.value())?;
+        }
+        if self.codec != Codec::Auto {
+            write!(f, ",codec={}", self.codec.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Ask {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse =
+            |why: String| Error::params("text", format!("{text:?}: {why}; such as mode=abs,bound=1e-3,codec=szx"));
+        let (mut mode, mut bound, mut codec) = (None, None, None);
+        for pair in text.split(',') {
+            let (key, value) =
+                pair.split_once('=').ok_or_else(|| refuse(format!("{:?} is no key=value", pair.trim())))?;
+            let (key, value) = (key.trim(), value.trim());
+            let again = match key {
+                "mode" => mode.replace(value).is_some(),
+                "bound" => {
+                    let v: f64 = value.parse().map_err(|_| refuse(format!("bound {value:?} is no number")))?;
+                    bound.replace(v).is_some()
+                }
+                "codec" => codec.replace(Codec::named(value)?).is_some(),
+                _ => return Err(refuse(format!("key {key:?}, allowed are mode, bound, codec"))),
+            };
+            if again {
+                return Err(refuse(format!("{key} is given twice")));
+            }
+        }
+        let mode = mode.ok_or_else(|| refuse(format!("no mode, allowed are {MODE_NAMES}")))?;
+        if mode == "lossless" && bound.is_some() {
+            return Err(refuse("lossless takes no bound".into()));
+        }
+        Ask { codec: codec.unwrap_or_default(), bound: Bound::named(mode, bound)? }.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_forms_mean_what_they_say() {
+        let ask = |text: &str| text.parse::<Ask>().unwrap();
+        assert_eq!(ask("mode=abs,bound=1e-3"), Ask { codec: Codec::Auto, bound: Bound::Absolute(1e-3) });
+        assert_eq!(ask(" codec = szx , bound=0.5, mode=rel"), Ask { codec: Codec::Szx, bound: Bound::Relative(0.5) });
+        assert_eq!(ask("mode=lossless,codec=ndzip"), Ask { codec: Codec::Ndzip, bound: Bound::Lossless });
+        assert_eq!(ask("mode=psnr,bound=60").to_string(), "mode=psnr,bound=6e1");
+        assert_eq!(Ask::default().to_string(), "mode=lossless");
+    }
+
+    #[test]
+    fn what_the_grammar_does_not_allow_is_refused_with_a_sentence() {
+        for text in [
+            "",
+            "abs",
+            "mode=abs",
+            "mode=abs,bound=",
+            "mode=abs,bound=x",
+            "mode=abs,bound=nan",
+            "mode=abs,bound=-1",
+            "mode=abs,bound=1e-3,",
+            "mode=abs,bound=1,bound=1",
+            "mode=rel,bound=1",
+            "mode=most,bound=1",
+            "mode=lossless,bound=0",
+            "mode=lossless,codec=szx",
+            "mode=abs,bound=1,codec=ndzip",
+            "mode=abs,bound=1,codec=zip",
+            "mode=abs,bound=1,eb=2",
+        ] {
+            let e = text.parse::<Ask>().expect_err(text).to_string();
+            assert!(e.len() > 30, "{text}: {e}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_ask_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
+            let value = f64::from_bits(bits >> 1);
+            if let Ok(bound) = Bound::new(mode, value) {
+                let ask = Ask { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };
+                let text = ask.to_string();
+                prop_assert_eq!(text.parse::<Ask>().unwrap(), ask);
+                let digits = text.split("bound=").nth(1).unwrap().split('e').next().unwrap();
+                prop_assert!(digits.bytes().filter(u8::is_ascii_digit).count() <= 17, "{}", text);
+            }
+        }
+    }
+}
