@@ -33,6 +33,17 @@ format_constants! {
     SZX_TILE_BLOCKS: usize = 32;
     /// Values of one hypercube of `ndzip`, in every rank.
     NDZIP_CUBE: usize = 4096;
+    /// Side of a hypercube in rank 1.
+    NDZIP_SIDE_1: usize = 4096;
+    /// Side of a hypercube in rank 2.
+    NDZIP_SIDE_2: usize = 64;
+    /// Side of a hypercube in rank 3.
+    NDZIP_SIDE_3: usize = 16;
+    /// `ndzip` takes the highest rank whose whole cubes hold at least this many of every
+    /// `NDZIP_COVER_OF` values: a border is stored raw, one more axis saves about a tenth.
+    NDZIP_COVER: usize = 3;
+    /// See `NDZIP_COVER`.
+    NDZIP_COVER_OF: usize = 4;
     /// Raw bytes of one tile of `bytes`.
     BYTES_TILE: usize = 1 << 20;
     /// Largest element size by which `bytes` shuffles: what the type word can say.

@@ -37,8 +37,8 @@ pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
         let header = header(NDZIP, params, Used::Absolute(0.0), raw.len());
         match dtype.size {
-            4 => ndzip::cpu::encode(&words::<u32>(raw, dtype), header, threads, out),
-            _ => ndzip::cpu::encode(&words::<u64>(raw, dtype), header, threads, out),
+            4 => ndzip::cpu::encode(&words::<u32>(raw, dtype), header, threads, out)?,
+            _ => ndzip::cpu::encode(&words::<u64>(raw, dtype), header, threads, out)?,
         }
     } else {
         bytes::cpu::encode(raw, dtype, threads, out);

@@ -1,2 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
 pub(crate) mod cpu;
+mod cube;
+mod format;
+#[cfg(test)]
+mod tests;
