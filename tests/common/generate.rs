@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Inputs that are the same on every machine: whole numbers, sums, products and quotients, no function of the C library.
+//! The vectors depend on every line here: a change makes a new generator, never another old one.
+
+use h5z_gpu::{Class, Dtype};
+
+/// SplitMix64.
+#[derive(Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 (included) to 1 (excluded).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+}
+
+/// Names of the generators.
+pub const NAMES: [&str; 9] = ["wave", "noise", "bits", "hostile", "constant", "steps", "masked", "ramp", "text"];
+
+/// A wave of period 1 made of parabolas.
+fn parabola(t: f64) -> f64 {
+    let t = t - t.floor();
+    let half = |u: f64| 16.0 * u * (0.5 - u);
+    if t < 0.5 { half(t) } else { -half(t - 0.5) }
+}
+
+/// A smooth field over `dims`, slowest first.
+fn wave(dims: &[u64], random: &mut Random) -> Vec<f64> {
+    let n: u64 = dims.iter().product();
+    let phase = random.unit();
+    (0..n)
+        .map(|mut i| {
+            let mut v = 0.0;
+            for (k, &d) in dims.iter().enumerate().rev() {
+                let at = (i % d) as f64;
+                i /= d;
+                v = v * 0.75 + parabola(at / (29.0 + 11.0 * k as f64) + phase);
+            }
+            v * 5.0
+        })
+        .collect()
+}
+
+/// Numbers that break what was written for others.
+pub fn special(dtype: Dtype) -> Vec<u64> {
+    if dtype.size == 4 {
+        let mut list = vec![
+            0x0000_0000,
+            0x8000_0000,
+            0x7F80_0000,
+            0xFF80_0000,
+            0x7FC0_0000,
+            0xFFC1_2345,
+            0x7F80_0001,
+            0x0000_0001,
+            0x8000_0001,
+            0x007F_FFFF,
+            0x0080_0000,
+            0x7F7F_FFFF,
+            0xFF7F_FFFF,
+            0x3F80_0000,
+            0x3F7F_FFFF,
+            0xBF80_0001,
+        ];
+        list.extend([1e20f32, 9.969_21e36, 1e-30, -3.4e-38, 16_777_217.0].map(|v| u64::from(v.to_bits())));
+        list
+    } else {
+        let mut list = vec![
+            0,
+            1 << 63,
+            0x7FF0 << 48,
+            0xFFF0 << 48,
+            0x7FF8 << 48,
+            0xFFF8_0000_1234_5678,
+            0x7FF0_0000_0000_0001,
+            1,
+            0x8000_0000_0000_0001,
+            0x000F_FFFF_FFFF_FFFF,
+            1 << 52,
+            f64::MAX.to_bits(),
+            (-f64::MAX).to_bits(),
+        ];
+        list.extend([1.0f64, 1.0 - 1e-16, -1.0 - 3e-16, 1e20, 9.969_209_968_386_869e36, 1e-300].map(f64::to_bits));
+        list
+    }
+}
+
+/// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are random.
+pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64>, len: usize) -> Vec<u8> {
+    let mut random = Random(seed);
+    let size = usize::from(dtype.size).max(1);
+    let n = len / size;
+    let line = [n as u64];
+    let dims = if dims.iter().product::<u64>() == n as u64 { dims } else { &line[..] };
+    let bits_of = |x: f64| match (dtype.class, dtype.size) {
+        (Class::Float, 4) => u64::from((x as f32).to_bits()),
+        (Class::Float, 8) => x.to_bits(),
+        _ => (x * 1000.0) as i64 as u64,
+    };
+    let mut elements: Vec<u64> = match name {
+        "wave" => wave(dims, &mut random).into_iter().map(bits_of).collect(),
+        "noise" => (0..n).map(|_| bits_of(random.unit() * 2.0 - 1.0)).collect(),
+        "bits" => (0..n).map(|_| random.bits()).collect(),
+        "hostile" => {
+            let special = special(dtype);
+            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            for x in &mut list {
+                if random.below(3) == 0 {
+                    *x = special[random.below(special.len())];
+                }
+            }
+            list
+        }
+        "constant" => vec![bits_of(random.unit() * 100.0); n],
+        "steps" => (0..n).map(|i| bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64)).collect(),
+        "masked" => {
+            let fill = fill.unwrap_or_else(|| bits_of(1e20));
+            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            list.chunks_mut(77).step_by(3).for_each(|part| part.fill(fill));
+            list
+        }
+        "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
+        "text" => {
+            let words = b"time latitude longitude depth salinity pressure ";
+            (0..n).map(|i| words[(i + random.below(2)) % words.len()].into()).collect()
+        }
+        _ => panic!("no generator {name:?}; there are {NAMES:?}"),
+    };
+    if dtype.size < 8 {
+        let mask = (1u64 << (8 * size)) - 1;
+        elements.iter_mut().for_each(|x| *x &= mask);
+    }
+    let mut raw = Vec::with_capacity(len);
+    for x in elements {
+        let mut bytes: Vec<u8> = x.to_le_bytes().into_iter().chain(std::iter::repeat(0)).take(size).collect();
+        if dtype.big_endian {
+            bytes.reverse();
+        }
+        raw.extend(bytes);
+    }
+    raw.resize_with(len, || random.bits() as u8);
+    raw
+}

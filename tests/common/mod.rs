@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What several test programs share: inputs, golden vectors, backends.
+
+#![allow(dead_code)] // each program uses its part
+
+pub mod cases;
+pub mod generate;
+pub mod vectors;
+
+use h5z_gpu::Engine;
+
+/// Every backend that this machine has, with its name. All must give the same bytes.
+pub fn backends() -> Vec<(&'static str, Engine)> {
+    vec![("CPU, 1 thread", Engine::with_threads(1)), ("CPU, 3 threads", Engine::with_threads(3))]
+}
+
+/// FNV-1a, 64 bits: enough to tell files apart, short enough to write by hand in any language.
+pub fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// First index at which two byte strings differ, with both bytes; for messages.
+pub fn difference(a: &[u8], b: &[u8]) -> String {
+    match a.iter().zip(b).position(|(x, y)| x != y) {
+        Some(at) => format!("byte {at}: {:#04x} against {:#04x} ({} and {} bytes)", a[at], b[at], a.len(), b.len()),
+        None => format!("{} against {} bytes", a.len(), b.len()),
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Golden vectors: reading, making and checking them. tests/vectors/README.md says what they are.
+
+use super::{backends, difference, fnv, generate};
+use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Where the vectors of format version 1 lie.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/v1")
+}
+
+/// Names of the codecs by their number in the frame.
+pub const CODECS: [&str; 5] = ["stored", "szx", "lorenzo", "ndzip", "bytes"];
+
+/// What a vector is made from: everything but the answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    pub codec: String,
+    pub name: String,
+    pub generator: String,
+    pub seed: u64,
+    pub dtype: String,
+    /// Empty: no extents are stated, `raw_bytes` bytes of unknown shape.
+    pub dims: Vec<u64>,
+    pub raw_bytes: usize,
+    pub ask: String,
+    pub fill: Option<u64>,
+}
+
+/// A case and its answers.
+pub struct Vector {
+    pub case: Case,
+    /// FNV-1a of the input: says whether the generator is still the same.
+    pub raw_fnv: u64,
+    /// FNV-1a of what decoding gives.
+    pub decoded_fnv: u64,
+    pub frame: Vec<u8>,
+}
+
+impl Case {
+    pub fn dtype(&self) -> Dtype {
+        let (stem, big_endian) = self.dtype.strip_suffix("be").map_or((&*self.dtype, false), |s| (s, true));
+        let integer = |size, signed| Dtype { class: Class::Integer, signed, ..Dtype::bytes(size) };
+        let little = match stem {
+            "f32" => Dtype::F32,
+            "f64" => Dtype::F64,
+            "i16" => integer(2, true),
+            "i32" => integer(4, true),
+            "u32" => integer(4, false),
+            "i64" => integer(8, true),
+            "unknown" => Dtype::bytes(0),
+            _ => Dtype::bytes(stem.strip_prefix("bytes").and_then(|n| n.parse().ok()).expect("a type's name")),
+        };
+        Dtype { big_endian, ..little }
+    }
+
+    pub fn params(&self) -> Params {
+        let ask: Ask = self.ask.parse().expect("an ask");
+        let mut params = Params::new(ask, self.dtype(), &self.dims).expect("parameters");
+        params.fill = self.fill;
+        params
+    }
+
+    pub fn input(&self) -> Vec<u8> {
+        generate::input(&self.generator, self.seed, self.dtype(), &self.dims, self.fill, self.raw_bytes)
+    }
+
+    fn path(&self, ending: &str) -> PathBuf {
+        folder().join(&self.codec).join(format!("{}.{ending}", self.name))
+    }
+
+    /// `bytes` depends on the zstd release: what was written must be readable, and new frames may be no larger than this.
+    fn size_limit(&self, stored: usize) -> Option<usize> {
+        (self.codec == "bytes").then_some(stored + stored / 20 + 64)
+    }
+}
+
+impl Vector {
+    /// Encodes and decodes the case with this build.
+    pub fn make(case: Case) -> Result<Vector, String> {
+        let raw = case.input();
+        let frame = Engine::with_threads(1).encode(&case.params(), &raw);
+        let codec = CODECS[usize::from(frame[9])];
+        if codec != case.codec {
+            return Err(format!("{}/{}: this build chose {codec}", case.codec, case.name));
+        }
+        let decoded = Engine::with_threads(1).decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
+        Ok(Vector { case, raw_fnv: fnv(&raw), decoded_fnv: fnv(&decoded), frame })
+    }
+
+    /// Writes the two files; refuses when one is there.
+    pub fn write(&self) -> Result<(), String> {
+        let (toml, bin) = (self.case.path("toml"), self.case.path("bin"));
+        if let Some(there) = [&toml, &bin].into_iter().find(|p| p.exists()) {
+            return Err(format!("{} is there and is never rewritten; a new case needs a new name", there.display()));
+        }
+        let c = &self.case;
+        let mut text = String::new();
+        let dims: Vec<String> = c.dims.iter().map(u64::to_string).collect();
+        let mut line = |key: &str, value: String| writeln!(text, "{key} = {value}").expect("a string grows");
+        line("generator", format!("{:?}", c.generator));
+        line("seed", c.seed.to_string());
+        line("dtype", format!("{:?}", c.dtype));
+        line("dims", format!("[{}]", dims.join(", ")));
+        line("raw_bytes", c.raw_bytes.to_string());
+        line("ask", format!("{:?}", c.ask));
+        if let Some(fill) = c.fill {
+            line("fill_bits", format!("{fill:#x}"));
+        }
+        line("raw_fnv", format!("\"{:016x}\"", self.raw_fnv));
+        line("decoded_fnv", format!("\"{:016x}\"", self.decoded_fnv));
+        line("frame_bytes", self.frame.len().to_string());
+        line("frame_fnv", format!("\"{:016x}\"", fnv(&self.frame)));
+        std::fs::create_dir_all(toml.parent().expect("a folder")).map_err(|e| e.to_string())?;
+        std::fs::write(&toml, text).map_err(|e| format!("{}: {e}", toml.display()))?;
+        std::fs::write(&bin, &self.frame).map_err(|e| format!("{}: {e}", bin.display()))
+    }
+
+    /// Reads `<codec>/<name>.toml` and its `.bin`.
+    pub fn read(codec: &str, toml: &Path) -> Result<Vector, String> {
+        let at = |why: String| format!("{}: {why}", toml.display());
+        let text = std::fs::read_to_string(toml).map_err(|e| at(e.to_string()))?;
+        let pairs: BTreeMap<&str, &str> = text
+            .lines()
+            .filter(|l| !l.is_empty() && !l.starts_with('#'))
+            .map(|l| l.split_once(" = ").ok_or_else(|| at(format!("{l:?} is no key = value"))))
+            .collect::<Result<_, _>>()?;
+        let value = |key: &str| pairs.get(key).copied().ok_or_else(|| at(format!("no {key}")));
+        let text_of = |key: &str| value(key).map(|v| v.trim_matches('"').to_string());
+        let number = |key: &str| value(key)?.parse::<u64>().map_err(|e| at(format!("{key}: {e}")));
+        let hex = |v: &str| {
+            u64::from_str_radix(v.trim_matches('"').trim_start_matches("0x"), 16).map_err(|e| at(e.to_string()))
+        };
+        let dims = value("dims")?.trim_matches(['[', ']']).split(',').map(str::trim).filter(|d| !d.is_empty());
+        let case = Case {
+            codec: codec.into(),
+            name: toml.file_stem().expect("a name").to_string_lossy().into_owned(),
+            generator: text_of("generator")?,
+            seed: number("seed")?,
+            dtype: text_of("dtype")?,
+            dims: dims.map(|d| d.parse().map_err(|e| at(format!("dims: {e}")))).collect::<Result<_, _>>()?,
+            raw_bytes: number("raw_bytes")? as usize,
+            ask: text_of("ask")?,
+            fill: pairs.get("fill_bits").map(|v| hex(v)).transpose()?,
+        };
+        let bin = toml.with_extension("bin");
+        let frame = std::fs::read(&bin).map_err(|e| format!("{}: {e}", bin.display()))?;
+        if (frame.len() as u64, fnv(&frame)) != (number("frame_bytes")?, hex(value("frame_fnv")?)?) {
+            return Err(at(format!("{} is not the file that was written: restore it", bin.display())));
+        }
+        Ok(Vector { case, raw_fnv: hex(value("raw_fnv")?)?, decoded_fnv: hex(value("decoded_fnv")?)?, frame })
+    }
+
+    /// Reads every vector there is, sorted by codec and name.
+    pub fn all() -> Result<Vec<Vector>, String> {
+        let list = |p: &Path| -> Result<Vec<PathBuf>, String> {
+            let entries = std::fs::read_dir(p).map_err(|e| format!("{}: {e}", p.display()))?;
+            let mut paths: Vec<PathBuf> =
+                entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+            paths.sort();
+            Ok(paths)
+        };
+        let mut all = Vec::new();
+        for codec in list(&folder())? {
+            let name = codec.file_name().expect("a name").to_string_lossy().into_owned();
+            for file in list(&codec)? {
+                match file.extension().and_then(|e| e.to_str()) {
+                    Some("toml") => all.push(Vector::read(&name, &file)?),
+                    Some("bin") if file.with_extension("toml").exists() => {}
+                    _ => return Err(format!("{} belongs to no vector", file.display())),
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Encodes and decodes on every backend and compares: bytes out, values back.
+    pub fn check(&self) -> Result<(), String> {
+        let c = &self.case;
+        let at = |who: &str, why: String| format!("{}/{} on {who}: {why}", c.codec, c.name);
+        let raw = c.input();
+        if fnv(&raw) != self.raw_fnv {
+            return Err(at("any", format!("the generator {} gives another input than it did", c.generator)));
+        }
+        let params = c.params();
+        let backends = backends();
+        for (writer, engine) in &backends {
+            // A batch of two, so that no vector passes alone by luck.
+            let job = EncodeJob { params: &params, raw: &raw };
+            let mut frames = vec![Vec::new(); 2];
+            engine.encode_batch(&[job, job], &mut frames);
+            for frame in &frames {
+                match c.size_limit(self.frame.len()) {
+                    Some(limit) if frame.len() > limit => {
+                        return Err(at(writer, format!("{} bytes, limit {limit}", frame.len())));
+                    }
+                    None if *frame != self.frame => return Err(at(writer, difference(frame, &self.frame))),
+                    _ => {}
+                }
+            }
+            for (reader, other) in &backends {
+                self.decodes(&frames[0], other).map_err(|e| at(&format!("{writer} encodes, {reader} decodes"), e))?;
+            }
+            self.decodes(&self.frame, engine).map_err(|e| at(writer, e))?;
+        }
+        Ok(())
+    }
+
+    fn decodes(&self, frame: &[u8], engine: &Engine) -> Result<(), String> {
+        let mut out = vec![0x5A; self.case.raw_bytes];
+        let mut jobs = [DecodeJob { frame, out: &mut out }];
+        engine.decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
+        match fnv(&out) {
+            sum if sum == self.decoded_fnv => Ok(()),
+            sum => Err(format!("decodes to other values: {sum:016x} against {:016x}", self.decoded_fnv)),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every golden vector on every backend: bytes out, values back.
+
+mod common;
+
+use common::cases;
+use common::vectors::{Vector, folder};
+
+#[test]
+fn every_vector_is_written_and_read_by_every_backend() {
+    let vectors = Vector::all().unwrap();
+    assert!(vectors.len() >= 12, "only {} vectors", vectors.len());
+    let wrong: Vec<String> = vectors.iter().filter_map(|v| v.check().err()).collect();
+    assert!(wrong.is_empty(), "{} of {} vectors:\n{}", wrong.len(), vectors.len(), wrong.join("\n"));
+}
+
+#[test]
+fn files_and_list_name_the_same_cases() {
+    let listed = cases::all();
+    let vectors = Vector::all().unwrap();
+    for v in &vectors {
+        assert!(listed.contains(&v.case), "{}/{} is not in the list, or differs", v.case.codec, v.case.name);
+    }
+    for case in &listed {
+        let there = vectors.iter().any(|v| v.case == *case);
+        assert!(there || !folder().join(&case.codec).exists(), "{}/{} has no files", case.codec, case.name);
+    }
+    for (k, case) in listed.iter().enumerate() {
+        assert!(!listed[..k].iter().any(|c| (&c.codec, &c.name) == (&case.codec, &case.name)), "{} twice", case.name);
+    }
+}
