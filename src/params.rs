@@ -205,7 +205,7 @@ impl Dtype {
     }
 
     /// f32 or f64 in either byte order.
-    pub(crate) fn is_ieee(self) -> bool {
+    pub fn is_ieee(self) -> bool {
         self.little() == Dtype::F32 || self.little() == Dtype::F64
     }
 

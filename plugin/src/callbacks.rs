@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `can_apply`, `set_local` and `filter`: pointers come in, slices go on, panics stop here.
+//!
+//! Each has a return convention of its own, hence a type of its own. `set_local` and `filter` are entered through
+//! trampolines that hand on the return address as one more argument: it tells who called ([`crate::host`]).
+
+use crate::buffer::Pipeline;
+use crate::host::{self, Hid};
+use crate::{dataset, report};
+use h5z_gpu::{Bound, DecodeJob, EncodeJob, Engine, Error, Params, frame, log, words};
+use libc::{c_int, c_uint, c_void};
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard};
+
+/// What `can_apply` answers: 1 yes, 0 no, −1 error.
+#[repr(transparent)]
+pub(crate) struct CanApply(c_int);
+
+/// What `set_local` answers: not negative is success.
+#[repr(transparent)]
+pub(crate) struct SetLocal(c_int);
+
+impl SetLocal {
+    const OK: SetLocal = SetLocal(1);
+    const ERROR: SetLocal = SetLocal(-1);
+}
+
+/// What `filter` answers: bytes in the buffer, 0 for failure with everything left as it was.
+#[repr(transparent)]
+pub(crate) struct FilterLen(usize);
+
+impl FilterLen {
+    const FAILED: FilterLen = FilterLen(0);
+}
+
+/// `H5Z_FLAG_REVERSE`: the chunk is being read.
+const REVERSE: c_uint = 0x100;
+
+/// Yes to everything: what cannot be coded as numbers is stored as bytes, and most hosts ignore a no.
+pub(crate) unsafe extern "C" fn can_apply(_dcpl: Hid, _datatype: Hid, _space: Hid) -> CanApply {
+    CanApply(1)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn set_local_entry(_dcpl: Hid, _datatype: Hid, _space: Hid) -> SetLocal {
+    core::arch::naked_asm!("endbr64", "mov rcx, [rsp]", "jmp {}", sym set_local)
+}
+
+// Six arguments fill the registers; the seventh goes onto the stack, which the push also aligns for the call.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn filter_entry(
+    _flags: c_uint,
+    _count: usize,
+    _words: *const c_uint,
+    _used: usize,
+    _size: *mut usize,
+    _buf: *mut *mut c_void,
+) -> FilterLen {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "endbr64",
+        "push qword ptr [rsp]",
+        ".cfi_adjust_cfa_offset 8",
+        "call {}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        sym filter
+    )
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn set_local_entry(_dcpl: Hid, _datatype: Hid, _space: Hid) -> SetLocal {
+    core::arch::naked_asm!("hint #34", "mov x3, x30", "b {}", sym set_local)
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn filter_entry(
+    _flags: c_uint,
+    _count: usize,
+    _words: *const c_uint,
+    _used: usize,
+    _size: *mut usize,
+    _buf: *mut *mut c_void,
+) -> FilterLen {
+    core::arch::naked_asm!("hint #34", "mov x6, x30", "b {}", sym filter)
+}
+
+/// Elsewhere the caller stays unknown, which is a supported state: lossless unless the words are complete.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) unsafe extern "C" fn set_local_entry(dcpl: Hid, datatype: Hid, space: Hid) -> SetLocal {
+    set_local(dcpl, datatype, space, std::ptr::null())
+}
+
+/// As above.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) unsafe extern "C" fn filter_entry(
+    flags: c_uint,
+    count: usize,
+    words: *const c_uint,
+    used: usize,
+    size: *mut usize,
+    buf: *mut *mut c_void,
+) -> FilterLen {
+    // SAFETY: the caller's arguments as they are.
+    unsafe { filter(flags, count, words, used, size, buf, std::ptr::null()) }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    format!("h5z-gpu: a fault of its own, please report it: {}", said.unwrap_or("no text"))
+}
+
+extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *const c_void) -> SetLocal {
+    const NAME: &CStr = c"set_local";
+    // Creating a group asks too, without a type.
+    if dcpl < 0 || datatype < 0 {
+        return SetLocal::OK;
+    }
+    let refused = |text: String| {
+        report::failed(host::of(ret), NAME, &text);
+        SetLocal::ERROR
+    };
+    match catch_unwind(|| dataset::set_local(host::of(ret), dcpl, datatype)) {
+        Ok(Ok(())) => SetLocal::OK,
+        Ok(Err(text)) => refused(text),
+        Err(panic) => refused(panic_text(&*panic)),
+    }
+}
+
+/// # Safety
+/// As HDF5 calls a filter: `words` has `count` words, `*buf` holds `used` bytes of the caller's heap.
+unsafe extern "C" fn filter(
+    flags: c_uint,
+    count: usize,
+    words: *const c_uint,
+    used: usize,
+    size: *mut usize,
+    buf: *mut *mut c_void,
+    ret: *const c_void,
+) -> FilterLen {
+    let run = || {
+        let host = host::of(ret);
+        let words = match words.is_null() || count > 1 << 16 {
+            true => &[],
+            // SAFETY: by this function's promise; HDF5 counts words in 16 bits.
+            false => unsafe { std::slice::from_raw_parts(words, count) },
+        };
+        // SAFETY: by this function's promise.
+        let Some(pipeline) = (unsafe { Pipeline::new(buf, size, used, host.memory) }) else {
+            return Err("h5z-gpu: called without a buffer".to_owned());
+        };
+        if flags & REVERSE == 0 { encode(words, pipeline) } else { decode(words, pipeline) }
+    };
+    let text = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(len)) => return FilterLen(len),
+        Ok(Err(text)) => text,
+        Err(panic) => panic_text(&*panic),
+    };
+    report::failed(host::of(ret), c"filter", &text);
+    FilterLen::FAILED
+}
+
+/// Buffers for frames, lent to one call each and kept: most chunks of a file are alike.
+static SCRATCH: [Mutex<Vec<u8>>; 4] = [const { Mutex::new(Vec::new()) }; 4];
+/// Buffers larger than this are given back.
+const KEPT: usize = 64 << 20;
+
+/// A free buffer. Nobody waits for one: a lock that a fork left behind only costs its buffer.
+fn scratch() -> Option<MutexGuard<'static, Vec<u8>>> {
+    SCRATCH.iter().find_map(|s| s.try_lock().ok())
+}
+
+fn encode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
+    let params = words::params_or_lossless(words);
+    if !words.is_empty() && !words::is_stored(words) {
+        let lossy = words::ask(words).is_ok_and(|ask| ask.bound != Bound::Lossless);
+        if lossy {
+            log::warn(
+                "chunks are stored losslessly: HDF5 did not tell what they hold. Strings of variable length are like \
+                 that; for numbers give the whole stored list of words, or link the program with -rdynamic",
+            );
+        }
+    }
+    let mut lent = scratch();
+    let mut own = Vec::new();
+    let out = lent.as_deref_mut().unwrap_or(&mut own);
+    let job = EncodeJob { params: &params, raw: pipeline.input() };
+    Engine::global().encode_batch(&[job], std::slice::from_mut(out));
+    let done = pipeline.put(out);
+    if out.capacity() > KEPT {
+        *out = Vec::new();
+    }
+    done.map_err(|e| no_memory(e.0))
+}
+
+fn no_memory(bytes: usize) -> String {
+    format!("h5z-gpu: no memory for a chunk of {bytes} bytes")
+}
+
+fn decode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
+    let frame = pipeline.input();
+    let raw_len = frame::raw_len(frame).map_err(|e| e.to_string())?;
+    expected(&words::params_or_lossless(words), raw_len).map_err(|e| e.to_string())?;
+    let len = usize::try_from(raw_len).ok().filter(|&n| n <= isize::MAX as usize);
+    let mut block = len.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| no_memory(raw_len as usize))?;
+    let mut jobs = [DecodeJob { frame, out: block.bytes() }];
+    Engine::global().decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
+    if raw_len == 0 {
+        return Err("h5z-gpu: damaged chunk: it holds nothing".into());
+    }
+    Ok(pipeline.replace(block))
+}
+
+/// Holds the frame's raw length against what the words say of the chunk, before anything is allocated: HDF5 copies as
+/// many bytes as the chunk has, whatever we return.
+fn expected(params: &Params, raw_len: u64) -> Result<(), Error> {
+    let Some(chunk) = params.extents.count().and_then(|n| n.checked_mul(params.dtype.size.into())).filter(|&n| n > 0)
+    else {
+        return Ok(());
+    };
+    // Behind another filter a chunk may be longer or shorter than its numbers are, but not much longer.
+    let fits = match params.lossy_allowed {
+        true => raw_len == chunk,
+        false => raw_len <= chunk.saturating_mul(2).saturating_add(1 << 16),
+    };
+    if fits { Ok(()) } else { Err(Error::Length { section: "the chunk after decoding", needed: chunk, got: raw_len }) }
+}

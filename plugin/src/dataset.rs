@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `set_local`: what the user typed becomes the stored form, with all that one dataset's type, chunk, fill value and
+//! pipeline say. Whatever an earlier stored form said of them is found anew.
+
+use crate::FILTER_ID;
+use crate::host::{Hid, Host, Properties};
+use h5z_gpu::words;
+use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log};
+use libc::{c_int, c_uint};
+use std::ptr;
+use std::sync::OnceLock;
+
+/// `H5S_MAX_RANK`.
+const RANK_MAX: usize = 32;
+/// More words than any form has: enough to see that there are too many.
+const WORDS_MAX: usize = 64;
+
+/// `H5Z_GPU_STRICT=1`: refuse what would be stored losslessly because HDF5 does not tell enough.
+pub(crate) fn strict() -> bool {
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    *STRICT.get_or_init(|| std::env::var("H5Z_GPU_STRICT").is_ok_and(|v| v.trim() == "1"))
+}
+
+/// Writes the stored form into the dataset's creation properties.
+///
+/// `Err` is the sentence for the user: the words contradict themselves, or strictness asks for what is not to be had.
+pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), String> {
+    let properties = match &host.properties {
+        Ok(p) => p,
+        // The words cannot even be read here; the filter sees them, and warns if they asked for more.
+        Err(why) if strict() => return Err(format!("h5z-gpu: cannot ask the calling HDF5 about the dataset: {why}")),
+        Err(_) => return Ok(()),
+    };
+    let (flags, user) = asked(properties, dcpl).ok_or("h5z-gpu: the filter's words cannot be read")?;
+    let ask = words::ask(&user).map_err(|e| e.to_string())?;
+    let (params, rank) = match describe(properties, dcpl, datatype, ask) {
+        Ok(described) => described,
+        Err(what) if strict() => return Err(format!("h5z-gpu: HDF5 does not tell {what} of this dataset")),
+        Err(what) => {
+            log::warn(&format!("HDF5 does not tell {what} of a dataset: it is stored losslessly"));
+            (Params { ask, ..Params::default() }, 0)
+        }
+    };
+    let stored = words::store(&params, &user, rank);
+    if stored == user {
+        return Ok(());
+    }
+    // SAFETY: the ids came from this library with the call; the words outlive it.
+    let done = unsafe { (properties.modify_filter)(dcpl, FILTER_ID, flags, stored.len(), stored.as_ptr()) };
+    if done < 0 && ask.bound != Bound::Lossless {
+        let text = "HDF5 does not take the stored words";
+        if strict() {
+            return Err(format!("h5z-gpu: {text}"));
+        }
+        log::warn(&format!("{text}: a dataset is stored losslessly"));
+    }
+    Ok(())
+}
+
+/// The filter's flags and words.
+fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
+    let (mut flags, mut n, mut words) = (0, WORDS_MAX, vec![0; WORDS_MAX]);
+    // SAFETY: `words` has room for `n`; no name and no configuration are asked for.
+    let done = unsafe {
+        (p.get_filter_by_id)(
+            dcpl,
+            FILTER_ID,
+            &mut flags,
+            &mut n,
+            words.as_mut_ptr(),
+            0,
+            ptr::null_mut(),
+            ptr::null_mut(),
+        )
+    };
+    words.truncate(n);
+    (done >= 0).then_some((flags, words))
+}
+
+/// Parameters and HDF5's rank. `Err` names what could not be had.
+fn describe(p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Params, u8), &'static str> {
+    let dtype = dtype(p, datatype).ok_or("the type")?;
+    let mut dims = [0u64; RANK_MAX];
+    // SAFETY: room for the largest rank there is.
+    let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
+    let dims = usize::try_from(rank).ok().and_then(|r| dims.get(..r)).ok_or("the chunk's extents")?;
+    let before = filter_before(p, dcpl).ok_or("the pipeline")?;
+    let lossy = ask.bound != Bound::Lossless && dtype.is_ieee();
+    if let Some(id) = before.filter(|_| lossy) {
+        log::warn(&format!("{} stands before h5z-gpu: what it hands on is stored losslessly", filter_name(id)));
+    }
+    let (extents, dtype) = match Extents::new(dims) {
+        Some(e) => (e, dtype),
+        // More than 2^32 in one extent: nothing here counts so far.
+        None => (Extents::default(), Dtype::bytes(dtype.size)),
+    };
+    let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
+    Ok((Params { ask, dtype, extents, fill, lossy_allowed: before.is_none() }, rank as u8))
+}
+
+/// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
+fn dtype(p: &Properties, datatype: Hid) -> Option<Dtype> {
+    const INTEGER: c_int = 0;
+    const FLOAT: c_int = 1;
+    const BIG_ENDIAN: c_int = 1;
+    // SAFETY: the id came from this library with the call; so for every call below.
+    let (class, size) = unsafe { ((p.get_class)(datatype), (p.get_size)(datatype)) };
+    if class < 0 || size == 0 {
+        return None;
+    }
+    let bytes = Dtype::bytes(u8::try_from(size).unwrap_or(0));
+    if bytes.size == 0 || !matches!(class, INTEGER | FLOAT) {
+        return Some(bytes);
+    }
+    // SAFETY: as above.
+    let order = unsafe { (p.get_order)(datatype) };
+    if !matches!(order, 0 | BIG_ENDIAN) {
+        return (order >= 0).then_some(bytes);
+    }
+    let mut d = Dtype { big_endian: order == BIG_ENDIAN, ..bytes };
+    if class == INTEGER {
+        d.class = Class::Integer;
+        // SAFETY: as above.
+        d.signed = unsafe { (p.get_sign)(datatype) } == 1;
+        return Some(d);
+    }
+    let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
+    // SAFETY: places for five numbers.
+    let (bias, norm, precision) = unsafe {
+        if (p.get_fields)(datatype, &mut sign, &mut exponent, &mut exponent_bits, &mut mantissa, &mut mantissa_bits) < 0
+        {
+            return None;
+        }
+        ((p.get_ebias)(datatype), (p.get_norm)(datatype), (p.get_precision)(datatype))
+    };
+    let bits = 8 * size;
+    let standard = norm == 0
+        && precision == bits
+        && sign == bits - 1
+        && exponent + exponent_bits == sign
+        && mantissa == 0
+        && mantissa_bits == exponent
+        && (1..=11).contains(&exponent_bits)
+        && bias == (1 << (exponent_bits - 1)) - 1;
+    d.class = Class::Float;
+    d.signed = true;
+    if standard {
+        (d.exponent_bits, d.mantissa_bits) = (exponent_bits as u8, mantissa_bits as u8);
+    }
+    Some(d)
+}
+
+/// The first filter of the pipeline when it is not ours: behind any, the bytes are no longer known to be the numbers.
+fn filter_before(p: &Properties, dcpl: Hid) -> Option<Option<c_int>> {
+    let (mut flags, mut words) = (0, 0);
+    // SAFETY: the id came from this library with the call; no words, name or configuration are asked for.
+    let id = unsafe {
+        (p.get_filter)(dcpl, 0, &mut flags, &mut words, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut())
+    };
+    (id >= 0).then_some((id != FILTER_ID).then_some(id))
+}
+
+fn filter_name(id: c_int) -> String {
+    match id {
+        1 => "deflate".into(),
+        2 => "shuffle".into(),
+        3 => "fletcher32".into(),
+        4 => "szip".into(),
+        5 => "nbit".into(),
+        6 => "scaleoffset".into(),
+        _ => format!("filter {id}"),
+    }
+}
+
+/// The fill value's bits when the user defined one.
+///
+/// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
+/// the bits of the number, as codecs see them after their swap.
+fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
+    const USER_DEFINED: c_int = 2;
+    let mut defined = 0;
+    // SAFETY: a place for the answer.
+    if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
+        return None;
+    }
+    if defined != USER_DEFINED {
+        return Some(None);
+    }
+    let mut value = [0u8; 8];
+    // SAFETY: the type has 4 or 8 bytes.
+    if unsafe { (p.get_fill_value)(dcpl, datatype, value.as_mut_ptr().cast()) } < 0 {
+        return None;
+    }
+    Some(Some(bits(&value[..usize::from(dtype.size).min(8)], dtype.big_endian)))
+}
+
+/// A number's bits from its bytes.
+pub(crate) fn bits(bytes: &[u8], big_endian: bool) -> u64 {
+    let append = |bits: u64, &byte: &u8| bits << 8 | u64::from(byte);
+    if big_endian { bytes.iter().fold(0, append) } else { bytes.iter().rev().fold(0, append) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fill_value_has_the_same_bits_in_both_orders() {
+        let x = 9.96921e36f32;
+        assert_eq!(bits(&x.to_le_bytes(), false), x.to_bits().into());
+        assert_eq!(bits(&x.to_be_bytes(), true), x.to_bits().into());
+        assert_eq!(bits(&1e20f64.to_be_bytes(), true), 1e20f64.to_bits());
+    }
+}
