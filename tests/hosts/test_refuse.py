@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Words without a meaning are refused where the user sees it, with a sentence that says what is allowed."""
+import h5py
+import numpy as np
+import pytest
+from conftest import app, python, run, sample
+from h5py import h5d, h5p, h5s, h5t, h5z
+from programs import plain_hdf5, plain_netcdf
+
+WRONG = {
+    (1,): "M = 0",  # what h5repack makes of 1e-3 and of 1.5
+    (10003,): "DD = 00",
+    (51003,): "M = 5",
+    (91003,): "lossless takes no value",
+    (411003,): "C = 4",
+    (311003,): "ndzip is lossless",
+    (190000,): "szx is lossy",
+    (20100,): "DD = 01",
+    (21080,): "below 1",
+    (40000,): "above 0",
+    (11003, 0): "2 words",
+    (11003,) * 5: "5 words",
+    (4294967293,): "C = 42949",  # what h5repack makes of -3
+    (11, 0, 0): "above 0",
+    (11, 0, 0x7FF00000): "finite",
+}
+
+
+@pytest.mark.parametrize("flag", [h5z.FLAG_OPTIONAL, h5z.FLAG_MANDATORY])
+@pytest.mark.parametrize("words", WRONG, ids=str)
+def test_h5py_shows_the_sentence(words, flag, tmp_path):
+    plan = h5p.create(h5p.DATASET_CREATE)
+    plan.set_chunk((10,))
+    plan.set_filter(443, flag, words)
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        with pytest.raises((ValueError, RuntimeError)) as e:
+            h5d.create(f.id, b"v", h5t.NATIVE_FLOAT, h5s.create_simple((10,)), plan)
+        text = str(e.value)
+        assert "h5z-gpu: " in text and WRONG[words] in text, text
+        assert "v" not in f
+        # The file goes on living.
+        f.create_dataset("w", data=np.arange(10.0), chunks=(10,), compression=443, compression_opts=(11003,))
+    with h5py.File(tmp_path / "a.h5") as f:
+        assert list(f) == ["w"]
+
+
+def test_lorenzo_is_named_as_not_here_or_works(tmp_path):
+    """C = 2 is a codec of a later version: refused with its name until it is there, never stored as something else."""
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        try:
+            f.create_dataset("v", data=sample(), chunks=(5, 16, 20), compression=443, compression_opts=(211003,))
+        except ValueError as e:
+            assert "lorenzo" in str(e)
+        else:
+            assert f["v"].id.read_direct_chunk((0, 0, 0))[1][9] == 2
+
+
+def test_programs_that_do_not_show_it_fail_all_the_same(tmp_path):
+    x = sample()
+    nc = plain_netcdf({"v": x}, tmp_path / "plain.nc")
+    run("nccopy", "-4", "-c", "v:5,16,20", "-F", "v,443,1", nc, tmp_path / "out.nc", ok=False)
+    run("ncks", "-O", "-4", "--cmp=443,1", nc, tmp_path / "out.nc", ok=False)
+    (tmp_path / "raw").write_bytes(x.tobytes())
+    text = run(app("shared"), "write", tmp_path / "a.h5", "v", "f32", "5x33x47", "5x16x20", tmp_path / "raw", "m", 1, ok=False)
+    assert "h5z-gpu: cd_values: the number 1 is no [C]MDDEE" in text
+
+
+def test_h5repack_leaves_the_data_as_it_was(tmp_path):
+    """It goes on without the filter and says so only with -v; no value changes."""
+    x = sample()
+    plain = plain_hdf5({"v": x}, tmp_path / "plain.h5")
+    run("h5repack", "-l", "v:CHUNK=5x16x20", "-f", "v:UD=443,1,1,1e-3", plain, tmp_path / "out.h5")
+    with h5py.File(tmp_path / "out.h5") as f:
+        assert f["v"][...].tobytes() == x.tobytes()
+
+
+def test_xarray_shows_the_sentence(tmp_path):
+    text = python("""if True:
+        import sys, xarray
+        d = xarray.Dataset({"v": ("x", [1.0, 2.0])})
+        d.to_netcdf(sys.argv[1], engine="h5netcdf", encoding={"v": {"compression": 443, "compression_opts": (51003,)}})
+        """, tmp_path / "a.nc", ok=False)  # fmt: skip
+    assert "h5z-gpu: cd_values" in text
