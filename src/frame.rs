@@ -145,7 +145,12 @@ fn fixed(bytes: &[u8]) -> Result<HeaderInFile> {
         codec,
         mode: bytes[10],
         used,
-        dtype: Dtype::unpack(type_word).ok_or_else(|| Error::corrupt(S, format!("type {type_word:#x}")))?,
+        dtype: Dtype::unpack(type_word).ok_or_else(|| {
+            Error::corrupt(
+                S,
+                format!("type word {type_word:#x}; its class is none of 0, 1, 15, or a reserved bit is set"),
+            )
+        })?,
         extents: Extents::default(),
         raw_len: u64::from_le_bytes(field(bytes, 16)),
         stored_len,

@@ -5,6 +5,7 @@
 
 pub mod cases;
 pub mod generate;
+pub mod seal;
 pub mod vectors;
 
 use h5z_gpu::Engine;

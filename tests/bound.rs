@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The promise of every mode, judged in whole numbers of any length: no rounding, no code shared with the encoder.
+//!
+//! Every finite f64 is a whole multiple of 2^-1074, every product of two of them one of 2^-2148.
+
+mod common;
+
+use common::generate::{self, Random};
+use h5z_gpu::frame::Frame;
+use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
+use num_bigint::{BigInt, BigUint, Sign};
+use proptest::prelude::*;
+
+/// x · 2^1074, for a finite x.
+fn whole(x: f64) -> BigInt {
+    let bits = x.to_bits();
+    let (field, fraction) = (bits >> 52 & 0x7FF, bits & ((1 << 52) - 1));
+    assert_ne!(field, 0x7FF, "a finite number");
+    let magnitude = match field {
+        0 => BigUint::from(fraction),
+        _ => BigUint::from(fraction | 1 << 52) << (field - 1),
+    };
+    BigInt::from_biguint(if x.is_sign_negative() { Sign::Minus } else { Sign::Plus }, magnitude)
+}
+
+fn size(d: Dtype) -> usize {
+    d.size.into()
+}
+
+/// Bits of element `k`.
+fn bits(raw: &[u8], d: Dtype, k: usize) -> u64 {
+    let mut b = raw[k * size(d)..(k + 1) * size(d)].to_vec();
+    if d.big_endian {
+        b.reverse();
+    }
+    b.resize(8, 0);
+    u64::from_le_bytes(b.try_into().unwrap())
+}
+
+fn value(bits: u64, d: Dtype) -> f64 {
+    if d.size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+}
+
+/// Multiplies every finite number by 2^k, rounding to the type.
+fn scale(raw: &mut [u8], d: Dtype, k: i32) {
+    let factor = |k: i32| f64::from_bits(((1023 + k) as u64) << 52);
+    for i in 0..raw.len() / size(d) {
+        let x = value(bits(raw, d, i), d);
+        if !x.is_finite() {
+            continue;
+        }
+        let y = x * factor(k / 2) * factor(k - k / 2);
+        let mut b = if d.size == 4 { (y as f32).to_le_bytes().to_vec() } else { y.to_le_bytes().to_vec() };
+        if d.big_endian {
+            b.reverse();
+        }
+        raw[i * size(d)..(i + 1) * size(d)].copy_from_slice(&b);
+    }
+}
+
+/// Whether 10^(tenths/100) · b ≤ a, for whole a and b: both sides to the 100th power.
+fn decibels_hold(a: &BigUint, b: &BigUint, tenths: u32) -> bool {
+    if b.bits() == 0 {
+        return true;
+    }
+    // Equal factors of two change nothing and make the powers shorter.
+    let twos = a.trailing_zeros().unwrap_or(0).min(b.trailing_zeros().unwrap_or(0));
+    let (a, b) = (a >> twos, b >> twos);
+    // Far from the limit one bit count decides.
+    let (log_a, log_b) = (a.bits() as f64, b.bits() as f64 + f64::from(tenths) / 100.0 * std::f64::consts::LOG2_10);
+    if log_a > log_b + 3.0 {
+        return true;
+    }
+    a.pow(100) >= BigUint::from(10u32).pow(tenths) * b.pow(100)
+}
+
+/// Judges a whole chunk; the text says which value breaks which promise.
+fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f64) -> Result<(), String> {
+    let n = raw.len() / size(d);
+    let special = |k: usize| {
+        let b = bits(raw, d, k);
+        !value(b, d).is_finite() || fill == Some(b)
+    };
+    let finite: Vec<usize> = (0..n).filter(|&k| !special(k)).collect();
+    for k in (0..n).filter(|&k| special(k)) {
+        if bits(raw, d, k) != bits(out, d, k) {
+            return Err(format!("value {k}: {:#x} came back as {:#x}", bits(raw, d, k), bits(out, d, k)));
+        }
+    }
+    let x = |k: usize| value(bits(raw, d, k), d);
+    let spread = {
+        let low = finite.iter().map(|&k| x(k)).fold(f64::INFINITY, f64::min);
+        let high = finite.iter().map(|&k| x(k)).fold(f64::NEG_INFINITY, f64::max);
+        if low <= high { whole(high) - whole(low) } else { BigInt::ZERO }
+    };
+    let one = whole(1.0);
+    // All limits as multiples of 2^-2148.
+    let constant = match ask.bound {
+        Bound::Absolute(b) => Some(whole(b) * &one),
+        Bound::Relative(r) => Some(whole(r) * &spread),
+        Bound::Psnr(_) => Some(whole(used) * &one),
+        Bound::PointwiseRelative(_) | Bound::Lossless => None,
+    };
+    if let Some(limit) = &constant
+        && whole(used) * &one > *limit
+    {
+        return Err(format!("the frame states the bound {used:e}, more than was asked"));
+    }
+    let mut squares = BigUint::ZERO;
+    for &k in &finite {
+        let y = value(bits(out, d, k), d);
+        let why =
+            || format!("value {k}: {:e} ({:#x}) came back as {y:e} ({:#x})", x(k), bits(raw, d, k), bits(out, d, k));
+        if !y.is_finite() {
+            return Err(why());
+        }
+        let difference = whole(x(k)) - whole(y);
+        squares += difference.magnitude() * difference.magnitude();
+        let scaled = BigInt::from(difference.magnitude().clone()) * &one;
+        let held = match (&constant, ask.bound) {
+            (Some(limit), _) => scaled <= *limit,
+            (None, Bound::PointwiseRelative(r)) => scaled <= whole(r) * BigInt::from(whole(x(k)).magnitude().clone()),
+            _ => bits(raw, d, k) == bits(out, d, k),
+        };
+        if !held {
+            return Err(why());
+        }
+    }
+    if let Bound::Psnr(p) = ask.bound {
+        // PSNR = 20 log10(range / sqrt(squares / n)) ≥ p, so n · range² ≥ 10^(p/10) · squares.
+        let peak = spread.magnitude() * spread.magnitude() * BigUint::from(finite.len());
+        if !decibels_hold(&peak, &squares, (p * 10.0).round() as u32) {
+            return Err(format!("PSNR below {p} dB"));
+        }
+    }
+    Ok(())
+}
+
+/// One chunk through the public API, judged; returns the codec's number.
+fn holds(ask: Ask, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<u8, String> {
+    let mut params = Params::new(ask, d, dims).map_err(|e| e.to_string())?;
+    params.fill = fill;
+    let engine = Engine::with_threads(2);
+    let frame = engine.encode(&params, raw);
+    let header = Frame::open(&frame, 1).map_err(|e| e.to_string())?.header;
+    let out = engine.decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
+    judge(ask, fill, d, raw, &out, header.used)?;
+    Ok(header.codec)
+}
+
+const SIZES: [usize; 14] = [1, 2, 3, 31, 127, 128, 129, 255, 1000, 4095, 4096, 4097, 8192 + 5, 3 * 4096];
+
+fn dtypes() -> [Dtype; 4] {
+    let be = |d: Dtype| Dtype { big_endian: true, ..d };
+    [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64)]
+}
+
+/// The value 1e20 in the type.
+fn fill_of(d: Dtype) -> u64 {
+    if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() }
+}
+
+#[test]
+fn every_mode_type_and_input_holds_its_promise() {
+    let bounds = [
+        Bound::Absolute(1e-3),
+        Bound::Absolute(0.75),
+        Bound::Absolute(1e30),
+        Bound::Absolute(5e-324),
+        Bound::Relative(1e-2),
+        Bound::Relative(1e-7),
+        Bound::Relative(0.999),
+        Bound::PointwiseRelative(1e-2),
+        Bound::PointwiseRelative(1e-6),
+        Bound::Psnr(40.0),
+        Bound::Psnr(96.5),
+        Bound::Lossless,
+    ];
+    let mut wrong = Vec::new();
+    for bound in bounds {
+        for d in dtypes() {
+            for (g, name) in generate::NAMES.iter().enumerate() {
+                for (s, &n) in SIZES.iter().enumerate().filter(|(s, _)| (s + g) % 3 == 0) {
+                    for fill in [None, Some(fill_of(d))] {
+                        let dims = [n as u64];
+                        let raw = generate::input(name, s as u64, d, &dims, fill, n * size(d));
+                        if let Err(e) = holds(Ask { codec: Codec::Auto, bound }, d, &dims, fill, &raw) {
+                            wrong.push(format!("{bound:?} {d:?} {name} {n} fill {fill:?}: {e}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} broken, the first:\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+}
+
+#[test]
+fn a_bound_of_the_values_own_size_is_held_at_every_exponent() {
+    for d in dtypes() {
+        let (low, high) = if d.size == 4 { (-148, 124) } else { (-1072, 1018) };
+        for k in (low..high).step_by(if d.size == 4 { 3 } else { 23 }) {
+            let n = 300;
+            let mut raw = generate::input("wave", 5, d, &[n], None, n as usize * size(d));
+            scale(&mut raw, d, k);
+            let unit = f64::from_bits(((k + 1023).max(1) as u64) << 52);
+            for bound in [unit, unit * 1e-3, unit * 0.75].into_iter().filter(|b| *b > 0.0) {
+                let ask = Ask { codec: Codec::Auto, bound: Bound::Absolute(bound) };
+                holds(ask, d, &[n], None, &raw).unwrap_or_else(|e| panic!("{d:?} 2^{k} bound {bound:e}: {e}"));
+            }
+            let ask = Ask { codec: Codec::Auto, bound: Bound::PointwiseRelative(1e-3) };
+            holds(ask, d, &[n], None, &raw).unwrap_or_else(|e| panic!("{d:?} 2^{k} point-wise: {e}"));
+        }
+    }
+}
+
+#[test]
+fn a_chunk_of_one_value_is_exact_under_a_relative_bound() {
+    for d in dtypes() {
+        for n in [1, 100, 5000] {
+            let raw = generate::input("constant", 9, d, &[n], None, n as usize * size(d));
+            let params = Params::new("mode=rel,bound=0.5".parse().unwrap(), d, &[n]).unwrap();
+            let engine = Engine::with_threads(1);
+            assert_eq!(engine.decode(&engine.encode(&params, &raw), raw.len() as u64).unwrap(), raw);
+        }
+    }
+}
+
+#[test]
+fn zero_stays_zero_under_a_point_wise_bound() {
+    let values: Vec<f32> = (0..5000).map(|i| if i % 7 < 4 { 0.0 } else { (i as f32 - 2500.0) * 1e-3 }).collect();
+    let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let params = Params::new("mode=pw_rel,bound=0.1".parse().unwrap(), Dtype::F32, &[5000]).unwrap();
+    let engine = Engine::with_threads(1);
+    let out = engine.decode(&engine.encode(&params, &raw), raw.len() as u64).unwrap();
+    for (k, (x, y)) in values.iter().zip(out.chunks_exact(4)).enumerate() {
+        let y = f32::from_le_bytes(y.try_into().unwrap());
+        assert!(*x != 0.0 || y == 0.0, "value {k}: 0 became {y:e}");
+    }
+}
+
+#[test]
+fn the_judge_refuses_what_misses_by_one_bit() {
+    let d = Dtype::F64;
+    let ask = |bound| Ask { codec: Codec::Auto, bound };
+    let case = |x: f64, y: f64, bound, used| judge(ask(bound), None, d, &x.to_le_bytes(), &y.to_le_bytes(), used);
+    assert!(case(1.0, 0.5, Bound::Absolute(0.5), 0.5).is_ok());
+    assert!(case(1.0, 0.5f64.next_down(), Bound::Absolute(0.5), 0.5).is_err());
+    assert!(case(1.0, 0.5, Bound::Absolute(0.5), 0.5f64.next_up()).is_err(), "a stated bound above the asked one");
+    assert!(case(8.0, 6.0, Bound::PointwiseRelative(0.25), 0.25).is_ok());
+    assert!(case(8.0, 6f64.next_down(), Bound::PointwiseRelative(0.25), 0.25).is_err());
+    assert!(case(0.0, -0.0, Bound::Lossless, 0.0).is_err());
+    assert!(case(f64::NAN, -f64::NAN, Bound::Absolute(1.0), 1.0).is_err());
+    assert!(decibels_hold(&100u32.into(), &1u32.into(), 200) && !decibels_hold(&99u32.into(), &1u32.into(), 200));
+    assert!(decibels_hold(&32u32.into(), &10u32.into(), 50) && !decibels_hold(&31u32.into(), &10u32.into(), 50));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any mixture of inputs, exponents, bounds and shapes.
+    #[test]
+    fn the_promise_holds(
+        seed: u64,
+        generator in 0..generate::NAMES.len(),
+        dtype in 0..4usize,
+        n in prop_oneof![1..300u64, 4000..4200u64, 1..20_000u64],
+        split in 1..40u64,
+        mode in 1..=4u8,
+        exponent in -12..4i32,
+        digits in 1.0..10.0f64,
+        power in prop_oneof![4 => Just(0i32), 1 => -130..100i32],
+        with_fill: bool,
+    ) {
+        let d = dtypes()[dtype];
+        let dims = if split < n { vec![split, n / split] } else { vec![n] };
+        let n = dims.iter().product::<u64>() as usize;
+        let fill = with_fill.then(|| fill_of(d));
+        let mut raw = generate::input(generate::NAMES[generator], seed, d, &dims, fill, n * size(d));
+        if power != 0 {
+            scale(&mut raw, d, power);
+        }
+        let value: f64 = format!("{digits}e{exponent}").parse().unwrap();
+        let bound = match mode {
+            4 => Bound::Psnr((Random(seed).below(1500) + 1) as f64 / 10.0),
+            2 | 3 => Bound::new(mode, value.min(0.999)).unwrap(),
+            _ => Bound::Absolute(value),
+        };
+        let outcome = holds(Ask { codec: Codec::Auto, bound }, d, &dims, fill, &raw);
+        prop_assert!(outcome.is_ok(), "{:?} {:?} {:?}: {}", bound, d, dims, outcome.unwrap_err());
+    }
+}

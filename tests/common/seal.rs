@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes a changed frame look whole again: stored length and checksum anew, written from src/FORMAT.md §2 and §4.
+
+/// The checksum of FORMAT.md §4.
+fn checksum(frame: &[u8]) -> u64 {
+    let mut sum = 0u64;
+    for (i, word) in frame.chunks(4).enumerate() {
+        if i == 10 || i == 11 {
+            continue;
+        }
+        let mut w = [0; 4];
+        w[..word.len()].copy_from_slice(word);
+        let key = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let x = u64::from(u32::from_le_bytes(w)) ^ key;
+        sum = sum.wrapping_add(x.wrapping_mul(x));
+    }
+    sum
+}
+
+/// Rewrites stored length and checksum; a frame shorter than a header stays as it is.
+pub fn seal(frame: &mut [u8]) {
+    if frame.len() >= 56 {
+        let len = frame.len() as u64;
+        frame[24..32].copy_from_slice(&len.to_le_bytes());
+        let sum = checksum(frame);
+        frame[40..48].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Where header fields and sections of a frame lie, as it says itself: (name, begin, end).
+pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
+    let mut parts: Vec<(String, usize, usize)> = [
+        ("magic", 0, 8),
+        ("version", 8, 9),
+        ("codec", 9, 10),
+        ("mode", 10, 11),
+        ("rank", 11, 12),
+        ("type", 12, 16),
+        ("raw length", 16, 24),
+        ("stored length", 24, 32),
+        ("bound", 32, 40),
+        ("checksum", 40, 48),
+        ("section count", 48, 56),
+    ]
+    .map(|(name, begin, end)| (name.to_string(), begin, end))
+    .into();
+    let rank = usize::from(frame[11]);
+    let sections = frame[48] as usize;
+    let table = 56 + 4 * rank;
+    parts.push(("extents".into(), 56, table));
+    parts.push(("section lengths".into(), table, table + 8 * sections));
+    let mut at = (table + 8 * sections).next_multiple_of(8);
+    for k in 0..sections {
+        at = at.next_multiple_of(8);
+        let Some(len) = frame.get(table + 8 * k..table + 8 * k + 8) else { break };
+        let len = u64::from_le_bytes(len.try_into().unwrap()) as usize;
+        parts.push((format!("section {k}"), at, at.saturating_add(len)));
+        at = parts[parts.len() - 1].2.min(frame.len());
+    }
+    parts
+}

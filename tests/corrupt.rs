@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Damage: every truncation and every changed byte is refused by name; what carries a right checksum all the same may
+//! decode to anything, but never panics and never takes more memory than the raw length and a constant.
+
+mod common;
+
+use common::generate::{self, Random};
+use common::seal::{parts, seal};
+use common::vectors::CODECS;
+use h5z_gpu::frame::raw_len;
+use h5z_gpu::{Class, Dtype, Engine, Error, Params};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+/// Counts what each thread holds; the engine of these tests works on the calling thread alone.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(change: isize) {
+    // A thread that is going away has no counters any more.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + change);
+        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Most bytes that `f` held at one time beyond what was held before.
+fn most_held(f: impl FnOnce()) -> isize {
+    let before = HELD.get();
+    MOST.set(before);
+    f();
+    MOST.get() - before
+}
+
+/// What a decoder may hold besides the raw bytes: a tile, tables of a few tiles, messages.
+const CONSTANT: isize = 4 << 20;
+
+/// Small frames of every codec, type and mode that this build writes, with their raw lengths.
+fn samples() -> Vec<(String, Vec<u8>)> {
+    let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
+    let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
+    let f32be = Dtype { big_endian: true, ..Dtype::F32 };
+    let cases: [(&str, Dtype, &[u64], &str); 16] = [
+        ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
+        ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
+        ("text", Dtype::bytes(1), &[900], "mode=lossless"),
+        ("wave", i16, &[20, 40], "mode=lossless"),
+        ("ramp", Dtype::bytes(12), &[90], "mode=lossless"),
+        ("wave", Dtype::F32, &[70, 70], "mode=lossless"),
+        ("wave", Dtype::F64, &[4200], "mode=lossless"),
+        ("steps", i32, &[17, 16, 18], "mode=lossless"),
+        ("wave", Dtype::F32, &[1000], "mode=abs,bound=1e-3"),
+        ("hostile", Dtype::F32, &[700], "mode=abs,bound=1e-2"),
+        ("hostile", Dtype::F64, &[40, 10], "mode=rel,bound=1e-3"),
+        ("wave", f32be, &[5, 900], "mode=rel,bound=1e-3"),
+        ("wave", Dtype::F64, &[600], "mode=pw_rel,bound=1e-2"),
+        ("masked", Dtype::F32, &[600], "mode=pw_rel,bound=1e-3"),
+        ("masked", Dtype::F64, &[500], "mode=psnr,bound=60"),
+        ("constant", Dtype::F32, &[9000], "mode=abs,bound=1e-3"),
+    ];
+    let engine = Engine::with_threads(1);
+    cases
+        .iter()
+        .map(|(name, d, dims, ask)| {
+            let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
+            let raw = generate::input(name, 7, *d, dims, None, n);
+            let frame = engine.encode(&Params::new(ask.parse().unwrap(), *d, dims).unwrap(), &raw);
+            (format!("{} of {name} {dims:?} {ask}", CODECS[usize::from(frame[9])]), frame)
+        })
+        .collect()
+}
+
+fn decode(frame: &[u8]) -> Result<Vec<u8>, Error> {
+    let limit = 1 << 20;
+    Engine::with_threads(1).decode(frame, limit)
+}
+
+/// The message of a refusal, which must say more than that there is one.
+fn refused(frame: &[u8], what: impl Fn() -> String) -> String {
+    match decode(frame) {
+        Ok(_) => panic!("{}: decoded", what()),
+        Err(e) => {
+            let text = e.to_string();
+            assert!(text.starts_with("h5z-gpu: ") && text.len() > 40, "{}: {text}", what());
+            text
+        }
+    }
+}
+
+#[test]
+fn samples_cover_every_room_and_decode() {
+    let samples = samples();
+    for codec in ["stored", "bytes", "ndzip"] {
+        assert!(samples.iter().any(|(name, _)| name.starts_with(codec)), "no sample of {codec}");
+    }
+    for (name, frame) in &samples {
+        decode(frame).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut again = frame.clone();
+        seal(&mut again);
+        assert!(again == *frame, "{name}: the checksum by the book is another one");
+    }
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for (name, frame) in samples() {
+        for cut in 0..frame.len() {
+            let text = refused(&frame[..cut], || format!("{name} cut to {cut} of {}", frame.len()));
+            assert!(text.contains(&cut.to_string()), "{name} cut to {cut}: {text}");
+        }
+        let longer: Vec<u8> = frame.iter().copied().chain([0]).collect();
+        refused(&longer, || format!("{name} and one byte more"));
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused() {
+    for (name, mut frame) in samples() {
+        for at in 0..frame.len() {
+            let old = frame[at];
+            let flips: &[u8] = if at < 128 { &[1, 2, 4, 8, 16, 32, 64, 128, 255] } else { &[1, 128, 255] };
+            for flip in flips {
+                frame[at] = old ^ flip;
+                refused(&frame, || format!("{name}: byte {at} ^ {flip:#x}"));
+            }
+            frame[at] = old;
+        }
+    }
+}
+
+#[test]
+fn a_truncation_with_a_right_checksum_is_refused_all_the_same() {
+    for (name, frame) in samples() {
+        for cut in 0..frame.len() {
+            let mut short = frame[..cut].to_vec();
+            seal(&mut short);
+            refused(&short, || format!("{name} sealed again at {cut} of {}", frame.len()));
+        }
+    }
+}
+
+#[test]
+fn a_raw_length_that_nobody_expects_is_refused_before_anything_is_allocated() {
+    for (name, frame) in samples() {
+        for huge in [(1 << 20) + 1, 1 << 40, u64::MAX - 7, u64::MAX] {
+            let mut f = frame.clone();
+            f[16..24].copy_from_slice(&huge.to_le_bytes());
+            seal(&mut f);
+            let held = most_held(|| {
+                let text = refused(&f, || format!("{name} with raw length {huge}"));
+                assert!(text.contains(&huge.to_string()), "{text}");
+            });
+            assert!(held < 4096, "{name}: {held} bytes were held to refuse {huge}");
+            assert_eq!(raw_len(&f).unwrap(), huge);
+        }
+        // One that the caller allows, over a body that does not hold it.
+        for near in [0u64, 1, 4, 8, 1 << 16, 1 << 20] {
+            let mut f = frame.clone();
+            if f[16..24] == near.to_le_bytes() {
+                continue;
+            }
+            f[16..24].copy_from_slice(&near.to_le_bytes());
+            seal(&mut f);
+            let held = most_held(|| drop(refused(&f, || format!("{name} with raw length {near}"))));
+            assert!(held < (1 << 20) + CONSTANT, "{name}: {held} bytes held");
+        }
+    }
+}
+
+/// One random change, of a kind that headers, tables or payloads are sensitive to.
+fn change(frame: &mut Vec<u8>, random: &mut Random) {
+    let parts = parts(frame);
+    // Half of the changes go to the small parts, where lengths and kinds stand.
+    let (begin, end) = loop {
+        let (_, begin, end) = parts[random.below(parts.len())];
+        if begin < end.min(frame.len()) {
+            break (begin, end.min(frame.len()));
+        }
+    };
+    let at = begin + random.below(end - begin);
+    match random.below(9) {
+        0 => frame[at] ^= 1 << random.below(8),
+        1 => frame[at] = random.bits() as u8,
+        2 => frame[at] = [0, 1, 0x7F, 0x80, 0xFF][random.below(5)],
+        3 => {
+            let n = (1 + random.below(16)).min(frame.len() - at);
+            frame[at..at + n].fill([0, 0xFF, 0x80][random.below(3)]);
+        }
+        4 => {
+            // A little-endian number of 2, 4 or 8 bytes moves a little or becomes a limit.
+            let n = [2, 4, 8][random.below(3)];
+            let at = begin + (at - begin) / n * n;
+            if at + n <= frame.len() {
+                let mut b = [0; 8];
+                b[..n].copy_from_slice(&frame[at..at + n]);
+                let old = u64::from_le_bytes(b);
+                let new = match random.below(5) {
+                    0 => old.wrapping_add(1 + random.below(300) as u64),
+                    1 => old.wrapping_sub(1 + random.below(300) as u64),
+                    2 => u64::MAX >> random.below(64),
+                    3 => 1 << random.below(64),
+                    _ => frame.len() as u64,
+                };
+                frame[at..at + n].copy_from_slice(&new.to_le_bytes()[..n]);
+            }
+        }
+        5 => {
+            let n = random.below(40).min(frame.len() - at);
+            let from = random.below(frame.len() - n);
+            frame.copy_within(from..from + n, at);
+        }
+        6 if frame.len() > 60 => {
+            let keep = 56 + random.below(frame.len() - 56);
+            frame.truncate(keep);
+        }
+        7 => frame.extend((0..random.below(20)).map(|_| 0xA5)),
+        _ => frame.swap(at, begin),
+    }
+}
+
+fn survives(frame: &[u8], what: impl Fn() -> String) {
+    let mut raw = 0;
+    let held = most_held(|| {
+        raw = match std::panic::catch_unwind(|| decode(frame)) {
+            Ok(Ok(out)) => out.len(),
+            Ok(Err(e)) => {
+                assert!(e.to_string().len() > 40, "{}: {e}", what());
+                1 << 20
+            }
+            Err(_) => panic!("{}: the decoder panicked", what()),
+        };
+    });
+    // Once for the caller and once where the words are not aligned.
+    assert!(held <= 2 * raw as isize + CONSTANT, "{}: {held} bytes held for {raw}", what());
+}
+
+#[test]
+fn a_hundred_thousand_changed_frames_with_right_checksums_do_no_harm() {
+    let samples = samples();
+    let mut random = Random(443);
+    for k in 0..100_000u32 {
+        let (name, frame) = &samples[random.below(samples.len())];
+        let mut f = frame.clone();
+        for _ in 0..1 + random.below(3) {
+            change(&mut f, &mut random);
+            if f.len() < 57 {
+                break;
+            }
+            // The table of parts is read from the frame: keep it readable for the next change.
+            f[11] = frame[11];
+            f[48] = frame[48];
+        }
+        if random.below(4) == 0 && f.len() > 56 {
+            f[11] = random.below(10) as u8;
+            f[48] = random.below(10) as u8;
+        }
+        seal(&mut f);
+        survives(&f, || format!("case {k}, {name}: {}", hex(&f)));
+    }
+}
+
+/// The bytes as text, for keeping what failed.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().take(4000).map(|b| format!("{b:02x}")).collect()
+}
+
+#[test]
+fn kept_inputs_do_no_harm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corrupt");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let digits: Vec<u8> = text.lines().filter(|l| !l.starts_with('#')).flat_map(str::bytes).collect();
+        let nibble = |c: u8| (c as char).to_digit(16).expect("a hex digit") as u8;
+        let mut frame: Vec<u8> = digits.chunks(2).map(|p| nibble(p[0]) << 4 | nibble(p[1])).collect();
+        survives(&frame, || path.display().to_string());
+        seal(&mut frame);
+        survives(&frame, || path.display().to_string());
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen} kept inputs in {}", folder.display());
+}
