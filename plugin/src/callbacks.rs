@@ -2,9 +2,10 @@
 //! `can_apply`, `set_local` and `filter`: pointers come in, slices go on, panics stop here.
 //!
 //! Each has a return convention of its own, hence a type of its own. `set_local` and `filter` are entered through
-//! trampolines that hand on the return address as one more argument: it tells who called ([`crate::host`]).
+//! entries that hand on the return address as one more argument: it tells who called ([`crate::host`]).
 
 use crate::buffer::Pipeline;
+use crate::entry::{entry3, entry6};
 use crate::host::{self, Hid};
 use crate::{dataset, report};
 use h5z_gpu::{Bound, DecodeJob, EncodeJob, Engine, Error, Params, frame, log, words};
@@ -42,74 +43,21 @@ pub(crate) unsafe extern "C" fn can_apply(_dcpl: Hid, _datatype: Hid, _space: Hi
     CanApply(1)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn set_local_entry(_dcpl: Hid, _datatype: Hid, _space: Hid) -> SetLocal {
-    core::arch::naked_asm!("endbr64", "mov rcx, [rsp]", "jmp {}", sym set_local)
+entry3! {
+    /// `set_local` as HDF5 knows it.
+    set_local_entry => set_local(dcpl: Hid, datatype: Hid, space: Hid) -> SetLocal
 }
 
-// Six arguments fill the registers; the seventh goes onto the stack, which the push also aligns for the call.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn filter_entry(
-    _flags: c_uint,
-    _count: usize,
-    _words: *const c_uint,
-    _used: usize,
-    _size: *mut usize,
-    _buf: *mut *mut c_void,
-) -> FilterLen {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "push qword ptr [rsp]",
-        ".cfi_adjust_cfa_offset 8",
-        "call {}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "ret",
-        ".cfi_endproc",
-        sym filter
-    )
-}
-
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn set_local_entry(_dcpl: Hid, _datatype: Hid, _space: Hid) -> SetLocal {
-    core::arch::naked_asm!("hint #34", "mov x3, x30", "b {}", sym set_local)
-}
-
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn filter_entry(
-    _flags: c_uint,
-    _count: usize,
-    _words: *const c_uint,
-    _used: usize,
-    _size: *mut usize,
-    _buf: *mut *mut c_void,
-) -> FilterLen {
-    core::arch::naked_asm!("hint #34", "mov x6, x30", "b {}", sym filter)
-}
-
-/// Elsewhere the caller stays unknown, which is a supported state: lossless unless the words are complete.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) unsafe extern "C" fn set_local_entry(dcpl: Hid, datatype: Hid, space: Hid) -> SetLocal {
-    set_local(dcpl, datatype, space, std::ptr::null())
-}
-
-/// As above.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) unsafe extern "C" fn filter_entry(
-    flags: c_uint,
-    count: usize,
-    words: *const c_uint,
-    used: usize,
-    size: *mut usize,
-    buf: *mut *mut c_void,
-) -> FilterLen {
-    // SAFETY: the caller's arguments as they are.
-    unsafe { filter(flags, count, words, used, size, buf, std::ptr::null()) }
+entry6! {
+    /// `filter` as HDF5 knows it.
+    filter_entry => filter(
+        flags: c_uint,
+        count: usize,
+        words: *const c_uint,
+        used: usize,
+        size: *mut usize,
+        buf: *mut *mut c_void
+    ) -> FilterLen
 }
 
 /// What a panic said.
@@ -118,7 +66,9 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("h5z-gpu: a fault of its own, please report it: {}", said.unwrap_or("no text"))
 }
 
-extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *const c_void) -> SetLocal {
+/// # Safety
+/// `ret` is the return address of the call, or null.
+unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *const c_void) -> SetLocal {
     const NAME: &CStr = c"set_local";
     // Creating a group asks too, without a type.
     if dcpl < 0 || datatype < 0 {

@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn a_fill_value_has_the_same_bits_in_both_orders() {
         let x = 9.96921e36f32;
-        assert_eq!(bits(&x.to_le_bytes(), false), x.to_bits().into());
-        assert_eq!(bits(&x.to_be_bytes(), true), x.to_bits().into());
+        assert_eq!(bits(&x.to_le_bytes(), false), u64::from(x.to_bits()));
+        assert_eq!(bits(&x.to_be_bytes(), true), u64::from(x.to_bits()));
         assert_eq!(bits(&1e20f64.to_be_bytes(), true), 1e20f64.to_bits());
     }
 }

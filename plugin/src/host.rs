@@ -31,7 +31,7 @@ macro_rules! table {
 
         impl $name {
             /// `Err`: the first symbol that is missing.
-            fn find(module: &Module) -> Result<Self, &'static str> {
+            pub(crate) fn find(module: &Module) -> Result<Self, &'static str> {
                 Ok($name { $(
                     $field: {
                         const { assert!(size_of::<$ty>() == size_of::<*const c_void>()) };
@@ -103,6 +103,19 @@ table! {
     Heap {
         allocate: "H5allocate_memory" as unsafe extern "C" fn(usize, bool) -> *mut c_void,
         free: "H5free_memory" as unsafe extern "C" fn(*mut c_void) -> c_int,
+    }
+}
+
+table! {
+    /// What NCZarr's `modify_parameters` asks of a variable.
+    NetCdf {
+        inq_vartype: "nc_inq_vartype" as unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+        inq_varndims: "nc_inq_varndims" as unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+        inq_var_endian: "nc_inq_var_endian" as unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+        inq_var_chunking: "nc_inq_var_chunking" as unsafe extern "C" fn(c_int, c_int, *mut c_int, *mut usize) -> c_int,
+        inq_var_fill: "nc_inq_var_fill" as unsafe extern "C" fn(c_int, c_int, *mut c_int, *mut c_void) -> c_int,
+        inq_var_filter_ids: "nc_inq_var_filter_ids" as unsafe extern "C" fn(
+            c_int, c_int, *mut usize, *mut c_uint) -> c_int,
     }
 }
 

@@ -9,10 +9,13 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod buffer;
+mod c_api;
 mod callbacks;
 mod dataset;
 mod elf;
+mod entry;
 mod host;
+mod nczarr;
 mod report;
 
 use callbacks::{CanApply, FilterLen, SetLocal};

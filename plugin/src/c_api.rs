@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codecs for C and for Python's ctypes, without HDF5. What each function does stands in `include/h5z_gpu.h`.
+
+use crate::callbacks::panic_text;
+use crate::{FILTER_ID, report};
+use h5z_gpu::words::{self, STORED_MAX};
+use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, frame};
+use libc::{c_char, c_int, c_void};
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What every function answers instead of a length or count when it failed.
+const FAILED: i64 = -1;
+
+/// Runs `run` behind a fence; an error's text is kept for `h5z_gpu_last_error`.
+fn fence(run: impl FnOnce() -> Result<i64, String>) -> i64 {
+    let text = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(answer)) => return answer,
+        Ok(Err(text)) => text,
+        Err(panic) => panic_text(&*panic),
+    };
+    report::remember(&text);
+    FAILED
+}
+
+fn text_of(e: h5z_gpu::Error) -> String {
+    e.to_string()
+}
+
+/// # Safety
+/// `start` has `len` readable items for as long as the answer is used; it may be null when `len` is 0.
+unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T], String> {
+    match (start.is_null(), len) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(format!("h5z-gpu: a null pointer where {len} items are announced")),
+        // SAFETY: the caller's promise.
+        _ => Ok(unsafe { std::slice::from_raw_parts(start, len) }),
+    }
+}
+
+/// # Safety
+/// As `slice`, writable and used by nobody else.
+unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T], String> {
+    match (start.is_null(), len) {
+        (_, 0) => Ok(&mut []),
+        (true, _) => Err(format!("h5z-gpu: a null pointer where {len} items are announced")),
+        // SAFETY: the caller's promise.
+        _ => Ok(unsafe { std::slice::from_raw_parts_mut(start, len) }),
+    }
+}
+
+/// # Safety
+/// `text` is null or NUL-terminated.
+unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, String> {
+    if text.is_null() {
+        return Err(format!("h5z-gpu: no {what}"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
+/// NumPy's name of a type, such as `<f4`, `>f8`, `|u1`, `<i8`, `|V16`.
+fn dtype(name: &str) -> Result<Dtype, String> {
+    let wrong = || format!("h5z-gpu: type {name:?}: give NumPy's array.dtype.str, such as <f4 or >f8");
+    let mut letters = name.chars();
+    let (order, kind) = letters.next().zip(letters.next()).ok_or_else(wrong)?;
+    let size: u64 = letters.as_str().parse().map_err(|_| wrong())?;
+    let bytes = Dtype::bytes(u8::try_from(size).unwrap_or(0));
+    let big_endian = match order {
+        '>' => true,
+        '<' | '|' => false,
+        _ => return Err(wrong()),
+    };
+    Ok(match (kind, size) {
+        ('f', 4) => Dtype { big_endian, ..Dtype::F32 },
+        ('f', 8) => Dtype { big_endian, ..Dtype::F64 },
+        ('i' | 'u', 1 | 2 | 4 | 8) => Dtype { class: Class::Integer, big_endian, signed: kind == 'i', ..bytes },
+        _ => bytes,
+    })
+}
+
+/// # Safety
+/// The pointers are as `include/h5z_gpu.h` says.
+unsafe fn params(
+    user: *const u32,
+    count: usize,
+    datatype: *const c_char,
+    rank: usize,
+    dims: *const u64,
+    fill: *const c_void,
+) -> Result<(Params, Vec<u32>), String> {
+    // SAFETY: the caller's promise, for all four.
+    let (user, dims, name) = unsafe { (slice(user, count)?, slice(dims, rank)?, string(datatype, "type")?) };
+    let mut params = Params::new(words::ask(user).map_err(text_of)?, dtype(&name)?, dims).map_err(text_of)?;
+    if !fill.is_null() && matches!(params.dtype.size, 1..=8) {
+        // SAFETY: one element of the type.
+        let value: &[u8] = unsafe { slice(fill.cast(), params.dtype.size.into())? };
+        params.fill = Some(crate::dataset::bits(value, params.dtype.big_endian));
+    }
+    Ok((params, user.to_vec()))
+}
+
+fn length(n: usize) -> Result<i64, String> {
+    i64::try_from(n).map_err(|_| "h5z-gpu: a length above 2^63".to_owned())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_filter_id() -> c_int {
+    FILTER_ID
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_last_error() -> *const c_char {
+    report::last()
+}
+
+/// See the header.
+///
+/// # Safety
+/// `text` is NUL-terminated; `out` has room for 20 words.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_words(text: *const c_char, out: *mut u32) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (text, out) = unsafe { (string(text, "text")?, slice_mut(out, STORED_MAX)?) };
+        let text = text.trim();
+        let ask = if let Ok(number) = text.parse::<u32>() { words::ask(&[number]) } else { text.parse::<Ask>() };
+        let ask = ask.map_err(text_of)?;
+        let found = match words::pack(ask) {
+            _ if ask == Ask::default() => Vec::new(),
+            Some(packed) => vec![packed],
+            None => words::three(ask).to_vec(),
+        };
+        out[..found.len()].copy_from_slice(&found);
+        length(found.len())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_stored_words(
+    user: *const u32,
+    count: usize,
+    datatype: *const c_char,
+    rank: usize,
+    dims: *const u64,
+    fill: *const c_void,
+    out: *mut u32,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let ((params, user), out) =
+            unsafe { (params(user, count, datatype, rank, dims, fill)?, slice_mut(out, STORED_MAX)?) };
+        let stored = words::store(&params, &user, u8::try_from(rank).unwrap_or(u8::MAX));
+        out[..stored.len()].copy_from_slice(&stored);
+        length(stored.len())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `user` has `count` words, `out` room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_text(user: *const u32, count: usize, out: *mut c_char, size: usize) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
+        let text = words::ask(user).map_err(text_of)?.to_string();
+        if let Some((end, room)) = out.split_last_mut() {
+            let n = text.len().min(room.len());
+            room[..n].copy_from_slice(&text.as_bytes()[..n]);
+            room[n..].fill(0);
+            *end = 0;
+        }
+        length(text.len())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_max_encoded(raw_len: usize) -> usize {
+    raw_len.saturating_add(64)
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_encode(
+    user: *const u32,
+    count: usize,
+    datatype: *const c_char,
+    rank: usize,
+    dims: *const u64,
+    fill: *const c_void,
+    raw: *const c_void,
+    raw_len: usize,
+    out: *mut c_void,
+    size: usize,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let ((params, _), raw, out) = unsafe {
+            (
+                params(user, count, datatype, rank, dims, fill)?,
+                slice(raw.cast::<u8>(), raw_len)?,
+                slice_mut(out.cast::<u8>(), size)?,
+            )
+        };
+        let frame = Engine::global().encode(&params, raw);
+        let room = out.get_mut(..frame.len()).ok_or_else(|| {
+            format!("h5z-gpu: the frame has {} bytes, the buffer {size}: see h5z_gpu_max_encoded", frame.len())
+        })?;
+        room.copy_from_slice(&frame);
+        length(frame.len())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// Each array has `n` items, and each of them is as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_encode_batch(
+    user: *const u32,
+    count: usize,
+    datatype: *const c_char,
+    rank: usize,
+    dims: *const u64,
+    fill: *const c_void,
+    n: usize,
+    raw: *const *const c_void,
+    raw_len: usize,
+    out: *const *mut c_void,
+    size: usize,
+    lens: *mut i64,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let ((params, _), raw, out, lens) = unsafe {
+            (params(user, count, datatype, rank, dims, fill)?, slice(raw, n)?, slice(out, n)?, slice_mut(lens, n)?)
+        };
+        let jobs = raw
+            .iter()
+            // SAFETY: as above.
+            .map(|&r| Ok(EncodeJob { params: &params, raw: unsafe { slice(r.cast::<u8>(), raw_len)? } }))
+            .collect::<Result<Vec<_>, String>>()?;
+        let mut frames = vec![Vec::new(); n];
+        Engine::global().encode_batch(&jobs, &mut frames);
+        let mut done = 0;
+        for ((frame, &out), len) in frames.iter().zip(out).zip(lens) {
+            // SAFETY: as above.
+            let out = unsafe { slice_mut(out.cast::<u8>(), size)? };
+            *len = match out.get_mut(..frame.len()) {
+                Some(room) => {
+                    room.copy_from_slice(frame);
+                    done += 1;
+                    length(frame.len())?
+                }
+                None => FAILED,
+            };
+        }
+        if done < n {
+            report::remember(&format!("h5z-gpu: {} frames are larger than the buffers of {size} bytes", n - done));
+        }
+        length(done)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `frame` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_raw_len(frame: *const c_void, len: usize) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let frame = unsafe { slice(frame.cast::<u8>(), len)? };
+        let raw = frame::raw_len(frame).map_err(text_of)?;
+        i64::try_from(raw).map_err(|_| format!("h5z-gpu: damaged chunk: raw length {raw}"))
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `frame` has `len` bytes, `out` room for `size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_decode(frame: *const c_void, len: usize, out: *mut c_void, size: usize) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (frame, out) = unsafe { (slice(frame.cast::<u8>(), len)?, slice_mut(out.cast::<u8>(), size)?) };
+        let raw_len = frame::raw_len(frame).map_err(text_of)?;
+        let out = usize::try_from(raw_len)
+            .ok()
+            .and_then(|n| out.get_mut(..n))
+            .ok_or_else(|| format!("h5z-gpu: the chunk has {raw_len} bytes, the buffer {size}: see h5z_gpu_raw_len"))?;
+        Engine::global().decode_into(frame, out).map_err(text_of)?;
+        length(out.len())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// Each array has `n` items, and each of them is as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_decode_batch(
+    n: usize,
+    frames: *const *const c_void,
+    lens: *const usize,
+    out: *const *mut c_void,
+    sizes: *const usize,
+    status: *mut c_int,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (frames, lens, out, sizes, status) =
+            unsafe { (slice(frames, n)?, slice(lens, n)?, slice(out, n)?, slice(sizes, n)?, slice_mut(status, n)?) };
+        let mut jobs = Vec::with_capacity(n);
+        for k in 0..n {
+            // SAFETY: as above.
+            let (frame, out) =
+                unsafe { (slice(frames[k].cast::<u8>(), lens[k])?, slice_mut(out[k].cast::<u8>(), sizes[k])?) };
+            jobs.push(DecodeJob { frame, out });
+        }
+        let mut done = 0;
+        for (k, result) in Engine::global().decode_batch(&mut jobs).into_iter().enumerate() {
+            status[k] = match result {
+                Ok(()) => {
+                    done += 1;
+                    0
+                }
+                Err(e) => {
+                    report::remember(&format!("frame {k}: {e}"));
+                    -1
+                }
+            };
+        }
+        length(done)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numpy_names_of_types() {
+        assert_eq!(dtype("<f4"), Ok(Dtype::F32));
+        assert_eq!(dtype(">f8"), Ok(Dtype { big_endian: true, ..Dtype::F64 }));
+        assert_eq!(dtype("|V16"), Ok(Dtype::bytes(16)));
+        assert_eq!(dtype("<c8"), Ok(Dtype::bytes(8)));
+        assert!(dtype("|i1").is_ok_and(|d| d.class == Class::Integer && d.signed));
+        for wrong in ["", "f4", "<f", "?4", "<fx", "<f-4"] {
+            assert!(dtype(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codec `h5z-gpu` of NCZarr, netCDF's Zarr: the same filter, called by libnetcdf itself.
+//!
+//! Zarr keeps what the user chose as JSON, `{"id": "h5z-gpu", "mode": "abs", "bound": 0.001, "codec": "szx"}`, where
+//! `codec` may be absent. libnetcdf calls no `set_local`; `modify_parameters` does that work. The structures are those
+//! of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
+
+use crate::callbacks::panic_text;
+use crate::entry::entry6;
+use crate::host::{Module, NetCdf};
+use crate::{FILTER_ID, dataset, report};
+use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, log, words};
+use libc::{c_char, c_int, c_uint, c_void};
+use serde_json::{Map, Value, json};
+use std::ffi::{CStr, CString};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+const CODEC_ID: &CStr = c"h5z-gpu";
+
+const NC_NOERR: c_int = 0;
+const NC_ENOMEM: c_int = -61;
+const NC_EFILTER: c_int = -132;
+
+/// netCDF's `NC_MAX_VAR_DIMS`.
+const RANK_MAX: usize = 1024;
+
+/// `NCZ_codec_t`.
+#[repr(C)]
+struct CodecClass {
+    /// `NCZ_CODEC_CLASS_VER`.
+    version: c_int,
+    /// `NCZ_CODEC_HDF5`: this struct.
+    sort: c_int,
+    codecid: *const c_char,
+    hdf5id: c_uint,
+    initialize: Option<unsafe extern "C" fn()>,
+    finalize: Option<unsafe extern "C" fn()>,
+    codec_to_hdf5: unsafe extern "C" fn(*const c_char, *mut usize, *mut *mut c_uint) -> c_int,
+    hdf5_to_codec: unsafe extern "C" fn(usize, *const c_uint, *mut *mut c_char) -> c_int,
+    modify_parameters:
+        unsafe extern "C" fn(c_int, c_int, *mut usize, *mut *mut c_uint, *mut usize, *mut *mut c_uint) -> c_int,
+}
+
+// SAFETY: nothing changes it, and its pointers lead to constants and code.
+unsafe impl Sync for CodecClass {}
+
+static CODEC: CodecClass = CodecClass {
+    version: 1,
+    sort: 1,
+    codecid: CODEC_ID.as_ptr(),
+    hdf5id: FILTER_ID as c_uint,
+    initialize: None,
+    finalize: None,
+    codec_to_hdf5,
+    hdf5_to_codec,
+    modify_parameters: modify_parameters_entry,
+};
+
+/// The codec's description, for NCZarr.
+#[unsafe(no_mangle)]
+pub extern "C" fn NCZ_get_codec_info() -> *const c_void {
+    (&raw const CODEC).cast()
+}
+
+/// Runs a callback: its error's text goes to standard error, once, for netCDF has no place for it.
+fn fence(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let failure = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return NC_NOERR,
+        Ok(Err(f)) => f,
+        Err(panic) => Failure::Refused(panic_text(&*panic)),
+    };
+    match failure {
+        Failure::NoMemory => NC_ENOMEM,
+        Failure::Refused(text) => {
+            report::remember(&text);
+            log::warn(text.strip_prefix("h5z-gpu: ").unwrap_or(&text));
+            NC_EFILTER
+        }
+    }
+}
+
+enum Failure {
+    NoMemory,
+    Refused(String),
+}
+
+impl From<h5z_gpu::Error> for Failure {
+    fn from(e: h5z_gpu::Error) -> Self {
+        Failure::Refused(e.to_string())
+    }
+}
+
+fn refused(text: impl Into<String>) -> Failure {
+    Failure::Refused(text.into())
+}
+
+/// A copy on the C heap, where netCDF frees it.
+///
+/// # Safety
+/// `count` and `start` are null or places to write to.
+unsafe fn give_words(words: &[u32], count: *mut usize, start: *mut *mut c_uint) -> Result<(), Failure> {
+    if count.is_null() || start.is_null() {
+        return Err(refused("h5z-gpu: called without a place for the words"));
+    }
+    // SAFETY: room for all the words, or null, which is looked at; the places are the caller's.
+    unsafe {
+        let copy: *mut c_uint = libc::malloc(size_of_val(words).max(1)).cast();
+        if copy.is_null() {
+            return Err(Failure::NoMemory);
+        }
+        ptr::copy_nonoverlapping(words.as_ptr(), copy, words.len());
+        (*count, *start) = (words.len(), copy);
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `words` has `count` words, or is null.
+unsafe fn take_words<'a>(words: *const c_uint, count: usize) -> &'a [u32] {
+    match words.is_null() || count > 1 << 16 {
+        true => &[],
+        // SAFETY: the caller's promise.
+        false => unsafe { std::slice::from_raw_parts(words, count) },
+    }
+}
+
+/// The words of a JSON configuration: one number where one says it, else three.
+fn from_json(text: &str) -> Result<Vec<u32>, Failure> {
+    let wrong = |why: String| refused(format!("h5z-gpu: the codec's configuration {text}: {why}"));
+    let config: Map<String, Value> = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+    let name = |key: &str, default: &'static str| match config.get(key) {
+        None => Ok(default.to_owned()),
+        Some(Value::String(s)) => Ok(s.clone()),
+        Some(other) => Err(wrong(format!("{key} is {other}, not a name"))),
+    };
+    if name("id", "")? != "h5z-gpu" {
+        return Err(wrong("its id is not h5z-gpu".into()));
+    }
+    let bound = match config.get("bound") {
+        None => None,
+        // netCDF's own JSON writer may have put the number between quotes.
+        Some(Value::String(s)) => Some(s.trim().parse().map_err(|_| wrong(format!("bound {s:?} is no number")))?),
+        Some(v) => Some(v.as_f64().ok_or_else(|| wrong(format!("bound {v} is no number")))?),
+    };
+    let ask =
+        Ask { codec: Codec::named(&name("codec", "auto")?)?, bound: Bound::named(&name("mode", "lossless")?, bound)? }
+            .check()?;
+    Ok(match (ask == Ask::default(), words::pack(ask)) {
+        (true, _) => Vec::new(),
+        (false, Some(packed)) => vec![packed],
+        (false, None) => words::three(ask).to_vec(),
+    })
+}
+
+fn to_json(ask: Ask) -> String {
+    let mut config = json!({"id": "h5z-gpu", "mode": ask.bound.name()});
+    if ask.bound != Bound::Lossless {
+        config["bound"] = json!(ask.bound.value());
+    }
+    if ask.codec != Codec::Auto {
+        config["codec"] = json!(ask.codec.name());
+    }
+    config.to_string()
+}
+
+unsafe extern "C" fn codec_to_hdf5(codec: *const c_char, count: *mut usize, start: *mut *mut c_uint) -> c_int {
+    fence(|| {
+        if codec.is_null() {
+            return Err(refused("h5z-gpu: called without a configuration"));
+        }
+        // SAFETY: netCDF passes a NUL-terminated text.
+        let text = unsafe { CStr::from_ptr(codec) }.to_string_lossy();
+        let words = from_json(&text)?;
+        // SAFETY: the places are netCDF's.
+        unsafe { give_words(&words, count, start) }
+    })
+}
+
+unsafe extern "C" fn hdf5_to_codec(count: usize, start: *const c_uint, codec: *mut *mut c_char) -> c_int {
+    fence(|| {
+        // SAFETY: as netCDF passes them.
+        let ask = words::ask(unsafe { take_words(start, count) })?;
+        let text = CString::new(to_json(ask)).map_err(|_| refused("h5z-gpu: a NUL in the configuration"))?;
+        if codec.is_null() {
+            return Err(refused("h5z-gpu: called without a place for the configuration"));
+        }
+        // SAFETY: strdup copies a NUL-terminated text onto the C heap, where netCDF frees it.
+        let copy = unsafe { libc::strdup(text.as_ptr()) };
+        if copy.is_null() {
+            return Err(Failure::NoMemory);
+        }
+        // SAFETY: a place for a pointer.
+        unsafe { *codec = copy };
+        Ok(())
+    })
+}
+
+entry6! {
+    /// `modify_parameters` as netCDF knows it.
+    modify_parameters_entry => modify_parameters(
+        ncid: c_int,
+        varid: c_int,
+        visible_count: *mut usize,
+        visible: *mut *mut c_uint,
+        working_count: *mut usize,
+        working: *mut *mut c_uint
+    ) -> c_int
+}
+
+/// The visible words stay as the user gave them; the working words are the stored form.
+///
+/// # Safety
+/// As netCDF calls it; `ret` is the return address of the call, or null.
+unsafe extern "C" fn modify_parameters(
+    ncid: c_int,
+    varid: c_int,
+    visible_count: *mut usize,
+    visible: *mut *mut c_uint,
+    working_count: *mut usize,
+    working: *mut *mut c_uint,
+    ret: *const c_void,
+) -> c_int {
+    fence(|| {
+        let user = match visible_count.is_null() || visible.is_null() {
+            true => &[],
+            // SAFETY: places that netCDF filled.
+            false => unsafe { take_words(*visible, *visible_count) },
+        };
+        let ask = words::ask(user)?;
+        let netcdf = Module::of(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
+        let described = netcdf.and_then(|n| describe(&n, ncid, varid, ask));
+        let stored = match described {
+            Ok((params, rank)) => words::store(&params, user, rank),
+            Err(what) if dataset::strict() => return Err(refused(format!("h5z-gpu: netCDF does not tell: {what}"))),
+            Err(what) => {
+                log::warn(&format!("netCDF does not tell what a variable holds ({what}): it is stored losslessly"));
+                user.to_vec()
+            }
+        };
+        // SAFETY: the places are netCDF's.
+        unsafe { give_words(&stored, working_count, working) }
+    })
+}
+
+/// Parameters and rank of a variable. `Err` names what could not be had.
+fn describe(n: &NetCdf, ncid: c_int, varid: c_int, ask: Ask) -> Result<(Params, u8), &'static str> {
+    let (mut xtype, mut rank, mut order, mut storage) = (0, 0, 0, 0);
+    let mut chunk = vec![0usize; RANK_MAX];
+    let mut filters = 0usize;
+    // SAFETY: places for the answers; `chunk` has room for the largest rank there is.
+    let done = unsafe {
+        [
+            (n.inq_vartype)(ncid, varid, &mut xtype),
+            (n.inq_varndims)(ncid, varid, &mut rank),
+            (n.inq_var_endian)(ncid, varid, &mut order),
+            (n.inq_var_chunking)(ncid, varid, &mut storage, chunk.as_mut_ptr()),
+            (n.inq_var_filter_ids)(ncid, varid, &mut filters, ptr::null_mut()),
+        ]
+    };
+    if let Some(k) = done.iter().position(|&d| d != NC_NOERR) {
+        return Err(["its type", "its rank", "its byte order", "its chunk", "its filters"][k]);
+    }
+    let mut ids = vec![0 as c_uint; filters.max(1)];
+    // SAFETY: room for as many ids as were counted.
+    if unsafe { (n.inq_var_filter_ids)(ncid, varid, &mut filters, ids.as_mut_ptr()) } != NC_NOERR {
+        return Err("its filters");
+    }
+    let alone = ids.first() == Some(&(FILTER_ID as c_uint));
+    let dtype = dtype(xtype, order);
+    let lossy = ask.bound != Bound::Lossless && dtype.is_ieee();
+    if lossy && !alone {
+        log::warn("another filter stands before h5z-gpu: what it hands on is stored losslessly");
+    }
+    let dims: Vec<u64> = chunk.iter().take(rank.max(0) as usize).map(|&d| d as u64).collect();
+    let (extents, dtype) = match Extents::new(&dims) {
+        Some(e) => (e, dtype),
+        None => (Extents::default(), Dtype::bytes(dtype.size)),
+    };
+    let fill = if lossy { fill(n, ncid, varid, dtype).ok_or("its fill value")? } else { None };
+    Ok((Params { ask, dtype, extents, fill, lossy_allowed: alone }, rank as u8))
+}
+
+/// netCDF's atomic types; what a user defined is bytes.
+fn dtype(xtype: c_int, order: c_int) -> Dtype {
+    const BIG: c_int = 2;
+    let big_endian = order == BIG || (order == 0 && cfg!(target_endian = "big"));
+    let integer = |size, signed| Dtype { class: Class::Integer, signed, ..Dtype::bytes(size) };
+    let d = match xtype {
+        1 => integer(1, true),
+        2 => Dtype::bytes(1),
+        3 => integer(2, true),
+        4 => integer(4, true),
+        5 => Dtype::F32,
+        6 => Dtype::F64,
+        7 => integer(1, false),
+        8 => integer(2, false),
+        9 => integer(4, false),
+        10 => integer(8, true),
+        11 => integer(8, false),
+        _ => return Dtype::bytes(0),
+    };
+    Dtype { big_endian: big_endian && d.class != Class::Bytes, ..d }
+}
+
+/// The fill value's bits: netCDF fills with it whether the user named it or not, unless filling is off.
+fn fill(n: &NetCdf, ncid: c_int, varid: c_int, dtype: Dtype) -> Option<Option<u64>> {
+    let (mut off, mut value) = (0, [0u8; 8]);
+    // SAFETY: the variable is a float or double, of which `value` holds one.
+    if unsafe { (n.inq_var_fill)(ncid, varid, &mut off, value.as_mut_ptr().cast()) } != NC_NOERR {
+        return None;
+    }
+    // netCDF answers in this machine's order.
+    Some((off == 0).then(|| dataset::bits(&value[..usize::from(dtype.size).min(8)], cfg!(target_endian = "big"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_configuration() {
+        for words in [&[][..], &[11003], &[111003], &[390000], &[40600], &words::three(words::ask(&[131002]).unwrap())]
+        {
+            let ask = words::ask(words).unwrap();
+            let text = to_json(ask);
+            assert_eq!(words::ask(&from_json(&text).unwrap_or_default()).unwrap(), ask, "{text}");
+        }
+        let odd = Ask { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) };
+        assert_eq!(words::ask(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
+    }
+
+    #[test]
+    fn a_configuration_that_says_nothing_clear_is_refused() {
+        for text in [
+            "",
+            "[]",
+            r#"{"mode": "abs"}"#,
+            r#"{"id": "zlib"}"#,
+            r#"{"id": "h5z-gpu", "mode": "abs"}"#,
+            r#"{"id": "h5z-gpu", "mode": "abs", "bound": "much"}"#,
+            r#"{"id": "h5z-gpu", "mode": "rel", "bound": 2}"#,
+            r#"{"id": "h5z-gpu", "mode": 1, "bound": 2}"#,
+            r#"{"id": "h5z-gpu", "mode": "abs", "bound": 2, "codec": "zip"}"#,
+        ] {
+            assert!(from_json(text).is_err(), "{text}");
+        }
+    }
+}
