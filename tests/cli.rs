@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line, run as a user runs it.
+
+#![cfg(feature = "cli")]
+
+mod common;
+
+use common::generate;
+use h5z_gpu::{Dtype, Params, words};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Exit status, standard output, standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_h5z-gpu"))
+        .args(arguments)
+        .env_remove("HDF5_PLUGIN_PATH")
+        .env_remove("HDF5_PLUGIN_PRELOAD")
+        .output()
+        .unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
+}
+
+/// Runs what must work.
+fn good(line: &str) -> String {
+    let (status, out, err) = run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!((status, &*err), (0, ""), "{line}: {out}");
+    out
+}
+
+/// Runs what must be refused with this status; the sentence.
+fn bad(line: &str, status: i32) -> String {
+    let (got, out, err) = run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(got, status, "{line}: {out}{err}");
+    assert!(err.starts_with("h5z-gpu: ") && err.len() > 40, "{line}: {err}");
+    err
+}
+
+/// A folder of its own for each test, empty at the start.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+#[test]
+fn one_number_says_a_bound_in_every_tool() {
+    let text = good("words abs 1e-3 --codec szx");
+    for line in [
+        "number    111003\n",
+        "h5repack -f UD=443,1,1,111003 ",
+        "nccopy -F 'v,443,111003' ",
+        "ncks -4 --cmp='443,111003' ",
+        "cdo --filter \"443,111003\" copy ",
+        "v:_Filter = \"443,111003\" ;",
+        "compression=443, compression_opts=(111003,)",
+        "{'v': {'compression': 443, 'compression_opts': (111003,)}}",
+        "H5Pset_filter(dcpl, 443, H5Z_FLAG_OPTIONAL, 1, cd)",
+        "nc_def_var_filter(ncid, varid, 443, 1, cd)",
+        "ExternalFilter(443, UInt32[111003])",
+        "mode=abs,bound=1e-3,codec=szx",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert_eq!(good("words abs 1e-3 --tool number"), "11003\n");
+    assert_eq!(good("words mode=psnr,bound=60 --tool number"), "40600\n");
+    assert_eq!(good("words lossless --tool number"), "90000\n");
+    assert_eq!(good("words --tool h5repack"), "h5repack -f UD=443,1,1,90000 in.h5 out.h5\n");
+}
+
+#[test]
+fn a_bound_of_many_digits_takes_three_words_where_the_tool_can() {
+    let text = good("words abs 1.234e-3 --codec szx");
+    let [cm, low, high] = words::three("mode=abs,bound=1.234e-3,codec=szx".parse().unwrap());
+    assert!(text.contains(&format!("UD=443,1,3,{cm},{low},{high} ")), "{text}");
+    assert!(text.contains("nccopy -F 'v,443,11,1.234e-3d'"), "{text}");
+    assert!(text.contains("\nncks      - hands over the last parameter alone"), "{text}");
+    assert!(bad("words abs 1.234e-3 --tool ncks", 2).contains("two digits"));
+    let explained = good(&format!("words 443,{cm},{low},{high}"));
+    assert!(explained.contains("1.234e-3") && explained.contains("codec szx"), "{explained}");
+}
+
+#[test]
+fn words_are_explained_as_the_tools_print_them() {
+    assert!(good("words 11003").contains("no value changes by more than 1e-3, in the units of the data"));
+    assert!(good("words 31002").contains("zeros stay zero"));
+    assert!(good("words 0").starts_with("lossless: the same bits"));
+    let mut params = Params::new("mode=rel,bound=1e-4".parse().unwrap(), Dtype::F32, &[1, 64, 100]).unwrap();
+    params.fill = Some(1e20f32.to_bits().into());
+    let list = words::store(&params, &[21004], 3).iter().map(u32::to_string).collect::<Vec<_>>();
+    // ncdump -hs, h5dump -p, and a list typed by hand.
+    for form in [format!("\"443,{}\"", list.join(",")), format!("PARAMS {{ {} }}", list.join(" ")), list.join(", ")] {
+        let text = good(&format!("words {form}"));
+        for part in
+            ["typed as   21004", "chunk      [64, 100] (of rank 3)", "1e20", "1e-4 of the chunk", "f32", "allowed"]
+        {
+            assert!(text.contains(part), "{form}: {part} is not in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn contradictions_are_refused_with_a_sentence_and_status_2() {
+    for (line, part) in [
+        ("words abs 1e-3 --codec ndzip", "ndzip is lossless"),
+        ("words abs 1e-3 --codec lorenzo", "not in this version"),
+        ("words lossless --codec szx", "needs a bound"),
+        ("words rel 1.5", "below 1"),
+        ("words abs", "needs one"),
+        ("words abs 1e-3 2", "give a mode and a value"),
+        ("words most 3", "allowed are abs"),
+        ("words 1", "M = 0"),
+        ("words 21003 4", "2 words"),
+        ("words 4294967296", "no word"),
+        ("words abs 0", "above 0"),
+        ("words abs 1e-3 --tool excel", "allowed are number"),
+        ("words mode=abs,eb=3", "key \"eb\""),
+    ] {
+        let text = bad(line, 2);
+        assert!(text.contains(part), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_file_goes_through_compress_inspect_decompress_and_verify() {
+    let dir = folder("cli-round-trip");
+    let [raw, frame, back] = ["raw", "frame", "back"].map(|n| dir.join(n).to_str().unwrap().to_string());
+    for (dtype, name) in [(Dtype::F32, "f32"), (Dtype::F64, "f64"), (Dtype { big_endian: true, ..Dtype::F32 }, "f32be")]
+    {
+        let n = 40 * 300 * usize::from(dtype.size);
+        let fill = if dtype.size == 4 { u64::from(1e20f32.to_bits()) } else { 1e20f64.to_bits() };
+        std::fs::write(&raw, generate::input("masked", 3, dtype, &[40, 300], Some(fill), n)).unwrap();
+        for ask in ["abs 1e-3", "rel 1e-3", "pw_rel 1e-2", "psnr 70", "lossless"] {
+            let numbers = format!("--dtype {name} --dims 40x300 --fill 1e20");
+            good(&format!("compress {raw} {frame} {numbers} {ask}"));
+            let text = good(&format!("inspect {frame}"));
+            assert!(text.contains(&format!("raw bytes    {n}\n")) && text.contains("checksum     right"), "{text}");
+            good(&format!("decompress {frame} {back}"));
+            for reconstructed in [&frame, &back] {
+                let text = good(&format!("verify {raw} {reconstructed} --dtype {name} --fill 1e20 {ask}"));
+                assert!(text.contains("held: no violation"), "{text}");
+            }
+        }
+        good(&format!("verify {raw} {frame}"));
+    }
+}
+
+#[test]
+fn a_broken_promise_and_a_damaged_frame_end_with_status_1() {
+    let dir = folder("cli-broken");
+    let [raw, frame, other] = ["raw", "frame", "other"].map(|n| dir.join(n).to_str().unwrap().to_string());
+    let values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    let bytes = |v: &[f32]| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    std::fs::write(&raw, bytes(&values)).unwrap();
+    let mut changed = values.clone();
+    changed[7] += 0.25;
+    std::fs::write(&other, bytes(&changed)).unwrap();
+    good(&format!("verify {raw} {other} --dtype f32 abs 0.25"));
+    let text = bad(&format!("verify {raw} {other} --dtype f32 abs 0.2499"), 1);
+    assert!(text.contains("BROKEN for 1 values; the first is 7"), "{text}");
+    assert!(bad(&format!("verify {raw} {other} lossless"), 1).contains("first different byte is 30"));
+    assert!(bad(&format!("verify {raw} {other}"), 2).contains("state no bound"));
+
+    good(&format!("compress {raw} {frame} --dtype f32 abs 0.1"));
+    let mut damaged = std::fs::read(&frame).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&frame, damaged).unwrap();
+    assert!(bad(&format!("decompress {frame} {other}"), 1).contains("checksum"));
+    assert!(bad(&format!("inspect {raw}"), 1).contains("mark"));
+    assert!(bad(&format!("inspect {raw}-absent"), 1).contains("No such file"));
+    assert!(
+        bad(&format!("compress {raw} {frame} --dtype f32 --dims 10x10 abs 1"), 2)
+            .contains("need 400 bytes, the file has 4000")
+    );
+    assert!(bad(&format!("compress {raw} {frame} --dtype f23 abs 1"), 2).contains("allowed are f32"));
+}
+
+#[test]
+fn a_limit_below_the_raw_length_is_named() {
+    let dir = folder("cli-limit");
+    let [raw, frame] = ["raw", "frame"].map(|n| dir.join(n).to_str().unwrap().to_string());
+    std::fs::write(&raw, vec![0u8; 4000]).unwrap();
+    good(&format!("compress {raw} {frame} --dtype i16"));
+    assert!(bad(&format!("decompress {frame} {raw} --limit 3999"), 1).contains("--limit 4000"));
+}
+
+#[test]
+fn bench_prints_verified_rates() {
+    let dir = folder("cli-bench");
+    let raw = dir.join("raw").to_str().unwrap().to_string();
+    std::fs::write(&raw, generate::input("wave", 1, Dtype::F32, &[50, 400], None, 80_000)).unwrap();
+    let text = good(&format!("bench {raw} --dtype f32 --dims 50x400 --runs 1 --threads 1,2 --chunk-bytes 20000"));
+    assert_eq!(text.lines().filter(|l| l.starts_with("mode=")).count(), 8, "{text}");
+}
+
+#[test]
+fn doctor_says_what_is_missing() {
+    let (status, out, err) = run(&["doctor"]);
+    assert_eq!(status, 1, "{out}{err}");
+    assert!(
+        out.contains("HDF5_PLUGIN_PATH: not set") && out.contains("round trip: ") && !out.contains("FAILED"),
+        "{out}"
+    );
+
+    let dir = folder("cli-doctor");
+    std::fs::write(dir.join("libh5zgpu.so"), "not a library").unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_h5z-gpu"))
+        .arg("doctor")
+        .env("HDF5_PLUGIN_PATH", &dir)
+        .env("HDF5_PLUGIN_PRELOAD", "::")
+        .env("H5Z_GPU_THREADS", "many")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{text}");
+    for part in ["is no plugin", "unset HDF5_PLUGIN_PRELOAD", "H5Z_GPU_THREADS: \"many\" is not understood"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
