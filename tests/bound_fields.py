@@ -49,8 +49,8 @@ def plans(x, fill):
     if p := two_digits(span * 1e-3):
         yield (110000 + p[0],), "abs", p[1]
     # A double that no packed number stands for.
-    low, high = np.array(span / 3000 if 0 < span < math.inf else 1 / 3).view(np.uint32)
-    yield (11, int(low), int(high)), "abs", float(np.array([low, high], np.uint32).view(float)[0])
+    low, high = np.array([span / 3000 if 0 < span < math.inf else 1 / 3]).view(np.uint32)
+    yield (11, int(low), int(high)), "abs", float(np.array([low, high]).view(float)[0])
     for e in (2, 4):
         yield (31000 + e,), "pw_rel", float(f"1e-{e}")
     for db in (40, 100):

@@ -20,7 +20,7 @@ WRONG = {
     (40000,): "above 0",
     (11003, 0): "2 words",
     (11003,) * 5: "5 words",
-    (4294967293,): "C = 42949",  # what h5repack makes of -3
+    (4294967293,): "M = 6",  # what h5repack makes of -3
     (11, 0, 0): "above 0",
     (11, 0, 0x7FF00000): "finite",
 }
