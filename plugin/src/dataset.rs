@@ -3,7 +3,7 @@
 //! pipeline say. Whatever an earlier stored form said of them is found anew.
 
 use crate::FILTER_ID;
-use crate::host::{Hid, Host, Properties};
+use crate::host::{Fields, Hid, Host, Properties};
 use h5z_gpu::words;
 use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log};
 use libc::{c_int, c_uint};
@@ -33,7 +33,7 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
     };
     let (flags, user) = asked(properties, dcpl).ok_or("h5z-gpu: the filter's words cannot be read")?;
     let ask = words::ask(&user).map_err(|e| e.to_string())?;
-    let (params, rank) = match describe(properties, dcpl, datatype, ask) {
+    let (params, rank) = match describe(properties, host.fields.as_ref(), dcpl, datatype, ask) {
         Ok(described) => described,
         Err(what) if strict() => return Err(format!("h5z-gpu: HDF5 does not tell {what} of this dataset")),
         Err(what) => {
@@ -78,8 +78,14 @@ fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
 }
 
 /// Parameters and HDF5's rank. `Err` names what could not be had.
-fn describe(p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Params, u8), &'static str> {
-    let dtype = dtype(p, datatype).ok_or("the type")?;
+fn describe(
+    p: &Properties,
+    fields: Option<&Fields>,
+    dcpl: Hid,
+    datatype: Hid,
+    ask: Ask,
+) -> Result<(Params, u8), &'static str> {
+    let dtype = dtype(p, fields, datatype).ok_or("the type")?;
     let mut dims = [0u64; RANK_MAX];
     // SAFETY: room for the largest rank there is.
     let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
@@ -99,7 +105,7 @@ fn describe(p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Param
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
-fn dtype(p: &Properties, datatype: Hid) -> Option<Dtype> {
+fn dtype(p: &Properties, fields: Option<&Fields>, datatype: Hid) -> Option<Dtype> {
     const INTEGER: c_int = 0;
     const FLOAT: c_int = 1;
     const BIG_ENDIAN: c_int = 1;
@@ -124,14 +130,33 @@ fn dtype(p: &Properties, datatype: Hid) -> Option<Dtype> {
         d.signed = unsafe { (p.get_sign)(datatype) } == 1;
         return Some(d);
     }
+    d.class = Class::Float;
+    d.signed = true;
+    if let Some((exponent_bits, mantissa_bits)) = float_bits(p, fields, datatype, size) {
+        (d.exponent_bits, d.mantissa_bits) = (exponent_bits, mantissa_bits);
+    }
+    Some(d)
+}
+
+/// Bits of exponent and mantissa of a float laid out as IEEE 754 does; `None` for any other.
+fn float_bits(p: &Properties, fields: Option<&Fields>, datatype: Hid, size: usize) -> Option<(u8, u8)> {
+    let Some(f) = fields else {
+        // SAFETY: the ids are the library's own, set before it calls any filter.
+        let is = |known: *const Hid| unsafe { (p.equal)(datatype, *known) } > 0;
+        return match size {
+            4 => (is(p.f32_little) || is(p.f32_big)).then_some((8, 23)),
+            8 => (is(p.f64_little) || is(p.f64_big)).then_some((11, 52)),
+            _ => None,
+        };
+    };
     let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
-    // SAFETY: places for five numbers.
+    // SAFETY: places for five numbers; the id came from this library with the call.
     let (bias, norm, precision) = unsafe {
-        if (p.get_fields)(datatype, &mut sign, &mut exponent, &mut exponent_bits, &mut mantissa, &mut mantissa_bits) < 0
+        if (f.get_fields)(datatype, &mut sign, &mut exponent, &mut exponent_bits, &mut mantissa, &mut mantissa_bits) < 0
         {
             return None;
         }
-        ((p.get_ebias)(datatype), (p.get_norm)(datatype), (p.get_precision)(datatype))
+        ((f.get_ebias)(datatype), (f.get_norm)(datatype), (p.get_precision)(datatype))
     };
     let bits = 8 * size;
     let standard = norm == 0
@@ -142,12 +167,7 @@ fn dtype(p: &Properties, datatype: Hid) -> Option<Dtype> {
         && mantissa_bits == exponent
         && (1..=11).contains(&exponent_bits)
         && bias == (1 << (exponent_bits - 1)) - 1;
-    d.class = Class::Float;
-    d.signed = true;
-    if standard {
-        (d.exponent_bits, d.mantissa_bits) = (exponent_bits as u8, mantissa_bits as u8);
-    }
-    Some(d)
+    standard.then_some((exponent_bits as u8, mantissa_bits as u8))
 }
 
 /// The first filter of the pipeline when it is not ours: behind any, the bytes are no longer known to be the numbers.

@@ -63,6 +63,17 @@ table! {
         get_order: "H5Tget_order" as unsafe extern "C" fn(Hid) -> c_int,
         get_sign: "H5Tget_sign" as unsafe extern "C" fn(Hid) -> c_int,
         get_precision: "H5Tget_precision" as unsafe extern "C" fn(Hid) -> usize,
+        equal: "H5Tequal" as unsafe extern "C" fn(Hid, Hid) -> c_int,
+        f32_little: "H5T_IEEE_F32LE_g" as *const Hid,
+        f32_big: "H5T_IEEE_F32BE_g" as *const Hid,
+        f64_little: "H5T_IEEE_F64LE_g" as *const Hid,
+        f64_big: "H5T_IEEE_F64BE_g" as *const Hid,
+    }
+}
+
+table! {
+    /// Where the bits of a float are. A static program has these only when it calls one of them itself.
+    Fields {
         get_fields: "H5Tget_fields" as unsafe extern "C" fn(
             Hid, *mut usize, *mut usize, *mut usize, *mut usize, *mut usize) -> c_int,
         get_ebias: "H5Tget_ebias" as unsafe extern "C" fn(Hid) -> usize,
@@ -125,6 +136,7 @@ pub(crate) struct Host {
     pub(crate) base: usize,
     /// Or why it cannot be asked.
     pub(crate) properties: Result<Properties, String>,
+    pub(crate) fields: Option<Fields>,
     pub(crate) errors: Option<Errors>,
     pub(crate) pausing: Option<Pausing>,
     pub(crate) resume: Option<Resume>,
@@ -135,8 +147,15 @@ pub(crate) struct Host {
 unsafe impl Sync for Host {}
 
 /// A caller of which nothing is known.
-static UNKNOWN: Host =
-    Host { base: 0, properties: Err(String::new()), errors: None, pausing: None, resume: None, memory: Memory::LIBC };
+static UNKNOWN: Host = Host {
+    base: 0,
+    properties: Err(String::new()),
+    fields: None,
+    errors: None,
+    pausing: None,
+    resume: None,
+    memory: Memory::LIBC,
+};
 
 /// A return address seen before. Never freed: the list only grows, by one for each call site in each library.
 struct Seen {
@@ -192,6 +211,7 @@ fn resolve(module: &Module) -> Host {
     Host {
         base: module.base,
         properties,
+        fields: Fields::find(module).ok(),
         errors: Errors::find(module).ok(),
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
