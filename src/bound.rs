@@ -2,7 +2,8 @@
 //! From the bound asked to the bound used on one chunk.
 
 use crate::params::Bound;
-use crate::scalar::{Scalar, mul_down, sub_down};
+use crate::scalar::{Bits, Scalar, mul_down, sub_down};
+use crate::simd::vectorize;
 
 /// What a lossy room must keep, value by value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,23 +25,39 @@ impl Used {
 
 /// Smallest and largest of the finite values whose bits are not `fill`; `None` when there are none.
 pub(crate) fn range<S: Scalar>(values: &[S], fill: Option<u64>) -> Option<(f64, f64)> {
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-    // Lanes of equal work that compile to vector code; comparisons with NaN are false and leave a lane alone.
-    for block in values.chunks(4096) {
-        let (mut lo, mut hi) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
-        for part in block.chunks(8) {
-            for (k, &v) in part.iter().enumerate() {
-                let used = v.is_finite() && fill != Some(v.to_u64_bits());
-                let x = v.to_f64();
-                let (a, b) = if used { (x, x) } else { (f64::INFINITY, f64::NEG_INFINITY) };
-                lo[k] = if a < lo[k] { a } else { lo[k] };
-                hi[k] = if b > hi[k] { b } else { hi[k] };
-            }
-        }
-        min = lo.iter().fold(min, |m, &v| m.min(v));
-        max = hi.iter().fold(max, |m, &v| m.max(v));
-    }
+    // Without a fill value: bits of a number that is left out anyway.
+    let fill = fill.map_or(S::INFINITY.bits(), S::Bits::from_u64);
+    let (min, max) = vectorize(
+        #[inline(always)]
+        || extremes(values, fill),
+    );
+    // Zeros of either sign are equal, which of them comes first must not matter.
+    let (min, max) = ((min + S::ZERO).to_f64(), (max + S::ZERO).to_f64());
     (min <= max).then_some((min, max))
+}
+
+/// Lanes of equal work that compile to vector code.
+#[inline(always)]
+fn extremes<S: Scalar>(values: &[S], fill: S::Bits) -> (S, S) {
+    const LANES: usize = 64;
+    let (mut lo, mut hi) = ([S::INFINITY; LANES], [-S::INFINITY; LANES]);
+    let mut part = |values: &[S; LANES]| {
+        for k in 0..LANES {
+            let v = values[k];
+            let normal = (v.abs() < S::INFINITY) & (v.bits() != fill);
+            let (a, z) = if normal { (v, v) } else { (S::INFINITY, -S::INFINITY) };
+            lo[k] = if a < lo[k] { a } else { lo[k] };
+            hi[k] = if z > hi[k] { z } else { hi[k] };
+        }
+    };
+    let (parts, rest) = values.as_chunks::<LANES>();
+    parts.iter().for_each(&mut part);
+    let mut last = [S::INFINITY; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    part(&last);
+    let smaller = |a: S, b: &S| if *b < a { *b } else { a };
+    let larger = |a: S, b: &S| if *b > a { *b } else { a };
+    (lo.iter().fold(S::INFINITY, smaller), hi.iter().fold(-S::INFINITY, larger))
 }
 
 /// The bound used on `values`: relative and PSNR bounds become absolute, always rounded down.

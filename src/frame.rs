@@ -58,6 +58,12 @@ impl<'a> Writer<'a> {
         self.sections.push((start, self.out.len() - start));
     }
 
+    /// Overwrites a section that was appended as zeros, with bytes known only after a later one was written.
+    pub(crate) fn patch(&mut self, section: usize, bytes: &[u8]) {
+        let (start, len) = self.sections[section];
+        self.out[start..start + len].copy_from_slice(bytes);
+    }
+
     /// Writes header, section table and checksum.
     pub(crate) fn seal(self, threads: usize) {
         assert_eq!(self.sections.len(), self.planned);

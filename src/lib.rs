@@ -41,6 +41,7 @@ pub mod log;
 mod parallel;
 mod params;
 mod scalar;
+mod simd;
 mod text;
 pub mod words;
 

@@ -2,41 +2,128 @@
 //! f32 and f64 behind one name, with the exact operations that the format allows.
 
 use std::fmt::Debug;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Neg, Shl, Shr, Sub};
+
+/// The bits of a number in their own width, so that loops over them stay narrow and compile to vector code.
+pub(crate) trait Bits:
+    bytemuck::Pod
+    + Eq
+    + Debug
+    + Send
+    + Sync
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    const ZERO: Self;
+    fn plus(self, b: Self) -> Self;
+    fn minus(self, b: Self) -> Self;
+    /// The lowest byte.
+    fn low(self) -> u8;
+    fn from_u8(b: u8) -> Self;
+    /// Keeps the lowest bits.
+    fn from_u64(b: u64) -> Self;
+    fn to_u64(self) -> u64;
+}
+
+macro_rules! bits {
+    ($t:ident) => {
+        impl Bits for $t {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn plus(self, b: Self) -> Self {
+                self.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn minus(self, b: Self) -> Self {
+                self.wrapping_sub(b)
+            }
+            #[inline(always)]
+            fn low(self) -> u8 {
+                self as u8
+            }
+            #[inline(always)]
+            fn from_u8(b: u8) -> Self {
+                b.into()
+            }
+            #[inline(always)]
+            fn from_u64(b: u64) -> Self {
+                b as $t
+            }
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self.into()
+            }
+        }
+    };
+}
+
+bits!(u32);
+bits!(u64);
 
 /// A floating-point type that lossy codecs take.
 ///
 /// Arithmetic is IEEE 754 round-to-nearest-even and is never fused; a kernel that computes the same value must use
 /// the same operations in the same order.
-pub(crate) trait Scalar: bytemuck::Pod + PartialOrd + Debug + Send + Sync {
+pub(crate) trait Scalar:
+    bytemuck::Pod
+    + PartialOrd
+    + Debug
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+{
+    /// Bits of the same width.
+    type Bits: Bits;
     /// Bytes of one value.
     const SIZE: usize = size_of::<Self>();
     /// Bits of the stored mantissa.
     const MANTISSA: u32;
+    /// Bits of the exponent.
+    const EXPONENT: u32 = 8 * Self::SIZE as u32 - 1 - Self::MANTISSA;
     /// Exponent of the smallest normal number: -126 or -1022.
     const MIN_EXPONENT: i32;
+    const ZERO: Self;
+    const INFINITY: Self;
 
-    fn to_u64_bits(self) -> u64;
-    fn from_u64_bits(bits: u64) -> Self;
+    fn bits(self) -> Self::Bits;
+    fn of_bits(bits: Self::Bits) -> Self;
     fn to_f64(self) -> f64;
     /// Rounded to nearest, ties to even.
     fn from_f64(x: f64) -> Self;
     fn is_finite(self) -> bool;
-    fn sub(self, b: Self) -> Self;
-    fn add(self, b: Self) -> Self;
+    fn abs(self) -> Self;
+
+    #[inline(always)]
+    fn to_u64_bits(self) -> u64 {
+        self.bits().to_u64()
+    }
+    #[inline(always)]
+    fn from_u64_bits(bits: u64) -> Self {
+        Self::of_bits(Self::Bits::from_u64(bits))
+    }
 }
 
 macro_rules! scalar {
     ($t:ident, $bits:ident, $mantissa:literal, $min:literal) => {
         impl Scalar for $t {
+            type Bits = $bits;
             const MANTISSA: u32 = $mantissa;
             const MIN_EXPONENT: i32 = $min;
+            const ZERO: Self = 0.0;
+            const INFINITY: Self = $t::INFINITY;
             #[inline(always)]
-            fn to_u64_bits(self) -> u64 {
-                self.to_bits().into()
+            fn bits(self) -> $bits {
+                self.to_bits()
             }
             #[inline(always)]
-            fn from_u64_bits(bits: u64) -> Self {
-                $t::from_bits(bits as $bits)
+            fn of_bits(bits: $bits) -> Self {
+                $t::from_bits(bits)
             }
             #[inline(always)]
             fn to_f64(self) -> f64 {
@@ -51,12 +138,8 @@ macro_rules! scalar {
                 $t::is_finite(self)
             }
             #[inline(always)]
-            fn sub(self, b: Self) -> Self {
-                self - b
-            }
-            #[inline(always)]
-            fn add(self, b: Self) -> Self {
-                self + b
+            fn abs(self) -> Self {
+                $t::abs(self)
             }
         }
     };

@@ -1,13 +1,219 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sections, threads over runs of tiles, and the choice of vector unit.
+
+use super::decode;
+use super::encode::{self, Parts, Plan};
+use super::format::{TILE, Words};
+use super::pack::{Bytes, Portable};
 use crate::bound::Used;
-use crate::codec::Spec;
-use crate::error::Result;
-use crate::frame::{Frame, Header};
+use crate::codec::{Spec, stored};
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Header, Writer};
+use crate::parallel;
 use crate::scalar::Scalar;
-pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, _used: Used, _header: Header, out: &mut Vec<u8>) {
-    let _ = spec.params;
-    crate::codec::stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+use pulp::NullaryFnOnce;
+
+/// Longest payload that the table's entries reach: 2^32 units of four bytes.
+const PAYLOAD_UNITS: usize = u32::MAX as usize;
+
+/// Encodes a chunk. One that is too long for the table is stored.
+pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, header: Header, out: &mut Vec<u8>) {
+    let tiles = values.len().div_ceil(TILE);
+    if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
+        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+    }
+    let plan = Plan::new(used, spec.params.fill);
+    let per_run = parallel::run_length(tiles, spec.threads);
+    let runs: Vec<&[S]> = values.chunks(per_run * TILE).collect();
+    let mut table = Vec::with_capacity(4 * tiles);
+    let mut end = 0;
+    let mut writer = Writer::new(out, header, 2);
+    writer.section(|o| o.resize(o.len() + 4 * tiles, 0));
+    let mut note = |lens: &[u32]| {
+        for len in lens {
+            end += len;
+            table.extend(end.to_le_bytes());
+        }
+    };
+    writer.section(|o| match runs[..] {
+        [run] => note(&encode_run(run, &plan, o)),
+        _ => {
+            let coded = parallel::map(runs.len(), spec.threads, |i| {
+                let mut bytes = Vec::new();
+                let lens = encode_run(runs[i], &plan, &mut bytes);
+                (lens, bytes)
+            });
+            for (lens, bytes) in coded {
+                note(&lens);
+                o.extend_from_slice(&bytes);
+            }
+        }
+    });
+    writer.patch(0, &table);
+    writer.seal(spec.threads);
 }
-pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, _threads: usize, out: &mut [S]) -> Result<()> {
-    crate::codec::stored::decode(frame, bytemuck::cast_slice_mut(out))
+
+/// Runs of tiles to encode with a level's steps. A type and not a closure, so that all of it is certain to be inlined
+/// into the function that is compiled for the vector unit.
+struct EncodeRun<'a, S: Scalar, L> {
+    values: &'a [S],
+    plan: &'a Plan<S>,
+    level: L,
+    out: &'a mut Vec<u8>,
+}
+
+impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
+    type Output = Vec<u32>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<u32> {
+        let mut parts = Parts::new::<S>();
+        let mut lens = Vec::with_capacity(self.values.len().div_ceil(TILE));
+        for x in self.values.chunks(TILE) {
+            let start = self.out.len();
+            encode::tile(x, self.plan, self.level, &mut parts, self.out);
+            lens.push(((self.out.len() - start) / 4) as u32);
+        }
+        lens
+    }
+}
+
+/// Appends the payloads of consecutive tiles; returns their lengths in units of four bytes.
+fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Vec<u32> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(v4) = pulp::x86::V4::try_new() {
+            return v4.vectorize(EncodeRun { values, plan, level: *v4, out });
+        }
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            return v3.vectorize(EncodeRun { values, plan, level: v3, out });
+        }
+    }
+    EncodeRun { values, plan, level: Portable, out }.call()
+}
+
+/// Decodes a frame into `out`.
+pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    let n = frame.elements(S::SIZE)?;
+    if n != out.len() {
+        let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let table = Table::new(frame.sections()?, n.div_ceil(TILE))?;
+    let words = Words::new(frame.header.mode == 3, frame.header.used);
+    let per_run = parallel::run_length(table.tiles, threads);
+    let runs: Vec<&mut [S]> = out.chunks_mut(per_run * TILE).collect();
+    let done = parallel::map_mut(runs, threads, |i, out| decode_run(&table, i * per_run, words, out));
+    done.into_iter().collect()
+}
+
+/// Where the tiles are.
+struct Table<'a> {
+    tiles: usize,
+    table: &'a [u8],
+    payload: &'a [u8],
+}
+
+impl<'a> Table<'a> {
+    /// Checks that the ends grow up to the payload's end.
+    fn new([table, payload]: [&'a [u8]; 2], tiles: usize) -> Result<Self> {
+        if table.len() != 4 * tiles {
+            return Err(Error::Length { section: "szx table", needed: 4 * tiles as u64, got: table.len() as u64 });
+        }
+        let t = Table { tiles, table, payload };
+        let mut before = 0;
+        for tile in 0..tiles {
+            let end = t.end(tile);
+            if end < before || end > payload.len() as u64 {
+                let why = format!("tile {tile} ends at {end}, after {before}, in {} bytes", payload.len());
+                return Err(Error::corrupt("szx table", why));
+            }
+            before = end;
+        }
+        if before != payload.len() as u64 {
+            let why = format!("the last tile ends at {before}, the payload at {}", payload.len());
+            return Err(Error::corrupt("szx table", why));
+        }
+        Ok(t)
+    }
+
+    fn end(&self, tile: usize) -> u64 {
+        let entry = self.table[4 * tile..4 * tile + 4].try_into().expect("four bytes");
+        4 * u64::from(u32::from_le_bytes(entry))
+    }
+
+    /// The payload section from a tile's first byte on, and the tile's length.
+    fn payload_from(&self, tile: usize) -> (&'a [u8], usize) {
+        let start = if tile == 0 { 0 } else { self.end(tile - 1) as usize };
+        (&self.payload[start..], self.end(tile) as usize - start)
+    }
+}
+
+/// As [`EncodeRun`], the other way: consecutive tiles from number `first` on.
+struct DecodeRun<'a, S: Scalar, L> {
+    table: &'a Table<'a>,
+    first: usize,
+    words: Words<S>,
+    level: L,
+    out: &'a mut [S],
+}
+
+impl<S: Scalar, L: Bytes> NullaryFnOnce for DecodeRun<'_, S, L> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn call(self) -> Result<()> {
+        for (tile, out) in (self.first..).zip(self.out.chunks_mut(TILE)) {
+            let (bytes, len) = self.table.payload_from(tile);
+            decode::tile(bytes, len, self.words, self.level, out)
+                .map_err(|why| Error::corrupt("szx payload", format!("tile {tile}: {why}")))?;
+        }
+        Ok(())
+    }
+}
+
+fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: &mut [S]) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(v4) = pulp::x86::V4::try_new() {
+            return v4.vectorize(DecodeRun { table, first, words, level: *v4, out });
+        }
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            return v3.vectorize(DecodeRun { table, first, words, level: v3, out });
+        }
+    }
+    DecodeRun { table, first, words, level: Portable, out }.call()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Encodes and decodes with every level that this machine has.
+    pub(in super::super) fn every_level_gives_the_same<S: Scalar>(values: &[S], used: Used) {
+        let plan = Plan::new(used, None);
+        let mut want = Vec::new();
+        let lens = EncodeRun { values, plan: &plan, level: Portable, out: &mut want }.call();
+        let mut got = Vec::new();
+        assert_eq!(encode_run(values, &plan, &mut got), lens);
+        assert_eq!(got, want);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            got.clear();
+            v3.vectorize(EncodeRun { values, plan: &plan, level: v3, out: &mut got });
+            assert_eq!(got, want);
+        }
+        let ends = lens.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        });
+        let table: Vec<u8> = ends.flat_map(u32::to_le_bytes).collect();
+        let table = Table::new([&table, &want], lens.len()).unwrap();
+        let words = Words::new(matches!(used, Used::PointwiseRelative(_)), used.value());
+        let mut portable = vec![S::ZERO; values.len()];
+        DecodeRun { table: &table, first: 0, words, level: Portable, out: &mut portable }.call().unwrap();
+        let mut out = vec![S::ZERO; values.len()];
+        decode_run(&table, 0, words, &mut out).unwrap();
+        assert!(out.iter().zip(&portable).all(|(a, b)| a.bits() == b.bits()));
+    }
 }

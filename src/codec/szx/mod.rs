@@ -2,3 +2,9 @@
 #![doc = include_str!("FORMAT.md")]
 
 pub(crate) mod cpu;
+mod decode;
+mod encode;
+mod format;
+mod pack;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One tile into bytes, FORMAT.md §7.
+//!
+//! A block is worked on in a few passes over 128 values that compile to vector code: what its values are, their words
+//! with the decoder's own arithmetic beside them, byte planes. Only blocks with specials or with values that the quick
+//! check leaves open are gone through one by one.
+
+use super::format::{
+    BITMAP, CODES, Head, Kind, LEADING, Specials, TILE, Words, magic, pattern_bits, valid, word_bytes,
+};
+use super::pack::{Bytes, Plane, SLACK};
+use crate::bound::Used;
+use crate::constants::SZX_BLOCK;
+use crate::scalar::{Bits, Scalar, within};
+
+/// What is the same for every block of a chunk.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<S: Scalar> {
+    words: Words<S>,
+    /// The header's bound.
+    bound: f64,
+    /// Largest number of the type that is not above the bound: rounded differences below it are within the bound.
+    below: S,
+    /// Required bits of mode 3.
+    q: u32,
+    /// Bits that count as fill; those of an infinity, special anyway, when there is none.
+    fill: S::Bits,
+}
+
+impl<S: Scalar> Plan<S> {
+    pub(super) fn new(used: Used, fill: Option<u64>) -> Self {
+        let bound = used.value();
+        let near = S::from_f64(bound);
+        let below = if near.to_f64() > bound { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
+        Plan {
+            words: Words::new(matches!(used, Used::PointwiseRelative(_)), bound),
+            bound,
+            below,
+            q: pattern_bits::<S>(bound),
+            fill: fill.map_or(S::INFINITY.bits(), S::Bits::from_u64),
+        }
+    }
+
+    fn pointwise(&self) -> bool {
+        matches!(self.words, Words::Patterns)
+    }
+
+    #[inline(always)]
+    fn normal(&self, x: S) -> bool {
+        x.is_finite() && x.bits() != self.fill
+    }
+
+    /// §7: what the mode promises, in exact arithmetic.
+    #[inline(always)]
+    fn holds(&self, x: S, back: S) -> bool {
+        if self.pointwise() {
+            pointwise_holds(x, back, self.bound)
+        } else if self.bound > 0.0 {
+            within(x.to_f64(), back.to_f64(), self.bound)
+        } else {
+            x.bits() == back.bits()
+        }
+    }
+}
+
+/// Point-wise: the same bits, or a difference below the f64 before r · abs(x).
+#[inline(always)]
+fn pointwise_holds<S: Scalar>(x: S, back: S, r: f64) -> bool {
+    let d = (x.to_f64() - back.to_f64()).abs();
+    let p = x.to_f64().abs() * r;
+    // Of numbers that are not negative the bits have the same order; "the f64 before p" is one less.
+    x.bits() == back.bits() || d.to_bits() + 1 < p.to_bits()
+}
+
+/// What a block's values are.
+struct Survey<S> {
+    /// Smallest and largest normal value; the other way round when there is none.
+    lo: S,
+    hi: S,
+    /// All 128 bit patterns are equal.
+    same: bool,
+    /// There are values that are not normal.
+    odd: bool,
+}
+
+#[inline(always)]
+fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
+    const LANES: usize = 16;
+    let (zero, one) = (S::Bits::ZERO, S::Bits::from_u8(1));
+    let first = x[0].bits();
+    let (mut lo, mut hi) = ([S::INFINITY; LANES], [-S::INFINITY; LANES]);
+    let (mut differ, mut odd) = ([zero; LANES], [zero; LANES]);
+    for part in x.as_chunks::<LANES>().0 {
+        for k in 0..LANES {
+            let (v, bits) = (part[k], part[k].bits());
+            let normal = (v.abs() < S::INFINITY) & (bits != fill);
+            let (a, z) = if normal { (v, v) } else { (S::INFINITY, -S::INFINITY) };
+            lo[k] = if a < lo[k] { a } else { lo[k] };
+            hi[k] = if z > hi[k] { z } else { hi[k] };
+            differ[k] = differ[k] | (bits ^ first);
+            odd[k] = odd[k] | if normal { zero } else { one };
+        }
+    }
+    let mut s = Survey { lo: lo[0], hi: hi[0], same: true, odd: false };
+    for k in 0..LANES {
+        s.lo = if lo[k] < s.lo { lo[k] } else { s.lo };
+        s.hi = if hi[k] > s.hi { hi[k] } else { s.hi };
+        s.same &= differ[k] == zero;
+        s.odd |= odd[k] != zero;
+    }
+    s
+}
+
+/// The parts of one tile while it is being written, FORMAT.md §2.
+pub(super) struct Parts {
+    heads: Vec<u8>,
+    bases: Vec<u8>,
+    bitmaps: Vec<u8>,
+    specials: Vec<u8>,
+    codes: Vec<u8>,
+    /// Mid bytes and raw values, up to `mid_len`; a fixed length, because packing writes beyond the end.
+    mid: Vec<u8>,
+    mid_len: usize,
+}
+
+impl Parts {
+    pub(super) fn new<S: Scalar>() -> Self {
+        Parts {
+            heads: Vec::with_capacity(TILE / SZX_BLOCK),
+            bases: Vec::new(),
+            bitmaps: Vec::new(),
+            specials: Vec::new(),
+            codes: Vec::new(),
+            mid: vec![0; TILE * S::SIZE + SZX_BLOCK + SLACK],
+            mid_len: 0,
+        }
+    }
+
+    fn raw<S: Scalar>(&mut self, x: &[S]) {
+        self.heads.push(Head { kind: Kind::Raw, specials: Specials::None, codes: false }.pack());
+        for v in x {
+            let bytes = v.to_u64_bits().to_le_bytes();
+            self.mid[self.mid_len..self.mid_len + S::SIZE].copy_from_slice(&bytes[..S::SIZE]);
+            self.mid_len += S::SIZE;
+        }
+    }
+
+    fn base<S: Scalar>(&mut self, base: S) {
+        self.bases.extend_from_slice(&base.to_u64_bits().to_le_bytes()[..S::SIZE]);
+    }
+
+    fn specials<S: Scalar>(&mut self, x: &[S; SZX_BLOCK], set: &SpecialSet) {
+        if set.kind == Specials::None {
+            return;
+        }
+        self.bitmaps.extend_from_slice(&set.mask.to_le_bytes());
+        let mut left = set.mask;
+        for _ in 0..set.stored {
+            let v = x[left.trailing_zeros() as usize];
+            self.specials.extend_from_slice(&v.to_u64_bits().to_le_bytes()[..S::SIZE]);
+            left &= left - 1;
+        }
+    }
+
+    /// Appends all parts to `out` and empties them.
+    fn append(&mut self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let fill_up = |out: &mut Vec<u8>| {
+            let len = out.len() - start;
+            out.extend_from_slice(&[0; 3][..len.next_multiple_of(4) - len]);
+        };
+        out.extend_from_slice(&self.heads);
+        fill_up(out);
+        for part in [&self.bases, &self.bitmaps, &self.specials, &self.codes] {
+            out.extend_from_slice(part);
+        }
+        out.extend_from_slice(&self.mid[..self.mid_len]);
+        fill_up(out);
+        for part in [&mut self.heads, &mut self.bases, &mut self.bitmaps, &mut self.specials, &mut self.codes] {
+            part.clear();
+        }
+        self.mid_len = 0;
+    }
+}
+
+/// Which values are special, and how many of them are stored.
+struct SpecialSet {
+    mask: u128,
+    kind: Specials,
+    stored: u32,
+}
+
+impl SpecialSet {
+    const NONE: SpecialSet = SpecialSet { mask: 0, kind: Specials::None, stored: 0 };
+
+    fn new<S: Scalar>(x: &[S; SZX_BLOCK], mask: u128) -> Self {
+        if mask == 0 {
+            return SpecialSet::NONE;
+        }
+        let first = x[mask.trailing_zeros() as usize].bits();
+        let uniform = (0..SZX_BLOCK).all(|i| mask >> i & 1 == 0 || x[i].bits() == first);
+        let (kind, stored) = if uniform { (Specials::Uniform, 1) } else { (Specials::Each, mask.count_ones()) };
+        SpecialSet { mask, kind, stored }
+    }
+
+    fn bytes<S: Scalar>(&self) -> usize {
+        if self.kind == Specials::None { 0 } else { BITMAP + self.stored as usize * S::SIZE }
+    }
+}
+
+/// Appends the payload of a tile of 1 to 4096 values.
+#[inline(always)]
+pub(super) fn tile<S: Scalar>(x: &[S], plan: &Plan<S>, level: impl Bytes, parts: &mut Parts, out: &mut Vec<u8>) {
+    let (blocks, rest) = x.as_chunks::<SZX_BLOCK>();
+    for x in blocks {
+        block(x, SZX_BLOCK, plan, level, parts);
+    }
+    if let Some(&last) = rest.last() {
+        let mut x = [last; SZX_BLOCK];
+        x[..rest.len()].copy_from_slice(rest);
+        block(&x, rest.len(), plan, level, parts);
+    }
+    parts.append(out);
+}
+
+/// The rules of §7 in their order.
+#[inline(always)]
+fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl Bytes, parts: &mut Parts) {
+    let s = survey(x, plan.fill);
+    let any = s.lo <= s.hi;
+    let (lo, hi) = (s.lo + S::ZERO, s.hi + S::ZERO);
+    if any && zero_holds(x, lo, hi, plan) {
+        filled(x, n, None, s.odd, plan, parts);
+    } else if s.same {
+        filled(x, n, Some(x[0]), false, plan, parts);
+    } else if !any {
+        parts.raw(&x[..n]);
+    } else if let Some(base) = constant(x, lo, hi, plan) {
+        filled(x, n, Some(base), s.odd, plan, parts);
+    } else {
+        match plan.words {
+            Words::Steps(w) => {
+                let top = (hi - lo) * w.inverse;
+                // The largest number of M bits.
+                let most = magic::<S>().to_f64() - 1.0;
+                if top <= S::from_f64(most) {
+                    let magic = magic::<S>();
+                    let word = (top + magic).bits().minus(magic.bits()).to_u64();
+                    let q = (64 - word.leading_zeros()).max(1);
+                    let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
+                    let open = step_words(x, lo, w.step, w.inverse, plan.below, &mut words);
+                    let back = |word: S::Bits| lo + (S::of_bits(word.plus(magic.bits())) - magic) * w.step;
+                    let set = if open | s.odd { settle(x, n, plan, &mut words, back) } else { SpecialSet::NONE };
+                    coded(x, n, q, Some(lo), &words, &set, level, parts);
+                } else {
+                    parts.raw(&x[..n]);
+                }
+            }
+            Words::Patterns => {
+                let cut = 8 * S::SIZE as u32 - plan.q;
+                let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
+                let open = pattern_words(x, cut, plan.bound, &mut words);
+                let back = |word: S::Bits| S::of_bits(word << cut);
+                let set = if open | s.odd { settle(x, n, plan, &mut words, back) } else { SpecialSet::NONE };
+                coded(x, n, plan.q, None, &words, &set, level, parts);
+            }
+            Words::Unusable => parts.raw(&x[..n]),
+        }
+    }
+}
+
+/// Rule 1: everything normal may become +0.
+#[inline(always)]
+fn zero_holds<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> bool {
+    if plan.pointwise() || plan.bound == 0.0 {
+        lo == S::ZERO && hi == S::ZERO && x.iter().all(|&v| !plan.normal(v) || v.bits() == S::Bits::ZERO)
+    } else {
+        lo.to_f64() >= -plan.bound && hi.to_f64() <= plan.bound
+    }
+}
+
+/// Rule 4: the base that everything normal may become.
+#[inline(always)]
+fn constant<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> Option<S> {
+    let (low, high) = (lo.to_f64(), hi.to_f64());
+    let middle = if S::SIZE == 4 { (low + high) * 0.5 } else { 0.5 * low + 0.5 * high };
+    let middle = S::from_f64(middle) + S::ZERO;
+    let near = |c: f64| within(low, middle.to_f64(), c) && within(high, middle.to_f64(), c);
+    if plan.pointwise() {
+        let c = (plan.bound * low.abs().min(high.abs())).next_down();
+        ((low > 0.0 || high < 0.0) && near(c)).then_some(middle)
+    } else if plan.bound > 0.0 {
+        near(plan.bound).then_some(middle)
+    } else {
+        let first = x.iter().find(|&&v| plan.normal(v))?;
+        x.iter().all(|&v| !plan.normal(v) || v.bits() == first.bits()).then_some(*first)
+    }
+}
+
+/// A zero block, or a constant one.
+#[inline(always)]
+fn filled<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, base: Option<S>, odd: bool, plan: &Plan<S>, parts: &mut Parts) {
+    let set = if odd {
+        let odd = (0..n).fold(0u128, |m, i| m | u128::from(!plan.normal(x[i])) << i);
+        SpecialSet::new(x, odd)
+    } else {
+        SpecialSet::NONE
+    };
+    if base.map_or(0, |_| S::SIZE) + set.bytes::<S>() >= n * S::SIZE {
+        return parts.raw(&x[..n]);
+    }
+    let kind = if base.is_some() { Kind::Constant } else { Kind::Zero };
+    parts.heads.push(Head { kind, specials: set.kind, codes: false }.pack());
+    base.into_iter().for_each(|b| parts.base(b));
+    parts.specials(x, &set);
+}
+
+/// Words of the absolute modes behind `words[0]`. True when the quick check leaves a value open.
+#[inline(always)]
+fn step_words<S: Scalar>(
+    x: &[S; SZX_BLOCK],
+    lo: S,
+    step: S,
+    inverse: S,
+    below: S,
+    words: &mut [S::Bits; SZX_BLOCK + 1],
+) -> bool {
+    let magic = magic::<S>();
+    let mut open = S::Bits::ZERO;
+    for (&x, word) in x.iter().zip(&mut words[1..]) {
+        // Adding 2^M leaves no fraction bits: the sum is rounded to an integer, ties to even.
+        let rounded = (x - lo) * inverse + magic;
+        *word = rounded.bits().minus(magic.bits());
+        let back = lo + (rounded - magic) * step;
+        // Rounding keeps order: a rounded difference below a number of the type comes from an exact one below it.
+        let sure = (x - back).abs() < below;
+        open = open | if sure { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+    }
+    open != S::Bits::ZERO
+}
+
+/// Words of mode 3, as above.
+#[inline(always)]
+fn pattern_words<S: Scalar>(x: &[S; SZX_BLOCK], cut: u32, bound: f64, words: &mut [S::Bits; SZX_BLOCK + 1]) -> bool {
+    let half = if cut == 0 { S::Bits::ZERO } else { S::Bits::from_u8(1) << (cut - 1) };
+    let mut open = S::Bits::ZERO;
+    for (&x, word) in x.iter().zip(&mut words[1..]) {
+        *word = x.bits().plus(half) >> cut;
+        let sure = pointwise_holds(x, S::of_bits(*word << cut), bound);
+        open = open | if sure { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+    }
+    open != S::Bits::ZERO
+}
+
+/// Finds the specials one by one and gives them their predecessors' words.
+#[inline(always)]
+fn settle<S: Scalar>(
+    x: &[S; SZX_BLOCK],
+    n: usize,
+    plan: &Plan<S>,
+    words: &mut [S::Bits; SZX_BLOCK + 1],
+    back: impl Fn(S::Bits) -> S,
+) -> SpecialSet {
+    let mut mask = 0u128;
+    for i in 0..SZX_BLOCK {
+        let holds = plan.normal(x[i]) && plan.holds(x[i], back(words[i + 1]));
+        words[i + 1] = if holds { words[i + 1] } else { words[i] };
+        mask |= u128::from(!holds) << i;
+    }
+    SpecialSet::new(x, mask & valid(n))
+}
+
+/// A coded block, unless its raw values are shorter.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn coded<S: Scalar>(
+    x: &[S; SZX_BLOCK],
+    n: usize,
+    q: u32,
+    base: Option<S>,
+    words: &[S::Bits; SZX_BLOCK + 1],
+    set: &SpecialSet,
+    level: impl Bytes,
+    parts: &mut Parts,
+) {
+    let bytes = word_bytes(q);
+    let leading = bytes.min(LEADING);
+    let mut planes = [[0u8; SZX_BLOCK]; LEADING];
+    // Bit i of masks[p]: value i has its byte p stored, its code is p or less.
+    let mut masks = [u128::MAX; LEADING];
+    let mut mid = (bytes - leading) * SZX_BLOCK;
+    for p in 0..leading {
+        let shift = 8 * (bytes - 1 - p) as u32;
+        let mut seen = [0u8; SZX_BLOCK];
+        for i in 0..SZX_BLOCK {
+            planes[p][i] = ((words[i + 1] ^ words[i]) >> shift).low();
+        }
+        for plane in &planes[..=p] {
+            for i in 0..SZX_BLOCK {
+                seen[i] |= plane[i];
+            }
+        }
+        masks[p] = level.nonzero(&seen);
+        mid += masks[p].count_ones() as usize;
+    }
+    let with_codes = set.kind != Specials::None || CODES + mid < bytes * SZX_BLOCK;
+    let body = if with_codes { CODES + mid } else { bytes * SZX_BLOCK };
+    if base.map_or(0, |_| S::SIZE) + set.bytes::<S>() + body >= n * S::SIZE {
+        return parts.raw(&x[..n]);
+    }
+    parts.heads.push(Head { kind: Kind::Coded(q), specials: set.kind, codes: with_codes }.pack());
+    base.into_iter().for_each(|b| parts.base(b));
+    parts.specials(x, set);
+    let direct = if with_codes {
+        let [m0, m1, m2] = masks;
+        parts.codes.extend_from_slice(&((m1 & !m0) | !m2).to_le_bytes());
+        parts.codes.extend_from_slice(&(!m1).to_le_bytes());
+        for p in 0..leading {
+            level.compress(&planes[p], masks[p], window(&mut parts.mid, parts.mid_len));
+            parts.mid_len += masks[p].count_ones() as usize;
+        }
+        leading
+    } else {
+        0
+    };
+    for p in direct..bytes {
+        let shift = 8 * (bytes - 1 - p) as u32;
+        let keep = if with_codes { S::Bits::from_u8(255) } else { S::Bits::ZERO };
+        let out: &mut Plane = window(&mut parts.mid, parts.mid_len);
+        for i in 0..SZX_BLOCK {
+            // The predecessor's byte counts only where codes are stored.
+            let before = words[i] >> shift & keep;
+            out[i] = ((words[i + 1] >> shift) ^ before).low();
+        }
+        parts.mid_len += SZX_BLOCK;
+    }
+}
+
+/// So many bytes of a buffer that is known to have them.
+#[inline(always)]
+fn window<const N: usize>(bytes: &mut [u8], at: usize) -> &mut [u8; N] {
+    bytes[at..].first_chunk_mut().expect("room for a whole tile and the slack")
+}
