@@ -4,6 +4,7 @@
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
 # make doc      the documentation of the library
+# make wheel    the Python package, in target/wheel
 
 SHELL   := /bin/sh
 CARGO   ?= cargo
@@ -13,7 +14,7 @@ PLUGIN  := target/plugin/libh5zgpu.so
 PROFILE := dist
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench doc clean rust tools FORCE
+.PHONY: plugin demo test bench wheel doc clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own.
@@ -60,6 +61,11 @@ test: rust tools .env/tests
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/codecs.py target/fields/full
 	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/through_h5py.py
+
+wheel: $(PLUGIN) .env/made
+	@mkdir -p plugin/python/h5z_gpu/plugin && install -m 755 $(PLUGIN) plugin/python/h5z_gpu/plugin/
+	@rm -rf target/wheel && $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel plugin/python
+	@ls target/wheel/*.whl
 
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p h5z-gpu

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The HDF5 filter h5z-gpu for Python: importing this module makes it known to every HDF5 in the process.
+
+Lossy, Lossless   what to give to h5py's and xarray's `compression`
+compress, decompress   the codecs on NumPy arrays, without HDF5
+register   called on import; call it again when another HDF5 library was loaded since
+"""
+from .arrays import compress, decompress
+from .filters import FILTER_ID, Lossless, Lossy
+from .library import PLUGIN_PATH
+from .register import register
+
+__version__ = "0.1.0"
+__all__ = ["FILTER_ID", "PLUGIN_PATH", "Lossless", "Lossy", "compress", "decompress", "register"]
+
+register()

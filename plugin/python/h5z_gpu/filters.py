@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What to give to `compression=` in h5py, h5netcdf and xarray."""
+from . import library
+
+FILTER_ID = library.lib.h5z_gpu_filter_id()
+
+try:
+    import h5py
+
+    _Base = h5py.filters.FilterRefBase
+except ImportError:
+    _Base = object  # nobody to give it to but `compress`
+
+
+class _Filter(_Base):
+    filter_id = FILTER_ID
+
+    def __init__(self, text):
+        self.filter_options = library.words(text)
+
+    def __repr__(self):
+        return f"<h5z_gpu {library.text(self.filter_options)}>"
+
+
+class Lossy(_Filter):
+    """Loses no more than `bound`, for every value; NaN, infinities and the fill value come back bit for bit.
+
+    mode: "abs" (units of the data), "rel" (times each chunk's value range), "pw_rel" (times each value), "psnr" (dB).
+    codec: "auto" or "szx". Raises ValueError for what contradicts itself.
+    """
+
+    def __init__(self, bound, mode="abs", codec="auto"):
+        super().__init__(f"mode={mode},bound={float(bound)!r},codec={codec}")
+
+
+class Lossless(_Filter):
+    """Keeps every bit. codec: "auto" or "ndzip"."""
+
+    def __init__(self, codec="auto"):
+        super().__init__(f"mode=lossless,codec={codec}")

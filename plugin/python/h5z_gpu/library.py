@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""libh5zgpu.so through ctypes. HDF5 opens the same file, so both share one engine."""
+import ctypes
+import os
+from pathlib import Path
+
+PLUGIN_PATH = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
+
+lib = ctypes.CDLL(os.path.join(PLUGIN_PATH, "libh5zgpu.so"))
+lib.h5z_gpu_last_error.restype = ctypes.c_char_p
+lib.h5z_gpu_max_encoded.restype = ctypes.c_size_t
+for _name in ("words", "text", "encode", "decode", "raw_len"):
+    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
+
+Words = ctypes.c_uint32 * 20
+
+
+def checked(answer):
+    """The answer of a function of the library, or its reason as a ValueError."""
+    if answer < 0:
+        raise ValueError(lib.h5z_gpu_last_error().decode())
+    return answer
+
+
+def words(text):
+    """The cd_values that mean `text`, such as "mode=abs,bound=1e-3,codec=szx" or "11003"."""
+    out = Words()
+    return tuple(out[: checked(lib.h5z_gpu_words(text.encode(), out))])
+
+
+def text(values):
+    """What cd_values mean, as text."""
+    out = ctypes.create_string_buffer(200)
+    given = (ctypes.c_uint32 * max(1, len(values)))(*values)
+    checked(lib.h5z_gpu_text(given, ctypes.c_size_t(len(values)), out, ctypes.c_size_t(len(out))))
+    return out.value.decode()

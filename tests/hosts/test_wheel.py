@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The Python package, built as a wheel, installed into an empty folder and used without HDF5_PLUGIN_PATH."""
+import os
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, clean, python, run, sample
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    run("make", "-s", "wheel", env=dict(os.environ), cwd=ROOT)
+    (wheel,) = (ROOT / "target/wheel").glob("*.whl")
+    assert wheel.name.startswith("h5z_gpu-") and "-py3-none-manylinux_2_" in wheel.name
+    into = tmp_path_factory.mktemp("package")
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", into, wheel)
+    return into
+
+
+def use(package, code, *args):
+    env = clean()
+    del env["HDF5_PLUGIN_PATH"]
+    return python(f"import sys; sys.path.insert(0, {str(package)!r})\n" + code, *args, env=env)
+
+
+@pytest.mark.parametrize("order", ["h5z_gpu, netCDF4, tables, h5py", "netCDF4, tables, h5py, h5z_gpu"])
+def test_import_serves_every_hdf5_of_the_process(package, order, tmp_path):
+    np.save(tmp_path / "a.npy", sample())
+    use(package, f"import {order}\n" + """
+import numpy as np, h5py, h5z_gpu, netCDF4, tables
+h5z_gpu.register()
+a = np.load(sys.argv[1]); path = sys.argv[2]
+with h5py.File(path, "w") as f:
+    f.create_dataset("x", data=a, chunks=a.shape, compression=h5z_gpu.Lossy(1e-2))
+    f.create_dataset("y", data=a, chunks=a.shape, **h5z_gpu.Lossless())
+for read in (lambda: h5py.File(path)["x"][...], lambda: tables.open_file(path).root.x[...],
+             lambda: netCDF4.Dataset(path)["x"][...].data):
+    assert 0 < np.abs(read().astype("f8") - a).max() <= 1e-2
+assert h5py.File(path)["y"][...].tobytes() == a.tobytes()
+assert netCDF4.Dataset(path).has_zstd_filter(), "netCDF4 still finds its own plugins"
+""", tmp_path / "a.npy", tmp_path / "x.h5")  # fmt: skip
+
+
+def test_arrays_without_hdf5(package):
+    use(package, """
+import numpy as np, h5z_gpu
+a = np.linspace(0, 1, 10000, dtype=">f8").reshape(100, 100)
+frame = h5z_gpu.compress(a, h5z_gpu.Lossy(1e-3, codec="szx"))
+b = h5z_gpu.decompress(frame, a.dtype, a.shape)
+assert 0 < np.abs(a - b).max() <= 1e-3 and len(frame) < a.nbytes / 2
+assert h5z_gpu.decompress(h5z_gpu.compress(a), a.dtype, a.shape).tobytes() == a.tobytes()
+for bad in (lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
+    try: bad()
+    except ValueError as e: assert "h5z-gpu" in str(e), e
+    else: raise AssertionError("accepted")
+print(h5z_gpu.Lossy(1e-3))
+""")  # fmt: skip
+
+
+def test_the_folder_for_command_line_tools(package):
+    env = clean(PYTHONPATH=str(package))
+    folder = run(sys.executable, "-m", "h5z_gpu", "path", env=env).strip()
+    assert os.listdir(folder) == ["libh5zgpu.so"]
