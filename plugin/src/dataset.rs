@@ -3,7 +3,7 @@
 //! pipeline say. Whatever an earlier stored form said of them is found anew.
 
 use crate::FILTER_ID;
-use crate::host::{Fields, Hid, Host, Properties};
+use crate::host::{Hid, Host, Layout, Properties, Standard};
 use h5z_gpu::words;
 use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log};
 use libc::{c_int, c_uint};
@@ -33,7 +33,7 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
     };
     let (flags, user) = asked(properties, dcpl).ok_or("h5z-gpu: the filter's words cannot be read")?;
     let ask = words::ask(&user).map_err(|e| e.to_string())?;
-    let (params, rank) = match describe(properties, host.fields.as_ref(), dcpl, datatype, ask) {
+    let (params, rank) = match describe(host, properties, dcpl, datatype, ask) {
         Ok(described) => described,
         Err(what) if strict() => return Err(format!("h5z-gpu: HDF5 does not tell {what} of this dataset")),
         Err(what) => {
@@ -78,14 +78,8 @@ fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
 }
 
 /// Parameters and HDF5's rank. `Err` names what could not be had.
-fn describe(
-    p: &Properties,
-    fields: Option<&Fields>,
-    dcpl: Hid,
-    datatype: Hid,
-    ask: Ask,
-) -> Result<(Params, u8), &'static str> {
-    let dtype = dtype(p, fields, datatype).ok_or("the type")?;
+fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Params, u8), &'static str> {
+    let dtype = dtype(host, p, datatype).ok_or("the type")?;
     let mut dims = [0u64; RANK_MAX];
     // SAFETY: room for the largest rank there is.
     let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
@@ -105,7 +99,7 @@ fn describe(
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
-fn dtype(p: &Properties, fields: Option<&Fields>, datatype: Hid) -> Option<Dtype> {
+fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
     const INTEGER: c_int = 0;
     const FLOAT: c_int = 1;
     const BIG_ENDIAN: c_int = 1;
@@ -132,34 +126,38 @@ fn dtype(p: &Properties, fields: Option<&Fields>, datatype: Hid) -> Option<Dtype
     }
     d.class = Class::Float;
     d.signed = true;
-    if let Some((exponent_bits, mantissa_bits)) = float_bits(p, fields, datatype, size) {
-        (d.exponent_bits, d.mantissa_bits) = (exponent_bits, mantissa_bits);
-    }
+    (d.exponent_bits, d.mantissa_bits) = match (&host.layout, &host.standard) {
+        (Some(layout), _) => fields(layout, datatype, size)?,
+        (None, Some(standard)) => standard_fields(standard, datatype, d)?,
+        (None, None) => return None,
+    };
     Some(d)
 }
 
-/// Bits of exponent and mantissa of a float laid out as IEEE 754 does; `None` for any other.
-fn float_bits(p: &Properties, fields: Option<&Fields>, datatype: Hid, size: usize) -> Option<(u8, u8)> {
-    let Some(f) = fields else {
-        // SAFETY: the ids are the library's own, set before it calls any filter.
-        let is = |known: *const Hid| unsafe { (p.equal)(datatype, *known) } > 0;
-        return match size {
-            4 => (is(p.f32_little) || is(p.f32_big)).then_some((8, 23)),
-            8 => (is(p.f64_little) || is(p.f64_big)).then_some((11, 52)),
-            _ => None,
-        };
-    };
+/// Bits of exponent and mantissa of a type whose fields lie as in IEEE 754; none of any other.
+fn fields(layout: &Layout, datatype: Hid, size: usize) -> Option<(u8, u8)> {
     let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
-    // SAFETY: places for five numbers; the id came from this library with the call.
-    let (bias, norm, precision) = unsafe {
-        if (f.get_fields)(datatype, &mut sign, &mut exponent, &mut exponent_bits, &mut mantissa, &mut mantissa_bits) < 0
-        {
-            return None;
-        }
-        ((f.get_ebias)(datatype), (f.get_norm)(datatype), (p.get_precision)(datatype))
+    // SAFETY: the id came from this library with the call; places for five numbers.
+    let (done, bias, norm, precision) = unsafe {
+        (
+            (layout.get_fields)(
+                datatype,
+                &mut sign,
+                &mut exponent,
+                &mut exponent_bits,
+                &mut mantissa,
+                &mut mantissa_bits,
+            ),
+            (layout.get_ebias)(datatype),
+            (layout.get_norm)(datatype),
+            (layout.get_precision)(datatype),
+        )
     };
+    if done < 0 {
+        return None;
+    }
     let bits = 8 * size;
-    let standard = norm == 0
+    let ieee = norm == 0
         && precision == bits
         && sign == bits - 1
         && exponent + exponent_bits == sign
@@ -167,7 +165,24 @@ fn float_bits(p: &Properties, fields: Option<&Fields>, datatype: Hid, size: usiz
         && mantissa_bits == exponent
         && (1..=11).contains(&exponent_bits)
         && bias == (1 << (exponent_bits - 1)) - 1;
-    standard.then_some((exponent_bits as u8, mantissa_bits as u8))
+    Some(if ieee { (exponent_bits as u8, mantissa_bits as u8) } else { (0, 0) })
+}
+
+/// As [`fields`], by comparing with the standard types.
+fn standard_fields(standard: &Standard, datatype: Hid, d: Dtype) -> Option<(u8, u8)> {
+    let (like, as_like) = match (d.size, d.big_endian) {
+        (4, false) => (standard.f32_le, Dtype::F32),
+        (4, true) => (standard.f32_be, Dtype::F32),
+        (8, false) => (standard.f64_le, Dtype::F64),
+        (8, true) => (standard.f64_be, Dtype::F64),
+        _ => return Some((0, 0)),
+    };
+    // SAFETY: a variable of this library, set since it called us; both ids are its own.
+    match unsafe { (standard.equal)(datatype, *like) } {
+        ..0 => None,
+        0 => Some((0, 0)),
+        _ => Some((as_like.exponent_bits, as_like.mantissa_bits)),
+    }
 }
 
 /// The first filter of the pipeline when it is not ours: behind any, the bytes are no longer known to be the numbers.

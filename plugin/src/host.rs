@@ -62,22 +62,29 @@ table! {
         get_size: "H5Tget_size" as unsafe extern "C" fn(Hid) -> usize,
         get_order: "H5Tget_order" as unsafe extern "C" fn(Hid) -> c_int,
         get_sign: "H5Tget_sign" as unsafe extern "C" fn(Hid) -> c_int,
-        get_precision: "H5Tget_precision" as unsafe extern "C" fn(Hid) -> usize,
-        equal: "H5Tequal" as unsafe extern "C" fn(Hid, Hid) -> c_int,
-        f32_little: "H5T_IEEE_F32LE_g" as *const Hid,
-        f32_big: "H5T_IEEE_F32BE_g" as *const Hid,
-        f64_little: "H5T_IEEE_F64LE_g" as *const Hid,
-        f64_big: "H5T_IEEE_F64BE_g" as *const Hid,
     }
 }
 
 table! {
-    /// Where the bits of a float are. A static program has these only when it calls one of them itself.
-    Fields {
+    /// A floating-point type, bit for bit.
+    Layout {
+        get_precision: "H5Tget_precision" as unsafe extern "C" fn(Hid) -> usize,
         get_fields: "H5Tget_fields" as unsafe extern "C" fn(
             Hid, *mut usize, *mut usize, *mut usize, *mut usize, *mut usize) -> c_int,
         get_ebias: "H5Tget_ebias" as unsafe extern "C" fn(Hid) -> usize,
         get_norm: "H5Tget_norm" as unsafe extern "C" fn(Hid) -> c_int,
+    }
+}
+
+table! {
+    /// The standard types, to compare with, for programs into which only what HDF5 itself needs was linked. Where
+    /// HDF5 is shared, the program may hold the variables that count in a copy of its own, so `Layout` comes first.
+    Standard {
+        equal: "H5Tequal" as unsafe extern "C" fn(Hid, Hid) -> c_int,
+        f32_le: "H5T_IEEE_F32LE_g" as *const Hid,
+        f32_be: "H5T_IEEE_F32BE_g" as *const Hid,
+        f64_le: "H5T_IEEE_F64LE_g" as *const Hid,
+        f64_be: "H5T_IEEE_F64BE_g" as *const Hid,
     }
 }
 
@@ -136,7 +143,8 @@ pub(crate) struct Host {
     pub(crate) base: usize,
     /// Or why it cannot be asked.
     pub(crate) properties: Result<Properties, String>,
-    pub(crate) fields: Option<Fields>,
+    pub(crate) layout: Option<Layout>,
+    pub(crate) standard: Option<Standard>,
     pub(crate) errors: Option<Errors>,
     pub(crate) pausing: Option<Pausing>,
     pub(crate) resume: Option<Resume>,
@@ -150,7 +158,8 @@ unsafe impl Sync for Host {}
 static UNKNOWN: Host = Host {
     base: 0,
     properties: Err(String::new()),
-    fields: None,
+    layout: None,
+    standard: None,
     errors: None,
     pausing: None,
     resume: None,
@@ -211,7 +220,8 @@ fn resolve(module: &Module) -> Host {
     Host {
         base: module.base,
         properties,
-        fields: Fields::find(module).ok(),
+        layout: Layout::find(module).ok(),
+        standard: Standard::find(module).ok(),
         errors: Errors::find(module).ok(),
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
