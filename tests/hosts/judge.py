@@ -6,6 +6,7 @@ d < b means that the exact error is at most b, and d > b that it is larger. Wher
 subtraction (Knuth's two-sum) or, where that overflows, fractions decide.
 """
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,8 @@ def words_of(a):
 
 def down(x):
     """The largest float that is not above the fraction x."""
+    if x > Fraction(sys.float_info.max):
+        return sys.float_info.max
     f = float(x)
     return f if Fraction(f) <= x else math.nextafter(f, -math.inf)
 
@@ -103,7 +106,7 @@ def check(x, y, mode, value=0.0, fill=None, padded=False):
         elif mode == "rel":
             bound = down(Fraction(value) * span(whole, fill, padded))
         elif mode == "psnr":
-            bound = float(span(whole, fill, padded)) * 10 ** (-value / 20) * (1 + 1e-12)
+            bound = down(span(whole, fill, padded)) * 10 ** (-value / 20) * (1 + 1e-12)
         bad = np.flatnonzero(above(x, y, bound))
         with np.errstate(over="ignore"):
             worst = float(np.max(np.abs(x.astype(float) - y), initial=0))
