@@ -119,7 +119,7 @@ fn refused(frame: &[u8], what: impl Fn() -> String) -> String {
 #[test]
 fn samples_cover_every_room_and_decode() {
     let samples = samples();
-    for codec in ["stored", "bytes", "ndzip"] {
+    for codec in ["stored", "szx", "bytes", "ndzip"] {
         assert!(samples.iter().any(|(name, _)| name.starts_with(codec)), "no sample of {codec}");
     }
     for (name, frame) in &samples {

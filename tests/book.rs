@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The decoder written from the documents alone reads what the crate writes, and refuses what the crate refuses.
+
+mod common;
+
+#[path = "../examples/decode_by_the_book.rs"]
+mod book;
+
+use common::generate::{self, Random};
+use common::seal::seal;
+use common::vectors::{CODECS, Vector};
+use common::{difference, fnv};
+use h5z_gpu::{Dtype, Engine, Params};
+
+#[test]
+fn every_vector_is_read_by_the_book() {
+    for v in Vector::all().unwrap() {
+        let name = format!("{}/{}", v.case.codec, v.case.name);
+        let raw = book::decode(&v.frame, v.case.raw_bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(fnv(&raw), v.decoded_fnv, "{name}");
+    }
+}
+
+/// Frames of every generator, type and mode, over one to three extents and partial tiles.
+fn frames() -> Vec<(String, Vec<u8>, usize)> {
+    let engine = Engine::with_threads(2);
+    let be = |d| Dtype { big_endian: true, ..d };
+    let mut frames = Vec::new();
+    let shapes: [&[u64]; 6] = [&[1], &[130], &[9000], &[70, 140], &[17, 33, 40], &[2, 3, 20, 90]];
+    for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
+        for (g, generator) in generate::NAMES.iter().enumerate() {
+            for (s, dims) in shapes.iter().enumerate() {
+                let asks = [
+                    "mode=lossless",
+                    "mode=abs,bound=1e-3",
+                    "mode=abs,bound=0.3",
+                    "mode=rel,bound=1e-4",
+                    "mode=pw_rel,bound=1e-2",
+                    "mode=psnr,bound=80",
+                ];
+                // Two asks out of six for each combination: all meet all.
+                for ask in [asks[(t + g + s) % 6], asks[(t + g + s + 3) % 6]] {
+                    let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
+                    let mut params = Params::new(ask.parse().unwrap(), d, dims).unwrap();
+                    params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
+                    let raw = generate::input(generator, (t + s) as u64, d, dims, params.fill, n);
+                    frames.push((format!("{generator} {dims:?} {ask} {d:?}"), engine.encode(&params, &raw), n));
+                }
+            }
+        }
+    }
+    frames
+}
+
+#[test]
+fn what_the_crate_writes_is_read_by_the_book() {
+    let engine = Engine::with_threads(1);
+    let mut codecs = [0; CODECS.len()];
+    for (name, frame, n) in frames() {
+        let name = format!("{} of {name}", CODECS[usize::from(frame[9])]);
+        codecs[usize::from(frame[9])] += 1;
+        let ours = engine.decode(&frame, n as u64).unwrap();
+        let theirs = book::decode(&frame, n).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(ours == theirs, "{name}: {}", difference(&ours, &theirs));
+    }
+    for codec in ["stored", "szx", "ndzip", "bytes"] {
+        assert!(CODECS.iter().zip(codecs).any(|(c, n)| *c == codec && n > 0), "no frame of {codec}");
+    }
+}
+
+/// Documents and code must agree on what is damaged, too, and on what a frame means that no writer writes.
+#[test]
+fn crate_and_book_give_the_same_answer_to_changed_frames() {
+    let engine = Engine::with_threads(1);
+    let frames: Vec<_> = frames().into_iter().filter(|(_, frame, _)| frame.len() < 20_000).collect();
+    let mut random = Random(11);
+    let (mut read, mut refused) = (0, 0);
+    for k in 0..12_000 {
+        let (name, frame, n) = &frames[random.below(frames.len())];
+        let mut f = frame.clone();
+        for _ in 0..1 + random.below(2) {
+            let at = match random.below(3) {
+                0 => random.below(f.len().min(140)),
+                _ => 8 + random.below(f.len() - 8),
+            };
+            f[at] = match random.below(3) {
+                0 => f[at] ^ 1 << random.below(8),
+                1 => random.bits() as u8,
+                _ => f[at].wrapping_add(1),
+            };
+        }
+        seal(&mut f);
+        let ours = (f[16..24] == frame[16..24]).then(|| engine.decode(&f, *n as u64));
+        let theirs = book::decode(&f, *n);
+        match (ours, theirs) {
+            (Some(Ok(a)), Ok(b)) => {
+                assert!(a == b, "case {k}, {name}: {}", difference(&a, &b));
+                read += 1;
+            }
+            (None, Err(_)) | (Some(Err(_)), Err(_)) => refused += 1,
+            (ours, theirs) => {
+                let ours = ours.map(|r| r.map(|v| v.len()));
+                panic!("case {k}, {name}: the crate {ours:?}, the book {:?}", theirs.map(|v| v.len()));
+            }
+        }
+    }
+    assert!(read > 100 && refused > 100, "{read} read, {refused} refused");
+}
