@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What kernels of every room do with a frame: find the chunk of a tile, sum words, seal.
+#pragma once
+#include "../prim/lookback.cuh"
+
+namespace frame {
+
+// What word `w` at place `i` of a frame adds to the checksum.
+__device__ __forceinline__ u64 square(u32 w, u64 i) {
+    const u32 x = w ^ (u32)(i * fmt::CHECKSUM_STEP >> 32);
+    return (u64)x * x;
+}
+
+constexpr u32 CHECKSUM_WORD = (u32)(fmt::CHECKSUM_OFFSET / 4);
+
+// The chunk that tile `tile` of the batch belongs to. Whole warp.
+template <class Chunk>
+__device__ __forceinline__ u32 chunk_of(const Chunk* chunks, u32 count, u32 tile, int lane) {
+    u32 lo = 0;
+    // Invariant: the answer is in [lo, lo + count).
+    while (count > 1) {
+        const u32 step = (count + 31) / 32;
+        const u32 k = lo + min((u32)lane * step, count - 1);
+        const u32 below = __ballot_sync(warp::ALL, (u32)lane * step < count && chunks[k].first_tile <= tile);
+        const u32 last = 31 - __clz((int)below);
+        lo += last * step;
+        count = min(step, count - last * step);
+    }
+    return lo;
+}
+
+// Counts one more tile of the chunk as done; true in the one warp that is last, which then sees what the others added.
+__device__ __forceinline__ bool last_of(ChunkState* state, u32 tiles, u64 sum, u32 fault, int lane) {
+    u32 last = 0;
+    if (lane == 0) {
+        atomicAdd(&state->sum, sum);
+        if (fault) atomicOr(&state->fault, fault);
+        __threadfence();
+        last = atomicAdd(&state->done, 1u) == tiles - 1;
+        __threadfence();
+    }
+    return warp::from(last, 0) != 0;
+}
+
+// Completes a frame whose tiles are all written: header, gap before the payload, checksum, length. Whole warp.
+__device__ __forceinline__ void seal(const EncodeChunk& c, ChunkState* state, u64 payload, double used, u64* length, int lane) {
+    u32* out = (u32*)c.frame;
+    const u64 stored = c.payload_at + payload;
+    u64 sum = 0;
+    for (u32 i = lane; i < c.head_words; i += 32) {
+        u32 w = c.head[i];
+        if (i == 6) w = (u32)stored;
+        if (i == 7) w = (u32)(stored >> 32);
+        if (i == 8) w = (u32)__double_as_longlong(used);
+        if (i == 9) w = (u32)((u64)__double_as_longlong(used) >> 32);
+        if (i == c.payload_len_at || i == c.payload_len_at + 1) {
+            const u64 base = c.head[c.payload_len_at] | (u64)c.head[c.payload_len_at + 1] << 32;
+            w = (u32)((base + payload) >> (i == c.payload_len_at ? 0 : 32));
+        }
+        if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;
+        out[i] = w;
+        sum += square(w, i);
+    }
+    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) {
+        out[i] = 0;
+        sum += square(0, i);
+    }
+    sum = warp::sum(sum);
+    if (lane == 0) {
+        sum += atomicAdd(&state->sum, 0ull);
+        out[CHECKSUM_WORD] = (u32)sum;
+        out[CHECKSUM_WORD + 1] = (u32)(sum >> 32);
+        *length = stored;
+    }
+}
+
+}  // namespace frame

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Warp scope: reductions and scans over 32 lanes, all of which take part.
+#pragma once
+#include "../base/scalar.cuh"
+
+namespace warp {
+
+constexpr u32 ALL = 0xffffffffu;
+
+template <class T>
+__device__ __forceinline__ T from(T x, int lane) {
+    return __shfl_sync(ALL, x, lane);
+}
+
+template <class T>
+__device__ __forceinline__ T sum(T x) {
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) x += __shfl_xor_sync(ALL, x, k);
+    return x;
+}
+
+template <class S>
+__device__ __forceinline__ void range(S& lo, S& hi) {
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) {
+        const S a = __shfl_xor_sync(ALL, lo, k), b = __shfl_xor_sync(ALL, hi, k);
+        lo = a < lo ? a : lo;
+        hi = b > hi ? b : hi;
+    }
+}
+
+// Sum over this lane and those before it.
+template <class T>
+__device__ __forceinline__ T inclusive(T x, int lane) {
+#pragma unroll
+    for (int k = 1; k < 32; k *= 2) {
+        const T y = __shfl_up_sync(ALL, x, k);
+        if (lane >= k) x += y;
+    }
+    return x;
+}
+
+// Exclusive or over this lane and those before it.
+template <class T>
+__device__ __forceinline__ T inclusive_xor(T x, int lane) {
+#pragma unroll
+    for (int k = 1; k < 32; k *= 2) {
+        const T y = __shfl_up_sync(ALL, x, k);
+        if (lane >= k) x ^= y;
+    }
+    return x;
+}
+
+}  // namespace warp

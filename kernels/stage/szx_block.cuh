@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// One block of szx, 128 values, on one warp: lane l holds values 4l to 4l + 3. src/codec/szx/FORMAT.md.
+//
+// Everything that belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
+#pragma once
+#include "../prim/warp.cuh"
+
+namespace szx {
+
+constexpr u32 ZERO = 0, CONSTANT = 1, RAW = 2, CODED = 2;  // a coded block's kind is CODED + q
+constexpr u32 NO_CODES = 1u << 6, SPECIALS = 2u << 6, UNIFORM = 3u << 6;
+
+// What the header's bound means to every value, the same for all tiles of a chunk.
+template <class S>
+struct Rule {
+    double bound;
+    S step, inverse, surely;
+    bool usable, fill_on;
+    u32 q, cut;  // point-wise: required bits, and those cut off
+    typename Traits<S>::Bits fill;
+};
+
+template <class S>
+__device__ __forceinline__ Rule<S> rule(double bound, bool pointwise, u64 fill, bool fill_on) {
+    using T = Traits<S>;
+    Rule<S> r;
+    r.bound = bound;
+    r.fill = (typename T::Bits)fill;
+    r.fill_on = fill_on;
+    const int field = (int)((u64)__double_as_longlong(bound) >> 52 & 0x7ff);
+    const int e = field - 1023;
+    r.usable = field >= 1 && field <= 2046 && e + 1 >= T::LEAST && e + 1 <= T::MOST;
+    r.step = r.usable ? T::power(e + 1) : S(0);
+    r.inverse = r.usable ? T::power(-e - 1) : S(0);
+    r.surely = T::surely(bound);
+    // A relative bound is normal unless it is absurdly small; then every bit is required.
+    const int fraction = min(max(field == 0 ? T::M : -e - 1, 0), T::M);
+    r.q = pointwise ? (u32)min(1 + T::E + fraction, 61) : 0;
+    r.q = min(r.q, 8u * T::W);
+    r.cut = 8 * T::W - r.q;
+    return r;
+}
+
+// Bytes of a word of q bits.
+__device__ __forceinline__ u32 word_bytes(u32 q) { return (q + 7) / 8; }
+
+// What one lane knows of a block it has looked at.
+template <class S>
+struct Block {
+    typename Traits<S>::Bits word[4];  // differences of words, words, or raw bits
+    typename Traits<S>::Bits base;
+    u32 kind;
+    u32 special;  // nibble: values whose bits part D holds
+    u32 low, high;  // nibbles: leading-byte codes
+    u32 ranks;  // bytes before this lane's in planes 0, 1, 2: 10 bits each
+    u32 counts;  // bytes of planes 0, 1, 2: 10 bits each
+    u32 d_len, f_len;
+};
+
+__device__ __forceinline__ u32 below_plane(u32 low, u32 high, int p) {
+    // Values whose code is at most p.
+    return p == 0 ? ~(low | high) & 15u : p == 1 ? ~high & 15u : p == 2 ? ~(low & high) & 15u : 15u;
+}
+
+// Whether a value of the block holds with reconstruction y, point-wise.
+template <class S>
+__device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
+    using T = Traits<S>;
+    if (T::bits(x) == T::bits(y)) return true;
+    const double d = fabs(__dsub_rn((double)x, (double)y));
+    const double p = __dmul_rn(r, fabs((double)x));
+    return p > 0.0 && d < exact::below(p);
+}
+
+// Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
+// The block's raw bits are in `word` when it is raw.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule<S>& r, int count, int lane) {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    constexpr u32 ALL = warp::ALL;
+    const u32 valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
+
+    u32 normal = 0;
+    S lo = T::infinity(), hi = -T::infinity();
+    bool zeros = true;  // all normal values have the bits of +0
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const Bits bits = T::bits(x[j]);
+        const bool n = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
+        normal |= (u32)n << j;
+        const S y = T::add(x[j], S(0));
+        if (n && y < lo) lo = y;
+        if (n && y > hi) hi = y;
+        zeros = zeros && (!n || bits == 0);
+    }
+    warp::range(lo, hi);
+    const bool any = lo <= hi;
+    u32 special = ~normal & 15u;
+
+    b.base = 0;
+    b.low = b.high = 0;
+    b.ranks = b.counts = 0;
+    b.d_len = b.f_len = 0;
+    u32 kind = RAW;
+    bool coded = false;
+    u32 q = 1;
+
+    bool zero;
+    if (POINTWISE || !(r.bound > 0.0)) {
+        zero = any && __all_sync(ALL, zeros);
+    } else {
+        zero = any && (double)lo >= -r.bound && (double)hi <= r.bound;
+    }
+    if (zero) {
+        kind = ZERO;
+    } else {
+        bool constant = false;
+        // Equal bit patterns: only possible when there is nothing normal or nothing else than one value.
+        if (!any || lo == hi) {
+            const Bits first = warp::from(T::bits(x[0]), 0);
+            bool same = true, same_normal = true;
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                same = same && T::bits(x[j]) == first;
+            }
+            if (__all_sync(ALL, same)) {
+                constant = true;
+                b.base = first;
+                special = 0;
+            } else if (any && !POINTWISE && !(r.bound > 0.0)) {
+                // Bound 0: all normal values have the same bits?
+                const u32 holders = __ballot_sync(ALL, normal != 0);
+                const int j0 = __ffs((int)normal) - 1;
+                Bits mine = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
+                mine = warp::from(mine, __ffs((int)holders) - 1);
+#pragma unroll
+                for (int j = 0; j < 4; j++) same_normal = same_normal && (!(normal >> j & 1) || T::bits(x[j]) == mine);
+                if (__all_sync(ALL, same_normal)) {
+                    constant = true;
+                    b.base = mine;
+                }
+            }
+        }
+        if (!constant && any) {
+            if (POINTWISE || r.bound > 0.0) {
+                const double a = (double)lo, z = (double)hi;
+                S m;
+                if (T::W == 4) {
+                    m = T::round(__dmul_rn(__dadd_rn(a, z), 0.5));
+                } else {
+                    m = T::round(__dadd_rn(__dmul_rn(0.5, a), __dmul_rn(0.5, z)));
+                }
+                m = T::add(m, S(0));
+                bool fits;
+                if (POINTWISE) {
+                    const double p = __dmul_rn(r.bound, fmin(fabs(a), fabs(z)));
+                    const double c = exact::below(p);
+                    fits = (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) && exact::within(z, (double)m, c);
+                } else {
+                    fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
+                }
+                if (fits) {
+                    constant = true;
+                    b.base = T::bits(m);
+                }
+            }
+            if (!constant) {
+                if (POINTWISE) {
+                    coded = true;
+                    q = r.q;
+                    const Bits half = r.cut ? Bits(1) << (r.cut - 1) : Bits(0);
+#pragma unroll
+                    for (int j = 0; j < 4; j++) {
+                        const Bits t = (Bits)(T::bits(x[j]) + half) >> r.cut;
+                        b.word[j] = t;
+                        special |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
+                    }
+                } else {
+                    // All values up to 2^M - 1 are whole numbers once 2^M is added.
+                    const S span = T::mul(T::sub(hi, lo), r.inverse);
+                    const S magic = T::value(T::MAGIC), most = T::sub(magic, S(1));
+                    coded = r.usable && span <= most;
+                    if (coded) {
+                        q = max(T::length(T::bits(T::add(span, magic)) - T::MAGIC), 1);
+                        b.base = T::bits(lo);
+                        u32 unsure = 0;
+                        S back[4];
+#pragma unroll
+                        for (int j = 0; j < 4; j++) {
+                            const S k = T::add(T::mul(T::sub(x[j], lo), r.inverse), magic);
+                            b.word[j] = T::bits(k) - T::MAGIC;
+                            back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
+                            const S d = T::sub(x[j], back[j]);
+                            unsure |= (u32) !(d <= r.surely && -d <= r.surely) << j;
+                        }
+                        unsure &= normal;
+                        if (unsure) {
+#pragma unroll
+                            for (int j = 0; j < 4; j++) {
+                                const bool bad = (unsure >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                                special |= (u32)bad << j;
+                            }
+                        }
+                    }
+                }
+                if (coded) kind = CODED + q;
+            }
+        }
+        if (constant) kind = CONSTANT;
+    }
+
+    const u32 bytes = word_bytes(q);
+    const bool specials = kind != RAW && __any_sync(ALL, special & valid);
+    if (coded) {
+        if (__any_sync(ALL, special)) {
+            // The word of a special is that of the nearest value before it that is none.
+            Bits carry = 0;
+            bool have = false;
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if (!(special >> j & 1)) {
+                    carry = b.word[j];
+                    have = true;
+                }
+            }
+            const u32 before = __ballot_sync(ALL, have) & ((1u << lane) - 1u);
+            Bits word = warp::from(carry, before ? 31 - __clz((int)before) : 0);
+            if (!before) word = 0;
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if (special >> j & 1) b.word[j] = word;
+                word = b.word[j];
+            }
+        }
+        Bits last = __shfl_up_sync(ALL, b.word[3], 1);
+        if (lane == 0) last = 0;
+        Bits diff[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            diff[j] = b.word[j] ^ last;
+            last = b.word[j];
+            const u32 used = ((u32)T::length(diff[j]) + 7) / 8;
+            const u32 code = min(bytes - used, 3u);
+            b.low |= (code & 1) << j;
+            b.high |= (code >> 1) << j;
+        }
+        const u32 mine = (u32)__popc(below_plane(b.low, b.high, 0)) | (u32)__popc(below_plane(b.low, b.high, 1)) << 10
+                         | (u32)__popc(below_plane(b.low, b.high, 2)) << 20;
+        const u32 upto = warp::inclusive(mine, lane);
+        b.ranks = upto - mine;
+        b.counts = warp::from(upto, 31);
+        const u32 n0 = b.counts & 1023u, n1 = b.counts >> 10 & 1023u, n2 = b.counts >> 20;
+        u32 len = n0 + (bytes > 1 ? n1 : 0) + (bytes > 2 ? n2 : 0) + (bytes > 3 ? (bytes - 3) * 128 : 0);
+        if (!specials && 128 * bytes <= 32 + len) {
+            kind |= NO_CODES;
+            len = 128 * bytes;
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) b.word[j] = diff[j];
+        }
+        b.f_len = len;
+    }
+    b.special = 0;
+    if (specials) {
+        b.special = special & valid;
+        // All the same?
+        const u32 holders = __ballot_sync(ALL, b.special != 0);
+        const int j0 = __ffs((int)b.special) - 1;
+        Bits first = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
+        first = warp::from(first, __ffs((int)holders) - 1);
+        bool same = true;
+#pragma unroll
+        for (int j = 0; j < 4; j++) same = same && (!(b.special >> j & 1) || T::bits(x[j]) == first);
+        const bool uniform = __all_sync(ALL, same);
+        kind |= uniform ? UNIFORM : SPECIALS;
+        b.d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(b.special)));
+    }
+    const u32 low6 = kind & 63u;
+    const bool has_base = low6 == CONSTANT || (low6 > RAW && !POINTWISE);
+    const bool has_codes = low6 > RAW && (kind & UNIFORM) != NO_CODES;
+    const u32 whole = (has_base ? T::W : 0) + (specials ? 16 : 0) + b.d_len + (has_codes ? 32 : 0) + b.f_len;
+    // A raw block itself needs its raw bytes.
+    if (low6 == RAW || whole >= (u32)count * T::W) {
+        kind = RAW;
+        b.special = 0;
+        b.d_len = 0;
+        b.f_len = (u32)count * T::W;
+#pragma unroll
+        for (int j = 0; j < 4; j++) b.word[j] = T::bits(x[j]);
+    }
+    b.kind = kind;
+}
+
+}  // namespace szx

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The room szx: src/codec/szx/FORMAT.md. One CTA codes one tile of 4096 values; a warp takes a few of its 32 blocks.
+//
+// Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words in registers; the blocks'
+// lengths give the parts' places; the payload is put together in shared memory while a warp looks back for the tile's
+// place in the frame; then it leaves in whole words, which are summed for the checksum on the way. The CTA that
+// finishes a chunk last writes its header.
+// Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
+#include "base/frame.cuh"
+#include "stage/szx_bytes.cuh"
+#include "tuning.cuh"
+
+namespace {
+
+constexpr u32 BLOCK = (u32)fmt::SZX_BLOCK, BLOCKS = (u32)fmt::SZX_TILE_BLOCKS, TILE = BLOCK * BLOCKS;
+static_assert(BLOCK == 128 && BLOCKS == 32, "a block is four values a lane, a tile one block a lane");
+
+template <class S>
+constexpr int threads() {
+    return 32 * (int)BLOCKS / SzxTuning<S>::BLOCKS_PER_WARP;
+}
+
+// Longest payload of a tile, and room to read whole words past its end.
+template <class S>
+constexpr u32 longest() {
+    return BLOCKS + TILE * Traits<S>::W;
+}
+
+template <class S>
+__device__ __forceinline__ void load(const S* from, u64 first, u64 values, u32 flags, int count, int lane, S (&x)[4]) {
+    using T = Traits<S>;
+    (void)values;
+    if (count == (int)BLOCK) {
+        const uint4* at = (const uint4*)(from + first + 4 * lane);
+        if (T::W == 4) {
+            const uint4 v = *at;
+            x[0] = T::value(v.x);
+            x[1] = T::value(v.y);
+            x[2] = T::value(v.z);
+            x[3] = T::value(v.w);
+        } else {
+            const uint4 v = at[0], w = at[1];
+            x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
+            x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
+            x[2] = T::value((typename T::Bits)(w.x | (u64)w.y << 32));
+            x[3] = T::value((typename T::Bits)(w.z | (u64)w.w << 32));
+        }
+    } else {
+        // Copies of the last value fill a partial block up.
+        for (int j = 0; j < 4; j++) x[j] = from[first + min(4 * lane + j, count - 1)];
+    }
+    if (flags & FLAG_SWAP) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[j] = T::value(swapped(T::bits(x[j])));
+    }
+}
+
+__device__ __forceinline__ int block_values(u64 values, u64 first) {
+    return first >= values ? 0 : (int)(values - first < BLOCK ? values - first : BLOCK);
+}
+
+template <class S>
+__device__ __forceinline__ void find_range(const EncodeArgs& args) {
+    using T = Traits<S>;
+    constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    const u32 at = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const EncodeChunk& c = chunks[at];
+    const u64 first = (u64)(blockIdx.x - c.first_tile) * TILE;
+    const bool fill_on = c.flags & FLAG_FILL;
+    const u64 fill = c.fill, values = c.values;
+    S lo = T::infinity(), hi = -T::infinity();
+    S x[PER_WARP][4];
+#pragma unroll
+    for (int k = 0; k < PER_WARP; k++) {
+        const u64 from = first + (u32)(w * PER_WARP + k) * BLOCK;
+        const int count = block_values(values, from);
+        if (count > 0) {
+            load((const S*)c.input, from, values, c.flags, count, lane, x[k]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) x[k][j] = T::infinity();
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < PER_WARP; k++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const auto bits = T::bits(x[k][j]);
+            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && !(fill_on && bits == fill);
+            if (normal && x[k][j] < lo) lo = x[k][j];
+            if (normal && x[k][j] > hi) hi = x[k][j];
+        }
+    }
+    warp::range(lo, hi);
+    __shared__ S los[threads<S>() / 32], his[threads<S>() / 32];
+    if (lane == 0) {
+        los[w] = lo;
+        his[w] = hi;
+    }
+    __syncthreads();
+    if (w == 0) {
+        constexpr int WARPS = threads<S>() / 32;
+        lo = lane < WARPS ? los[lane] : T::infinity();
+        hi = lane < WARPS ? his[lane] : -T::infinity();
+        warp::range(lo, hi);
+        if (lane == 0 && lo <= hi) {
+            ChunkState* state = (ChunkState*)args.states + at;
+            const u64 high = exact::ordered((double)hi), low = ~exact::ordered((double)lo);
+            if (lookback::peek(&state->high) < high) atomicMax(&state->high, high);
+            if (lookback::peek(&state->low) < low) atomicMax(&state->low, low);
+        }
+    }
+}
+
+template <class S>
+struct EncodeShared {
+    alignas(16) u8 stage[longest<S>() + 16];
+    u32 kinds[BLOCKS];
+    u32 lens[BLOCKS];
+    u64 sums[threads<S>() / 32];
+    double bound;
+    u32 tile, chunk, start;
+};
+
+template <class S, bool POINTWISE>
+__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, int lane, int w) {
+    using T = Traits<S>;
+    constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
+    const u32 t = sh.tile - c.first_tile;
+    const u64 first = (u64)t * TILE, values = c.values;
+    const u32 flags = c.flags;
+    const S* input = (const S*)c.input;
+    const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
+    szx::Block<S> b[PER_WARP];
+    {
+        S x[PER_WARP][4];
+#pragma unroll
+        for (int k = 0; k < PER_WARP; k++) {
+            const u64 from = first + (u32)(w * PER_WARP + k) * BLOCK;
+            const int count = block_values(values, from);
+            if (count > 0) load(input, from, values, flags, count, lane, x[k]);
+        }
+        const szx::Rule<S> r = szx::rule<S>(sh.bound, POINTWISE, c.fill, flags & FLAG_FILL);
+#pragma unroll
+        for (int k = 0; k < PER_WARP; k++) {
+            const u32 block = (u32)(w * PER_WARP + k);
+            const int count = block_values(values, first + block * BLOCK);
+            if (count > 0) {
+                szx::analyse<S, POINTWISE>(b[k], x[k], r, count, lane);
+                if (lane == 0) {
+                    sh.kinds[block] = b[k].kind;
+                    sh.lens[block] = b[k].d_len | b[k].f_len << 16;
+                }
+            } else if (lane == 0) {
+                sh.kinds[block] = 0;
+                sh.lens[block] = 0;
+            }
+        }
+    }
+    __syncthreads();
+
+    const u32 kind = sh.kinds[lane];
+    u32 end;
+    const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.lens[lane], blocks, lane, end);
+    const u32 words = (end + 3) / 4;
+    u64* places = (u64*)args.places + c.first_tile;
+    if (w == 0) {
+        if (lane == 0) lookback::announce(places, t, words);
+        // Kinds, filled up; the last word's filling before anything else is put there.
+        if (lane < (int)((blocks + 3) & ~3u)) sh.stage[lane] = lane < (int)blocks ? (u8)kind : (u8)0;
+        if (lane < 4 && end + lane < 4 * words) sh.stage[end + lane] = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < PER_WARP; k++) {
+        const u32 block = (u32)(w * PER_WARP + k);
+        const u64 from = first + block * BLOCK;
+        const int count = block_values(values, from);
+        const szx::Parts at = szx::from(parts, (int)block);
+        if (count > 0) {
+            szx::emit<S, POINTWISE>(sh.stage, b[k], at, count, lane,
+                                    [&](S(&x)[4]) { load(input, from, values, flags, count, lane, x); });
+        }
+    }
+    u32 start = 0;
+    if (w == 0) {
+        start = lookback::start(places, t, words, lane);
+        if (lane == 0) sh.start = start;
+    }
+    __syncthreads();
+
+    start = sh.start;
+    const u64 word0 = c.payload_at / 4 + start;
+    u32* out = (u32*)c.frame + word0;
+    const u32* stage = (const u32*)sh.stage;
+    u64 sum = 0;
+    for (u32 i = threadIdx.x; i < words; i += threads<S>()) {
+        const u32 word = stage[i];
+        out[i] = word;
+        sum += frame::square(word, word0 + i);
+    }
+    sum = warp::sum(sum);
+    if (lane == 0) sh.sums[w] = sum;
+    __syncthreads();
+    if (w == 0) {
+        sum = warp::sum(lane < threads<S>() / 32 ? sh.sums[lane] : 0ull);
+        if (lane == 0) {
+            const u64 entry = c.table_at / 4 + t;
+            ((u32*)c.frame)[entry] = start + words;
+            sum += frame::square(start + words, entry);
+        }
+        ChunkState* state = (ChunkState*)args.states + sh.chunk;
+        if (frame::last_of(state, c.tiles, sum, 0, lane)) {
+            const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
+            frame::seal(c, state, payload, sh.bound, (u64*)args.lengths + sh.chunk, lane);
+        }
+    }
+}
+
+template <class S>
+__device__ __forceinline__ void encode(const EncodeArgs& args) {
+    __shared__ EncodeShared<S> sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    if (w == 0) {
+        u32 tile = 0;
+        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
+        tile = warp::from(tile, 0);
+        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
+        if (lane == 0) {
+            sh.tile = tile;
+            sh.chunk = at;
+            double bound = chunks[at].bound;
+            if (chunks[at].bound_kind == BOUND_RANGE) {
+                const ChunkState* state = (const ChunkState*)args.states + at;
+                double spread = 0.0;
+                if (state->high) spread = exact::sub_down(exact::unordered(state->high), exact::unordered(~state->low));
+                bound = exact::mul_down(bound, spread);
+            }
+            sh.bound = bound;
+        }
+    }
+    __syncthreads();
+    const EncodeChunk& c = chunks[sh.chunk];
+    if (c.bound_kind == BOUND_POINTWISE) {
+        encode_tile<S, true>(args, c, sh, lane, w);
+    } else {
+        encode_tile<S, false>(args, c, sh, lane, w);
+    }
+}
+
+template <class S>
+struct DecodeShared {
+    alignas(16) u8 stage[longest<S>() + 16];
+    szx::Parts parts[BLOCKS];
+    u32 kinds[BLOCKS];
+    u64 sums[threads<S>() / 32];
+    u32 fault;
+};
+
+// Checks kinds, bitmaps, codes and every length of a tile with `count` values in `len` bytes; one block a lane.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ bool layout(DecodeShared<S>& sh, const szx::Rule<S>& r, u32 len, u32 blocks, int count, int lane) {
+    using T = Traits<S>;
+    const u32 heads = (blocks + 3) & ~3u;
+    if (len < heads) return false;
+    const u32 kind = lane < (int)heads ? sh.stage[lane] : 0;
+    const u32 low6 = kind & 63u, high2 = kind >> 6;
+    const bool here = lane < (int)blocks, coded = low6 > szx::RAW;
+    const u32 q = low6 - szx::CODED, bytes = szx::word_bytes(q);
+    bool good = here || kind == 0;
+    if (coded) good = good && (POINTWISE ? q >= 1 + T::E && q <= 8 * T::W : r.usable && q <= T::M);
+    if (high2 == 1) good = good && coded;
+    if (high2 > 1) good = good && low6 != szx::RAW;
+    if (!__all_sync(warp::ALL, good)) return false;
+    const u32 fixed = here ? szx::fixed_parts<POINTWISE>(kind) : 0;
+    u32 end;
+    szx::Parts p = szx::place<T::W>(fixed, 0, blocks, lane, end);
+    u32 d_len = 0;
+    const bool specials = here && (kind & szx::SPECIALS);
+    const u32 bitmaps_end = warp::from(p.bitmap + (specials ? 16u : 0u), 31);
+    if (bitmaps_end > len) return false;
+    if (specials) {
+        const u32* map = (const u32*)(sh.stage + p.bitmap);
+        u32 stored = 0, beyond = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const u32 m = map[k];
+            stored += (u32)__popc(m);
+            const int left = count - 32 * k;
+            beyond |= left >= 32 ? 0 : left <= 0 ? m : m >> left;
+        }
+        good = stored > 0 && beyond == 0;
+        d_len = T::W * (high2 == 3 ? 1 : stored);
+    }
+    p = szx::place<T::W>(fixed, d_len, blocks, lane, end);
+    if (end > len) return false;
+    u32 f_len = 0;
+    if (here && low6 == szx::RAW) f_len = (u32)count * T::W;
+    if (here && coded) {
+        f_len = 128 * bytes;
+        if (high2 != 1) {
+            const u32* codes = (const u32*)(sh.stage + p.codes);
+            u32 n[3] = {0, 0, 0};
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const u32 low = codes[k], high = codes[k + 4];
+                n[0] += (u32)__popc(~(low | high));
+                n[1] += (u32)__popc(~high);
+                n[2] += (u32)__popc(~(low & high));
+            }
+            f_len = bytes > 3 ? (bytes - 3) * 128 : 0;
+#pragma unroll
+            for (int k = 0; k < 3; k++) {
+                if (k < (int)bytes) {
+                    f_len += n[k];
+                } else {
+                    good = good && n[k] == 128;
+                }
+            }
+        }
+    }
+    p = szx::place<T::W>(fixed, d_len | f_len << 16, blocks, lane, end);
+    good = good && (end + 3) / 4 * 4 == len;
+    if (good && lane < 4 && end + lane < len) good = sh.stage[end + lane] == 0;
+    sh.parts[lane] = p;
+    sh.kinds[lane] = kind;
+    if (here && coded && !POINTWISE) {
+        // The result of arithmetic with a base that is not finite has bits that machines disagree on.
+        const auto base = szx::get<typename T::Bits>(sh.stage + min(p.base, len - T::W));
+        good = good && (base & T::EXPONENT) != T::EXPONENT;
+    }
+    return __all_sync(warp::ALL, good);
+}
+
+template <class S, bool POINTWISE>
+__device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, u32 len, u64 first, int lane, int w) {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
+    const u64 values = c.values;
+    const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
+    const szx::Rule<S> r = szx::rule<S>(c.bound, POINTWISE, 0, false);
+    if (w == 0 && !sh.fault) {
+        const bool good = layout<S, POINTWISE>(sh, r, len, blocks, block_values(values, first + (u32)lane * BLOCK), lane);
+        if (lane == 0 && !good) sh.fault = 1;
+    }
+    __syncthreads();
+    if (sh.fault) return;
+    const bool swap = c.flags & FLAG_SWAP;
+    Bits* output = (Bits*)c.output;
+#pragma unroll 1
+    for (int k = 0; k < PER_WARP; k++) {
+        const u32 block = (u32)(w * PER_WARP + k);
+        const u64 to = first + block * BLOCK;
+        const int count = block_values(values, to);
+        if (count == 0) break;
+        Bits x[4];
+        szx::take<S, POINTWISE>(sh.stage, sh.kinds[block], sh.parts[block], r, lane, x);
+        if (swap) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
+        }
+        if (count == (int)BLOCK) {
+            uint4* at = (uint4*)(output + to + 4 * lane);
+            if (T::W == 4) {
+                *at = make_uint4((u32)x[0], (u32)x[1], (u32)x[2], (u32)x[3]);
+            } else {
+                at[0] = make_uint4((u32)x[0], (u32)((u64)x[0] >> 32), (u32)x[1], (u32)((u64)x[1] >> 32));
+                at[1] = make_uint4((u32)x[2], (u32)((u64)x[2] >> 32), (u32)x[3], (u32)((u64)x[3] >> 32));
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if (4 * lane + j < count) output[to + 4 * lane + j] = x[j];
+            }
+        }
+    }
+}
+
+template <class S>
+__device__ __forceinline__ void decode(const DecodeArgs& args) {
+    __shared__ DecodeShared<S> sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const DecodeChunk& c = chunks[chunk];
+    const u32 t = blockIdx.x - c.first_tile;
+    const u32* in = (const u32*)c.frame;
+    const u64 entry = c.table_at / 4 + t;
+    const u32 from = t ? in[entry - 1] : 0, to = in[entry];
+    const u64 most = c.payload_len / 4;
+    const bool right = from <= to && to <= most && (to - from) * 4ull <= longest<S>() && (t + 1 < c.tiles || to == most);
+    const u32 words = right ? to - from : 0;
+    const u64 word0 = c.payload_at / 4 + from;
+    u32* stage = (u32*)sh.stage;
+    u64 sum = 0;
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < words; i += threads<S>()) {
+        const u32 word = in[word0 + i];
+        stage[i] = word;
+        sum += frame::square(word, word0 + i);
+    }
+    if (t == 0 && w == 1) {
+        // Header, and what fills up the table.
+        for (u64 i = lane; i < c.table_at / 4; i += 32) {
+            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
+        }
+        for (u64 i = c.table_at / 4 + c.tiles + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
+    }
+    sum = warp::sum(sum);
+    if (lane == 0) {
+        sh.sums[w] = sum;
+        if (w == 0) sh.fault = !right;
+    }
+    __syncthreads();
+    const u64 first = (u64)t * TILE;
+    if (c.mode == 3) {
+        decode_tile<S, true>(c, sh, words * 4, first, lane, w);
+    } else {
+        decode_tile<S, false>(c, sh, words * 4, first, lane, w);
+    }
+    if (w == 0) {
+        sum = warp::sum(lane < threads<S>() / 32 ? sh.sums[lane] : 0ull);
+        if (lane == 0) sum += frame::square(to, entry);
+        ChunkState* state = (ChunkState*)args.states + chunk;
+        if (frame::last_of(state, c.tiles, sum, sh.fault, lane) && lane == 0) {
+            const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;
+            ((u64*)args.verdicts)[chunk] = same ? 1 : 2;
+        }
+    }
+}
+
+}  // namespace
+
+#define ENTRIES(S, name)                                                                                              \
+    extern "C" __global__ __launch_bounds__((threads<S>())) void szx_range_##name(EncodeArgs args) { find_range<S>(args); } \
+    extern "C" __global__ __launch_bounds__((threads<S>()), (SzxTuning<S>::ENCODE_CTAS)) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
+    extern "C" __global__ __launch_bounds__((threads<S>()), (SzxTuning<S>::DECODE_CTAS)) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
+ENTRIES(float, f32)
+ENTRIES(double, f64)

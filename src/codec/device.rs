@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Batches on the GPU: what the rooms have in common there.
+//!
+//! Chunks of one room and element size become one launch, however many and of whatever sizes. The kernels leave
+//! complete frames on the device; lengths come back first, then the frames. A frame that a kernel does not find right
+//! goes to the CPU, which names what is wrong with it.
+
+use super::{Frame, NDZIP, SZX, ndzip, stored, szx};
+use crate::constants::HEADER_FIXED;
+use crate::engine::{DecodeJob, EncodeJob};
+use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
+use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
+use crate::params::Params;
+use crate::{frame, parallel};
+
+/// Every kernel; each exists for 4- and 8-byte numbers.
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) const KERNELS: &[&str] =
+    &["szx_range", "szx_encode", "szx_decode", "ndzip_encode", "ndzip_decode"];
+
+/// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
+const GROUP: usize = 64 << 20;
+/// Groups on their way at the same time: one uploads, one computes, one downloads.
+const GROUPS_AT_ONCE: usize = 3;
+/// Chunks above this many raw bytes are the CPU's: tiles are counted in 32 bits and memory is the host's too.
+const MOST: usize = 2 << 30;
+
+/// A chunk as a room wants it encoded; device addresses are still missing.
+pub(super) struct Encoding {
+    pub(super) kernels: Kernels,
+    pub(super) chunk: EncodeChunk,
+    /// Bytes of the largest possible frame.
+    pub(super) capacity: usize,
+}
+
+/// A frame as a room wants it decoded; device addresses are still missing.
+pub(super) struct Decoding {
+    pub(super) kernels: Kernels,
+    pub(super) chunk: DecodeChunk,
+}
+
+/// Which kernels a chunk needs. Chunks of a launch have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kernels {
+    pub(super) codec: u8,
+    pub(super) wide: bool,
+    /// The chunk's value range is needed first.
+    pub(super) range: bool,
+}
+
+impl Kernels {
+    fn find(self, device: &Device, step: &str) -> Result<Kernel, Failure> {
+        let stem = if self.codec == SZX { "szx" } else { "ndzip" };
+        let scalar = if self.wide { "f64" } else { "f32" };
+        device.kernel(&format!("{stem}_{step}_{scalar}"))
+    }
+}
+
+/// What the GPU would do with a chunk. `None`: the CPU's.
+fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
+    let (params, len) = (job.params, job.raw.len());
+    if len > MOST || len == 0 {
+        return None;
+    }
+    match super::choose(params, len) {
+        SZX => szx::gpu::encoding(params, len),
+        NDZIP => ndzip::gpu::encoding(params, len),
+        _ => None,
+    }
+}
+
+/// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
+fn decoding(job: &DecodeJob<'_>) -> Option<Decoding> {
+    let f = Frame::open_unsummed(job.frame).ok()?;
+    if f.header.raw_len != job.out.len() as u64 || job.out.len() > MOST || job.out.is_empty() || job.frame.len() > MOST {
+        return None;
+    }
+    match f.header.codec {
+        SZX => szx::gpu::decoding(&f),
+        NDZIP => ndzip::gpu::decoding(&f),
+        _ => None,
+    }
+}
+
+/// Cuts a batch into groups for one launch each: same kernels, and about [`GROUP`] raw bytes.
+fn groups(batch: impl Iterator<Item = (usize, Kernels, usize)>) -> Vec<Vec<usize>> {
+    let mut open: Vec<(Kernels, usize, Vec<usize>)> = Vec::new();
+    let mut full = Vec::new();
+    for (index, kernels, bytes) in batch {
+        let at = open.iter().position(|g| g.0 == kernels).unwrap_or_else(|| {
+            open.push((kernels, 0, Vec::new()));
+            open.len() - 1
+        });
+        let (_, size, members) = &mut open[at];
+        if *size > 0 && *size + bytes > GROUP {
+            full.push(std::mem::take(members));
+            *size = 0;
+        }
+        *size += bytes;
+        members.push(index);
+    }
+    full.extend(open.into_iter().map(|g| g.2));
+    full
+}
+
+/// Encodes on the GPU what it can; true for each job that is done.
+pub(crate) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], threads: usize) -> Vec<bool> {
+    let mut done = vec![false; jobs.len()];
+    let Some(device) = gpu::device() else { return done };
+    let plans: Vec<Option<Encoding>> = jobs.iter().map(encoding).collect();
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].raw.len())));
+    let mut frames: Vec<Option<&mut Vec<u8>>> = out.iter_mut().map(Some).collect();
+    let groups: Vec<_> = groups(planned)
+        .into_iter()
+        .map(|g| (g.iter().map(|&i| frames[i].take().expect("a job is in one group")).collect::<Vec<_>>(), g))
+        .collect();
+    let inner = threads.div_ceil(groups.len().clamp(1, GROUPS_AT_ONCE));
+    let members: Vec<Vec<usize>> = groups.iter().map(|g| g.1.clone()).collect();
+    let finished = parallel::map_mut(groups, threads.min(GROUPS_AT_ONCE), |_, (mut frames, group)| {
+        let chunks: Vec<(&Encoding, &[u8])> =
+            group.iter().map(|&i| (plans[i].as_ref().expect("planned"), jobs[i].raw)).collect();
+        gpu::attempt("encoding", || {
+            let _current = device.enter()?;
+            let Some(mut lane) = device.lane()? else { return Ok(false) };
+            encode_group(device, &mut lane, &chunks, &mut frames, inner).map(|()| true)
+        })
+    });
+    for (group, finished) in members.iter().zip(finished) {
+        group.iter().for_each(|&i| done[i] = finished == Some(true));
+    }
+    done
+}
+
+/// Encodes one group into its frames.
+fn encode_group(
+    device: &Device,
+    lane: &mut Lane,
+    chunks: &[(&Encoding, &[u8])],
+    frames: &mut [&mut Vec<u8>],
+    threads: usize,
+) -> Result<(), Failure> {
+    let group = EncodeGroup::load(device, lane, chunks, threads)?;
+    group.start(lane)?;
+    let lengths = group.lengths(lane)?;
+    let mut wanted: Vec<Wanted<'_>> = Vec::with_capacity(chunks.len());
+    for (k, frame) in frames.iter_mut().enumerate() {
+        let (plan, raw) = chunks[k];
+        let len = usize::try_from(lengths[k]).unwrap_or(usize::MAX);
+        if len < HEADER_FIXED || len > plan.capacity {
+            return Err(Failure::other("a kernel wrote no frame"));
+        }
+        frame.clear();
+        if len < raw.len() + stored::HEADER_LEN {
+            frame.reserve(len);
+            wanted.push((group.frames[k], &mut frame.spare_capacity_mut()[..len]));
+        }
+    }
+    lane.download(Buffer::Output, wanted, threads)?;
+    for (k, frame) in frames.iter_mut().enumerate() {
+        let (_, raw) = chunks[k];
+        let len = lengths[k] as usize;
+        if len < raw.len() + stored::HEADER_LEN {
+            gpu::filled(frame, len);
+        } else {
+            stored::encode(raw, threads, frame);
+        }
+    }
+    Ok(())
+}
+
+/// One launch of encoding, its input on the device.
+pub(crate) struct EncodeGroup {
+    range: Option<Kernel>,
+    encode: Kernel,
+    args: EncodeArgs,
+    /// Offsets of the frames in the lane's output.
+    frames: Vec<usize>,
+    /// What must be zero before a launch.
+    cleared: (usize, usize),
+    lengths_at: usize,
+}
+
+impl EncodeGroup {
+    fn load(
+        device: &Device,
+        lane: &mut Lane,
+        chunks: &[(&Encoding, &[u8])],
+        threads: usize,
+    ) -> Result<EncodeGroup, Failure> {
+        let kernels = chunks[0].0.kernels;
+        let encode = kernels.find(device, "encode")?;
+        let range = if kernels.range { Some(kernels.find(device, "range")?) } else { None };
+        let inputs = offsets(chunks.iter().map(|c| c.1.len()));
+        let frames = offsets(chunks.iter().map(|c| c.0.capacity));
+        let input = lane.room(Buffer::Input, *inputs.last().expect("an end"))?;
+        let output = lane.room(Buffer::Output, *frames.last().expect("an end"))?;
+        let mut list: Vec<EncodeChunk> = Vec::with_capacity(chunks.len());
+        let mut tiles = 0u32;
+        for (k, (plan, _)) in chunks.iter().enumerate() {
+            let (at, to) = (input + inputs[k] as u64, output + frames[k] as u64);
+            list.push(EncodeChunk { input: at, frame: to, first_tile: tiles, ..plan.chunk });
+            tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
+        }
+        let described = EncodeChunk::bytes(&list);
+        // Work: ticket, states, places (cleared together), lengths, descriptions.
+        let parts = offsets([8, list.len() * size_of::<ChunkState>(), 8 * tiles as usize, 8 * list.len(), described.len()]);
+        let work = lane.room(Buffer::Work, parts[5])?;
+        let parts: [usize; 6] = parts.try_into().expect("five parts and an end");
+        lane.put(Buffer::Work, parts[4], described)?;
+        let sources: Vec<(usize, &[u8])> = chunks.iter().enumerate().map(|(k, c)| (inputs[k], c.1)).collect();
+        lane.upload(Buffer::Input, &sources, threads)?;
+        let args = EncodeArgs {
+            chunks: work + parts[4] as u64,
+            states: work + parts[1] as u64,
+            places: work + parts[2] as u64,
+            ticket: work + parts[0] as u64,
+            lengths: work + parts[3] as u64,
+            chunk_count: list.len() as u32,
+            tiles,
+        };
+        Ok(EncodeGroup { range, encode, args, frames, cleared: (parts[0], parts[4]), lengths_at: parts[3] })
+    }
+
+    /// Starts the kernels; may be repeated.
+    fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
+        lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
+        if let Some(range) = self.range {
+            lane.launch(range, self.args.tiles, &self.args)?;
+        }
+        lane.launch(self.encode, self.args.tiles, &self.args)
+    }
+
+    fn lengths(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {
+        numbers(lane, self.lengths_at, self.args.chunk_count)
+    }
+}
+
+/// Decodes on the GPU what it can; true for each job that is done.
+pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], threads: usize) -> Vec<bool> {
+    let mut done = vec![false; jobs.len()];
+    let Some(device) = gpu::device() else { return done };
+    let plans: Vec<Option<Decoding>> = jobs.iter().map(decoding).collect();
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].out.len())));
+    let members = groups(planned);
+    let mut slots: Vec<Option<&mut DecodeJob<'_>>> = jobs.iter_mut().map(Some).collect();
+    let work: Vec<Vec<(&Decoding, &mut DecodeJob<'_>)>> = members
+        .iter()
+        .map(|g| {
+            let member = |&i: &usize| (plans[i].as_ref().expect("planned"), slots[i].take().expect("in one group"));
+            g.iter().map(member).collect()
+        })
+        .collect();
+    let inner = threads.div_ceil(work.len().clamp(1, GROUPS_AT_ONCE));
+    let finished = parallel::map_mut(work, threads.min(GROUPS_AT_ONCE), |_, mut group| {
+        gpu::attempt("decoding", || {
+            let _current = device.enter()?;
+            let Some(mut lane) = device.lane()? else { return Ok(Vec::new()) };
+            decode_group(device, &mut lane, &mut group, inner)
+        })
+    });
+    for (group, right) in members.iter().zip(finished) {
+        for (&i, right) in group.iter().zip(right.unwrap_or_default()) {
+            done[i] = right;
+        }
+    }
+    done
+}
+
+/// Decodes one group; true for each frame that was right.
+fn decode_group(
+    device: &Device,
+    lane: &mut Lane,
+    jobs: &mut [(&Decoding, &mut DecodeJob<'_>)],
+    threads: usize,
+) -> Result<Vec<bool>, Failure> {
+    let frames: Vec<(&Decoding, &[u8], usize)> = jobs.iter().map(|(d, j)| (*d, j.frame, j.out.len())).collect();
+    let group = DecodeGroup::load(device, lane, &frames, threads)?;
+    group.start(lane)?;
+    let right: Vec<bool> = group.verdicts(lane)?.into_iter().map(|v| v == 1).collect();
+    let wanted = jobs.iter_mut().enumerate().filter(|(k, _)| right[*k]);
+    let wanted = wanted.map(|(k, (_, job))| (group.outputs[k], gpu::as_uninit(job.out))).collect();
+    lane.download(Buffer::Output, wanted, threads)?;
+    Ok(right)
+}
+
+/// One launch of decoding, its input on the device.
+pub(crate) struct DecodeGroup {
+    decode: Kernel,
+    args: DecodeArgs,
+    outputs: Vec<usize>,
+    cleared: (usize, usize),
+    verdicts_at: usize,
+}
+
+impl DecodeGroup {
+    fn load(
+        device: &Device,
+        lane: &mut Lane,
+        frames: &[(&Decoding, &[u8], usize)],
+        threads: usize,
+    ) -> Result<DecodeGroup, Failure> {
+        let decode = frames[0].0.kernels.find(device, "decode")?;
+        // Kernels may read up to 16 bytes past a frame.
+        let inputs = offsets(frames.iter().map(|f| f.1.len() + 16));
+        let outputs = offsets(frames.iter().map(|f| f.2));
+        let input = lane.room(Buffer::Input, *inputs.last().expect("an end"))?;
+        let output = lane.room(Buffer::Output, *outputs.last().expect("an end"))?;
+        let mut list: Vec<DecodeChunk> = Vec::with_capacity(frames.len());
+        let mut tiles = 0u32;
+        for (k, (plan, _, _)) in frames.iter().enumerate() {
+            let (at, to) = (input + inputs[k] as u64, output + outputs[k] as u64);
+            list.push(DecodeChunk { frame: at, output: to, first_tile: tiles, ..plan.chunk });
+            tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
+        }
+        let described = DecodeChunk::bytes(&list);
+        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len()]);
+        let parts: [usize; 4] = parts.try_into().expect("three parts and an end");
+        let work = lane.room(Buffer::Work, parts[3])?;
+        lane.put(Buffer::Work, parts[2], described)?;
+        let sources: Vec<(usize, &[u8])> = frames.iter().enumerate().map(|(k, f)| (inputs[k], f.1)).collect();
+        lane.upload(Buffer::Input, &sources, threads)?;
+        let args = DecodeArgs {
+            chunks: work + parts[2] as u64,
+            states: work + parts[0] as u64,
+            verdicts: work + parts[1] as u64,
+            chunk_count: list.len() as u32,
+            tiles,
+        };
+        Ok(DecodeGroup { decode, args, outputs, cleared: (parts[0], parts[2]), verdicts_at: parts[1] })
+    }
+
+    /// Starts the kernel; may be repeated.
+    fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
+        lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
+        lane.launch(self.decode, self.args.tiles, &self.args)
+    }
+
+    fn verdicts(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {
+        numbers(lane, self.verdicts_at, self.args.chunk_count)
+    }
+}
+
+fn numbers(lane: &mut Lane, at: usize, count: u32) -> Result<Vec<u64>, Failure> {
+    let bytes = lane.get(Buffer::Work, at, 8 * count as usize)?;
+    Ok(bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
+}
+
+/// Where parts of these lengths start, each aligned, and where the last one ends.
+fn offsets(lens: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut at = 0;
+    let mut all: Vec<usize> = lens
+        .into_iter()
+        .map(|len| {
+            let start = at;
+            at = (at + len.max(1)).next_multiple_of(ALIGN);
+            start
+        })
+        .collect();
+    all.push(at);
+    all
+}
+
+/// The header as words for a kernel to fill in: `used`, the stored length and the last section's length are given
+/// without what the payload adds.
+pub(super) fn head_words(params: &Params, codec: u8, used: f64, sections: &[u64], stored: usize, more: &[u8]) -> ([u32; 39], u32) {
+    let lossy = codec == SZX;
+    let header = frame::Header {
+        codec,
+        bound: if lossy { params.ask.bound } else { crate::params::Bound::Lossless },
+        used,
+        dtype: params.dtype,
+        extents: params.extents,
+        raw_len: params.extents.count().expect("checked by fits") * u64::from(params.dtype.size),
+    };
+    let mut bytes = frame::head(&header, sections, stored as u64);
+    bytes.extend(more);
+    let mut words = [0; 39];
+    for (w, b) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *w = u32::from_le_bytes(*b);
+    }
+    (words, (bytes.len() / 4) as u32)
+}
+
+/// Device-side times and results, for benchmarks.
+pub(crate) mod timing {
+    use super::*;
+    use crate::gpu::Timer;
+
+    /// Frames, and milliseconds of each of `runs` launches over data already on the device.
+    pub(crate) fn encode(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<Vec<u8>>, Vec<f32>)> {
+        let device = gpu::device()?;
+        let plans: Vec<Encoding> = jobs.iter().map(encoding).collect::<Option<_>>()?;
+        gpu::attempt("timing", || {
+            let _current = device.enter()?;
+            let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
+            let chunks: Vec<(&Encoding, &[u8])> = plans.iter().zip(jobs.iter().map(|j| j.raw)).collect();
+            let group = EncodeGroup::load(device, &mut lane, &chunks, threads)?;
+            let times = times(&mut lane, runs, |lane| group.start(lane))?;
+            let lengths = group.lengths(&mut lane)?;
+            let mut frames: Vec<Vec<u8>> = lengths.iter().map(|&n| Vec::with_capacity(n as usize)).collect();
+            let wanted = frames.iter_mut().enumerate();
+            let wanted = wanted.map(|(k, f)| (group.frames[k], &mut f.spare_capacity_mut()[..lengths[k] as usize]));
+            lane.download(Buffer::Output, wanted.collect(), threads)?;
+            frames.iter_mut().zip(&lengths).for_each(|(f, &n)| gpu::filled(f, n as usize));
+            Ok((frames, times))
+        })
+    }
+
+    /// Whether each frame was right, and milliseconds of each of `runs` launches over frames already on the device.
+    pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<bool>, Vec<f32>)> {
+        let device = gpu::device()?;
+        let plans: Vec<Decoding> = jobs.iter().map(decoding).collect::<Option<_>>()?;
+        gpu::attempt("timing", || {
+            let _current = device.enter()?;
+            let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
+            let frames: Vec<_> = plans.iter().zip(jobs.iter().map(|j| (j.frame, j.out.len()))).collect();
+            let frames: Vec<(&Decoding, &[u8], usize)> = frames.into_iter().map(|(p, (f, n))| (p, f, n)).collect();
+            let group = DecodeGroup::load(device, &mut lane, &frames, threads)?;
+            let times = times(&mut lane, runs, |lane| group.start(lane))?;
+            let right: Vec<bool> = group.verdicts(&mut lane)?.into_iter().map(|v| v == 1).collect();
+            let wanted = jobs.iter_mut().enumerate().map(|(k, j)| (group.outputs[k], gpu::as_uninit(j.out)));
+            lane.download(Buffer::Output, wanted.collect(), threads)?;
+            Ok((right, times))
+        })
+    }
+
+    fn times(
+        lane: &mut Lane,
+        runs: usize,
+        mut start: impl FnMut(&mut Lane) -> Result<(), Failure>,
+    ) -> Result<Vec<f32>, Failure> {
+        let timer = Timer::new()?;
+        let mut times = Vec::with_capacity(runs);
+        // Three launches warm up.
+        for run in 0..runs + 3 {
+            timer.start(lane)?;
+            start(lane)?;
+            let ms = timer.stop(lane)?;
+            if run >= 3 {
+                times.push(ms);
+            }
+        }
+        Ok(times)
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The structs that host and kernels share.
+//!
+//! This file depends on nothing: the build script includes it and writes the kernels' twin of every struct, with its size
+//! and offsets asserted. Fields are `u32`, `u64`, `f64` or arrays of them, ordered so that nothing is padded.
+
+/// A field as the build script sees it.
+#[allow(dead_code)]
+pub struct Field {
+    pub name: &'static str,
+    pub ty: &'static str,
+    pub offset: usize,
+    pub size: usize,
+}
+
+/// A struct as the build script sees it.
+#[allow(dead_code)]
+pub struct Layout {
+    pub name: &'static str,
+    pub size: usize,
+    pub fields: &'static [Field],
+}
+
+macro_rules! shared_structs {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
+        $($(#[$doc])* #[repr(C)] #[derive(Debug, Clone, Copy)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
+        /// Every struct above.
+        #[allow(dead_code)]
+        pub const STRUCTS: &[Layout] = &[$(Layout {
+            name: stringify!($name),
+            size: size_of::<$name>(),
+            fields: &[$(Field {
+                name: stringify!($field),
+                ty: stringify!($ty),
+                offset: std::mem::offset_of!($name, $field),
+                size: size_of::<$ty>(),
+            }),*],
+        }),*];
+    };
+}
+
+shared_structs! {
+    /// One chunk to encode. Offsets are bytes from the frame's first byte.
+    EncodeChunk {
+        /// Device address of the values, 16-byte aligned.
+        input: u64,
+        /// Device address of the frame, 16-byte aligned, with room for the largest one.
+        frame: u64,
+        /// Values in the chunk.
+        values: u64,
+        /// Bits of the fill value, when `flags` has `FLAG_FILL`.
+        fill: u64,
+        /// What `bound_kind` says it is.
+        bound: f64,
+        /// Where the tiles' payloads start.
+        payload_at: u64,
+        /// `BOUND_ABSOLUTE`, `BOUND_RANGE` (times the chunk's value range) or `BOUND_POINTWISE`.
+        bound_kind: u32,
+        /// `FLAG_…` bits.
+        flags: u32,
+        /// Tiles of the batch before this chunk's.
+        first_tile: u32,
+        /// Tiles of this chunk.
+        tiles: u32,
+        /// Where the first section starts.
+        table_at: u32,
+        /// Words that the tiles write from there on.
+        table_words: u32,
+        /// Words of `head` that are used.
+        head_words: u32,
+        /// Where the length of the payload's section stands in `head`, in words.
+        payload_len_at: u32,
+        /// Extents, slowest first, leading ones 1.
+        extents: [u32; 3],
+        /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the kernel.
+        head: [u32; 39],
+    }
+    /// What the CTAs of one chunk share; zero before a launch.
+    ChunkState {
+        /// Largest value, as an integer of the same order; 0 for none.
+        high: u64,
+        /// Complement of the smallest value's integer of the same order; 0 for none.
+        low: u64,
+        /// Sum that becomes the checksum.
+        sum: u64,
+        /// Tiles done.
+        done: u32,
+        /// Anything wrong with the chunk: see the room's kernels.
+        fault: u32,
+    }
+    /// Arguments of an encoding kernel, and of the one that finds ranges.
+    EncodeArgs {
+        /// `EncodeChunk`s.
+        chunks: u64,
+        /// `ChunkState`s.
+        states: u64,
+        /// One word a tile for the look-back; zero before a launch.
+        places: u64,
+        /// The next tile's number; zero before a launch.
+        ticket: u64,
+        /// Per chunk the frame's length, u64.
+        lengths: u64,
+        /// Chunks of the batch.
+        chunk_count: u32,
+        /// Tiles of the batch.
+        tiles: u32,
+    }
+    /// One frame to decode. Offsets are bytes from the frame's first byte.
+    DecodeChunk {
+        /// Device address of the frame, 16-byte aligned, readable up to the next multiple of 16 bytes.
+        frame: u64,
+        /// Device address of the values, 16-byte aligned.
+        output: u64,
+        /// Values in the chunk.
+        values: u64,
+        /// Bytes of the frame.
+        frame_len: u64,
+        /// Where the tiles' payloads start.
+        payload_at: u64,
+        /// Bytes of the payload's section.
+        payload_len: u64,
+        /// The bound that the header states.
+        bound: f64,
+        /// The checksum that the header states.
+        checksum: u64,
+        /// Tiles of the batch before this chunk's.
+        first_tile: u32,
+        /// Tiles of this chunk.
+        tiles: u32,
+        /// Where the first section starts.
+        table_at: u32,
+        /// `FLAG_…` bits.
+        flags: u32,
+        /// Extents, slowest first, leading ones 1.
+        extents: [u32; 3],
+        /// The header's mode.
+        mode: u32,
+    }
+    /// Arguments of a decoding kernel.
+    DecodeArgs {
+        /// `DecodeChunk`s.
+        chunks: u64,
+        /// `ChunkState`s.
+        states: u64,
+        /// Per chunk 1 when it decoded and its checksum is right, u64; anything else sends it to the CPU.
+        verdicts: u64,
+        /// Chunks of the batch.
+        chunk_count: u32,
+        /// Tiles of the batch.
+        tiles: u32,
+    }
+}
+
+/// Names and values that kernels know by the same name.
+#[allow(dead_code)]
+pub const NUMBERS: &[(&str, u32)] = &[
+    ("BOUND_ABSOLUTE", BOUND_ABSOLUTE),
+    ("BOUND_RANGE", BOUND_RANGE),
+    ("BOUND_POINTWISE", BOUND_POINTWISE),
+    ("FLAG_FILL", FLAG_FILL),
+    ("FLAG_SWAP", FLAG_SWAP),
+    ("FLAG_FLOAT", FLAG_FLOAT),
+];
+
+/// The bound is the number itself.
+pub const BOUND_ABSOLUTE: u32 = 0;
+/// The bound is the number times the chunk's value range, rounded down.
+pub const BOUND_RANGE: u32 = 1;
+/// The bound is the number times each value.
+pub const BOUND_POINTWISE: u32 = 2;
+/// The chunk has a fill value.
+pub const FLAG_FILL: u32 = 1;
+/// The chunk's numbers have the other byte order.
+pub const FLAG_SWAP: u32 = 2;
+/// The numbers are floating-point (lossless room: mapped to ordered integers).
+pub const FLAG_FLOAT: u32 = 4;

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lanes: a stream with pinned staging and device buffers, lent for one call from a small pool.
+//!
+//! Everything grows and nothing shrinks, so that a steady stream of chunks makes no allocation. Copies between the
+//! caller's memory and the staging slots are cut into slices and made by several threads, each with two slots of its
+//! own: while the device takes one, the thread fills the other.
+
+use super::driver::{Current, Failure};
+use crate::parallel;
+use cudarc::driver::{result, sys};
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// Bytes of one staging slot: large enough for the bus to run at full speed, small enough to overlap within a chunk.
+const SLOT: usize = 2 << 20;
+/// Threads that stage for one lane at most; more do not make the memory faster.
+const MOST_WORKERS: usize = 8;
+/// Calls that may use the device at the same time; a further one uses the CPU.
+const LANES: usize = 4;
+/// Device offsets given to buffers' parts are multiples of this.
+pub(crate) const ALIGN: usize = 256;
+
+/// The lanes.
+#[derive(Default)]
+pub(super) struct Pool {
+    slots: [Mutex<Option<Lane>>; LANES],
+}
+
+impl Pool {
+    /// A free lane, made if need be; `Ok(None)` when all are taken. The device's context must be current.
+    pub(super) fn lend(&self) -> Result<Option<LaneGuard<'_>>, Failure> {
+        // A lane whose user panicked stays locked out: nobody knows what the device still does with it.
+        let Some(mut slot) = self.slots.iter().find_map(|s| s.try_lock().ok()) else { return Ok(None) };
+        if slot.is_none() {
+            *slot = Some(Lane::new()?);
+        }
+        Ok(Some(LaneGuard(slot)))
+    }
+}
+
+/// A lane lent to one caller. When dropped, waits for what the caller left running.
+pub(crate) struct LaneGuard<'a>(MutexGuard<'a, Option<Lane>>);
+
+impl Deref for LaneGuard<'_> {
+    type Target = Lane;
+    fn deref(&self) -> &Lane {
+        self.0.as_ref().expect("lend filled it")
+    }
+}
+
+impl DerefMut for LaneGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Lane {
+        self.0.as_mut().expect("lend filled it")
+    }
+}
+
+impl Drop for LaneGuard<'_> {
+    fn drop(&mut self) {
+        if self.busy && self.wait().is_err() {
+            // Its memory may still be written to: forgotten, not freed.
+            std::mem::forget(self.0.take());
+        }
+    }
+}
+
+/// Which of a lane's device buffers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Buffer {
+    /// What is read.
+    Input,
+    /// What is written.
+    Output,
+    /// Descriptions, shared state, answers.
+    Work,
+}
+
+/// One stream with its memory. Methods need the device's context to be current.
+pub(crate) struct Lane {
+    pub(super) stream: Stream,
+    buffers: [DeviceBuffer; 3],
+    slots: Vec<Slot>,
+    put: Pinned,
+    got: Pinned,
+    /// Something was started since the last wait.
+    pub(super) busy: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Stream(pub(super) sys::CUstream);
+// SAFETY: a stream handle may be used from any thread; the lane's owner decides who does.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+#[derive(Default)]
+struct DeviceBuffer {
+    at: u64,
+    len: usize,
+}
+
+/// Page-locked memory, readable at full speed (not write-combined).
+struct Pinned {
+    at: *mut u8,
+    len: usize,
+}
+// SAFETY: plain memory with one owner.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    const NONE: Pinned = Pinned { at: std::ptr::null_mut(), len: 0 };
+
+    fn new(len: usize) -> Result<Self, Failure> {
+        // SAFETY: no precondition but a current context.
+        let at = unsafe { result::malloc_host(len, 0) }.map_err(|e| Failure::new("cuMemHostAlloc", e))?;
+        // SAFETY: fresh memory of this length; zeroed so that it may be seen as bytes.
+        unsafe { at.cast::<u8>().write_bytes(0, len) };
+        Ok(Pinned { at: at.cast(), len })
+    }
+
+    fn grow(&mut self, len: usize) -> Result<(), Failure> {
+        if len > self.len {
+            if !self.at.is_null() {
+                // SAFETY: allocated by malloc_host; the lane waited before, so nothing copies to or from it.
+                unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
+                *self = Self::NONE;
+            }
+            *self = Self::new(len.next_power_of_two().max(4096))?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        if self.at.is_null() {
+            return &mut [];
+        }
+        // SAFETY: initialised, of this length, and borrowed as a whole. The device writes to it only between a
+        // copy's start and the wait for it, when no reference is held.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }
+    }
+}
+
+/// A staging slot: memory, and the event that says when the device is done with it.
+struct Slot {
+    memory: Pinned,
+    event: sys::CUevent,
+    waiting: bool,
+}
+// SAFETY: event handles may be used from any thread; a slot has one user at a time.
+unsafe impl Send for Slot {}
+
+impl Slot {
+    fn new() -> Result<Self, Failure> {
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            .map_err(|e| Failure::new("cuEventCreate", e))?;
+        Ok(Slot { memory: Pinned::new(SLOT)?, event, waiting: false })
+    }
+
+    fn record(&mut self, stream: Stream) -> Result<(), Failure> {
+        self.waiting = true;
+        // SAFETY: both handles live as long as the lane.
+        unsafe { result::event::record(self.event, stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.waiting) {
+            // SAFETY: the event was recorded.
+            unsafe { result::event::synchronize(self.event) }.map_err(|e| Failure::new("cuEventSynchronize", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// A part of the caller's memory to fill, and where in the device buffer its bytes are.
+pub(crate) type Wanted<'a> = (usize, &'a mut [MaybeUninit<u8>]);
+
+impl Lane {
+    fn new() -> Result<Self, Failure> {
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .map_err(|e| Failure::new("cuStreamCreate", e))?;
+        let mut lane = Lane {
+            stream: Stream(stream),
+            buffers: Default::default(),
+            slots: Vec::new(),
+            put: Pinned::NONE,
+            got: Pinned::NONE,
+            busy: false,
+        };
+        lane.staging(1)?;
+        Ok(lane)
+    }
+
+    /// Makes room for at least `len` bytes; what was in the buffer is lost. Returns the device address.
+    pub(crate) fn room(&mut self, buffer: Buffer, len: usize) -> Result<u64, Failure> {
+        let own = &mut self.buffers[buffer as usize];
+        if len > own.len {
+            if own.at != 0 {
+                let at = std::mem::take(own).at;
+                // SAFETY: allocated by malloc_sync and forgotten here; the driver waits for its users.
+                unsafe { result::free_sync(at) }.map_err(|e| Failure::new("cuMemFree", e))?;
+            }
+            let len = if len < 64 << 20 { len.next_power_of_two().max(1 << 20) } else { len.next_multiple_of(32 << 20) };
+            // SAFETY: no precondition but a current context.
+            let at = unsafe { result::malloc_sync(len) }.map_err(|e| Failure::new("cuMemAlloc", e))?;
+            *own = DeviceBuffer { at, len };
+        }
+        Ok(own.at)
+    }
+
+    fn range(&self, buffer: Buffer, at: usize, len: usize) -> Result<u64, Failure> {
+        let own = &self.buffers[buffer as usize];
+        match at.checked_add(len) {
+            Some(end) if end <= own.len => Ok(own.at + at as u64),
+            _ => Err(Failure::other("a copy outside the device buffer was asked for")),
+        }
+    }
+
+    fn staging(&mut self, workers: usize) -> Result<(), Failure> {
+        while self.slots.len() < 2 * workers {
+            self.slots.push(Slot::new()?);
+        }
+        Ok(())
+    }
+
+    /// Waits until all that was started is done.
+    pub(crate) fn wait(&mut self) -> Result<(), Failure> {
+        // SAFETY: the stream lives as long as the lane.
+        unsafe { result::stream::synchronize(self.stream.0) }.map_err(|e| Failure::new("cuStreamSynchronize", e))?;
+        self.busy = false;
+        Ok(())
+    }
+
+    /// Starts setting bytes to zero.
+    pub(crate) fn zero(&mut self, buffer: Buffer, at: usize, len: usize) -> Result<(), Failure> {
+        let to = self.range(buffer, at, len)?;
+        self.busy = true;
+        // SAFETY: the range is inside the buffer.
+        unsafe { result::memset_d8_async(to, 0, len, self.stream.0) }.map_err(|e| Failure::new("cuMemsetD8Async", e))
+    }
+
+    /// Starts copying a few kilobytes to the device. One such copy between two waits.
+    pub(crate) fn put(&mut self, buffer: Buffer, at: usize, bytes: &[u8]) -> Result<(), Failure> {
+        if self.busy {
+            self.wait()?;
+        }
+        let to = self.range(buffer, at, bytes.len())?;
+        self.put.grow(bytes.len())?;
+        let staged = &mut self.put.bytes()[..bytes.len()];
+        staged.copy_from_slice(bytes);
+        self.busy = true;
+        // SAFETY: both ranges are inside their memory, which stays until the next wait.
+        unsafe { result::memcpy_htod_async(to, staged, self.stream.0) }.map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
+    }
+
+    /// Waits for everything and reads a few kilobytes.
+    pub(crate) fn get(&mut self, buffer: Buffer, at: usize, len: usize) -> Result<&[u8], Failure> {
+        let from = self.range(buffer, at, len)?;
+        if len > self.got.len {
+            self.wait()?;
+            self.got.grow(len)?;
+        }
+        self.busy = true;
+        // SAFETY: both ranges are inside their memory; the wait follows.
+        unsafe { result::memcpy_dtoh_async(&mut self.got.bytes()[..len], from, self.stream.0) }
+            .map_err(|e| Failure::new("cuMemcpyDtoHAsync", e))?;
+        self.wait()?;
+        Ok(&self.got.bytes()[..len])
+    }
+
+    /// Starts copying `parts`, each to its offset, sorted by offset and without overlap. Bytes between them become zero.
+    pub(crate) fn upload(&mut self, buffer: Buffer, parts: &[(usize, &[u8])], threads: usize) -> Result<(), Failure> {
+        let total = parts.last().map_or(0, |(at, bytes)| (at + bytes.len()).next_multiple_of(ALIGN));
+        let to = self.range(buffer, 0, total)?;
+        let slices = total.div_ceil(SLOT);
+        let workers = threads.clamp(1, MOST_WORKERS).min(slices);
+        self.staging(workers)?;
+        self.busy = true;
+        let (stream, context) = (self.stream, current()?);
+        let next = AtomicUsize::new(0);
+        let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
+        let done = parallel::map_mut(pairs, workers, |worker, pair| {
+            let _bound = bind(worker, context)?;
+            for turn in 0.. {
+                let slice = next.fetch_add(1, Ordering::Relaxed);
+                if slice >= slices {
+                    break;
+                }
+                let slot = &mut pair[turn % 2];
+                slot.wait()?;
+                let (from, end) = (slice * SLOT, (slice * SLOT + SLOT).min(total));
+                let staged = &mut slot.memory.bytes()[..end - from];
+                gather(parts, from, staged);
+                // SAFETY: the range was checked; the slot is not touched before its event.
+                unsafe { result::memcpy_htod_async(to + from as u64, staged, stream.0) }
+                    .map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))?;
+                slot.record(stream)?;
+            }
+            Ok(())
+        });
+        // The slots' events are waited for by their next user.
+        done.into_iter().collect()
+    }
+
+    /// Copies device bytes to where they are wanted, and waits for them.
+    pub(crate) fn download(&mut self, buffer: Buffer, wanted: Vec<Wanted<'_>>, threads: usize) -> Result<(), Failure> {
+        let end = wanted.iter().map(|(at, out)| at + out.len()).max().unwrap_or(0);
+        let from = self.range(buffer, 0, end)?;
+        let units: Vec<Mutex<Vec<Wanted<'_>>>> = slices(wanted).into_iter().map(Mutex::new).collect();
+        let workers = threads.clamp(1, MOST_WORKERS).min(units.len());
+        self.staging(workers)?;
+        self.busy = true;
+        let (stream, context) = (self.stream, current()?);
+        let next = AtomicUsize::new(0);
+        let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
+        let done = parallel::map_mut(pairs, workers, |worker, pair| {
+            let _bound = bind(worker, context)?;
+            let mut before: Option<Vec<Wanted<'_>>> = None;
+            for turn in 0.. {
+                let unit = units.get(next.fetch_add(1, Ordering::Relaxed));
+                let unit = unit.map(|u| std::mem::take(&mut *u.lock().expect("nobody panics holding it")));
+                if let Some(parts) = &unit {
+                    let slot = &mut pair[turn % 2];
+                    slot.wait()?;
+                    let mut staged = slot.memory.bytes();
+                    for (at, out) in parts {
+                        let (now, rest) = staged.split_at_mut(out.len());
+                        staged = rest;
+                        // SAFETY: the range was checked; the slot is not read before its event.
+                        unsafe { result::memcpy_dtoh_async(now, from + *at as u64, stream.0) }
+                            .map_err(|e| Failure::new("cuMemcpyDtoHAsync", e))?;
+                    }
+                    slot.record(stream)?;
+                }
+                if let Some(parts) = before.take() {
+                    let slot = &mut pair[(turn + 1) % 2];
+                    slot.wait()?;
+                    let mut staged = &slot.memory.bytes()[..];
+                    for (_, out) in parts {
+                        let (now, rest) = staged.split_at(out.len());
+                        staged = rest;
+                        out.write_copy_of_slice(now);
+                    }
+                }
+                before = unit;
+                if before.is_none() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        done.into_iter().collect()
+    }
+}
+
+/// The context of this thread, to be made current on others.
+fn current() -> Result<usize, Failure> {
+    let context = result::ctx::get_current().map_err(|e| Failure::new("cuCtxGetCurrent", e))?;
+    Ok(context.ok_or_else(|| Failure::other("no context is current"))? as usize)
+}
+
+/// Binds the context on a helper thread; the first worker is the caller, who has it already.
+fn bind(worker: usize, context: usize) -> Result<Option<Current>, Failure> {
+    let _ = worker;
+    Current::bind(context as sys::CUcontext).map(Some)
+}
+
+/// Fills `staged` with what the device is to hold from offset `from` on.
+fn gather(parts: &[(usize, &[u8])], from: usize, staged: &mut [u8]) {
+    let mut filled = 0;
+    let first = parts.partition_point(|(at, bytes)| at + bytes.len() <= from);
+    for (at, bytes) in &parts[first..] {
+        if *at >= from + staged.len() {
+            break;
+        }
+        let (skip, start) = (from.saturating_sub(*at), at.saturating_sub(from));
+        let len = (bytes.len() - skip).min(staged.len() - start);
+        staged[filled..start].fill(0);
+        staged[start..start + len].copy_from_slice(&bytes[skip..skip + len]);
+        filled = start + len;
+    }
+    staged[filled..].fill(0);
+}
+
+/// Cuts what is wanted into lists of at most one slot each, in order.
+fn slices(wanted: Vec<Wanted<'_>>) -> Vec<Vec<Wanted<'_>>> {
+    let mut units: Vec<Vec<Wanted<'_>>> = Vec::new();
+    let mut free = 0;
+    for (mut at, mut out) in wanted {
+        while !out.is_empty() {
+            if free == 0 {
+                units.push(Vec::new());
+                free = SLOT;
+            }
+            let (now, rest) = out.split_at_mut(free.min(out.len()));
+            free -= now.len();
+            let len = now.len();
+            units.last_mut().expect("just pushed").push((at, now));
+            at += len;
+            out = rest;
+        }
+    }
+    units
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gathered_slices_are_the_parts_with_zeros_between() {
+        let (a, b, c) = (vec![1u8; 700], vec![2u8; 10], vec![3u8; 3000]);
+        let parts: Vec<(usize, &[u8])> = vec![(0, &a), (768, &b), (1024, &c)];
+        let mut whole = vec![0u8; 4096];
+        for (at, bytes) in &parts {
+            whole[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        for step in [1, 7, 256, 1000, 4096] {
+            let mut got = vec![9u8; 4096];
+            for from in (0..4096).step_by(step) {
+                gather(&parts, from, &mut got[from..(from + step).min(4096)]);
+            }
+            assert_eq!(got, whole, "slices of {step}");
+        }
+    }
+
+    #[test]
+    fn slices_cover_everything_once() {
+        let mut a = vec![MaybeUninit::new(0u8); 3 * SLOT + 5];
+        let mut b = vec![MaybeUninit::new(0u8); 100];
+        let units = slices(vec![(0, &mut a), (4 * SLOT, &mut b)]);
+        let lens: Vec<usize> = units.iter().map(|u| u.iter().map(|(_, o)| o.len()).sum()).collect();
+        assert_eq!(lens, [SLOT, SLOT, SLOT, 105]);
+        assert_eq!(units[3][1].0, 4 * SLOT);
+    }
+}
