@@ -15,21 +15,27 @@ use std::process::Command;
 use std::{env, fs};
 
 #[allow(dead_code)]
-mod constants {
-    include!("src/constants.rs");
-}
+#[path = "src/gpu/abi.rs"]
+mod abi;
 #[allow(dead_code)]
-mod abi {
-    include!("src/gpu/abi.rs");
-}
+#[path = "src/constants.rs"]
+mod constants;
 
 /// Compute capabilities that get machine code; PTX of the lowest serves the rest.
 const ARCHS: [u32; 5] = [75, 80, 89, 90, 100];
 /// The release whose PTX version drivers from 580 on take.
 const NVCC_RELEASE: &str = "13.0";
 /// Environment that changes what is found.
-const CONSULTED: [&str; 8] =
-    ["H5Z_GPU_CUDA", "H5Z_GPU_NVCC", "H5Z_GPU_ARCHS", "CUDA_HOME", "CUDA_PATH", "PATH", "VIRTUAL_ENV", "H5Z_GPU_PYTHON"];
+const CONSULTED: [&str; 8] = [
+    "H5Z_GPU_CUDA",
+    "H5Z_GPU_NVCC",
+    "H5Z_GPU_ARCHS",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "PATH",
+    "VIRTUAL_ENV",
+    "H5Z_GPU_PYTHON",
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -88,7 +94,8 @@ fn build(out: &Path) -> Result<String, String> {
         .collect();
     let mut text = String::new();
     for (stem, image, child) in jobs {
-        let done = child.and_then(std::process::Child::wait_with_output).map_err(|e| format!("{}: {e}", nvcc.display()))?;
+        let done =
+            child.and_then(std::process::Child::wait_with_output).map_err(|e| format!("{}: {e}", nvcc.display()))?;
         let report = String::from_utf8_lossy(&done.stderr);
         if !done.status.success() {
             let said: Vec<&str> = report.lines().filter(|l| !l.starts_with("ptxas info")).take(20).collect();
@@ -97,7 +104,7 @@ fn build(out: &Path) -> Result<String, String> {
         fs::write(out.join(format!("{stem}.ptxas.txt")), report.as_bytes()).map_err(|e| e.to_string())?;
         writeln!(
             text,
-            "    Image {{ stem: {stem:?}, bytes: include_bytes!({:?}), kernels: &[{}] }},",
+            "    Image {{ stem: {stem:?}, bytes: &Aligned(*include_bytes!({:?})).0, kernels: &[{}] }},",
             image.display().to_string(),
             kernels(&report).join(", ")
         )
@@ -157,7 +164,8 @@ fn find_nvcc() -> Result<PathBuf, String> {
             return Ok(nvcc.clone());
         }
     }
-    Err("no nvcc in H5Z_GPU_NVCC, CUDA_HOME, CUDA_PATH, PATH or the Python environment; `make plugin` installs one".into())
+    Err("no nvcc in H5Z_GPU_NVCC, CUDA_HOME, CUDA_PATH, PATH or the Python environment; `make plugin` installs one"
+        .into())
 }
 
 /// nvcc of the `nvidia-cuda-nvcc` package of the active Python environment.

@@ -16,15 +16,11 @@ constexpr u32 BLOCK = (u32)fmt::SZX_BLOCK, BLOCKS = (u32)fmt::SZX_TILE_BLOCKS, T
 static_assert(BLOCK == 128 && BLOCKS == 32, "a block is four values a lane, a tile one block a lane");
 
 template <class S>
-constexpr int threads() {
-    return 32 * (int)BLOCKS / SzxTuning<S>::BLOCKS_PER_WARP;
-}
+constexpr int THREADS = 32 * (int)BLOCKS / SzxTuning<S>::BLOCKS_PER_WARP;
 
 // Longest payload of a tile, and room to read whole words past its end.
 template <class S>
-constexpr u32 longest() {
-    return BLOCKS + TILE * Traits<S>::W;
-}
+constexpr u32 LONGEST = BLOCKS + TILE * Traits<S>::W;
 
 template <class S>
 __device__ __forceinline__ void load(const S* from, u64 first, u64 values, u32 flags, int count, int lane, S (&x)[4]) {
@@ -94,14 +90,14 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
         }
     }
     warp::range(lo, hi);
-    __shared__ S los[threads<S>() / 32], his[threads<S>() / 32];
+    __shared__ S los[THREADS<S> / 32], his[THREADS<S> / 32];
     if (lane == 0) {
         los[w] = lo;
         his[w] = hi;
     }
     __syncthreads();
     if (w == 0) {
-        constexpr int WARPS = threads<S>() / 32;
+        constexpr int WARPS = THREADS<S> / 32;
         lo = lane < WARPS ? los[lane] : T::infinity();
         hi = lane < WARPS ? his[lane] : -T::infinity();
         warp::range(lo, hi);
@@ -116,10 +112,9 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
 
 template <class S>
 struct EncodeShared {
-    alignas(16) u8 stage[longest<S>() + 16];
-    u32 kinds[BLOCKS];
-    u32 lens[BLOCKS];
-    u64 sums[threads<S>() / 32];
+    alignas(16) u8 stage[LONGEST<S> + 16];
+    szx::Block<S> blocks[BLOCKS];
+    u64 sums[THREADS<S> / 32];
     double bound;
     u32 tile, chunk, start;
 };
@@ -133,7 +128,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     const u32 flags = c.flags;
     const S* input = (const S*)c.input;
     const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
-    szx::Block<S> b[PER_WARP];
+    szx::Lane<S> own[PER_WARP];
     {
         S x[PER_WARP][4];
 #pragma unroll
@@ -148,22 +143,19 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
             const u32 block = (u32)(w * PER_WARP + k);
             const int count = block_values(values, first + block * BLOCK);
             if (count > 0) {
-                szx::analyse<S, POINTWISE>(b[k], x[k], r, count, lane);
-                if (lane == 0) {
-                    sh.kinds[block] = b[k].kind;
-                    sh.lens[block] = b[k].d_len | b[k].f_len << 16;
-                }
+                szx::Block<S> b;
+                szx::analyse<S, POINTWISE>(b, own[k], x[k], r, count, lane);
+                if (lane == 0) sh.blocks[block] = b;
             } else if (lane == 0) {
-                sh.kinds[block] = 0;
-                sh.lens[block] = 0;
+                sh.blocks[block] = szx::Block<S>{};
             }
         }
     }
     __syncthreads();
 
-    const u32 kind = sh.kinds[lane];
+    const u32 kind = sh.blocks[lane].kind;
     u32 end;
-    const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.lens[lane], blocks, lane, end);
+    const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
     const u32 words = (end + 3) / 4;
     u64* places = (u64*)args.places + c.first_tile;
     if (w == 0) {
@@ -179,7 +171,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         const int count = block_values(values, from);
         const szx::Parts at = szx::from(parts, (int)block);
         if (count > 0) {
-            szx::emit<S, POINTWISE>(sh.stage, b[k], at, count, lane,
+            szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], own[k], at, count, lane,
                                     [&](S(&x)[4]) { load(input, from, values, flags, count, lane, x); });
         }
     }
@@ -195,7 +187,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     u32* out = (u32*)c.frame + word0;
     const u32* stage = (const u32*)sh.stage;
     u64 sum = 0;
-    for (u32 i = threadIdx.x; i < words; i += threads<S>()) {
+    for (u32 i = threadIdx.x; i < words; i += THREADS<S>) {
         const u32 word = stage[i];
         out[i] = word;
         sum += frame::square(word, word0 + i);
@@ -204,7 +196,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
     if (w == 0) {
-        sum = warp::sum(lane < threads<S>() / 32 ? sh.sums[lane] : 0ull);
+        sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
         if (lane == 0) {
             const u64 entry = c.table_at / 4 + t;
             ((u32*)c.frame)[entry] = start + words;
@@ -252,10 +244,10 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 
 template <class S>
 struct DecodeShared {
-    alignas(16) u8 stage[longest<S>() + 16];
+    alignas(16) u8 stage[LONGEST<S> + 16];
     szx::Parts parts[BLOCKS];
     u32 kinds[BLOCKS];
-    u64 sums[threads<S>() / 32];
+    u64 sums[THREADS<S> / 32];
     u32 fault;
 };
 
@@ -391,13 +383,13 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u64 entry = c.table_at / 4 + t;
     const u32 from = t ? in[entry - 1] : 0, to = in[entry];
     const u64 most = c.payload_len / 4;
-    const bool right = from <= to && to <= most && (to - from) * 4ull <= longest<S>() && (t + 1 < c.tiles || to == most);
+    const bool right = from <= to && to <= most && (to - from) * 4ull <= LONGEST<S> && (t + 1 < c.tiles || to == most);
     const u32 words = right ? to - from : 0;
     const u64 word0 = c.payload_at / 4 + from;
     u32* stage = (u32*)sh.stage;
     u64 sum = 0;
 #pragma unroll 4
-    for (u32 i = threadIdx.x; i < words; i += threads<S>()) {
+    for (u32 i = threadIdx.x; i < words; i += THREADS<S>) {
         const u32 word = in[word0 + i];
         stage[i] = word;
         sum += frame::square(word, word0 + i);
@@ -422,7 +414,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         decode_tile<S, false>(c, sh, words * 4, first, lane, w);
     }
     if (w == 0) {
-        sum = warp::sum(lane < threads<S>() / 32 ? sh.sums[lane] : 0ull);
+        sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
         if (lane == 0) sum += frame::square(to, entry);
         ChunkState* state = (ChunkState*)args.states + chunk;
         if (frame::last_of(state, c.tiles, sum, sh.fault, lane) && lane == 0) {
@@ -435,8 +427,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__((threads<S>())) void szx_range_##name(EncodeArgs args) { find_range<S>(args); } \
-    extern "C" __global__ __launch_bounds__((threads<S>()), (SzxTuning<S>::ENCODE_CTAS)) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
-    extern "C" __global__ __launch_bounds__((threads<S>()), (SzxTuning<S>::DECODE_CTAS)) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
+    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) { find_range<S>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS<S>, SzxTuning<S>::ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS<S>, SzxTuning<S>::DECODE_CTAS) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -8,7 +8,7 @@ struct SzxTuning;
 // A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor.
 template <>
 struct SzxTuning<float> {
-    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 4, DECODE_CTAS = 6;
+    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 3, DECODE_CTAS = 5;
 };
 template <>
 struct SzxTuning<double> {

@@ -81,7 +81,7 @@ pub(crate) fn resolve_with(bound: Bound, range: impl FnOnce() -> Option<(f64, f6
 ///
 /// Exponentials of the C library differ between machines; this one is a product of two decimal texts and a short series,
 /// all in correctly rounded operations.
-fn psnr_factor(p: f64) -> f64 {
+pub(crate) fn psnr_factor(p: f64) -> f64 {
     let e = p / 20.0;
     let whole = e.floor();
     if whole > 300.0 {

@@ -31,18 +31,53 @@ pub struct DecodeJob<'a> {
 #[derive(Debug)]
 pub struct Engine {
     threads: usize,
+    /// Batches of fewer raw bytes stay on the CPU; `None`: all of them.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    device_from: Option<usize>,
 }
+
+/// Raw bytes of a batch from which a GPU pays, unless `H5Z_GPU_MIN_BYTES` says otherwise.
+const DEVICE_FROM: usize = 4 << 20;
 
 impl Engine {
     /// The process's engine.
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
-        ENGINE.get_or_init(|| Engine { threads: parallel::threads() })
+        ENGINE.get_or_init(|| {
+            let asked = std::env::var("H5Z_GPU_MIN_BYTES").ok().and_then(|v| v.trim().parse().ok());
+            Engine { threads: parallel::threads(), device_from: Some(asked.unwrap_or(DEVICE_FROM)) }
+        })
     }
 
-    /// An engine that uses `threads` CPU threads. Bytes do not depend on it.
+    /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.
     pub fn with_threads(threads: usize) -> Engine {
-        Engine { threads: threads.max(1) }
+        Engine { threads: threads.max(1), device_from: None }
+    }
+
+    /// An engine that also uses the process's GPU, if there is one, for batches of at least `device_from` raw bytes.
+    pub fn with_device(threads: usize, device_from: usize) -> Engine {
+        Engine { threads: threads.max(1), device_from: Some(device_from) }
+    }
+
+    /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
+    #[doc(hidden)]
+    pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
+        #[cfg(feature = "cuda")]
+        if self.device_from.is_some_and(|from| jobs.iter().map(|j| j.raw.len()).sum::<usize>() >= from) {
+            return codec::device::encode(jobs, out, self.threads);
+        }
+        let _ = out;
+        vec![false; jobs.len()]
+    }
+
+    /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.
+    #[doc(hidden)]
+    pub fn decode_on_device(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
+        #[cfg(feature = "cuda")]
+        if self.device_from.is_some_and(|from| jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from) {
+            return codec::device::decode(jobs, self.threads);
+        }
+        vec![false; jobs.len()]
     }
 
     /// CPU threads that a batch may use.
@@ -58,8 +93,9 @@ impl Engine {
     /// When `out` is shorter than `jobs`.
     pub fn encode_batch(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let inner = self.threads.div_ceil(jobs.len().max(1));
-        let slots: Vec<_> = jobs.iter().zip(out.iter_mut()).collect();
+        let done = self.encode_on_device(jobs, out);
+        let slots: Vec<_> = jobs.iter().zip(out.iter_mut()).zip(done).filter(|s| !s.1).map(|s| s.0).collect();
+        let inner = self.threads.div_ceil(slots.len().max(1));
         parallel::map_mut(slots, self.threads, |_, (job, out)| encode_one(job, inner, out));
     }
 
@@ -73,9 +109,17 @@ impl Engine {
 
     /// Decodes every job's frame; results in the order of the jobs. A damaged frame leaves the others alone.
     pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
-        let inner = self.threads.div_ceil(jobs.len().max(1));
-        let slots: Vec<_> = jobs.iter_mut().collect();
-        parallel::map_mut(slots, self.threads, |_, job| decode_one(job.frame, inner, job.out))
+        let done = self.decode_on_device(jobs);
+        let left = done.iter().filter(|d| !**d).count();
+        let inner = self.threads.div_ceil(left.max(1));
+        let slots: Vec<_> = jobs.iter_mut().zip(done).collect();
+        parallel::map_mut(
+            slots,
+            self.threads,
+            |_, (job, done)| {
+                if done { Ok(()) } else { decode_one(job.frame, inner, job.out) }
+            },
+        )
     }
 
     /// Decodes one frame into `out`: a batch of one.

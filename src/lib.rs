@@ -33,9 +33,15 @@ mod bound;
 mod checksum;
 mod codec;
 pub mod constants;
+#[cfg(feature = "cuda")]
+#[doc(hidden)]
+pub mod device;
 mod engine;
 mod error;
 pub mod frame;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)]
+mod gpu;
 #[doc(hidden)]
 pub mod log;
 mod parallel;

@@ -44,17 +44,21 @@ __device__ __forceinline__ Rule<S> rule(double bound, bool pointwise, u64 fill, 
 // Bytes of a word of q bits.
 __device__ __forceinline__ u32 word_bytes(u32 q) { return (q + 7) / 8; }
 
-// What one lane knows of a block it has looked at.
+// What one lane keeps of a block it has looked at.
+template <class S>
+struct Lane {
+    typename Traits<S>::Bits word[4];  // differences of words, words, or raw bits
+    u32 nibbles;  // bytes: values whose bits part D holds; low and high bits of the leading-byte codes
+    u32 ranks;  // bytes before this lane's in planes 0, 1, 2: 10 bits each
+};
+
+// What all lanes know of it.
 template <class S>
 struct Block {
-    typename Traits<S>::Bits word[4];  // differences of words, words, or raw bits
     typename Traits<S>::Bits base;
     u32 kind;
-    u32 special;  // nibble: values whose bits part D holds
-    u32 low, high;  // nibbles: leading-byte codes
-    u32 ranks;  // bytes before this lane's in planes 0, 1, 2: 10 bits each
     u32 counts;  // bytes of planes 0, 1, 2: 10 bits each
-    u32 d_len, f_len;
+    u32 lens;  // bytes of part D, and of part F from bit 16 on
 };
 
 __device__ __forceinline__ u32 below_plane(u32 low, u32 high, int p) {
@@ -75,7 +79,7 @@ __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
 // Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
 // The block's raw bits are in `word` when it is raw.
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule<S>& r, int count, int lane) {
+__device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count, int lane) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr u32 ALL = warp::ALL;
@@ -99,9 +103,9 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
     u32 special = ~normal & 15u;
 
     b.base = 0;
-    b.low = b.high = 0;
-    b.ranks = b.counts = 0;
-    b.d_len = b.f_len = 0;
+    b.counts = 0;
+    own.ranks = 0;
+    u32 low = 0, high = 0, d_len = 0, f_len = 0;
     u32 kind = RAW;
     bool coded = false;
     u32 q = 1;
@@ -173,7 +177,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
 #pragma unroll
                     for (int j = 0; j < 4; j++) {
                         const Bits t = (Bits)(T::bits(x[j]) + half) >> r.cut;
-                        b.word[j] = t;
+                        own.word[j] = t;
                         special |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
                     }
                 } else {
@@ -189,7 +193,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
                             const S k = T::add(T::mul(T::sub(x[j], lo), r.inverse), magic);
-                            b.word[j] = T::bits(k) - T::MAGIC;
+                            own.word[j] = T::bits(k) - T::MAGIC;
                             back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
                             const S d = T::sub(x[j], back[j]);
                             unsure |= (u32) !(d <= r.surely && -d <= r.surely) << j;
@@ -220,7 +224,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 if (!(special >> j & 1)) {
-                    carry = b.word[j];
+                    carry = own.word[j];
                     have = true;
                 }
             }
@@ -229,26 +233,26 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
             if (!before) word = 0;
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                if (special >> j & 1) b.word[j] = word;
-                word = b.word[j];
+                if (special >> j & 1) own.word[j] = word;
+                word = own.word[j];
             }
         }
-        Bits last = __shfl_up_sync(ALL, b.word[3], 1);
+        Bits last = __shfl_up_sync(ALL, own.word[3], 1);
         if (lane == 0) last = 0;
         Bits diff[4];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            diff[j] = b.word[j] ^ last;
-            last = b.word[j];
+            diff[j] = own.word[j] ^ last;
+            last = own.word[j];
             const u32 used = ((u32)T::length(diff[j]) + 7) / 8;
             const u32 code = min(bytes - used, 3u);
-            b.low |= (code & 1) << j;
-            b.high |= (code >> 1) << j;
+            low |= (code & 1) << j;
+            high |= (code >> 1) << j;
         }
-        const u32 mine = (u32)__popc(below_plane(b.low, b.high, 0)) | (u32)__popc(below_plane(b.low, b.high, 1)) << 10
-                         | (u32)__popc(below_plane(b.low, b.high, 2)) << 20;
+        const u32 mine = (u32)__popc(below_plane(low, high, 0)) | (u32)__popc(below_plane(low, high, 1)) << 10
+                         | (u32)__popc(below_plane(low, high, 2)) << 20;
         const u32 upto = warp::inclusive(mine, lane);
-        b.ranks = upto - mine;
+        own.ranks = upto - mine;
         b.counts = warp::from(upto, 31);
         const u32 n0 = b.counts & 1023u, n1 = b.counts >> 10 & 1023u, n2 = b.counts >> 20;
         u32 len = n0 + (bytes > 1 ? n1 : 0) + (bytes > 2 ? n2 : 0) + (bytes > 3 ? (bytes - 3) * 128 : 0);
@@ -257,39 +261,39 @@ __device__ __forceinline__ void analyse(Block<S>& b, const S (&x)[4], const Rule
             len = 128 * bytes;
         } else {
 #pragma unroll
-            for (int j = 0; j < 4; j++) b.word[j] = diff[j];
+            for (int j = 0; j < 4; j++) own.word[j] = diff[j];
         }
-        b.f_len = len;
+        f_len = len;
     }
-    b.special = 0;
+    special &= valid;
     if (specials) {
-        b.special = special & valid;
         // All the same?
-        const u32 holders = __ballot_sync(ALL, b.special != 0);
-        const int j0 = __ffs((int)b.special) - 1;
+        const u32 holders = __ballot_sync(ALL, special != 0);
+        const int j0 = __ffs((int)special) - 1;
         Bits first = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
         first = warp::from(first, __ffs((int)holders) - 1);
         bool same = true;
 #pragma unroll
-        for (int j = 0; j < 4; j++) same = same && (!(b.special >> j & 1) || T::bits(x[j]) == first);
+        for (int j = 0; j < 4; j++) same = same && (!(special >> j & 1) || T::bits(x[j]) == first);
         const bool uniform = __all_sync(ALL, same);
         kind |= uniform ? UNIFORM : SPECIALS;
-        b.d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(b.special)));
+        d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(special)));
     }
     const u32 low6 = kind & 63u;
     const bool has_base = low6 == CONSTANT || (low6 > RAW && !POINTWISE);
     const bool has_codes = low6 > RAW && (kind & UNIFORM) != NO_CODES;
-    const u32 whole = (has_base ? T::W : 0) + (specials ? 16 : 0) + b.d_len + (has_codes ? 32 : 0) + b.f_len;
+    const u32 whole = (has_base ? T::W : 0) + (specials ? 16 : 0) + d_len + (has_codes ? 32 : 0) + f_len;
     // A raw block itself needs its raw bytes.
     if (low6 == RAW || whole >= (u32)count * T::W) {
         kind = RAW;
-        b.special = 0;
-        b.d_len = 0;
-        b.f_len = (u32)count * T::W;
+        d_len = 0;
+        f_len = (u32)count * T::W;
 #pragma unroll
-        for (int j = 0; j < 4; j++) b.word[j] = T::bits(x[j]);
+        for (int j = 0; j < 4; j++) own.word[j] = T::bits(x[j]);
     }
     b.kind = kind;
+    b.lens = d_len | f_len << 16;
+    own.nibbles = special | low << 8 | high << 16;
 }
 
 }  // namespace szx

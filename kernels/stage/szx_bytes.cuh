@@ -72,7 +72,8 @@ __device__ __forceinline__ u8 plane_byte(Bits x, u32 bytes, u32 p) {
 
 // Writes one block's parts B to F. `x` is asked for the block's values, only where bits of specials are stored.
 template <class S, bool POINTWISE, class Values>
-__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Parts& at, int count, int lane, Values values) {
+__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& at, int count, int lane,
+                                     Values values) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     const u32 low6 = b.kind & 63u;
@@ -83,10 +84,10 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Parts& 
             if (4 * lane + j < count) {
                 u8* to = stage + at.mid + (4 * lane + j) * T::W;
                 if ((at.mid & 3) == 0) {
-                    put(to, b.word[j]);
+                    put(to, own.word[j]);
                 } else {
 #pragma unroll
-                    for (int k = 0; k < T::W; k++) to[k] = (u8)(b.word[j] >> (8 * k));
+                    for (int k = 0; k < T::W; k++) to[k] = (u8)(own.word[j] >> (8 * k));
                 }
             }
         }
@@ -95,18 +96,18 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Parts& 
     const bool coded = low6 > RAW;
     if (lane == 0 && (low6 == CONSTANT || (coded && !POINTWISE))) put(stage + at.base, b.base);
     const bool codes = coded && (b.kind & UNIFORM) != NO_CODES;
-    const u32 nibbles = b.special | b.low << 8 | b.high << 16;
-    const u32 pair = nibbles | __shfl_down_sync(warp::ALL, nibbles, 1) << 4;
+    const u32 special = own.nibbles & 15u, low = own.nibbles >> 8 & 15u, high = own.nibbles >> 16;
+    const u32 pair = own.nibbles | __shfl_down_sync(warp::ALL, own.nibbles, 1) << 4;
     if (b.kind & SPECIALS) {
         if ((lane & 1) == 0) stage[at.bitmap + lane / 2] = (u8)pair;
         S x[4];
         values(x);
-        const u32 mine = (u32)__popc(b.special);
+        const u32 mine = (u32)__popc(special);
         u32 rank = warp::inclusive(mine, lane) - mine;
         const bool uniform = (b.kind & UNIFORM) == UNIFORM;
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            if (b.special >> j & 1) {
+            if (special >> j & 1) {
                 if (!uniform || rank == 0) put(stage + at.special + rank * T::W, T::bits(x[j]));
                 rank++;
             }
@@ -123,25 +124,25 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Parts& 
 #pragma unroll
         for (int p = 0; p < 3; p++) {
             if (p < (int)bytes) {
-                const u32 mask = below_plane(b.low, b.high, p);
-                u8* to = stage + start + (b.ranks >> (10 * p) & 1023u);
+                const u32 mask = below_plane(low, high, p);
+                u8* to = stage + start + (own.ranks >> (10 * p) & 1023u);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
-                    if (mask >> j & 1) to[__popc(mask & ((1u << j) - 1))] = plane_byte(b.word[j], bytes, p);
+                    if (mask >> j & 1) to[__popc(mask & ((1u << j) - 1))] = plane_byte(own.word[j], bytes, p);
                 }
                 start += b.counts >> (10 * p) & 1023u;
             }
         }
         for (u32 p = 3; p < bytes; p++) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) stage[start + 4 * lane + j] = plane_byte(b.word[j], bytes, p);
+            for (int j = 0; j < 4; j++) stage[start + 4 * lane + j] = plane_byte(own.word[j], bytes, p);
             start += 128;
         }
     } else {
         for (u32 p = 0; p < bytes; p++) {
             u8* to = stage + at.mid + 128 * p + 4 * lane;
 #pragma unroll
-            for (int j = 0; j < 4; j++) to[j] = plane_byte(b.word[j], bytes, p);
+            for (int j = 0; j < 4; j++) to[j] = plane_byte(own.word[j], bytes, p);
         }
     }
 }

@@ -8,15 +8,14 @@
 use super::{Frame, NDZIP, SZX, ndzip, stored, szx};
 use crate::constants::HEADER_FIXED;
 use crate::engine::{DecodeJob, EncodeJob};
-use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
+use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP};
 use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
-use crate::params::Params;
+use crate::params::{Bound, Dtype, Params};
 use crate::{frame, parallel};
 
 /// Every kernel; each exists for 4- and 8-byte numbers.
 #[cfg_attr(not(test), allow(dead_code))]
-pub(crate) const KERNELS: &[&str] =
-    &["szx_range", "szx_encode", "szx_decode", "ndzip_encode", "ndzip_decode"];
+pub(crate) const KERNELS: &[&str] = &["szx_range", "szx_encode", "szx_decode", "ndzip_encode", "ndzip_decode"];
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
 const GROUP: usize = 64 << 20;
@@ -26,26 +25,26 @@ const GROUPS_AT_ONCE: usize = 3;
 const MOST: usize = 2 << 30;
 
 /// A chunk as a room wants it encoded; device addresses are still missing.
-pub(super) struct Encoding {
-    pub(super) kernels: Kernels,
-    pub(super) chunk: EncodeChunk,
+pub(crate) struct Encoding {
+    pub(crate) kernels: Kernels,
+    pub(crate) chunk: EncodeChunk,
     /// Bytes of the largest possible frame.
-    pub(super) capacity: usize,
+    pub(crate) capacity: usize,
 }
 
 /// A frame as a room wants it decoded; device addresses are still missing.
-pub(super) struct Decoding {
-    pub(super) kernels: Kernels,
-    pub(super) chunk: DecodeChunk,
+pub(crate) struct Decoding {
+    pub(crate) kernels: Kernels,
+    pub(crate) chunk: DecodeChunk,
 }
 
 /// Which kernels a chunk needs. Chunks of a launch have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kernels {
-    pub(super) codec: u8,
-    pub(super) wide: bool,
+pub(crate) struct Kernels {
+    pub(crate) codec: u8,
+    pub(crate) wide: bool,
     /// The chunk's value range is needed first.
-    pub(super) range: bool,
+    pub(crate) range: bool,
 }
 
 impl Kernels {
@@ -72,7 +71,8 @@ fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
 fn decoding(job: &DecodeJob<'_>) -> Option<Decoding> {
     let f = Frame::open_unsummed(job.frame).ok()?;
-    if f.header.raw_len != job.out.len() as u64 || job.out.len() > MOST || job.out.is_empty() || job.frame.len() > MOST {
+    if f.header.raw_len != job.out.len() as u64 || job.out.len() > MOST || job.out.is_empty() || job.frame.len() > MOST
+    {
         return None;
     }
     match f.header.codec {
@@ -203,7 +203,8 @@ impl EncodeGroup {
         }
         let described = EncodeChunk::bytes(&list);
         // Work: ticket, states, places (cleared together), lengths, descriptions.
-        let parts = offsets([8, list.len() * size_of::<ChunkState>(), 8 * tiles as usize, 8 * list.len(), described.len()]);
+        let parts =
+            offsets([8, list.len() * size_of::<ChunkState>(), 8 * tiles as usize, 8 * list.len(), described.len()]);
         let work = lane.room(Buffer::Work, parts[5])?;
         let parts: [usize; 6] = parts.try_into().expect("five parts and an end");
         lane.put(Buffer::Work, parts[4], described)?;
@@ -360,13 +361,25 @@ fn offsets(lens: impl IntoIterator<Item = usize>) -> Vec<usize> {
     all
 }
 
+/// The flag for numbers of the other byte order. Devices are little-endian.
+pub(super) fn foreign_flag(dtype: Dtype) -> u32 {
+    if dtype.big_endian { FLAG_SWAP } else { 0 }
+}
+
 /// The header as words for a kernel to fill in: `used`, the stored length and the last section's length are given
 /// without what the payload adds.
-pub(super) fn head_words(params: &Params, codec: u8, used: f64, sections: &[u64], stored: usize, more: &[u8]) -> ([u32; 39], u32) {
+pub(super) fn head_words(
+    params: &Params,
+    codec: u8,
+    used: f64,
+    sections: &[u64],
+    stored: usize,
+    more: &[u8],
+) -> ([u32; 39], u32) {
     let lossy = codec == SZX;
     let header = frame::Header {
         codec,
-        bound: if lossy { params.ask.bound } else { crate::params::Bound::Lossless },
+        bound: if lossy { params.ask.bound } else { Bound::Lossless },
         used,
         dtype: params.dtype,
         extents: params.extents,

@@ -2,6 +2,8 @@
 //! The rooms, and the only two matches over them.
 
 pub(crate) mod bytes;
+#[cfg(feature = "cuda")]
+pub(crate) mod device;
 pub(crate) mod ndzip;
 pub(crate) mod stored;
 pub(crate) mod szx;
@@ -24,24 +26,30 @@ pub(crate) struct Spec<'a> {
     pub(crate) threads: usize,
 }
 
+/// Which room encodes a chunk of `raw_len` bytes, on every backend.
+pub(crate) fn choose(params: &Params, raw_len: usize) -> u8 {
+    let dtype = params.dtype;
+    if params.lossy(raw_len) {
+        // Auto is szx until a second lossy codec joins.
+        debug_assert!(matches!(params.ask.codec, Codec::Auto | Codec::Szx));
+        SZX
+    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
+        NDZIP
+    } else {
+        BYTES
+    }
+}
+
 /// Encodes one chunk on the CPU into `out`. `None`: this chunk is better stored.
 pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
     let dtype = params.dtype;
-    if params.lossy(raw.len()) {
-        // Auto is szx until a second lossy codec joins.
-        debug_assert!(matches!(params.ask.codec, Codec::Auto | Codec::Szx));
-        match dtype.size {
-            4 => lossy::<f32>(params, raw, threads, out),
-            _ => lossy::<f64>(params, raw, threads, out),
-        }
-    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
-        let header = header(NDZIP, params, Used::Absolute(0.0), raw.len());
-        match dtype.size {
-            4 => ndzip::cpu::encode(&words::<u32>(raw, dtype), header, threads, out)?,
-            _ => ndzip::cpu::encode(&words::<u64>(raw, dtype), header, threads, out)?,
-        }
-    } else {
-        bytes::cpu::encode(raw, dtype, threads, out);
+    let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
+    match (choose(params, raw.len()), dtype.size) {
+        (SZX, 4) => lossy::<f32>(params, raw, threads, out),
+        (SZX, _) => lossy::<f64>(params, raw, threads, out),
+        (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype), lossless(), threads, out)?,
+        (NDZIP, _) => ndzip::cpu::encode(&words::<u64>(raw, dtype), lossless(), threads, out)?,
+        _ => bytes::cpu::encode(raw, dtype, threads, out),
     }
     (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
 }

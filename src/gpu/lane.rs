@@ -200,7 +200,8 @@ impl Lane {
                 // SAFETY: allocated by malloc_sync and forgotten here; the driver waits for its users.
                 unsafe { result::free_sync(at) }.map_err(|e| Failure::new("cuMemFree", e))?;
             }
-            let len = if len < 64 << 20 { len.next_power_of_two().max(1 << 20) } else { len.next_multiple_of(32 << 20) };
+            let len =
+                if len < 64 << 20 { len.next_power_of_two().max(1 << 20) } else { len.next_multiple_of(32 << 20) };
             // SAFETY: no precondition but a current context.
             let at = unsafe { result::malloc_sync(len) }.map_err(|e| Failure::new("cuMemAlloc", e))?;
             *own = DeviceBuffer { at, len };
@@ -250,7 +251,8 @@ impl Lane {
         staged.copy_from_slice(bytes);
         self.busy = true;
         // SAFETY: both ranges are inside their memory, which stays until the next wait.
-        unsafe { result::memcpy_htod_async(to, staged, self.stream.0) }.map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
+        unsafe { result::memcpy_htod_async(to, staged, self.stream.0) }
+            .map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
     }
 
     /// Waits for everything and reads a few kilobytes.
@@ -279,8 +281,8 @@ impl Lane {
         let (stream, context) = (self.stream, current()?);
         let next = AtomicUsize::new(0);
         let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
-        let done = parallel::map_mut(pairs, workers, |worker, pair| {
-            let _bound = bind(worker, context)?;
+        let done = parallel::map_mut(pairs, workers, |_, pair| {
+            let _bound = Current::bind(context as sys::CUcontext)?;
             for turn in 0.. {
                 let slice = next.fetch_add(1, Ordering::Relaxed);
                 if slice >= slices {
@@ -313,8 +315,8 @@ impl Lane {
         let (stream, context) = (self.stream, current()?);
         let next = AtomicUsize::new(0);
         let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
-        let done = parallel::map_mut(pairs, workers, |worker, pair| {
-            let _bound = bind(worker, context)?;
+        let done = parallel::map_mut(pairs, workers, |_, pair| {
+            let _bound = Current::bind(context as sys::CUcontext)?;
             let mut before: Option<Vec<Wanted<'_>>> = None;
             for turn in 0.. {
                 let unit = units.get(next.fetch_add(1, Ordering::Relaxed));
@@ -339,7 +341,8 @@ impl Lane {
                     for (_, out) in parts {
                         let (now, rest) = staged.split_at(out.len());
                         staged = rest;
-                        out.write_copy_of_slice(now);
+                        // SAFETY: both have this length and do not overlap.
+                        unsafe { out.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(now.as_ptr(), now.len()) };
                     }
                 }
                 before = unit;
@@ -357,12 +360,6 @@ impl Lane {
 fn current() -> Result<usize, Failure> {
     let context = result::ctx::get_current().map_err(|e| Failure::new("cuCtxGetCurrent", e))?;
     Ok(context.ok_or_else(|| Failure::other("no context is current"))? as usize)
-}
-
-/// Binds the context on a helper thread; the first worker is the caller, who has it already.
-fn bind(worker: usize, context: usize) -> Result<Option<Current>, Failure> {
-    let _ = worker;
-    Current::bind(context as sys::CUcontext).map(Some)
 }
 
 /// Fills `staged` with what the device is to hold from offset `from` on.

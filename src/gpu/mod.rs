@@ -13,8 +13,8 @@ mod launch;
 mod module;
 
 pub(crate) use driver::{Current, Failure};
-pub(crate) use lane::{Lane, LaneGuard};
-pub(crate) use launch::Timer;
+pub(crate) use lane::{ALIGN, Buffer, Lane, LaneGuard, Wanted};
+pub(crate) use launch::{Described, Timer};
 #[cfg(test)]
 pub(crate) use module::IMAGES;
 pub(crate) use module::Kernel;
@@ -72,8 +72,9 @@ pub(crate) fn device() -> Option<&'static Device> {
 fn ours(claim: bool) -> bool {
     let me = std::process::id();
     match OWNER.load(Ordering::Acquire) {
-        0 if claim => OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire).is_ok_and(|_| true)
-            || OWNER.load(Ordering::Acquire) == me,
+        0 if claim => {
+            OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire).map_or_else(|o| o == me, |_| true)
+        }
         owner => owner == me,
     }
 }
@@ -123,7 +124,7 @@ impl Device {
         let device = Device { context, name, modules: module::Modules::default(), lanes: lane::Pool::default() };
         // The context works when a lane can be made in it.
         let current = device.enter()?;
-        device.lane().map(drop).ok_or_else(|| Failure::other("no lane can be made"))?;
+        drop(device.lane()?);
         drop(current);
         log::info(&format!("GPU {ordinal}: {}", device.name));
         Ok(device)
@@ -135,7 +136,7 @@ impl Device {
     }
 
     /// Lends a lane, or `None` when all are taken.
-    pub(crate) fn lane(&self) -> Option<LaneGuard<'_>> {
+    pub(crate) fn lane(&self) -> Result<Option<LaneGuard<'_>>, Failure> {
         self.lanes.lend()
     }
 
@@ -148,6 +149,19 @@ impl Device {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// Sets the length of a buffer whose spare capacity was filled up to it by a [`Lane::download`] that succeeded.
+pub(crate) fn filled(out: &mut Vec<u8>, len: usize) {
+    assert!(len <= out.capacity());
+    // SAFETY: inside the capacity, and written by the caller's download.
+    unsafe { out.set_len(len) };
+}
+
+/// Bytes as a place to download to.
+pub(crate) fn as_uninit(out: &mut [u8]) -> &mut [std::mem::MaybeUninit<u8>] {
+    // SAFETY: the same layout; only whole bytes are ever written through it.
+    unsafe { &mut *(std::ptr::from_mut(out) as *mut [std::mem::MaybeUninit<u8>]) }
 }
 
 /// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.

@@ -18,6 +18,10 @@ pub(crate) struct Image {
     pub(crate) kernels: &'static [(&'static str, u32, u32, u32)],
 }
 
+/// Images are read in place by the driver, as 8-byte words.
+#[repr(C, align(16))]
+pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
+
 include!(concat!(env!("OUT_DIR"), "/images.rs"));
 
 /// A kernel with the CTA size that its source fixes.

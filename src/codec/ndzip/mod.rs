@@ -4,5 +4,7 @@
 pub(crate) mod cpu;
 mod cube;
 mod format;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 #[cfg(test)]
 mod tests;

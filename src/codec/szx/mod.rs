@@ -5,6 +5,8 @@ pub(crate) mod cpu;
 mod decode;
 mod encode;
 mod format;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 mod pack;
 #[cfg(test)]
 mod tests;
