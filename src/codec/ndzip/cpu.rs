@@ -3,12 +3,19 @@
 
 use super::cube::{self, Cube, Word};
 use super::format::{self, Grid, Stream};
-use crate::constants::NDZIP_CUBE;
+use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::parallel;
 use crate::params::{Class, Dtype};
+use pulp::{Arch, NullaryFnOnce};
 use std::ops::Range;
+
+/// Words of one plane of a cube in rank 3.
+const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
+
+/// Neighbours along the last axis that are read and written together: a cube's own rows are as short as one cache line.
+const GROUP: usize = 4;
 
 /// A thread takes at least this many cubes: making it costs as much as coding a few.
 const CUBES_PER_THREAD: usize = 16;
@@ -46,16 +53,17 @@ pub(crate) fn decode<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) 
 
 /// Working memory of one thread.
 struct Scratch<W> {
-    values: Box<Cube<W>>,
-    planes: Box<Cube<W>>,
+    values: Vec<Cube<W>>,
+    rows: Box<Cube<W>>,
     /// A cube's words, and one column more so that a column is always a window of whole length.
     words: Vec<W>,
 }
 
 impl<W: Word> Scratch<W> {
     fn new() -> Self {
-        let cube = || vec![W::ZERO; NDZIP_CUBE].into_boxed_slice().try_into().expect("a cube's values");
-        Scratch { values: cube(), planes: cube(), words: vec![W::ZERO; W::COLUMNS + NDZIP_CUBE + W::BITS] }
+        let rows = vec![W::ZERO; NDZIP_CUBE].into_boxed_slice().try_into().expect("a cube's values");
+        let words = vec![W::ZERO; W::COLUMNS + NDZIP_CUBE + W::BITS];
+        Scratch { values: vec![[W::ZERO; NDZIP_CUBE]; GROUP], rows, words }
     }
 }
 
@@ -104,39 +112,74 @@ fn append<W: Word>(words: &[W], out: &mut Vec<u8>) {
 
 /// Appends a run of cubes to `out` and returns each one's words.
 fn encode_run<W: Word>(values: &[W], grid: &Grid, float: bool, run: Range<usize>, out: &mut Vec<u8>) -> Vec<u32> {
-    let mut s = Scratch::new();
-    run.map(|i| {
-        let words = if float {
-            encode_cube::<W, true>(values, grid, i, &mut s)
-        } else {
-            encode_cube::<W, false>(values, grid, i, &mut s)
-        };
-        append(&s.words[..words], out);
-        words as u32
-    })
-    .collect()
+    let mut scratch = Scratch::new();
+    let mut lens = Vec::with_capacity(run.len());
+    let (arch, line) = (Arch::new(), grid.counts()[2]);
+    let mut at = run.start;
+    while at < run.end {
+        let group = at..run.end.min(at + GROUP).min((at / line + 1) * line);
+        at = group.end;
+        arch.dispatch(Encode { values, grid, float, group, scratch: &mut scratch, out, lens: &mut lens });
+    }
+    lens
 }
 
-/// Encodes cube `i` into `s.words`; returns how many words it takes.
-#[inline(always)]
-fn encode_cube<W: Word, const FLOAT: bool>(values: &[W], grid: &Grid, i: usize, s: &mut Scratch<W>) -> usize {
-    let (origin, [_, rows, row], [_, side_y, side_x]) = (grid.origin(i), grid.dims(), grid.sides());
-    for (k, to) in s.values.chunks_exact_mut(side_x).enumerate() {
-        let at = origin + (k / side_y * rows + k % side_y) * row;
-        cube::load_row::<W, FLOAT>(&values[at..at + side_x], to);
-    }
-    match grid.rank() {
-        1 => {}
-        2 => cube::difference(&mut s.values, NDZIP_CUBE, 64),
-        _ => {
-            cube::difference(&mut s.values, 256, 16);
-            cube::difference(&mut s.values, NDZIP_CUBE, 256);
+/// Appends the cubes of a group to `out` and their words to `lens`.
+struct Encode<'a, W> {
+    values: &'a [W],
+    grid: &'a Grid,
+    float: bool,
+    group: Range<usize>,
+    scratch: &'a mut Scratch<W>,
+    out: &'a mut Vec<u8>,
+    lens: &'a mut Vec<u32>,
+}
+
+impl<W: Word> NullaryFnOnce for Encode<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let Encode { values, grid, float, group, scratch: s, out, lens } = self;
+        let (origin, [_, rows, row], [_, side_y, side]) = (grid.origin(group.start), grid.dims(), grid.sides());
+        for k in 0..NDZIP_CUBE / side {
+            let at = origin + (k / side_y * rows + k % side_y) * row;
+            let line = values[at..at + group.len() * side].chunks_exact(side);
+            line.zip(&mut s.values).for_each(|(from, cube)| copy_row(from, &mut cube[k * side..][..side]));
+        }
+        for cube in &mut s.values[..group.len()] {
+            if float {
+                cube::rotate(cube);
+            }
+            match grid.rank() {
+                1 => {}
+                2 => cube::difference(cube, NDZIP_CUBE, NDZIP_SIDE_2),
+                _ => {
+                    cube::difference(cube, PLANE, NDZIP_SIDE_3);
+                    cube::difference(cube, NDZIP_CUBE, PLANE);
+                }
+            }
+            cube::turn(cube, &mut s.rows);
+            cube::difference_columns(&mut s.rows, side);
+            cube::flip(&mut s.rows);
+            let mut words = W::COLUMNS;
+            if cube::heads(&s.rows, &mut s.words[..W::COLUMNS]) {
+                cube::transpose(&mut s.rows);
+                words = cube::compact(&s.rows, &mut s.words);
+            }
+            append(&s.words[..words], out);
+            lens.push(words as u32);
         }
     }
-    cube::flip(&mut s.values);
-    cube::turn(&s.values, &mut s.planes);
-    cube::transpose(&mut s.planes);
-    cube::compact(&s.values, &s.planes, &mut s.words)
+}
+
+/// Copies a row of a cube; the lengths that occur are known to the compiler.
+#[inline(always)]
+fn copy_row<W: Word>(from: &[W], to: &mut [W]) {
+    if let (Ok(from), Ok(to)) = (<&[W; NDZIP_SIDE_3]>::try_from(from), <&mut [W; NDZIP_SIDE_3]>::try_from(&mut *to)) {
+        *to = *from;
+    } else {
+        to.copy_from_slice(from);
+    }
 }
 
 fn read_stream<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, threads: usize, out: &mut [W]) -> Result<()> {
@@ -191,53 +234,69 @@ fn take<W: Word>(bytes: &[u8], to: &mut [W]) {
 }
 
 fn decode_run<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, run: &mut [Bar<'_, W>]) -> Result<()> {
-    let mut s = Scratch::new();
+    let mut scratch = Scratch::new();
+    let (arch, side) = (Arch::new(), grid.sides()[2]);
     for bar in run {
-        let side = grid.sides()[2];
-        for at in (0..bar.rows[0].len()).step_by(side) {
-            let i = bar.first + at / side;
-            let rows = bar.rows.iter_mut().map(|row| &mut row[at..at + side]);
-            if float {
-                decode_cube::<W, true>(stream, grid, i, &mut s, rows)?;
-            } else {
-                decode_cube::<W, false>(stream, grid, i, &mut s, rows)?;
-            }
+        let cubes = bar.rows[0].len() / side;
+        for at in (0..cubes).step_by(GROUP) {
+            let group = at..cubes.min(at + GROUP);
+            arch.dispatch(Decode { stream, grid, float, group, bar, scratch: &mut scratch })?;
         }
     }
     Ok(())
 }
 
-/// Decodes cube `i` into its rows of the array.
-#[inline(always)]
-fn decode_cube<'a, W: Word + 'a, const FLOAT: bool>(
-    stream: &Stream<'_>,
-    grid: &Grid,
-    i: usize,
-    s: &mut Scratch<W>,
-    rows: impl Iterator<Item = &'a mut [W]>,
-) -> Result<()> {
-    let bytes = stream.cube(i);
-    let words = bytes.len() / W::BYTES;
-    take(bytes, &mut s.words[..words]);
-    let length = cube::length(&s.words[..W::COLUMNS]);
-    if length != words {
-        let why = format!("cube {i}: {words} words, its heads say {length}");
-        return Err(Error::corrupt("ndzip stream", why));
-    }
-    cube::expand(&s.words, &mut s.planes);
-    cube::transpose(&mut s.planes);
-    cube::turn_back(&s.planes, &mut s.values);
-    cube::flip(&mut s.values);
-    match grid.rank() {
-        1 => {}
-        2 => cube::integrate(&mut s.values, NDZIP_CUBE, 64),
-        _ => {
-            cube::integrate(&mut s.values, NDZIP_CUBE, 256);
-            cube::integrate(&mut s.values, 256, 16);
+/// Decodes some cubes of a bar, `group` of them counted from its first.
+struct Decode<'a, 'b, W> {
+    stream: &'a Stream<'a>,
+    grid: &'a Grid,
+    float: bool,
+    group: Range<usize>,
+    bar: &'a mut Bar<'b, W>,
+    scratch: &'a mut Scratch<W>,
+}
+
+impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
+    type Output = Result<()>;
+    #[inline(always)]
+    fn call(self) -> Result<()> {
+        let Decode { stream, grid, float, group, bar, scratch: s } = self;
+        let side = grid.sides()[2];
+        for (cube, i) in s.values.iter_mut().zip(group.clone()) {
+            let i = bar.first + i;
+            let bytes = stream.cube(i);
+            let words = bytes.len() / W::BYTES;
+            take(bytes, &mut s.words[..words]);
+            let length = cube::length(&s.words[..W::COLUMNS]);
+            if length != words {
+                let why = format!("cube {i}: {words} words, its heads say {length}");
+                return Err(Error::corrupt("ndzip stream", why));
+            }
+            if words == W::COLUMNS {
+                cube.fill(W::ZERO);
+                continue;
+            }
+            cube::expand(&s.words, &mut s.rows);
+            cube::transpose(&mut s.rows);
+            cube::flip(&mut s.rows);
+            cube::integrate_columns(&mut s.rows, side);
+            cube::turn_back(&s.rows, cube);
+            match grid.rank() {
+                1 => {}
+                2 => cube::integrate(cube, NDZIP_CUBE, NDZIP_SIDE_2),
+                _ => {
+                    cube::integrate(cube, NDZIP_CUBE, PLANE);
+                    cube::integrate(cube, PLANE, NDZIP_SIDE_3);
+                }
+            }
+            if float {
+                cube::rotate_back(cube);
+            }
         }
+        for (k, row) in bar.rows.iter_mut().enumerate() {
+            let line = row[group.start * side..group.end * side].chunks_exact_mut(side);
+            line.zip(&s.values).for_each(|(to, cube)| copy_row(&cube[k * side..][..side], to));
+        }
+        Ok(())
     }
-    for (from, to) in s.values.chunks_exact(grid.sides()[2]).zip(rows) {
-        cube::store_row::<W, FLOAT>(from, to);
-    }
-    Ok(())
 }

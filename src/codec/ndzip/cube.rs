@@ -15,6 +15,9 @@
 use crate::constants::NDZIP_CUBE;
 use std::ops::{BitAnd, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Shl, Shr};
 
+/// Columns of a cube of 4-byte words, the most there are.
+const MOST_COLUMNS: usize = NDZIP_CUBE / 32;
+
 /// The values of one cube, or its planes: row `p` holds plane `p` of every column.
 pub(super) type Cube<W> = [W; NDZIP_CUBE];
 
@@ -100,24 +103,16 @@ macro_rules! word {
 word!(u32, i32);
 word!(u64, i64);
 
-/// Takes one row of a cube from the array: rotates floats (§4.4) and differences along the last axis (§4.3).
+/// Rotates every word of a float cube to the left (§4.4): the sign becomes the lowest bit.
 #[inline(always)]
-pub(super) fn load_row<W: Word, const FLOAT: bool>(from: &[W], to: &mut [W]) {
-    let turn = |w: W| if FLOAT { w.rotate_left() } else { w };
-    to[0] = turn(from[0]);
-    for ((to, a), b) in to[1..].iter_mut().zip(from).zip(&from[1..]) {
-        *to = turn(*b).sub(turn(*a));
-    }
+pub(super) fn rotate<W: Word>(cube: &mut Cube<W>) {
+    cube.iter_mut().for_each(|w| *w = w.rotate_left());
 }
 
-/// Integrates along the last axis, rotates floats back and puts the row into the array: inverse of [`load_row`].
+/// Inverse of [`rotate`].
 #[inline(always)]
-pub(super) fn store_row<W: Word, const FLOAT: bool>(from: &[W], to: &mut [W]) {
-    let mut sum = W::ZERO;
-    for (to, w) in to.iter_mut().zip(from) {
-        sum = sum.add(*w);
-        *to = if FLOAT { sum.rotate_right() } else { sum };
-    }
+pub(super) fn rotate_back<W: Word>(cube: &mut Cube<W>) {
+    cube.iter_mut().for_each(|w| *w = w.rotate_right());
 }
 
 /// Differences between rows of `row` words inside every `block` words. Walks backwards: the row before is still a value.
@@ -147,10 +142,55 @@ pub(super) fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
     }
 }
 
+/// Differences along the last axis, whose side is `side`, on turned columns (see [`turn`]). A side longer than a column runs on
+/// from a column's last row to the next column's first.
+#[inline(always)]
+pub(super) fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
+    let mut last = [W::ZERO; MOST_COLUMNS];
+    last[..W::COLUMNS].copy_from_slice(&rows[(W::BITS - 1) * W::COLUMNS..]);
+    difference(rows, side.min(W::BITS) * W::COLUMNS, W::COLUMNS);
+    let per_side = side / W::BITS;
+    if per_side > 1 {
+        for c in (0..W::COLUMNS).filter(|c| c % per_side != 0) {
+            rows[c] = rows[c].sub(last[c - 1]);
+        }
+    }
+}
+
+/// Inverse of [`difference_columns`].
+#[inline(always)]
+pub(super) fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
+    integrate(rows, side.min(W::BITS) * W::COLUMNS, W::COLUMNS);
+    let per_side = side / W::BITS;
+    if per_side > 1 {
+        let (upper, last) = rows.split_at_mut((W::BITS - 1) * W::COLUMNS);
+        // Sum of the columns before this one on its line of the cube.
+        let mut before = [W::ZERO; MOST_COLUMNS];
+        for c in (0..W::COLUMNS).filter(|c| c % per_side != 0) {
+            before[c] = before[c - 1].add(last[c - 1]);
+        }
+        for row in upper.chunks_exact_mut(W::COLUMNS).chain([last]) {
+            row.iter_mut().zip(&before).for_each(|(w, b)| *w = w.add(*b));
+        }
+    }
+}
+
 /// Flips the lower bits of negative words (§4.2); its own inverse.
 #[inline(always)]
 pub(super) fn flip<W: Word>(cube: &mut Cube<W>) {
     cube.iter_mut().for_each(|w| *w = w.flip());
+}
+
+/// Writes the heads: for each column the bits that any of its values has, which are the planes that are not zero.
+/// False where every head is zero.
+#[inline(always)]
+pub(super) fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
+    let mut all = [W::ZERO; MOST_COLUMNS];
+    for row in rows.chunks_exact(W::COLUMNS) {
+        all.iter_mut().zip(row).for_each(|(all, w)| *all |= *w);
+    }
+    heads.copy_from_slice(&all[..W::COLUMNS]);
+    all.iter().any(|h| *h != W::ZERO)
 }
 
 /// Turns columns of values into rows of values: word `j` of column `c` goes to row `j`, place `c`.
@@ -193,20 +233,18 @@ pub(super) fn transpose<W: Word>(rows: &mut Cube<W>) {
     }
 }
 
-/// Writes heads and the planes that are not zero to the front of `out`; returns the words written. FORMAT.md §3.2.
+/// Writes the planes that are not zero behind the heads at the front of `words`; returns the cube's words. FORMAT.md §3.2.
 ///
-/// `out` holds the longest cube and one column more. Every plane is written and the place moves on only past those
+/// `words` holds the longest cube and one column more. Every plane is written and the place moves on only past those
 /// that are not zero: no branch to mispredict.
 #[inline(always)]
-pub(super) fn compact<W: Word>(values: &Cube<W>, planes: &Cube<W>, out: &mut [W]) -> usize {
+pub(super) fn compact<W: Word>(planes: &Cube<W>, words: &mut [W]) -> usize {
     let mut at = W::COLUMNS;
-    for (c, column) in values.chunks_exact(W::BITS).enumerate() {
-        let head = column.iter().fold(W::ZERO, |all, w| all | *w);
-        out[c] = head;
-        if head == W::ZERO {
+    for c in 0..W::COLUMNS {
+        if words[c] == W::ZERO {
             continue;
         }
-        let window = &mut out[at..at + W::BITS];
+        let window = &mut words[at..at + W::BITS];
         let mut n = 0;
         for row in planes.chunks_exact(W::COLUMNS) {
             // n never exceeds the row's number; the mask only tells the compiler.
