@@ -13,6 +13,25 @@ use crate::constants::{CHECKSUM_OFFSET, CHECKSUM_STEP};
 ///
 /// Additive: the sum of a whole is the wrapping sum of its parts, when parts begin at whole words.
 pub(crate) fn sum(bytes: &[u8], first: u64) -> u64 {
+    pulp::Arch::new().dispatch(Sum { bytes, first })
+}
+
+/// The loop of [`sum`], compiled for each kind of vectors that a machine may have.
+struct Sum<'a> {
+    bytes: &'a [u8],
+    first: u64,
+}
+
+impl pulp::NullaryFnOnce for Sum<'_> {
+    type Output = u64;
+    #[inline(always)]
+    fn call(self) -> u64 {
+        plain_sum(self.bytes, self.first)
+    }
+}
+
+#[inline(always)]
+fn plain_sum(bytes: &[u8], first: u64) -> u64 {
     // Four independent accumulators and keys let the compiler use vectors.
     const LANES: u64 = 8;
     let (blocks, tail) = bytes.as_chunks::<{ 4 * LANES as usize }>();
@@ -37,6 +56,7 @@ pub(crate) fn sum(bytes: &[u8], first: u64) -> u64 {
 }
 
 /// What word `w` at place `i` adds to the sum.
+#[inline(always)]
 fn square(w: u32, i: u64) -> u64 {
     let x = u64::from(w) ^ (i.wrapping_mul(CHECKSUM_STEP) >> 32);
     x.wrapping_mul(x)

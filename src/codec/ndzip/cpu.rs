@@ -3,7 +3,7 @@
 
 use super::cube::{self, Cube, Word};
 use super::format::{self, Grid, Stream};
-use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_2, NDZIP_SIDE_3};
+use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::parallel;
@@ -15,7 +15,7 @@ use std::ops::Range;
 const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
 
 /// Neighbours along the last axis that are read and written together: a cube's own rows are as short as one cache line.
-const GROUP: usize = 4;
+const GROUP: usize = 8;
 
 /// A thread takes at least this many cubes: making it costs as much as coding a few.
 const CUBES_PER_THREAD: usize = 16;
@@ -140,11 +140,10 @@ impl<W: Word> NullaryFnOnce for Encode<'_, W> {
     #[inline(always)]
     fn call(self) {
         let Encode { values, grid, float, group, scratch: s, out, lens } = self;
-        let (origin, [_, rows, row], [_, side_y, side]) = (grid.origin(group.start), grid.dims(), grid.sides());
-        for k in 0..NDZIP_CUBE / side {
-            let at = origin + (k / side_y * rows + k % side_y) * row;
-            let line = values[at..at + group.len() * side].chunks_exact(side);
-            line.zip(&mut s.values).for_each(|(from, cube)| copy_row(from, &mut cube[k * side..][..side]));
+        match grid.rank() {
+            1 => gather::<W, NDZIP_SIDE_1>(values, grid, &group, &mut s.values),
+            2 => gather::<W, NDZIP_SIDE_2>(values, grid, &group, &mut s.values),
+            _ => gather::<W, NDZIP_SIDE_3>(values, grid, &group, &mut s.values),
         }
         for cube in &mut s.values[..group.len()] {
             if float {
@@ -159,7 +158,7 @@ impl<W: Word> NullaryFnOnce for Encode<'_, W> {
                 }
             }
             cube::turn(cube, &mut s.rows);
-            cube::difference_columns(&mut s.rows, side);
+            cube::difference_columns(&mut s.rows, grid.sides()[2]);
             cube::flip(&mut s.rows);
             let mut words = W::COLUMNS;
             if cube::heads(&s.rows, &mut s.words[..W::COLUMNS]) {
@@ -172,13 +171,16 @@ impl<W: Word> NullaryFnOnce for Encode<'_, W> {
     }
 }
 
-/// Copies a row of a cube; the lengths that occur are known to the compiler.
+/// Copies the rows, `SIDE` words each, of a group of cubes out of the array.
 #[inline(always)]
-fn copy_row<W: Word>(from: &[W], to: &mut [W]) {
-    if let (Ok(from), Ok(to)) = (<&[W; NDZIP_SIDE_3]>::try_from(from), <&mut [W; NDZIP_SIDE_3]>::try_from(&mut *to)) {
-        *to = *from;
-    } else {
-        to.copy_from_slice(from);
+fn gather<W: Word, const SIDE: usize>(values: &[W], grid: &Grid, group: &Range<usize>, cubes: &mut [Cube<W>]) {
+    let (origin, [_, rows, row], [_, side_y, _]) = (grid.origin(group.start), grid.dims(), grid.sides());
+    for k in 0..NDZIP_CUBE / SIDE {
+        let at = origin + (k / side_y * rows + k % side_y) * row;
+        let line = values[at..at + group.len() * SIDE].as_chunks::<SIDE>().0;
+        for (cube, from) in cubes.iter_mut().zip(line) {
+            cube.as_chunks_mut::<SIDE>().0[k] = *from;
+        }
     }
 }
 
@@ -196,30 +198,28 @@ fn read_stream<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, threads: 
     parallel::map_mut(runs, threads, |_, run| decode_run(stream, grid, float, run)).into_iter().collect()
 }
 
-/// Cubes that follow each other along the last axis, and the rows of the array that they share.
+/// Cubes that follow each other along the last axis, and their part of the array: one piece for each plane.
 struct Bar<'a, W> {
     first: usize,
-    rows: Vec<&'a mut [W]>,
+    cubes: usize,
+    pieces: Vec<&'a mut [W]>,
 }
 
-/// Lends out every whole cube's place in the array, in bars of as many cubes as leave enough bars for `threads`.
+/// Lends out every whole cube's place in the array. In rank 1, where all cubes are on one line, it is cut for `threads`.
 fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Vec<Bar<'a, W>> {
     let ([_, rows, row], [side_z, side_y, side_x], [z, y, x]) = (grid.dims(), grid.sides(), grid.counts());
-    if grid.cubes() == 0 {
-        return Vec::new();
+    if grid.rank() == 1 {
+        let cubes = parallel::run_length(x, threads);
+        let pieces = out[..x * side_x].chunks_mut(cubes * side_x).enumerate();
+        return pieces
+            .map(|(k, piece)| Bar { first: k * cubes, cubes: piece.len() / side_x, pieces: vec![piece] })
+            .collect();
     }
-    let cuts = if threads == 1 { 1 } else { (4 * threads).div_ceil(z * y).min(x) };
-    let cubes = x.div_ceil(cuts);
-    let cuts = x.div_ceil(cubes);
-    let mut bars: Vec<Bar<'a, W>> = (0..z * y * cuts)
-        .map(|b| Bar { first: b / cuts * x + b % cuts * cubes, rows: Vec::with_capacity(side_z * side_y) })
-        .collect();
-    for (k, line) in out.chunks_exact_mut(row).enumerate() {
-        let (bar_z, bar_y) = (k / rows / side_z, k % rows / side_y);
-        if bar_z < z && bar_y < y {
-            let parts = line[..x * side_x].chunks_mut(cubes * side_x);
-            bars[(bar_z * y + bar_y) * cuts..].iter_mut().zip(parts).for_each(|(bar, part)| bar.rows.push(part));
-        }
+    let mut bars: Vec<Bar<'a, W>> =
+        (0..z * y).map(|b| Bar { first: b * x, cubes: x, pieces: Vec::with_capacity(side_z) }).collect();
+    for (k, plane) in out.chunks_exact_mut(rows * row).take(z * side_z).enumerate() {
+        let pieces = plane.chunks_exact_mut(side_y * row).take(y);
+        bars[k / side_z * y..].iter_mut().zip(pieces).for_each(|(bar, piece)| bar.pieces.push(piece));
     }
     bars
 }
@@ -235,11 +235,10 @@ fn take<W: Word>(bytes: &[u8], to: &mut [W]) {
 
 fn decode_run<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, run: &mut [Bar<'_, W>]) -> Result<()> {
     let mut scratch = Scratch::new();
-    let (arch, side) = (Arch::new(), grid.sides()[2]);
+    let arch = Arch::new();
     for bar in run {
-        let cubes = bar.rows[0].len() / side;
-        for at in (0..cubes).step_by(GROUP) {
-            let group = at..cubes.min(at + GROUP);
+        for at in (0..bar.cubes).step_by(GROUP) {
+            let group = at..bar.cubes.min(at + GROUP);
             arch.dispatch(Decode { stream, grid, float, group, bar, scratch: &mut scratch })?;
         }
     }
@@ -261,7 +260,6 @@ impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
     #[inline(always)]
     fn call(self) -> Result<()> {
         let Decode { stream, grid, float, group, bar, scratch: s } = self;
-        let side = grid.sides()[2];
         for (cube, i) in s.values.iter_mut().zip(group.clone()) {
             let i = bar.first + i;
             let bytes = stream.cube(i);
@@ -279,7 +277,7 @@ impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
             cube::expand(&s.words, &mut s.rows);
             cube::transpose(&mut s.rows);
             cube::flip(&mut s.rows);
-            cube::integrate_columns(&mut s.rows, side);
+            cube::integrate_columns(&mut s.rows, grid.sides()[2]);
             cube::turn_back(&s.rows, cube);
             match grid.rank() {
                 1 => {}
@@ -293,10 +291,24 @@ impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
                 cube::rotate_back(cube);
             }
         }
-        for (k, row) in bar.rows.iter_mut().enumerate() {
-            let line = row[group.start * side..group.end * side].chunks_exact_mut(side);
-            line.zip(&s.values).for_each(|(to, cube)| copy_row(&cube[k * side..][..side], to));
+        match grid.rank() {
+            1 => scatter::<W, NDZIP_SIDE_1>(&s.values, grid, &group, &mut bar.pieces),
+            2 => scatter::<W, NDZIP_SIDE_2>(&s.values, grid, &group, &mut bar.pieces),
+            _ => scatter::<W, NDZIP_SIDE_3>(&s.values, grid, &group, &mut bar.pieces),
         }
         Ok(())
+    }
+}
+
+/// Copies the rows of a group of cubes to their places in the bar: inverse of [`gather`].
+#[inline(always)]
+fn scatter<W: Word, const SIDE: usize>(cubes: &[Cube<W>], grid: &Grid, group: &Range<usize>, pieces: &mut [&mut [W]]) {
+    let ([_, _, row], [_, side_y, _]) = (grid.dims(), grid.sides());
+    for k in 0..NDZIP_CUBE / SIDE {
+        let at = k % side_y * row + group.start * SIDE;
+        let line = pieces[k / side_y][at..at + group.len() * SIDE].as_chunks_mut::<SIDE>().0;
+        for (to, cube) in line.iter_mut().zip(cubes) {
+            *to = cube.as_chunks::<SIDE>().0[k];
+        }
     }
 }

@@ -50,9 +50,8 @@ pub(crate) trait Word:
     /// Flips the lower bits of a word whose highest bit is set; its own inverse.
     fn flip(self) -> Self;
     fn ones(self) -> usize;
-    /// All bits set where `bit` is 1, none where it is 0.
-    fn spread(bit: Self) -> Self;
-    fn low(self) -> usize;
+    /// All bits as the highest one is.
+    fn spread_top(self) -> Self;
     fn little(self) -> Self;
 }
 
@@ -78,19 +77,15 @@ macro_rules! word {
             }
             #[inline(always)]
             fn flip(self) -> Self {
-                self ^ ((self as $signed >> ($t::BITS - 1)) as $t >> 1)
+                self ^ (self.spread_top() >> 1)
             }
             #[inline(always)]
             fn ones(self) -> usize {
                 self.count_ones() as usize
             }
             #[inline(always)]
-            fn spread(bit: Self) -> Self {
-                bit.wrapping_neg()
-            }
-            #[inline(always)]
-            fn low(self) -> usize {
-                self as usize
+            fn spread_top(self) -> Self {
+                (self as $signed >> ($t::BITS - 1)) as $t
             }
             #[inline(always)]
             fn little(self) -> Self {
@@ -194,11 +189,13 @@ pub(super) fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
 }
 
 /// Turns columns of values into rows of values: word `j` of column `c` goes to row `j`, place `c`.
+///
+/// Both directions walk the destination in order and the source in strides, which reads well and writes whole lines.
 #[inline(always)]
 pub(super) fn turn<W: Word>(cube: &Cube<W>, rows: &mut Cube<W>) {
-    for (c, column) in cube.chunks_exact(W::BITS).enumerate() {
-        for (row, w) in rows.chunks_exact_mut(W::COLUMNS).zip(column) {
-            row[c] = *w;
+    for (j, row) in rows.chunks_exact_mut(W::COLUMNS).enumerate() {
+        for (w, column) in row.iter_mut().zip(cube.chunks_exact(W::BITS)) {
+            *w = column[j];
         }
     }
 }
@@ -267,16 +264,16 @@ pub(super) fn length<W: Word>(heads: &[W]) -> usize {
 /// `words` holds the cube, whose length agrees with its heads, and one column more.
 #[inline(always)]
 pub(super) fn expand<W: Word>(words: &[W], planes: &mut Cube<W>) {
-    let one = !(!W::ZERO << 1);
     let mut at = W::COLUMNS;
     for c in 0..W::COLUMNS {
-        let head = words[c];
         let window = &words[at..at + W::BITS];
+        let mut head = words[c];
         let mut n = 0;
-        for (p, row) in planes.chunks_exact_mut(W::COLUMNS).enumerate() {
-            let bit = (head >> (W::BITS - 1 - p)) & one;
-            row[c] = window[n & (W::BITS - 1)] & W::spread(bit);
-            n += bit.low();
+        for row in planes.chunks_exact_mut(W::COLUMNS) {
+            let stored = head.spread_top();
+            row[c] = window[n & (W::BITS - 1)] & stored;
+            n += usize::from(stored != W::ZERO);
+            head = head << 1;
         }
         at += n;
     }
