@@ -26,6 +26,8 @@ pub(crate) trait Bits:
     /// Keeps the lowest bits.
     fn from_u64(b: u64) -> Self;
     fn to_u64(self) -> u64;
+    /// Between this machine's byte order and little-endian; its own inverse.
+    fn le(self) -> Self;
 }
 
 macro_rules! bits {
@@ -55,6 +57,10 @@ macro_rules! bits {
             #[inline(always)]
             fn to_u64(self) -> u64 {
                 self.into()
+            }
+            #[inline(always)]
+            fn le(self) -> Self {
+                self.to_le()
             }
         }
     };
@@ -159,7 +165,8 @@ pub(crate) fn within(x: f64, y: f64, b: f64) -> bool {
     let t = d - x;
     let error = (x - (d - t)) + (-y - t);
     let (d, error) = if d < 0.0 { (-d, -error) } else { (d, error) };
-    d < b || (d == b && error <= 0.0)
+    // No short cuts: loops over this compile to vector code.
+    (d < b) | ((d == b) & (error <= 0.0))
 }
 
 /// The largest f64 not above the exact product of two non-negative numbers.

@@ -120,7 +120,7 @@ pub(super) fn tile<S: Scalar>(
 /// One value at `at`, which the layout has found to be inside.
 #[inline(always)]
 fn value<S: Scalar>(bytes: &[u8], at: usize) -> S {
-    bytemuck::pod_read_unaligned(&bytes[at..at + S::SIZE])
+    S::of_bits(bytemuck::pod_read_unaligned::<S::Bits>(&bytes[at..at + S::SIZE]).le())
 }
 
 #[inline(always)]
@@ -143,9 +143,11 @@ fn block<S: Scalar>(
         Kind::Zero => *out = [S::ZERO; SZX_BLOCK],
         Kind::Constant => *out = [take(bytes, &mut at.bases); SZX_BLOCK],
         Kind::Raw => {
-            for v in &mut out[..n] {
-                *v = take(bytes, &mut at.mid);
+            let raw = &bytes[at.mid..at.mid + S::SIZE * n];
+            for (v, raw) in out.iter_mut().zip(raw.chunks_exact(S::SIZE)) {
+                *v = value(raw, 0);
             }
+            at.mid += S::SIZE * n;
         }
         Kind::Coded(q) => {
             let mut w = [S::Bits::ZERO; SZX_BLOCK];

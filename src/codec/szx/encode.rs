@@ -47,19 +47,7 @@ impl<S: Scalar> Plan<S> {
 
     #[inline(always)]
     fn normal(&self, x: S) -> bool {
-        x.is_finite() && x.bits() != self.fill
-    }
-
-    /// §7: what the mode promises, in exact arithmetic.
-    #[inline(always)]
-    fn holds(&self, x: S, back: S) -> bool {
-        if self.pointwise() {
-            pointwise_holds(x, back, self.bound)
-        } else if self.bound > 0.0 {
-            within(x.to_f64(), back.to_f64(), self.bound)
-        } else {
-            x.bits() == back.bits()
-        }
+        (x.abs() < S::INFINITY) & (x.bits() != self.fill)
     }
 }
 
@@ -69,7 +57,7 @@ fn pointwise_holds<S: Scalar>(x: S, back: S, r: f64) -> bool {
     let d = (x.to_f64() - back.to_f64()).abs();
     let p = x.to_f64().abs() * r;
     // Of numbers that are not negative the bits have the same order; "the f64 before p" is one less.
-    x.bits() == back.bits() || d.to_bits() + 1 < p.to_bits()
+    (x.bits() == back.bits()) | (d.to_bits() + 1 < p.to_bits())
 }
 
 /// What a block's values are.
@@ -138,15 +126,15 @@ impl Parts {
 
     fn raw<S: Scalar>(&mut self, x: &[S]) {
         self.heads.push(Head { kind: Kind::Raw, specials: Specials::None, codes: false }.pack());
-        for v in x {
-            let bytes = v.to_u64_bits().to_le_bytes();
-            self.mid[self.mid_len..self.mid_len + S::SIZE].copy_from_slice(&bytes[..S::SIZE]);
-            self.mid_len += S::SIZE;
+        let out = &mut self.mid[self.mid_len..self.mid_len + S::SIZE * x.len()];
+        for (out, v) in out.chunks_exact_mut(S::SIZE).zip(x) {
+            out.copy_from_slice(bytemuck::bytes_of(&v.bits().le()));
         }
+        self.mid_len += S::SIZE * x.len();
     }
 
     fn base<S: Scalar>(&mut self, base: S) {
-        self.bases.extend_from_slice(&base.to_u64_bits().to_le_bytes()[..S::SIZE]);
+        self.bases.extend_from_slice(bytemuck::bytes_of(&base.bits().le()));
     }
 
     fn specials<S: Scalar>(&mut self, x: &[S; SZX_BLOCK], set: &SpecialSet) {
@@ -157,7 +145,7 @@ impl Parts {
         let mut left = set.mask;
         for _ in 0..set.stored {
             let v = x[left.trailing_zeros() as usize];
-            self.specials.extend_from_slice(&v.to_u64_bits().to_le_bytes()[..S::SIZE]);
+            self.specials.extend_from_slice(bytemuck::bytes_of(&v.bits().le()));
             left &= left - 1;
         }
     }
@@ -193,12 +181,20 @@ struct SpecialSet {
 impl SpecialSet {
     const NONE: SpecialSet = SpecialSet { mask: 0, kind: Specials::None, stored: 0 };
 
-    fn new<S: Scalar>(x: &[S; SZX_BLOCK], mask: u128) -> Self {
+    /// From a byte per value, 1 where it is special. Copies behind the first `n` values do not count.
+    #[inline(always)]
+    fn new<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, flags: &Plane, level: impl Bytes) -> Self {
+        let mask = level.nonzero(flags) & valid(n);
         if mask == 0 {
             return SpecialSet::NONE;
         }
         let first = x[mask.trailing_zeros() as usize].bits();
-        let uniform = (0..SZX_BLOCK).all(|i| mask >> i & 1 == 0 || x[i].bits() == first);
+        let mut differ = S::Bits::ZERO;
+        for (x, &flag) in x.iter().zip(flags) {
+            // A copy has its original's bits, it cannot differ alone.
+            differ = differ | if flag != 0 { x.bits() ^ first } else { S::Bits::ZERO };
+        }
+        let uniform = differ == S::Bits::ZERO;
         let (kind, stored) = if uniform { (Specials::Uniform, 1) } else { (Specials::Each, mask.count_ones()) };
         SpecialSet { mask, kind, stored }
     }
@@ -230,13 +226,13 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
     let any = s.lo <= s.hi;
     let (lo, hi) = (s.lo + S::ZERO, s.hi + S::ZERO);
     if any && zero_holds(x, lo, hi, plan) {
-        filled(x, n, None, s.odd, plan, parts);
+        filled(x, n, None, s.odd, plan, level, parts);
     } else if s.same {
-        filled(x, n, Some(x[0]), false, plan, parts);
+        filled(x, n, Some(x[0]), false, plan, level, parts);
     } else if !any {
         parts.raw(&x[..n]);
     } else if let Some(base) = constant(x, lo, hi, plan) {
-        filled(x, n, Some(base), s.odd, plan, parts);
+        filled(x, n, Some(base), s.odd, plan, level, parts);
     } else {
         match plan.words {
             Words::Steps(w) => {
@@ -249,8 +245,12 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                     let q = (64 - word.leading_zeros()).max(1);
                     let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
                     let open = step_words(x, lo, w.step, w.inverse, plan.below, &mut words);
-                    let back = |word: S::Bits| lo + (S::of_bits(word.plus(magic.bits())) - magic) * w.step;
-                    let set = if open | s.odd { settle(x, n, plan, &mut words, back) } else { SpecialSet::NONE };
+                    let holds = |x: S, word: S::Bits| {
+                        let back = lo + (S::of_bits(word.plus(magic.bits())) - magic) * w.step;
+                        within(x.to_f64(), back.to_f64(), plan.bound)
+                    };
+                    let set =
+                        if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { SpecialSet::NONE };
                     coded(x, n, q, Some(lo), &words, &set, level, parts);
                 } else {
                     parts.raw(&x[..n]);
@@ -260,8 +260,8 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                 let cut = 8 * S::SIZE as u32 - plan.q;
                 let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
                 let open = pattern_words(x, cut, plan.bound, &mut words);
-                let back = |word: S::Bits| S::of_bits(word << cut);
-                let set = if open | s.odd { settle(x, n, plan, &mut words, back) } else { SpecialSet::NONE };
+                let holds = |x: S, word: S::Bits| pointwise_holds(x, S::of_bits(word << cut), plan.bound);
+                let set = if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { SpecialSet::NONE };
                 coded(x, n, plan.q, None, &words, &set, level, parts);
             }
             Words::Unusable => parts.raw(&x[..n]),
@@ -299,10 +299,21 @@ fn constant<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> Opti
 
 /// A zero block, or a constant one.
 #[inline(always)]
-fn filled<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, base: Option<S>, odd: bool, plan: &Plan<S>, parts: &mut Parts) {
+fn filled<S: Scalar>(
+    x: &[S; SZX_BLOCK],
+    n: usize,
+    base: Option<S>,
+    odd: bool,
+    plan: &Plan<S>,
+    level: impl Bytes,
+    parts: &mut Parts,
+) {
     let set = if odd {
-        let odd = (0..n).fold(0u128, |m, i| m | u128::from(!plan.normal(x[i])) << i);
-        SpecialSet::new(x, odd)
+        let mut flags = [0u8; SZX_BLOCK];
+        for (flag, &x) in flags.iter_mut().zip(x) {
+            *flag = u8::from(!plan.normal(x));
+        }
+        SpecialSet::new(x, n, &flags, level)
     } else {
         SpecialSet::NONE
     };
@@ -352,22 +363,27 @@ fn pattern_words<S: Scalar>(x: &[S; SZX_BLOCK], cut: u32, bound: f64, words: &mu
     open != S::Bits::ZERO
 }
 
-/// Finds the specials one by one and gives them their predecessors' words.
+/// Finds the specials, in exact arithmetic, and gives them their predecessors' words.
 #[inline(always)]
 fn settle<S: Scalar>(
     x: &[S; SZX_BLOCK],
     n: usize,
     plan: &Plan<S>,
+    level: impl Bytes,
     words: &mut [S::Bits; SZX_BLOCK + 1],
-    back: impl Fn(S::Bits) -> S,
+    holds: impl Fn(S, S::Bits) -> bool,
 ) -> SpecialSet {
-    let mut mask = 0u128;
+    let mut flags = [0u8; SZX_BLOCK];
     for i in 0..SZX_BLOCK {
-        let holds = plan.normal(x[i]) && plan.holds(x[i], back(words[i + 1]));
-        words[i + 1] = if holds { words[i + 1] } else { words[i] };
-        mask |= u128::from(!holds) << i;
+        flags[i] = u8::from(!(plan.normal(x[i]) & holds(x[i], words[i + 1])));
     }
-    SpecialSet::new(x, mask & valid(n))
+    let mut left = level.nonzero(&flags);
+    while left != 0 {
+        let i = left.trailing_zeros() as usize;
+        words[i + 1] = words[i];
+        left &= left - 1;
+    }
+    SpecialSet::new(x, n, &flags, level)
 }
 
 /// A coded block, unless its raw values are shorter.
