@@ -31,6 +31,8 @@ pub struct DecodeJob<'a> {
 #[derive(Debug)]
 pub struct Engine {
     threads: usize,
+    /// Raw bytes that one more thread must have to do.
+    per_thread: usize,
     /// Batches of fewer raw bytes stay on the CPU; `None`: all of them.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     device_from: Option<usize>,
@@ -39,24 +41,32 @@ pub struct Engine {
 /// Raw bytes of a batch from which a GPU pays, unless `H5Z_GPU_MIN_BYTES` says otherwise.
 const DEVICE_FROM: usize = 4 << 20;
 
+/// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of what coding so many takes, and a chunk of
+/// this size or less is coded by the thread that brings it.
+const PER_THREAD: usize = 256 << 10;
+
 impl Engine {
     /// The process's engine.
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
         ENGINE.get_or_init(|| {
             let asked = std::env::var("H5Z_GPU_MIN_BYTES").ok().and_then(|v| v.trim().parse().ok());
-            Engine { threads: parallel::threads(), device_from: Some(asked.unwrap_or(DEVICE_FROM)) }
+            Engine {
+                threads: parallel::threads(),
+                per_thread: PER_THREAD,
+                device_from: Some(asked.unwrap_or(DEVICE_FROM)),
+            }
         })
     }
 
     /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.
     pub fn with_threads(threads: usize) -> Engine {
-        Engine { threads: threads.max(1), device_from: None }
+        Engine { threads: threads.max(1), per_thread: 1, device_from: None }
     }
 
     /// An engine that also uses the process's GPU, if there is one, for batches of at least `device_from` raw bytes.
     pub fn with_device(threads: usize, device_from: usize) -> Engine {
-        Engine { threads: threads.max(1), device_from: Some(device_from) }
+        Engine { threads: threads.max(1), per_thread: 1, device_from: Some(device_from) }
     }
 
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
@@ -80,6 +90,11 @@ impl Engine {
         vec![false; jobs.len()]
     }
 
+    /// Threads for `bytes` raw bytes.
+    fn threads_for(&self, bytes: usize) -> usize {
+        self.threads.min((bytes / self.per_thread).max(1))
+    }
+
     /// CPU threads that a batch may use.
     pub fn threads(&self) -> usize {
         self.threads
@@ -95,8 +110,9 @@ impl Engine {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
         let done = self.encode_on_device(jobs, out);
         let slots: Vec<_> = jobs.iter().zip(out.iter_mut()).zip(done).filter(|s| !s.1).map(|s| s.0).collect();
-        let inner = self.threads.div_ceil(slots.len().max(1));
-        parallel::map_mut(slots, self.threads, |_, (job, out)| encode_one(job, inner, out));
+        let threads = self.threads_for(slots.iter().map(|(job, _)| job.raw.len()).sum());
+        let inner = threads.div_ceil(slots.len().max(1));
+        parallel::map_mut(slots, threads, |_, (job, out)| encode_one(job, inner, out));
     }
 
     /// Encodes one chunk: a batch of one.
@@ -111,11 +127,13 @@ impl Engine {
     pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
         let done = self.decode_on_device(jobs);
         let left = done.iter().filter(|d| !**d).count();
-        let inner = self.threads.div_ceil(left.max(1));
+        let threads =
+            self.threads_for(jobs.iter().zip(&done).filter(|(_, d)| !**d).map(|(job, _)| job.out.len()).sum());
+        let inner = threads.div_ceil(left.max(1));
         let slots: Vec<_> = jobs.iter_mut().zip(done).collect();
         parallel::map_mut(
             slots,
-            self.threads,
+            threads,
             |_, (job, done)| {
                 if done { Ok(()) } else { decode_one(job.frame, inner, job.out) }
             },
