@@ -15,6 +15,13 @@ pub fn backends() -> Vec<(&'static str, Engine)> {
     vec![("CPU, 1 thread", Engine::with_threads(1)), ("CPU, 3 threads", Engine::with_threads(3))]
 }
 
+/// Seed and number of random cases: `H5Z_GPU_FUZZ=seed,cases` for longer searches than the usual one.
+pub fn fuzz(seed: u64, cases: u32) -> (u64, u32) {
+    let asked = std::env::var("H5Z_GPU_FUZZ").ok();
+    let pair = asked.as_deref().and_then(|v| v.split_once(','));
+    pair.map_or((seed, cases), |(s, c)| (s.parse().expect("a seed"), c.parse().expect("a number of cases")))
+}
+
 /// FNV-1a, 64 bits: enough to tell files apart, short enough to write by hand in any language.
 pub fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))

@@ -82,6 +82,8 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
     println!("stored bytes {}, ratio {}", h.stored_len, ratio(h));
     let names: &[&str] = match h.codec {
         0 => &["raw bytes"],
+        1 => &["table", "payload"],
+        3 => &["grid", "stream"],
         4 => &["head", "tile ends", "payload"],
         _ => &[],
     };
