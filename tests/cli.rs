@@ -90,8 +90,10 @@ fn words_are_explained_as_the_tools_print_them() {
     let mut params = Params::new("mode=rel,bound=1e-4".parse().unwrap(), Dtype::F32, &[1, 64, 100]).unwrap();
     params.fill = Some(1e20f32.to_bits().into());
     let list = words::store(&params, &[21004], 3).iter().map(u32::to_string).collect::<Vec<_>>();
-    // ncdump -hs, h5dump -p, and a list typed by hand.
-    for form in [format!("\"443,{}\"", list.join(",")), format!("PARAMS {{ {} }}", list.join(" ")), list.join(", ")] {
+    // ncdump -hs, h5dump -p (which shows words as signed numbers), and a list typed by hand.
+    let signed = list.iter().map(|w| (w.parse::<u32>().unwrap() as i32).to_string()).collect::<Vec<_>>().join(" ");
+    assert!(signed.starts_with('-'));
+    for form in [format!("\"443,{}\"", list.join(",")), format!("PARAMS {{ {signed} }}"), signed, list.join(", ")] {
         let text = good(&format!("words {form}"));
         for part in
             ["typed as   21004", "chunk      [64, 100] (of rank 3)", "1e20", "1e-4 of the chunk", "f32", "allowed"]

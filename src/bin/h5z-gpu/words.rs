@@ -39,6 +39,8 @@ fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
         let digits = p.trim_end_matches(['u', 'U']);
         let value = match digits.strip_prefix("0x") {
             Some(hex) => u32::from_str_radix(hex, 16),
+            // h5dump prints words above 2^31 as negative numbers.
+            None if digits.starts_with('-') => digits.parse::<i32>().map(|v| v as u32),
             None => digits.parse(),
         };
         value.map_err(|_| {
