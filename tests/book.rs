@@ -21,6 +21,17 @@ fn every_vector_is_read_by_the_book() {
     }
 }
 
+#[test]
+fn the_worked_example_of_bytes_is_its_vector() {
+    let text = include_str!("../src/codec/bytes/FORMAT.md");
+    let block = text.split("```hex\n").nth(1).and_then(|t| t.split("```").next()).expect("a hex block");
+    let digits = block.lines().filter_map(|l| l.split('|').next()).flat_map(str::split_whitespace);
+    let bytes: Vec<u8> = digits.map(|d| u8::from_str_radix(d, 16).unwrap()).collect();
+    let vectors = Vector::all().unwrap();
+    let vector = vectors.iter().find(|v| v.case.codec == "bytes" && v.case.name == "worked-example").unwrap();
+    assert!(bytes == vector.frame, "{}", difference(&bytes, &vector.frame));
+}
+
 /// Frames of every generator, type and mode, over one to three extents and partial tiles.
 fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let engine = Engine::with_threads(2);

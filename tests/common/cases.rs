@@ -17,6 +17,7 @@ bytes  | compound-12        | ramp 3     | bytes12 | 700          | mode=lossles
 bytes  | stride-255         | constant 4 | bytes255 | 30          | mode=lossless |
 bytes  | unknown-doubles    | text 5     | unknown | 7001 bytes   | mode=lossless |
 bytes  | bound-on-no-number | wave 6     | i16     | 3000         | mode=rel,bound=1e-3 |
+bytes  | worked-example     | text 3     | i16     | 64           | mode=lossless |
 ";
 
 /// Every case of the list.
