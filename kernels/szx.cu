@@ -399,7 +399,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         for (u64 i = lane; i < c.table_at / 4; i += 32) {
             if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
         }
-        for (u64 i = c.table_at / 4 + c.tiles + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
+        for (u64 i = c.table_at / 4 + c.table_words + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
     }
     sum = warp::sum(sum);
     if (lane == 0) {

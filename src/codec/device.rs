@@ -375,7 +375,7 @@ pub(super) fn head_words(
     sections: &[u64],
     stored: usize,
     more: &[u8],
-) -> ([u32; 39], u32) {
+) -> ([u32; 38], u32) {
     let lossy = codec == SZX;
     let header = frame::Header {
         codec,
@@ -387,7 +387,7 @@ pub(super) fn head_words(
     };
     let mut bytes = frame::head(&header, sections, stored as u64);
     bytes.extend(more);
-    let mut words = [0; 39];
+    let mut words = [0; 38];
     for (w, b) in words.iter_mut().zip(bytes.as_chunks().0) {
         *w = u32::from_le_bytes(*b);
     }

@@ -71,10 +71,12 @@ shared_structs! {
         head_words: u32,
         /// Where the length of the payload's section stands in `head`, in words.
         payload_len_at: u32,
-        /// Extents, slowest first, leading ones 1.
+        /// Extents of the room's grid, slowest first, leading ones 1.
         extents: [u32; 3],
+        /// Rank of the room's grid.
+        rank: u32,
         /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the kernel.
-        head: [u32; 39],
+        head: [u32; 38],
     }
     /// What the CTAs of one chunk share; zero before a launch.
     ChunkState {
@@ -132,10 +134,14 @@ shared_structs! {
         table_at: u32,
         /// `FLAG_…` bits.
         flags: u32,
-        /// Extents, slowest first, leading ones 1.
+        /// Extents of the room's grid, slowest first, leading ones 1.
         extents: [u32; 3],
+        /// Rank of the room's grid.
+        rank: u32,
         /// The header's mode.
         mode: u32,
+        /// Words of the table.
+        table_words: u32,
     }
     /// Arguments of a decoding kernel.
     DecodeArgs {

@@ -48,6 +48,7 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         // Behind 14 words of fixed header, the extents and the table's length.
         payload_len_at: (14 + rank + 2) as u32,
         extents: [1; 3],
+        rank: 1,
         head,
     };
     let kernels = Kernels { codec: SZX, wide: size == 8, range: bound_kind == BOUND_RANGE };
@@ -85,7 +86,9 @@ pub(crate) fn decoding(frame: &Frame<'_>) -> Option<Decoding> {
         table_at: u32::try_from(table_at).ok()?,
         flags: foreign_flag(h.dtype),
         extents: [1; 3],
+        rank: 1,
         mode: h.mode.into(),
+        table_words: tiles as u32,
     };
     Some(Decoding { kernels: Kernels { codec: SZX, wide: size == 8, range: false }, chunk })
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
+//!
+//! ```text
+//! gpu_bench FIELDS_DIR [--runs N] [--only device|batch|lane|first]
+//! ```
+//! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of uncompressed
+//! bytes: the device's time for complete frames over data on the device (events, median), chunks of a batch against one
+//! large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a process.
+
+use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use std::time::Instant;
+
+struct Field {
+    name: String,
+    dtype: Dtype,
+    dims: Vec<u64>,
+    raw: Vec<u8>,
+}
+
+fn fields(dir: &str) -> Vec<Field> {
+    let list = std::fs::read_to_string(format!("{dir}/fields.txt")).expect("FIELDS_DIR holds fields.txt");
+    let field = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (path, dtype, dims) = (words.next()?, words.next()?, words.next()?);
+        let name = std::path::Path::new(path).file_stem()?.to_string_lossy().into_owned();
+        let dtype = if dtype == "f64" { Dtype::F64 } else { Dtype::F32 };
+        let dims = dims.split('x').map(|d| d.parse().expect("an extent")).collect();
+        // The list may have been written elsewhere.
+        let file = std::path::Path::new(dir).join(std::path::Path::new(path).file_name()?);
+        Some(Field { name, dtype, dims, raw: std::fs::read(file).expect("a field's file") })
+    };
+    list.lines().filter_map(field).collect()
+}
+
+fn median(mut times: Vec<f32>) -> f64 {
+    times.sort_by(f32::total_cmp);
+    f64::from(times[times.len() / 2])
+}
+
+/// GB/s for so many bytes in so many milliseconds.
+fn rate(bytes: usize, ms: f64) -> f64 {
+    bytes as f64 / ms / 1e6
+}
+
+/// Largest difference of finite values, and max - min of them.
+fn error_and_range(dtype: Dtype, a: &[u8], b: &[u8]) -> (f64, f64) {
+    let value = |s: &[u8]| match dtype.size {
+        4 => f64::from(f32::from_le_bytes(s.try_into().expect("4 bytes"))),
+        _ => f64::from_le_bytes(s.try_into().expect("8 bytes")),
+    };
+    let size = usize::from(dtype.size);
+    let (mut error, mut lo, mut hi) = (0f64, f64::INFINITY, f64::NEG_INFINITY);
+    for (x, y) in a.chunks_exact(size).zip(b.chunks_exact(size)) {
+        let (x, y) = (value(x), value(y));
+        if x.is_finite() {
+            error = error.max((x - y).abs());
+            (lo, hi) = (lo.min(x), hi.max(x));
+        }
+    }
+    (error, hi - lo)
+}
+
+fn params(field: &Field, dims: &[u64], codec: Codec, bound: Bound) -> Params {
+    Params::new(Ask { codec, bound }, field.dtype, dims).expect("a sensible request")
+}
+
+struct Speed {
+    bytes: usize,
+    encode: f64,
+    decode: f64,
+    ratio: f64,
+}
+
+/// Times one field as one chunk on the device and checks frames and values against the CPU's.
+fn device(field: &Field, codec: Codec, bound: Bound, runs: usize, cpu: &Engine) -> Speed {
+    let p = params(field, &field.dims, codec, bound);
+    let job = [EncodeJob { params: &p, raw: &field.raw }];
+    let (frames, times) = h5z_gpu::device::encode_times(&job, runs, 16).expect("the device encodes");
+    let want = cpu.encode(&p, &field.raw);
+    assert!(frames[0] == want, "{}: the device's frame differs from the CPU's", field.name);
+    let mut out = vec![0; field.raw.len()];
+    let mut job = [DecodeJob { frame: &frames[0], out: &mut out }];
+    let (right, back) = h5z_gpu::device::decode_times(&mut job, runs, 16).expect("the device decodes");
+    assert!(right[0], "{}: the device refuses its own frame", field.name);
+    let values = cpu.decode(&want, field.raw.len() as u64).expect("the CPU decodes");
+    assert!(out == values, "{}: the device's values differ from the CPU's", field.name);
+    let (error, range) = error_and_range(field.dtype, &field.raw, &out);
+    match bound {
+        Bound::Lossless => assert!(out == field.raw),
+        Bound::Relative(r) => assert!(error <= r * range, "{}: error {error:e}", field.name),
+        Bound::Absolute(b) => assert!(error <= b, "{}: error {error:e}", field.name),
+        _ => {}
+    }
+    let (e, d) = (median(times), median(back));
+    Speed {
+        bytes: field.raw.len(),
+        encode: rate(field.raw.len(), e),
+        decode: rate(field.raw.len(), d),
+        ratio: field.raw.len() as f64 / frames[0].len() as f64,
+    }
+}
+
+fn devices(fields: &[Field], runs: usize, cpu: &Engine) {
+    println!(
+        "\ndevice side, one chunk a field, GB/s (median of {runs}); abs: the same bound, its range found beforehand"
+    );
+    println!("{:10} {:22} {:>8} {:>8} {:>8} {:>8}", "field", "request", "MB", "encode", "decode", "ratio");
+    let mut means: Vec<(String, f64, f64, f64, u32)> = Vec::new();
+    for f in fields {
+        let zeros = vec![0; f.raw.len()];
+        let (_, range) = error_and_range(f.dtype, &f.raw, &zeros);
+        let mut asks: Vec<(String, Codec, Bound)> = Vec::new();
+        for r in [1e-2, 1e-3, 1e-4] {
+            asks.push((format!("szx abs of rel {r:e}"), Codec::Szx, Bound::Absolute(r * range)));
+        }
+        asks.push(("szx rel 1e-3".into(), Codec::Szx, Bound::Relative(1e-3)));
+        asks.push(("szx pw_rel 1e-3".into(), Codec::Szx, Bound::PointwiseRelative(1e-3)));
+        asks.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
+        for (what, codec, bound) in asks {
+            let s = device(f, codec, bound, runs, cpu);
+            println!(
+                "{:10} {what:22} {:8.1} {:8.0} {:8.0} {:8.2}",
+                f.name,
+                s.bytes as f64 / 1e6,
+                s.encode,
+                s.decode,
+                s.ratio
+            );
+            if s.bytes >= 150_000_000 {
+                let at = means.iter().position(|m| m.0 == what).unwrap_or_else(|| {
+                    means.push((what.clone(), 0.0, 0.0, 0.0, 0));
+                    means.len() - 1
+                });
+                let m = &mut means[at];
+                *m = (what, m.1 + s.encode.ln(), m.2 + s.decode.ln(), m.3 + s.ratio.ln(), m.4 + 1);
+            }
+        }
+    }
+    println!("geometric means over fields of at least 150 MB:");
+    for (what, e, d, r, n) in means {
+        let n_ = f64::from(n);
+        println!("{:10} {what:22} {n:8} {:8.0} {:8.0} {:8.2}", "", (e / n_).exp(), (d / n_).exp(), (r / n_).exp());
+    }
+}
+
+fn batches(f: &Field, runs: usize) {
+    println!("\n64 MiB of {} as chunks in one batch, device side, GB/s", f.name);
+    let raw = &f.raw[..(64 << 20).min(f.raw.len())];
+    for (what, codec, bound) in [
+        ("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)),
+        ("szx abs", Codec::Szx, Bound::Absolute(1e-3)),
+        ("ndzip", Codec::Ndzip, Bound::Lossless),
+    ] {
+        let mut whole = (0.0, 0.0);
+        for chunk in [64usize << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10] {
+            let pieces: Vec<&[u8]> = raw.chunks(chunk).collect();
+            let size = usize::from(f.dtype.size);
+            let ps: Vec<Params> =
+                pieces.iter().map(|p| params(f, &[(p.len() / size / 512) as u64, 512], codec, bound)).collect();
+            let jobs: Vec<EncodeJob<'_>> =
+                ps.iter().zip(&pieces).map(|(params, raw)| EncodeJob { params, raw }).collect();
+            let (frames, times) = h5z_gpu::device::encode_times(&jobs, runs, 16).expect("the device encodes");
+            let mut outs: Vec<Vec<u8>> = pieces.iter().map(|p| vec![0; p.len()]).collect();
+            let mut jobs: Vec<DecodeJob<'_>> =
+                frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
+            let (right, back) = h5z_gpu::device::decode_times(&mut jobs, runs, 16).expect("the device decodes");
+            assert!(right.iter().all(|r| *r));
+            let (e, d) = (rate(raw.len(), median(times)), rate(raw.len(), median(back)));
+            if whole.0 == 0.0 {
+                whole = (e, d);
+            }
+            println!(
+                "{what:14} {:4} x {:6} KiB  encode {e:6.0} ({:3.0} %)  decode {d:6.0} ({:3.0} %)",
+                pieces.len(),
+                chunk >> 10,
+                100.0 * e / whole.0,
+                100.0 * d / whole.1
+            );
+        }
+    }
+}
+
+/// Host memory to host memory: best of a few calls, buffers in use before.
+fn lanes(f: &Field, cpu: &Engine) {
+    let gpu = Engine::with_device(8, 0);
+    println!(
+        "\nhost memory to host memory, {} at szx rel 1e-3, one chunk a call, GB/s (median of 15), GPU and 8 CPU threads",
+        f.name
+    );
+    let size = usize::from(f.dtype.size);
+    for kib in [64usize, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 131_072] {
+        let len = (kib << 10).min(f.raw.len());
+        let raw = &f.raw[..len];
+        let p = params(f, &[(len / size / 64) as u64, 64], Codec::Szx, Bound::Relative(1e-3));
+        let mut row = Vec::new();
+        for engine in [&gpu, cpu] {
+            let mut frames = [Vec::new()];
+            let mut time = |work: &mut dyn FnMut()| {
+                work();
+                work();
+                let times = (0..15).map(|_| {
+                    let t = Instant::now();
+                    work();
+                    t.elapsed().as_secs_f32() * 1e3
+                });
+                rate(len, median(times.collect()))
+            };
+            let e = time(&mut || engine.encode_batch(&[EncodeJob { params: &p, raw }], &mut frames));
+            let mut out = vec![0; len];
+            let d = time(&mut || engine.decode_into(&frames[0], &mut out).expect("a whole frame"));
+            row.push((e, d));
+        }
+        println!(
+            "{kib:7} KiB  encode GPU {:6.2} CPU {:6.2}   decode GPU {:6.2} CPU {:6.2}",
+            row[0].0, row[1].0, row[0].1, row[1].1
+        );
+    }
+}
+
+fn first(f: &Field) {
+    let len = (16 << 20).min(f.raw.len());
+    let p = params(f, &[(len / usize::from(f.dtype.size)) as u64], Codec::Szx, Bound::Relative(1e-3));
+    let gpu = Engine::with_device(8, 0);
+    let t = Instant::now();
+    let frame = gpu.encode(&p, &f.raw[..len]);
+    let one = t.elapsed().as_secs_f64();
+    let t = Instant::now();
+    gpu.decode(&frame, len as u64).expect("a whole frame");
+    println!(
+        "\nfirst chunk of a process (16 MiB): encode {:.3} s, then decode {:.3} s",
+        one,
+        t.elapsed().as_secs_f64()
+    );
+}
+
+fn main() {
+    let (mut dir, mut runs, mut only) = (None, 15, String::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--runs" => runs = args.next().and_then(|v| v.parse().ok()).expect("a number follows"),
+            "--only" => only = args.next().expect("a part follows"),
+            _ => dir = Some(arg),
+        }
+    }
+    let all = fields(&dir.expect("FIELDS_DIR; see the head of this file"));
+    let run = |part: &str| only.is_empty() || only == part;
+    if run("first") {
+        first(&all[0]);
+    }
+    let Some(name) = h5z_gpu::device::name() else {
+        eprintln!("no GPU in use (H5Z_GPU_LOG=info says why)");
+        std::process::exit(1);
+    };
+    println!("{name}, {} CPU threads", std::thread::available_parallelism().map_or(1, usize::from));
+    let cpu = Engine::with_threads(8);
+    if run("device") {
+        devices(&all, runs, &cpu);
+    }
+    if run("batch") {
+        batches(&all[0], runs);
+    }
+    if run("lane") {
+        lanes(&all[0], &cpu);
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU.
+//!
+//! ```text
+//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--vectors DIR]
+//! ```
+//! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
+//! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
+
+use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
+
+/// Numbers of no particular order: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A chunk with what is asked of it.
+struct Case {
+    params: Params,
+    raw: Vec<u8>,
+    what: String,
+}
+
+fn extents(r: &mut Random, largest: u64) -> Vec<u64> {
+    let edge = |r: &mut Random, most: u64| {
+        let near = [1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 4095, 4096, 4097, 8191, 8192];
+        let n = if r.one_in(2) { near[r.below(near.len() as u64) as usize] } else { 1 + r.below(most) };
+        n.clamp(1, most)
+    };
+    let rank = 1 + r.below(4);
+    let mut left = 1 + r.below(largest);
+    let mut dims = Vec::new();
+    for k in 0..rank {
+        let most = if k + 1 == rank { left } else { (left as f64).powf(1.0 / (rank - k) as f64) as u64 + 1 };
+        let d = edge(r, most.max(1));
+        dims.push(d);
+        left = (left / d).max(1);
+    }
+    dims
+}
+
+/// Values as f64, of one of many kinds, with odd ones strewn in.
+fn values(r: &mut Random, n: usize) -> Vec<f64> {
+    let kind = r.below(9);
+    let scale = 10f64.powi(r.below(12) as i32 - 6);
+    let (f1, f2) = (r.unit() * 0.1, r.unit() * 0.01);
+    let mut walk = 0.0;
+    let mut v: Vec<f64> = (0..n)
+        .map(|i| {
+            let x = i as f64;
+            match kind {
+                0 => (x * f1).sin() * scale + (x * f2).cos() * 10.0 * scale,
+                1 => {
+                    walk += (r.unit() - 0.5) * scale;
+                    walk
+                }
+                2 => scale,
+                3 => r.unit() * scale,
+                4 => (r.unit() - 0.5) * 10f64.powi(r.below(60) as i32 - 30),
+                5 => (x / 700.0).floor() * scale,
+                6 => f64::from_bits(r.next()),
+                7 => {
+                    if (i / 300) % 3 == 0 {
+                        0.0
+                    } else {
+                        (x * f1).sin() * scale
+                    }
+                }
+                _ => 1e-40 * r.unit() * if r.one_in(3) { -1.0 } else { 1.0 },
+            }
+        })
+        .collect();
+    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 1e38, 1e-310, 1e-45, 1e20, 9.97e36];
+    match r.below(6) {
+        0 => (0..1 + n / 50).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
+        1 => {
+            let x = odd[r.below(odd.len() as u64) as usize];
+            let (from, len) = (r.below(n as u64) as usize, r.below(600) as usize);
+            v[from..(from + len).min(n)].fill(x);
+        }
+        2 => (0..1 + n / 200).for_each(|_| v[r.below(n as u64) as usize] *= 1e6),
+        _ => {}
+    }
+    v
+}
+
+fn case(r: &mut Random, largest: u64) -> Case {
+    let dims = extents(r, largest);
+    let n = dims.iter().product::<u64>() as usize;
+    let wide = r.one_in(3);
+    let mut dtype = if wide { Dtype::F64 } else { Dtype::F32 };
+    dtype.big_endian = r.one_in(6);
+    let integers = r.one_in(10);
+    if integers {
+        dtype = Dtype { class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..dtype };
+    }
+    let v = values(r, n);
+    let mut raw = Vec::with_capacity(n * 8);
+    for x in &v {
+        match (integers, wide) {
+            (true, true) => raw.extend((*x as i64).to_le_bytes()),
+            (true, false) => raw.extend((*x as i32).to_le_bytes()),
+            (false, true) => raw.extend(x.to_le_bytes()),
+            (false, false) => raw.extend((*x as f32).to_le_bytes()),
+        }
+    }
+    let size = if wide { 8 } else { 4 };
+    let bits = |raw: &[u8], i: usize| {
+        let mut b = [0; 8];
+        b[..size].copy_from_slice(&raw[size * i..size * i + size]);
+        u64::from_le_bytes(b)
+    };
+    let fill = r.one_in(4).then(|| bits(&raw, r.below(n as u64) as usize));
+    if dtype.big_endian {
+        raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    let power = 10f64.powi(-(r.below(7) as i32));
+    let bound = match r.below(if integers { 1 } else { 10 }) {
+        0 | 1 => Bound::Lossless,
+        2 | 3 | 4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
+        5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
+        7 => Bound::Psnr(20.0 + 10.0 * r.below(10) as f64 + r.unit()),
+        8 if r.one_in(2) => Bound::Absolute(f64::from_bits(r.next() >> 1).min(1e300).max(5e-324)),
+        _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
+    };
+    let ask = Ask { codec: Codec::Auto, bound };
+    let mut params = Params::new(ask, dtype, &dims).expect("a sensible request");
+    params.fill = fill;
+    let what = format!("{dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
+    Case { params, raw, what }
+}
+
+/// The checksum of FORMAT.md §4, written anew.
+fn seal(frame: &mut [u8]) {
+    let mut sum = 0u64;
+    for (i, chunk) in frame.chunks(4).enumerate() {
+        let mut b = [0; 4];
+        b[..chunk.len()].copy_from_slice(chunk);
+        if i != 10 && i != 11 {
+            let key = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let x = u64::from(u32::from_le_bytes(b)) ^ key;
+            sum = sum.wrapping_add(x.wrapping_mul(x));
+        }
+    }
+    frame[40..48].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn first_difference(a: &[u8], b: &[u8]) -> String {
+    let at = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len()));
+    let show = |s: &[u8]| s[at.min(s.len())..].iter().take(8).map(|b| format!("{b:02x}")).collect::<String>();
+    format!("first difference at byte {at}: CPU {} GPU {} (lengths {} and {})", show(a), show(b), a.len(), b.len())
+}
+
+struct Tally {
+    encoded: usize,
+    decoded: usize,
+    damaged: usize,
+    left: usize,
+}
+
+fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut Tally) -> Result<(), String> {
+    let jobs: Vec<EncodeJob<'_>> = cases.iter().map(|c| EncodeJob { params: &c.params, raw: &c.raw }).collect();
+    let mut want = vec![Vec::new(); jobs.len()];
+    cpu.encode_batch(&jobs, &mut want);
+    let mut got = vec![Vec::new(); jobs.len()];
+    let done = gpu.encode_on_device(&jobs, &mut got);
+    for (k, c) in cases.iter().enumerate() {
+        if !done[k] {
+            tally.left += 1;
+        } else if got[k] != want[k] {
+            return Err(format!("encoding {}: {}", c.what, first_difference(&want[k], &got[k])));
+        } else {
+            tally.encoded += 1;
+        }
+    }
+    // Whole frames, then damaged ones.
+    for damage in [false, true] {
+        let mut frames = want.clone();
+        if damage {
+            for f in &mut frames {
+                for _ in 0..1 + r.below(3) {
+                    let at =
+                        if r.one_in(3) { r.below(200.min(f.len() as u64)) } else { r.below(f.len() as u64) } as usize;
+                    // The mark, the version and the lengths that the caller checks stay.
+                    if !(0..9).contains(&at) && !(16..32).contains(&at) {
+                        f[at] ^= 1 << r.below(8);
+                    }
+                }
+                seal(f);
+            }
+        }
+        let lens: Vec<usize> = cases.iter().map(|c| c.raw.len()).collect();
+        let decode = |engine: &Engine, only_device: bool| {
+            let mut outs: Vec<Vec<u8>> = lens.iter().map(|&n| vec![0xEE; n]).collect();
+            let mut jobs: Vec<DecodeJob<'_>> =
+                frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
+            let done: Vec<bool> = if only_device {
+                engine.decode_on_device(&mut jobs)
+            } else {
+                engine.decode_batch(&mut jobs).into_iter().map(|d| d.is_ok()).collect()
+            };
+            drop(jobs);
+            (done, outs)
+        };
+        let (fine, values) = decode(cpu, false);
+        let (done, outs) = decode(gpu, true);
+        for (k, c) in cases.iter().enumerate() {
+            let how = if damage { "decoding a damaged frame of" } else { "decoding" };
+            if done[k] && !fine[k] {
+                return Err(format!("{how} {}: the GPU takes what the CPU refuses", c.what));
+            }
+            if done[k] && outs[k] != values[k] {
+                return Err(format!("{how} {}: {}", c.what, first_difference(&values[k], &outs[k])));
+            }
+            tally.decoded += usize::from(done[k] && !damage);
+            tally.damaged += usize::from(damage);
+            tally.left += usize::from(!damage && !done[k]);
+        }
+    }
+    Ok(())
+}
+
+fn main() {
+    let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut number = || args.next().and_then(|v| v.parse().ok()).expect("a number follows");
+        match arg.as_str() {
+            "--cases" => cases = number(),
+            "--seed" => seed = number(),
+            "--largest" => largest = number(),
+            _ => panic!("unknown argument {arg}; see the head of this file"),
+        }
+    }
+    let gpu = Engine::with_device(4, 0);
+    let cpu = Engine::with_threads(2);
+    let Some(name) = h5z_gpu::device::name() else {
+        eprintln!("no GPU in use (H5Z_GPU_LOG=info says why)");
+        std::process::exit(1);
+    };
+    let mut r = Random(seed);
+    let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0 };
+    let mut made = 0;
+    while made < cases {
+        let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest)).collect();
+        made += batch.len() as u64;
+        if let Err(why) = check(&batch, &mut r, &gpu, &cpu, &mut tally) {
+            eprintln!("DIFFERENT after {made} chunks (seed {seed}): {why}");
+            std::process::exit(1);
+        }
+    }
+    println!(
+        "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, all as on the CPU; {} left to the CPU",
+        tally.encoded, tally.decoded, tally.damaged, tally.left
+    );
+    if tally.encoded == 0 || tally.decoded == 0 {
+        eprintln!("nothing ran on the GPU");
+        std::process::exit(1);
+    }
+}
