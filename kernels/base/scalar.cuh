@@ -22,6 +22,7 @@ struct Traits<float> {
     static __device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
     static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
     static __device__ __forceinline__ float mul(float a, float b) { return __fmul_rn(a, b); }
+    static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
     static __device__ __forceinline__ float round(double x) { return __double2float_rn(x); }
     static __device__ __forceinline__ float power(int e) { return __uint_as_float((u32)(e + 127) << 23); }
     static __device__ __forceinline__ float infinity() { return __uint_as_float(EXPONENT); }
@@ -41,6 +42,7 @@ struct Traits<double> {
     static __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, b); }
     static __device__ __forceinline__ double sub(double a, double b) { return __dsub_rn(a, b); }
     static __device__ __forceinline__ double mul(double a, double b) { return __dmul_rn(a, b); }
+    static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
     static __device__ __forceinline__ double round(double x) { return x; }
     static __device__ __forceinline__ double power(int e) { return value((u64)(e + 1023) << 52); }
     static __device__ __forceinline__ double infinity() { return value(EXPONENT); }

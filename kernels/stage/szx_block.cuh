@@ -85,20 +85,33 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     constexpr u32 ALL = warp::ALL;
     const u32 valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
 
-    u32 normal = 0;
-    S lo = T::infinity(), hi = -T::infinity();
+    u32 normal = 15;
+    S lo = x[0], hi = x[0];
     bool zeros = true;  // all normal values have the bits of +0
+    // Zero times a finite number is a zero; times any other it is NaN.
+    S finite = T::mul(x[0], S(0));
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const Bits bits = T::bits(x[j]);
-        const bool n = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
-        normal |= (u32)n << j;
-        const S y = T::add(x[j], S(0));
-        if (n && y < lo) lo = y;
-        if (n && y > hi) hi = y;
-        zeros = zeros && (!n || bits == 0);
+    for (int j = 1; j < 4; j++) {
+        finite = T::fma(x[j], S(0), finite);
+        if (x[j] < lo) lo = x[j];
+        if (x[j] > hi) hi = x[j];
+    }
+    if (r.fill_on || !__all_sync(ALL, finite == S(0))) {
+        normal = 0;
+        lo = T::infinity();
+        hi = -T::infinity();
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const Bits bits = T::bits(x[j]);
+            const bool n = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
+            normal |= (u32)n << j;
+            if (n && x[j] < lo) lo = x[j];
+            if (n && x[j] > hi) hi = x[j];
+        }
     }
     warp::range(lo, hi);
+    lo = T::add(lo, S(0));
+    hi = T::add(hi, S(0));
     const bool any = lo <= hi;
     u32 special = ~normal & 15u;
 
@@ -112,6 +125,12 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
 
     bool zero;
     if (POINTWISE || !(r.bound > 0.0)) {
+        if (lo == S(0) && hi == S(0)) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) zeros = zeros && (!(normal >> j & 1) || T::bits(x[j]) == 0);
+        } else {
+            zeros = false;
+        }
         zero = any && __all_sync(ALL, zeros);
     } else {
         zero = any && (double)lo >= -r.bound && (double)hi <= r.bound;
@@ -192,7 +211,8 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                         S back[4];
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
-                            const S k = T::add(T::mul(T::sub(x[j], lo), r.inverse), magic);
+                            // This product is exact or of no weight, so fusing it changes no bit. The one below may overflow.
+                            const S k = T::fma(T::sub(x[j], lo), r.inverse, magic);
                             own.word[j] = T::bits(k) - T::MAGIC;
                             back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
                             const S d = T::sub(x[j], back[j]);
@@ -244,13 +264,20 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         for (int j = 0; j < 4; j++) {
             diff[j] = own.word[j] ^ last;
             last = own.word[j];
-            const u32 used = ((u32)T::length(diff[j]) + 7) / 8;
-            const u32 code = min(bytes - used, 3u);
-            low |= (code & 1) << j;
-            high |= (code >> 1) << j;
         }
-        const u32 mine = (u32)__popc(below_plane(low, high, 0)) | (u32)__popc(below_plane(low, high, 1)) << 10
-                         | (u32)__popc(below_plane(low, high, 2)) << 20;
+        // Values with a byte in plane p or before it: their code is at most p.
+        u32 upto_plane[3] = {15, 15, 15};
+#pragma unroll
+        for (int p = 0; p < 3; p++) {
+            if (p < (int)bytes) {
+                const Bits one = Bits(1) << (8 * (bytes - 1 - p));
+                upto_plane[p] = (u32)(diff[0] >= one) | (u32)(diff[1] >= one) << 1 | (u32)(diff[2] >= one) << 2
+                                | (u32)(diff[3] >= one) << 3;
+            }
+        }
+        low = (upto_plane[1] & ~upto_plane[0]) | (~upto_plane[2] & 15u);
+        high = ~upto_plane[1] & 15u;
+        const u32 mine = (u32)__popc(upto_plane[0]) | (u32)__popc(upto_plane[1]) << 10 | (u32)__popc(upto_plane[2]) << 20;
         const u32 upto = warp::inclusive(mine, lane);
         own.ranks = upto - mine;
         b.counts = warp::from(upto, 31);

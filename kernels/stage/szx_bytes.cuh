@@ -128,7 +128,8 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
                 u8* to = stage + start + (own.ranks >> (10 * p) & 1023u);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
-                    if (mask >> j & 1) to[__popc(mask & ((1u << j) - 1))] = plane_byte(own.word[j], bytes, p);
+                    if (mask >> j & 1) *to = plane_byte(own.word[j], bytes, p);
+                    to += mask >> j & 1;
                 }
                 start += b.counts >> (10 * p) & 1023u;
             }
