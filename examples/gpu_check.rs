@@ -134,10 +134,13 @@ fn case(r: &mut Random, largest: u64) -> Case {
     let power = 10f64.powi(-(r.below(7) as i32));
     let bound = match r.below(if integers { 1 } else { 10 }) {
         0 | 1 => Bound::Lossless,
-        2 | 3 | 4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
+        2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
         5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
         7 => Bound::Psnr(20.0 + 10.0 * r.below(10) as f64 + r.unit()),
-        8 if r.one_in(2) => Bound::Absolute(f64::from_bits(r.next() >> 1).min(1e300).max(5e-324)),
+        8 if r.one_in(2) => {
+            let b = f64::from_bits(r.next() >> 1);
+            Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
+        }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
     let ask = Ask { codec: Codec::Auto, bound };
