@@ -22,7 +22,9 @@ PROFILE := dist
 plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  export HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin"
 
-$(PLUGIN): FORCE | rust
+include gpu.mk
+
+$(PLUGIN): FORCE | rust $(NVCC)
 	@$(CARGO) build --quiet --profile $(PROFILE) -p h5z-gpu-plugin
 	@mkdir -p target/plugin
 	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
@@ -54,7 +56,7 @@ rust:
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) examples/demo.py
 
-test: rust tools .env/tests
+test: rust tools .env/tests $(NVCC)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 

@@ -202,7 +202,7 @@ fn lanes(f: &Field, cpu: &Engine) {
         let mut row = Vec::new();
         for engine in [&gpu, cpu] {
             let mut frames = [Vec::new()];
-            let mut time = |work: &mut dyn FnMut()| {
+            let time = |work: &mut dyn FnMut()| {
                 work();
                 work();
                 let times = (0..15).map(|_| {

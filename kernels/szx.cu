@@ -428,7 +428,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 #define ENTRIES(S, name)                                                                                              \
     extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) { find_range<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS<S>, SzxTuning<S>::ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS<S>, SzxTuning<S>::DECODE_CTAS) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
+    extern "C" __global__ __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::ENCODE_CTAS, THREADS<S>>)) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::DECODE_CTAS, THREADS<S>>)) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -14,3 +14,15 @@ template <>
 struct SzxTuning<double> {
     static constexpr int BLOCKS_PER_WARP = 2, ENCODE_CTAS = 2, DECODE_CTAS = 2;
 };
+
+// Threads that one multiprocessor holds; asking for more CTAs than fit is an error of the assembler.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 750
+constexpr int RESIDENT = 1024;
+#elif __CUDA_ARCH__ / 10 == 86 || __CUDA_ARCH__ / 10 == 89 || __CUDA_ARCH__ / 100 == 12
+constexpr int RESIDENT = 1536;
+#else
+constexpr int RESIDENT = 2048;
+#endif
+
+template <int CTAS, int THREADS>
+constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
