@@ -2,6 +2,7 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::checksum;
+use crate::codec::stored;
 use crate::constants::{CHECKSUM_OFFSET, FORMAT_VERSION, FRAME_MAGIC, HEADER_FIXED, MAX_RANK, SECTION_ALIGN};
 use crate::error::{Error, Result};
 use crate::params::{Bound, Dtype, Extents};
@@ -70,9 +71,25 @@ impl<'a> Writer<'a> {
         let lens: Vec<u64> = self.sections.iter().map(|&(_, len)| len as u64).collect();
         let head = head(&self.header, &lens, self.out.len() as u64);
         self.out[..head.len()].copy_from_slice(&head);
-        let sum = checksum::frame(self.out, threads);
-        self.out[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
+        set_checksum(self.out, threads);
     }
+}
+
+/// Computes a frame's checksum and writes it into the header.
+pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
+    let sum = checksum::frame(frame, threads);
+    frame[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Bytes by which a frame may exceed its chunk (FORMAT.md §5).
+pub const STORED_HEADER: usize = stored::HEADER_LEN;
+
+/// Writes the frame that stores `raw` as it is into `out`, allocating next to nothing: for an encoder without memory.
+///
+/// # Panics
+/// When `out` has not [`STORED_HEADER`] bytes more than `raw`.
+pub fn store(raw: &[u8], out: &mut [u8]) {
+    stored::write(raw, out);
 }
 
 /// The header with its section table, the checksum left 0; as long as [`Writer`] leaves room for.

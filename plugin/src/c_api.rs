@@ -193,7 +193,7 @@ pub unsafe extern "C" fn h5z_gpu_text(user: *const u32, count: usize, out: *mut 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_max_encoded(raw_len: usize) -> usize {
-    raw_len.saturating_add(64)
+    raw_len.saturating_add(frame::STORED_HEADER)
 }
 
 /// See the header.

@@ -139,6 +139,9 @@ fn encode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
             );
         }
     }
+    if !room_for(pipeline.input().len()) {
+        return store(pipeline);
+    }
     let mut lent = scratch();
     let mut own = Vec::new();
     let out = lent.as_deref_mut().unwrap_or(&mut own);
@@ -149,6 +152,26 @@ fn encode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
         *out = Vec::new();
     }
     done.map_err(|e| no_memory(e.0))
+}
+
+/// Whether there is memory for encoding so many bytes. Rust ends a process that asks for more than there is, so a host
+/// near its limit is asked first; small chunks are not worth the question.
+fn room_for(raw_len: usize) -> bool {
+    /// Copies of a chunk that the hungriest codec may hold at a time, and what threads and tables take.
+    const COPIES: usize = 4;
+    const BESIDES: usize = 8 << 20;
+    const SMALL: usize = 1 << 20;
+    let needed = raw_len.saturating_mul(COPIES).saturating_add(BESIDES);
+    raw_len < SMALL || std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(needed).is_ok()
+}
+
+/// Stores the chunk as it is: all that is left to do without memory.
+fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
+    log::warn("there is hardly any memory left: chunks are stored as they are");
+    let needed = pipeline.input().len() + frame::STORED_HEADER;
+    let mut block = pipeline.memory().allocate(needed).ok_or_else(|| no_memory(needed))?;
+    frame::store(pipeline.input(), block.bytes());
+    Ok(pipeline.replace(block))
 }
 
 fn no_memory(bytes: usize) -> String {

@@ -40,6 +40,17 @@ struct FilterClass {
     filter: unsafe extern "C" fn(c_uint, usize, *const c_uint, usize, *mut usize, *mut *mut c_void) -> FilterLen,
 }
 
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    // The offsets that libraries from 1.8 to 2.2 read; tests/hosts compares them with HDF5's own header.
+    use std::mem::offset_of;
+    assert!(size_of::<FilterClass>() == 48);
+    assert!(offset_of!(FilterClass, id) == 4 && offset_of!(FilterClass, encoder_present) == 8);
+    assert!(offset_of!(FilterClass, decoder_present) == 12 && offset_of!(FilterClass, name) == 16);
+    assert!(offset_of!(FilterClass, can_apply) == 24 && offset_of!(FilterClass, set_local) == 32);
+    assert!(offset_of!(FilterClass, filter) == 40);
+};
+
 // SAFETY: nothing changes it, and its pointers lead to constants and code.
 unsafe impl Sync for FilterClass {}
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The plugin as C sees it: the filter's record against HDF5's own header, then every function of h5z_gpu.h. */
+#include "h5z_gpu.h"
+#include <H5PLextern.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(what)                                                                         \
+    do {                                                                                    \
+        if (!(what)) {                                                                      \
+            printf("line %d: %s: %s\n", __LINE__, #what, h5z_gpu_last_error());             \
+            return 1;                                                                       \
+        }                                                                                   \
+    } while (0)
+
+enum { N = 40 * 500, CHUNKS = 3 };
+
+static int record(void) {
+    const H5Z_class2_t *class = H5PLget_plugin_info();
+    CHECK(H5PLget_plugin_type() == H5PL_TYPE_FILTER);
+    CHECK(class->version == H5Z_CLASS_T_VERS && class->id == h5z_gpu_filter_id());
+    CHECK(class->encoder_present == 1 && class->decoder_present == 1);
+    CHECK(!strcmp(class->name, "h5z-gpu"));
+    CHECK(class->can_apply && class->set_local && class->filter);
+    /* Creating a group asks about no type at all. */
+    CHECK(class->can_apply(-1, -1, -1) > 0 && class->set_local(-1, -1, -1) >= 0);
+    return 0;
+}
+
+/* The filter called by a program that is no HDF5, as NCZarr does, but without words. */
+static int bare_filter(const float *x) {
+    const H5Z_class2_t *class = H5PLget_plugin_info();
+    size_t size = N * sizeof *x;
+    void *buf = malloc(size);
+    CHECK(buf);
+    memcpy(buf, x, size);
+    size_t len = class->filter(0, 0, NULL, size, &size, &buf);
+    CHECK(len > 0 && len <= N * sizeof *x + 64 && size >= len);
+    unsigned *lossless = NULL;
+    size_t back = class->filter(H5Z_FLAG_REVERSE, 0, lossless, len, &size, &buf);
+    CHECK(back == N * sizeof *x && size >= back && !memcmp(buf, x, back));
+    /* What is no frame is refused, and the buffer left alone. */
+    void *before = buf;
+    CHECK(class->filter(H5Z_FLAG_REVERSE, 0, NULL, back, &size, &buf) == 0 && buf == before && !memcmp(buf, x, back));
+    CHECK(strstr(h5z_gpu_last_error(), "damaged"));
+    /* A frame of another length than the words say: HDF5 would read past it. */
+    uint32_t words[H5Z_GPU_WORDS_MAX], short_chunk[H5Z_GPU_WORDS_MAX];
+    uint64_t dims[2] = {40, 500}, other[2] = {40, 501};
+    int64_t n = h5z_gpu_stored_words(NULL, 0, "<f4", 2, dims, NULL, words);
+    int64_t m = h5z_gpu_stored_words(NULL, 0, "<f4", 2, other, NULL, short_chunk);
+    CHECK(n == 14 && m == 14);
+    len = class->filter(0, (size_t)n, words, back, &size, &buf);
+    CHECK(len > 0 && len < back);
+    CHECK(class->filter(H5Z_FLAG_REVERSE, (size_t)m, short_chunk, len, &size, &buf) == 0);
+    CHECK(strstr(h5z_gpu_last_error(), "80000") && strstr(h5z_gpu_last_error(), "80160"));
+    CHECK(class->filter(H5Z_FLAG_REVERSE, (size_t)n, words, len, &size, &buf) == back && !memcmp(buf, x, back));
+    CHECK(class->filter(0, 0, NULL, 1, NULL, &buf) == 0 && class->filter(0, 0, NULL, 1, &size, NULL) == 0);
+    free(buf);
+    return 0;
+}
+
+static int words_and_text(void) {
+    uint32_t words[H5Z_GPU_WORDS_MAX];
+    char text[100];
+    CHECK(h5z_gpu_words("11003", words) == 1 && words[0] == 11003);
+    CHECK(h5z_gpu_words("mode=abs,bound=1e-3,codec=szx", words) == 1 && words[0] == 111003);
+    CHECK(h5z_gpu_words("mode=abs,bound=0.12345", words) == 3 && words[0] == 1);
+    CHECK(h5z_gpu_text(words, 3, text, sizeof text) == (int64_t)strlen(text));
+    CHECK(!strcmp(text, "mode=abs,bound=1.2345e-1"));
+    CHECK(h5z_gpu_text(words, 3, text, 5) == 24 && !strcmp(text, "mode"));
+    CHECK(h5z_gpu_words("mode=lossless", words) == 0);
+    const char *wrong[] = {"", "1", "1e-3", "mode=abs", "mode=rel,bound=2", NULL};
+    for (int i = 0; i < 6; i++) {
+        CHECK(h5z_gpu_words(wrong[i], words) == -1);
+        CHECK(strlen(h5z_gpu_last_error()) > 10);
+    }
+    return 0;
+}
+
+static int there_and_back(const float *x) {
+    const uint32_t words[1] = {11003};
+    const uint64_t dims[2] = {40, 500};
+    const float fill = 1e20f;
+    const size_t raw = N * sizeof(float), room = h5z_gpu_max_encoded(raw);
+    unsigned char *frames[CHUNKS];
+    float *back[CHUNKS];
+    const void *in[CHUNKS];
+    size_t sizes[CHUNKS], lens[CHUNKS];
+    int64_t got[CHUNKS];
+    int status[CHUNKS];
+    for (int k = 0; k < CHUNKS; k++) {
+        frames[k] = malloc(room);
+        back[k] = malloc(raw);
+        CHECK(frames[k] && back[k]);
+        in[k] = x, sizes[k] = raw;
+    }
+    int64_t len = h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[0], room);
+    CHECK(len > 0 && (size_t)len < raw / 2);
+    CHECK(h5z_gpu_raw_len(frames[0], (size_t)len) == (int64_t)raw);
+    CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[0], raw) == (int64_t)raw);
+    for (int i = 0; i < N; i++)
+        CHECK(x[i] == fill ? back[0][i] == fill : fabs((double)x[i] - (double)back[0][i]) <= 1e-3);
+    CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[1], 100) == -1);
+    CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[1], raw - 1) == -1);
+    CHECK(h5z_gpu_decode(frames[0], (size_t)len - 1, back[1], raw) == -1);
+    CHECK(h5z_gpu_encode(words, 1, "float", 2, dims, NULL, x, raw, frames[1], room) == -1);
+    CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], room) == -1);
+    CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], room) == -1);
+
+    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, room, got) == CHUNKS);
+    for (int k = 0; k < CHUNKS; k++) {
+        CHECK(got[k] == len && !memcmp(frames[k], frames[0], (size_t)len));
+        lens[k] = (size_t)len;
+    }
+    frames[1][len / 2] ^= 4;
+    CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes, status) == CHUNKS - 1);
+    CHECK(status[0] == 0 && status[1] == -1 && status[2] == 0 && !memcmp(back[0], back[2], raw));
+    CHECK(strstr(h5z_gpu_last_error(), "damaged"));
+    for (int k = 0; k < CHUNKS; k++)
+        free(frames[k]), free(back[k]);
+    return 0;
+}
+
+int main(void) {
+    float *x = malloc(N * sizeof *x);
+    if (!x)
+        return 2;
+    for (int i = 0; i < N; i++)
+        x[i] = i % 777 ? 10 * sinf((float)i / 300) : 1e20f;
+    if (record() || bare_filter(x) || words_and_text() || there_and_back(x))
+        return 1;
+    printf("%s all good\n", h5z_gpu_version());
+    free(x);
+    return 0;
+}
