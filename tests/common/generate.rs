@@ -28,7 +28,8 @@ impl Random {
 }
 
 /// Names of the generators.
-pub const NAMES: [&str; 9] = ["wave", "noise", "bits", "hostile", "constant", "steps", "masked", "ramp", "text"];
+pub const NAMES: [&str; 10] =
+    ["wave", "noise", "bits", "hostile", "sparse", "constant", "steps", "masked", "ramp", "text"];
 
 /// A wave of period 1 made of parabolas.
 fn parabola(t: f64) -> f64 {
@@ -114,11 +115,12 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         "wave" => wave(dims, &mut random).into_iter().map(bits_of).collect(),
         "noise" => (0..n).map(|_| bits_of(random.unit() * 2.0 - 1.0)).collect(),
         "bits" => (0..n).map(|_| random.bits()).collect(),
-        "hostile" => {
+        // Every third or every fortieth value is a special one.
+        "hostile" | "sparse" => {
             let special = special(dtype);
             let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
             for x in &mut list {
-                if random.below(3) == 0 {
+                if random.below(if name == "sparse" { 40 } else { 3 }) == 0 {
                     *x = special[random.below(special.len())];
                 }
             }
@@ -126,6 +128,16 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         }
         "constant" => vec![bits_of(random.unit() * 100.0); n],
         "steps" => (0..n).map(|i| bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64)).collect(),
+        // Steps with special values here and there; some blocks with one and the same.
+        "spots" => {
+            let special = special(dtype);
+            (0..n)
+                .map(|i| match random.below(60) {
+                    0 => special[if i / 600 % 2 == 0 { 4 } else { random.below(special.len()) }],
+                    _ => bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64),
+                })
+                .collect()
+        }
         "masked" => {
             let fill = fill.unwrap_or_else(|| bits_of(1e20));
             let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
