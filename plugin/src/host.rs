@@ -295,30 +295,28 @@ impl Module {
     }
 }
 
-/// Whether a libnetcdf of this process works on this libhdf5: it replaces every error by a number of its own.
-pub(crate) fn serves_netcdf(host: &Host) -> bool {
+/// Whether an object whose path has `part` in it, such as a Python module or libnetcdf, works on this libhdf5.
+pub(crate) fn serves(host: &Host, part: &str) -> bool {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, names: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid record, and the pointer given to dl_iterate_phdr.
         let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
         if !info.dlpi_name.is_null() {
             // SAFETY: a NUL-terminated name of the loader.
-            let name = unsafe { CStr::from_ptr(info.dlpi_name) };
-            if name.to_bytes().windows(9).any(|w| w == b"libnetcdf") {
-                names.push(name.into());
-            }
+            names.push(unsafe { CStr::from_ptr(info.dlpi_name) }.into());
         }
         0
     }
     let mut names: Vec<CString> = Vec::new();
     // SAFETY: `note` matches the call and `names` outlives it.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut names).cast()) };
-    names.iter().any(|name| {
+    names.iter().filter(|name| name.to_string_lossy().contains(part)).any(|name| {
         // SAFETY: a name from the loader; NOLOAD only finds what is there; the handle is closed after its last use.
         unsafe {
             let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if handle.is_null() {
                 return false;
             }
+            // A handle's symbols are also those of what the object depends on.
             let found = libc::dlsym(handle, c"H5Epush2".as_ptr());
             let same = object_of(found).is_some_and(|(base, _)| base == host.base);
             libc::dlclose(handle);

@@ -74,7 +74,8 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
     }
 }
 
-/// Whether this host's error stack reaches no user: HDF5 does not print it, and no Python exception will carry it.
+/// Whether this host's error stack reaches no user: HDF5 does not print it, and it becomes no exception of h5py. Other
+/// programs keep a number or a sentence of their own: netCDF, PyTables, HDF5's own tools.
 fn silent_reader(host: &Host) -> bool {
     let Some(e) = host.errors else { return true };
     let mut v2 = 0;
@@ -84,7 +85,5 @@ fn silent_reader(host: &Host) -> bool {
     let printing = unsafe {
         (e.auto_is_v2)(0, &mut v2) < 0 || v2 == 0 || ((e.get_auto)(0, &mut print, &mut data) >= 0 && print.is_some())
     };
-    // SAFETY: a look-up by name.
-    let python = unsafe { !libc::dlsym(libc::RTLD_DEFAULT, c"Py_IsInitialized".as_ptr()).is_null() };
-    !printing && (!python || host::serves_netcdf(host))
+    !printing && (!host::serves(host, "/h5py/") || host::serves(host, "libnetcdf"))
 }
