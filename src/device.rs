@@ -10,6 +10,11 @@ pub fn name() -> Option<String> {
     gpu::device().map(|d| d.name().to_owned())
 }
 
+/// Kernel images in this build; 0 where no nvcc was found when it was built.
+pub fn images() -> usize {
+    gpu::images()
+}
+
 /// Frames, and milliseconds of each of `runs` launches over data already on the device. `None`: not on this device.
 pub fn encode_times(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<Vec<u8>>, Vec<f32>)> {
     timing::encode(jobs, runs, threads)

@@ -68,6 +68,11 @@ pub(crate) fn device() -> Option<&'static Device> {
     device.as_ref().filter(|_| !DEAD.load(Ordering::Acquire))
 }
 
+/// Kernel images in this build.
+pub(crate) fn images() -> usize {
+    module::IMAGES.len()
+}
+
 /// Whether this process started the driver, or (when `claim`) may start it now.
 fn ours(claim: bool) -> bool {
     let me = std::process::id();

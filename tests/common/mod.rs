@@ -12,7 +12,13 @@ use h5z_gpu::Engine;
 
 /// Every backend that this machine has, with its name. All must give the same bytes.
 pub fn backends() -> Vec<(&'static str, Engine)> {
-    vec![("CPU, 1 thread", Engine::with_threads(1)), ("CPU, 3 threads", Engine::with_threads(3))]
+    #[allow(unused_mut)] // for builds without GPU code
+    let mut list = vec![("CPU, 1 thread", Engine::with_threads(1)), ("CPU, 3 threads", Engine::with_threads(3))];
+    #[cfg(feature = "cuda")]
+    if h5z_gpu::device::name().is_some() {
+        list.push(("GPU", Engine::with_device(2, 0)));
+    }
+    list
 }
 
 /// Seed and number of random cases: `H5Z_GPU_FUZZ=seed,cases` for longer searches than the usual one.

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Cuts the field along its slowest extent into chunks of about so many bytes, coded as one batch; 0: one chunk
     #[arg(long, default_value_t = 0)]
     chunk_bytes: usize,
+    /// Lets the GPU take what it can, from and to host memory
+    #[arg(long)]
+    gpu: bool,
     /// Timed runs, after one that is not
     #[arg(long, default_value_t = 7)]
     runs: usize,
@@ -54,6 +57,9 @@ pub(crate) fn run(a: &Args) -> Outcome {
         let mut to = vec![1u8; raw.len()];
         rate(raw.len(), &times(runs, || black_box(&mut to[..]).copy_from_slice(black_box(&raw))))
     };
+    if a.gpu {
+        println!("GPU: {}", crate::doctor::gpu());
+    }
     println!("copying in memory, one thread: {copy}");
     println!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>17} {:>17} {:>12}",
@@ -62,14 +68,14 @@ pub(crate) fn run(a: &Args) -> Outcome {
     for ask in asks {
         let chunks = cut(a, ask, &raw)?;
         for &threads in &a.threads {
-            row(&raw, &chunks, ask, threads, runs)?;
+            let engine = if a.gpu { Engine::with_device(threads, 0) } else { Engine::with_threads(threads) };
+            row(&raw, &chunks, ask, &engine, runs)?;
         }
     }
     Ok(())
 }
 
-fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, threads: usize, runs: usize) -> Outcome {
-    let engine = Engine::with_threads(threads);
+fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> Outcome {
     let jobs: Vec<EncodeJob<'_>> =
         chunks.iter().map(|c| EncodeJob { params: &c.params, raw: &raw[c.begin..c.end] }).collect();
     let mut frames = vec![Vec::new(); jobs.len()];
@@ -103,9 +109,10 @@ fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, threads: usize, runs: usize) -> O
     let stored: usize = frames.iter().map(Vec::len).sum();
     let codecs: Vec<String> = codecs.into_iter().map(codec_name).collect();
     println!(
-        "{:<28} {:>7} {threads:>7} {:>8} {:>8.3} {:>17} {:>17} {error:>12.6}",
+        "{:<28} {:>7} {:>7} {:>8} {:>8.3} {:>17} {:>17} {error:>12.6}",
         ask.to_string(),
         codecs.join("+"),
+        engine.threads(),
         chunks.len(),
         raw.len() as f64 / stored as f64,
         rate(raw.len(), &encode),

@@ -16,7 +16,7 @@ pub(crate) fn run() -> Outcome {
     let mut faults = plugin_path();
     faults += variables();
     println!("CPU threads: {}", Engine::global().threads());
-    println!("GPU: this version codes on the CPU only; files are the same with and without one");
+    println!("GPU: {}; files are the same with and without one", gpu());
     match round_trip() {
         Ok(text) => println!("round trip: {text}"),
         Err(text) => {
@@ -28,6 +28,20 @@ pub(crate) fn run() -> Outcome {
         0 => Ok(()),
         n => Err(Fail::Wrong(format!("h5z-gpu: {n} of these will keep HDF5 from using the plugin as meant"))),
     }
+}
+
+/// The GPU that chunks go to.
+pub(crate) fn gpu() -> String {
+    #[cfg(feature = "cuda")]
+    return match h5z_gpu::device::name() {
+        Some(name) => name,
+        None if h5z_gpu::device::images() == 0 => {
+            "not used: this build has no kernels, no nvcc was found; chunks stay on the CPU".into()
+        }
+        None => "not used (H5Z_GPU_LOG=info says why); chunks stay on the CPU".into(),
+    };
+    #[cfg(not(feature = "cuda"))]
+    "not used: this program was built without GPU code; chunks stay on the CPU".into()
 }
 
 fn plugin_path() -> u32 {
