@@ -147,6 +147,7 @@ fn shuffled(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         if code.len() == n {
             raw.extend_from_slice(code);
         } else {
+            need(zstd::zstd_safe::find_frame_compressed_size(code) == Ok(code.len()), "bytes: not one zstd frame")?;
             let b = zstd::bulk::decompress(code, n).map_err(|e| e.to_string())?;
             need(b.len() == n, "bytes: zstd gives another length")?;
             let m = n / stride;

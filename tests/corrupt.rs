@@ -9,7 +9,7 @@ use common::generate::{self, Random};
 use common::seal::{parts, seal};
 use common::vectors::CODECS;
 use h5z_gpu::frame::raw_len;
-use h5z_gpu::{Class, Dtype, Engine, Error, Params};
+use h5z_gpu::{Class, DecodeJob, Dtype, Engine, Error, Params};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -193,6 +193,38 @@ fn a_raw_length_that_nobody_expects_is_refused_before_anything_is_allocated() {
             seal(&mut f);
             let held = most_held(|| drop(refused(&f, || format!("{name} with raw length {near}"))));
             assert!(held < (1 << 20) + CONSTANT, "{name}: {held} bytes held");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_frame_of_a_batch_leaves_the_others_alone() {
+    let samples = samples();
+    let engine = Engine::with_threads(2);
+    let raws: Vec<Vec<u8>> = samples.iter().map(|(_, f)| decode(f).unwrap()).collect();
+    let frames: Vec<Vec<u8>> = samples
+        .iter()
+        .enumerate()
+        .map(|(k, (_, f))| {
+            let mut f = f.clone();
+            if k % 3 == 1 {
+                let last = f.len() - 1;
+                f[last] ^= 4;
+            }
+            f
+        })
+        .collect();
+    // Every fifth caller brings a buffer that is one byte short or long.
+    let off = |k: usize| k % 5 == 2;
+    let mut outs: Vec<Vec<u8>> = raws.iter().enumerate().map(|(k, r)| vec![0; r.len() + usize::from(off(k))]).collect();
+    let mut jobs: Vec<DecodeJob<'_>> =
+        frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
+    let results = engine.decode_batch(&mut jobs);
+    for (k, result) in results.iter().enumerate() {
+        match result {
+            Ok(()) => assert!(k % 3 != 1 && !off(k) && outs[k] == raws[k], "{}", samples[k].0),
+            Err(e) if k % 3 == 1 => assert!(e.to_string().contains("checksum"), "{e}"),
+            Err(e) => assert!(off(k) && e.to_string().contains("the caller's buffer"), "{}: {e}", samples[k].0),
         }
     }
 }

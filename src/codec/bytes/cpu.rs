@@ -123,6 +123,11 @@ impl Decoder {
             raw.copy_from_slice(code);
             return Ok(());
         }
+        // zstd itself would go on with whatever follows its first frame.
+        let first = zstd::zstd_safe::find_frame_compressed_size(code).map_err(zstd::zstd_safe::get_error_name)?;
+        if first != code.len() {
+            return Err(format!("its zstd frame ends at {first}"));
+        }
         if self.zstd.is_none() {
             self.zstd = Some(Decompressor::new().map_err(|e| e.to_string())?);
         }
@@ -237,6 +242,18 @@ mod tests {
         let end = |t: &[u8], k: usize| u64::from_le_bytes(t[8 * k..8 * k + 8].try_into().unwrap());
         let says = |text: String, part: &str| assert!(text.contains(part), "{text}");
         says(sealed(&|[_, t, p]| p[end(t, 3) as usize + 9] ^= 0xFF), "tile 4");
+        says(
+            sealed(&|[_, t, p]| {
+                // A second, empty zstd frame behind the first.
+                let empty = zstd::bulk::compress(&[], 3).unwrap();
+                p.splice(end(t, 0) as usize..end(t, 0) as usize, empty.iter().copied());
+                for k in 0..6 {
+                    let moved = end(t, k) + empty.len() as u64;
+                    t[8 * k..8 * k + 8].copy_from_slice(&moved.to_le_bytes());
+                }
+            }),
+            "zstd frame ends at",
+        );
         says(sealed(&|[_, t, _]| t.truncate(40)), "tile ends has 40 bytes where 48");
         says(sealed(&|[_, t, _]| t[15] = 1), "tile 1 lies at");
         says(sealed(&|[_, t, _]| t.copy_within(0..8, 8)), "tile 1 lies at");
