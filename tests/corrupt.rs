@@ -12,6 +12,7 @@ use h5z_gpu::frame::raw_len;
 use h5z_gpu::{Class, DecodeJob, Dtype, Engine, Error, Params};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Counts what each thread holds; the engine of these tests works on the calling thread alone.
@@ -232,11 +233,18 @@ fn a_damaged_frame_of_a_batch_leaves_the_others_alone() {
 /// One random change, of a kind that headers, tables or payloads are sensitive to.
 fn change(frame: &mut Vec<u8>, random: &mut Random) {
     let parts = parts(frame);
-    // Half of the changes go to the small parts, where lengths and kinds stand.
+    // Three changes of five go to the sections, so that most frames get past their header; of a section, half go to
+    // its first bytes, where lengths and kinds stand.
+    let sections = parts.iter().position(|(name, ..)| name == "section 0").unwrap_or(0);
     let (begin, end) = loop {
-        let (_, begin, end) = parts[random.below(parts.len())];
-        if begin < end.min(frame.len()) {
-            break (begin, end.min(frame.len()));
+        let first = if random.below(5) < 3 { sections } else { 0 };
+        let (_, begin, end) = parts[first + random.below(parts.len() - first)];
+        let end = end.min(frame.len());
+        if begin < end {
+            break (begin, if random.below(2) == 0 { end.min(begin + 64) } else { end });
+        }
+        if frame.len() < 64 {
+            break (0, frame.len());
         }
     };
     let at = begin + random.below(end - begin);
@@ -280,13 +288,31 @@ fn change(frame: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-fn survives(frame: &[u8], what: impl Fn() -> String) {
-    let mut raw = 0;
+/// Makes the last section end where the frame ends, so that a changed length reaches the room.
+fn end_with_the_last_section(frame: &mut [u8]) {
+    let parts = parts(frame);
+    let (Some((_, begin, _)), Some((_, _, table))) = (parts.last(), parts.iter().find(|p| p.0 == "section lengths"))
+    else {
+        return;
+    };
+    if *begin <= frame.len() && (64..=frame.len()).contains(table) {
+        let len = (frame.len() - begin) as u64;
+        frame[table - 8..*table].copy_from_slice(&len.to_le_bytes());
+    }
+}
+
+/// Returns the part that refused the frame, `None` when it was decoded.
+fn survives(frame: &[u8], what: impl Fn() -> String) -> Option<&'static str> {
+    let (mut raw, mut refused) = (0, None);
     let held = most_held(|| {
         raw = match std::panic::catch_unwind(|| decode(frame)) {
             Ok(Ok(out)) => out.len(),
             Ok(Err(e)) => {
                 assert!(e.to_string().len() > 40, "{}: {e}", what());
+                refused = Some(match e {
+                    Error::Corrupt { section, .. } | Error::Length { section, .. } => section,
+                    _ => "version",
+                });
                 1 << 20
             }
             Err(_) => panic!("{}: the decoder panicked", what()),
@@ -294,6 +320,7 @@ fn survives(frame: &[u8], what: impl Fn() -> String) {
     });
     // Once for the caller and once where the words are not aligned.
     assert!(held <= 2 * raw as isize + CONSTANT, "{}: {held} bytes held for {raw}", what());
+    refused
 }
 
 #[test]
@@ -301,6 +328,7 @@ fn a_hundred_thousand_changed_frames_with_right_checksums_do_no_harm() {
     let samples = samples();
     let (seed, cases) = fuzz(443, 100_000);
     let mut random = Random(seed);
+    let mut ends: BTreeMap<Option<&str>, u32> = BTreeMap::new();
     for k in 0..cases {
         let (name, frame) = &samples[random.below(samples.len())];
         let mut f = frame.clone();
@@ -313,13 +341,20 @@ fn a_hundred_thousand_changed_frames_with_right_checksums_do_no_harm() {
             f[11] = frame[11];
             f[48] = frame[48];
         }
-        if random.below(4) == 0 && f.len() > 56 {
+        if random.below(4) > 0 {
+            end_with_the_last_section(&mut f);
+        }
+        if random.below(20) == 0 && f.len() > 56 {
             f[11] = random.below(10) as u8;
             f[48] = random.below(10) as u8;
         }
         seal(&mut f);
-        survives(&f, || format!("case {k}, {name}: {}", hex(&f)));
+        *ends.entry(survives(&f, || format!("case {k}, {name}: {}", hex(&f)))).or_default() += 1;
     }
+    // A search that never gets past the header finds nothing.
+    let past: u32 =
+        ends.iter().filter(|(end, _)| !matches!(end, Some("header" | "frame" | "version"))).map(|(_, n)| n).sum();
+    assert!(past > cases / 3 && ends.len() > 8, "{ends:?}");
 }
 
 /// The bytes as text, for keeping what failed.
