@@ -102,17 +102,7 @@ pub(crate) trait Scalar:
     fn to_f64(self) -> f64;
     /// Rounded to nearest, ties to even.
     fn from_f64(x: f64) -> Self;
-    fn is_finite(self) -> bool;
     fn abs(self) -> Self;
-
-    #[inline(always)]
-    fn to_u64_bits(self) -> u64 {
-        self.bits().to_u64()
-    }
-    #[inline(always)]
-    fn from_u64_bits(bits: u64) -> Self {
-        Self::of_bits(Self::Bits::from_u64(bits))
-    }
 }
 
 macro_rules! scalar {
@@ -138,10 +128,6 @@ macro_rules! scalar {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 x as $t
-            }
-            #[inline(always)]
-            fn is_finite(self) -> bool {
-                $t::is_finite(self)
             }
             #[inline(always)]
             fn abs(self) -> Self {

@@ -2,7 +2,7 @@
 //! libh5zgpu.so: the HDF5 filter plugin, and the same codecs for C and for Python's ctypes.
 //!
 //! This crate is a fence. HDF5's pointers come in, slices go on, panics stop here. It links no libhdf5: whichever
-//! library called a callback is found from the callback's return address ([`host`]), so one file serves every HDF5 of
+//! library called a callback is found from the callback's return address (`host.rs`), so one file serves every HDF5 of
 //! a process. Loading it does nothing.
 
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -19,6 +19,8 @@ pub(crate) struct Image {
 }
 
 /// Images are read in place by the driver, as 8-byte words.
+/// A build without kernels has none.
+#[allow(dead_code)]
 #[repr(C, align(16))]
 pub(crate) struct Aligned<T: ?Sized>(pub(crate) T);
 

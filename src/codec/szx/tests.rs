@@ -65,8 +65,8 @@ fn check<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>) -> (Vec<u8>, 
     let (bytes, used) = encode(values, bound, fill, 1);
     let back: Vec<S> = decode(&bytes, values.len(), 1).unwrap();
     for (i, (&x, &y)) in values.iter().zip(&back).enumerate() {
-        let exactly = !x.is_finite() || fill == Some(x.to_u64_bits()) || used == Used::Absolute(0.0);
-        let (bits, got) = (x.to_u64_bits(), y.to_u64_bits());
+        let exactly = !x.to_f64().is_finite() || fill == Some(x.bits().to_u64()) || used == Used::Absolute(0.0);
+        let (bits, got) = (x.bits().to_u64(), y.bits().to_u64());
         if exactly {
             assert_eq!(bits, got, "value {i} of {bound:?}: {bits:#x} came back as {got:#x}");
         } else {
@@ -132,7 +132,7 @@ fn hostile_values_keep_the_bound<S: Scalar>() {
     for values in mixtures::<S>() {
         for bound in BOUNDS {
             check(&values, bound, None);
-            check(&values, bound, Some(values[0].to_u64_bits()));
+            check(&values, bound, Some(values[0].bits().to_u64()));
         }
     }
 }
@@ -348,7 +348,7 @@ fn arb<S: Scalar>() -> impl Strategy<Value = Vec<S>> {
     });
     let wild = (any::<Vec<u64>>(), prop::collection::vec(0usize..34, 0..400)).prop_map(|(bits, picks)| {
         let h = hostile::<S>();
-        let mut v: Vec<S> = bits.into_iter().map(S::from_u64_bits).collect();
+        let mut v: Vec<S> = bits.into_iter().map(|b| S::of_bits(S::Bits::from_u64(b))).collect();
         v.extend(picks.iter().map(|&p| h[p % h.len()]));
         v.push(S::ZERO);
         v
@@ -371,7 +371,7 @@ proptest! {
 
     #[test]
     fn any_f32_keep_the_bound(values in arb::<f32>(), bound in arb_bound(), filled: bool) {
-        let fill = filled.then(|| values[values.len() / 2].to_u64_bits());
+        let fill = filled.then(|| values[values.len() / 2].bits().to_u64());
         let (bytes, back) = check(&values, bound, fill);
         prop_assert!(bytes.len() <= values.len() * 4 + values.len() / 64 + 200);
         check(&back, bound, fill);
@@ -379,7 +379,7 @@ proptest! {
 
     #[test]
     fn any_f64_keep_the_bound(values in arb::<f64>(), bound in arb_bound(), filled: bool) {
-        let fill = filled.then(|| values[values.len() / 2].to_u64_bits());
+        let fill = filled.then(|| values[values.len() / 2].bits().to_u64());
         let (bytes, back) = check(&values, bound, fill);
         prop_assert!(bytes.len() <= values.len() * 8 + values.len() / 64 + 200);
         check(&back, bound, fill);
