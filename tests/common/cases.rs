@@ -18,6 +18,106 @@ bytes  | stride-255         | constant 4 | bytes255 | 30          | mode=lossles
 bytes  | unknown-doubles    | text 5     | unknown | 7001 bytes   | mode=lossless |
 bytes  | bound-on-no-number | wave 6     | i16     | 3000         | mode=rel,bound=1e-3 |
 bytes  | worked-example     | text 3     | i16     | 64           | mode=lossless |
+szx    | f32-abs                | wave 1     | f32   | 10x20x30    | mode=abs,bound=1e-3              |
+szx    | f64-abs                | wave 1     | f64   | 10x20x30    | mode=abs,bound=1e-3              |
+szx    | f32be-abs              | wave 1     | f32be | 10x20x30    | mode=abs,bound=1e-3              |
+szx    | f64be-abs              | wave 1     | f64be | 10x20x30    | mode=abs,bound=1e-3              |
+szx    | f32-abs-by-name        | wave 2     | f32   | 5000        | mode=abs,bound=2.5e-2,codec=szx  |
+szx    | f32-rel                | wave 3     | f32   | 60x90       | mode=rel,bound=1e-4              |
+szx    | f32-rel-fine           | wave 4     | f32   | 40x100      | mode=rel,bound=1e-6              |
+szx    | f32-pw-rel             | ramp 5     | f32   | 4500        | mode=pw_rel,bound=1e-2           |
+szx    | f32-pw-rel-fine        | wave 6     | f32   | 30x150      | mode=pw_rel,bound=1e-4           |
+szx    | f32-psnr               | wave 7     | f32   | 8x8x80      | mode=psnr,bound=60               |
+szx    | f32-psnr-tenths        | wave 8     | f32   | 4000        | mode=psnr,bound=84.9             |
+szx    | f32-hostile-rel        | hostile 21 | f32   | 4300        | mode=rel,bound=1e-3              |
+szx    | f32-hostile-pw         | hostile 22 | f32   | 4300        | mode=pw_rel,bound=1e-2           |
+szx    | f32-masked-abs         | masked 30  | f32   | 50x100      | mode=abs,bound=1e-3              | 0x60ad78ec
+szx    | f32-masked-rel         | masked 31  | f32   | 50x100      | mode=rel,bound=1e-3              | 0x60ad78ec
+szx    | f32-masked-pw-rel      | masked 32  | f32   | 50x100      | mode=pw_rel,bound=1e-3           | 0x60ad78ec
+szx    | f32-masked-no-fill     | masked 33  | f32   | 50x100      | mode=abs,bound=1e-3              |
+szx    | f32-constant           | constant 40 | f32   | 9000        | mode=abs,bound=1e-3              |
+szx    | f32-constant-rel       | constant 41 | f32   | 9000        | mode=rel,bound=0.5               |
+szx    | f32-all-zero-blocks    | wave 42    | f32   | 70x70       | mode=abs,bound=1e3               |
+szx    | f32-steps              | steps 43   | f32   | 6000        | mode=abs,bound=0.5               |
+szx    | f32-noise              | noise 44   | f32   | 3000        | mode=abs,bound=1e-2              |
+szx    | f32-tiny-bound         | steps 45   | f32   | 5000        | mode=abs,bound=5e-324            |
+szx    | f32-of-127             | wave 127   | f32   | 127         | mode=abs,bound=0.1               |
+szx    | f32-of-128             | wave 128   | f32   | 128         | mode=abs,bound=0.1               |
+szx    | f32-of-129             | wave 129   | f32   | 129         | mode=abs,bound=0.1               |
+szx    | f32-of-4095            | wave 4095  | f32   | 4095        | mode=abs,bound=0.1               |
+szx    | f32-of-4096            | wave 4096  | f32   | 4096        | mode=abs,bound=0.1               |
+szx    | f32-of-4097            | wave 4097  | f32   | 4097        | mode=abs,bound=0.1               |
+szx    | f32-of-8193            | wave 8193  | f32   | 8193        | mode=abs,bound=0.1               |
+szx    | f64-abs-by-name        | wave 2     | f64   | 5000        | mode=abs,bound=2.5e-2,codec=szx  |
+szx    | f64-rel                | wave 3     | f64   | 60x90       | mode=rel,bound=1e-4              |
+szx    | f64-rel-fine           | wave 4     | f64   | 40x100      | mode=rel,bound=1e-6              |
+szx    | f64-pw-rel             | ramp 5     | f64   | 4500        | mode=pw_rel,bound=1e-2           |
+szx    | f64-pw-rel-fine        | wave 6     | f64   | 30x150      | mode=pw_rel,bound=1e-4           |
+szx    | f64-psnr               | wave 7     | f64   | 8x8x80      | mode=psnr,bound=60               |
+szx    | f64-psnr-tenths        | wave 8     | f64   | 4000        | mode=psnr,bound=84.9             |
+szx    | f64-hostile-rel        | hostile 21 | f64   | 4300        | mode=rel,bound=1e-3              |
+szx    | f64-hostile-pw         | hostile 22 | f64   | 4300        | mode=pw_rel,bound=1e-2           |
+szx    | f64-masked-abs         | masked 30  | f64   | 50x100      | mode=abs,bound=1e-3              | 0x4415af1d78b58c40
+szx    | f64-masked-rel         | masked 31  | f64   | 50x100      | mode=rel,bound=1e-3              | 0x4415af1d78b58c40
+szx    | f64-masked-pw-rel      | masked 32  | f64   | 50x100      | mode=pw_rel,bound=1e-3           | 0x4415af1d78b58c40
+szx    | f64-masked-no-fill     | masked 33  | f64   | 50x100      | mode=abs,bound=1e-3              |
+szx    | f64-constant           | constant 40 | f64   | 9000        | mode=abs,bound=1e-3              |
+szx    | f64-constant-rel       | constant 41 | f64   | 9000        | mode=rel,bound=0.5               |
+szx    | f64-all-zero-blocks    | wave 42    | f64   | 70x70       | mode=abs,bound=1e3               |
+szx    | f64-steps              | steps 43   | f64   | 6000        | mode=abs,bound=0.5               |
+szx    | f64-noise              | noise 44   | f64   | 3000        | mode=abs,bound=1e-2              |
+szx    | f64-tiny-bound         | steps 45   | f64   | 5000        | mode=abs,bound=5e-324            |
+szx    | f64-of-127             | wave 127   | f64   | 127         | mode=abs,bound=0.1               |
+szx    | f64-of-128             | wave 128   | f64   | 128         | mode=abs,bound=0.1               |
+szx    | f64-of-129             | wave 129   | f64   | 129         | mode=abs,bound=0.1               |
+szx    | f64-of-4095            | wave 4095  | f64   | 4095        | mode=abs,bound=0.1               |
+szx    | f64-of-4096            | wave 4096  | f64   | 4096        | mode=abs,bound=0.1               |
+szx    | f64-of-4097            | wave 4097  | f64   | 4097        | mode=abs,bound=0.1               |
+szx    | f64-of-8193            | wave 8193  | f64   | 8193        | mode=abs,bound=0.1               |
+ndzip  | f32-3d                 | wave 1     | f32   | 17x18x33    | mode=lossless                    |
+ndzip  | f64-3d                 | wave 1     | f64   | 17x18x33    | mode=lossless                    |
+ndzip  | f32be-3d               | wave 1     | f32be | 17x18x33    | mode=lossless                    |
+ndzip  | f64be-3d               | wave 1     | f64be | 17x18x33    | mode=lossless                    |
+ndzip  | i32-3d                 | wave 1     | i32   | 17x18x33    | mode=lossless                    |
+ndzip  | u32-3d                 | wave 1     | u32   | 17x18x33    | mode=lossless                    |
+ndzip  | i64-3d                 | wave 1     | i64   | 17x18x33    | mode=lossless                    |
+ndzip  | f32-one-cube-1d        | wave 2     | f32   | 4096        | mode=lossless                    |
+ndzip  | f32-border-1d          | wave 3     | f32   | 4103        | mode=lossless                    |
+ndzip  | f32-one-cube-2d        | wave 4     | f32   | 64x64       | mode=lossless                    |
+ndzip  | f32-border-2d          | wave 5     | f32   | 66x131      | mode=lossless,codec=ndzip        |
+ndzip  | f32-one-cube-3d        | wave 6     | f32   | 16x16x16    | mode=lossless                    |
+ndzip  | f32-flat-3d            | wave 7     | f32   | 3x40x50     | mode=lossless                    |
+ndzip  | f32-4d                 | wave 8     | f32   | 2x9x16x20   | mode=lossless                    |
+ndzip  | f32-constant           | constant 10 | f32   | 9000        | mode=lossless                    |
+ndzip  | f32-ramp               | ramp 11    | f32   | 5000        | mode=lossless                    |
+ndzip  | f32-masked             | masked 12  | f32   | 20x16x17    | mode=lossless                    |
+ndzip  | f64-one-cube-1d        | wave 2     | f64   | 4096        | mode=lossless                    |
+ndzip  | f64-border-1d          | wave 3     | f64   | 4103        | mode=lossless                    |
+ndzip  | f64-one-cube-2d        | wave 4     | f64   | 64x64       | mode=lossless                    |
+ndzip  | f64-border-2d          | wave 5     | f64   | 66x131      | mode=lossless,codec=ndzip        |
+ndzip  | f64-one-cube-3d        | wave 6     | f64   | 16x16x16    | mode=lossless                    |
+ndzip  | f64-flat-3d            | wave 7     | f64   | 3x40x50     | mode=lossless                    |
+ndzip  | f64-4d                 | wave 8     | f64   | 2x9x16x20   | mode=lossless                    |
+ndzip  | f64-constant           | constant 10 | f64   | 9000        | mode=lossless                    |
+ndzip  | f64-ramp               | ramp 11    | f64   | 5000        | mode=lossless                    |
+ndzip  | f64-masked             | masked 12  | f64   | 20x16x17    | mode=lossless                    |
+ndzip  | i32-bound-on-integers  | wave 13    | i32   | 64x70       | mode=abs,bound=1e-3              |
+ndzip  | i64-steps              | steps 14   | i64   | 4500        | mode=lossless                    |
+szx    | f32-sparse-abs         | sparse 50  | f32   | 4300        | mode=abs,bound=1e-2              |
+szx    | f32-sparse-pw-rel      | sparse 51  | f32   | 4300        | mode=pw_rel,bound=1e-2           |
+szx    | f32-sparse-huge        | sparse 52  | f32   | 4300        | mode=abs,bound=1e30              |
+ndzip  | f32-sparse             | sparse 50  | f32   | 70x70       | mode=lossless                    |
+szx    | f64-sparse-abs         | sparse 50  | f64   | 4300        | mode=abs,bound=1e-2              |
+szx    | f64-sparse-pw-rel      | sparse 51  | f64   | 4300        | mode=pw_rel,bound=1e-2           |
+szx    | f64-sparse-huge        | sparse 52  | f64   | 4300        | mode=abs,bound=1e30              |
+ndzip  | f64-sparse             | sparse 50  | f64   | 70x70       | mode=lossless                    |
+szx    | f32be-sparse-abs       | sparse 50  | f32be | 4300        | mode=abs,bound=1e-2              |
+szx    | f32-spots-abs          | spots 56   | f32   | 4800        | mode=abs,bound=1e-2              |
+szx    | f32-spots-pw-rel       | spots 56   | f32   | 4800        | mode=pw_rel,bound=1e-2           |
+szx    | f32-noise-pw-rel       | noise 57   | f32   | 4096        | mode=pw_rel,bound=1e-4           |
+szx    | f64-spots-abs          | spots 56   | f64   | 4800        | mode=abs,bound=1e-2              |
+szx    | f64-spots-pw-rel       | spots 56   | f64   | 4800        | mode=pw_rel,bound=1e-2           |
+szx    | f64-noise-pw-rel       | noise 57   | f64   | 4096        | mode=pw_rel,bound=1e-4           |
 ";
 
 /// Every case of the list.
