@@ -197,6 +197,14 @@ pub fn raw_len(bytes: &[u8]) -> Result<u64> {
     fixed(bytes).map(|h| h.raw_len)
 }
 
+/// Codec number and raw length, as the header says.
+///
+/// # Errors
+/// As [`raw_len`].
+pub fn codec_and_raw_len(bytes: &[u8]) -> Result<(u8, u64)> {
+    fixed(bytes).map(|h| (h.codec, h.raw_len))
+}
+
 impl<'a> Frame<'a> {
     /// Validates a frame: magic, version, lengths, section table, checksum.
     ///
