@@ -4,6 +4,7 @@
 use crate::codec::device::timing;
 use crate::engine::{DecodeJob, EncodeJob};
 use crate::gpu;
+pub use crate::gpu::abi;
 
 /// The device's name, when there is one and it is in use. Starts it.
 pub fn name() -> Option<String> {

@@ -7,17 +7,24 @@
 /// A field as the build script sees it.
 #[allow(dead_code)]
 pub struct Field {
+    /// Its name, the same in Rust and CUDA.
     pub name: &'static str,
+    /// Its Rust type.
     pub ty: &'static str,
+    /// Bytes before it.
     pub offset: usize,
+    /// Bytes of it.
     pub size: usize,
 }
 
 /// A struct as the build script sees it.
 #[allow(dead_code)]
 pub struct Layout {
+    /// Its name, the same in Rust and CUDA.
     pub name: &'static str,
+    /// Bytes of it.
     pub size: usize,
+    /// Its fields, in order.
     pub fields: &'static [Field],
 }
 

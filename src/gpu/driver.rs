@@ -104,7 +104,12 @@ impl Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // SAFETY: the context that was current when the guard was made, or none. Nothing is left to do on failure.
-        let _ = unsafe { result::ctx::set_current(self.before) };
+        // A second try: the call only sets a variable of the thread, and what it reports may be an older failure.
+        for _ in 0..2 {
+            // SAFETY: the context that was current when the guard was made, or none.
+            if unsafe { result::ctx::set_current(self.before) }.is_ok() {
+                return;
+            }
+        }
     }
 }

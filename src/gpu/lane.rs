@@ -158,9 +158,10 @@ impl Slot {
     }
 
     fn record(&mut self, stream: Stream) -> Result<(), Failure> {
-        self.waiting = true;
         // SAFETY: both handles live as long as the lane.
-        unsafe { result::event::record(self.event, stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))
+        unsafe { result::event::record(self.event, stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))?;
+        self.waiting = true;
+        Ok(())
     }
 
     fn wait(&mut self) -> Result<(), Failure> {

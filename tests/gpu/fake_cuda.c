@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A stand-in for libcuda.so.1, for tests of the host side on machines without a GPU.
+//
+// Device memory is host memory, streams run at once, contexts are numbers kept per thread. It runs no kernel unless
+// the test hands it a function that does. What it can do that a driver cannot: fail at a chosen call, run out of memory
+// at a chosen size, lack a symbol, count calls, and name what was done wrong (a copy outside an allocation, a call
+// without the context, a call in a forked child).
+//
+//   FAKE_CUDA_FAIL_AT=n FAKE_CUDA_CODE=c   the n-th call (from 1) returns c; with FAKE_CUDA_STICKY=1 every later call
+//                                          that needs a context does as well
+//   FAKE_CUDA_DEVICES=n                    devices (default 2)
+//   FAKE_CUDA_MEMORY=bytes                 device memory (default 1 GiB)
+//   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost, cuEventRecord
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int CUresult;
+typedef struct { char name[64]; } Function;
+typedef void (*Runner)(const char *name, unsigned ctas, unsigned threads, void *args);
+
+enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { MOST = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long calls, faults, broken;
+static pid_t started;
+static Runner runner;
+static struct { char *at; size_t len; } blocks[MOST];
+static size_t used;
+static __thread uintptr_t current;
+
+static long number(const char *name, long otherwise) {
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+// For tests: what happened so far.
+long fake_cuda_calls(void) { return calls; }
+long fake_cuda_faults(void) { return faults; }
+uintptr_t fake_cuda_current(void) { return current; }
+void fake_cuda_set_current(uintptr_t context) { current = context; }
+void fake_cuda_runner(Runner f) { runner = f; }
+
+static void fault(const char *what, const char *why) {
+    __atomic_add_fetch(&faults, 1, __ATOMIC_SEQ_CST);
+    fprintf(stderr, "fake driver: %s: %s\n", what, why);
+}
+
+// Counts the call; the result that it must return, if it must fail.
+static CUresult call(const char *name, int needs_context) {
+    long n = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+    if (started && started != getpid()) {
+        fault(name, "called in a forked child");
+        return NOT_INITIALIZED;
+    }
+    if (n == number("FAKE_CUDA_FAIL_AT", 0)) {
+        broken = number("FAKE_CUDA_STICKY", 0);
+        return (CUresult)number("FAKE_CUDA_CODE", 700);
+    }
+    if (broken && needs_context) return (CUresult)number("FAKE_CUDA_CODE", 700);
+    if (needs_context && current < 1000) {
+        fault(name, "no context of a device is current");
+        return INVALID_CONTEXT;
+    }
+    return OK;
+}
+#define CALL(needs_context) do { CUresult r_ = call(__func__, needs_context); if (r_) return r_; } while (0)
+
+static int inside(const char *at, size_t len) {
+    for (int i = 0; i < MOST; i++) {
+        if (blocks[i].at && at >= blocks[i].at && len <= blocks[i].len && (size_t)(at - blocks[i].at) <= blocks[i].len - len) return 1;
+    }
+    return 0;
+}
+
+static char *take(size_t len) {
+    char *at = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MOST && !at; i++) {
+        if (!blocks[i].at && posix_memalign((void **)&at, 512, len) == 0) {
+            memset(at, 0xa5, len);
+            blocks[i].at = at;
+            blocks[i].len = len;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+static CUresult give(char *at, size_t *from) {
+    CUresult result = INVALID;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MOST; i++) {
+        if (at && blocks[i].at == at) {
+            blocks[i].at = NULL;
+            if (from) *from -= blocks[i].len;
+            result = OK;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (result == OK) free(at);
+    else fault("free", "not an allocation");
+    return result;
+}
+
+CUresult cuInit(unsigned flags) { CALL(0); started = getpid(); return flags ? INVALID : OK; }
+CUresult cuDeviceGetCount(int *n) { CALL(0); *n = (int)number("FAKE_CUDA_DEVICES", 2); return *n ? OK : 100; }
+CUresult cuDeviceGet(int *d, int ordinal) { CALL(0); *d = ordinal; return OK; }
+CUresult cuDeviceGetName(char *name, int len, int d) { CALL(0); snprintf(name, (size_t)len, "Fake %d", d); return OK; }
+CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) { CALL(0); *context = 1000 + (uintptr_t)d; return OK; }
+CUresult cuCtxGetCurrent(uintptr_t *context) { CALL(0); *context = current; return OK; }
+#ifndef WITHOUT_cuCtxSetCurrent
+CUresult cuCtxSetCurrent(uintptr_t context) { CALL(0); current = context; return OK; }
+#endif
+CUresult cuModuleLoadData(void **module, const void *image) { CALL(1); *module = (void *)image; return ((uintptr_t)image & 7) ? INVALID : OK; }
+CUresult cuModuleGetFunction(void **f, void *module, const char *name) {
+    CALL(1);
+    Function *function = calloc(1, sizeof *function);
+    if (!function || !module) return NOT_FOUND;
+    snprintf(function->name, sizeof function->name, "%s", name);
+    *f = function;
+    return OK;
+}
+CUresult cuFuncGetAttribute(int *value, int what, void *f) { CALL(1); *value = 256; return what == 0 && f ? OK : INVALID; }
+CUresult cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, void *stream,
+                        void **params, void **extra) {
+    CALL(1);
+    if (!stream || extra || shared || y * z * ty * tz != 1 || !x || !tx || tx > 1024) { fault("cuLaunchKernel", "odd shape"); return INVALID; }
+    if (runner) runner(((Function *)f)->name, x, tx, params[0]);
+    return OK;
+}
+CUresult cuStreamCreate(void **stream, unsigned flags) { CALL(1); *stream = malloc(1); (void)flags; return OK; }
+CUresult cuStreamSynchronize(void *stream) { CALL(1); return stream ? OK : INVALID; }
+CUresult cuEventCreate(void **event, unsigned flags) { CALL(1); *event = calloc(1, 8); (void)flags; return OK; }
+#ifndef WITHOUT_cuEventRecord
+CUresult cuEventRecord(void *event, void *stream) { CALL(1); *(long *)event = 1; return stream ? OK : INVALID; }
+#endif
+CUresult cuEventSynchronize(void *event) { CALL(1); if (!*(long *)event) fault("cuEventSynchronize", "never recorded"); return OK; }
+CUresult cuEventElapsedTime(float *ms, void *a, void *b) { CALL(1); *ms = 1; return a && b ? OK : INVALID; }
+CUresult cuMemAlloc_v2(uint64_t *at, size_t len) {
+    CALL(1);
+    pthread_mutex_lock(&lock);
+    int full = used + len > (size_t)number("FAKE_CUDA_MEMORY", 1 << 30);
+    if (!full) used += len;
+    pthread_mutex_unlock(&lock);
+    if (full) return NO_MEMORY;
+    *at = (uint64_t)(uintptr_t)take(len);
+    return *at ? OK : NO_MEMORY;
+}
+CUresult cuMemFree_v2(uint64_t at) { CALL(1); return give((char *)(uintptr_t)at, &used); }
+CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) { CALL(1); *at = take(len); return flags ? INVALID : *at ? OK : NO_MEMORY; }
+#ifndef WITHOUT_cuMemFreeHost
+CUresult cuMemFreeHost(void *at) { CALL(1); return give(at, NULL); }
+#endif
+CUresult cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream) {
+    CALL(1);
+    if (!stream || !inside((char *)(uintptr_t)to, len) || !inside(from, len)) { fault("cuMemcpyHtoDAsync", "outside"); return INVALID; }
+    memcpy((char *)(uintptr_t)to, from, len);
+    return OK;
+}
+CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream) {
+    CALL(1);
+    if (!stream || !inside((char *)(uintptr_t)from, len) || !inside(to, len)) { fault("cuMemcpyDtoHAsync", "outside"); return INVALID; }
+    memcpy(to, (char *)(uintptr_t)from, len);
+    return OK;
+}
+CUresult cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *stream) {
+    CALL(1);
+    if (!stream || !inside((char *)(uintptr_t)at, len)) { fault("cuMemsetD8Async", "outside"); return INVALID; }
+    memset((char *)(uintptr_t)at, value, len);
+    return OK;
+}
+CUresult cuGetErrorName(CUresult e, const char **text) { (void)e; *text = "FAKE"; return OK; }
+CUresult cuGetErrorString(CUresult e, const char **text) { (void)e; *text = "a failure asked for by the test"; return OK; }

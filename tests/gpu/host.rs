@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The host side of the GPU engine on a machine without a GPU, driven by a stand-in for the driver (`fake_cuda.c`).
+//!
+//! A library path and a driver's state belong to a process, so every test starts itself again with the stand-in in
+//! front, and its body runs there. Kernels do not run; the stand-in calls back, and the CPU path answers. A build
+//! without kernels must leave the driver alone, which is then what these tests see to.
+
+use h5z_gpu::device::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
+use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, device};
+use std::ffi::{CStr, c_char, c_long, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// What a thread's current context is before, and must be after, every call.
+const HOSTS_OWN: usize = 77;
+/// Set in the process in which a test's body runs.
+const INSIDE: &str = "H5Z_GPU_TEST_INSIDE";
+/// Variables that decide about the device.
+const DECIDE: [&str; 5] =
+    ["H5Z_GPU_DEVICE", "H5Z_GPU_MIN_BYTES", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+
+/// Folder of the stand-in, compiled when first asked for, without one function if `lacking` names it.
+fn stand_in(lacking: &str) -> PathBuf {
+    static MADE: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap();
+    if let Some((_, dir)) = made.iter().find(|m| m.0 == lacking) {
+        return dir.clone();
+    }
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-cuda-{}-{lacking}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/fake_cuda.c");
+    let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1", "-o"]);
+    cc.arg(dir.join("libcuda.so.1")).arg(format!("-DWITHOUT_{lacking}")).arg(source).arg("-lpthread");
+    assert!(cc.status().expect("a C compiler").success(), "the stand-in does not compile");
+    // The binding looks under this name first, and must find the same library.
+    std::os::unix::fs::symlink("libcuda.so.1", dir.join("libcuda.so")).unwrap();
+    made.push((lacking.into(), dir.clone()));
+    dir
+}
+
+/// Starts this program for the body of `test`; what it printed, or why it failed.
+fn start(test: &str, library_path: &Path, env: &[(&str, &str)]) -> Result<String, String> {
+    let mut me = Command::new(std::env::current_exe().unwrap());
+    me.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    DECIDE.iter().for_each(|name| _ = me.env_remove(name));
+    me.env(INSIDE, "1").env("LD_LIBRARY_PATH", library_path).envs(env.iter().copied());
+    let done = me.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    if done.status.success() && said.contains("1 passed") {
+        return Ok(said);
+    }
+    Err(format!("{test} with {env:?}: {}\n{said}{}", done.status, String::from_utf8_lossy(&done.stderr)))
+}
+
+/// Runs `body` in a process of its own that finds the stand-in.
+fn with_fake(test: &str, env: &[(&str, &str)], body: fn(&Fake)) {
+    if std::env::var_os(INSIDE).is_none() {
+        start(test, &stand_in(""), env).unwrap_or_else(|why| panic!("{why}"));
+        return;
+    }
+    let fake = Fake::open();
+    body(&fake);
+    fake.judge();
+}
+
+/// The stand-in's own functions.
+struct Fake {
+    library: libloading::Library,
+}
+
+impl Fake {
+    /// Finds the stand-in and lets the CPU path answer for kernels.
+    fn open() -> Fake {
+        // SAFETY: the stand-in: the only library of this name on the path.
+        let library = unsafe { libloading::Library::new("libcuda.so.1") }.expect("the stand-in");
+        let fake = Fake { library };
+        fake.set_current();
+        type Set = extern "C" fn(extern "C" fn(*const c_char, u32, u32, *mut c_void));
+        // SAFETY: as declared in fake_cuda.c.
+        unsafe { fake.library.get::<Set>(b"fake_cuda_runner").expect("the stand-in's")(kernel) };
+        fake
+    }
+
+    fn set_current(&self) {
+        // SAFETY: as declared in fake_cuda.c.
+        unsafe { self.library.get::<extern "C" fn(usize)>(b"fake_cuda_set_current").expect("its")(HOSTS_OWN) };
+    }
+
+    fn number(&self, name: &str) -> usize {
+        // SAFETY: functions of this type in fake_cuda.c.
+        unsafe { self.library.get::<extern "C" fn() -> c_long>(name.as_bytes()).expect("its")() as usize }
+    }
+
+    /// Driver calls so far.
+    fn calls(&self) -> usize {
+        self.number("fake_cuda_calls")
+    }
+
+    /// What must hold at the end of everything.
+    fn judge(&self) {
+        assert_eq!(self.number("fake_cuda_faults"), 0, "the stand-in saw something wrong");
+        assert_eq!(self.number("fake_cuda_current"), HOSTS_OWN, "the host's context is not current any more");
+        assert!(device::images() > 0 || self.calls() == 0, "a build without kernels called the driver");
+    }
+
+    /// Fails when the device should have done it all and did not, or the other way about.
+    fn used(&self, all: bool) {
+        assert_eq!(all, device::images() > 0, "whether the device was used");
+    }
+}
+
+/// What a kernel would do, done by the CPU path. The stand-in's device memory is this process's.
+extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c_void) {
+    if std::env::var_os("FAKE_CUDA_SILENT").is_some() {
+        return;
+    }
+    let cpu = Engine::with_threads(1);
+    // SAFETY: the stand-in hands on what the engine launched with, and the structs are the engine's own.
+    unsafe {
+        let name = CStr::from_ptr(name).to_str().expect("a name");
+        let size = if name.ends_with("64") { 8 } else { 4 };
+        if name.contains("_encode_") {
+            let args = *args.cast::<EncodeArgs>();
+            assert_eq!(args.tiles, ctas);
+            for k in 0..args.chunk_count as usize {
+                let c = *(args.chunks as *const EncodeChunk).add(k);
+                let raw = std::slice::from_raw_parts(c.input as *const u8, c.values as usize * size);
+                let (mode, rank) = ((c.head[2] >> 16) as u8, (c.head[2] >> 24) as usize);
+                let bound = Bound::new(mode, if mode == 9 { 0.0 } else { c.bound }).expect("a bound");
+                let codec = if name.starts_with("ndzip") { Codec::Ndzip } else { Codec::Szx };
+                let dims: Vec<u64> = c.head[14..14 + rank].iter().map(|&d| d.into()).collect();
+                let dtype = if size == 8 { Dtype::F64 } else { Dtype::F32 };
+                let params = Params::new(Ask { codec, bound }, dtype, &dims).expect("parameters");
+                let frame = cpu.encode(&params, raw);
+                std::slice::from_raw_parts_mut(c.frame as *mut u8, frame.len()).copy_from_slice(&frame);
+                *(args.lengths as *mut u64).add(k) = frame.len() as u64;
+            }
+        } else if name.contains("_decode_") {
+            let args = *args.cast::<DecodeArgs>();
+            assert_eq!(args.tiles, ctas);
+            for k in 0..args.chunk_count as usize {
+                let c = *(args.chunks as *const DecodeChunk).add(k);
+                let frame = std::slice::from_raw_parts(c.frame as *const u8, c.frame_len as usize);
+                let out = std::slice::from_raw_parts_mut(c.output as *mut u8, c.values as usize * size);
+                *(args.verdicts as *mut u64).add(k) = if cpu.decode_into(frame, out).is_ok() { 1 } else { 2 };
+            }
+        }
+    }
+}
+
+/// An engine that gives everything to the device.
+fn gpu() -> Engine {
+    Engine::with_device(2, 0)
+}
+
+/// [`compare`], also with one frame damaged.
+fn round(engine: &Engine, sizes: &[usize]) -> bool {
+    compare(engine, sizes, &[false, true])
+}
+
+/// Encodes and decodes a batch of chunks of so many values and compares with the CPU, with and without damage to the
+/// first frame; true when the device did all that it can: frames that hold raw bytes are no work for it.
+fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
+    let cpu = Engine::with_threads(1);
+    let value = |i: usize| (i as f64 * 0.01).sin() * 100.0;
+    let raw = |(k, &n): (usize, &usize)| -> Vec<u8> {
+        match k % 2 {
+            0 => (0..n).flat_map(|i| (value(i) as f32).to_le_bytes()).collect(),
+            _ => (0..n).flat_map(|i| value(i).to_le_bytes()).collect(),
+        }
+    };
+    let raws: Vec<Vec<u8>> = sizes.iter().enumerate().map(raw).collect();
+    let ask = |(k, &n): (usize, &usize)| {
+        let bound = [Bound::Absolute(0.01), Bound::Lossless, Bound::Relative(1e-3)][k % 3];
+        Params::new(Ask { codec: Codec::Auto, bound }, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
+    };
+    let asks: Vec<Params> = sizes.iter().enumerate().map(ask).collect();
+    let jobs: Vec<EncodeJob<'_>> = asks.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
+    let mut want = vec![Vec::new(); jobs.len()];
+    cpu.encode_batch(&jobs, &mut want);
+    let mut got = vec![Vec::new(); jobs.len()];
+    let mut all = engine.encode_on_device(&jobs, &mut got).iter().all(|d| *d);
+    engine.encode_batch(&jobs, &mut got);
+    assert!(got == want, "frames differ from the CPU's");
+    for &damaged in damage {
+        let mut frames = want.clone();
+        if damaged {
+            let last = frames[0].len() - 1;
+            frames[0][last] ^= 1;
+        }
+        let mut outs: Vec<Vec<u8>> = raws.iter().map(|r| vec![0; r.len()]).collect();
+        let mut jobs: Vec<DecodeJob<'_>> =
+            frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
+        let done = engine.decode_on_device(&mut jobs);
+        all &= damaged || done.iter().zip(&want).all(|(d, frame)| *d || frame[9] == 0);
+        assert!(!(damaged && done[0]), "a damaged frame was taken");
+        let results = engine.decode_batch(&mut jobs);
+        assert_eq!(results[0].is_err(), damaged);
+        for (k, out) in outs.iter().enumerate().skip(usize::from(damaged)) {
+            assert!(results[k].is_ok());
+            assert!(*out == cpu.decode(&want[k], raws[k].len() as u64).unwrap(), "values differ from the CPU's");
+        }
+    }
+    all
+}
+
+#[test]
+fn bytes_and_values_pass_through_lanes() {
+    with_fake("bytes_and_values_pass_through_lanes", &[], |fake| {
+        let sizes: Vec<usize> = (0..40).map(|k| 1 + k * k * 37).chain([20_000_000, 9_000_000]).collect();
+        fake.used(round(&gpu(), &sizes));
+    });
+}
+
+#[test]
+fn kernels_that_write_nothing_are_found_out() {
+    with_fake("kernels_that_write_nothing_are_found_out", &[("FAKE_CUDA_SILENT", "1")], |_| {
+        assert!(!round(&gpu(), &[300_000, 5000]));
+    });
+}
+
+#[test]
+fn without_memory_the_cpu_does_it() {
+    with_fake("without_memory_the_cpu_does_it", &[("FAKE_CUDA_MEMORY", "8000000")], |fake| {
+        // 12 MB do not fit, what is smaller does, before and after.
+        fake.used(round(&gpu(), &[5000]));
+        assert!(!round(&gpu(), &[3_000_000]));
+        fake.used(round(&gpu(), &[5001]));
+    });
+}
+
+#[test]
+fn without_a_device_the_cpu_does_it() {
+    with_fake("without_a_device_the_cpu_does_it", &[("FAKE_CUDA_DEVICES", "0")], |fake| {
+        assert!(!round(&gpu(), &[5000]));
+        let calls = fake.calls();
+        assert!(!round(&gpu(), &[5000]) && fake.calls() == calls, "asked again and again");
+    });
+}
+
+#[test]
+fn without_a_driver_the_cpu_does_it() {
+    if std::env::var_os(INSIDE).is_some() {
+        assert!(!round(&gpu(), &[5000]) || device::name().is_some_and(|n| !n.starts_with("Fake")));
+        return;
+    }
+    start("without_a_driver_the_cpu_does_it", Path::new("/nonexistent"), &[]).unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn a_driver_that_lacks_a_function_is_not_used() {
+    let me = "a_driver_that_lacks_a_function_is_not_used";
+    if std::env::var_os(INSIDE).is_some() {
+        return with_fake(me, &[], |_| assert!(!round(&gpu(), &[5000])));
+    }
+    for lacking in ["cuCtxSetCurrent", "cuMemFreeHost", "cuEventRecord"] {
+        start(me, &stand_in(lacking), &[]).unwrap_or_else(|why| panic!("without {lacking}: {why}"));
+    }
+}
+
+/// Runs in a forked child; the parent gets its answer.
+fn in_a_child(run: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child computes and leaves; no other thread of this process holds a lock that it needs.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(false);
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!right)) };
+    }
+    let mut status = -1;
+    // SAFETY: the child just made.
+    unsafe { libc::waitpid(pid, &mut status, 0) };
+    status == 0
+}
+
+#[test]
+fn a_forked_child_leaves_the_driver_alone() {
+    with_fake("a_forked_child_leaves_the_driver_alone", &[], |fake| {
+        fake.used(round(&gpu(), &[5000]));
+        let calls = fake.calls();
+        assert!(in_a_child(|| !round(&gpu(), &[300_000, 5000]) && fake.calls() == calls), "the child");
+        fake.used(round(&gpu(), &[5000]));
+    });
+}
+
+#[test]
+fn a_forked_child_may_start_what_its_parent_did_not() {
+    with_fake("a_forked_child_may_start_what_its_parent_did_not", &[], |fake| {
+        assert!(in_a_child(|| round(&gpu(), &[300_000, 5000]) == (device::images() > 0)), "the child");
+        fake.used(round(&gpu(), &[5000]));
+    });
+}
+
+#[test]
+fn more_threads_than_lanes_get_the_same_bytes() {
+    with_fake("more_threads_than_lanes_get_the_same_bytes", &[], |fake| {
+        std::thread::scope(|s| {
+            for _ in 0..12 {
+                s.spawn(|| {
+                    fake.set_current();
+                    (0..5).for_each(|k| _ = round(&gpu(), &[100_000 + k, 77]));
+                    assert_eq!(fake.number("fake_cuda_current"), HOSTS_OWN);
+                });
+            }
+        });
+        assert!(device::images() == 0 || fake.calls() > 0, "the device was not used");
+    });
+}
+
+#[test]
+fn the_cpu_on_demand() {
+    with_fake("the_cpu_on_demand", &[("H5Z_GPU_DEVICE", "cpu")], |fake| {
+        assert!(!round(&gpu(), &[5000]));
+        assert_eq!(fake.calls(), 0);
+    });
+}
+
+#[test]
+fn small_batches_start_nothing() {
+    with_fake("small_batches_start_nothing", &[], |fake| {
+        assert!(!round(Engine::global(), &[5000]));
+        assert_eq!(fake.calls(), 0);
+    });
+}
+
+#[test]
+fn chunks_from_the_given_size_on_go_to_the_device() {
+    with_fake("chunks_from_the_given_size_on_go_to_the_device", &[("H5Z_GPU_MIN_BYTES", "20000")], |fake| {
+        assert!(!round(Engine::global(), &[4999]));
+        fake.used(round(Engine::global(), &[5000]));
+    });
+}
+
+#[test]
+fn the_device_is_chosen_by_number_and_by_rank() {
+    let me = "the_device_is_chosen_by_number_and_by_rank";
+    if std::env::var_os(INSIDE).is_some() {
+        return with_fake(me, &[], |_| println!("name={}.", device::name().unwrap_or("none".into())));
+    }
+    for (name, value, want) in [
+        ("H5Z_GPU_DEVICE", "1", "Fake 1"),
+        ("H5Z_GPU_DEVICE", "auto", "Fake 0"),
+        ("SLURM_LOCALID", "3", "Fake 1"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "2", "Fake 0"),
+        ("H5Z_GPU_DEVICE", "7", "none"),
+    ] {
+        let want = if device::images() > 0 { want } else { "none" };
+        let said = start(me, &stand_in(""), &[(name, value)]).unwrap_or_else(|why| panic!("{why}"));
+        assert!(said.contains(&format!("name={want}.")), "{name}={value}: {said}");
+    }
+}
+
+/// Every driver call of two rounds fails in turn. Bytes stay right and the host's context comes back, always; what
+/// else must hold follows from the error and from when it came.
+fn every_call_fails(me: &str, code: &str, ends_context: bool) {
+    if std::env::var_os(INSIDE).is_some() {
+        let fake = Fake::open();
+        let started = device::name().is_some();
+        let sizes: [&[usize]; 2] = [&[600_000, 5000], &[4096]];
+        sizes.iter().for_each(|s| _ = compare(&gpu(), s, &[false]));
+        let calls = fake.calls();
+        let at: usize = std::env::var("FAKE_CUDA_FAIL_AT").unwrap().parse().unwrap();
+        // An error of a call that puts the context back is noticed by the next.
+        compare(&gpu(), &[4096], &[false]);
+        let noticed = fake.calls();
+        let again = compare(&gpu(), &[5000, 5000], &[false]);
+        if !started || (ends_context && at <= calls) {
+            assert!(!again && fake.calls() == noticed, "the driver is used after its end");
+        } else if !ends_context {
+            fake.used(again);
+        }
+        fake.judge();
+        println!("calls={calls}.");
+        return;
+    }
+    let run = |at: usize| {
+        let sticky = if ends_context { "1" } else { "0" };
+        let env = [("FAKE_CUDA_FAIL_AT", &*at.to_string()), ("FAKE_CUDA_CODE", code), ("FAKE_CUDA_STICKY", sticky)];
+        start(me, &stand_in(""), &env)
+    };
+    let said = run(1_000_000).unwrap_or_else(|why| panic!("{why}"));
+    let calls = said.split("calls=").nth(1).and_then(|s| s.split('.').next()).expect("the number of calls");
+    let calls: usize = calls.parse().unwrap();
+    assert!(device::images() == 0 || calls > 60, "only {calls} calls");
+    let failed: Vec<String> =
+        (1..=calls).filter_map(|at| Some(format!("call {at} of {calls}: {}", run(at).err()?))).collect();
+    assert!(failed.is_empty(), "{} of {calls}:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn every_call_out_of_memory() {
+    every_call_fails("every_call_out_of_memory", "2", false);
+}
+
+#[test]
+fn every_call_ending_the_context() {
+    every_call_fails("every_call_ending_the_context", "700", true);
+}
