@@ -45,7 +45,7 @@ step clippy $cargo clippy --quiet --workspace --all-targets -- -D warnings
 step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 count rust $cargo test --workspace --no-fail-fast
 step fields make --no-print-directory target/fields/small/done
-count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" .env/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/hosts
+count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" .env/bin/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/hosts
 
 echo
 echo "$passed passed, $failed failed"

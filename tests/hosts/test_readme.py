@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs what README.md shows: its commands, its table, its numbers and its messages."""
+import os
+import re
+import sys
+
+import h5py
+import judge
+import numpy as np
+import pytest
+from conftest import ROOT, clean, python, run, sample
+from programs import filters, plain_hdf5, plain_netcdf
+
+TEXT = (ROOT / "README.md").read_text()
+TOOLS = dict(re.findall(r"^\| ([^|]+?) \| `([^`]+)`[^|]*\|$", TEXT.split("## The same bound in nine tools")[1].split("\n## ")[0], re.M))
+VALUES = sample(np.float32, (20, 100, 120))
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.M | re.S)
+
+
+def whole():
+    """The environment with Rust in it; HDF5_PLUGIN_PATH is not set."""
+    return {k: v for k, v in os.environ.items() if k not in ("HDF5_PLUGIN_PATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
+@pytest.mark.parametrize("block", blocks("sh"))
+def test_the_commands_work(block):
+    if block.strip() == "make test":
+        block = "make -n test | grep -q tests/run.sh"  # this is what runs here
+    out = run("sh", "-euc", block, env=whole(), cwd=ROOT)
+    if "make demo" in block:
+        assert re.search(r"ratio [2-9]\.\d", out) and " 0 of 1036800 values miss it" in out and "same bits" in out, out
+        png = ROOT / out.split("picture")[1].split()[0]
+        assert png.read_bytes()[:4] == b"\x89PNG" and png.stat().st_size > 100_000
+
+
+def test_the_python_example_works(tmp_path):
+    (code,) = blocks("python")
+    out = python(code, cwd=tmp_path).split()
+    assert float(out[1]) > 1.5 and 0 < float(out[-1]) <= 1e-3, out
+
+
+def test_the_example_programs_work(tmp_path):
+    run(sys.executable, ROOT / "examples/write_dataset.py", tmp_path / "a.h5")
+    out = run(sys.executable, ROOT / "examples/read_dataset.py", tmp_path / "a.h5")
+    assert out.startswith("(64, 128, 128) float32"), out
+
+
+def judged(path):
+    with h5py.File(path) as f:
+        assert 0 < judge.check(VALUES, f["v"][...], "abs", 1e-3) <= 1
+    assert filters(path, "v")[0][2][10] == 11003
+
+
+def test_the_table_has_nine_tools():
+    assert len(TOOLS) == 9, list(TOOLS)
+
+
+@pytest.mark.parametrize("tool", ["h5repack", "nccopy", "ncks"])
+def test_the_command_lines_work(tool, tmp_path):
+    plain_hdf5({"v": VALUES}, tmp_path / "in.h5")
+    plain_netcdf({"v": VALUES}, tmp_path / "in.nc")
+    run("sh", "-c", TOOLS[tool], cwd=tmp_path)
+    judged(next(tmp_path.glob("out.*")))
+
+
+def test_the_ncgen_lines_work(tmp_path):
+    plain_netcdf({"v": VALUES}, tmp_path / "in.nc")
+    text = run("ncdump", "-p", "9,17", tmp_path / "in.nc").replace("data:", f"\t\t{TOOLS['ncgen']}\ndata:")
+    (tmp_path / "in.cdl").write_text(text)
+    run("ncgen", "-4", "-o", tmp_path / "out.nc", tmp_path / "in.cdl")
+    judged(tmp_path / "out.nc")
+
+
+def test_the_python_lines_work(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    python(f"""if True:
+        import h5netcdf, h5py, numpy as np, xarray
+        a = np.load("a.npy")
+        with h5py.File("h5py.h5", "w") as f:
+            {TOOLS['h5py']}
+        with h5netcdf.File("h5netcdf.nc", "w") as f:
+            f.dimensions = dict(zip("xyz", a.shape))
+            {TOOLS['h5netcdf']}
+        ds = xarray.Dataset({{"v": (("x", "y", "z"), a)}})
+        {TOOLS['xarray']}
+        """, cwd=tmp_path)  # fmt: skip
+    for name in ("h5py.h5", "h5netcdf.nc", "out.nc"):
+        judged(tmp_path / name)
+
+
+C = """
+#include <stdio.h>
+#include <stdlib.h>
+#include HEADER
+static float a[20 * 100 * 120];
+int main(void)
+{
+    FILE *raw = fopen("raw", "rb");
+    if (!raw || fread(a, 4, 240000, raw) != 240000)
+        return 1;
+    BODY
+}
+"""
+HDF5_C = """
+    hsize_t dims[] = {20, 100, 120}, chunk[] = {16, 64, 64};
+    hid_t file = H5Fcreate("out.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(dcpl, 3, chunk);
+    LINE
+    hid_t v = H5Dcreate2(file, "v", H5T_IEEE_F32LE, H5Screate_simple(3, dims, NULL), H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    return H5Dwrite(v, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a) < 0 || H5Dclose(v) < 0 || H5Fclose(file) < 0;
+"""
+NETCDF_C = """
+    int ncid, varid, d[3];
+    size_t chunk[] = {16, 64, 64};
+    if (nc_create("out.nc", NC_NETCDF4, &ncid) || nc_def_dim(ncid, "x", 20, d) || nc_def_dim(ncid, "y", 100, d + 1) ||
+        nc_def_dim(ncid, "z", 120, d + 2) || nc_def_var(ncid, "v", NC_FLOAT, 3, d, &varid) ||
+        nc_def_var_chunking(ncid, varid, NC_CHUNKED, chunk))
+        return 2;
+    LINE
+    return nc_put_var_float(ncid, varid, a) || nc_close(ncid);
+"""
+
+
+@pytest.mark.parametrize("tool, header, body, libraries", [
+    ("HDF5 in C", "<hdf5.h>", HDF5_C, ["-I/usr/include/hdf5/serial", "-lhdf5_serial"]),
+    ("netCDF in C", "<netcdf.h>\n#include <netcdf_filter.h>", NETCDF_C, ["-lnetcdf"]),
+])  # fmt: skip
+def test_the_c_lines_work(tool, header, body, libraries, tmp_path):
+    VALUES.tofile(tmp_path / "raw")
+    code = C.replace("HEADER", header).replace("BODY", body).replace("LINE", TOOLS[tool])
+    (tmp_path / "a.c").write_text(code)
+    run("cc", "-Wall", "-Werror", "-o", "a", "a.c", *libraries, cwd=tmp_path)
+    run(tmp_path / "a", cwd=tmp_path)
+    judged(next(tmp_path.glob("out.*")))
+
+
+def test_the_numbers_mean_what_the_table_says():
+    says = {"11003": "0.001|1e-3", "12504": "2.5e-4|0.00025", "15001": "5e-1|0.5", "21004": "1e-4|0.0001", "31002": "1e-2|0.01",
+            "40600": "60", "90000": "bit", "111003": "szx", "390000": "ndzip"}  # fmt: skip
+    for number, meaning in says.items():
+        assert f"`{number}`" in TEXT
+        assert re.search(meaning, run("cargo", "run", "-q", "--", "words", number, env=whole(), cwd=ROOT)), number
+
+
+def test_the_messages_are_those_shown(tmp_path):
+    (refused,), damaged = blocks("text")[0].splitlines(), blocks("text")[1].splitlines()
+    path = tmp_path / "a.h5"
+    x = sample(shape=(16, 32, 32))
+    with h5py.File(path, "w") as f:
+        with pytest.raises(ValueError) as e:
+            f.create_dataset("w", data=x, chunks=(16, 16, 16), compression=443, compression_opts=(1,))
+        assert refused in str(e.value)
+        f.create_dataset("v", data=x, chunks=(16, 16, 16), compression=443, compression_opts=(11003,))
+        frame = bytearray(f["v"].id.read_direct_chunk((0, 0, 0))[1])
+    frame[500] ^= 1
+    for shown, bad in zip(damaged, (frame, frame[:100]), strict=True):
+        with h5py.File(path, "a") as f:
+            f["v"].id.write_direct_chunk((0, 0, 0), bytes(bad))
+        with h5py.File(path) as f, pytest.raises(OSError) as e:
+            f["v"][...]
+        # The numbers in it are this chunk's own.
+        pattern = re.sub(r"[0-9a-f]{16}|[0-9]+", "[0-9a-f]+", re.escape(shown).replace(r"\ ", " "))
+        assert re.search(pattern, str(e.value)), (pattern, str(e.value))
+
+
+def test_without_the_variable_hdf5_names_another_folder(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("v", data=VALUES, compression=443, compression_opts=(11003,))
+    env = clean()
+    del env["HDF5_PLUGIN_PATH"]
+    code = "import sys, h5py; h5py.File(sys.argv[1])['v'][...]"
+    text = run(sys.executable, "-c", code, tmp_path / "a.h5", env=env, ok=False)
+    assert re.search("can't (find plugin|open directory)", text), text
+
+
+@pytest.mark.parametrize("flag, alone", [("optional", True), ("mandatory", False)])
+def test_writing_into_a_dataset_that_exists(flag, alone, tmp_path):
+    """HDF5 does not load a filter for that; asking for it does."""
+    path = tmp_path / "a.h5"
+    code = """if True:
+        import sys, h5py, numpy as np
+        from h5py import h5z
+        with h5py.File(sys.argv[1], "a") as f:
+            if sys.argv[2] == "ask":
+                assert h5z.filter_avail(443)
+            f["v"][...] = np.linspace(0, 1, 10000)
+            f.flush()
+            print(f["v"].id.get_storage_size())
+        """
+    for how in ("alone", "ask"):
+        plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plan.set_chunk((1000,))
+        plan.set_filter(443, h5py.h5z.FLAG_OPTIONAL if flag == "optional" else h5py.h5z.FLAG_MANDATORY, (11003,))
+        with h5py.File(path, "w") as f:
+            h5py.h5d.create(f.id, b"v", h5py.h5t.NATIVE_FLOAT, h5py.h5s.create_simple((10000,)), plan)
+        ok = alone or how == "ask"
+        text = python(code, path, how, ok=ok)
+        if ok:
+            assert (int(text) < 20_000) == (how == "ask"), text
+            with h5py.File(path) as f:
+                assert abs(f["v"][-1] - 1) <= 1e-3
+        else:
+            assert "required filter 443 is not registered" in text
+
+
+def test_the_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)]+)\)", TEXT):
+        assert (ROOT / target).exists(), target
