@@ -92,7 +92,7 @@ pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     // §3.
     match f.codec {
         0 => match f.sections[..] {
-            [raw] if raw.len() == f.raw_len => Ok(raw.to_vec()),
+            [raw] if raw.len() == f.raw_len && f.mode == 9 && f.extents.is_empty() => Ok(raw.to_vec()),
             _ => Err("stored".into()),
         },
         1 => szx(&f),

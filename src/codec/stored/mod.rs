@@ -35,6 +35,14 @@ pub(crate) fn write(raw: &[u8], out: &mut [u8]) {
 
 pub(crate) fn decode(frame: &Frame<'_>, out: &mut [u8]) -> Result<()> {
     let [raw] = frame.sections()?;
+    let h = &frame.header;
+    if h.mode != 9 || !h.extents.as_slice().is_empty() {
+        let rank = h.extents.as_slice().len();
+        return Err(Error::corrupt(
+            "header",
+            format!("stored with mode {} and {rank} extents, needed are 9 and none", h.mode),
+        ));
+    }
     if raw.len() != out.len() {
         return Err(Error::Length { section: "raw bytes", needed: out.len() as u64, got: raw.len() as u64 });
     }
