@@ -215,11 +215,33 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     if (cube) {
         const u64 from = origin(g, t);
         const bool is_float = flags & FLAG_FLOAT, swap = flags & FLAG_SWAP;
-#pragma unroll 8
-        for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) {
-            W v = input[from + place_in(g, i)];
+        auto keep = [&](u32 i, W v) {
             if (swap) v = swapped(v);
             sh.words[P::at(i)] = is_float ? rotl1(v) : v;
+        };
+        constexpr u32 WIDE = 16 / P::BYTES;
+        if (g.rank == 1 || g.row % WIDE == 0) {
+            // All of a thread's loads are in flight at once.
+            constexpr u32 LOADS = CUBE / WIDE / P::THREADS;
+            uint4 v[LOADS];
+#pragma unroll
+            for (u32 k = 0; k < LOADS; k++) v[k] = *(const uint4*)(input + from + place_in(g, WIDE * (k * P::THREADS + threadIdx.x)));
+#pragma unroll
+            for (u32 k = 0; k < LOADS; k++) {
+                const u32 i = WIDE * (k * P::THREADS + threadIdx.x);
+                if (sizeof(W) == 4) {
+                    keep(i, (W)v[k].x);
+                    keep(i + 1, (W)v[k].y);
+                    keep(i + 2, (W)v[k].z);
+                    keep(i + 3, (W)v[k].w);
+                } else {
+                    keep(i, (W)(v[k].x | (u64)v[k].y << 32));
+                    keep(i + 1, (W)(v[k].z | (u64)v[k].w << 32));
+                }
+            }
+        } else {
+#pragma unroll 8
+            for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) keep(i, input[from + place_in(g, i)]);
         }
         __syncthreads();
         u32 first;
@@ -285,12 +307,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     const u64 word0 = c.payload_at / 4 + (u64)start * (P::BYTES / 4);
     u32* out = (u32*)c.frame + word0;
     const u32* stage = (const u32*)sh.words;
-    u64 sum = 0;
-    for (u32 i = threadIdx.x; i < words * (P::BYTES / 4); i += P::THREADS) {
-        const u32 word = stage[i];
-        out[i] = word;
-        sum += frame::square(word, word0 + i);
-    }
+    u64 sum = frame::copy_summed<P::THREADS, 8>(out, stage, word0, words * (P::BYTES / 4));
     sum = warp::sum(sum);
     if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
@@ -466,13 +483,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = right ? (u32)(to - from) : 0;
     const u64 word0 = c.payload_at / 4 + from * (P::BYTES / 4);
     u32* stage = (u32*)sh.words;
-    u64 sum = 0;
-#pragma unroll 4
-    for (u32 i = threadIdx.x; i < words * (P::BYTES / 4); i += P::THREADS) {
-        const u32 word = in[word0 + i];
-        stage[i] = word;
-        sum += frame::square(word, word0 + i);
-    }
+    u64 sum = frame::copy_summed<P::THREADS, 11>(stage, in + word0, word0, words * (P::BYTES / 4));
     if (t == 0 && w == 1) {
         // Header and grid, and what fills up the table.
         for (u64 i = lane; i < table; i += 32) {

@@ -113,6 +113,9 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
 template <class S>
 struct EncodeShared {
     alignas(16) u8 stage[LONGEST<S> + 16];
+    // Values, then words, 16 bytes a lane; and what else a lane keeps of its part of a block.
+    uint4 slots[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
+    uint2 kept[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
     szx::Block<S> blocks[BLOCKS];
     u64 sums[THREADS<S> / 32];
     double bound;
@@ -128,7 +131,8 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     const u32 flags = c.flags;
     const S* input = (const S*)c.input;
     const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
-    szx::Lane<S> own[PER_WARP];
+    constexpr bool SLOTS = SzxTuning<S>::SLOTS;
+    szx::Lane<S> own[SLOTS ? 1 : PER_WARP];
     {
         S x[PER_WARP][4];
 #pragma unroll
@@ -138,16 +142,34 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
             if (count > 0) load(input, from, values, flags, count, lane, x[k]);
         }
         const szx::Rule<S> r = szx::rule<S>(sh.bound, POINTWISE, c.fill, flags & FLAG_FILL);
+        if constexpr (SLOTS) {
+            uint4* slot = sh.slots + w * PER_WARP * 32 + lane;
 #pragma unroll
-        for (int k = 0; k < PER_WARP; k++) {
-            const u32 block = (u32)(w * PER_WARP + k);
-            const int count = block_values(values, first + block * BLOCK);
-            if (count > 0) {
-                szx::Block<S> b;
-                szx::analyse<S, POINTWISE>(b, own[k], x[k], r, count, lane);
+            for (int k = 0; k < PER_WARP; k++) {
+                slot[32 * k] = make_uint4(T::bits(x[k][0]), T::bits(x[k][1]), T::bits(x[k][2]), T::bits(x[k][3]));
+            }
+#pragma unroll 1
+            for (int k = 0; k < PER_WARP; k++) {
+                const u32 block = (u32)(w * PER_WARP + k);
+                const int count = block_values(values, first + block * BLOCK);
+                szx::Block<S> b = {};
+                if (count > 0) {
+                    const uint4 v = slot[32 * k];
+                    const S y[4] = {T::value(v.x), T::value(v.y), T::value(v.z), T::value(v.w)};
+                    szx::analyse<S, POINTWISE>(b, own[0], y, r, count, lane);
+                    slot[32 * k] = make_uint4(own[0].word[0], own[0].word[1], own[0].word[2], own[0].word[3]);
+                    sh.kept[32 * block + lane] = make_uint2(own[0].nibbles, own[0].ranks);
+                }
                 if (lane == 0) sh.blocks[block] = b;
-            } else if (lane == 0) {
-                sh.blocks[block] = szx::Block<S>{};
+            }
+        } else {
+#pragma unroll
+            for (int k = 0; k < PER_WARP; k++) {
+                const u32 block = (u32)(w * PER_WARP + k);
+                const int count = block_values(values, first + block * BLOCK);
+                szx::Block<S> b = {};
+                if (count > 0) szx::analyse<S, POINTWISE>(b, own[k], x[k], r, count, lane);
+                if (lane == 0) sh.blocks[block] = b;
             }
         }
     }
@@ -164,16 +186,27 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         if (lane < (int)((blocks + 3) & ~3u)) sh.stage[lane] = lane < (int)blocks ? (u8)kind : (u8)0;
         if (lane < 4 && end + lane < 4 * words) sh.stage[end + lane] = 0;
     }
-#pragma unroll
-    for (int k = 0; k < PER_WARP; k++) {
+    auto put = [&](int k, const szx::Lane<S>& mine) {
         const u32 block = (u32)(w * PER_WARP + k);
         const u64 from = first + block * BLOCK;
         const int count = block_values(values, from);
         const szx::Parts at = szx::from(parts, (int)block);
         if (count > 0) {
-            szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], own[k], at, count, lane,
+            szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], mine, at, count, lane,
                                     [&](S(&x)[4]) { load(input, from, values, flags, count, lane, x); });
         }
+    };
+    if constexpr (SLOTS) {
+#pragma unroll 1
+        for (int k = 0; k < PER_WARP; k++) {
+            const u32 at = 32u * (u32)(w * PER_WARP + k) + lane;
+            const uint4 words4 = sh.slots[at];
+            const uint2 more = sh.kept[at];
+            put(k, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < PER_WARP; k++) put(k, own[k]);
     }
     u32 start = 0;
     if (w == 0) {
@@ -186,12 +219,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     const u64 word0 = c.payload_at / 4 + start;
     u32* out = (u32*)c.frame + word0;
     const u32* stage = (const u32*)sh.stage;
-    u64 sum = 0;
-    for (u32 i = threadIdx.x; i < words; i += THREADS<S>) {
-        const u32 word = stage[i];
-        out[i] = word;
-        sum += frame::square(word, word0 + i);
-    }
+    u64 sum = frame::copy_summed<THREADS<S>, 4>(out, stage, word0, words);
     sum = warp::sum(sum);
     if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
@@ -327,16 +355,16 @@ __device__ __forceinline__ bool layout(DecodeShared<S>& sh, const szx::Rule<S>& 
 }
 
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, u32 len, u64 first, int lane, int w) {
+__device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, bool right, u32 len, u64 first, int lane, int w) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u64 values = c.values;
     const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
     const szx::Rule<S> r = szx::rule<S>(c.bound, POINTWISE, 0, false);
-    if (w == 0 && !sh.fault) {
-        const bool good = layout<S, POINTWISE>(sh, r, len, blocks, block_values(values, first + (u32)lane * BLOCK), lane);
-        if (lane == 0 && !good) sh.fault = 1;
+    if (w == 0) {
+        const bool good = right && layout<S, POINTWISE>(sh, r, len, blocks, block_values(values, first + (u32)lane * BLOCK), lane);
+        if (lane == 0) sh.fault = !good;
     }
     __syncthreads();
     if (sh.fault) return;
@@ -387,13 +415,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = right ? to - from : 0;
     const u64 word0 = c.payload_at / 4 + from;
     u32* stage = (u32*)sh.stage;
-    u64 sum = 0;
-#pragma unroll 4
-    for (u32 i = threadIdx.x; i < words; i += THREADS<S>) {
-        const u32 word = in[word0 + i];
-        stage[i] = word;
-        sum += frame::square(word, word0 + i);
-    }
+    u64 sum = frame::copy_summed<THREADS<S>, 4>(stage, in + word0, word0, words);
     if (t == 0 && w == 1) {
         // Header, and what fills up the table.
         for (u64 i = lane; i < c.table_at / 4; i += 32) {
@@ -402,16 +424,13 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         for (u64 i = c.table_at / 4 + c.table_words + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
     }
     sum = warp::sum(sum);
-    if (lane == 0) {
-        sh.sums[w] = sum;
-        if (w == 0) sh.fault = !right;
-    }
+    if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
     const u64 first = (u64)t * TILE;
     if (c.mode == 3) {
-        decode_tile<S, true>(c, sh, words * 4, first, lane, w);
+        decode_tile<S, true>(c, sh, right, words * 4, first, lane, w);
     } else {
-        decode_tile<S, false>(c, sh, words * 4, first, lane, w);
+        decode_tile<S, false>(c, sh, right, words * 4, first, lane, w);
     }
     if (w == 0) {
         sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);

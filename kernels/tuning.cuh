@@ -5,14 +5,17 @@
 template <class S>
 struct SzxTuning;
 
-// A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor.
+// A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor; whether a block's words wait for
+// their place in shared memory, which lets a warp run through its blocks in a loop, or in registers.
 template <>
 struct SzxTuning<float> {
-    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 3, DECODE_CTAS = 5;
+    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 5, DECODE_CTAS = 5;
+    static constexpr bool SLOTS = true;
 };
 template <>
 struct SzxTuning<double> {
     static constexpr int BLOCKS_PER_WARP = 2, ENCODE_CTAS = 2, DECODE_CTAS = 2;
+    static constexpr bool SLOTS = false;
 };
 
 // Threads that one multiprocessor holds; asking for more CTAs than fit is an error of the assembler.

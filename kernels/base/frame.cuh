@@ -11,6 +11,28 @@ __device__ __forceinline__ u64 square(u32 w, u64 i) {
     return (u64)x * x;
 }
 
+// Moves words between a frame and shared memory, a CTA of `THREADS`, `BATCH` loads of a thread in flight; returns
+// what this thread's words add to the checksum. The frame's words start at place `word0`.
+template <int THREADS, int BATCH>
+__device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
+    u64 sum = 0, key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
+    for (u32 i0 = threadIdx.x; i0 < words; i0 += BATCH * THREADS) {
+        u32 word[BATCH];
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) word[k] = i0 + k * THREADS < words ? from[i0 + k * THREADS] : 0;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            if (i0 + k * THREADS < words) {
+                to[i0 + k * THREADS] = word[k];
+                const u32 x = word[k] ^ (u32)(key >> 32);
+                sum += (u64)x * x;
+            }
+            key += fmt::CHECKSUM_STEP * THREADS;
+        }
+    }
+    return sum;
+}
+
 constexpr u32 CHECKSUM_WORD = (u32)(fmt::CHECKSUM_OFFSET / 4);
 
 // The chunk that tile `tile` of the batch belongs to. Whole warp.

@@ -26,6 +26,11 @@ struct Traits<float> {
     static __device__ __forceinline__ float round(double x) { return __double2float_rn(x); }
     static __device__ __forceinline__ float power(int e) { return __uint_as_float((u32)(e + 127) << 23); }
     static __device__ __forceinline__ float infinity() { return __uint_as_float(EXPONENT); }
+    // The largest number of the type not above b.
+    static __device__ __forceinline__ float down(double b) { return __double2float_rd(b); }
+    // Of two numbers one of which may be NaN, the other.
+    static __device__ __forceinline__ float least(float a, float b) { return fminf(a, b); }
+    static __device__ __forceinline__ float most(float a, float b) { return fmaxf(a, b); }
     // At most b less a part in 2^20: a rounded difference not above it is an exact difference not above b.
     static __device__ __forceinline__ float surely(double b) { return __double2float_rd(__dmul_rd(b, 1.0 - 0x1p-20)); }
     static __device__ __forceinline__ int length(Bits b) { return 32 - __clz(b); }
@@ -46,6 +51,9 @@ struct Traits<double> {
     static __device__ __forceinline__ double round(double x) { return x; }
     static __device__ __forceinline__ double power(int e) { return value((u64)(e + 1023) << 52); }
     static __device__ __forceinline__ double infinity() { return value(EXPONENT); }
+    static __device__ __forceinline__ double down(double b) { return b; }
+    static __device__ __forceinline__ double least(double a, double b) { return fmin(a, b); }
+    static __device__ __forceinline__ double most(double a, double b) { return fmax(a, b); }
     static __device__ __forceinline__ double surely(double b) { return __dmul_rd(b, 1.0 - 0x1p-40); }
     static __device__ __forceinline__ int length(Bits b) { return 64 - __clzll((long long)b); }
 };

@@ -15,6 +15,8 @@ template <class S>
 struct Rule {
     double bound;
     S step, inverse, surely;
+    S zero;  // the largest magnitude that holds with 0
+    S apart;  // a rounded difference above it is more than twice the bound
     bool usable, fill_on;
     u32 q, cut;  // point-wise: required bits, and those cut off
     typename Traits<S>::Bits fill;
@@ -33,6 +35,8 @@ __device__ __forceinline__ Rule<S> rule(double bound, bool pointwise, u64 fill, 
     r.step = r.usable ? T::power(e + 1) : S(0);
     r.inverse = r.usable ? T::power(-e - 1) : S(0);
     r.surely = T::surely(bound);
+    r.zero = T::down(bound);
+    r.apart = T::round(__dmul_rn(bound, 2.0 + 0x1p-18));
     // A relative bound is normal unless it is absurdly small; then every bit is required.
     const int fraction = min(max(field == 0 ? T::M : -e - 1, 0), T::M);
     r.q = pointwise ? (u32)min(1 + T::E + fraction, 61) : 0;
@@ -49,7 +53,7 @@ template <class S>
 struct Lane {
     typename Traits<S>::Bits word[4];  // differences of words, words, or raw bits
     u32 nibbles;  // bytes: values whose bits part D holds; low and high bits of the leading-byte codes
-    u32 ranks;  // bytes before this lane's in planes 0, 1, 2: 10 bits each
+    u32 ranks;  // bytes before this lane's in the sparse planes, the least significant first: 10 bits each
 };
 
 // What all lanes know of it.
@@ -57,13 +61,20 @@ template <class S>
 struct Block {
     typename Traits<S>::Bits base;
     u32 kind;
-    u32 counts;  // bytes of planes 0, 1, 2: 10 bits each
+    u32 counts;  // bytes of the sparse planes, the least significant first: 10 bits each
     u32 lens;  // bytes of part D, and of part F from bit 16 on
 };
 
 __device__ __forceinline__ u32 below_plane(u32 low, u32 high, int p) {
     // Values whose code is at most p.
     return p == 0 ? ~(low | high) & 15u : p == 1 ? ~high & 15u : p == 2 ? ~(low & high) & 15u : 15u;
+}
+
+// What a word's bits hold besides the word, the same in all words: of 4-byte words in the absolute modes the exponent, which
+// lies above their three bytes.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ constexpr typename Traits<S>::Bits origin() {
+    return Traits<S>::W == 4 && !POINTWISE ? Traits<S>::MAGIC : 0;
 }
 
 // Whether a value of the block holds with reconstruction y, point-wise.
@@ -93,8 +104,8 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
 #pragma unroll
     for (int j = 1; j < 4; j++) {
         finite = T::fma(x[j], S(0), finite);
-        if (x[j] < lo) lo = x[j];
-        if (x[j] > hi) hi = x[j];
+        lo = T::least(lo, x[j]);
+        hi = T::most(hi, x[j]);
     }
     if (r.fill_on || !__all_sync(ALL, finite == S(0))) {
         normal = 0;
@@ -105,8 +116,10 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             const Bits bits = T::bits(x[j]);
             const bool n = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
             normal |= (u32)n << j;
-            if (n && x[j] < lo) lo = x[j];
-            if (n && x[j] > hi) hi = x[j];
+            if (n) {
+                lo = T::least(lo, x[j]);
+                hi = T::most(hi, x[j]);
+            }
         }
     }
     warp::range(lo, hi);
@@ -133,7 +146,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         }
         zero = any && __all_sync(ALL, zeros);
     } else {
-        zero = any && (double)lo >= -r.bound && (double)hi <= r.bound;
+        zero = any && -lo <= r.zero && hi <= r.zero;
     }
     if (zero) {
         kind = ZERO;
@@ -166,7 +179,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             }
         }
         if (!constant && any) {
-            if (POINTWISE || r.bound > 0.0) {
+            if (POINTWISE || (r.bound > 0.0 && !(T::sub(hi, lo) > r.apart))) {
                 const double a = (double)lo, z = (double)hi;
                 S m;
                 if (T::W == 4) {
@@ -207,22 +220,20 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                     if (coded) {
                         q = max(T::length(T::bits(T::add(span, magic)) - T::MAGIC), 1);
                         b.base = T::bits(lo);
-                        u32 unsure = 0;
-                        S back[4];
+                        S back[4], worst = 0;
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
                             // This product is exact or of no weight, so fusing it changes no bit. The one below may overflow.
                             const S k = T::fma(T::sub(x[j], lo), r.inverse, magic);
-                            own.word[j] = T::bits(k) - T::MAGIC;
+                            own.word[j] = T::bits(k) - (T::MAGIC - origin<S, POINTWISE>());
                             back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
-                            const S d = T::sub(x[j], back[j]);
-                            unsure |= (u32) !(d <= r.surely && -d <= r.surely) << j;
+                            worst = T::most(worst, fabs(T::sub(x[j], back[j])));
                         }
-                        unsure &= normal;
-                        if (unsure) {
+                        // Differences of normal values are never NaN.
+                        if (!(worst <= r.surely)) {
 #pragma unroll
                             for (int j = 0; j < 4; j++) {
-                                const bool bad = (unsure >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                                const bool bad = (normal >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
                                 special |= (u32)bad << j;
                             }
                         }
@@ -250,7 +261,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             }
             const u32 before = __ballot_sync(ALL, have) & ((1u << lane) - 1u);
             Bits word = warp::from(carry, before ? 31 - __clz((int)before) : 0);
-            if (!before) word = 0;
+            if (!before) word = origin<S, POINTWISE>();
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 if (special >> j & 1) own.word[j] = word;
@@ -258,31 +269,35 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             }
         }
         Bits last = __shfl_up_sync(ALL, own.word[3], 1);
-        if (lane == 0) last = 0;
+        if (lane == 0) last = origin<S, POINTWISE>();
+        // Bytes of a difference up to its leading one, in the (at most three) most significant places: 10 bits for each.
+        const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
         Bits diff[4];
+        u32 held[4];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             diff[j] = own.word[j] ^ last;
             last = own.word[j];
         }
-        // Values with a byte in plane p or before it: their code is at most p.
-        u32 upto_plane[3] = {15, 15, 15};
+        if (bytes == 1) {
 #pragma unroll
-        for (int p = 0; p < 3; p++) {
-            if (p < (int)bytes) {
-                const Bits one = Bits(1) << (8 * (bytes - 1 - p));
-                upto_plane[p] = (u32)(diff[0] >= one) | (u32)(diff[1] >= one) << 1 | (u32)(diff[2] >= one) << 2
-                                | (u32)(diff[3] >= one) << 3;
+            for (int j = 0; j < 4; j++) held[j] = diff[j] != 0;
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const u32 top = (u32)(diff[j] >> (8 * dense));
+                held[j] = (u32)(top != 0) + (top > 0xffu ? 1u << 10 : 0u) + (top > 0xffffu ? 1u << 20 : 0u);
             }
         }
-        low = (upto_plane[1] & ~upto_plane[0]) | (~upto_plane[2] & 15u);
-        high = ~upto_plane[1] & 15u;
-        const u32 mine = (u32)__popc(upto_plane[0]) | (u32)__popc(upto_plane[1]) << 10 | (u32)__popc(upto_plane[2]) << 20;
+        // One bit a value in each field.
+        const u32 set = held[0] + 2 * held[1] + 4 * held[2] + 8 * held[3];
+        low = (set ^ set >> 10 ^ set >> 20 ^ (most & 1 ? 15u : 0u)) & 15u;
+        high = most == 1 ? 0u : ~(set >> (10 * (most - 2))) & 15u;
+        const u32 mine = held[0] + held[1] + held[2] + held[3];
         const u32 upto = warp::inclusive(mine, lane);
         own.ranks = upto - mine;
         b.counts = warp::from(upto, 31);
-        const u32 n0 = b.counts & 1023u, n1 = b.counts >> 10 & 1023u, n2 = b.counts >> 20;
-        u32 len = n0 + (bytes > 1 ? n1 : 0) + (bytes > 2 ? n2 : 0) + (bytes > 3 ? (bytes - 3) * 128 : 0);
+        u32 len = (b.counts & 1023u) + (b.counts >> 10 & 1023u) + (b.counts >> 20) + dense * 128;
         if (!specials && 128 * bytes <= 32 + len) {
             kind |= NO_CODES;
             len = 128 * bytes;

@@ -96,7 +96,7 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
     const bool coded = low6 > RAW;
     if (lane == 0 && (low6 == CONSTANT || (coded && !POINTWISE))) put(stage + at.base, b.base);
     const bool codes = coded && (b.kind & UNIFORM) != NO_CODES;
-    const u32 special = own.nibbles & 15u, low = own.nibbles >> 8 & 15u, high = own.nibbles >> 16;
+    const u32 special = own.nibbles & 15u;
     const u32 pair = own.nibbles | __shfl_down_sync(warp::ALL, own.nibbles, 1) << 4;
     if (b.kind & SPECIALS) {
         if ((lane & 1) == 0) stage[at.bitmap + lane / 2] = (u8)pair;
@@ -120,24 +120,34 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
             stage[at.codes + lane / 2] = (u8)(pair >> 8);
             stage[at.codes + 16 + lane / 2] = (u8)(pair >> 16);
         }
-        u32 start = at.mid;
+        const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
+        u8* start = stage + at.mid;
 #pragma unroll
-        for (int p = 0; p < 3; p++) {
-            if (p < (int)bytes) {
-                const u32 mask = below_plane(low, high, p);
-                u8* to = stage + start + (own.ranks >> (10 * p) & 1023u);
+        for (int p = 2; p >= 0; p--) {
+            if (p < (int)most) {
+                u8* to = start + (own.ranks >> (10 * p) & 1023u);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
-                    if (mask >> j & 1) *to = plane_byte(own.word[j], bytes, p);
-                    to += mask >> j & 1;
+                    // What a word has besides its bytes is gone from differences.
+                    const u32 top = (u32)(own.word[j] >> (8 * dense)) >> (8 * p);
+                    if (top) {
+                        *to = (u8)top;
+                        to++;
+                    }
                 }
                 start += b.counts >> (10 * p) & 1023u;
             }
         }
         for (u32 p = 3; p < bytes; p++) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) stage[start + 4 * lane + j] = plane_byte(own.word[j], bytes, p);
+            for (int j = 0; j < 4; j++) start[4 * lane + j] = plane_byte(own.word[j], bytes, p);
             start += 128;
+        }
+    } else if ((at.mid & 3) == 0 && bytes <= 4) {
+        for (u32 p = 0; p < bytes; p++) {
+            const u32 s = bytes - 1 - p, two = s | (s + 4) << 4;
+            const u32 a = __byte_perm((u32)own.word[0], (u32)own.word[1], two), c = __byte_perm((u32)own.word[2], (u32)own.word[3], two);
+            *(u32*)(stage + at.mid + 128 * p + 4 * lane) = __byte_perm(a, c, 0x5410);
         }
     } else {
         for (u32 p = 0; p < bytes; p++) {
