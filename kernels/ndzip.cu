@@ -19,6 +19,8 @@ struct Shape {
     static constexpr u32 BYTES = sizeof(W), BITS = 8 * BYTES;
     static constexpr u32 COLUMNS = CUBE / BITS;
     static constexpr int THREADS = CUBE / 32 * (BYTES / 4);
+    // CTAs that should fit on one multiprocessor.
+    static constexpr int CTAS = BYTES == 4 ? 8 : 3;
     static constexpr u32 SEGMENT = CUBE / THREADS;
     static constexpr u32 LONGEST = CUBE + COLUMNS;
     // A gap every 32 (or 16) words: threads that read their own runs meet different banks.
@@ -521,7 +523,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define ENTRIES(W, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); } \
-    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
+    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>)) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); } \
+    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>)) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
 ENTRIES(u32, f32)
 ENTRIES(u64, f64)

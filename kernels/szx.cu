@@ -23,11 +23,10 @@ template <class S>
 constexpr u32 LONGEST = BLOCKS + TILE * Traits<S>::W;
 
 template <class S>
-__device__ __forceinline__ void load(const S* from, u64 first, u64 values, u32 flags, int count, int lane, S (&x)[4]) {
+__device__ __forceinline__ void load(const S* from, u32 flags, int count, int lane, S (&x)[4]) {
     using T = Traits<S>;
-    (void)values;
     if (count == (int)BLOCK) {
-        const uint4* at = (const uint4*)(from + first + 4 * lane);
+        const uint4* at = (const uint4*)(from + 4 * lane);
         if (T::W == 4) {
             const uint4 v = *at;
             x[0] = T::value(v.x);
@@ -43,7 +42,7 @@ __device__ __forceinline__ void load(const S* from, u64 first, u64 values, u32 f
         }
     } else {
         // Copies of the last value fill a partial block up.
-        for (int j = 0; j < 4; j++) x[j] = from[first + min(4 * lane + j, count - 1)];
+        for (int j = 0; j < 4; j++) x[j] = from[min(4 * lane + j, count - 1)];
     }
     if (flags & FLAG_SWAP) {
 #pragma unroll
@@ -51,9 +50,9 @@ __device__ __forceinline__ void load(const S* from, u64 first, u64 values, u32 f
     }
 }
 
-__device__ __forceinline__ int block_values(u64 values, u64 first) {
-    return first >= values ? 0 : (int)(values - first < BLOCK ? values - first : BLOCK);
-}
+// Values of a tile; of a block of it, not positive for those after its end.
+__device__ __forceinline__ u32 tile_values(u64 values, u64 first) { return values - first < TILE ? (u32)(values - first) : TILE; }
+__device__ __forceinline__ int block_values(u32 here, u32 block) { return min((int)here - (int)(block * BLOCK), (int)BLOCK); }
 
 template <class S>
 __device__ __forceinline__ void find_range(const EncodeArgs& args) {
@@ -65,15 +64,17 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
     const EncodeChunk& c = chunks[at];
     const u64 first = (u64)(blockIdx.x - c.first_tile) * TILE;
     const bool fill_on = c.flags & FLAG_FILL;
-    const u64 fill = c.fill, values = c.values;
+    const u64 fill = c.fill;
+    const u32 here = tile_values(c.values, first);
+    const S* input = (const S*)c.input + first;
     S lo = T::infinity(), hi = -T::infinity();
     S x[PER_WARP][4];
 #pragma unroll
     for (int k = 0; k < PER_WARP; k++) {
-        const u64 from = first + (u32)(w * PER_WARP + k) * BLOCK;
-        const int count = block_values(values, from);
+        const u32 block = (u32)(w * PER_WARP + k);
+        const int count = block_values(here, block);
         if (count > 0) {
-            load((const S*)c.input, from, values, c.flags, count, lane, x[k]);
+            load(input + block * BLOCK, c.flags, count, lane, x[k]);
         } else {
 #pragma unroll
             for (int j = 0; j < 4; j++) x[k][j] = T::infinity();
@@ -127,19 +128,18 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     using T = Traits<S>;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u32 t = sh.tile - c.first_tile;
-    const u64 first = (u64)t * TILE, values = c.values;
-    const u32 flags = c.flags;
-    const S* input = (const S*)c.input;
-    const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
+    const u32 here = tile_values(c.values, (u64)t * TILE), flags = c.flags;
+    const S* input = (const S*)c.input + (u64)t * TILE;
+    const u32 blocks = (here + BLOCK - 1) / BLOCK;
     constexpr bool SLOTS = SzxTuning<S>::SLOTS;
     szx::Lane<S> own[SLOTS ? 1 : PER_WARP];
     {
         S x[PER_WARP][4];
 #pragma unroll
         for (int k = 0; k < PER_WARP; k++) {
-            const u64 from = first + (u32)(w * PER_WARP + k) * BLOCK;
-            const int count = block_values(values, from);
-            if (count > 0) load(input, from, values, flags, count, lane, x[k]);
+            const u32 block = (u32)(w * PER_WARP + k);
+            const int count = block_values(here, block);
+            if (count > 0) load(input + block * BLOCK, flags, count, lane, x[k]);
         }
         const szx::Rule<S> r = szx::rule<S>(sh.bound, POINTWISE, c.fill, flags & FLAG_FILL);
         if constexpr (SLOTS) {
@@ -149,16 +149,16 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
                 slot[32 * k] = make_uint4(T::bits(x[k][0]), T::bits(x[k][1]), T::bits(x[k][2]), T::bits(x[k][3]));
             }
 #pragma unroll 1
-            for (int k = 0; k < PER_WARP; k++) {
-                const u32 block = (u32)(w * PER_WARP + k);
-                const int count = block_values(values, first + block * BLOCK);
+            for (u32 block = w * PER_WARP; block < (u32)(w + 1) * PER_WARP; block++, slot += 32) {
+                const int count = block_values(here, block);
                 szx::Block<S> b = {};
                 if (count > 0) {
-                    const uint4 v = slot[32 * k];
+                    const uint4 v = *slot;
                     const S y[4] = {T::value(v.x), T::value(v.y), T::value(v.z), T::value(v.w)};
-                    szx::analyse<S, POINTWISE>(b, own[0], y, r, count, lane);
-                    slot[32 * k] = make_uint4(own[0].word[0], own[0].word[1], own[0].word[2], own[0].word[3]);
-                    sh.kept[32 * block + lane] = make_uint2(own[0].nibbles, own[0].ranks);
+                    if (szx::analyse<S, POINTWISE>(b, own[0], y, r, count, lane)) {
+                        *slot = make_uint4(own[0].word[0], own[0].word[1], own[0].word[2], own[0].word[3]);
+                        sh.kept[32 * block + lane] = make_uint2(own[0].nibbles, own[0].ranks);
+                    }
                 }
                 if (lane == 0) sh.blocks[block] = b;
             }
@@ -166,7 +166,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
 #pragma unroll
             for (int k = 0; k < PER_WARP; k++) {
                 const u32 block = (u32)(w * PER_WARP + k);
-                const int count = block_values(values, first + block * BLOCK);
+                const int count = block_values(here, block);
                 szx::Block<S> b = {};
                 if (count > 0) szx::analyse<S, POINTWISE>(b, own[k], x[k], r, count, lane);
                 if (lane == 0) sh.blocks[block] = b;
@@ -186,27 +186,27 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         if (lane < (int)((blocks + 3) & ~3u)) sh.stage[lane] = lane < (int)blocks ? (u8)kind : (u8)0;
         if (lane < 4 && end + lane < 4 * words) sh.stage[end + lane] = 0;
     }
-    auto put = [&](int k, const szx::Lane<S>& mine) {
-        const u32 block = (u32)(w * PER_WARP + k);
-        const u64 from = first + block * BLOCK;
-        const int count = block_values(values, from);
-        const szx::Parts at = szx::from(parts, (int)block);
+    auto put = [&](u32 block, const szx::Lane<S>& mine) {
+        const int count = block_values(here, block);
         if (count > 0) {
-            szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], mine, at, count, lane,
-                                    [&](S(&x)[4]) { load(input, from, values, flags, count, lane, x); });
+            szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], mine, parts, block, count, lane,
+                                    [&](S(&x)[4]) { load(input + block * BLOCK, flags, count, lane, x); });
         }
     };
     if constexpr (SLOTS) {
+        // Any warp can put any block. The first one looks back meanwhile.
+        constexpr u32 OTHERS = THREADS<S> / 32 - 1;
+        if (w > 0) {
 #pragma unroll 1
-        for (int k = 0; k < PER_WARP; k++) {
-            const u32 at = 32u * (u32)(w * PER_WARP + k) + lane;
-            const uint4 words4 = sh.slots[at];
-            const uint2 more = sh.kept[at];
-            put(k, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
+            for (u32 block = w - 1; block < BLOCKS; block += OTHERS) {
+                const uint4 words4 = sh.slots[32 * block + lane];
+                const uint2 more = sh.kept[32 * block + lane];
+                put(block, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
+            }
         }
     } else {
 #pragma unroll
-        for (int k = 0; k < PER_WARP; k++) put(k, own[k]);
+        for (int k = 0; k < PER_WARP; k++) put((u32)(w * PER_WARP + k), own[k]);
     }
     u32 start = 0;
     if (w == 0) {
@@ -359,23 +359,21 @@ __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
-    const u64 values = c.values;
-    const u32 blocks = (u32)min((u64)BLOCKS, (values - first + BLOCK - 1) / BLOCK);
+    const u32 here = tile_values(c.values, first), blocks = (here + BLOCK - 1) / BLOCK;
     const szx::Rule<S> r = szx::rule<S>(c.bound, POINTWISE, 0, false);
     if (w == 0) {
-        const bool good = right && layout<S, POINTWISE>(sh, r, len, blocks, block_values(values, first + (u32)lane * BLOCK), lane);
+        const bool good = right && layout<S, POINTWISE>(sh, r, len, blocks, max(block_values(here, (u32)lane), 0), lane);
         if (lane == 0) sh.fault = !good;
     }
     __syncthreads();
     if (sh.fault) return;
     const bool swap = c.flags & FLAG_SWAP;
-    Bits* output = (Bits*)c.output;
+    Bits* output = (Bits*)c.output + first + 4 * lane;
 #pragma unroll 1
     for (int k = 0; k < PER_WARP; k++) {
         const u32 block = (u32)(w * PER_WARP + k);
-        const u64 to = first + block * BLOCK;
-        const int count = block_values(values, to);
-        if (count == 0) break;
+        const int count = block_values(here, block);
+        if (count <= 0) break;
         Bits x[4];
         szx::take<S, POINTWISE>(sh.stage, sh.kinds[block], sh.parts[block], r, lane, x);
         if (swap) {
@@ -383,7 +381,7 @@ __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S
             for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
         }
         if (count == (int)BLOCK) {
-            uint4* at = (uint4*)(output + to + 4 * lane);
+            uint4* at = (uint4*)(output + block * BLOCK);
             if (T::W == 4) {
                 *at = make_uint4((u32)x[0], (u32)x[1], (u32)x[2], (u32)x[3]);
             } else {
@@ -393,7 +391,7 @@ __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S
         } else {
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                if (4 * lane + j < count) output[to + 4 * lane + j] = x[j];
+                if (4 * lane + j < count) output[block * BLOCK + j] = x[j];
             }
         }
     }

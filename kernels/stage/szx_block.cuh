@@ -88,13 +88,14 @@ __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
 }
 
 // Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
-// The block's raw bits are in `word` when it is raw.
+// The block's raw bits are in `word` when it is raw. False when nothing of `own` is needed. Whole warp.
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count, int lane) {
+__device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count, int lane) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr u32 ALL = warp::ALL;
-    const u32 valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
+    u32 valid = 15;
+    if (count < 128) valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
 
     u32 normal = 15;
     S lo = x[0], hi = x[0];
@@ -107,7 +108,8 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         lo = T::least(lo, x[j]);
         hi = T::most(hi, x[j]);
     }
-    if (r.fill_on || !__all_sync(ALL, finite == S(0))) {
+    const bool clean = !r.fill_on && __all_sync(ALL, finite == S(0));
+    if (!clean) {
         normal = 0;
         lo = T::infinity();
         hi = -T::infinity();
@@ -150,6 +152,11 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     }
     if (zero) {
         kind = ZERO;
+        if (clean) {
+            b.kind = kind;
+            b.lens = 0;
+            return false;
+        }
     } else {
         bool constant = false;
         // Equal bit patterns: only possible when there is nothing normal or nothing else than one value.
@@ -194,7 +201,8 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                     const double c = exact::below(p);
                     fits = (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) && exact::within(z, (double)m, c);
                 } else {
-                    fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
+                    fits = T::sub(m, lo) <= r.surely && T::sub(hi, m) <= r.surely;
+                    if (!fits) fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
                 }
                 if (fits) {
                     constant = true;
@@ -242,7 +250,14 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                 if (coded) kind = CODED + q;
             }
         }
-        if (constant) kind = CONSTANT;
+        if (constant) {
+            kind = CONSTANT;
+            if (clean && count > 1) {
+                b.kind = kind;
+                b.lens = 0;
+                return false;
+            }
+        }
     }
 
     const u32 bytes = word_bytes(q);
@@ -336,6 +351,7 @@ __device__ __forceinline__ void analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     b.kind = kind;
     b.lens = d_len | f_len << 16;
     own.nibbles = special | low << 8 | high << 16;
+    return true;
 }
 
 }  // namespace szx

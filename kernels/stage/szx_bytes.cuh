@@ -41,11 +41,6 @@ __device__ __forceinline__ Parts place(u32 fixed, u32 lens, u32 blocks, int lane
     return p;
 }
 
-__device__ __forceinline__ Parts from(const Parts& p, int lane) {
-    return {warp::from(p.base, lane), warp::from(p.bitmap, lane), warp::from(p.special, lane), warp::from(p.codes, lane),
-            warp::from(p.mid, lane)};
-}
-
 // W bytes at a multiple of 4.
 __device__ __forceinline__ void put(u8* to, u32 x) { *(u32*)to = x; }
 __device__ __forceinline__ void put(u8* to, u64 x) {
@@ -70,20 +65,22 @@ __device__ __forceinline__ u8 plane_byte(Bits x, u32 bytes, u32 p) {
     return (u8)(x >> (8 * (bytes - 1 - p)));
 }
 
-// Writes one block's parts B to F. `x` is asked for the block's values, only where bits of specials are stored.
+// Writes block `block`'s parts B to F; `parts` is what `place` gave. `values` is asked for the block's values, only where
+// bits of specials are stored. Whole warp.
 template <class S, bool POINTWISE, class Values>
-__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& at, int count, int lane,
-                                     Values values) {
+__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& parts, u32 block, int count,
+                                     int lane, Values values) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     const u32 low6 = b.kind & 63u;
+    const u32 mid = warp::from(parts.mid, (int)block), base = warp::from(parts.base, (int)block);
     if (low6 == RAW) {
         // The place is odd in general.
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             if (4 * lane + j < count) {
-                u8* to = stage + at.mid + (4 * lane + j) * T::W;
-                if ((at.mid & 3) == 0) {
+                u8* to = stage + mid + (4 * lane + j) * T::W;
+                if ((mid & 3) == 0) {
                     put(to, own.word[j]);
                 } else {
 #pragma unroll
@@ -94,12 +91,14 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
         return;
     }
     const bool coded = low6 > RAW;
-    if (lane == 0 && (low6 == CONSTANT || (coded && !POINTWISE))) put(stage + at.base, b.base);
+    if (lane == 0 && (low6 == CONSTANT || (coded && !POINTWISE))) put(stage + base, b.base);
+    if (!coded && !(b.kind & SPECIALS)) return;
     const bool codes = coded && (b.kind & UNIFORM) != NO_CODES;
-    const u32 special = own.nibbles & 15u;
     const u32 pair = own.nibbles | __shfl_down_sync(warp::ALL, own.nibbles, 1) << 4;
     if (b.kind & SPECIALS) {
-        if ((lane & 1) == 0) stage[at.bitmap + lane / 2] = (u8)pair;
+        const u32 special = own.nibbles & 15u;
+        const u32 bitmap = warp::from(parts.bitmap, (int)block), stored = warp::from(parts.special, (int)block);
+        if ((lane & 1) == 0) stage[bitmap + lane / 2] = (u8)pair;
         S x[4];
         values(x);
         const u32 mine = (u32)__popc(special);
@@ -108,7 +107,7 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             if (special >> j & 1) {
-                if (!uniform || rank == 0) put(stage + at.special + rank * T::W, T::bits(x[j]));
+                if (!uniform || rank == 0) put(stage + stored + rank * T::W, T::bits(x[j]));
                 rank++;
             }
         }
@@ -116,12 +115,13 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
     if (!coded) return;
     const u32 bytes = word_bytes(low6 - CODED);
     if (codes) {
+        const u32 at = warp::from(parts.codes, (int)block);
         if ((lane & 1) == 0) {
-            stage[at.codes + lane / 2] = (u8)(pair >> 8);
-            stage[at.codes + 16 + lane / 2] = (u8)(pair >> 16);
+            stage[at + lane / 2] = (u8)(pair >> 8);
+            stage[at + 16 + lane / 2] = (u8)(pair >> 16);
         }
         const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
-        u8* start = stage + at.mid;
+        u8* start = stage + mid;
 #pragma unroll
         for (int p = 2; p >= 0; p--) {
             if (p < (int)most) {
@@ -143,15 +143,15 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
             for (int j = 0; j < 4; j++) start[4 * lane + j] = plane_byte(own.word[j], bytes, p);
             start += 128;
         }
-    } else if ((at.mid & 3) == 0 && bytes <= 4) {
+    } else if ((mid & 3) == 0 && bytes <= 4) {
         for (u32 p = 0; p < bytes; p++) {
             const u32 s = bytes - 1 - p, two = s | (s + 4) << 4;
             const u32 a = __byte_perm((u32)own.word[0], (u32)own.word[1], two), c = __byte_perm((u32)own.word[2], (u32)own.word[3], two);
-            *(u32*)(stage + at.mid + 128 * p + 4 * lane) = __byte_perm(a, c, 0x5410);
+            *(u32*)(stage + mid + 128 * p + 4 * lane) = __byte_perm(a, c, 0x5410);
         }
     } else {
         for (u32 p = 0; p < bytes; p++) {
-            u8* to = stage + at.mid + 128 * p + 4 * lane;
+            u8* to = stage + mid + 128 * p + 4 * lane;
 #pragma unroll
             for (int j = 0; j < 4; j++) to[j] = plane_byte(own.word[j], bytes, p);
         }
