@@ -107,9 +107,10 @@ struct Shared {
     u32 tile, chunk, start, fault;
 };
 
-// Differences of the `N` words from index `first` of the cube, along all axes. `first` is a multiple of 32.
+// Differences of the 32 words from index `first` of the cube, along all axes. `first` is a multiple of 32; lane `holder` has
+// the words before them. Whole warp.
 template <class W>
-__device__ __forceinline__ void differences(const W* x, int rank, u32 first, W (&d)[32]) {
+__device__ __forceinline__ void differences(const W* x, int rank, u32 first, int holder, W (&d)[32]) {
     using P = Shape<W>;
     if (rank == 1) {
         W before = first ? x[P::at(first - 1)] : W(0);
@@ -131,29 +132,25 @@ __device__ __forceinline__ void differences(const W* x, int rank, u32 first, W (
             before = v;
         }
     } else {
+        // Two rows, each less the one in the plane before, then less its left neighbour; the row above them is that of
+        // another lane, as a warp's first rows have none above.
         const bool back = first >= 256, up = first % 256 >= 16;
-        // Rows y - 1, y, y + 1, each less the one in the plane before, then less its left neighbour.
-        W last[16];
-        W before = 0;
-#pragma unroll
-        for (u32 j = 0; j < 16; j++) {
-            W v = 0;
-            if (up) v = x[P::at(first + j - 16)] - (back ? x[P::at(first + j - 272)] : W(0));
-            last[j] = v - before;
-            before = v;
-        }
 #pragma unroll
         for (u32 r = 0; r < 2; r++) {
-            before = 0;
+            W before = 0;
 #pragma unroll
             for (u32 j = 0; j < 16; j++) {
                 const u32 i = first + 16 * r + j;
                 const W v = x[P::at(i)] - (back ? x[P::at(i - 256)] : W(0));
-                const W e = v - before;
+                d[16 * r + j] = v - before;
                 before = v;
-                d[16 * r + j] = e - last[j];
-                last[j] = e;
             }
+        }
+#pragma unroll
+        for (u32 j = 0; j < 16; j++) {
+            const W above = __shfl_sync(warp::ALL, d[16 + j], holder);
+            d[16 + j] -= d[j];
+            d[j] -= up ? above : W(0);
         }
     }
 }
@@ -252,7 +249,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         u32 plane[32];
         {
             W d[32];
-            differences(sh.words, g.rank, first, d);
+            differences(sh.words, g.rank, first, lane - (sizeof(W) == 8 && !second ? 3 : 1), d);
 #pragma unroll
             for (int j = 0; j < 32; j++) {
                 const W f = flipped(d[j]);
@@ -329,7 +326,8 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 }
 
 // Running sums along one axis: lines of `len` words, `stride` apart in the cube, line k starting at `start(k)`.
-// A line is shared by CUBE / THREADS / ... threads where there are fewer lines than threads. All threads.
+// Threads share a line where there are fewer lines than threads. `put` is told a part's first index, how far from it, the
+// index, and the sum. All threads.
 template <class W, class Start, class Put>
 __device__ __forceinline__ void integrate(W* x, W* carry, u32 lines, u32 len, u32 stride, Start start, Put put) {
     using P = Shape<W>;
@@ -342,7 +340,7 @@ __device__ __forceinline__ void integrate(W* x, W* carry, u32 lines, u32 len, u3
 #pragma unroll 16
             for (u32 k = 0; k < own; k++) {
                 sum += x[P::at(at + k * stride)];
-                put(at + k * stride, sum);
+                put(at, k, at + k * stride, sum);
             }
         }
         return;
@@ -359,7 +357,7 @@ __device__ __forceinline__ void integrate(W* x, W* carry, u32 lines, u32 len, u3
 #pragma unroll 16
     for (u32 k = 0; k < own; k++) {
         sum += x[P::at(at + k * stride)];
-        put(at + k * stride, sum);
+        put(at, k, at + k * stride, sum);
     }
 }
 
@@ -401,12 +399,32 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
         }
     }
     planes::transpose(plane);
+    if constexpr (sizeof(W) == 4) {
+        // A run is two rows of a cube, half a row of a square: its sums along the row need no shared memory.
+#pragma unroll
+        for (u32 j = 0; j < 32; j++) {
+            plane[j] = flipped(plane[j]);
+            if (j > 0 && (j != 16 || g.rank != 3)) plane[j] += plane[j - 1];
+        }
+        u32 before = 0;
+        if (g.rank == 2) {
+            before = __shfl_up_sync(warp::ALL, plane[31], 1);
+            if ((lane & 1) == 0) before = 0;
+        } else if (g.rank == 1) {
+            u32 all;
+            // The barrier before was the one inside the other sum.
+            __syncthreads();
+            before = cta_inclusive<W, u32>(plane[31], sh.totals, all, lane, w) - plane[31];
+        }
+#pragma unroll
+        for (u32 j = 0; j < 32; j++) plane[j] += before;
+    }
     __syncthreads();
     // Words into cube order, sign and magnitude undone as soon as both halves are there.
 #pragma unroll
     for (u32 j = 0; j < 32; j++) {
         if (sizeof(W) == 4) {
-            sh.words[P::at(first + j)] = (W)flipped(plane[j]);
+            sh.words[P::at(first + j)] = (W)plane[j];
         } else {
             // The upper half's sign flips the lower half too.
             const u32 other = __shfl_xor_sync(warp::ALL, plane[j], 2);
@@ -420,12 +438,19 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
     const u64 to = origin(g, t);
     W* output = (W*)c.output + to;
     const bool is_float = c.flags & FLAG_FLOAT, swap = c.flags & FLAG_SWAP;
-    auto store = [&](u32 i, W v) {
+    const u64 step = g.rank == 2 ? g.row : (u64)g.rows * g.row;
+    auto store = [&](u32 at, u32 k, u32, W v) {
         if (is_float) v = rotr1(v);
-        output[place_in(g, i)] = swap ? swapped(v) : v;
+        output[place_in(g, at) + k * step] = swap ? swapped(v) : v;
     };
-    auto keep = [&](u32 i, W v) { sh.words[P::at(i)] = v; };
+    auto keep = [&](u32, u32, u32 i, W v) { sh.words[P::at(i)] = v; };
+    constexpr bool SUMMED = sizeof(W) == 4;  // along rows
     if (g.rank == 1) {
+        if (SUMMED) {
+#pragma unroll 8
+            for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) store(i, 0, i, sh.words[P::at(i)]);
+            return;
+        }
         // Every thread sums its run, then adds what is before it.
         const u32 at0 = threadIdx.x * P::SEGMENT;
         W sum = 0;
@@ -438,14 +463,18 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
         sh.carry[threadIdx.x] = cta_inclusive<W, W>(sum, sh.totals, all, lane, w) - sum;
         __syncthreads();
 #pragma unroll 8
-        for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) store(i, sh.words[P::at(i)] + sh.carry[i / P::SEGMENT]);
+        for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) store(i, 0, i, sh.words[P::at(i)] + sh.carry[i / P::SEGMENT]);
     } else if (g.rank == 2) {
-        integrate<W>(sh.words, sh.carry, 64, 64, 1, [](u32 k) { return 64 * k; }, keep);
-        __syncthreads();
+        if (!SUMMED) {
+            integrate<W>(sh.words, sh.carry, 64, 64, 1, [](u32 k) { return 64 * k; }, keep);
+            __syncthreads();
+        }
         integrate<W>(sh.words, sh.carry, 64, 64, 64, [](u32 k) { return k; }, store);
     } else {
-        integrate<W>(sh.words, sh.carry, 256, 16, 1, [](u32 k) { return 16 * k; }, keep);
-        __syncthreads();
+        if (!SUMMED) {
+            integrate<W>(sh.words, sh.carry, 256, 16, 1, [](u32 k) { return 16 * k; }, keep);
+            __syncthreads();
+        }
         integrate<W>(sh.words, sh.carry, 256, 16, 16, [](u32 k) { return k / 16 * 256 + k % 16; }, keep);
         __syncthreads();
         integrate<W>(sh.words, sh.carry, 256, 16, 256, [](u32 k) { return k; }, store);

@@ -16,16 +16,30 @@ __device__ __forceinline__ u64 square(u32 w, u64 i) {
 template <int THREADS, int BATCH>
 __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
     u64 sum = 0, key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
-    for (u32 i0 = threadIdx.x; i0 < words; i0 += BATCH * THREADS) {
-        u32 word[BATCH];
+    u32 word[BATCH];
+    auto add = [&](u32 w) {
+        const u32 x = w ^ (u32)(key >> 32);
+        sum += (u64)x * x;
+    };
+    u32 i = threadIdx.x;
+    for (; i + (BATCH - 1) * THREADS < words; i += BATCH * THREADS) {
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) word[k] = i0 + k * THREADS < words ? from[i0 + k * THREADS] : 0;
+        for (u32 k = 0; k < BATCH; k++) word[k] = from[i + k * THREADS];
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            if (i0 + k * THREADS < words) {
-                to[i0 + k * THREADS] = word[k];
-                const u32 x = word[k] ^ (u32)(key >> 32);
-                sum += (u64)x * x;
+            to[i + k * THREADS] = word[k];
+            add(word[k]);
+            key += fmt::CHECKSUM_STEP * THREADS;
+        }
+    }
+    if (i < words) {
+#pragma unroll
+        for (u32 k = 0; k < BATCH - 1; k++) word[k] = i + k * THREADS < words ? from[i + k * THREADS] : 0;
+#pragma unroll
+        for (u32 k = 0; k < BATCH - 1; k++) {
+            if (i + k * THREADS < words) {
+                to[i + k * THREADS] = word[k];
+                add(word[k]);
             }
             key += fmt::CHECKSUM_STEP * THREADS;
         }
