@@ -67,7 +67,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
 
     #[inline(always)]
     fn call(self) -> Vec<u32> {
-        let mut parts = Parts::new::<S>();
+        let mut parts = Parts::new::<S>(self.values.len());
         let mut lens = Vec::with_capacity(self.values.len().div_ceil(TILE));
         for x in self.values.chunks(TILE) {
             let start = self.out.len();

@@ -112,14 +112,15 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn new<S: Scalar>() -> Self {
+    /// For tiles of at most `values` values.
+    pub(super) fn new<S: Scalar>(values: usize) -> Self {
         Parts {
             heads: Vec::with_capacity(TILE / SZX_BLOCK),
             bases: Vec::new(),
             bitmaps: Vec::new(),
             specials: Vec::new(),
             codes: Vec::new(),
-            mid: vec![0; TILE * S::SIZE + SZX_BLOCK + SLACK],
+            mid: vec![0; values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK],
             mid_len: 0,
         }
     }

@@ -191,13 +191,13 @@ fn fill_values_cost_next_to_nothing_where_they_stand_together() {
 fn bytes_depend_on_neither_threads_nor_vector_unit() {
     let h = hostile::<f32>();
     let value = |i: usize| if i.is_multiple_of(331) { h[i % h.len()] } else { ((i * i) as f32 * 1e-6).sin() * 7.0 };
-    let values: Vec<f32> = (0..50_000).map(value).collect();
+    let values: Vec<f32> = (0..500_000).map(value).collect();
     for bound in BOUNDS {
         let (one, used) = encode(&values, bound, None, 1);
         for threads in [2, 3, 8] {
             assert_eq!(encode(&values, bound, None, threads).0, one);
             let same = |a: &f32, b: &f32| a.to_bits() == b.to_bits();
-            let (a, b) = (decode::<f32>(&one, 50_000, 1).unwrap(), decode::<f32>(&one, 50_000, threads).unwrap());
+            let (a, b) = (decode::<f32>(&one, 500_000, 1).unwrap(), decode::<f32>(&one, 500_000, threads).unwrap());
             assert!(a.iter().zip(&b).all(|(a, b)| same(a, b)));
         }
         cpu::tests::every_level_gives_the_same(&values, used);
@@ -383,6 +383,21 @@ proptest! {
         let (bytes, back) = check(&values, bound, fill);
         prop_assert!(bytes.len() <= values.len() * 8 + values.len() / 64 + 200);
         check(&back, bound, fill);
+    }
+
+    #[test]
+    fn rewriting_moves_values_by_a_bound_at_most_and_comes_to_rest(
+        steps in prop::collection::vec(-600i32..600, 1..2000),
+        coarse in 0u32..10,
+        b in 0.05f64..40.0,
+    ) {
+        // Whole numbers: every lo + k · g is exact.
+        let values: Vec<f64> = steps.iter().map(|&s| f64::from(s >> coarse)).collect();
+        let bound = Bound::Absolute(b);
+        let (_, once) = check(&values, bound, None);
+        let (_, twice) = check(&once, bound, None);
+        let (third, rest) = check(&twice, bound, None);
+        prop_assert_eq!(check(&rest, bound, None), (third, rest));
     }
 
     #[test]
