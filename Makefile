@@ -25,6 +25,7 @@ plugin: $(PLUGIN)
 include gpu.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
+	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
 	@$(CARGO) build --quiet --profile $(PROFILE) -p h5z-gpu-plugin
 	@mkdir -p target/plugin
 	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
