@@ -15,3 +15,27 @@ endif
 .env/nvcc: gpu.mk | .env/made
 	@echo "Python packages for the kernels (104 MB)"
 	@$(PIP) $(NVCC_PACKAGES) && touch $@ || echo "The CUDA compiler could not be installed."
+
+# --- the GPU code on another machine -----------------------------------------------------------------------------
+# Everything that checks and times it, in one folder; run.sh there prints a page and writes record.toml, which belongs
+# into tests/gpu. WITH_PEERS=1 adds hdf5plugin's Blosc2, ZFP and SZ3, without their debug symbols, to be timed beside.
+
+BUNDLE := target/gpu-bundle
+.PHONY: gpu-bundle gpu-record-check
+
+gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
+	@$(CARGO) build --quiet --profile $(PROFILE) --example gpu_check --example gpu_bench
+	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/plugin
+	@cp $(PLUGIN) $(BUNDLE)/plugin/
+	@cp target/$(PROFILE)/examples/gpu_check target/$(PROFILE)/examples/gpu_bench $(BUNDLE)/
+	@cp -r tests/vectors/v1 $(BUNDLE)/vectors
+	@cp tests/gpu/*.py tests/gpu/run.sh $(BUNDLE)/
+	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt
+	@$(if $(WITH_PEERS),$(PIP) --no-deps --target $(BUNDLE)/peers --python-version 3.12 --platform manylinux_2_28_x86_64 hdf5plugin==7.1.0)
+	@$(if $(WITH_PEERS),cd $(BUNDLE)/peers/hdf5plugin/plugins && ls | grep -vE 'h5(blosc2|zfp|sz3)\.so' | xargs rm -f && strip --strip-unneeded *.so)
+	@test $$(du -sm $(BUNDLE) | cut -f1) -le 60 || { echo "$(BUNDLE) is larger than 60 MiB"; exit 1; }
+	@grep -q szx_encode_f32 $(BUNDLE)/plugin/libh5zgpu.so || { echo "The plugin was built without GPU code."; exit 1; }
+	@echo "$(BUNDLE): $$(du -sm $(BUNDLE) | cut -f1) MiB.  On a machine with a GPU: ./run.sh"
+
+gpu-record-check:
+	@tests/gpu/record.sh

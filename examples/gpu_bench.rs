@@ -2,7 +2,7 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--only device|batch|lane|first] [--quick]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|batch|lane|first] [--quick]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of uncompressed
 //! bytes: the device's time for complete frames over data on the device (events, median), chunks of a batch against one
@@ -187,40 +187,40 @@ fn batches(f: &Field, runs: usize) {
     }
 }
 
-/// Host memory to host memory: best of a few calls, buffers in use before.
-fn lanes(f: &Field, cpu: &Engine) {
-    let gpu = Engine::with_device(8, 0);
-    println!(
-        "\nhost memory to host memory, {} at szx rel 1e-3, one chunk a call, GB/s (median of 15), GPU and 8 CPU threads",
-        f.name
-    );
+/// Host memory to host memory, buffers in use before, GPU and CPU with as many threads.
+fn lanes(f: &Field, runs: usize, threads: usize) {
+    let engines = [Engine::with_device(threads, 0), Engine::with_threads(threads)];
+    println!("\nhost memory to host memory, {}, one chunk a call, {threads} threads, GB/s (median of {runs})", f.name);
+    println!("{:7} {:14} {:>10} {:>8} {:>12} {:>8}", "KiB", "request", "encode GPU", "CPU", "decode GPU", "CPU");
     let size = usize::from(f.dtype.size);
-    for kib in [64usize, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 131_072] {
-        let len = (kib << 10).min(f.raw.len());
-        let raw = &f.raw[..len];
-        let p = params(f, &[(len / size / 64) as u64, 64], Codec::Szx, Bound::Relative(1e-3));
-        let mut row = Vec::new();
-        for engine in [&gpu, cpu] {
-            let mut frames = [Vec::new()];
-            let time = |work: &mut dyn FnMut()| {
-                work();
-                work();
-                let times = (0..15).map(|_| {
-                    let t = Instant::now();
+    for (what, codec, bound) in
+        [("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)), ("ndzip", Codec::Ndzip, Bound::Lossless)]
+    {
+        for kib in [64usize, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 131_072] {
+            let len = (kib << 10).min(f.raw.len());
+            let raw = &f.raw[..len];
+            let p = params(f, &[(len / size / 64) as u64, 64], codec, bound);
+            let mut row = Vec::new();
+            for engine in &engines {
+                let mut frames = [Vec::new()];
+                let time = |work: &mut dyn FnMut()| {
                     work();
-                    t.elapsed().as_secs_f32() * 1e3
-                });
-                rate(len, median(times.collect()))
-            };
-            let e = time(&mut || engine.encode_batch(&[EncodeJob { params: &p, raw }], &mut frames));
-            let mut out = vec![0; len];
-            let d = time(&mut || engine.decode_into(&frames[0], &mut out).expect("a whole frame"));
-            row.push((e, d));
+                    work();
+                    let times = (0..runs).map(|_| {
+                        let t = Instant::now();
+                        work();
+                        t.elapsed().as_secs_f32() * 1e3
+                    });
+                    rate(len, median(times.collect()))
+                };
+                let e = time(&mut || engine.encode_batch(&[EncodeJob { params: &p, raw }], &mut frames));
+                let mut out = vec![0; len];
+                let d = time(&mut || engine.decode_into(&frames[0], &mut out).expect("a whole frame"));
+                row.push((e, d));
+            }
+            let [(ge, gd), (ce, cd)] = row[..] else { unreachable!("two engines") };
+            println!("{kib:7} {what:14} {ge:10.2} {ce:8.2} {gd:12.2} {cd:8.2}");
         }
-        println!(
-            "{kib:7} KiB  encode GPU {:6.2} CPU {:6.2}   decode GPU {:6.2} CPU {:6.2}",
-            row[0].0, row[1].0, row[0].1, row[1].1
-        );
     }
 }
 
@@ -241,11 +241,12 @@ fn first(f: &Field) {
 }
 
 fn main() {
-    let (mut dir, mut runs, mut only, mut quick) = (None, 15, String::new(), false);
+    let (mut dir, mut runs, mut threads, mut only, mut quick) = (None, 15, 8, String::new(), false);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--runs" => runs = args.next().and_then(|v| v.parse().ok()).expect("a number follows"),
+            "--threads" => threads = args.next().and_then(|v| v.parse().ok()).expect("a number follows"),
             "--only" => only = args.next().expect("a part follows"),
             "--quick" => quick = true,
             _ => dir = Some(arg),
@@ -269,6 +270,6 @@ fn main() {
         batches(&all[0], runs);
     }
     if run("lane") {
-        lanes(&all[0], &cpu);
+        lanes(&all[0], runs, threads);
     }
 }

@@ -6,7 +6,12 @@
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
+//! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::vectors::Vector;
 use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
 
 /// Numbers of no particular order: splitmix64.
@@ -240,10 +245,35 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     Ok(())
 }
 
+/// Every golden vector, written and read by every backend, the GPU among them.
+fn conformance(dir: &std::path::Path, name: &str) {
+    let result = Vector::all_in(dir).and_then(|all| all.iter().try_for_each(Vector::check).map(|()| all.len()));
+    let (encoded, decoded) = (Engine::on_device(0), Engine::on_device(1));
+    match result {
+        Ok(n) if encoded > 0 && decoded > 0 => println!(
+            "conformance on {name}: {n} vectors, bytes out and values back as recorded, by every backend; \
+             the GPU encoded {encoded} times and decoded {decoded} times"
+        ),
+        Ok(n) => {
+            eprintln!("{n} vectors, but the GPU encoded {encoded} and decoded {decoded} of them");
+            std::process::exit(1);
+        }
+        Err(why) => {
+            eprintln!("DIFFERENT: {why}");
+            std::process::exit(1);
+        }
+    }
+}
+
 fn main() {
     let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
+    let mut vectors = None;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
+        if arg == "--vectors" {
+            vectors = Some(args.next().expect("a folder follows"));
+            continue;
+        }
         let mut number = || args.next().and_then(|v| v.parse().ok()).expect("a number follows");
         match arg.as_str() {
             "--cases" => cases = number(),
@@ -258,6 +288,10 @@ fn main() {
         eprintln!("no GPU in use (H5Z_GPU_LOG=info says why)");
         std::process::exit(1);
     };
+    if let Some(dir) = vectors {
+        conformance(dir.as_ref(), &name);
+        return;
+    }
     let mut r = Random(seed);
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0 };
     let mut made = 0;

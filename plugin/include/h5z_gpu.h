@@ -70,6 +70,9 @@ int64_t h5z_gpu_decode(const void *frame, size_t len, void *raw, size_t size);
 int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *lens, void *const *raw,
                              const size_t *sizes, int *status);
 
+/* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
+int64_t h5z_gpu_device_chunks(int decoded);
+
 #ifdef __cplusplus
 }
 #endif

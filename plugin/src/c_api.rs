@@ -125,6 +125,12 @@ pub extern "C" fn h5z_gpu_last_error() -> *const c_char {
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_device_chunks(decoded: c_int) -> i64 {
+    Engine::on_device(usize::from(decoded != 0)) as i64
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `text` is NUL-terminated; `out` has room for 20 words.

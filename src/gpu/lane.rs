@@ -13,8 +13,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Bytes of one staging slot: large enough for the bus to run at full speed, small enough to overlap within a chunk.
+/// Bytes of one staging slot: the bus runs at full speed with slices of this size.
 const SLOT: usize = 2 << 20;
+/// Smallest slice: below it the driver's calls take longer than the copies.
+const LEAST_SLICE: usize = 256 << 10;
+/// Slices for each thread, so that the device starts early and threads end together.
+const SLICES_EACH: usize = 4;
 /// Threads that stage for one lane at most; more do not make the memory faster.
 const MOST_WORKERS: usize = 8;
 /// Calls that may use the device at the same time; a further one uses the CPU.
@@ -275,8 +279,7 @@ impl Lane {
     pub(crate) fn upload(&mut self, buffer: Buffer, parts: &[(usize, &[u8])], threads: usize) -> Result<(), Failure> {
         let total = parts.last().map_or(0, |(at, bytes)| (at + bytes.len()).next_multiple_of(ALIGN));
         let to = self.range(buffer, 0, total)?;
-        let slices = total.div_ceil(SLOT);
-        let workers = threads.clamp(1, MOST_WORKERS).min(slices);
+        let (slice_len, slices, workers) = cut(total, threads);
         self.staging(workers)?;
         self.busy = true;
         let (stream, context) = (self.stream, current()?);
@@ -291,7 +294,7 @@ impl Lane {
                 }
                 let slot = &mut pair[turn % 2];
                 slot.wait()?;
-                let (from, end) = (slice * SLOT, (slice * SLOT + SLOT).min(total));
+                let (from, end) = (slice * slice_len, (slice * slice_len + slice_len).min(total));
                 let staged = &mut slot.memory.bytes()[..end - from];
                 gather(parts, from, staged);
                 // SAFETY: the range was checked; the slot is not touched before its event.
@@ -309,8 +312,8 @@ impl Lane {
     pub(crate) fn download(&mut self, buffer: Buffer, wanted: Vec<Wanted<'_>>, threads: usize) -> Result<(), Failure> {
         let end = wanted.iter().map(|(at, out)| at + out.len()).max().unwrap_or(0);
         let from = self.range(buffer, 0, end)?;
-        let units: Vec<Mutex<Vec<Wanted<'_>>>> = slices(wanted).into_iter().map(Mutex::new).collect();
-        let workers = threads.clamp(1, MOST_WORKERS).min(units.len());
+        let (slice_len, _, workers) = cut(wanted.iter().map(|w| w.1.len()).sum(), threads);
+        let units: Vec<Mutex<Vec<Wanted<'_>>>> = slices(wanted, slice_len).into_iter().map(Mutex::new).collect();
         self.staging(workers)?;
         self.busy = true;
         let (stream, context) = (self.stream, current()?);
@@ -380,15 +383,23 @@ fn gather(parts: &[(usize, &[u8])], from: usize, staged: &mut [u8]) {
     staged[filled..].fill(0);
 }
 
-/// Cuts what is wanted into lists of at most one slot each, in order.
-fn slices(wanted: Vec<Wanted<'_>>) -> Vec<Vec<Wanted<'_>>> {
+/// How `total` bytes are copied by up to `threads` threads: bytes of a slice, slices, threads.
+fn cut(total: usize, threads: usize) -> (usize, usize, usize) {
+    let workers = threads.clamp(1, MOST_WORKERS);
+    let slice = (total / (workers * SLICES_EACH)).next_multiple_of(64 << 10).clamp(LEAST_SLICE, SLOT);
+    let slices = total.div_ceil(slice);
+    (slice, slices, workers.min(slices))
+}
+
+/// Cuts what is wanted into lists of at most `slice` bytes each, in order.
+fn slices(wanted: Vec<Wanted<'_>>, slice: usize) -> Vec<Vec<Wanted<'_>>> {
     let mut units: Vec<Vec<Wanted<'_>>> = Vec::new();
     let mut free = 0;
     for (mut at, mut out) in wanted {
         while !out.is_empty() {
             if free == 0 {
                 units.push(Vec::new());
-                free = SLOT;
+                free = slice;
             }
             let (now, rest) = out.split_at_mut(free.min(out.len()));
             free -= now.len();
@@ -423,10 +434,21 @@ mod tests {
     }
 
     #[test]
+    fn slices_fit_their_slots() {
+        for total in [0, 1, LEAST_SLICE, LEAST_SLICE + 1, 5 << 20, 16 << 20, 1 << 30] {
+            for threads in [0, 1, 3, 8, 100] {
+                let (slice, slices, workers) = cut(total, threads);
+                assert!((LEAST_SLICE..=SLOT).contains(&slice) && slice % ALIGN == 0);
+                assert!(slices * slice >= total && workers <= MOST_WORKERS && workers <= slices);
+            }
+        }
+    }
+
+    #[test]
     fn slices_cover_everything_once() {
         let mut a = vec![MaybeUninit::new(0u8); 3 * SLOT + 5];
         let mut b = vec![MaybeUninit::new(0u8); 100];
-        let units = slices(vec![(0, &mut a), (4 * SLOT, &mut b)]);
+        let units = slices(vec![(0, &mut a), (4 * SLOT, &mut b)], SLOT);
         let lens: Vec<usize> = units.iter().map(|u| u.iter().map(|(_, o)| o.len()).sum()).collect();
         assert_eq!(lens, [SLOT, SLOT, SLOT, 105]);
         assert_eq!(units[3][1].0, 4 * SLOT);

@@ -156,6 +156,11 @@ impl Vector {
 
     /// Reads every vector there is, sorted by codec and name.
     pub fn all() -> Result<Vec<Vector>, String> {
+        Self::all_in(&folder())
+    }
+
+    /// Reads every vector in a folder of codecs.
+    pub fn all_in(folder: &Path) -> Result<Vec<Vector>, String> {
         let list = |p: &Path| -> Result<Vec<PathBuf>, String> {
             let entries = std::fs::read_dir(p).map_err(|e| format!("{}: {e}", p.display()))?;
             let mut paths: Vec<PathBuf> =
@@ -164,7 +169,7 @@ impl Vector {
             Ok(paths)
         };
         let mut all = Vec::new();
-        for codec in list(&folder())? {
+        for codec in list(folder)? {
             let name = codec.file_name().expect("a name").to_string_lossy().into_owned();
             for file in list(&codec)? {
                 match file.extension().and_then(|e| e.to_str()) {

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Checks and times the GPU code on this machine, prints one page and writes record.toml.
+#
+#   ./run.sh [RESULTS]      in the folder that `make gpu-bundle` made; RESULTS (default: results) takes what is kept
+#   FIELDS=folder           fields that are there already (fields.txt in it); else fields.py makes some
+#   PARTS="checks bench"    what to run
+#
+# Needs an NVIDIA GPU, Python 3 with h5py and numpy, and compute-sanitizer; PyTorch makes the fields faster.
+cd "$(dirname "$0")" || exit 1
+results=$(realpath -m "${1:-results}") scratch=$(mktemp -d "${TMPDIR:-/dev/shm}/h5z-gpu.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$results"
+parts=${PARTS:-checks bench}
+export HDF5_PLUGIN_PATH=$PWD/plugin LC_ALL=C
+[ -d peers ] && export PYTHONPATH=$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
+[ -d /usr/local/nvidia/lib64 ] && export LD_LIBRARY_PATH=/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+chmod +x gpu_check gpu_bench
+record=$results/record.toml failed=0
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)
+cat >"$record" <<EOF
+# Written by tests/gpu/run.sh; \`make gpu-record-check\` compares \`sources\` with the sources at hand.
+sources = "$(cat sources.txt)"
+device = "${gpu%%, *}"
+driver = "${gpu##*, }"
+date = "$(date -u +%F)"
+
+[checks]
+EOF
+echo "h5z-gpu on $gpu, $(nproc) CPU cores, $(date -u '+%F %H:%M') UTC, sources $(cut -c 1-12 sources.txt)"
+
+# check NAME COMMAND...: one check; its last line goes on the page and into the record.
+check() {
+    name=$1 begin=$(date +%s)
+    shift
+    "$@" >"$results/$name.txt" 2>&1
+    status=$?
+    said=$(grep -v '^$' "$results/$name.txt" | tail -1)
+    if [ $status -eq 0 ]; then word=ok; else word=FAILED failed=1; fi
+    printf '%-12s %-6s %4d s  %s\n' "$name" $word $(($(date +%s) - begin)) "$said"
+    [ $status -eq 0 ] || tail -8 "$results/$name.txt"
+    echo "$name = \"$word: $(tr -d '"\\' <<<"$said" | cut -c 1-300)\"" >>"$record"
+}
+
+# table NAME COMMAND...: a benchmark; its whole output goes on the page and into the record.
+table() {
+    name=$1
+    shift
+    "$@" >"$results/$name.txt" 2>&1 || { echo "$name FAILED" && failed=1; }
+    cat "$results/$name.txt"
+    printf '%s = """\n%s\n"""\n' "$name" "$(tr -d '\\' <"$results/$name.txt")" >>"$record"
+}
+
+sanitize() {
+    compute-sanitizer --tool "$1" --error-exitcode 9 ./gpu_check --cases "$2" --largest 6000 --seed 3
+}
+
+if [[ $parts == *checks* ]]; then
+    check conformance timeout 120 ./gpu_check --vectors vectors
+    check parity timeout 180 ./gpu_check --cases 10000 --seed 11
+    check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
+    check roundtrip timeout 120 python3 roundtrip.py "$scratch"
+    for tool in memcheck racecheck initcheck synccheck; do
+        check $tool sanitize $tool 40
+    done
+fi
+if [[ $parts == *bench* ]]; then
+    if [ -z "$FIELDS" ]; then
+        FIELDS=$scratch/fields
+        python3 fields.py "$FIELDS" >"$results/fields.txt" 2>&1 || { tail -5 "$results/fields.txt" && exit 1; }
+    fi
+    printf '\n[speed]\n' >>"$record"
+    table first ./gpu_bench "$FIELDS" --only first
+    table device ./gpu_bench "$FIELDS" --only device
+    table batch ./gpu_bench "$FIELDS" --only batch
+    table lane ./gpu_bench "$FIELDS" --only lane
+    table h5py python3 through_h5py.py "$FIELDS" "$scratch"
+fi
+[ $failed -eq 0 ] && echo "all well" || echo "SOMETHING FAILED"
+exit $failed

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# One hash of all that decides what the GPU does: kernels, the code that launches them, and how they are built.
+cd "$(dirname "$0")/../.." || exit 1
+{
+    find kernels src/gpu -name '*.cu' -o -name '*.cuh' -o -path 'src/gpu/*.rs'
+    ls build.rs src/constants.rs src/codec/device.rs src/codec/*/gpu.rs
+} | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-64
