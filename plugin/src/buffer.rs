@@ -20,14 +20,15 @@ pub(crate) enum Memory {
 impl Memory {
     pub(crate) const LIBC: Memory = Memory::Libc;
 
-    /// `len` zero bytes; `None` when there is no memory.
+    /// `len` bytes of whatever the heap holds; `None` when there is no memory. Clearing a chunk of some megabytes takes
+    /// longer than decoding it, and every byte is written before it is handed on.
     pub(crate) fn allocate(self, len: usize) -> Option<Block> {
         // HDF5 answers null to a request for nothing.
         let size = len.max(1);
         let start = match self {
             // SAFETY: any size may be asked for.
-            Memory::Host(heap) => unsafe { (heap.allocate)(size, true) },
-            // SAFETY: as above.
+            Memory::Host(heap) => unsafe { (heap.allocate)(size, false) },
+            // SAFETY: as above. Cleared: the compiler knows malloc, and that its memory holds nothing yet.
             Memory::Libc => unsafe { libc::calloc(size, 1) },
         };
         NonNull::new(start.cast()).map(|start| Block { start, len, memory: self })
@@ -56,7 +57,7 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `len` initialised bytes, owned, borrowed as long as the block is.
+        // SAFETY: `len` bytes, cleared or as a foreign function left them, owned, borrowed as long as the block is.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 

@@ -17,6 +17,8 @@ use std::sync::{Mutex, MutexGuard};
 const SLOT: usize = 2 << 20;
 /// Smallest slice: below it the driver's calls take longer than the copies.
 const LEAST_SLICE: usize = 256 << 10;
+/// Bytes to copy for which a thread is worth its start.
+const WORTH_A_THREAD: usize = 2 << 20;
 /// Slices for each thread, so that the device starts early and threads end together.
 const SLICES_EACH: usize = 4;
 /// Threads that stage for one lane at most; more do not make the memory faster.
@@ -385,7 +387,9 @@ fn gather(parts: &[(usize, &[u8])], from: usize, staged: &mut [u8]) {
 
 /// How `total` bytes are copied by up to `threads` threads: bytes of a slice, slices, threads.
 fn cut(total: usize, threads: usize) -> (usize, usize, usize) {
-    let workers = threads.clamp(1, MOST_WORKERS);
+    // Four threads copy as fast as the bus takes; more only pay once their start is a small part of the copy.
+    let paying = (total / WORTH_A_THREAD).clamp(1, 4).max(total / (4 * WORTH_A_THREAD));
+    let workers = threads.clamp(1, MOST_WORKERS).min(paying);
     let slice = (total / (workers * SLICES_EACH)).next_multiple_of(64 << 10).clamp(LEAST_SLICE, SLOT);
     let slices = total.div_ceil(slice);
     (slice, slices, workers.min(slices))
