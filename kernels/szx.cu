@@ -194,15 +194,11 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         }
     };
     if constexpr (SLOTS) {
-        // Any warp can put any block. The first one looks back meanwhile.
-        constexpr u32 OTHERS = THREADS<S> / 32 - 1;
-        if (w > 0) {
 #pragma unroll 1
-            for (u32 block = w - 1; block < BLOCKS; block += OTHERS) {
-                const uint4 words4 = sh.slots[32 * block + lane];
-                const uint2 more = sh.kept[32 * block + lane];
-                put(block, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
-            }
+        for (u32 block = w * PER_WARP; block < (u32)(w + 1) * PER_WARP; block++) {
+            const uint4 words4 = sh.slots[32 * block + lane];
+            const uint2 more = sh.kept[32 * block + lane];
+            put(block, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
         }
     } else {
 #pragma unroll

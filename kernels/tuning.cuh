@@ -9,7 +9,7 @@ struct SzxTuning;
 // their place in shared memory, which lets a warp run through its blocks in a loop, or in registers.
 template <>
 struct SzxTuning<float> {
-    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 5, DECODE_CTAS = 6;
+    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 4, DECODE_CTAS = 6;
     static constexpr bool SLOTS = true;
 };
 template <>

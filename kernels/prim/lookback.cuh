@@ -2,7 +2,7 @@
 // Decoupled look-back over the tiles of one chunk: where does my tile's payload start?
 //
 // Every tile owns a 64-bit word: two flag bits and a sum. A CTA publishes its own size as soon as it knows it, then walks
-// back over its predecessors, 32 a step with several steps' loads in flight, until one already knows its end. Tiles
+// back over its predecessors, 32 a step, until one already knows its end. More steps' loads in flight were slower. Tiles
 // are handed out by a ticket, so a predecessor is always running or done, and the walk ends. The sums do not depend
 // on who arrives first.
 #pragma once
@@ -22,32 +22,23 @@ __device__ __forceinline__ void announce(u64* places, u32 t, u32 size) {
 
 // Sum of the sizes of all tiles before `t`, which was announced; publishes the tile's end. Whole warp.
 __device__ __forceinline__ u32 start(u64* places, u32 t, u32 size, int lane) {
-    constexpr int DEEP = 4;
     if (t == 0) return 0;
-    u32 before = 0;
+    u32 before = 0, ends;
     int at = (int)t - 1 - lane;
-    for (bool found = false; !found;) {
-        u64 word[DEEP];
-#pragma unroll
-        for (int k = 0; k < DEEP; k++) word[k] = at - 32 * k >= 0 ? peek(places + (at - 32 * k)) : END;
-#pragma unroll
-        for (int k = 0; k < DEEP; k++) {
-            if (found) break;
-            const int mine = at - 32 * k;
-            u32 ends, reach;
-            for (;;) {
-                ends = __ballot_sync(warp::ALL, (word[k] & END) != 0);
-                const u32 missing = __ballot_sync(warp::ALL, word[k] < SIZE);
-                // Lanes up to and with the nearest end.
-                reach = ends ? (ends & (0u - ends)) * 2u - 1u : warp::ALL;
-                if ((missing & reach) == 0) break;
-                if (mine >= 0) word[k] = peek(places + mine);
-            }
-            before += warp::sum(reach >> lane & 1 ? (u32)(word[k] & SUM) : 0u);
-            found = ends != 0;
+    do {
+        u64 word = at >= 0 ? peek(places + at) : END;
+        u32 reach;
+        for (;;) {
+            ends = __ballot_sync(warp::ALL, (word & END) != 0);
+            const u32 missing = __ballot_sync(warp::ALL, word < SIZE);
+            // Lanes up to and with the nearest end.
+            reach = ends ? (ends & (0u - ends)) * 2u - 1u : warp::ALL;
+            if ((missing & reach) == 0) break;
+            if (at >= 0) word = peek(places + at);
         }
-        at -= 32 * DEEP;
-    }
+        before += warp::sum(reach >> lane & 1 ? (u32)(word & SUM) : 0u);
+        at -= 32;
+    } while (!ends);
     if (lane == 0) publish(places + t, END | (u64)(before + size));
     return before;
 }
