@@ -318,7 +318,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             sum += frame::square(start + words, entry);
         }
         ChunkState* state = (ChunkState*)args.states + sh.chunk;
-        if (frame::last_of(state, c.tiles, sum, 0, lane)) {
+        if (frame::last_of(state, c.tiles, 1, sum, 0, lane)) {
             const u64 payload = P::BYTES * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
             frame::seal(c, state, payload, 0.0, (u64*)args.lengths + sh.chunk, lane);
         }
@@ -542,7 +542,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         sum = warp::sum(lane < P::THREADS / 32 ? sh.sums[lane] : 0ull);
         if (lane == 0 && cube) sum += frame::square(in[table + t], table + t);
         ChunkState* state = (ChunkState*)args.states + chunk;
-        if (frame::last_of(state, c.tiles, sum, sh.fault, lane) && lane == 0) {
+        if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
             const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;
             ((u64*)args.verdicts)[chunk] = same ? 1 : 2;
         }

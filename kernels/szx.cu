@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The room szx: src/codec/szx/FORMAT.md. One CTA codes one tile of 4096 values; a warp takes a few of its 32 blocks.
 //
-// Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words in registers; the blocks'
-// lengths give the parts' places; the payload is put together in shared memory while a warp looks back for the tile's
-// place in the frame; then it leaves in whole words, which are summed for the checksum on the way. The CTA that
-// finishes a chunk last writes its header.
+// Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words; the blocks' lengths give
+// the parts' places; the payload is put together in shared memory. Once the CTA has announced the size of its next tile,
+// a warp looks back for this one's place in the frame, and it leaves in whole words, which are summed for the checksum
+// on the way. The CTA that finishes a chunk last writes its header. 8-byte values fill the registers: one tile a CTA.
 // Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
 #include "base/frame.cuh"
 #include "stage/szx_bytes.cuh"
@@ -119,12 +119,63 @@ struct EncodeShared {
     uint2 kept[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
     szx::Block<S> blocks[BLOCKS];
     u64 sums[THREADS<S> / 32];
+    // The tile that lies in `stage`, none while it has no words; and tiles of its chunk that are not yet counted.
+    alignas(16) u32 old_tile;
+    u32 old_chunk, old_words, done;
+    u32 tile, chunk;
     double bound;
-    u32 tile, chunk, start;
+    u32 start;
 };
 
+// The bound of a chunk.
+__device__ __forceinline__ double used_bound(const EncodeChunk& c, const ChunkState* state) {
+    if (c.bound_kind != BOUND_RANGE) return c.bound;
+    double spread = 0.0;
+    if (state->high) spread = exact::sub_down(exact::unordered(state->high), exact::unordered(~state->low));
+    return exact::mul_down(c.bound, spread);
+}
+
+// Finds the place of the tile that waits in `stage` and writes it. `finish`: the next tile is of another chunk, or there
+// is none. `sum` is this thread's part of what the CTA's tiles add to the checksum.
+template <class S>
+__device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& sh, bool finish, u64& sum, int lane, int w) {
+    const u32 words = sh.old_words, t = sh.old_tile;
+    if (words == 0) return;
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
+    u64* places = (u64*)args.places + c.first_tile;
+    if (w == 0) {
+        const u32 start = lookback::start(places, t, words, lane);
+        if (lane == 0) {
+            sh.start = start;
+            const u64 entry = c.table_at / 4 + t;
+            ((u32*)c.frame)[entry] = start + words;
+            sum += frame::square(start + words, entry);
+        }
+    }
+    __syncthreads();
+    const u64 word0 = c.payload_at / 4 + sh.start;
+    sum += frame::copy_summed<THREADS<S>, 4>((u32*)c.frame + word0, (const u32*)sh.stage, word0, words);
+    if (finish) {
+        const u64 all = warp::sum(sum);
+        sum = 0;
+        if (lane == 0) sh.sums[w] = all;
+        __syncthreads();
+        if (w == 0) {
+            const u64 added = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
+            const u32 done = sh.done;
+            __syncwarp();
+            if (lane == 0) sh.done = 0;
+            ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
+            if (frame::last_of(state, c.tiles, done, added, 0, lane)) {
+                const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
+                frame::seal(c, state, payload, used_bound(c, state), (u64*)args.lengths + sh.old_chunk, lane);
+            }
+        }
+    }
+}
+
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, int lane, int w) {
+__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, u64& sum, int lane, int w) {
     using T = Traits<S>;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u32 t = sh.tile - c.first_tile;
@@ -180,8 +231,18 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
     const u32 words = (end + 3) / 4;
     u64* places = (u64*)args.places + c.first_tile;
+    if (threadIdx.x == 0) lookback::announce(places, t, words);
+    if constexpr (SLOTS) {
+        flush(args, sh, sh.old_chunk != sh.chunk, sum, lane, w);
+        __syncthreads();
+    }
     if (w == 0) {
-        if (lane == 0) lookback::announce(places, t, words);
+        if (lane == 0) {
+            sh.old_tile = t;
+            sh.old_chunk = sh.chunk;
+            sh.old_words = words;
+            sh.done++;
+        }
         // Kinds, filled up; the last word's filling before anything else is put there.
         if (lane < (int)((blocks + 3) & ~3u)) sh.stage[lane] = lane < (int)blocks ? (u8)kind : (u8)0;
         if (lane < 4 && end + lane < 4 * words) sh.stage[end + lane] = 0;
@@ -204,66 +265,41 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
 #pragma unroll
         for (int k = 0; k < PER_WARP; k++) put((u32)(w * PER_WARP + k), own[k]);
     }
-    u32 start = 0;
-    if (w == 0) {
-        start = lookback::start(places, t, words, lane);
-        if (lane == 0) sh.start = start;
-    }
-    __syncthreads();
-
-    start = sh.start;
-    const u64 word0 = c.payload_at / 4 + start;
-    u32* out = (u32*)c.frame + word0;
-    const u32* stage = (const u32*)sh.stage;
-    u64 sum = frame::copy_summed<THREADS<S>, 4>(out, stage, word0, words);
-    sum = warp::sum(sum);
-    if (lane == 0) sh.sums[w] = sum;
-    __syncthreads();
-    if (w == 0) {
-        sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
-        if (lane == 0) {
-            const u64 entry = c.table_at / 4 + t;
-            ((u32*)c.frame)[entry] = start + words;
-            sum += frame::square(start + words, entry);
-        }
-        ChunkState* state = (ChunkState*)args.states + sh.chunk;
-        if (frame::last_of(state, c.tiles, sum, 0, lane)) {
-            const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
-            frame::seal(c, state, payload, sh.bound, (u64*)args.lengths + sh.chunk, lane);
-        }
-    }
 }
 
+// Tiles as they come, one after the other, or one. A tile stays in shared memory until the next one is announced: by then those
+// before it are done, and nobody waits for its place.
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ EncodeShared<S> sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    if (w == 0) {
-        u32 tile = 0;
-        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
-        tile = warp::from(tile, 0);
-        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
-        if (lane == 0) {
-            sh.tile = tile;
-            sh.chunk = at;
-            double bound = chunks[at].bound;
-            if (chunks[at].bound_kind == BOUND_RANGE) {
-                const ChunkState* state = (const ChunkState*)args.states + at;
-                double spread = 0.0;
-                if (state->high) spread = exact::sub_down(exact::unordered(state->high), exact::unordered(~state->low));
-                bound = exact::mul_down(bound, spread);
+    u64 sum = 0;
+    if (threadIdx.x == 0) sh.old_words = sh.old_chunk = sh.done = 0;
+    do {
+        if (w == 0) {
+            u32 tile = 0;
+            if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
+            tile = warp::from(tile, 0);
+            const u32 at = tile < args.tiles ? frame::chunk_of(chunks, args.chunk_count, tile, lane) : 0;
+            if (lane == 0) {
+                sh.tile = tile;
+                sh.chunk = at;
+                sh.bound = used_bound(chunks[at], (const ChunkState*)args.states + at);
             }
-            sh.bound = bound;
         }
-    }
-    __syncthreads();
-    const EncodeChunk& c = chunks[sh.chunk];
-    if (c.bound_kind == BOUND_POINTWISE) {
-        encode_tile<S, true>(args, c, sh, lane, w);
-    } else {
-        encode_tile<S, false>(args, c, sh, lane, w);
-    }
+        __syncthreads();
+        if (sh.tile >= args.tiles) break;
+        const EncodeChunk& c = chunks[sh.chunk];
+        if (c.bound_kind == BOUND_POINTWISE) {
+            encode_tile<S, true>(args, c, sh, sum, lane, w);
+        } else {
+            encode_tile<S, false>(args, c, sh, sum, lane, w);
+        }
+        // Where words wait in registers there are none left to do this.
+    } while (SzxTuning<S>::SLOTS);
+    if (!SzxTuning<S>::SLOTS) __syncthreads();
+    flush(args, sh, true, sum, lane, w);
 }
 
 template <class S>
@@ -430,7 +466,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
         if (lane == 0) sum += frame::square(to, entry);
         ChunkState* state = (ChunkState*)args.states + chunk;
-        if (frame::last_of(state, c.tiles, sum, sh.fault, lane) && lane == 0) {
+        if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
             const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;
             ((u64*)args.verdicts)[chunk] = same ? 1 : 2;
         }

@@ -65,14 +65,14 @@ __device__ __forceinline__ u32 chunk_of(const Chunk* chunks, u32 count, u32 tile
     return lo;
 }
 
-// Counts one more tile of the chunk as done; true in the one warp that is last, which then sees what the others added.
-__device__ __forceinline__ bool last_of(ChunkState* state, u32 tiles, u64 sum, u32 fault, int lane) {
+// Counts `more` tiles of the chunk as done; true in the one warp that is last, which then sees what the others added.
+__device__ __forceinline__ bool last_of(ChunkState* state, u32 tiles, u32 more, u64 sum, u32 fault, int lane) {
     u32 last = 0;
     if (lane == 0) {
         atomicAdd(&state->sum, sum);
         if (fault) atomicOr(&state->fault, fault);
         __threadfence();
-        last = atomicAdd(&state->done, 1u) == tiles - 1;
+        last = atomicAdd(&state->done, more) == tiles - more;
         __threadfence();
     }
     return warp::from(last, 0) != 0;

@@ -21,6 +21,8 @@ pub(crate) const KERNELS: &[&str] = &["szx_range", "szx_encode", "szx_decode", "
 const GROUP: usize = 64 << 20;
 /// Groups on their way at the same time: one uploads, one computes, one downloads.
 const GROUPS_AT_ONCE: usize = 3;
+/// CTAs for a kernel whose CTAs take one tile after the other: more than a device runs at once, few that find none left.
+const CTAS: u32 = 2048;
 /// Chunks above this many raw bytes are the CPU's: tiles are counted in 32 bits and memory is the host's too.
 const MOST: usize = 2 << 30;
 
@@ -173,6 +175,8 @@ pub(crate) struct EncodeGroup {
     range: Option<Kernel>,
     encode: Kernel,
     args: EncodeArgs,
+    /// CTAs of the encoding kernel.
+    ctas: u32,
     /// Offsets of the frames in the lane's output.
     frames: Vec<usize>,
     /// What must be zero before a launch.
@@ -219,7 +223,8 @@ impl EncodeGroup {
             chunk_count: list.len() as u32,
             tiles,
         };
-        Ok(EncodeGroup { range, encode, args, frames, cleared: (parts[0], parts[4]), lengths_at: parts[3] })
+        let ctas = if kernels.codec == SZX && !kernels.wide { tiles.min(CTAS) } else { tiles };
+        Ok(EncodeGroup { range, encode, args, ctas, frames, cleared: (parts[0], parts[4]), lengths_at: parts[3] })
     }
 
     /// Starts the kernels; may be repeated.
@@ -228,7 +233,7 @@ impl EncodeGroup {
         if let Some(range) = self.range {
             lane.launch(range, self.args.tiles, &self.args)?;
         }
-        lane.launch(self.encode, self.args.tiles, &self.args)
+        lane.launch(self.encode, self.ctas, &self.args)
     }
 
     fn lengths(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {

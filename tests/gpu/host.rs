@@ -126,7 +126,8 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
         let size = if name.ends_with("64") { 8 } else { 4 };
         if name.contains("_encode_") {
             let args = *args.cast::<EncodeArgs>();
-            assert_eq!(args.tiles, ctas);
+            // The CTAs of this kernel take one tile after the other.
+            assert!(ctas == args.tiles || name == "szx_encode_f32" && (1..args.tiles).contains(&ctas));
             for k in 0..args.chunk_count as usize {
                 let c = *(args.chunks as *const EncodeChunk).add(k);
                 let raw = std::slice::from_raw_parts(c.input as *const u8, c.values as usize * size);
