@@ -5,7 +5,7 @@
 //! threads, works like its parent; a pool kept from before the fork would wait for ever.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 /// Most threads taken when nobody says otherwise: chunks are a few megabytes, and DataLoader workers multiply.
 const DEFAULT_MOST: usize = 8;
@@ -64,6 +64,65 @@ pub(crate) fn map_mut<T: Send, R: Send>(items: Vec<T>, threads: usize, f: impl F
     })
 }
 
+/// For i from 0 to n - 1: `make(i, &mut state)` on up to `threads` threads, then `place(i, &mut state)` on the same thread, but
+/// in order of i and one at a time.
+///
+/// For output whose parts' lengths are known only once they are made: each thread keeps one part in a buffer of its
+/// own, small enough to stay in its cache, and appends it when its turn comes, while the others make theirs.
+pub(crate) fn map_in_order<S>(
+    n: usize,
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    make: impl Fn(usize, &mut S) + Sync,
+    place: impl FnMut(usize, &mut S) + Send,
+) {
+    struct Turns<P> {
+        /// The next part to be made.
+        make: usize,
+        /// The next part to be placed.
+        place: usize,
+        /// Somebody panicked: nobody waits any longer.
+        over: bool,
+        how: P,
+    }
+    struct Watch<'a, P>(&'a Mutex<Turns<P>>, &'a Condvar);
+    impl<P> Drop for Watch<'_, P> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).over = true;
+                self.1.notify_all();
+            }
+        }
+    }
+    let turns = Mutex::new(Turns { make: 0, place: 0, over: false, how: place });
+    let passed = Condvar::new();
+    map(threads.min(n), threads, |_| {
+        let lock = || turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let _watch = Watch(&turns, &passed);
+        let mut state = state();
+        loop {
+            // Parts are taken in order, so whoever holds the lowest one never waits.
+            let i = {
+                let mut turns = lock();
+                turns.make += 1;
+                turns.make - 1
+            };
+            if i >= n {
+                return;
+            }
+            make(i, &mut state);
+            let waits = |turns: &mut Turns<_>| turns.place != i && !turns.over;
+            let mut turns = passed.wait_while(lock(), waits).unwrap_or_else(PoisonError::into_inner);
+            if turns.over {
+                return;
+            }
+            (turns.how)(i, &mut state);
+            turns.place += 1;
+            passed.notify_all();
+        }
+    });
+}
+
 /// Splits `n` tiles into about four runs a thread, so that an uneven run does not keep the others waiting.
 /// Returns tiles per run; the answer shapes the work only, never the bytes.
 pub(crate) fn run_length(n: usize, threads: usize) -> usize {
@@ -73,6 +132,40 @@ pub(crate) fn run_length(n: usize, threads: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_placed_in_order() {
+        for threads in [1, 2, 5] {
+            let mut all = Vec::new();
+            map_in_order(
+                100,
+                threads,
+                Vec::new,
+                |i, part| {
+                    part.clear();
+                    part.extend((0..i % 7).map(|k| (i, k)));
+                },
+                |i, part| {
+                    all.push((i, 9));
+                    all.append(part);
+                },
+            );
+            let want: Vec<_> =
+                (0..100).flat_map(|i| [(i, 9)].into_iter().chain((0..i % 7).map(move |k| (i, k)))).collect();
+            assert_eq!(all, want);
+        }
+        map_in_order(0, 3, || (), |_, ()| unreachable!(), |_, ()| unreachable!());
+    }
+
+    #[test]
+    fn a_panic_keeps_nobody_waiting() {
+        for bad in [0, 3, 49] {
+            let run = std::panic::AssertUnwindSafe(|| {
+                map_in_order(50, 4, || (), |i, ()| assert_ne!(i, bad, "on purpose"), |_, ()| {});
+            });
+            std::panic::catch_unwind(run).expect_err("the panic comes through");
+        }
+    }
 
     #[test]
     fn results_keep_their_order() {

@@ -17,8 +17,8 @@ const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
 /// Neighbours along the last axis that are read and written together: a cube's own rows are as short as one cache line.
 const GROUP: usize = 8;
 
-/// A thread takes at least this many cubes: making it costs as much as coding a few.
-const CUBES_PER_THREAD: usize = 16;
+/// Cubes that a thread takes at a time: their stream stays in its cache until its turn to append it comes.
+const CUBES_PER_RUN: usize = 32;
 
 /// Encodes one chunk. `None`: too large for the stream's 32-bit offsets.
 ///
@@ -71,29 +71,35 @@ fn write_stream<W: Word>(values: &[W], grid: &Grid, float: bool, threads: usize,
     let cubes = grid.cubes();
     let table = out.len();
     out.resize(table + format::table_len(cubes, W::BYTES), 0);
-    let per_run = parallel::run_length(cubes, threads.min(cubes / CUBES_PER_THREAD));
-    let runs: Vec<Range<usize>> = (0..cubes).step_by(per_run).map(|a| a..cubes.min(a + per_run)).collect();
     let mut end = 0;
-    let mut place = |lens: Vec<u32>, first: usize, out: &mut Vec<u8>| {
-        for (i, len) in lens.into_iter().enumerate() {
+    let mut entry = table;
+    let mut place = |lens: &[u32], out: &mut Vec<u8>| {
+        for len in lens {
             // Below 2^32: format::max_len was asked.
             end += len;
-            out[table + 4 * (first + i)..][..4].copy_from_slice(&u32::to_le_bytes(end));
+            out[entry..entry + 4].copy_from_slice(&u32::to_le_bytes(end));
+            entry += 4;
         }
     };
-    if let [run] = &runs[..] {
-        let lens = encode_run(values, grid, float, run.clone(), out);
-        place(lens, 0, out);
+    let threads = threads.min(cubes / CUBES_PER_RUN).max(1);
+    if threads == 1 {
+        let lens = encode_run(values, grid, float, 0..cubes, &mut Scratch::new(), out);
+        place(&lens, out);
     } else {
-        let parts = parallel::map(runs.len(), threads, |r| {
-            let mut bytes = Vec::with_capacity(runs[r].len() * NDZIP_CUBE * W::BYTES);
-            let lens = encode_run(values, grid, float, runs[r].clone(), &mut bytes);
-            (bytes, lens)
-        });
-        for ((bytes, lens), run) in parts.into_iter().zip(&runs) {
-            out.extend_from_slice(&bytes);
-            place(lens, run.start, out);
-        }
+        parallel::map_in_order(
+            cubes.div_ceil(CUBES_PER_RUN),
+            threads,
+            || (Scratch::new(), Vec::new(), Vec::new()),
+            |r, (scratch, bytes, lens)| {
+                let run = r * CUBES_PER_RUN..cubes.min((r + 1) * CUBES_PER_RUN);
+                bytes.clear();
+                *lens = encode_run(values, grid, float, run, scratch, bytes);
+            },
+            |_, (_, bytes, lens)| {
+                out.extend_from_slice(bytes);
+                place(lens, out);
+            },
+        );
     }
     for run in grid.border() {
         append(&values[run], out);
@@ -111,15 +117,21 @@ fn append<W: Word>(words: &[W], out: &mut Vec<u8>) {
 }
 
 /// Appends a run of cubes to `out` and returns each one's words.
-fn encode_run<W: Word>(values: &[W], grid: &Grid, float: bool, run: Range<usize>, out: &mut Vec<u8>) -> Vec<u32> {
-    let mut scratch = Scratch::new();
+fn encode_run<W: Word>(
+    values: &[W],
+    grid: &Grid,
+    float: bool,
+    run: Range<usize>,
+    scratch: &mut Scratch<W>,
+    out: &mut Vec<u8>,
+) -> Vec<u32> {
     let mut lens = Vec::with_capacity(run.len());
     let (arch, line) = (Arch::new(), grid.counts()[2]);
     let mut at = run.start;
     while at < run.end {
         let group = at..run.end.min(at + GROUP).min((at / line + 1) * line);
         at = group.end;
-        arch.dispatch(Encode { values, grid, float, group, scratch: &mut scratch, out, lens: &mut lens });
+        arch.dispatch(Encode { values, grid, float, group, scratch, out, lens: &mut lens });
     }
     lens
 }
@@ -191,7 +203,7 @@ fn read_stream<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, threads: 
         take(bytes, &mut out[run]);
         border = rest;
     }
-    let threads = threads.min(grid.cubes() / CUBES_PER_THREAD).max(1);
+    let threads = threads.min(grid.cubes() / CUBES_PER_RUN).max(1);
     let mut bars = bars(grid, threads, out);
     let per_run = parallel::run_length(bars.len(), threads);
     let runs: Vec<&mut [Bar<'_, W>]> = bars.chunks_mut(per_run).collect();
