@@ -31,7 +31,7 @@ $(PLUGIN): FORCE | rust $(NVCC)
 	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
 
 rust:
-	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.88 or newer (rustup.rs)."; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.89 or newer (rustup.rs)."; exit 1; }
 	@tests/need.sh cc=gcc
 
 # --- Python environments: one folder, one stamp for each set of packages ------------------------------------------
