@@ -16,6 +16,9 @@ use pulp::NullaryFnOnce;
 /// Longest payload that the table's entries reach: 2^32 units of four bytes.
 const PAYLOAD_UNITS: usize = u32::MAX as usize;
 
+/// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
+const TILES_PER_RUN: usize = 32;
+
 /// Encodes a chunk. One that is too long for the table is stored.
 pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, header: Header, out: &mut Vec<u8>) {
     let tiles = values.len().div_ceil(TILE);
@@ -23,8 +26,7 @@ pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, heade
         return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
     }
     let plan = Plan::new(used, spec.params.fill);
-    let per_run = parallel::run_length(tiles, spec.threads);
-    let runs: Vec<&[S]> = values.chunks(per_run * TILE).collect();
+    let runs: Vec<&[S]> = values.chunks(TILES_PER_RUN * TILE).collect();
     let mut table = Vec::with_capacity(4 * tiles);
     let mut end = 0;
     let mut writer = Writer::new(out, header, 2);
@@ -35,19 +37,23 @@ pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, heade
             table.extend(end.to_le_bytes());
         }
     };
-    writer.section(|o| match runs[..] {
-        [run] => note(&encode_run(run, &plan, o)),
-        _ => {
-            let coded = parallel::map(runs.len(), spec.threads, |i| {
-                let mut bytes = Vec::new();
-                let lens = encode_run(runs[i], &plan, &mut bytes);
-                (lens, bytes)
-            });
-            for (lens, bytes) in coded {
-                note(&lens);
-                o.extend_from_slice(&bytes);
-            }
+    writer.section(|o| {
+        if spec.threads <= 1 || runs.len() <= 1 {
+            return note(&encode_run(values, &plan, o));
         }
+        parallel::map_in_order(
+            runs.len(),
+            spec.threads,
+            || (Vec::new(), Vec::new()),
+            |i, (lens, bytes)| {
+                bytes.clear();
+                *lens = encode_run(runs[i], &plan, bytes);
+            },
+            |_, (lens, bytes)| {
+                note(lens);
+                o.extend_from_slice(bytes);
+            },
+        );
     });
     writer.patch(0, &table);
     writer.seal(spec.threads);
