@@ -48,6 +48,7 @@ mod parallel;
 mod params;
 mod scalar;
 mod simd;
+mod stage;
 mod text;
 pub mod words;
 

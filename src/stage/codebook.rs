@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Symbol counts → canonical codebook with codewords of limited length, and the checks of one that was read.
+//!
+//! Lengths are the best that the limit allows, by package-merge: `limit` times, the list of symbols by weight is merged
+//! with the pairs of the list before. Every time a symbol occurs in the first 2n − 2 entries of the last list, its codeword
+//! has one bit more. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+
+use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
+
+/// Lengths of the codewords, in bits; 0 is not in use.
+pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
+
+/// The best lengths for symbols that occur `counts` times. All 0 where nothing occurs; never a single symbol alone.
+pub(crate) fn lengths(counts: &[u64; LORENZO_SYMBOLS]) -> Lengths {
+    let mut leaves: Vec<(u64, usize)> =
+        (0..LORENZO_SYMBOLS).filter(|&s| counts[s] > 0).map(|s| (counts[s], s)).collect();
+    let mut out = [0; LORENZO_SYMBOLS];
+    match leaves[..] {
+        [] => return out,
+        [(_, only)] => {
+            // A codebook of one codeword would leave half of all bits without meaning.
+            out[only] = 1;
+            out[usize::from(only == 0)] = 1;
+            return out;
+        }
+        _ => leaves.sort_unstable(),
+    }
+    let n = leaves.len();
+    // An entry: its weight, and how often it counts each leaf is found by walking back. Entry k of a level is a leaf, or
+    // pair number p of the level before.
+    let mut levels: Vec<Vec<(u64, Option<usize>)>> = vec![leaves.iter().map(|&(w, _)| (w, None)).collect()];
+    for _ in 1..CODEWORD_LIMIT {
+        let before = levels.last().expect("a level");
+        let pairs: Vec<u64> = before.chunks_exact(2).map(|p| p[0].0 + p[1].0).collect();
+        let mut merged = Vec::with_capacity(n + pairs.len());
+        let (mut i, mut p) = (0, 0);
+        while i < n || p < pairs.len() {
+            if p == pairs.len() || (i < n && leaves[i].0 <= pairs[p]) {
+                merged.push((leaves[i].0, None));
+                i += 1;
+            } else {
+                merged.push((pairs[p], Some(p)));
+                p += 1;
+            }
+        }
+        levels.push(merged);
+    }
+    // The entries taken at each level are its first ones: so many leaves in their order, and so many whole pairs.
+    let mut take = 2 * n - 2;
+    for level in levels.iter().rev() {
+        let taken = &level[..take];
+        let pairs = taken.iter().filter(|e| e.1.is_some()).count();
+        for &(_, symbol) in &leaves[..take - pairs] {
+            out[symbol] += 1;
+        }
+        take = 2 * pairs;
+    }
+    out
+}
+
+/// Codewords with their first bit lowest, as a stream holds them.
+pub(crate) fn codewords(lengths: &Lengths) -> [u16; LORENZO_SYMBOLS] {
+    let mut out = [0; LORENZO_SYMBOLS];
+    let mut next = 0u32;
+    for length in 1..=CODEWORD_LIMIT {
+        next <<= 1;
+        for (symbol, _) in lengths.iter().enumerate().filter(|&(_, &l)| u32::from(l) == length) {
+            out[symbol] = (next as u16).reverse_bits() >> (16 - length);
+            next += 1;
+        }
+    }
+    out
+}
+
+/// Refuses lengths that are no whole codebook. All 0 is allowed: there is no stream then.
+pub(crate) fn check(lengths: &[u8]) -> Result<(), String> {
+    if let Some(symbol) = lengths.iter().position(|&l| u32::from(l) > CODEWORD_LIMIT) {
+        return Err(format!(
+            "the codebook is too long: a codeword of {} bits for symbol {symbol}, limit {CODEWORD_LIMIT}",
+            lengths[symbol]
+        ));
+    }
+    let full = 1u32 << CODEWORD_LIMIT;
+    let used: u32 = lengths.iter().filter(|&&l| l > 0).map(|&l| full >> l).sum();
+    let state = match used {
+        _ if used > full => "over-full",
+        _ if used < full && !lengths.is_empty() => "under-full",
+        _ => return Ok(()),
+    };
+    Err(format!("the codebook is {state}: codewords for {used} of {full} patterns of {CODEWORD_LIMIT} bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(usize, u64)]) -> [u64; LORENZO_SYMBOLS] {
+        let mut counts = [0; LORENZO_SYMBOLS];
+        pairs.iter().for_each(|&(s, c)| counts[s] = c);
+        counts
+    }
+
+    /// Bits of an unlimited Huffman code: the sum of all merged weights.
+    fn huffman(counts: &[u64]) -> u64 {
+        let mut w: Vec<u64> = counts.iter().copied().filter(|&c| c > 0).collect();
+        let mut bits = 0;
+        while w.len() > 1 {
+            w.sort_unstable_by(|a, b| b.cmp(a));
+            let pair = w.pop().unwrap() + w.pop().unwrap();
+            bits += pair;
+            w.push(pair);
+        }
+        bits
+    }
+
+    #[test]
+    fn lengths_are_whole_limited_and_best() {
+        let mut state = 1u64;
+        for round in 0..300usize {
+            let mut counts = [0; LORENZO_SYMBOLS];
+            for c in counts.iter_mut().take(2 + round % 98) {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                *c = 1 + (state >> 40 >> (state >> 59));
+            }
+            let l = lengths(&counts);
+            check(&l).unwrap();
+            let bits: u64 = counts.iter().zip(l).map(|(c, l)| c * u64::from(l)).sum();
+            let best = huffman(&counts);
+            assert!(bits >= best && (bits as f64) < best as f64 * 1.05, "round {round}: {bits}, unlimited {best}");
+            if u32::from(*l.iter().max().unwrap()) < CODEWORD_LIMIT {
+                assert_eq!(bits, best, "round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn steep_counts_stop_at_the_limit() {
+        let mut counts = [0; LORENZO_SYMBOLS];
+        counts.iter_mut().take(60).enumerate().for_each(|(i, c)| *c = 1 << i);
+        let l = lengths(&counts);
+        check(&l).unwrap();
+        assert_eq!(l.iter().max(), Some(&(CODEWORD_LIMIT as u8)));
+        assert_eq!(l[59], 1);
+    }
+
+    #[test]
+    fn ties_break_by_symbol() {
+        let l = lengths(&of(&[(3, 1), (5, 1), (9, 1)]));
+        assert_eq!((l[3], l[5], l[9]), (2, 2, 1));
+        let c = codewords(&l);
+        assert_eq!((c[9], c[3], c[5]), (0b0, 0b01, 0b11));
+        assert_eq!(lengths(&[0; LORENZO_SYMBOLS]), [0; LORENZO_SYMBOLS]);
+        let l = lengths(&of(&[(7, 100)]));
+        assert_eq!((l[0], l[7]), (1, 1));
+        let l = lengths(&of(&[(0, 1)]));
+        assert_eq!((l[0], l[1]), (1, 1));
+    }
+
+    #[test]
+    fn a_malformed_codebook_is_named() {
+        for (lengths, name) in [
+            (&[1, 1, 1][..], "over-full"),
+            (&[1, 2], "under-full"),
+            (&[1], "under-full"),
+            (&[12, 1], "too long"),
+            (&[0, 0, 0], "under-full"),
+        ] {
+            let why = check(lengths).unwrap_err();
+            assert!(why.contains(name), "{lengths:?}: {why}");
+        }
+        check(&[]).unwrap();
+        check(&[2, 2, 1]).unwrap();
+    }
+}

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Prediction of a tile's lattice from every second point of it, level by level, on integers.
+//!
+//! A lattice of a × b × c points falls into its even points (all indices even), which are a lattice of half the extents,
+//! and seven classes by the parities of the indices. Once the even points are reconstructed, each class is predicted
+//! along its odd axes from classes with one odd index less; then the eight are woven into the finer lattice, and so on
+//! until it is the tile. Points are kept class by class, the coarsest level first, which is also the order of the stream:
+//! within a class all work is on whole rows of neighbours.
+//!
+//! Reconstructed points are used for prediction, so errors do not add up; a step of the residual is 256 units of a point,
+//! so that averages of points keep their fractions. Integers wrap around: a wild prediction costs bits, never the bound.
+
+use crate::constants::LORENZO_FINE_BITS as FINE;
+
+/// The classes in the order of the stream; bit 0 stands for an odd index along x (the last axis), 1 y, 2 z.
+const ORDER: [usize; 7] = [1, 2, 4, 3, 5, 6, 7];
+
+/// Extents of the class of a lattice of extents `d`.
+fn class(d: [usize; 3], c: usize) -> [usize; 3] {
+    std::array::from_fn(|k| if c >> (2 - k) & 1 == 1 { d[k] / 2 } else { d[k].div_ceil(2) })
+}
+
+/// Extents of the lattices, the tile's first, the last one having a single point.
+fn levels(extents: [usize; 3]) -> Vec<[usize; 3]> {
+    let mut all = vec![extents];
+    while let Some(&d) = all.last().filter(|d| d.iter().any(|&e| e > 1)) {
+        all.push(class(d, 0));
+    }
+    all
+}
+
+/// Calls `f` with the place in the tile of each row's first point and its length and stride, in the order of the stream.
+#[inline(always)]
+fn rows(extents: [usize; 3], mut f: impl FnMut(usize, usize, usize)) {
+    f(0, 1, 1);
+    let [_, b, c] = extents;
+    for (l, &d) in levels(extents).iter().enumerate().rev().skip(1) {
+        for parity in ORDER {
+            let [nz, ny, nx] = class(d, parity);
+            if nx == 0 {
+                continue;
+            }
+            let place = |i: usize, bit: usize| (2 * i + (parity >> bit & 1)) << l;
+            for z in 0..nz {
+                for y in 0..ny {
+                    f((place(z, 2) * b + place(y, 1)) * c + place(0, 0), nx, 2 << l);
+                }
+            }
+        }
+    }
+}
+
+/// Puts a tile's values into the order of the stream: splits rows into even and odd places, level by level.
+#[inline(always)]
+pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize; 3], out: &mut [T]) {
+    let mut lattice: Vec<T> = Vec::new();
+    for (l, &d) in levels(extents).iter().enumerate() {
+        let from = if l == 0 { tile } else { &lattice };
+        if d == [1; 3] {
+            out[0] = from[0];
+            return;
+        }
+        let [_, b, c] = d;
+        let (ne, no) = (c.div_ceil(2), c / 2);
+        // Where each class begins: the finest level's classes end the stream, in their order.
+        let mut starts = [0; 8];
+        let mut at = class(d, 0).iter().product();
+        let mut evens = vec![T::zeroed(); at];
+        for parity in ORDER {
+            starts[parity] = at;
+            at += class(d, parity).iter().product::<usize>();
+        }
+        for (row, from) in from.chunks_exact(c).enumerate() {
+            let (z, y) = (row / b, row % b);
+            let parity = (z & 1) << 2 | (y & 1) << 1;
+            let row = z / 2 * class(d, parity)[1] + y / 2;
+            let (head, odds) = out.split_at_mut(starts[parity | 1]);
+            let odds = &mut odds[row * no..][..no];
+            let evens = if parity == 0 { &mut evens[..] } else { &mut head[starts[parity]..] };
+            let evens = &mut evens[row * ne..][..ne];
+            let (pairs, last) = from.as_chunks::<2>();
+            for ((pair, e), o) in pairs.iter().zip(evens.iter_mut()).zip(odds) {
+                [*e, *o] = *pair;
+            }
+            if let [last] = last {
+                evens[no] = *last;
+            }
+        }
+        lattice = evens;
+    }
+}
+
+/// The other way: from the order of the stream to that of the tile.
+pub(crate) fn unpermute<T: Copy>(stream: &[T], extents: [usize; 3], out: &mut [T]) {
+    let mut rest = stream;
+    rows(
+        extents,
+        #[inline(always)]
+        |start, len, stride| {
+            let (row, tail) = rest.split_at(len);
+            for (o, v) in out[start..].iter_mut().step_by(stride).zip(row) {
+                *o = *v;
+            }
+            rest = tail;
+        },
+    );
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    classes: [Vec<i32>; 8],
+    lines: [Vec<i32>; 3],
+    predicted: Vec<i32>,
+}
+
+/// Walks the tile from its coarsest lattice to its finest.
+///
+/// `visit(at, predicted, points)` is given the place in the stream of a class's first residual and the class's predictions,
+/// and fills in its points. Returns the points of the finest lattice in `dense`, or stops before weaving them where `dense` is
+/// empty.
+#[inline(always)]
+pub(crate) fn walk(
+    extents: [usize; 3],
+    work: &mut Work,
+    dense: &mut [i32],
+    mut visit: impl FnMut(usize, &[i32], &mut [i32]),
+) {
+    let levels = levels(extents);
+    let Work { classes, lines, predicted } = work;
+    classes[0].clear();
+    classes[0].push(0);
+    visit(0, &[0], &mut classes[0]);
+    if levels.len() == 1 {
+        dense.copy_from_slice(&classes[0][..dense.len()]);
+        return;
+    }
+    let mut at = 1;
+    for l in (0..levels.len() - 1).rev() {
+        let d = levels[l];
+        for parity in ORDER {
+            let n = class(d, parity).iter().product();
+            if n > 0 {
+                let mut points = std::mem::take(&mut classes[parity]);
+                points.resize(n, 0);
+                predict(d, parity, classes, lines, predicted);
+                visit(at, predicted, &mut points);
+                at += n;
+                classes[parity] = points;
+            }
+        }
+        if l > 0 {
+            let mut woven = vec![0; d.iter().product()];
+            weave(d, classes, &mut woven);
+            classes[0] = woven;
+        } else if !dense.is_empty() {
+            weave(d, classes, dense);
+        }
+    }
+}
+
+/// Predicts all points of a class into `out`.
+#[inline(always)]
+fn predict(d: [usize; 3], parity: usize, classes: &[Vec<i32>; 8], lines: &mut [Vec<i32>; 3], out: &mut Vec<i32>) {
+    let [nz, ny, nx] = class(d, parity);
+    let half = d.map(|e| e.div_ceil(2));
+    for axis in [2, 1, 0] {
+        let bit = 1 << (2 - axis);
+        if parity & bit == 0 {
+            continue;
+        }
+        let from = &classes[parity ^ bit][..];
+        let line = &mut lines[2 - axis];
+        line.resize(nz * ny * nx, 0);
+        match axis {
+            2 => along_x(from, half[2], line, nx),
+            1 => {
+                for (from, line) in from.chunks_exact(half[1] * nx).zip(line.chunks_exact_mut(ny * nx)) {
+                    across(from, half[1], nx, line);
+                }
+            }
+            _ => across(from, half[0], ny * nx, line),
+        }
+    }
+    out.resize(nz * ny * nx, 0);
+    if parity.is_power_of_two() {
+        std::mem::swap(out, &mut lines[parity.ilog2() as usize]);
+        return;
+    }
+    // The last index along an odd axis has no neighbour behind it where the extent is even.
+    let inner = |axis: usize, i: usize| i + 1 < half[axis];
+    for (row, out) in out.chunks_exact_mut(nx).enumerate() {
+        let (z, y) = (row / ny, row % ny);
+        let [x, y_line, z_line] = &*lines;
+        let mut guesses: [(&[i32], bool); 3] = [(&[], false); 3];
+        let mut count = 0;
+        for (bit, line, inner) in [(1, x, true), (2, y_line, inner(1, y)), (4, z_line, inner(0, z))] {
+            if parity & bit != 0 {
+                guesses[count] = (&line[row * nx..][..nx], inner);
+                count += 1;
+            }
+        }
+        combine(&guesses[..count], 0, out);
+        if parity & 1 != 0 && !inner(2, nx - 1) {
+            guesses[0].1 = false;
+            combine(&guesses[..count], nx - 1, out);
+        }
+    }
+}
+
+/// Points between the points of rows of `m`, into rows of `nx`.
+#[inline(always)]
+fn along_x(from: &[i32], m: usize, out: &mut [i32], nx: usize) {
+    if m == nx {
+        // Rows begin at the same places on both sides: one loop over all of them, whose edges are mended below.
+        let n = out.len();
+        if let (Some(out), true) = (out.get_mut(1..n.saturating_sub(2)), n > 3) {
+            let (a, b, c, d) = (&from[..n - 3], &from[1..n - 2], &from[2..n - 1], &from[3..n]);
+            for ((((o, &a), &b), &c), &d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *o = cubic(a, b, c, d);
+            }
+        }
+    } else {
+        for (from, out) in from.chunks_exact(m).zip(out.chunks_exact_mut(nx)) {
+            for (o, w) in out.iter_mut().skip(1).zip(from.windows(4)) {
+                *o = cubic(w[0], w[1], w[2], w[3]);
+            }
+        }
+    }
+    for (from, out) in from.chunks_exact(m).zip(out.chunks_exact_mut(nx)) {
+        out[0] = edge(from, 0);
+        let last = m.saturating_sub(2).max(1);
+        for (i, o) in out.iter_mut().enumerate().skip(last) {
+            *o = edge(from, i);
+        }
+    }
+}
+
+/// A point after f[i], where some of its four neighbours may be missing.
+#[inline(always)]
+fn edge(f: &[i32], i: usize) -> i32 {
+    let before = i.checked_sub(1).map(|k| f[k]);
+    match (before, f.get(i + 1), f.get(i + 2)) {
+        (Some(a), Some(&c), Some(&d)) => cubic(a, f[i], c, d),
+        (Some(a), Some(&c), None) => left(a, f[i], c),
+        (None, Some(&c), Some(&d)) => left(d, c, f[i]),
+        (None, Some(&c), None) => linear(f[i], c),
+        (Some(a), None, _) => beyond(a, f[i]),
+        (None, None, _) => f[i],
+    }
+}
+
+/// Rows of `len` between `m` rows, into as many or one less.
+#[inline(always)]
+fn across(from: &[i32], m: usize, len: usize, out: &mut [i32]) {
+    for (i, out) in out.chunks_exact_mut(len).enumerate() {
+        let row = |k: usize| from.get(k * len..(k + 1) * len).filter(|_| k < m);
+        let (Some(b), before) = (row(i), i.checked_sub(1).and_then(row)) else { return };
+        match (before, row(i + 1), row(i + 2)) {
+            (Some(a), Some(c), Some(d)) => {
+                for ((((o, &a), &b), &c), &d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                    *o = cubic(a, b, c, d);
+                }
+            }
+            (Some(a), Some(c), None) => zip3(a, b, c, out, left),
+            (None, Some(c), Some(d)) => zip3(d, c, b, out, left),
+            (None, Some(c), None) => zip3(
+                b,
+                b,
+                c,
+                out,
+                #[inline(always)]
+                |_, b, c| linear(b, c),
+            ),
+            (Some(a), None, _) => zip3(
+                a,
+                a,
+                b,
+                out,
+                #[inline(always)]
+                |_, a, b| beyond(a, b),
+            ),
+            (None, None, _) => out.copy_from_slice(b),
+        }
+    }
+}
+
+#[inline(always)]
+fn zip3(a: &[i32], b: &[i32], c: &[i32], out: &mut [i32], f: impl Fn(i32, i32, i32) -> i32) {
+    for (((o, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+        *o = f(a, b, c);
+    }
+}
+
+/// (−a + 9b + 9c − d) / 16.
+#[inline(always)]
+fn cubic(a: i32, b: i32, c: i32, d: i32) -> i32 {
+    let near = b.wrapping_add(c);
+    (near >> 1).wrapping_add(near.wrapping_sub(a.wrapping_add(d)) >> 4)
+}
+
+/// (−a + 6b + 3c) / 8: between b and c, with a before them.
+#[inline(always)]
+fn left(a: i32, b: i32, c: i32) -> i32 {
+    let rise = c.wrapping_sub(b);
+    b.wrapping_add(rise.wrapping_add(rise).wrapping_add(c.wrapping_sub(a)) >> 3)
+}
+
+#[inline(always)]
+fn linear(b: i32, c: i32) -> i32 {
+    b.wrapping_add(c.wrapping_sub(b) >> 1)
+}
+
+/// Behind a and b.
+#[inline(always)]
+fn beyond(a: i32, b: i32) -> i32 {
+    b.wrapping_add(b.wrapping_sub(a) >> 1)
+}
+
+/// The mean of the inner guesses, or of all where none is inner, from place `at` of a row on.
+#[inline(always)]
+fn combine(guesses: &[(&[i32], bool)], at: usize, out: &mut [i32]) {
+    let any = guesses.iter().any(|g| g.1);
+    let mut used = [&[][..]; 3];
+    let mut count = 0;
+    for (row, inner) in guesses {
+        if *inner || !any {
+            used[count] = &row[at..];
+            count += 1;
+        }
+    }
+    let out = &mut out[at..];
+    match (count, used) {
+        (1, [p, ..]) => out.copy_from_slice(p),
+        (2, [p, q, _]) => zip3(
+            p,
+            q,
+            q,
+            out,
+            #[inline(always)]
+            |p, q, _| linear(q, p),
+        ),
+        (_, [p, q, r]) => zip3(
+            p,
+            q,
+            r,
+            out,
+            #[inline(always)]
+            |p, q, r| {
+                let rise = p.wrapping_add(q).wrapping_sub(r.wrapping_add(r));
+                r.wrapping_add(rise.wrapping_mul(85).wrapping_add(128) >> 8)
+            },
+        ),
+    }
+}
+
+/// The finer lattice of extents `d` from its eight classes.
+#[inline(always)]
+fn weave(d: [usize; 3], classes: &[Vec<i32>; 8], out: &mut [i32]) {
+    let [_, b, c] = d;
+    for (i, row) in out.chunks_exact_mut(c).enumerate() {
+        let (z, y) = (i / b, i % b);
+        let parity = (z & 1) << 2 | (y & 1) << 1;
+        let at = z / 2 * class(d, parity)[1] + y / 2;
+        let (ne, no) = (c.div_ceil(2), c / 2);
+        let even = &classes[parity][at * ne..][..ne];
+        let odd = if no == 0 { &[][..] } else { &classes[parity | 1][at * no..][..no] };
+        let (pairs, tail) = row.as_chunks_mut::<2>();
+        for ((pair, &e), &o) in pairs.iter_mut().zip(even).zip(odd) {
+            *pair = [e, o];
+        }
+        if let [last] = tail {
+            *last = even[no];
+        }
+    }
+}
+
+/// A point from its prediction and its residual.
+#[inline(always)]
+pub(crate) fn point(predicted: i32, residual: i32) -> i32 {
+    predicted.wrapping_add(residual << FINE)
+}
+
+/// The residual that brings a prediction nearest to `x`.
+#[inline(always)]
+pub(crate) fn residual(x: i32, predicted: i32) -> i32 {
+    x.wrapping_sub(predicted).wrapping_add(1 << (FINE - 1)) >> FINE
+}
+
+/// Points of a tile from its residuals.
+#[inline(always)]
+pub(crate) fn reconstruct(residuals: &[i32], extents: [usize; 3], work: &mut Work, points: &mut [i32]) {
+    walk(
+        extents,
+        work,
+        points,
+        #[inline(always)]
+        |at, predicted, row| {
+            for ((p, &q), &d) in row.iter_mut().zip(predicted).zip(&residuals[at..]) {
+                *p = point(q, d);
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPES: [[usize; 3]; 9] =
+        [[1, 1, 1], [1, 1, 2], [1, 1, 37], [1, 2, 3], [1, 64, 128], [16, 16, 32], [10, 7, 3], [5, 1, 4], [2, 2, 2]];
+
+    #[test]
+    fn the_order_of_the_stream_is_a_permutation() {
+        for extents in SHAPES {
+            let n: usize = extents.iter().product();
+            let tile: Vec<usize> = (0..n).collect();
+            let (mut stream, mut back) = (vec![0; n], vec![0; n]);
+            permute(&tile, extents, &mut stream);
+            unpermute(&stream, extents, &mut back);
+            assert_eq!(back, tile, "{extents:?}");
+            if n > 1 {
+                assert_ne!(stream.iter().max(), Some(&0));
+            }
+        }
+    }
+
+    #[test]
+    fn points_come_back_to_within_half_a_step() {
+        let mut state = 3u32;
+        for extents in SHAPES {
+            for wild in [false, true] {
+                let n: usize = extents.iter().product();
+                let tile: Vec<i32> = (0..n)
+                    .map(|i| {
+                        state = state.wrapping_mul(1664525).wrapping_add(1013904223);
+                        if wild { state as i32 } else { (i * 1000) as i32 + (state >> 22) as i32 }
+                    })
+                    .collect();
+                let mut x = vec![0; n];
+                permute(&tile, extents, &mut x);
+                let (mut work, mut d, mut made) = (Work::default(), vec![0; n], vec![0; n]);
+                walk(extents, &mut work, &mut made, |at, predicted, row| {
+                    for (k, p) in row.iter_mut().enumerate() {
+                        d[at + k] = residual(x[at + k], predicted[k]);
+                        *p = point(predicted[k], d[at + k]);
+                    }
+                });
+                let mut back = vec![0; n];
+                reconstruct(&d, extents, &mut work, &mut back);
+                assert_eq!(back, made);
+                for (i, (&x, &y)) in tile.iter().zip(&back).enumerate() {
+                    let off = x.wrapping_sub(y);
+                    assert!((-128..=128).contains(&off), "{extents:?}: point {i}: {x} came back as {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_smooth_lattice_needs_few_residuals() {
+        let extents = [16, 16, 32];
+        let wave = |i: usize| {
+            let (z, y, x) = (i / 512, i / 32 % 16, i % 32);
+            ((z as f64 * 0.1).sin() + (y as f64 * 0.07).cos() + (x as f64 * 0.05).sin()) * 25600.0
+        };
+        let tile: Vec<i32> = (0..8192).map(|i| wave(i) as i32).collect();
+        let mut x = vec![0; 8192];
+        permute(&tile, extents, &mut x);
+        let mut others = 0;
+        walk(extents, &mut Work::default(), &mut [], |at, predicted, row| {
+            for (k, p) in row.iter_mut().enumerate() {
+                let d = residual(x[at + k], predicted[k]);
+                others += usize::from(d != 0);
+                *p = point(predicted[k], d);
+            }
+        });
+        assert!(others < 600, "{others} of 8192 residuals are not zero");
+    }
+}

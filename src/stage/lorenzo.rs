@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Integer Lorenzo prediction: differences along any of three axes, and the running sums that undo them.
+//!
+//! The first-order Lorenzo residual is the difference taken along every axis in turn; sums in any order give the values
+//! back. Integers wrap around, so nothing can overflow.
+
+/// Bit k of a set of axes stands for axis 2 − k: x (fastest) is 1, y 2, z 4.
+pub(crate) const X: u8 = 1;
+/// See [`X`].
+pub(crate) const Y: u8 = 2;
+/// See [`X`].
+pub(crate) const Z: u8 = 4;
+
+/// Differences along `axes` of a tile of the given extents.
+#[inline(always)]
+pub(crate) fn difference(tile: &[i32], [_, b, c]: [usize; 3], axes: u8, out: &mut [i32]) {
+    if axes & X != 0 {
+        rows(tile, c, out);
+    } else {
+        out.copy_from_slice(tile);
+    }
+    if axes & Y != 0 {
+        for plane in out.chunks_exact_mut(b * c) {
+            step(plane, c);
+        }
+    }
+    if axes & Z != 0 {
+        step(out, b * c);
+    }
+}
+
+/// Differences along rows of `c` values.
+#[inline(always)]
+pub(crate) fn rows(from: &[i32], c: usize, out: &mut [i32]) {
+    for (from, out) in from.chunks_exact(c).zip(out.chunks_exact_mut(c)) {
+        out[0] = from[0];
+        for ((o, &v), &p) in out[1..].iter_mut().zip(&from[1..]).zip(from) {
+            *o = v.wrapping_sub(p);
+        }
+    }
+}
+
+/// Subtracts from every line of `len` values the line before it.
+#[inline(always)]
+fn step(values: &mut [i32], len: usize) {
+    let mut rest = values;
+    while rest.len() > len {
+        let at = rest.len() - len;
+        let (head, last) = rest.split_at_mut(at);
+        let before = &head[at - len..];
+        for (v, &p) in last.iter_mut().zip(before) {
+            *v = v.wrapping_sub(p);
+        }
+        rest = head;
+    }
+}
+
+/// Running sums along `axes`, in place: the inverse of [`difference`].
+#[inline(always)]
+pub(crate) fn integrate(tile: &mut [i32], [_, b, c]: [usize; 3], axes: u8) {
+    if axes & Z != 0 {
+        sum(tile, b * c);
+    }
+    if axes & Y != 0 {
+        tile.chunks_exact_mut(b * c).for_each(
+            #[inline(always)]
+            |plane| sum(plane, c),
+        );
+    }
+    if axes & X != 0 {
+        tile.chunks_exact_mut(c).for_each(scan);
+    }
+}
+
+/// Adds to every line of `len` values the line before it.
+#[inline(always)]
+fn sum(values: &mut [i32], len: usize) {
+    let mut rest = values;
+    while rest.len() > len {
+        let (first, tail) = rest.split_at_mut(len);
+        for (v, &p) in tail.iter_mut().zip(first.iter()) {
+            *v = v.wrapping_add(p);
+        }
+        rest = tail;
+    }
+}
+
+/// Running sum of one row: inside groups of eight first, then from group to group, so that few additions wait.
+#[inline(always)]
+fn scan(row: &mut [i32]) {
+    let mut before = 0i32;
+    let (groups, tail) = row.as_chunks_mut::<8>();
+    for g in groups {
+        for distance in [1, 2, 4] {
+            let old = *g;
+            for k in distance..8 {
+                g[k] = old[k].wrapping_add(old[k - distance]);
+            }
+        }
+        for v in g.iter_mut() {
+            *v = v.wrapping_add(before);
+        }
+        before = g[7];
+    }
+    for v in tail {
+        before = before.wrapping_add(*v);
+        *v = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_undo_differences_whatever_wraps() {
+        let mut state = 7u32;
+        for extents in [[1usize, 1, 1], [1, 1, 77], [1, 5, 9], [3, 4, 8], [16, 16, 32], [2, 1, 3]] {
+            let values: Vec<i32> = (0..extents.iter().product::<usize>() as i32)
+                .map(|i| {
+                    state = state.wrapping_mul(1664525).wrapping_add(1013904223);
+                    if i % 3 == 0 { state as i32 } else { i }
+                })
+                .collect();
+            for axes in 0..8 {
+                let mut v = vec![0; values.len()];
+                difference(&values, extents, axes, &mut v);
+                integrate(&mut v, extents, axes);
+                assert_eq!(v, values, "{extents:?}, axes {axes}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_linear_field_leaves_its_edges_alone() {
+        let [a, b, c] = [3, 4, 5];
+        let at = |i: usize| (7 + i / (b * c) * 3 + i / c % b * 11 + i % c * 2) as i32;
+        let values: Vec<i32> = (0..a * b * c).map(at).collect();
+        let mut v = vec![0; a * b * c];
+        difference(&values, [a, b, c], X | Y | Z, &mut v);
+        assert_eq!(v.iter().filter(|&&r| r != 0).count(), 1 + 2 + 3 + 4, "the corner and its three edges: {v:?}");
+    }
+}

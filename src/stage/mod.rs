@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The workshop: reversible steps that know no frame, no parameters and no device. Each file: forward, inverse, tests.
+
+pub(crate) mod codebook;
+pub(crate) mod estimate;
+pub(crate) mod huffman;
+pub(crate) mod interpolate;
+pub(crate) mod lorenzo;
+pub(crate) mod quantize;
+pub(crate) mod tiles;
