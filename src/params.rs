@@ -146,10 +146,9 @@ impl Ask {
             (Codec::Szx, Bound::Lossless) => {
                 Err(Error::params("codec", "szx is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
             }
-            (Codec::Lorenzo, _) => Err(Error::params(
-                "codec",
-                "lorenzo (C = 2) is not in this version; use szx (C = 1) or leave the choice to the writer (C = 0)",
-            )),
+            (Codec::Lorenzo, Bound::Lossless) => {
+                Err(Error::params("codec", "lorenzo is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
+            }
             _ => Ok(self),
         }
     }

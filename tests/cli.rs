@@ -107,7 +107,7 @@ fn words_are_explained_as_the_tools_print_them() {
 fn contradictions_are_refused_with_a_sentence_and_status_2() {
     for (line, part) in [
         ("words abs 1e-3 --codec ndzip", "ndzip is lossless"),
-        ("words abs 1e-3 --codec lorenzo", "not in this version"),
+        ("words lossless --codec lorenzo", "needs a bound"),
         ("words lossless --codec szx", "needs a bound"),
         ("words rel 1.5", "below 1"),
         ("words abs", "needs one"),

@@ -4,6 +4,7 @@
 pub(crate) mod bytes;
 #[cfg(feature = "cuda")]
 pub(crate) mod device;
+pub(crate) mod lorenzo;
 pub(crate) mod ndzip;
 pub(crate) mod stored;
 pub(crate) mod szx;
@@ -17,6 +18,7 @@ use crate::scalar::Scalar;
 /// Codec numbers of FORMAT.md §3.
 pub(crate) const STORED: u8 = 0;
 pub(crate) const SZX: u8 = 1;
+pub(crate) const LORENZO: u8 = 2;
 pub(crate) const NDZIP: u8 = 3;
 pub(crate) const BYTES: u8 = 4;
 
@@ -30,9 +32,8 @@ pub(crate) struct Spec<'a> {
 pub(crate) fn choose(params: &Params, raw_len: usize) -> u8 {
     let dtype = params.dtype;
     if params.lossy(raw_len) {
-        // Auto is szx until a second lossy codec joins.
-        debug_assert!(matches!(params.ask.codec, Codec::Auto | Codec::Szx));
-        SZX
+        // Auto is szx until a rule that looks at the chunk is decided.
+        if params.ask.codec == Codec::Lorenzo { LORENZO } else { SZX }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
         NDZIP
     } else {
@@ -45,8 +46,8 @@ pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<
     let dtype = params.dtype;
     let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
     match (choose(params, raw.len()), dtype.size) {
-        (SZX, 4) => lossy::<f32>(params, raw, threads, out),
-        (SZX, _) => lossy::<f64>(params, raw, threads, out),
+        (codec @ (SZX | LORENZO), 4) => lossy::<f32>(codec, params, raw, threads, out),
+        (codec @ (SZX | LORENZO), _) => lossy::<f64>(codec, params, raw, threads, out),
         (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype), lossless(), threads, out)?,
         (NDZIP, _) => ndzip::cpu::encode(&words::<u64>(raw, dtype), lossless(), threads, out)?,
         _ => bytes::cpu::encode(raw, dtype, threads, out),
@@ -54,15 +55,19 @@ pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<
     (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
 }
 
-fn lossy<S: Scalar>(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
+fn lossy<S: Scalar>(codec: u8, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
     let values = words::<S>(raw, params.dtype);
     let used = bound::resolve(params.ask.bound, &values, params.fill);
     let spec = Spec { params, threads };
-    szx::cpu::encode(&values, &spec, used, header(SZX, params, used, raw.len()), out);
+    let header = header(codec, params, used, raw.len());
+    match codec {
+        LORENZO => lorenzo::cpu::encode(&values, &spec, used, header, out),
+        _ => szx::cpu::encode(&values, &spec, used, header, out),
+    }
 }
 
 fn header(codec: u8, params: &Params, used: Used, raw_len: usize) -> Header {
-    let lossy = codec == SZX;
+    let lossy = matches!(codec, SZX | LORENZO);
     Header {
         codec,
         bound: if lossy { params.ask.bound } else { Bound::Lossless },
@@ -79,11 +84,14 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     match (h.codec, h.dtype.size) {
         (STORED, _) => stored::decode(frame, out),
         (BYTES, _) => bytes::cpu::decode(frame, threads, out),
-        (SZX, _) if !h.dtype.is_ieee() || h.mode == 9 => {
-            Err(Error::corrupt("header", format!("szx with mode {} and type {:?}", h.mode, h.dtype)))
+        (SZX | LORENZO, _) if !h.dtype.is_ieee() || h.mode == 9 => {
+            let name = if h.codec == SZX { "szx" } else { "lorenzo" };
+            Err(Error::corrupt("header", format!("{name} with mode {} and type {:?}", h.mode, h.dtype)))
         }
         (SZX, 4) => into_words::<f32>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
         (SZX, _) => into_words::<f64>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
+        (LORENZO, 4) => into_words::<f32>(out, h.dtype, |v| lorenzo::cpu::decode(frame, threads, v)),
+        (LORENZO, _) => into_words::<f64>(out, h.dtype, |v| lorenzo::cpu::decode(frame, threads, v)),
         (NDZIP, 4) => into_words::<u32>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
         (NDZIP, 8) => into_words::<u64>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
         (NDZIP, size) => Err(Error::corrupt("header", format!("ndzip with elements of {size} bytes"))),

@@ -26,7 +26,7 @@ class Lossy(_Filter):
     """Loses no more than `bound`, for every value; NaN, infinities and the fill value come back bit for bit.
 
     mode: "abs" (units of the data), "rel" (times each chunk's value range), "pw_rel" (times each value), "psnr" (dB).
-    codec: "auto" or "szx". Raises ValueError for what contradicts itself.
+    codec: "auto", "szx" or "lorenzo". Raises ValueError for what contradicts itself.
     """
 
     def __init__(self, bound, mode="abs", codec="auto"):

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sections and threads: over runs of tiles when encoding, over layers of tiles when decoding.
+
+use super::decode::{self, Book, Place, Scratch};
+use super::encode::{self, Plan};
+use super::format::{self, Tiles};
+use crate::bound::Used;
+use crate::codec::{Spec, stored};
+use crate::constants::LORENZO_TILE;
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Header, Writer};
+use crate::parallel;
+use crate::scalar::{Bits, Scalar};
+use crate::simd::vectorize;
+use crate::stage::codebook;
+use crate::stage::huffman::{Decoder, Encoder, Histogram};
+use crate::stage::tiles::Grid;
+
+/// Encodes a chunk. One that is too long for the table of ends is stored.
+pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, header: Header, out: &mut Vec<u8>) {
+    encode_with(values, spec, used, header, true, out);
+}
+
+/// As [`encode`]; `gaps` says whether streams get gap arrays.
+pub(super) fn encode_with<S: Scalar>(
+    values: &[S],
+    spec: &Spec<'_>,
+    used: Used,
+    header: Header,
+    gaps: bool,
+    out: &mut Vec<u8>,
+) {
+    let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
+    // No tile's payload is longer than its values, or, for a few values, than four units.
+    let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
+    let Some(grid) = grid.filter(fits) else {
+        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+    };
+    let plan = Plan { values, grid: &grid, used, fill: spec.params.fill.map(S::Bits::from_u64), gaps };
+    let tiles = grid.tiles();
+    let per_run = parallel::run_length(tiles, spec.threads);
+    let runs = tiles.div_ceil(per_run);
+    let planned = parallel::map(runs, spec.threads, |i| {
+        vectorize(
+            #[inline(always)]
+            || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
+        )
+    });
+    let mut histogram = Histogram::new();
+    planned.iter().for_each(|run| histogram.merge(&run.histogram));
+    let lengths = codebook::lengths(&histogram.counts());
+    let encoder = Encoder::new(&lengths);
+    let coded = parallel::map(runs, spec.threads, |i| {
+        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
+        let lens = vectorize(
+            #[inline(always)]
+            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
+        );
+        (lens, kinds, payload)
+    });
+    let mut writer = Writer::new(out, header, 4);
+    writer.section(|o| format::write_head(&lengths, gaps, o));
+    writer.section(|o| coded.iter().for_each(|(_, kinds, _)| o.extend_from_slice(kinds)));
+    writer.section(|o| {
+        let mut end = 0u32;
+        for len in coded.iter().flat_map(|(lens, ..)| lens) {
+            end += len;
+            o.extend(end.to_le_bytes());
+        }
+    });
+    writer.section(|o| {
+        o.reserve(coded.iter().map(|(.., payload)| payload.len()).sum());
+        coded.iter().for_each(|(.., payload)| o.extend_from_slice(payload));
+    });
+    writer.seal(spec.threads);
+}
+
+/// Decodes a frame into `out`.
+pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    let n = frame.elements(S::SIZE)?;
+    let h = &frame.header;
+    if n != out.len() {
+        let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let log = h.mode == 3;
+    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
+        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
+    let [head, kinds, ends, payload] = frame.sections()?;
+    let (gaps, lengths) = format::read_head(head)?;
+    let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
+    let book = Book::new::<S>(Decoder::new(&lengths), gaps, log, h.used);
+    let layer = grid.layer_len();
+    let per_run = parallel::run_length(n.div_ceil(layer), threads);
+    let runs: Vec<&mut [S]> = out.chunks_mut(per_run * layer).collect();
+    let done = parallel::map_mut(runs, threads, |i, out| {
+        let first = i * per_run * grid.layer_tiles();
+        let last = first + out.len().div_ceil(layer) * grid.layer_tiles();
+        let origin = i * per_run * layer;
+        vectorize(
+            #[inline(always)]
+            || {
+                let mut scratch = Scratch::new();
+                for tile in first..last {
+                    let place = Place { grid: &grid, tile: grid.tile(tile), origin, out: &mut *out };
+                    tiles
+                        .tile(tile)
+                        .and_then(|(kind, bytes, len)| decode::tile(kind, bytes, len, &book, &mut scratch, place))
+                        .map_err(|why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}")))?;
+                }
+                Ok(())
+            },
+        )
+    });
+    done.into_iter().collect()
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Payloads → values, FORMAT.md §4 to §6.
+
+use super::encode::{fine, quantizer};
+use super::format::{Class, Kind, Predictor, split_gaps};
+use crate::constants::LORENZO_TILE;
+use crate::scalar::{Bits, Scalar};
+use crate::stage::huffman::{Decoder, PLACES, unzigzag};
+use crate::stage::interpolate::{self, Work};
+use crate::stage::lorenzo;
+use crate::stage::quantize::{Linear, Quantizer};
+use crate::stage::tiles::{Grid, Tile};
+
+/// What does not change from tile to tile.
+pub(super) struct Book {
+    decoder: Decoder,
+    gaps: bool,
+    quantizer: Quantizer,
+    fine: Quantizer,
+}
+
+impl Book {
+    pub(super) fn new<S: Scalar>(decoder: Decoder, gaps: bool, log: bool, used: f64) -> Self {
+        let fine: Linear = fine(used);
+        Book { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
+    }
+}
+
+/// Working memory of one thread.
+pub(super) struct Scratch {
+    residuals: Vec<i32>,
+    points: Vec<i32>,
+    work: Work,
+}
+
+impl Scratch {
+    pub(super) fn new() -> Self {
+        Scratch { residuals: vec![0; LORENZO_TILE + PLACES], points: vec![0; LORENZO_TILE], work: Work::default() }
+    }
+}
+
+/// A tile's place in the values that one call writes.
+pub(super) struct Place<'a, S> {
+    pub(super) grid: &'a Grid,
+    pub(super) tile: Tile,
+    /// Place in the chunk of the first value of `out`.
+    pub(super) origin: usize,
+    pub(super) out: &'a mut [S],
+}
+
+impl<S: Scalar> Place<'_, S> {
+    /// The tile's rows, each with the place of its first value in the tile.
+    #[inline(always)]
+    fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
+        let [a, b, c] = self.tile.extents;
+        for z in 0..a {
+            for y in 0..b {
+                let at = self.grid.row(&self.tile, z, y) - self.origin;
+                f((z * b + y) * c, &mut self.out[at..at + c]);
+            }
+        }
+    }
+}
+
+/// Decodes one tile, whose payload is the first `len` bytes of `bytes`.
+#[inline(always)]
+pub(super) fn tile<S: Scalar>(
+    kind: Kind,
+    bytes: &[u8],
+    len: usize,
+    book: &Book,
+    s: &mut Scratch,
+    mut place: Place<'_, S>,
+) -> Result<(), String> {
+    let n = place.tile.len();
+    let payload = &bytes[..len];
+    if kind.class == Class::Raw {
+        if len != n * S::SIZE {
+            return Err(format!("a raw payload of {len} bytes, {} expected", n * S::SIZE));
+        }
+        place.rows(
+            #[inline(always)]
+            |at, row| {
+                for (o, v) in row.iter_mut().zip(payload[at * S::SIZE..].chunks_exact(S::SIZE)) {
+                    *o = value(v);
+                }
+            },
+        );
+        return Ok(());
+    }
+    let exceptions = if kind.exceptions { Exceptions::open::<S>(payload, n)? } else { Exceptions::default() };
+    let at = exceptions.len;
+    residuals(kind.class, &bytes[at..], len - at, book, n, &mut s.residuals)?;
+    let residuals = &mut s.residuals[..n];
+    let (quantizer, quanta) = match kind.predictor {
+        Predictor::Lorenzo(axes) => {
+            lorenzo::integrate(residuals, place.tile.extents, axes);
+            (&book.quantizer, &*residuals)
+        }
+        Predictor::Interpolation => {
+            let points = &mut s.points[..n];
+            interpolate::reconstruct(residuals, place.tile.extents, &mut s.work, points);
+            (&book.fine, &*points)
+        }
+    };
+    place.rows(
+        #[inline(always)]
+        |at, row| quantizer.dequantize(&quanta[at..], row),
+    );
+    if kind.exceptions {
+        exceptions.restore(&mut place);
+    }
+    Ok(())
+}
+
+/// A tile's `n` residuals from what follows the exceptions: `len` bytes at the head of `bytes`.
+#[inline(always)]
+fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [i32]) -> Result<(), String> {
+    let out = &mut out[..n + PLACES];
+    out.fill(0);
+    let units = len / 4;
+    match class {
+        Class::Huffman => {
+            let gap_units = match book.gaps {
+                true => split_gaps(units).ok_or_else(|| format!("{units} units of gap array and stream"))?,
+                false => 0,
+            };
+            let (gaps, stream) = bytes.split_at(4 * gap_units);
+            let words = units - gap_units;
+            let used = words.div_ceil(16).max(1) - 1;
+            let gaps = match book.gaps {
+                true if gaps[used..].iter().any(|&b| b != 0) => return Err("a gap array longer than its stream".into()),
+                true => Some(gaps),
+                false => None,
+            };
+            book.decoder.decode(stream, words, gaps, n, out)
+        }
+        Class::FixedWidth => fixed(&bytes[..len], n, out),
+        _ if len == 0 => Ok(()),
+        _ => Err(format!("{len} bytes for an empty tile")),
+    }
+}
+
+/// Residuals of fixed width.
+fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), String> {
+    let Some((width, words)) = bytes.split_first_chunk::<4>() else {
+        return Err("no width".into());
+    };
+    let width = u32::from_le_bytes(*width);
+    if !(1..=32).contains(&width) {
+        return Err(format!("residuals of {width} bits, 1 to 32 allowed"));
+    }
+    let expected = 4 * (n * width as usize).div_ceil(32);
+    if words.len() != expected {
+        return Err(format!("{} bytes of residuals of {width} bits, {expected} expected", words.len()));
+    }
+    let (mut held, mut count) = (0u64, 0);
+    let mut words = words.as_chunks::<4>().0.iter();
+    for o in &mut out[..n] {
+        if count < width {
+            held |= u64::from(words.next().map_or(0, |w| u32::from_le_bytes(*w))) << count;
+            count += 32;
+        }
+        *o = unzigzag((held & ((1 << width) - 1)) as u32);
+        held >>= width;
+        count -= width;
+    }
+    if held != 0 {
+        return Err("bits after the last residual".into());
+    }
+    Ok(())
+}
+
+fn value<S: Scalar>(bytes: &[u8]) -> S {
+    let mut bits = [0; 8];
+    bits[..S::SIZE].copy_from_slice(bytes);
+    S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bits)))
+}
+
+/// A tile's exceptions, checked.
+#[derive(Default)]
+struct Exceptions<'a> {
+    records: &'a [u8],
+    values: &'a [u8],
+    /// Bytes of the payload that they take.
+    len: usize,
+}
+
+impl<'a> Exceptions<'a> {
+    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, String> {
+        let Some((count, rest)) = payload.split_first_chunk::<4>() else {
+            return Err("no count of exceptions".into());
+        };
+        let count = u32::from_le_bytes(*count) as usize;
+        if count == 0 || count > n {
+            return Err(format!("{count} exceptions among {n} values"));
+        }
+        let needed = count * (4 + S::SIZE);
+        if rest.len() < needed {
+            return Err(format!("{count} exceptions need {needed} bytes of {}", rest.len()));
+        }
+        let (records, values) = rest[..needed].split_at(4 * count);
+        let e = Exceptions { records, values, len: 4 + needed };
+        let mut next = 0;
+        for (start, len) in e.runs() {
+            if start < next || start + len > n {
+                return Err(format!("exceptions at {start} to {}, after {next}, among {n} values", start + len - 1));
+            }
+            next = start + len;
+        }
+        Ok(e)
+    }
+
+    /// First place and length of every record.
+    fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.records.as_chunks::<4>().0.iter().map(|r| {
+            let r = u32::from_le_bytes(*r) as usize;
+            (r & 0xffff, (r >> 16) + 1)
+        })
+    }
+
+    fn restore<S: Scalar>(&self, place: &mut Place<'_, S>) {
+        let mut all = self.runs().zip(self.values.chunks_exact(S::SIZE));
+        let mut current = all.next();
+        place.rows(
+            #[inline(always)]
+            |at, row| {
+                while let Some(((start, len), bits)) = current {
+                    if start >= at + row.len() {
+                        return;
+                    }
+                    let v: S = value(bits);
+                    let from = start.max(at) - at;
+                    let to = (start + len).min(at + row.len()) - at;
+                    row[from..to].fill(v);
+                    if start + len > at + row.len() {
+                        return;
+                    }
+                    current = all.next();
+                }
+            },
+        );
+    }
+}
