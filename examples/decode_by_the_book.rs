@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A second decoder, written from the FORMAT.md files in their own order: src/FORMAT.md, then those of `bytes`, `szx`
-//! and `ndzip`. It is slow, plain, and uses nothing of the crate: where it would have to look into the code, a document
-//! is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
+//! A second decoder, written from the FORMAT.md files in their own order: src/FORMAT.md, then those of `bytes`, `szx`,
+//! `ndzip` and `lorenzo`. It is slow, plain, and uses nothing of the crate: where it would have to look into the code, a
+//! document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
 //!
 //! ```text
 //! cargo run --example decode_by_the_book -- FRAME RAW
 //! ```
+
+#[path = "book/lorenzo.rs"]
+mod lorenzo;
 
 /// A reason to refuse.
 type Refusal = String;
@@ -96,6 +99,7 @@ pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
             _ => Err("stored".into()),
         },
         1 => szx(&f),
+        2 => lorenzo::decode(&f),
         3 => ndzip(&f),
         4 => shuffled(&f),
         n => Err(format!("codec {n}")),

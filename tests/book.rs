@@ -7,7 +7,7 @@ mod common;
 mod book;
 
 use common::generate::{self, Random};
-use common::seal::seal;
+use common::seal::{lorenzo_kinds, seal, without_gaps};
 use common::vectors::{CODECS, Vector};
 use common::{difference, fnv, fuzz};
 use h5z_gpu::{Dtype, Engine, Params};
@@ -37,7 +37,8 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let engine = Engine::with_threads(2);
     let be = |d| Dtype { big_endian: true, ..d };
     let mut frames = Vec::new();
-    let shapes: [&[u64]; 6] = [&[1], &[130], &[9000], &[70, 140], &[17, 33, 40], &[2, 3, 20, 90]];
+    let shapes: [&[u64]; 8] =
+        [&[1], &[130], &[9000], &[70, 140], &[17, 33, 40], &[2, 3, 20, 90], &[2, 1, 3, 7, 210], &[3, 5000]];
     for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
         for (g, generator) in generate::NAMES.iter().enumerate() {
             for (s, dims) in shapes.iter().enumerate() {
@@ -49,13 +50,26 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                     "mode=pw_rel,bound=1e-2",
                     "mode=psnr,bound=80",
                 ];
+                let for_lorenzo = [
+                    "mode=abs,bound=1e-3,codec=lorenzo",
+                    "mode=abs,bound=0.3,codec=lorenzo",
+                    "mode=rel,bound=1e-2,codec=lorenzo",
+                    "mode=pw_rel,bound=1e-2,codec=lorenzo",
+                    "mode=abs,bound=1e-6,codec=lorenzo",
+                    "mode=psnr,bound=60,codec=lorenzo",
+                ];
                 // Two asks out of six for each combination: all meet all.
-                for ask in [asks[(t + g + s) % 6], asks[(t + g + s + 3) % 6]] {
+                let at = [(t + g + s) % 6, (t + g + s + 3) % 6];
+                for ask in at.map(|k| asks[k]).into_iter().chain(at.map(|k| for_lorenzo[k])) {
                     let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
                     let mut params = Params::new(ask.parse().unwrap(), d, dims).unwrap();
                     params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
                     let raw = generate::input(generator, (t + s) as u64, d, dims, params.fill, n);
-                    frames.push((format!("{generator} {dims:?} {ask} {d:?}"), engine.encode(&params, &raw), n));
+                    let (name, frame) = (format!("{generator} {dims:?} {ask} {d:?}"), engine.encode(&params, &raw));
+                    if frame[9] == 2 {
+                        frames.push((format!("{name} without gap arrays"), without_gaps(&frame), n));
+                    }
+                    frames.push((name, frame, n));
                 }
             }
         }
@@ -67,16 +81,29 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
 fn what_the_crate_writes_is_read_by_the_book() {
     let engine = Engine::with_threads(1);
     let mut codecs = [0; CODECS.len()];
+    let mut kinds = [0; 128];
     for (name, frame, n) in frames() {
+        if frame[9] == 2 {
+            lorenzo_kinds(&frame).iter().for_each(|&k| kinds[usize::from(k)] += 1);
+        }
         let name = format!("{} of {name}", CODECS[usize::from(frame[9])]);
         codecs[usize::from(frame[9])] += 1;
         let ours = engine.decode(&frame, n as u64).unwrap();
         let theirs = book::decode(&frame, n).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(ours == theirs, "{name}: {}", difference(&ours, &theirs));
     }
-    for codec in ["stored", "szx", "ndzip", "bytes"] {
+    for codec in CODECS {
         assert!(CODECS.iter().zip(codecs).any(|(c, n)| *c == codec && n > 0), "no frame of {codec}");
     }
+    // Kinds of FORMAT.md §3: every class, with and without exceptions, under both predictors.
+    for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for exceptions")]
+    {
+        assert!(kinds[class..class + 8].iter().any(|&n| n > 0), "no tile of Lorenzo: {name}");
+    }
+    for (kind, name) in [(0x18, "Huffman"), (0x58, "with exceptions"), (0x48, "nothing but exceptions")] {
+        assert!(kinds[kind] > 0, "no interpolated tile: {name}");
+    }
+    assert!(kinds[0x30] > 0, "no raw tile");
 }
 
 /// Documents and code must agree on what is damaged, too, and on what a frame means that no writer writes.

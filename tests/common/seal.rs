@@ -59,3 +59,44 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
     }
     parts
 }
+
+/// Kinds of a `lorenzo` frame's tiles, FORMAT.md §3 of that room.
+pub fn lorenzo_kinds(frame: &[u8]) -> Vec<u8> {
+    let (_, begin, end) = &parts(frame)[14];
+    frame[*begin..*end].to_vec()
+}
+
+/// A `lorenzo` frame as a writer without gap arrays makes it, from §1 to §4 of that room's FORMAT.md. Equal to the frame
+/// only where no stream had one.
+pub fn without_gaps(frame: &[u8]) -> Vec<u8> {
+    let parts = parts(frame);
+    let section = |k: usize| &frame[parts[13 + k].1..parts[13 + k].2];
+    let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let size = number(frame, 12) >> 4 & 0xFF;
+    let mut head = section(0).to_vec();
+    assert_eq!(head[0], 9, "a frame with gap arrays");
+    head[0] = 0;
+    let (mut ends, mut payload, mut begin) = (Vec::new(), Vec::new(), 0);
+    for (k, kind) in section(1).iter().enumerate() {
+        let end = 4 * number(section(2), 4 * k);
+        let mut rest = &section(3)[begin..end];
+        begin = end;
+        if kind >> 4 & 3 == 1 {
+            let exceptions = if kind & 64 != 0 { 4 + (4 + size) * number(rest, 0) } else { 0 };
+            payload.extend_from_slice(&rest[..exceptions]);
+            rest = &rest[exceptions..];
+            rest = &rest[4 * (rest.len() / 4).saturating_sub(16).div_ceil(65)..];
+        }
+        payload.extend_from_slice(rest);
+        ends.extend((payload.len() as u32 / 4).to_le_bytes());
+    }
+    let mut out = frame[..parts[12].1].to_vec();
+    let sections = [&head, section(1), &ends, &payload];
+    out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
+    for s in sections {
+        out.resize(out.len().next_multiple_of(8), 0);
+        out.extend_from_slice(s);
+    }
+    seal(&mut out);
+    out
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Written from src/codec/lorenzo/FORMAT.md, section by section: plain, slow, and without a look at the crate.
+
+use super::{Frame, Refusal, elements, need, number, to_bytes};
+
+/// One bit after the other, from the low end of u32 words.
+struct Bits<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    fn take(&mut self, n: u32) -> Result<u32, Refusal> {
+        let mut v = 0;
+        for k in 0..n {
+            // Little-endian words: the low end of the first word is the low end of its first byte.
+            let byte = self.bytes.get(self.at / 8).ok_or("lorenzo: a stream ends too early")?;
+            v |= u32::from(byte >> (self.at % 8) & 1) << k;
+            self.at += 1;
+        }
+        Ok(v)
+    }
+
+    /// What is left are fewer than 32 bits, all of them zero.
+    fn end(mut self) -> Result<(), Refusal> {
+        let left = 8 * self.bytes.len() - self.at;
+        need(left < 32, "lorenzo: words after the last value")?;
+        need(self.take(left as u32)? == 0, "lorenzo: bits after the last value")
+    }
+}
+
+/// §2: gap arrays or none, and the codewords as (length, number, symbol).
+struct Head {
+    gaps: bool,
+    codewords: Vec<(u32, u32, u32)>,
+}
+
+/// A tile: how many values it has along each axis, and its parts.
+struct Tile<'a> {
+    extents: [usize; 3],
+    kind: u8,
+    payload: &'a [u8],
+}
+
+pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
+    let n = elements(f)?;
+    let ieee = if f.size == 4 { (1, 8, 23) } else { (1, 11, 52) };
+    need(f.class == 1 && f.layout == ieee && f.mode != 9, "lorenzo: type or mode")?;
+    // §1.
+    let e = three(&f.extents);
+    let t = tile_extents(e);
+    let grid = [0, 1, 2].map(|k| e[k].div_ceil(t[k]));
+    let tiles: usize = grid.iter().product();
+    let [head, kinds, ends, payload] = f.sections[..] else { return Err("lorenzo: sections".into()) };
+    need(kinds.len() == tiles && ends.len() == 4 * tiles, "lorenzo: kinds or ends")?;
+    let head = head_of(head)?;
+    let mut values = vec![0; n];
+    let mut begin = 0;
+    for (k, &kind) in kinds.iter().enumerate() {
+        let end = 4 * number(ends, 4 * k, 4)? as usize;
+        let place = [k / grid[2] / grid[1], k / grid[2] % grid[1], k % grid[2]];
+        let first = [0, 1, 2].map(|a| place[a] * t[a]);
+        let extents = [0, 1, 2].map(|a| t[a].min(e[a] - first[a]));
+        let payload = payload.get(begin..end).ok_or("lorenzo: tile end")?;
+        begin = end;
+        let tile = tile(f, &head, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
+        for (i, v) in tile.into_iter().enumerate() {
+            let [z, y, x] = indices(extents, i);
+            values[((first[0] + z) * e[1] + first[1] + y) * e[2] + first[2] + x] = v;
+        }
+    }
+    need(begin == payload.len(), "lorenzo: payload")?;
+    Ok(to_bytes(f, &values))
+}
+
+/// §1: three extents, slowest first.
+fn three(extents: &[usize]) -> [usize; 3] {
+    let mut e = extents.to_vec();
+    while e.len() > 3 {
+        let first = e.remove(0);
+        e[0] *= first;
+    }
+    while e.len() < 3 {
+        e.insert(0, 1);
+    }
+    [e[0], e[1], e[2]]
+}
+
+/// §1: the extents of a tile.
+fn tile_extents(e: [usize; 3]) -> [usize; 3] {
+    let mut t = [1; 3];
+    loop {
+        let mut axes = [2, 1, 0];
+        // The order of equals stays.
+        axes.sort_by_key(|&k| t[k]);
+        let doubled = |k: usize| (2 * t[k]).min(e[k]);
+        let fits = |k: usize| t[k] < e[k] && t.iter().product::<usize>() / t[k] * doubled(k) <= 8192;
+        let Some(k) = axes.into_iter().find(|&k| fits(k)) else { return t };
+        t[k] = doubled(k);
+    }
+}
+
+/// The indices of place `i`, the last axis fastest.
+fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
+    [i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]]
+}
+
+/// §2.
+fn head_of(head: &[u8]) -> Result<Head, Refusal> {
+    let (subsequence, symbols) = (number(head, 0, 1)?, number(head, 1, 1)? as usize);
+    need(matches!(subsequence, 0 | 9), "lorenzo: subsequence")?;
+    need(symbols <= 99 && head.len() == 2 + symbols.div_ceil(2), "lorenzo: symbols")?;
+    let length = |s: usize| u32::from(head[2 + s / 2] >> (4 * (s % 2)) & 15);
+    need(symbols.is_multiple_of(2) || length(symbols) == 0, "lorenzo: a length after the last")?;
+    let mut codewords = Vec::new();
+    let (mut next, mut sum) = (0, 0);
+    for bits in 1..=11 {
+        next *= 2;
+        for s in (0..symbols).filter(|&s| length(s) == bits) {
+            codewords.push((bits, next, s as u32));
+            next += 1;
+            sum += 1 << (11 - bits);
+        }
+    }
+    need((0..symbols).all(|s| length(s) <= 11), "lorenzo: a codeword of more than 11 bits")?;
+    need(symbols == 0 || length(symbols - 1) > 0, "lorenzo: the last symbol is not in use")?;
+    need(symbols == 0 || sum <= 1 << 11, "lorenzo: over-full")?;
+    need(symbols == 0 || sum >= 1 << 11, "lorenzo: under-full")?;
+    Ok(Head { gaps: subsequence == 9, codewords })
+}
+
+/// One tile: the bits of its values.
+fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
+    let n: usize = tile.extents.iter().product();
+    // §3.
+    let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
+    let (class, exceptions) = (tile.kind >> 4 & 3, tile.kind & 64 != 0);
+    need(tile.kind < 128, "lorenzo: kind")?;
+    if class == 3 {
+        need(tile.kind == 3 << 4 && tile.payload.len() == n * f.size, "lorenzo: a raw tile")?;
+        return (0..n).map(|i| number(tile.payload, i * f.size, f.size)).collect();
+    }
+    need(!interpolated || axes == 0 && f.mode != 3, "lorenzo: interpolation")?;
+    // §4, point 1.
+    let mut rest = tile.payload;
+    let mut replaced = Vec::new();
+    if exceptions {
+        let count = number(rest, 0, 4)? as usize;
+        need((1..=n).contains(&count), "lorenzo: count of exceptions")?;
+        let mut free = 0;
+        for k in 0..count {
+            let (first, more) = (number(rest, 4 + 4 * k, 2)? as usize, number(rest, 6 + 4 * k, 2)? as usize);
+            need(free <= first && first + more < n, "lorenzo: places of exceptions")?;
+            free = first + more + 1;
+            let bits = number(rest, 4 + 4 * count + f.size * k, f.size)?;
+            replaced.extend((first..free).map(|i| (i, bits)));
+        }
+        rest = &rest[4 + 4 * count + f.size * count..];
+    }
+    // Points 2 to 4.
+    let residuals = match class {
+        0 => {
+            need(rest.is_empty(), "lorenzo: an empty tile with a payload")?;
+            vec![0; n]
+        }
+        2 => fixed_width(rest, n)?,
+        _ => huffman(head, rest, n)?,
+    };
+    let mut values: Vec<u64> = if interpolated {
+        let u = 2.0 * f.bound / 257.0;
+        interpolation(tile.extents, &residuals).into_iter().map(|r| rounded(f, f64::from(r) * u)).collect()
+    } else {
+        running_sums(tile.extents, axes, residuals).into_iter().map(|q| value(f, q)).collect()
+    };
+    for (i, bits) in replaced {
+        values[i] = bits;
+    }
+    Ok(values)
+}
+
+/// §2, zigzag order.
+fn residual(z: u32) -> i32 {
+    if z.is_multiple_of(2) { (z / 2) as i32 } else { -((z / 2) as i32) - 1 }
+}
+
+/// §4, point 3.
+fn fixed_width(rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
+    let w = number(rest, 0, 4)? as u32;
+    need((1..=32).contains(&w), "lorenzo: width")?;
+    need(rest.len() == 4 + 4 * (n * w as usize).div_ceil(32), "lorenzo: length of a tile of fixed width")?;
+    let mut bits = Bits { bytes: &rest[4..], at: 0 };
+    let residuals = (0..n).map(|_| bits.take(w).map(residual)).collect::<Result<_, _>>()?;
+    bits.end()?;
+    Ok(residuals)
+}
+
+/// §4, point 4.
+fn huffman(head: &Head, rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
+    let u = rest.len() / 4;
+    need(rest.len().is_multiple_of(4), "lorenzo: units")?;
+    let g = if head.gaps && u > 16 { (u - 16).div_ceil(65) } else { 0 };
+    need(u > g, "lorenzo: no stream")?;
+    need(!head.gaps || g == (u - g).saturating_sub(16).div_ceil(64), "lorenzo: a length that no stream gives")?;
+    let (gaps, stream) = rest.split_at(4 * g);
+    let mut bits = Bits { bytes: stream, at: 0 };
+    let mut residuals = Vec::new();
+    // Where codewords begin, and where the last one ends.
+    let mut begins = Vec::new();
+    while residuals.len() < n {
+        begins.push(bits.at);
+        match codeword(head, &mut bits)? {
+            s @ 0..=13 => {
+                need(residuals.len() + (1 << s) <= n, "lorenzo: a run beyond the tile")?;
+                residuals.resize(residuals.len() + (1 << s), 0);
+            }
+            s @ 14..=44 => residuals.push(residual(s - 13)),
+            s => {
+                let k = s - 45;
+                let e = 5 + k / 2;
+                residuals.push(residual(((2 + k % 2) << (e - 1)) + bits.take(e - 1)?));
+            }
+        }
+    }
+    begins.push(bits.at);
+    bits.end()?;
+    if head.gaps {
+        let subsequences = stream.len().div_ceil(64);
+        for k in 1..subsequences {
+            let begin = begins.iter().find(|&&b| b >= 512 * k).ok_or("lorenzo: nothing ends in a subsequence")?;
+            need(usize::from(gaps[k - 1]) == begin - 512 * k, "lorenzo: gap")?;
+        }
+        need(gaps[subsequences - 1..].iter().all(|&b| b == 0), "lorenzo: filling of the gap array")?;
+    }
+    Ok(residuals)
+}
+
+/// §2: the next codeword's symbol.
+fn codeword(head: &Head, bits: &mut Bits<'_>) -> Result<u32, Refusal> {
+    let mut word = 0;
+    for length in 1..=11 {
+        word = 2 * word + bits.take(1)?;
+        if let Some(&(_, _, symbol)) = head.codewords.iter().find(|c| (c.0, c.1) == (length, word)) {
+            return Ok(symbol);
+        }
+    }
+    Err("lorenzo: no codeword".into())
+}
+
+/// §5: the quanta.
+fn running_sums(extents: [usize; 3], axes: u8, mut d: Vec<i32>) -> Vec<i32> {
+    for axis in (0..3).filter(|axis| axes >> (2 - axis) & 1 == 1) {
+        let stride: usize = extents[axis + 1..].iter().product();
+        for i in 0..d.len() {
+            if indices(extents, i)[axis] > 0 {
+                d[i] = d[i].wrapping_add(d[i - stride]);
+            }
+        }
+    }
+    d
+}
+
+/// The bits of a number in the frame's type.
+fn rounded(f: &Frame<'_>, x: f64) -> u64 {
+    if f.size == 4 { (x as f32).to_bits().into() } else { x.to_bits() }
+}
+
+/// §5: the bits of x̂.
+fn value(f: &Frame<'_>, q: i32) -> u64 {
+    if f.mode != 3 {
+        return rounded(f, f64::from(q) * (2.0 * f.bound));
+    }
+    let (mantissa, sign) = if f.size == 4 { (23, 31) } else { (52, 63) };
+    // `as` stops at 2^64 - 1.
+    let d = ((f.bound * 2f64.powi(mantissa + 1)).floor() as u64).max(1);
+    let magnitude = u128::from(q.unsigned_abs()) * u128::from(d) % (1 << sign);
+    magnitude as u64 | u64::from(q < 0) << sign
+}
+
+/// §6: R of every point of the tile.
+fn interpolation(extents: [usize; 3], residuals: &[i32]) -> Vec<i32> {
+    // From the tile's lattice down to a single point; then back.
+    let mut lattices = vec![extents];
+    while lattices[lattices.len() - 1] != [1, 1, 1] {
+        lattices.push(lattices[lattices.len() - 1].map(|d| d.div_ceil(2)));
+    }
+    lattices.reverse();
+    let mut next = residuals.iter();
+    let mut d256 = || next.next().expect("as many as points").wrapping_mul(256);
+    let mut even = vec![d256()];
+    for pair in lattices.windows(2) {
+        let (small, large) = (pair[0], pair[1]);
+        let at = |p: [usize; 3]| (p[0] * large[1] + p[1]) * large[2] + p[2];
+        let mut f = vec![0; large.iter().product()];
+        for (i, r) in even.iter().enumerate() {
+            f[at(indices(small, i).map(|k| 2 * k))] = *r;
+        }
+        // Axis 2 is x, 1 is y, 0 is z.
+        for odd in [&[2][..], &[1], &[0], &[2, 1], &[2, 0], &[1, 0], &[2, 1, 0]] {
+            let parity = [0, 1, 2].map(|axis| usize::from(odd.contains(&axis)));
+            for i in 0..f.len() {
+                let p = indices(large, i);
+                if p.map(|k| k % 2) == parity {
+                    f[i] = prediction(large, &f, p, odd).wrapping_add(d256());
+                }
+            }
+        }
+        even = f;
+    }
+    even
+}
+
+/// §6: P of the point at `p`, whose odd axes are `odd`, in the order x, y, z.
+fn prediction(extents: [usize; 3], f: &[i32], p: [usize; 3], odd: &[usize]) -> i32 {
+    let (add, sub, mul) = (i32::wrapping_add, i32::wrapping_sub, i32::wrapping_mul);
+    let mut inner = Vec::new();
+    let mut all = Vec::new();
+    for &axis in odd {
+        let neighbour = |step: isize| {
+            let k = p[axis].checked_add_signed(step).filter(|&k| k < extents[axis])?;
+            let mut p = p;
+            p[axis] = k;
+            Some(f[(p[0] * extents[1] + p[1]) * extents[2] + p[2]])
+        };
+        let b = neighbour(-1).expect("an odd index is not the first");
+        let (a, c, d) = (neighbour(-3), neighbour(1), neighbour(3));
+        let line = match (a, c, d) {
+            (Some(a), Some(c), Some(d)) => add(add(b, c) >> 1, sub(sub(add(b, c), a), d) >> 4),
+            (Some(a), Some(c), None) => add(b, sub(sub(mul(3, c), mul(2, b)), a) >> 3),
+            (None, Some(c), Some(d)) => add(c, sub(sub(mul(3, b), mul(2, c)), d) >> 3),
+            (None, Some(c), None) => add(b, sub(c, b) >> 1),
+            (Some(a), None, _) => add(b, sub(b, a) >> 1),
+            (None, None, _) => b,
+        };
+        if c.is_some() {
+            inner.push(line);
+        }
+        all.push(line);
+    }
+    match *if inner.is_empty() { all } else { inner } {
+        [p] => p,
+        [p, q] => add(q, sub(p, q) >> 1),
+        [p, q, r] => add(r, add(mul(85, sub(add(p, q), mul(2, r))), 128) >> 8),
+        _ => unreachable!("one to three odd axes"),
+    }
+}
