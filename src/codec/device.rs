@@ -63,7 +63,7 @@ fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
     if len > MOST || len == 0 {
         return None;
     }
-    match super::choose(params, len) {
+    match super::choose(params, job.raw) {
         SZX => szx::gpu::encoding(params, len),
         NDZIP => ndzip::gpu::encoding(params, len),
         _ => None,

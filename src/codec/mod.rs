@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rooms, and the only two matches over them.
 
+mod auto;
 pub(crate) mod bytes;
 #[cfg(feature = "cuda")]
 pub(crate) mod device;
@@ -28,13 +29,17 @@ pub(crate) struct Spec<'a> {
     pub(crate) threads: usize,
 }
 
-/// Which room encodes a chunk of `raw_len` bytes, on every backend.
-pub(crate) fn choose(params: &Params, raw_len: usize) -> u8 {
+/// Which room encodes a chunk, on every backend.
+pub(crate) fn choose(params: &Params, raw: &[u8]) -> u8 {
     let dtype = params.dtype;
-    if params.lossy(raw_len) {
-        // Auto is szx until a rule that looks at the chunk is decided.
-        if params.ask.codec == Codec::Lorenzo { LORENZO } else { SZX }
-    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
+    if params.lossy(raw.len()) {
+        match (params.ask.codec, dtype.size) {
+            (Codec::Szx, _) => SZX,
+            (Codec::Lorenzo, _) => LORENZO,
+            (_, 4) => auto::choose::<f32>(params, raw),
+            _ => auto::choose::<f64>(params, raw),
+        }
+    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
         NDZIP
     } else {
         BYTES
@@ -45,7 +50,7 @@ pub(crate) fn choose(params: &Params, raw_len: usize) -> u8 {
 pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
     let dtype = params.dtype;
     let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
-    match (choose(params, raw.len()), dtype.size) {
+    match (choose(params, raw), dtype.size) {
         (codec @ (SZX | LORENZO), 4) => lossy::<f32>(codec, params, raw, threads, out),
         (codec @ (SZX | LORENZO), _) => lossy::<f64>(codec, params, raw, threads, out),
         (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype), lossless(), threads, out)?,

@@ -54,6 +54,11 @@ impl Grid {
         Some(Grid { extents, tile, counts })
     }
 
+    /// The chunk's extents, slowest first.
+    pub(crate) fn extents(&self) -> [usize; 3] {
+        self.extents
+    }
+
     /// Number of tiles.
     pub(crate) fn tiles(&self) -> usize {
         self.counts.iter().product()

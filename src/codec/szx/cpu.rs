@@ -98,6 +98,13 @@ fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Vec
     EncodeRun { values, plan, level: Portable, out }.call()
 }
 
+/// Bytes that `values` take, without header and table.
+pub(crate) fn payload_len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> usize {
+    let mut out = Vec::new();
+    encode_run(values, &Plan::new(used, fill), &mut out);
+    out.len()
+}
+
 /// Decodes a frame into `out`.
 pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
     let n = frame.elements(S::SIZE)?;
