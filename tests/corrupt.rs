@@ -6,7 +6,7 @@ mod common;
 
 use common::fuzz;
 use common::generate::{self, Random};
-use common::seal::{parts, seal};
+use common::seal::{lorenzo_kinds, parts, seal, without_gaps};
 use common::vectors::CODECS;
 use h5z_gpu::frame::raw_len;
 use h5z_gpu::{Class, DecodeJob, Dtype, Engine, Error, Params};
@@ -71,7 +71,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 16] = [
+    let cases: [(&str, Dtype, &[u64], &str); 27] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),
@@ -88,9 +88,20 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("masked", Dtype::F32, &[600], "mode=pw_rel,bound=1e-3"),
         ("masked", Dtype::F64, &[500], "mode=psnr,bound=60"),
         ("constant", Dtype::F32, &[9000], "mode=abs,bound=1e-3"),
+        ("wave", Dtype::F32, &[18, 17, 16], "mode=abs,bound=1e-2,codec=lorenzo"),
+        ("wave", Dtype::F64, &[70, 130], "mode=rel,bound=1e-2,codec=lorenzo"),
+        ("ramp", Dtype::F32, &[800], "mode=abs,bound=1e-3,codec=lorenzo"),
+        ("hostile", Dtype::F32, &[5, 100], "mode=abs,bound=1e-2,codec=lorenzo"),
+        ("sparse", Dtype::F64, &[9, 8, 7], "mode=psnr,bound=60,codec=lorenzo"),
+        ("noise", f32be, &[300], "mode=rel,bound=1e-3,codec=lorenzo"),
+        ("wave", Dtype::F32, &[700], "mode=pw_rel,bound=1e-2,codec=lorenzo"),
+        ("constant", Dtype::F32, &[90, 100], "mode=abs,bound=1e-3,codec=lorenzo"),
+        ("constant", Dtype::F64, &[90, 100], "mode=abs,bound=1e3,codec=lorenzo"),
+        ("noise", Dtype::F32, &[1000], "mode=abs,bound=0.00098,codec=lorenzo"),
+        ("masked", Dtype::F32, &[2, 3, 4, 30], "mode=pw_rel,bound=1e-3,codec=lorenzo"),
     ];
     let engine = Engine::with_threads(1);
-    cases
+    let mut samples: Vec<(String, Vec<u8>)> = cases
         .iter()
         .map(|(name, d, dims, ask)| {
             let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
@@ -98,7 +109,16 @@ fn samples() -> Vec<(String, Vec<u8>)> {
             let frame = engine.encode(&Params::new(ask.parse().unwrap(), *d, dims).unwrap(), &raw);
             (format!("{} of {name} {dims:?} {ask}", CODECS[usize::from(frame[9])]), frame)
         })
-        .collect()
+        .collect();
+    // A whole tile of one value, and a short one of any bits.
+    let mut raw = generate::input("constant", 7, Dtype::F32, &[8192], None, 4 * 8192);
+    raw.extend(generate::input("bits", 7, Dtype::F32, &[60], None, 4 * 60));
+    let params = Params::new("mode=abs,bound=1e3,codec=lorenzo".parse().unwrap(), Dtype::F32, &[8192 + 60]).unwrap();
+    samples.push(("lorenzo with a raw tile".into(), engine.encode(&params, &raw)));
+    let gapless: Vec<_> = samples.iter().filter(|(_, frame)| frame[9] == 2).take(2).collect();
+    let gapless = gapless.into_iter().map(|(name, frame)| (format!("{name} without gap arrays"), without_gaps(frame)));
+    samples.extend(gapless.collect::<Vec<_>>());
+    samples
 }
 
 fn decode(frame: &[u8]) -> Result<Vec<u8>, Error> {
@@ -121,8 +141,20 @@ fn refused(frame: &[u8], what: impl Fn() -> String) -> String {
 #[test]
 fn samples_cover_every_room_and_decode() {
     let samples = samples();
-    for codec in ["stored", "szx", "bytes", "ndzip"] {
+    for codec in CODECS {
         assert!(samples.iter().any(|(name, _)| name.starts_with(codec)), "no sample of {codec}");
+    }
+    let lorenzo = samples.iter().filter(|(_, frame)| frame[9] == 2);
+    let kinds: Vec<u8> = lorenzo.flat_map(|(_, frame)| lorenzo_kinds(frame)).collect();
+    for (mask, bits, name) in [
+        (0x38, 0x00, "an empty tile"),
+        (0x38, 0x10, "Huffman after Lorenzo"),
+        (0x38, 0x18, "Huffman after interpolation"),
+        (0x38, 0x20, "fixed width"),
+        (0x38, 0x30, "a raw tile"),
+        (0x50, 0x50, "Huffman with exceptions"),
+    ] {
+        assert!(kinds.iter().any(|k| k & mask == bits), "no sample of lorenzo with {name}: {kinds:x?}");
     }
     for (name, frame) in &samples {
         decode(frame).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -27,13 +27,17 @@ fn dtypes() -> Vec<Dtype> {
     little.iter().copied().chain(big).collect()
 }
 
-const ASKS: [&str; 6] = [
+const ASKS: [&str; 10] = [
     "mode=lossless",
     "mode=abs,bound=1e-3",
     "mode=abs,bound=1e-30",
     "mode=rel,bound=1e-9",
     "mode=pw_rel,bound=1e-12",
     "mode=psnr,bound=300",
+    "mode=abs,bound=1e-3,codec=lorenzo",
+    "mode=abs,bound=1e-30,codec=lorenzo",
+    "mode=rel,bound=1e-9,codec=lorenzo",
+    "mode=pw_rel,bound=1e-12,codec=lorenzo",
 ];
 
 #[test]
@@ -89,12 +93,14 @@ fn bytes_depend_on_neither_threads_nor_batch() {
         let n = n.max(1) as u64;
         let name = generate::NAMES[random.below(generate::NAMES.len())];
         let raw = generate::input(name, k as u64, d, &[n], None, n as usize * usize::from(d.size).max(1));
-        inputs.push((Params::new(ASKS[k % 6].parse().unwrap(), d, &[n]).unwrap(), raw));
+        inputs.push((Params::new(ASKS[k % 10].parse().unwrap(), d, &[n]).unwrap(), raw));
     }
     // Above the size from which the checksum itself is shared between threads.
     let n = 3_000_001;
     let raw = generate::input("wave", 3, Dtype::F32, &[n], None, n as usize * 4);
-    inputs.push((Params::new("mode=abs,bound=1e-2".parse().unwrap(), Dtype::F32, &[n]).unwrap(), raw));
+    for ask in ["mode=abs,bound=1e-2", "mode=abs,bound=1e-2,codec=lorenzo"] {
+        inputs.push((Params::new(ask.parse().unwrap(), Dtype::F32, &[n]).unwrap(), raw.clone()));
+    }
 
     let one = Engine::with_threads(1);
     let alone: Vec<Vec<u8>> = inputs.iter().map(|(p, raw)| one.encode(p, raw)).collect();

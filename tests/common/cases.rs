@@ -3,7 +3,7 @@
 
 use super::vectors::Case;
 
-/// codec | name | generator seed | type | extents, or a number of bytes of unknown shape | ask | fill value's bits
+/// codec | name | generator seed | type | extents, or a number of bytes of unknown shape | ask | fill value's bits [| change]
 const CASES: &str = "
 stored | empty              | bits 1     | unknown | 0 bytes      | mode=lossless |
 stored | one-byte           | bits 2     | bytes1  | 1            | mode=lossless |
@@ -118,6 +118,51 @@ szx    | f32-noise-pw-rel       | noise 57   | f32   | 4096        | mode=pw_rel
 szx    | f64-spots-abs          | spots 56   | f64   | 4800        | mode=abs,bound=1e-2              |
 szx    | f64-spots-pw-rel       | spots 56   | f64   | 4800        | mode=pw_rel,bound=1e-2           |
 szx    | f64-noise-pw-rel       | noise 57   | f64   | 4096        | mode=pw_rel,bound=1e-4           |
+lorenzo | f32-abs-3d            | wave 1     | f32   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64-abs-3d            | wave 1     | f64   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f32be-abs-3d          | wave 1     | f32be | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64be-abs-3d          | wave 1     | f64be | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f32-coarse-3d         | wave 2     | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=lorenzo |
+lorenzo | f64-coarse-3d         | wave 2     | f64   | 18x35x70    | mode=abs,bound=3e-2,codec=lorenzo |
+lorenzo | f32-fine-3d           | wave 2     | f32   | 17x18x33    | mode=abs,bound=1e-5,codec=lorenzo |
+lorenzo | f64-fine-3d           | wave 2     | f64   | 17x18x33    | mode=abs,bound=1e-7,codec=lorenzo |
+lorenzo | f32-1d                | wave 3     | f32   | 9000        | mode=abs,bound=0.1,codec=lorenzo  |
+lorenzo | f32-2d                | wave 4     | f32   | 130x140     | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64-2d-coarse         | wave 4     | f64   | 130x140     | mode=abs,bound=3e-2,codec=lorenzo |
+lorenzo | f32-5d                | wave 5     | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=lorenzo |
+lorenzo | f32-of-60             | wave 6     | f32   | 60          | mode=abs,bound=0.5,codec=lorenzo  |
+lorenzo | f32-of-8191           | ramp 7     | f32   | 8191        | mode=abs,bound=0.1,codec=lorenzo  |
+lorenzo | f32-of-8192           | ramp 7     | f32   | 8192        | mode=abs,bound=0.1,codec=lorenzo  |
+lorenzo | f32-of-8193           | ramp 7     | f32   | 8193        | mode=abs,bound=0.1,codec=lorenzo  |
+lorenzo | f32-molecules         | ramp 8     | f32   | 4x700x3     | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f64-rel-2d            | wave 9     | f64   | 70x130      | mode=rel,bound=1e-4,codec=lorenzo |
+lorenzo | f32-psnr              | wave 10    | f32   | 40x200      | mode=psnr,bound=60,codec=lorenzo  |
+lorenzo | f64-psnr-tenths       | wave 11    | f64   | 16x16x40    | mode=psnr,bound=84.9,codec=lorenzo |
+lorenzo | f32-pw-rel            | ramp 12    | f32   | 50x100      | mode=pw_rel,bound=1e-2,codec=lorenzo |
+lorenzo | f64-pw-rel            | wave 13    | f64   | 9x20x30     | mode=pw_rel,bound=1e-3,codec=lorenzo |
+lorenzo | f32be-pw-rel          | sparse 14  | f32be | 4000        | mode=pw_rel,bound=1e-2,codec=lorenzo |
+lorenzo | f32-masked-abs        | masked 15  | f32   | 60x100      | mode=abs,bound=1e-2,codec=lorenzo | 0x60ad78ec
+lorenzo | f32-masked-coarse     | masked 15  | f32   | 16x16x32    | mode=abs,bound=0.1,codec=lorenzo  | 0x60ad78ec
+lorenzo | f64-masked-pw-rel     | masked 16  | f64   | 60x100      | mode=pw_rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
+lorenzo | f32-masked-no-fill    | masked 17  | f32   | 40x50       | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f32-sparse            | sparse 18  | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f64-hostile           | hostile 19 | f64   | 20x60       | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f32-hostile-huge      | hostile 20 | f32   | 1500        | mode=abs,bound=1e30,codec=lorenzo |
+lorenzo | f32-constant          | constant 21 | f32  | 70x300      | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64-constant-rel      | constant 22 | f64  | 9000        | mode=rel,bound=0.5,codec=lorenzo  |
+lorenzo | f32-all-zero          | wave 23    | f32   | 20x30x40    | mode=abs,bound=1e3,codec=lorenzo  |
+lorenzo | f32-steps             | steps 24   | f32   | 9000        | mode=abs,bound=0.5,codec=lorenzo  |
+lorenzo | f32-stacked-2d        | stacked 25 | f32   | 40x150      | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64-stacked-3d        | stacked 26 | f64   | 10x20x30    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f32-noise             | noise 27   | f32   | 3000        | mode=abs,bound=0.00098,codec=lorenzo |
+lorenzo | f32-patches           | patches 28 | f32   | 70x140      | mode=abs,bound=0.00098,codec=lorenzo |
+lorenzo | f64be-patches         | patches 29 | f64be | 70x140      | mode=abs,bound=1e-4,codec=lorenzo |
+lorenzo | f32-tiny-bound        | constant 30 | f32  | 300         | mode=abs,bound=5e-324,codec=lorenzo |
+lorenzo | f32-huge-bound        | constant 31 | f32  | 300         | mode=abs,bound=1.7e308,codec=lorenzo |
+lorenzo | f32-no-gaps-3d        | wave 1     | f32   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo | | without gaps
+lorenzo | f32-no-gaps-coarse    | wave 2     | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=lorenzo | | without gaps
+lorenzo | f64-no-gaps-1d        | ramp 31    | f64   | 9000        | mode=abs,bound=1e-2,codec=lorenzo | | without gaps
+lorenzo | f32-no-gaps-pw-rel    | sparse 18  | f32   | 20x20x40    | mode=pw_rel,bound=1e-2,codec=lorenzo | | without gaps
 ";
 
 /// Every case of the list.
@@ -127,7 +172,7 @@ pub fn all() -> Vec<Case> {
 
 fn case(line: &str) -> Option<Case> {
     let parts: Vec<&str> = line.split('|').map(str::trim).collect();
-    let &[codec, name, generator, dtype, shape, ask, fill] = &parts[..] else { return None };
+    let (&[codec, name, generator, dtype, shape, ask, fill], change) = parts.split_first_chunk()?;
     let (generator, seed) = generator.split_once(' ')?;
     let mut case = Case {
         codec: codec.into(),
@@ -141,6 +186,11 @@ fn case(line: &str) -> Option<Case> {
         fill: match fill {
             "" => None,
             hex => Some(u64::from_str_radix(hex.strip_prefix("0x")?, 16).ok()?),
+        },
+        without_gaps: match change {
+            [] => false,
+            ["without gaps"] => true,
+            _ => return None,
         },
     };
     if let Some(bytes) = shape.strip_suffix(" bytes") {

@@ -138,6 +138,24 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
                 })
                 .collect()
         }
+        // One plane of noise over and over along the slowest axis.
+        "stacked" => {
+            let plane: Vec<u64> = (0..n / dims[0] as usize).map(|_| bits_of(random.unit() * 2.0 - 1.0)).collect();
+            plane.iter().cycle().take(n).copied().collect()
+        }
+        // By rows of 64 and columns of 128 in turn: one value, any bits; noise, a smooth field.
+        "patches" => {
+            let smooth = wave(dims, &mut random);
+            let row = dims[dims.len() - 1] as usize;
+            (0..n)
+                .map(|i| match (i / row / 64 % 2, i % row / 128 % 2) {
+                    (0, 0) => bits_of(0.0),
+                    (0, _) => random.bits(),
+                    (_, 0) => bits_of(random.unit() * 2.0 - 1.0),
+                    _ => bits_of(smooth[i]),
+                })
+                .collect()
+        }
         "masked" => {
             let fill = fill.unwrap_or_else(|| bits_of(1e20));
             let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();

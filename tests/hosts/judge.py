@@ -61,7 +61,7 @@ def above_pointwise(x, y, r):
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         d, limit = np.abs(a - b), r * np.abs(a)
         bad = d > limit
-        near = np.flatnonzero(~(d < limit * 0.999999) | (limit < 1e-290))
+        near = np.flatnonzero((~(d < limit * 0.999999) | (limit < 1e-290)) & (a != b))
     for i in near:
         p, q = Fraction(float(a.flat[i])), Fraction(float(b.flat[i]))
         bad.flat[i] = abs(p - q) > Fraction(r) * abs(p)

@@ -9,12 +9,14 @@ CHUNK = (16, 16, 16)
 CODECS = {
     "szx": (lambda: sample(np.float32, (16, 32, 32)), 111003),
     "szx f64": (lambda: sample(np.float64, (16, 32, 32)), 111003),
+    "lorenzo": (lambda: sample(np.float32, (16, 32, 32)), 211003),
+    "lorenzo f64": (lambda: sample(np.float64, (16, 32, 32)), 211003),
     "ndzip": (lambda: sample(np.float32, (16, 32, 32), noise=1e-4), 390000),
     "ndzip f64": (lambda: sample(np.float64, (16, 32, 32), noise=1e-4), 390000),
     "bytes": (lambda: (sample(np.float64, (16, 32, 32)) * 10).astype("i2"), 90000),
     "stored": (lambda: np.random.default_rng(1).integers(0, 256, (16, 32, 32), np.uint8), 90000),
 }
-NUMBER = {"stored": 0, "szx": 1, "ndzip": 3, "bytes": 4}
+NUMBER = {"stored": 0, "szx": 1, "lorenzo": 2, "ndzip": 3, "bytes": 4}
 
 
 @pytest.fixture(params=CODECS)

@@ -7,6 +7,7 @@ import pytest
 from conftest import sample
 
 WORD = 11003  # absolute 1e-3
+LORENZO = 211003
 CHUNK = {"v": [3, 16, 47], "w": [5, 33, 20]}
 
 
@@ -18,28 +19,29 @@ def content():
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The file of each writer, made when it is first asked for, with h5py's reading of it."""
+    """The file of each writer and word, made when it is first asked for, with h5py's reading of it."""
     made = {}
 
-    def get(writer):
-        if writer not in made:
+    def get(writer, word=WORD):
+        if (writer, word) not in made:
             tmp = tmp_path_factory.mktemp("written")
             path = tmp / "out.h5"
-            programs.WRITERS[writer](content(), path, [WORD], CHUNK, tmp)
-            made[writer] = path, programs.READERS["h5py"](path, CHUNK, content(), tmp)
-        return made[writer]
+            programs.WRITERS[writer](content(), path, [word], CHUNK, tmp)
+            made[writer, word] = path, programs.READERS["h5py"](path, CHUNK, content(), tmp)
+        return made[writer, word]
 
     return get
 
 
+@pytest.mark.parametrize("word", [WORD, LORENZO])
 @pytest.mark.parametrize("writer", programs.WRITERS)
-def test_every_writer_holds_the_bound_and_shrinks_the_data(writer, written):
-    path, got = written(writer)
+def test_every_writer_holds_the_bound_and_shrinks_the_data(writer, word, written):
+    path, got = written(writer, word)
     for name, x in content().items():
         worst = judge.check(x, got[name], "abs", 1e-3)
         (f,) = programs.filters(path, name)
         assert f[0] == 443 and f[3] == b"h5z-gpu", f
-        assert len(f[2]) == 12 + 3 and f[2][10] == WORD, "the words are in the stored form"
+        assert len(f[2]) == 12 + 3 and f[2][10] == word, "the words are in the stored form"
         assert 0 < worst <= 1, "the filter was lossy here"
         assert programs.stored_bytes(path, name) < x.nbytes / 1.4
         with programs.h5py.File(path) as h:
@@ -50,6 +52,16 @@ def test_every_writer_holds_the_bound_and_shrinks_the_data(writer, written):
 @pytest.mark.parametrize("reader", programs.READERS)
 def test_every_reader_sees_the_same_bits(writer, reader, written, tmp_path):
     path, want = written(writer)
+    got = programs.READERS[reader](path, list(CHUNK), content(), tmp_path)
+    for name in CHUNK:
+        judge.check(want[name], got[name].reshape(want[name].shape), "lossless")
+
+
+@pytest.mark.parametrize("reader", programs.READERS)
+def test_every_reader_reads_lorenzo(reader, written, tmp_path):
+    path, want = written("netCDF4", LORENZO)
+    with programs.h5py.File(path) as f:
+        assert f["v"].id.read_direct_chunk((0, 0, 0))[1][9] == 2
     got = programs.READERS[reader](path, list(CHUNK), content(), tmp_path)
     for name in CHUNK:
         judge.check(want[name], got[name].reshape(want[name].shape), "lossless")

@@ -6,7 +6,7 @@ import pytest
 from conftest import python, run, sample
 from h5py import h5d, h5p, h5s, h5t, h5z
 
-WORDS = [(11003,), (121003,), (90000,), (390000,), ()]
+WORDS = [(11003,), (121003,), (211003,), (90000,), (390000,), ()]
 FLAGS = {"optional": h5z.FLAG_OPTIONAL, "mandatory": h5z.FLAG_MANDATORY}
 
 

@@ -10,11 +10,15 @@ from programs import filters, stored_bytes
 MODES = {
     "abs": (11003, "abs", 1e-3),
     "abs szx": (111003, "abs", 1e-3),
+    "abs lorenzo": (211003, "abs", 1e-3),
     "abs large": (15001, "abs", 0.5),
     "rel": (21003, "rel", 1e-3),
     "rel szx": (121005, "rel", 1e-5),
+    "rel lorenzo": (221004, "rel", 1e-4),
     "pw_rel": (31003, "pw_rel", 1e-3),
+    "pw_rel lorenzo": (231003, "pw_rel", 1e-3),
     "psnr": (40600, "psnr", 60.0),
+    "psnr lorenzo": (240600, "psnr", 60.0),
     "lossless": (90000, "lossless", 0.0),
     "lossless 0": (0, "lossless", 0.0),
     "ndzip": (390000, "lossless", 0.0),
@@ -78,7 +82,7 @@ def test_no_options_means_lossless_and_smaller(tmp_path):
 def test_three_words_carry_any_double(tmp_path):
     x = sample()
     low, high = np.array([1.234567e-3]).view(np.uint32)
-    for codec in (0, 1):
+    for codec in (0, 1, 2):
         got = round_trip(tmp_path / "a.h5", x, (codec * 10 + 1, int(low), int(high)), (5, 16, 16))
         assert 0 < judge.check(x, got, "abs", 1.234567e-3) <= 1
 

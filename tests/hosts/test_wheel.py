@@ -50,6 +50,8 @@ frame = h5z_gpu.compress(a, h5z_gpu.Lossy(1e-3, codec="szx"))
 b = h5z_gpu.decompress(frame, a.dtype, a.shape)
 assert 0 < np.abs(a - b).max() <= 1e-3 and len(frame) < a.nbytes / 2
 assert h5z_gpu.decompress(h5z_gpu.compress(a), a.dtype, a.shape).tobytes() == a.tobytes()
+b = h5z_gpu.decompress(h5z_gpu.compress(a, h5z_gpu.Lossy(1e-3, codec="lorenzo")), a.dtype, a.shape)
+assert 0 < np.abs(a - b).max() <= 1e-3
 for bad in (lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
     try: bad()
     except ValueError as e: assert "h5z-gpu" in str(e), e

@@ -18,6 +18,7 @@ ASKS = {
     "one word": ("abs", "1e-3", "--codec", "szx"),
     "three words": ("abs", "1.234e-3"),
     "relative": ("rel", "2.5e-4"),
+    "lorenzo": ("rel", "1e-3", "--codec", "lorenzo"),
     "lossless": ("lossless",),
 }
 
