@@ -114,6 +114,18 @@ impl Engine {
         vec![false; jobs.len()]
     }
 
+    /// Copies a frame to where a host wants it.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    #[doc(hidden)]
+    pub fn copy(&self, from: &[u8], to: &mut [u8]) {
+        #[cfg(feature = "cuda")]
+        codec::device::copy(from, to, self.threads);
+        #[cfg(not(feature = "cuda"))]
+        to.copy_from_slice(from);
+    }
+
     /// Threads for `bytes` raw bytes.
     fn threads_for(&self, bytes: usize) -> usize {
         self.threads.min((bytes / self.per_thread).max(1))

@@ -5,6 +5,7 @@
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
 
 use crate::host::Heap;
+use h5z_gpu::Engine;
 use libc::c_void;
 use std::ptr::NonNull;
 
@@ -126,8 +127,9 @@ impl<'a> Pipeline<'a> {
             return Ok(self.replace(block));
         }
         if !bytes.is_empty() {
-            // SAFETY: `*buf` has `used` bytes, `bytes` is no longer and not part of it.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*self.start).cast(), bytes.len()) };
+            // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer and not part of it.
+            let start = unsafe { std::slice::from_raw_parts_mut((*self.start).cast(), bytes.len()) };
+            Engine::global().copy(bytes, start);
         }
         // What was there for the input is there; a host that understated it is told.
         *self.size = (*self.size).max(self.used);

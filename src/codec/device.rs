@@ -9,6 +9,7 @@ use super::{Frame, NDZIP, SZX, ndzip, stored, szx};
 use crate::constants::HEADER_FIXED;
 use crate::engine::{DecodeJob, EncodeJob};
 use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP};
+pub(crate) use crate::gpu::copy;
 use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
 use crate::params::{Bound, Dtype, Params};
 use crate::{frame, parallel};

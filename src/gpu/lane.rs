@@ -2,11 +2,11 @@
 //! Lanes: a stream with pinned staging and device buffers, lent for one call from a small pool.
 //!
 //! Everything grows and nothing shrinks, so that a steady stream of chunks makes no allocation. Copies between the
-//! caller's memory and the staging slots are cut into slices and made by several threads, each with two slots of its
-//! own: while the device takes one, the thread fills the other.
+//! caller's memory and the staging slots are cut into slices and made by several threads of the [`crew`], each with two
+//! slots of its own: while the device takes one, the thread fills the other.
 
+use super::crew::{self, MOST_WORKERS};
 use super::driver::{Current, Failure};
-use crate::parallel;
 use cudarc::driver::{result, sys};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -17,12 +17,10 @@ use std::sync::{Mutex, MutexGuard};
 const SLOT: usize = 2 << 20;
 /// Smallest slice: below it the driver's calls take longer than the copies.
 const LEAST_SLICE: usize = 256 << 10;
-/// Bytes to copy for which a thread is worth its start.
-const WORTH_A_THREAD: usize = 2 << 20;
+/// Bytes to copy for which a thread is worth waking.
+const WORTH_A_THREAD: usize = 512 << 10;
 /// Slices for each thread, so that the device starts early and threads end together.
 const SLICES_EACH: usize = 4;
-/// Threads that stage for one lane at most; more do not make the memory faster.
-const MOST_WORKERS: usize = 8;
 /// Calls that may use the device at the same time; a further one uses the CPU.
 const LANES: usize = 4;
 /// Device offsets given to buffers' parts are multiples of this.
@@ -286,8 +284,10 @@ impl Lane {
         self.busy = true;
         let (stream, context) = (self.stream, current()?);
         let next = AtomicUsize::new(0);
-        let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
-        let done = parallel::map_mut(pairs, workers, |_, pair| {
+        let pairs = pairs(&mut self.slots);
+        // The slots' events are waited for by their next user.
+        crew::run(workers, |worker| {
+            let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             for turn in 0.. {
                 let slice = next.fetch_add(1, Ordering::Relaxed);
@@ -305,9 +305,7 @@ impl Lane {
                 slot.record(stream)?;
             }
             Ok(())
-        });
-        // The slots' events are waited for by their next user.
-        done.into_iter().collect()
+        })
     }
 
     /// Copies device bytes to where they are wanted, and waits for them.
@@ -320,8 +318,9 @@ impl Lane {
         self.busy = true;
         let (stream, context) = (self.stream, current()?);
         let next = AtomicUsize::new(0);
-        let pairs: Vec<&mut [Slot]> = self.slots.chunks_mut(2).take(workers).collect();
-        let done = parallel::map_mut(pairs, workers, |_, pair| {
+        let pairs = pairs(&mut self.slots);
+        crew::run(workers, |worker| {
+            let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             let mut before: Option<Vec<Wanted<'_>>> = None;
             for turn in 0.. {
@@ -357,9 +356,28 @@ impl Lane {
                 }
             }
             Ok(())
-        });
-        done.into_iter().collect()
+        })
     }
+}
+
+/// Two slots for each thread.
+fn pairs(slots: &mut [Slot]) -> Vec<Mutex<&mut [Slot]>> {
+    slots.chunks_mut(2).map(Mutex::new).collect()
+}
+
+/// Copies bytes of the host, on several threads if a device is in use and there are enough of them.
+pub(super) fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    let (slice, _, workers) = cut(from.len(), threads);
+    let units: Vec<_> = from.chunks(slice).zip(to.chunks_mut(slice)).map(|u| Mutex::new(Some(u))).collect();
+    let next = AtomicUsize::new(0);
+    let done = crew::run(workers, |_| {
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (from, to) = unit.lock().expect("one user").take().expect("handed out once");
+            to.copy_from_slice(from);
+        }
+        Ok(())
+    });
+    debug_assert!(done.is_ok());
 }
 
 /// The context of this thread, to be made current on others.
@@ -387,9 +405,7 @@ fn gather(parts: &[(usize, &[u8])], from: usize, staged: &mut [u8]) {
 
 /// How `total` bytes are copied by up to `threads` threads: bytes of a slice, slices, threads.
 fn cut(total: usize, threads: usize) -> (usize, usize, usize) {
-    // Four threads copy as fast as the bus takes; more only pay once their start is a small part of the copy.
-    let paying = (total / WORTH_A_THREAD).clamp(1, 4).max(total / (4 * WORTH_A_THREAD));
-    let workers = threads.clamp(1, MOST_WORKERS).min(paying);
+    let workers = threads.min(total / WORTH_A_THREAD).clamp(1, MOST_WORKERS);
     let slice = (total / (workers * SLICES_EACH)).next_multiple_of(64 << 10).clamp(LEAST_SLICE, SLOT);
     let slices = total.div_ceil(slice);
     (slice, slices, workers.min(slices))

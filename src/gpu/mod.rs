@@ -7,6 +7,7 @@
 //! big enough to be worth it. After an error that ends a context, the CPU does everything for good.
 
 pub mod abi;
+mod crew;
 mod driver;
 mod lane;
 mod launch;
@@ -82,6 +83,19 @@ fn ours(claim: bool) -> bool {
         }
         owner => owner == me,
     }
+}
+
+/// Whether a device is in use by this process; starts nothing.
+fn in_use() -> bool {
+    ours(false) && !DEAD.load(Ordering::Acquire)
+}
+
+/// Copies bytes of the host: on up to `threads` threads where a device is in use and they are there anyway, else here.
+///
+/// # Panics
+/// When the lengths differ.
+pub(crate) fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    if in_use() { lane::copy(from, to, threads) } else { to.copy_from_slice(from) }
 }
 
 /// Runs GPU work; an error or a panic in it means `None`: do it on the CPU. Says so once per cause.

@@ -282,18 +282,19 @@ fn in_a_child(run: impl FnOnce() -> bool) -> bool {
 #[test]
 fn a_forked_child_leaves_the_driver_alone() {
     with_fake("a_forked_child_leaves_the_driver_alone", &[], |fake| {
-        fake.used(round(&gpu(), &[5000]));
+        // Enough bytes for several threads, which the child does not have.
+        fake.used(round(&gpu(), &[5000, 700_000]));
         let calls = fake.calls();
-        assert!(in_a_child(|| !round(&gpu(), &[300_000, 5000]) && fake.calls() == calls), "the child");
-        fake.used(round(&gpu(), &[5000]));
+        assert!(in_a_child(|| !round(&gpu(), &[300_000, 700_000]) && fake.calls() == calls), "the child");
+        fake.used(round(&gpu(), &[5000, 700_000]));
     });
 }
 
 #[test]
 fn a_forked_child_may_start_what_its_parent_did_not() {
     with_fake("a_forked_child_may_start_what_its_parent_did_not", &[], |fake| {
-        assert!(in_a_child(|| round(&gpu(), &[300_000, 5000]) == (device::images() > 0)), "the child");
-        fake.used(round(&gpu(), &[5000]));
+        assert!(in_a_child(|| round(&gpu(), &[300_000, 700_000]) == (device::images() > 0)), "the child");
+        fake.used(round(&gpu(), &[5000, 700_000]));
     });
 }
 
