@@ -85,6 +85,15 @@ fn decoding(job: &DecodeJob<'_>) -> Option<Decoding> {
     }
 }
 
+/// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.
+fn constant(raw: &[u8], size: usize) -> bool {
+    /// Numbers that are looked at first, all over the chunk: hardly any chunk gets past them that is not constant.
+    const LOOKS: usize = 64;
+    let Some(rest) = raw.len().checked_sub(size) else { return true };
+    let step = (rest / size / LOOKS).max(1) * size;
+    (0..=rest).step_by(step).all(|at| raw[at..at + size] == raw[..size]) && raw[size..] == raw[..rest]
+}
+
 /// Cuts a batch into groups for one launch each: same kernels, and about [`GROUP`] raw bytes.
 fn groups(batch: impl Iterator<Item = (usize, Kernels, usize)>) -> Vec<Vec<usize>> {
     let mut open: Vec<(Kernels, usize, Vec<usize>)> = Vec::new();
@@ -109,8 +118,18 @@ fn groups(batch: impl Iterator<Item = (usize, Kernels, usize)>) -> Vec<Vec<usize
 /// Encodes on the GPU what it can; true for each job that is done.
 pub(crate) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], threads: usize) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
+    if !gpu::possible() {
+        return done;
+    }
+    let plan = |job: &EncodeJob<'_>| {
+        let size = usize::from(job.params.dtype.size);
+        encoding(job).filter(|_| !constant(job.raw, size))
+    };
+    let plans: Vec<Option<Encoding>> = jobs.iter().map(plan).collect();
+    if plans.iter().all(Option::is_none) {
+        return done;
+    }
     let Some(device) = gpu::device() else { return done };
-    let plans: Vec<Option<Encoding>> = jobs.iter().map(encoding).collect();
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].raw.len())));
     let mut frames: Vec<Option<&mut Vec<u8>>> = out.iter_mut().map(Some).collect();
     let groups: Vec<_> = groups(planned)
@@ -460,5 +479,23 @@ pub(crate) mod timing {
             }
         }
         Ok(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_odd_number_makes_a_chunk_worth_a_look() {
+        for (n, size) in [(1, 4), (2, 4), (3, 8), (63, 8), (64, 4), (65, 4), (5000, 4), (5001, 8)] {
+            let mut raw: Vec<u8> = [1, 2, 3, 4, 5, 6, 7, 8][..size].repeat(n);
+            assert!(constant(&raw, size));
+            for at in (0..raw.len()).step_by(if n > 100 { 7 } else { 1 }) {
+                raw[at] ^= 0x10;
+                assert_eq!(constant(&raw, size), n == 1, "byte {at} of {n} numbers");
+                raw[at] ^= 0x10;
+            }
+        }
     }
 }

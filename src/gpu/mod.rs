@@ -90,6 +90,11 @@ fn in_use() -> bool {
     ours(false) && !DEAD.load(Ordering::Acquire)
 }
 
+/// Whether [`device`] may answer with one: cheap, and starts nothing.
+pub(crate) fn possible() -> bool {
+    !module::IMAGES.is_empty() && !DEAD.load(Ordering::Acquire) && (OWNER.load(Ordering::Acquire) == 0 || ours(false))
+}
+
 /// Copies bytes of the host: on up to `threads` threads where a device is in use and they are there anyway, else here.
 ///
 /// # Panics

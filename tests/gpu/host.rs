@@ -213,7 +213,7 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
 #[test]
 fn bytes_and_values_pass_through_lanes() {
     with_fake("bytes_and_values_pass_through_lanes", &[], |fake| {
-        let sizes: Vec<usize> = (0..40).map(|k| 1 + k * k * 37).chain([20_000_000, 9_000_000]).collect();
+        let sizes: Vec<usize> = (0..40).map(|k| 2 + k * k * 37).chain([20_000_000, 9_000_000]).collect();
         fake.used(round(&gpu(), &sizes));
     });
 }
@@ -327,6 +327,23 @@ fn small_batches_start_nothing() {
     with_fake("small_batches_start_nothing", &[], |fake| {
         assert!(!round(Engine::global(), &[5000]));
         assert_eq!(fake.calls(), 0);
+    });
+}
+
+#[test]
+fn constant_chunks_start_nothing() {
+    with_fake("constant_chunks_start_nothing", &[], |fake| {
+        let params = |dtype| Params::new(Ask { codec: Codec::Auto, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
+        let (f32s, f64s) = (params(Dtype::F32).unwrap(), params(Dtype::F64).unwrap());
+        let (mut small, large) = (1.5f32.to_le_bytes().repeat(1 << 20), f64::NAN.to_le_bytes().repeat(1 << 20));
+        let done = |small: &[u8]| {
+            let jobs = [EncodeJob { params: &f32s, raw: small }, EncodeJob { params: &f64s, raw: &large }];
+            gpu().encode_on_device(&jobs, &mut [Vec::new(), Vec::new()])
+        };
+        assert_eq!(done(&small), [false, false]);
+        assert_eq!(fake.calls(), 0, "the device was asked");
+        small[3_000_001] ^= 1;
+        assert_eq!(done(&small), [device::images() > 0, false]);
     });
 }
 
