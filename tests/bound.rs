@@ -207,6 +207,27 @@ fn every_mode_type_and_input_holds_its_promise() {
 }
 
 #[test]
+fn whatever_room_the_writer_chooses_holds_its_promise() {
+    let shapes: [&[u64]; 3] = [&[20_000], &[130, 140], &[26, 27, 28]];
+    let bounds = [Bound::Absolute(0.03), Bound::Relative(1e-3), Bound::PointwiseRelative(1e-2), Bound::Psnr(50.0)];
+    let mut codecs = [0; 5];
+    for (t, d) in dtypes().into_iter().enumerate() {
+        for (g, name) in ["wave", "noise", "masked", "sparse", "ramp", "constant"].iter().enumerate() {
+            for (b, &bound) in bounds.iter().enumerate() {
+                let dims = shapes[(t + g + b) % shapes.len()];
+                let n = dims.iter().product::<u64>() as usize * size(d);
+                let fill = Some(fill_of(d));
+                let raw = generate::input(name, (t + b) as u64, d, dims, fill, n);
+                let codec = holds(Ask { codec: Codec::Auto, bound }, d, dims, fill, &raw)
+                    .unwrap_or_else(|e| panic!("{name} {d:?} {dims:?} {bound:?}: {e}"));
+                codecs[usize::from(codec)] += 1;
+            }
+        }
+    }
+    assert!(codecs[1] > 10 && codecs[2] > 10, "frames by codec: {codecs:?}");
+}
+
+#[test]
 fn a_bound_of_the_values_own_size_is_held_at_every_exponent() {
     for d in dtypes() {
         let (low, high) = if d.size == 4 { (-148, 124) } else { (-1072, 1018) };

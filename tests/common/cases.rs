@@ -130,6 +130,8 @@ lorenzo | f32-1d                | wave 3     | f32   | 9000        | mode=abs,bo
 lorenzo | f32-2d                | wave 4     | f32   | 130x140     | mode=abs,bound=1e-3,codec=lorenzo |
 lorenzo | f64-2d-coarse         | wave 4     | f64   | 130x140     | mode=abs,bound=3e-2,codec=lorenzo |
 lorenzo | f32-5d                | wave 5     | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=lorenzo |
+lorenzo | f32-auto-3d           | wave 32    | f32   | 25x26x27    | mode=abs,bound=3e-2              |
+lorenzo | f64be-auto-2d         | masked 33  | f64be | 130x140     | mode=rel,bound=1e-2              | 0x4415af1d78b58c40
 lorenzo | f32-of-60             | wave 6     | f32   | 60          | mode=abs,bound=0.5,codec=lorenzo  |
 lorenzo | f32-of-8191           | ramp 7     | f32   | 8191        | mode=abs,bound=0.1,codec=lorenzo  |
 lorenzo | f32-of-8192           | ramp 7     | f32   | 8192        | mode=abs,bound=0.1,codec=lorenzo  |
