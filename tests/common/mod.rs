@@ -4,6 +4,7 @@
 #![allow(dead_code)] // each program uses its part
 
 pub mod cases;
+pub mod frames;
 pub mod generate;
 pub mod seal;
 pub mod vectors;

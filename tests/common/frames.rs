@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames of `lorenzo` made from src/codec/lorenzo/FORMAT.md §1 to §4 and random numbers: whole, but such as no writer
+//! writes. Every reader must read them, and all must find the same values.
+
+use super::generate::Random;
+use super::seal::seal;
+
+/// Bits from the low end.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Bits {
+    fn put(&mut self, value: u64, n: u32) {
+        for k in 0..n {
+            if self.count.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            self.bytes[self.count / 8] |= ((value >> k & 1) as u8) << (self.count % 8);
+            self.count += 1;
+        }
+    }
+
+    /// Zeros up to the next u32.
+    fn words(mut self) -> Vec<u8> {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self.bytes
+    }
+}
+
+/// A whole codebook: (symbol, length, codeword with its first bit lowest).
+fn codebook(random: &mut Random) -> Vec<(usize, u32, u64)> {
+    // Split leaves of a tree at random, then hand them out.
+    let mut leaves = vec![1u32, 1];
+    let most = 2 + random.below(98);
+    for _ in 0..400 {
+        let at = random.below(leaves.len());
+        if leaves.len() < most && leaves[at] < 11 {
+            leaves[at] += 1;
+            leaves.push(leaves[at]);
+        }
+    }
+    let mut symbols: Vec<usize> = (0..99).collect();
+    for k in 0..leaves.len() {
+        let other = k + random.below(symbols.len() - k);
+        symbols.swap(k, other);
+    }
+    let mut book: Vec<(u32, usize)> = leaves.into_iter().zip(symbols).collect();
+    book.sort_unstable();
+    let (mut next, mut before) = (0u64, 0);
+    book.into_iter()
+        .map(|(len, symbol)| {
+            next <<= len - before;
+            before = len;
+            let word = next.reverse_bits() >> (64 - len);
+            next += 1;
+            (symbol, len, word)
+        })
+        .collect()
+}
+
+/// A stream of `n` residuals with its gap array in front; `None` where no symbol fits any more.
+fn stream(book: &[(usize, u32, u64)], n: usize, gaps: bool, random: &mut Random) -> Option<Vec<u8>> {
+    let (mut bits, mut begins, mut left) = (Bits::default(), Vec::new(), n);
+    // Some streams are of few symbols, as real ones.
+    let few = 1 + random.below(book.len());
+    let places = |s: usize| if s < 14 { 1 << s } else { 1 };
+    while left > 0 {
+        let fits = |s: &&(usize, u32, u64)| places(s.0) <= left;
+        let pick = book[..few].iter().cycle().skip(random.below(few)).take(few).find(fits);
+        let &(symbol, len, word) = pick.or_else(|| book.iter().find(fits))?;
+        begins.push(bits.count);
+        bits.put(word, len);
+        if symbol >= 45 {
+            bits.put(random.bits(), 4 + (symbol as u32 - 45) / 2);
+        }
+        left -= places(symbol);
+    }
+    begins.push(bits.count);
+    let subsequences = bits.count.div_ceil(32).div_ceil(16);
+    let mut out = Vec::new();
+    for k in (1..subsequences).filter(|_| gaps) {
+        let begin = begins[begins.partition_point(|&b| b < 512 * k)];
+        out.push((begin - 512 * k) as u8);
+    }
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend(bits.words());
+    Some(out)
+}
+
+/// Exceptions of a tile of `n` values.
+fn exceptions(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
+    let (mut records, mut at) = (Vec::new(), 0);
+    let step = 1 + random.below(n);
+    loop {
+        at += random.below(step);
+        if at >= n {
+            break;
+        }
+        let most = [1, 3, 100, n][random.below(4)];
+        let len = 1 + random.below(most.min(n - at));
+        records.push(at as u32 | (len as u32 - 1) << 16);
+        at += len;
+    }
+    if records.is_empty() {
+        records.push(random.below(n) as u32);
+    }
+    let mut out = (records.len() as u32).to_le_bytes().to_vec();
+    out.extend(records.iter().flat_map(|r| r.to_le_bytes()));
+    out.extend(records.iter().flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
+    out
+}
+
+/// How many values each tile has, in order.
+fn tiles(dims: &[u32]) -> Vec<usize> {
+    let mut e = [1usize; 3];
+    for (k, &d) in dims.iter().rev().enumerate() {
+        e[2 - k.min(2)] *= d as usize;
+    }
+    let mut t = [1usize; 3];
+    while let Some(k) = [2, 1, 0]
+        .into_iter()
+        .filter(|&k| t[k] < e[k] && t.iter().product::<usize>() / t[k] * (2 * t[k]).min(e[k]) <= 8192)
+        .min_by_key(|&k| t[k])
+    {
+        t[k] = (2 * t[k]).min(e[k]);
+    }
+    let cuts = |k: usize| (0..e[k]).step_by(t[k]).map(move |at| t[k].min(e[k] - at));
+    cuts(0).flat_map(|a| cuts(1).flat_map(move |b| cuts(2).map(move |c| a * b * c))).collect()
+}
+
+/// A frame and the length of its raw bytes. No step of it is infinite.
+pub fn lorenzo(random: &mut Random) -> (Vec<u8>, usize) {
+    let mut dims = Vec::new();
+    let mut n = 1;
+    for _ in 0..random.below(6) {
+        let most = [3, 20, 200, 12_000][random.below(4)];
+        let d = 2 + random.below(most);
+        if n * d <= 30_000 {
+            dims.push(d as u32);
+            n *= d;
+        }
+    }
+    let (size, kind) = if random.below(2) == 0 { (4, 0x1708_4041u32) } else { (8, 0x340B_4081) };
+    let mode = [1, 2, 3, 4][random.below(4)];
+    let powers = if mode == 3 { [-30.0, 0.0] } else { [-330.0, 307.0] };
+    let bound = match random.below(8) {
+        0 => 0.0,
+        1 => 10f64.powf(powers[0] + random.unit() * (powers[1] - powers[0])),
+        _ => 10f64.powf(-8.0 * random.unit()),
+    };
+    let book = codebook(random);
+    let gaps = random.below(3) > 0;
+    let symbols = 1 + book.iter().map(|b| b.0).max().unwrap_or(0);
+    let mut lengths = vec![0u8; symbols.next_multiple_of(2)];
+    book.iter().for_each(|&(s, len, _)| lengths[s] = len as u8);
+    let mut head = vec![if gaps { 9 } else { 0 }, symbols as u8];
+    head.extend(lengths.chunks(2).map(|p| p[0] | p[1] << 4));
+
+    let (mut kinds, mut ends, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    for n in tiles(&dims) {
+        let predictor = if mode != 3 && random.below(2) == 0 { 8 } else { random.below(8) as u8 };
+        let with_exceptions = random.below(3) == 0;
+        let mut kind = predictor | u8::from(with_exceptions) << 6;
+        let class = [0, 1, 1, 1, 1, 2, 2, 3][random.below(8)];
+        if class == 3 {
+            kind = 0x30;
+            payload.extend((0..n).flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
+        } else {
+            if with_exceptions {
+                payload.extend(exceptions(n, size, random));
+            }
+            let coded = if class == 1 { stream(&book, n, gaps, random) } else { None };
+            if let Some(bytes) = coded {
+                kind |= 0x10;
+                payload.extend(bytes);
+            } else if class > 0 {
+                kind |= 0x20;
+                let width = 1 + random.below(32) as u32;
+                payload.extend(width.to_le_bytes());
+                let mut bits = Bits::default();
+                (0..n).for_each(|_| bits.put(random.bits(), width));
+                payload.extend(bits.words());
+            }
+        }
+        kinds.push(kind);
+        ends.extend((payload.len() as u32 / 4).to_le_bytes());
+    }
+    let mut out = vec![0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A, 1, 2, mode, dims.len() as u8];
+    out.extend((kind | (random.below(2) as u32) << 12).to_le_bytes());
+    out.extend(((n * size) as u64).to_le_bytes());
+    out.extend([0; 8]);
+    out.extend(bound.to_le_bytes());
+    out.extend([0; 8]);
+    out.extend(4u64.to_le_bytes());
+    out.extend(dims.iter().flat_map(|d| d.to_le_bytes()));
+    let sections = [&head, &kinds, &ends, &payload];
+    out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
+    for s in sections {
+        out.resize(out.len().next_multiple_of(8), 0);
+        out.extend_from_slice(s);
+    }
+    seal(&mut out);
+    (out, n * size)
+}
