@@ -294,7 +294,7 @@ fn zip3(a: &[i32], b: &[i32], c: &[i32], out: &mut [i32], f: impl Fn(i32, i32, i
 
 /// (−a + 9b + 9c − d) / 16.
 #[inline(always)]
-fn cubic(a: i32, b: i32, c: i32, d: i32) -> i32 {
+pub(crate) fn cubic(a: i32, b: i32, c: i32, d: i32) -> i32 {
     let near = b.wrapping_add(c);
     (near >> 1).wrapping_add(near.wrapping_sub(a.wrapping_add(d)) >> 4)
 }

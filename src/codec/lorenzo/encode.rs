@@ -122,7 +122,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if !log && !found.exact {
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
-            if (1..WORTH * n as u64).contains(&cost) || view.on_grid() {
+            if may_pay(quanta, tile.extents, cost, sample, bits) || view.on_grid() {
                 let (points, good) = (&mut points[..n], &mut good[..n]);
                 let made = view.run(&mut stream[..n], points, good, work);
                 if let Some(made) = made
@@ -146,9 +146,40 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
 /// atoms, and the first, as of sixteen rows in a cube one has none above it.
 const SAMPLED: u64 = 1 | 0x1842_1842_1842_1842;
 
+/// Whether row `row` of `rows` is sampled.
+#[inline(always)]
+fn sampled(row: usize, rows: usize) -> bool {
+    rows < 8 || SAMPLED >> (row % 64) & 1 == 1
+}
+
 /// Interpolation is tried where Lorenzo's residuals cost less than so many 1/256 bits a value: what costs more is noise,
 /// which no prediction takes away.
 const WORTH: u64 = 4 << 8;
+/// Below this it is tried without a look.
+const SURELY_WORTH: u64 = 5 << 7;
+
+/// Whether interpolating a tile may cost less than `cost`: a look at the sampled rows' odd places, predicted from quanta.
+/// On turbulence and noise it saves the whole attempt; measured on 25 fields it costs 0.3 % of the ratio, 5.7 at most.
+#[inline(always)]
+fn may_pay(q: &[i32], [a, b, c]: [usize; 3], cost: u64, look: &mut Vec<i32>, bits: &mut [u8]) -> bool {
+    let n = q.len() as u64;
+    if cost == 0 || cost >= WORTH * n {
+        return false;
+    }
+    if cost < SURELY_WORTH * n {
+        return true;
+    }
+    look.clear();
+    for (row, q) in q.chunks_exact(c).enumerate() {
+        if sampled(row, a * b) {
+            look.extend(q.windows(7).step_by(2).map(
+                #[inline(always)]
+                |w| w[3].wrapping_sub(interpolate::cubic(w[0], w[2], w[4], w[6])),
+            ));
+        }
+    }
+    8 * estimate::cost(look, bits) * n <= 7 * cost * look.len() as u64
+}
 
 /// Lorenzo's axes: the first set with the least cost over the sampled rows.
 #[inline(always)]
@@ -156,14 +187,13 @@ fn choose(q: &[i32], extents: [usize; 3], [sample, steps]: [&mut Vec<i32>; 2], b
     let [a, b, c] = extents;
     let used = [c > 1, b > 1, a > 1].iter().enumerate().map(|(k, &long)| u8::from(long) << k).sum::<u8>();
     let mut best = (u64::MAX, 0);
-    let whole = a * b < 8;
     for across in [0, lorenzo::Y, lorenzo::Z, lorenzo::Y | lorenzo::Z] {
         if across & !used != 0 {
             continue;
         }
         sample.clear();
         for row in 0..a * b {
-            if whole || SAMPLED >> (row % 64) & 1 == 1 {
+            if sampled(row, a * b) {
                 difference_row(q, [b, c], row, across, sample);
             }
         }
