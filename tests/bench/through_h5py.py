@@ -76,6 +76,7 @@ def main():
         "ZFP accuracy": dict(compression=hdf5plugin.Zfp(accuracy=bound)),
         "SZ3 absolute": dict(compression=hdf5plugin.SZ3(absolute=bound)),
         "h5z-gpu szx": dict(compression=443, compression_opts=words(bound)),
+        "h5z-gpu lorenzo": dict(compression=443, compression_opts=words(bound, 2)),
         "h5z-gpu ndzip": dict(compression=443, compression_opts=(390000,)),
     }
     chunk = (64, 128, 128)
