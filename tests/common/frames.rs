@@ -131,8 +131,67 @@ fn tiles(dims: &[u32]) -> Vec<usize> {
     cuts(0).flat_map(|a| cuts(1).flat_map(move |b| cuts(2).map(move |c| a * b * c))).collect()
 }
 
-/// A frame and the length of its raw bytes. No step of it is infinite.
-pub fn lorenzo(random: &mut Random) -> (Vec<u8>, usize) {
+/// A frame before its parts are put together.
+pub struct Parts {
+    pub size: usize,
+    pub mode: u8,
+    pub big_endian: bool,
+    pub bound: f64,
+    pub dims: Vec<u32>,
+    /// How many values each tile has.
+    pub tiles: Vec<usize>,
+    pub head: Vec<u8>,
+    pub kinds: Vec<u8>,
+    pub payloads: Vec<Vec<u8>>,
+}
+
+impl Parts {
+    pub fn raw_len(&self) -> usize {
+        self.dims.iter().map(|&d| d as usize).product::<usize>() * self.size
+    }
+
+    pub fn frame(&self) -> Vec<u8> {
+        let kind = if self.size == 4 { 0x1708_4041u32 } else { 0x340B_4081 };
+        let mut out = vec![0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A, 1, 2, self.mode, self.dims.len() as u8];
+        out.extend((kind | u32::from(self.big_endian) << 12).to_le_bytes());
+        out.extend((self.raw_len() as u64).to_le_bytes());
+        out.extend([0; 8]);
+        out.extend(self.bound.to_le_bytes());
+        out.extend([0; 8]);
+        out.extend(4u64.to_le_bytes());
+        out.extend(self.dims.iter().flat_map(|d| d.to_le_bytes()));
+        let (mut ends, mut end) = (Vec::new(), 0);
+        for p in &self.payloads {
+            end += p.len();
+            ends.extend((end as u32 / 4).to_le_bytes());
+        }
+        let payload = self.payloads.concat();
+        let sections = [&self.head, &self.kinds, &ends, &payload];
+        out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
+        for s in sections {
+            out.resize(out.len().next_multiple_of(8), 0);
+            out.extend_from_slice(s);
+        }
+        seal(&mut out);
+        out
+    }
+
+    /// Bytes of exceptions at the head of a tile's payload.
+    pub fn exceptions(&self, tile: usize) -> usize {
+        let p = &self.payloads[tile];
+        let count = || u32::from_le_bytes(p[..4].try_into().unwrap()) as usize;
+        if self.kinds[tile] & 0x40 == 0 { 0 } else { 4 + count() * (4 + self.size) }
+    }
+
+    /// Bytes of the gap array of a tile of class Huffman.
+    pub fn gaps(&self, tile: usize) -> usize {
+        let units = (self.payloads[tile].len() - self.exceptions(tile)) / 4;
+        if self.head[0] == 0 { 0 } else { 4 * units.saturating_sub(16).div_ceil(65) }
+    }
+}
+
+/// Parts that make a whole frame. No step of it is infinite.
+pub fn lorenzo(random: &mut Random) -> Parts {
     let mut dims = Vec::new();
     let mut n = 1;
     for _ in 0..random.below(6) {
@@ -143,7 +202,7 @@ pub fn lorenzo(random: &mut Random) -> (Vec<u8>, usize) {
             n *= d;
         }
     }
-    let (size, kind) = if random.below(2) == 0 { (4, 0x1708_4041u32) } else { (8, 0x340B_4081) };
+    let size = [4, 8][random.below(2)];
     let mode = [1, 2, 3, 4][random.below(4)];
     let powers = if mode == 3 { [-30.0, 0.0] } else { [-330.0, 307.0] };
     let bound = match random.below(8) {
@@ -159,11 +218,13 @@ pub fn lorenzo(random: &mut Random) -> (Vec<u8>, usize) {
     let mut head = vec![if gaps { 9 } else { 0 }, symbols as u8];
     head.extend(lengths.chunks(2).map(|p| p[0] | p[1] << 4));
 
-    let (mut kinds, mut ends, mut payload) = (Vec::new(), Vec::new(), Vec::new());
-    for n in tiles(&dims) {
+    let tiles = tiles(&dims);
+    let (mut kinds, mut payloads) = (Vec::new(), Vec::new());
+    for &n in &tiles {
         let predictor = if mode != 3 && random.below(2) == 0 { 8 } else { random.below(8) as u8 };
         let with_exceptions = random.below(3) == 0;
         let mut kind = predictor | u8::from(with_exceptions) << 6;
+        let mut payload = Vec::new();
         let class = [0, 1, 1, 1, 1, 2, 2, 3][random.below(8)];
         if class == 3 {
             kind = 0x30;
@@ -186,22 +247,7 @@ pub fn lorenzo(random: &mut Random) -> (Vec<u8>, usize) {
             }
         }
         kinds.push(kind);
-        ends.extend((payload.len() as u32 / 4).to_le_bytes());
+        payloads.push(payload);
     }
-    let mut out = vec![0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A, 1, 2, mode, dims.len() as u8];
-    out.extend((kind | (random.below(2) as u32) << 12).to_le_bytes());
-    out.extend(((n * size) as u64).to_le_bytes());
-    out.extend([0; 8]);
-    out.extend(bound.to_le_bytes());
-    out.extend([0; 8]);
-    out.extend(4u64.to_le_bytes());
-    out.extend(dims.iter().flat_map(|d| d.to_le_bytes()));
-    let sections = [&head, &kinds, &ends, &payload];
-    out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
-    for s in sections {
-        out.resize(out.len().next_multiple_of(8), 0);
-        out.extend_from_slice(s);
-    }
-    seal(&mut out);
-    (out, n * size)
+    Parts { size, mode, big_endian: random.below(2) == 0, bound, dims, tiles, head, kinds, payloads }
 }

@@ -9,7 +9,7 @@ pub mod generate;
 pub mod seal;
 pub mod vectors;
 
-use h5z_gpu::Engine;
+use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
 
 /// Every backend that this machine has, with its name. All must give the same bytes.
 pub fn backends() -> Vec<(&'static str, Engine)> {
@@ -39,5 +39,24 @@ pub fn difference(a: &[u8], b: &[u8]) -> String {
     match a.iter().zip(b).position(|(x, y)| x != y) {
         Some(at) => format!("byte {at}: {:#04x} against {:#04x} ({} and {} bytes)", a[at], b[at], a.len(), b.len()),
         None => format!("{} against {} bytes", a.len(), b.len()),
+    }
+}
+
+/// Writes a chunk with `lorenzo` under an absolute bound, and what came back once more. Whether every value was kept; the
+/// codec that took the chunk at first, and what came back at first.
+pub fn rewritten(bound: f64, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<(u8, Vec<u8>), String> {
+    let mut params = Params::new(Ask { codec: Codec::Lorenzo, bound: Bound::Absolute(bound) }, d, dims).unwrap();
+    params.fill = fill;
+    let engine = Engine::with_threads(1);
+    let frame = engine.encode(&params, raw);
+    let once = engine.decode(&frame, raw.len() as u64).unwrap();
+    let twice = engine.decode(&engine.encode(&params, &once), raw.len() as u64).unwrap();
+    match once.iter().zip(&twice).position(|(a, b)| a != b) {
+        None => Ok((frame[9], once)),
+        Some(at) => {
+            let size = usize::from(d.size);
+            let value = at / size * size..(at / size + 1) * size;
+            Err(format!("value {}: {:x?} became {:x?}", at / size, &once[value.clone()], &twice[value]))
+        }
     }
 }

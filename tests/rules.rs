@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames of `lorenzo` that break one rule of their document each: the crate refuses them, and so does the second decoder.
+
+mod common;
+
+#[path = "../examples/decode_by_the_book.rs"]
+mod book;
+
+use common::frames::{self, Parts};
+use common::generate::Random;
+use h5z_gpu::Engine;
+
+/// What breaks one rule: its name, and a change that tells whether the parts had something to break.
+type Breakage = (&'static str, fn(&mut Parts, &mut Random) -> bool);
+
+/// A tile whose kind has these bits under this mask.
+fn tile(p: &Parts, mask: u8, bits: u8) -> Option<usize> {
+    p.kinds.iter().position(|k| k & mask == bits)
+}
+
+/// Changes what stands in four bytes of a payload.
+fn put(p: &mut Parts, tile: usize, at: usize, value: u32) -> bool {
+    p.payloads[tile][at..at + 4].copy_from_slice(&value.to_le_bytes());
+    true
+}
+
+const HUFFMAN: [u8; 2] = [0x30, 0x10];
+const FIXED: [u8; 2] = [0x30, 0x20];
+
+/// §8 of lorenzo's document, point by point.
+const BREAKAGES: &[Breakage] = &[
+    ("a kind too few", |p, _| p.kinds.pop().is_some() && p.payloads.pop().is_some()),
+    ("a kind too many", |p, _| {
+        p.kinds.push(0);
+        p.payloads.push(Vec::new());
+        true
+    }),
+    ("ends that are more than the kinds", |p, _| {
+        p.payloads.push(Vec::new());
+        true
+    }),
+    ("bit 7 of a kind", |p, random| {
+        let k = random.below(p.kinds.len());
+        p.kinds[k] |= 0x80;
+        true
+    }),
+    ("interpolation with axes", |p, random| {
+        tile(p, 0x38, 0x18).map(|k| p.kinds[k] |= 1 + random.below(7) as u8).is_some()
+    }),
+    ("interpolation in mode 3", |p, _| {
+        p.mode = 3;
+        p.kinds.iter().any(|k| k & 8 != 0)
+    }),
+    ("axes of a raw tile", |p, random| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 1 + random.below(15) as u8).is_some()),
+    ("exceptions of a raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 0x40).is_some()),
+    ("a long raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.payloads[k].extend([0; 4])).is_some()),
+    ("a short raw tile", |p, _| {
+        tile(p, 0x30, 0x30)
+            .map(|k| {
+                let short = p.payloads[k].len() - 4;
+                p.payloads[k].truncate(short);
+            })
+            .is_some()
+    }),
+    ("an empty tile with a payload", |p, _| tile(p, 0x30, 0).map(|k| p.payloads[k].extend([0; 4])).is_some()),
+    ("another subsequence", |p, random| {
+        p.head[0] = [1, 8, 10, 255][random.below(4)];
+        true
+    }),
+    ("100 symbols", |p, _| {
+        p.head[1] = 100;
+        p.head.resize(52, 0);
+        p.head[51] = 0x10;
+        true
+    }),
+    ("a symbol too many", |p, _| {
+        p.head[1] += 1;
+        true
+    }),
+    ("a head too long", |p, _| {
+        p.head.push(0);
+        true
+    }),
+    ("a last symbol that is not in use", |p, _| {
+        p.head[1] += 2;
+        p.head.push(0);
+        p.head[1] <= 99
+    }),
+    ("a nibble after the last length", |p, random| {
+        *p.head.last_mut().unwrap() |= (1 + random.below(15) as u8) << 4;
+        p.head[1] % 2 == 1
+    }),
+    ("a codeword of 12 bits", |p, random| {
+        let last = p.head[1] as usize - 1;
+        let at = 2 + random.below(last + 1) / 2;
+        p.head[at] = (p.head[at] & 0xF0) | (12 + random.below(4) as u8);
+        true
+    }),
+    ("an over-full codebook", |p, _| {
+        let at = p.head[2..].iter().position(|b| b & 15 == 0).filter(|k| 2 * k + 1 < p.head[1] as usize);
+        at.map(|k| p.head[2 + k] |= 1).is_some()
+    }),
+    ("an under-full codebook", |p, _| {
+        let last = p.head.len() - 1;
+        let at = p.head[2..last].iter().position(|b| b & 15 != 0);
+        at.map(|k| p.head[2 + k] &= 0xF0).is_some()
+    }),
+    ("no codebook", |p, _| {
+        p.head.truncate(2);
+        p.head[1] = 0;
+        tile(p, 0x30, 0x10).is_some()
+    }),
+    ("no exception", |p, _| tile(p, 0x40, 0x40).is_some_and(|k| put(p, k, 0, 0))),
+    ("more exceptions than values", |p, random| {
+        tile(p, 0x40, 0x40).is_some_and(|k| {
+            let count = (p.tiles[k] + 1 + random.below(3)) as u32;
+            let need = 4 + count as usize * (4 + p.size);
+            let len = p.payloads[k].len().max(need);
+            p.payloads[k].resize(len, 0);
+            put(p, k, 0, count)
+        })
+    }),
+    ("more exceptions than the payload holds", |p, _| {
+        tile(p, 0x70, 0x40).is_some_and(|k| {
+            p.payloads[k].truncate(4);
+            true
+        })
+    }),
+    ("an exception beyond the tile", |p, random| {
+        tile(p, 0x40, 0x40).is_some_and(|k| {
+            let last = (p.exceptions(k) - 4) / (4 + p.size);
+            let places = random.below(p.tiles[k]) as u32;
+            put(p, k, 4 * last, (p.tiles[k] as u32 - places) | places << 16)
+        })
+    }),
+    ("exceptions that overlap", |p, _| {
+        tile(p, 0x40, 0x40).is_some_and(|k| {
+            let first = u32::from_le_bytes(p.payloads[k][4..8].try_into().unwrap());
+            p.exceptions(k) > 4 + 4 + p.size && put(p, k, 8, (first & 0xFFFF) + (first >> 16))
+        })
+    }),
+    ("residuals of 0 bits", |p, _| {
+        tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
+            let at = p.exceptions(k);
+            p.payloads[k].truncate(at + 4);
+            put(p, k, at, 0)
+        })
+    }),
+    ("residuals of 33 bits", |p, _| {
+        tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
+            let at = p.exceptions(k);
+            p.payloads[k].resize(at + 4 + 4 * (33 * p.tiles[k]).div_ceil(32), 0);
+            put(p, k, at, 33)
+        })
+    }),
+    ("a word too many of fixed width", |p, _| {
+        tile(p, FIXED[0], FIXED[1]).map(|k| p.payloads[k].extend([0; 4])).is_some()
+    }),
+    ("no width", |p, _| {
+        tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
+            let at = p.exceptions(k);
+            p.payloads[k].truncate(at);
+            true
+        })
+    }),
+    ("filling of fixed width", |p, random| {
+        tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
+            let at = p.exceptions(k);
+            let used = p.payloads[k][at] as usize * p.tiles[k];
+            let free = used.next_multiple_of(32) - used;
+            free > 0 && {
+                let bit = used + random.below(free);
+                p.payloads[k][at + 4 + bit / 8] |= 1 << (bit % 8);
+                true
+            }
+        })
+    }),
+    ("no stream", |p, _| {
+        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
+            let at = p.exceptions(k);
+            p.payloads[k].truncate(at);
+            true
+        })
+    }),
+    ("a word too many behind a stream", |p, _| {
+        tile(p, HUFFMAN[0], HUFFMAN[1]).map(|k| p.payloads[k].extend([0; 4])).is_some()
+    }),
+    ("a stream that ends too early", |p, _| {
+        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
+            let short = p.payloads[k].len() - 4;
+            p.payloads[k].truncate(short);
+            true
+        })
+    }),
+    ("a stream of another tile", |p, _| {
+        // Residuals of another number of places.
+        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
+            let other = p.tiles.iter().zip(&p.kinds).position(|(&n, kind)| n != p.tiles[k] && kind & 0x70 == 0x10);
+            let mine = p.exceptions(k);
+            other.is_some_and(|o| {
+                let bytes = p.payloads[o].clone();
+                p.payloads[k].truncate(mine);
+                p.payloads[k].extend(bytes);
+                true
+            })
+        })
+    }),
+    ("a gap", |p, random| {
+        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
+            let (at, gaps) = (p.exceptions(k), p.gaps(k));
+            gaps > 0 && {
+                // Of the gap array's bytes every one is checked, the filling too.
+                p.payloads[k][at + random.below(gaps)] ^= 1 << random.below(8);
+                true
+            }
+        })
+    }),
+    ("a negative bound", |p, _| {
+        p.bound = -p.bound;
+        p.bound.is_sign_negative() && p.bound != 0.0
+    }),
+    ("an infinite bound", |p, _| {
+        p.bound = f64::INFINITY;
+        true
+    }),
+    ("the mode of lossless frames", |p, _| {
+        p.mode = 9;
+        true
+    }),
+    ("other extents", |p, random| {
+        (!p.dims.is_empty()).then(|| random.below(p.dims.len())).is_some_and(|k| {
+            // Another number of tiles, or tiles of another length.
+            p.dims[k] += 8192;
+            p.raw_len() < 4 << 20
+        })
+    }),
+];
+
+#[test]
+fn every_broken_rule_is_refused_by_crate_and_book() {
+    let engine = Engine::with_threads(1);
+    for (b, (name, broken)) in BREAKAGES.iter().enumerate() {
+        let mut random = Random(b as u64);
+        let mut seen = 0;
+        for _ in 0..2000 {
+            let mut parts = frames::lorenzo(&mut random);
+            if !broken(&mut parts, &mut random) {
+                continue;
+            }
+            let (frame, n) = (parts.frame(), parts.raw_len());
+            let ours = engine.decode(&frame, n as u64);
+            assert!(ours.is_err(), "{name}: the crate reads it; kinds {:x?}", parts.kinds);
+            assert!(book::decode(&frame, n).is_err(), "{name}: the book reads it; kinds {:x?}", parts.kinds);
+            seen += 1;
+            if seen == 20 {
+                break;
+            }
+        }
+        assert_eq!(seen, 20, "{name}: the frames have too little to break");
+    }
+}
