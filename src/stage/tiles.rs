@@ -59,6 +59,13 @@ impl Grid {
         self.extents
     }
 
+    /// Extents of the chunk and of a tile that is not at a border, for a kernel. `None` for sides beyond 32 bits.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn sides(&self) -> Option<([u32; 3], [u32; 3])> {
+        let narrow = |n: [usize; 3]| n.iter().all(|&k| k <= u32::MAX as usize).then(|| n.map(|k| k as u32));
+        Some((narrow(self.extents)?, narrow(self.tile)?))
+    }
+
     /// Number of tiles.
     pub(crate) fn tiles(&self) -> usize {
         self.counts.iter().product()
