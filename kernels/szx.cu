@@ -127,14 +127,6 @@ struct EncodeShared {
     u32 start;
 };
 
-// The bound of a chunk.
-__device__ __forceinline__ double used_bound(const EncodeChunk& c, const ChunkState* state) {
-    if (c.bound_kind != BOUND_RANGE) return c.bound;
-    double spread = 0.0;
-    if (state->high) spread = exact::sub_down(exact::unordered(state->high), exact::unordered(~state->low));
-    return exact::mul_down(c.bound, spread);
-}
-
 // Finds the place of the tile that waits in `stage` and writes it. `finish`: the next tile is of another chunk, or there
 // is none. `sum` is this thread's part of what the CTA's tiles add to the checksum.
 template <class S>
@@ -168,7 +160,7 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& s
             ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
             if (frame::last_of(state, c.tiles, done, added, 0, lane)) {
                 const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
-                frame::seal(c, state, payload, used_bound(c, state), (u64*)args.lengths + sh.old_chunk, lane);
+                frame::seal(c, state, payload, frame::used_bound(c, state), (u64*)args.lengths + sh.old_chunk, lane);
             }
         }
     }
@@ -285,7 +277,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             if (lane == 0) {
                 sh.tile = tile;
                 sh.chunk = at;
-                sh.bound = used_bound(chunks[at], (const ChunkState*)args.states + at);
+                sh.bound = frame::used_bound(chunks[at], (const ChunkState*)args.states + at);
             }
         }
         __syncthreads();

@@ -29,3 +29,8 @@ constexpr int RESIDENT = 2048;
 
 template <int CTAS, int THREADS>
 constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
+
+// CTAs of 256 threads that should fit on one multiprocessor.
+struct LorenzoTuning {
+    static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 5;
+};

@@ -78,36 +78,59 @@ __device__ __forceinline__ bool last_of(ChunkState* state, u32 tiles, u32 more, 
     return warp::from(last, 0) != 0;
 }
 
-// Completes a frame whose tiles are all written: header, gap before the payload, checksum, length. Whole warp.
-__device__ __forceinline__ void seal(const EncodeChunk& c, ChunkState* state, u64 payload, double used, u64* length, int lane) {
+// The bound of a chunk.
+__device__ __forceinline__ double used_bound(const EncodeChunk& c, const ChunkState* state) {
+    if (c.bound_kind != BOUND_RANGE) return c.bound;
+    double spread = 0.0;
+    if (state->high) spread = exact::sub_down(exact::unordered(state->high), exact::unordered(~state->low));
+    return exact::mul_down(c.bound, spread);
+}
+
+// Writes a header but for the checksum; returns what it adds to that. `patch(i, w)` makes of word i, which is w on the host,
+// what only the device knows. Whole warp.
+template <class Patch>
+__device__ __forceinline__ u64 write_head(const EncodeChunk& c, u64 stored, double used, int lane, Patch patch) {
     u32* out = (u32*)c.frame;
-    const u64 stored = c.payload_at + payload;
     u64 sum = 0;
     for (u32 i = lane; i < c.head_words; i += 32) {
-        u32 w = c.head[i];
+        u32 w = patch(i, c.head[i]);
         if (i == 6) w = (u32)stored;
         if (i == 7) w = (u32)(stored >> 32);
         if (i == 8) w = (u32)__double_as_longlong(used);
         if (i == 9) w = (u32)((u64)__double_as_longlong(used) >> 32);
-        if (i == c.payload_len_at || i == c.payload_len_at + 1) {
-            const u64 base = c.head[c.payload_len_at] | (u64)c.head[c.payload_len_at + 1] << 32;
-            w = (u32)((base + payload) >> (i == c.payload_len_at ? 0 : 32));
-        }
         if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;
         out[i] = w;
         sum += square(w, i);
     }
-    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) {
-        out[i] = 0;
-        sum += square(0, i);
-    }
+    return sum;
+}
+
+// Adds this warp's sum to the chunk's, which makes the checksum, and tells the frame's length.
+__device__ __forceinline__ void finish(const EncodeChunk& c, ChunkState* state, u64 stored, u64 sum, u64* length, int lane) {
     sum = warp::sum(sum);
     if (lane == 0) {
         sum += atomicAdd(&state->sum, 0ull);
+        u32* out = (u32*)c.frame;
         out[CHECKSUM_WORD] = (u32)sum;
         out[CHECKSUM_WORD + 1] = (u32)(sum >> 32);
         *length = stored;
     }
+}
+
+// Completes a frame whose tiles are all written: header, gap before the payload, checksum, length. Whole warp.
+__device__ __forceinline__ void seal(const EncodeChunk& c, ChunkState* state, u64 payload, double used, u64* length, int lane) {
+    u32* out = (u32*)c.frame;
+    const u64 stored = c.payload_at + payload;
+    u64 sum = write_head(c, stored, used, lane, [&](u32 i, u32 w) {
+        if (i != c.payload_len_at && i != c.payload_len_at + 1) return w;
+        const u64 base = c.head[c.payload_len_at] | (u64)c.head[c.payload_len_at + 1] << 32;
+        return (u32)((base + payload) >> (i == c.payload_len_at ? 0 : 32));
+    });
+    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) {
+        out[i] = 0;
+        sum += square(0, i);
+    }
+    finish(c, state, stored, sum, length, lane);
 }
 
 }  // namespace frame

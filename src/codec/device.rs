@@ -5,10 +5,12 @@
 //! complete frames on the device; lengths come back first, then the frames. A frame that a kernel does not find right
 //! goes to the CPU, which names what is wrong with it.
 
-use super::{Frame, NDZIP, SZX, ndzip, stored, szx};
+use super::{Frame, LORENZO, NDZIP, SZX, lorenzo, ndzip, stored, szx};
 use crate::constants::HEADER_FIXED;
 use crate::engine::{DecodeJob, EncodeJob};
-use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP};
+use crate::gpu::abi::{
+    ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP, LORENZO_BOOK,
+};
 pub(crate) use crate::gpu::copy;
 use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
 use crate::params::{Bound, Dtype, Params};
@@ -16,7 +18,17 @@ use crate::{frame, parallel};
 
 /// Every kernel; each exists for 4- and 8-byte numbers.
 #[cfg_attr(not(test), allow(dead_code))]
-pub(crate) const KERNELS: &[&str] = &["szx_range", "szx_encode", "szx_decode", "ndzip_encode", "ndzip_decode"];
+pub(crate) const KERNELS: &[&str] = &[
+    "szx_range",
+    "szx_encode",
+    "szx_decode",
+    "ndzip_encode",
+    "ndzip_decode",
+    "lorenzo_encode_range",
+    "lorenzo_encode_plan",
+    "lorenzo_encode_codebook",
+    "lorenzo_encode_write",
+];
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
 const GROUP: usize = 64 << 20;
@@ -52,7 +64,11 @@ pub(crate) struct Kernels {
 
 impl Kernels {
     fn find(self, device: &Device, step: &str) -> Result<Kernel, Failure> {
-        let stem = if self.codec == SZX { "szx" } else { "ndzip" };
+        let stem = match self.codec {
+            SZX => "szx",
+            LORENZO => "lorenzo",
+            _ => "ndzip",
+        };
         let scalar = if self.wide { "f64" } else { "f32" };
         device.kernel(&format!("{stem}_{step}_{scalar}"))
     }
@@ -66,6 +82,7 @@ fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
     }
     match super::choose(params, job.raw) {
         SZX => szx::gpu::encoding(params, len),
+        LORENZO => lorenzo::gpu::encoding(params, len),
         NDZIP => ndzip::gpu::encoding(params, len),
         _ => None,
     }
@@ -192,11 +209,9 @@ fn encode_group(
 
 /// One launch of encoding, its input on the device.
 pub(crate) struct EncodeGroup {
-    range: Option<Kernel>,
-    encode: Kernel,
+    /// Launches in their order: the kernel and its CTAs.
+    steps: Vec<(&'static str, Kernel, u32)>,
     args: EncodeArgs,
-    /// CTAs of the encoding kernel.
-    ctas: u32,
     /// Offsets of the frames in the lane's output.
     frames: Vec<usize>,
     /// What must be zero before a launch.
@@ -212,48 +227,68 @@ impl EncodeGroup {
         threads: usize,
     ) -> Result<EncodeGroup, Failure> {
         let kernels = chunks[0].0.kernels;
-        let encode = kernels.find(device, "encode")?;
-        let range = if kernels.range { Some(kernels.find(device, "range")?) } else { None };
         let inputs = offsets(chunks.iter().map(|c| c.1.len()));
         let frames = offsets(chunks.iter().map(|c| c.0.capacity));
         let input = lane.room(Buffer::Input, *inputs.last().expect("an end"))?;
         let output = lane.room(Buffer::Output, *frames.last().expect("an end"))?;
+        let working = offsets(chunks.iter().map(|c| c.0.chunk.tiles as usize * c.0.chunk.work_stride as usize));
+        let working_at = match kernels.codec {
+            LORENZO => lane.room(Buffer::Tiles, *working.last().expect("an end"))?,
+            _ => 0,
+        };
         let mut list: Vec<EncodeChunk> = Vec::with_capacity(chunks.len());
         let mut tiles = 0u32;
         for (k, (plan, _)) in chunks.iter().enumerate() {
             let (at, to) = (input + inputs[k] as u64, output + frames[k] as u64);
-            list.push(EncodeChunk { input: at, frame: to, first_tile: tiles, ..plan.chunk });
+            let work = working_at + working[k] as u64;
+            list.push(EncodeChunk { input: at, frame: to, work, first_tile: tiles, ..plan.chunk });
             tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
         let described = EncodeChunk::bytes(&list);
-        // Work: ticket, states, places (cleared together), lengths, descriptions.
-        let parts =
-            offsets([8, list.len() * size_of::<ChunkState>(), 8 * tiles as usize, 8 * list.len(), described.len()]);
-        let work = lane.room(Buffer::Work, parts[5])?;
-        let parts: [usize; 6] = parts.try_into().expect("five parts and an end");
-        lane.put(Buffer::Work, parts[4], described)?;
+        // Work: ticket, states, places, what launches share (cleared together), lengths, descriptions.
+        let shared = if kernels.codec == LORENZO { list.len() * LORENZO_BOOK as usize } else { 0 };
+        let states = list.len() * size_of::<ChunkState>();
+        let parts = offsets([8, states, 8 * tiles as usize, shared, 8 * list.len(), described.len()]);
+        let parts: [usize; 7] = parts.try_into().expect("six parts and an end");
+        let work = lane.room(Buffer::Work, parts[6])?;
+        lane.put(Buffer::Work, parts[5], described)?;
         let sources: Vec<(usize, &[u8])> = chunks.iter().enumerate().map(|(k, c)| (inputs[k], c.1)).collect();
         lane.upload(Buffer::Input, &sources, threads)?;
         let args = EncodeArgs {
-            chunks: work + parts[4] as u64,
+            chunks: work + parts[5] as u64,
             states: work + parts[1] as u64,
             places: work + parts[2] as u64,
             ticket: work + parts[0] as u64,
-            lengths: work + parts[3] as u64,
+            shared: work + parts[3] as u64,
+            lengths: work + parts[4] as u64,
             chunk_count: list.len() as u32,
             tiles,
         };
-        let ctas = if kernels.codec == SZX && !kernels.wide { tiles.min(CTAS) } else { tiles };
-        Ok(EncodeGroup { range, encode, args, ctas, frames, cleared: (parts[0], parts[4]), lengths_at: parts[3] })
+        let steps: &[(&str, u32)] = match kernels.codec {
+            LORENZO => &[
+                ("encode_range", tiles),
+                ("encode_plan", tiles),
+                ("encode_codebook", args.chunk_count),
+                ("encode_write", tiles.min(CTAS)),
+            ],
+            SZX if !kernels.wide => &[("range", tiles), ("encode", tiles.min(CTAS))],
+            _ => &[("range", tiles), ("encode", tiles)],
+        };
+        let steps = steps.iter().filter(|(name, _)| kernels.range || !name.ends_with("range"));
+        let steps = steps.map(|&(name, ctas)| Ok((name, kernels.find(device, name)?, ctas)));
+        Ok(EncodeGroup {
+            steps: steps.collect::<Result<_, Failure>>()?,
+            args,
+            frames,
+            cleared: (parts[0], parts[4]),
+            lengths_at: parts[4],
+        })
     }
 
     /// Starts the kernels; may be repeated.
     fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
         lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
-        if let Some(range) = self.range {
-            lane.launch(range, self.args.tiles, &self.args)?;
-        }
-        lane.launch(self.encode, self.ctas, &self.args)
+        self.steps.iter().try_for_each(|&(_, kernel, ctas)| lane.launch(kernel, ctas, &self.args))
     }
 
     fn lengths(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {
@@ -401,7 +436,7 @@ pub(super) fn head_words(
     stored: usize,
     more: &[u8],
 ) -> ([u32; 38], u32) {
-    let lossy = codec == SZX;
+    let lossy = matches!(codec, SZX | LORENZO);
     let header = frame::Header {
         codec,
         bound: if lossy { params.ask.bound } else { Bound::Lossless },

@@ -82,6 +82,12 @@ shared_structs! {
         extents: [u32; 3],
         /// Rank of the room's grid.
         rank: u32,
+        /// Device address of the tiles' working memory.
+        work: u64,
+        /// Bytes of one tile's.
+        work_stride: u32,
+        /// Extents of a tile that is not at a border.
+        tile: [u32; 3],
         /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the kernel.
         head: [u32; 38],
     }
@@ -108,6 +114,8 @@ shared_structs! {
         places: u64,
         /// The next tile's number; zero before a launch.
         ticket: u64,
+        /// What the launches share of each chunk, `LORENZO_BOOK` bytes; zero before the first. 0 for rooms without.
+        shared: u64,
         /// Per chunk the frame's length, u64.
         lengths: u64,
         /// Chunks of the batch.
@@ -174,6 +182,7 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
+    ("LORENZO_BOOK", LORENZO_BOOK),
 ];
 
 /// The bound is the number itself.
@@ -188,3 +197,5 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point (lossless room: mapped to ordered integers).
 pub const FLAG_FLOAT: u32 = 4;
+/// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
+pub const LORENZO_BOOK: u32 = 2080;

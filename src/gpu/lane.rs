@@ -78,12 +78,14 @@ pub(crate) enum Buffer {
     Output,
     /// Descriptions, shared state, answers.
     Work,
+    /// What kernels leave for each other, tile by tile.
+    Tiles,
 }
 
 /// One stream with its memory. Methods need the device's context to be current.
 pub(crate) struct Lane {
     pub(super) stream: Stream,
-    buffers: [DeviceBuffer; 3],
+    buffers: [DeviceBuffer; 4],
     slots: Vec<Slot>,
     put: Pinned,
     got: Pinned,

@@ -9,6 +9,8 @@ pub(crate) mod cpu;
 mod decode;
 mod encode;
 mod format;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 #[cfg(test)]
 mod tests;
 

@@ -60,6 +60,9 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         payload_len_at: (14 + rank + 2) as u32,
         extents: extents(&grid),
         rank: grid.rank() as u32,
+        work: 0,
+        work_stride: 0,
+        tile: [1; 3],
         head,
     };
     Some(Encoding { kernels: kernels(size), chunk, capacity: table_at + longest })

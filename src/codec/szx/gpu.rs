@@ -49,6 +49,9 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         payload_len_at: (14 + rank + 2) as u32,
         extents: [1; 3],
         rank: 1,
+        work: 0,
+        work_stride: 0,
+        tile: [1; 3],
         head,
     };
     let kernels = Kernels { codec: SZX, wide: size == 8, range: bound_kind == BOUND_RANGE };

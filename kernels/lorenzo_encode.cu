@@ -1,0 +1,874 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; three launches.
+//
+// `plan` quantises a tile, chooses what predicts it and counts its symbols; it leaves a byte a value, and what does not fit
+// one, in the chunk's working memory. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
+// and once its next tile is announced finds the place of this one and lets it go; the CTA that finishes a chunk seals it.
+#include "base/frame.cuh"
+#include "stage/codebook.cuh"
+#include "stage/interpolate.cuh"
+#include "stage/lorenzo.cuh"
+#include "stage/quantize.cuh"
+#include "tuning.cuh"
+
+namespace {
+
+constexpr int THREADS = 256;
+constexpr u32 TILE = tiles::MOST, MARKS = TILE / 32;
+static_assert(TILE == 32 * THREADS, "a thread has 32 residuals in a row");
+
+// A tile's kind, FORMAT.md §3.
+constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4, RAW = 3 << 4, EXCEPTIONS = 1 << 6;
+
+// What the launches share of a chunk; counts are zero before.
+struct Book {
+    u32 counts[128];
+    huffman::Codes codes;
+    u64 kinds_at, ends_at, payload_at;
+    u32 head_len, spare;
+};
+static_assert(sizeof(Book) == LORENZO_BOOK, "the host makes room for it");
+
+// What `plan` tells `write` of a tile.
+struct Meta {
+    u32 kind, width, records, spare;
+};
+
+// A tile's part of the chunk's working memory.
+struct Work {
+    u8* at;
+    u32 room;
+    __device__ __forceinline__ Work(const EncodeChunk& c, u32 t)
+        : at((u8*)c.work + (u64)c.work_stride * t), room((c.tile[0] * c.tile[1] * c.tile[2] + 63) & ~63u) {}
+    __device__ __forceinline__ Meta* meta() const { return (Meta*)at; }
+    __device__ __forceinline__ u32* bytes() const { return (u32*)(at + 64); }
+    // A bit for each exception; one for the first of each record.
+    __device__ __forceinline__ u32* marks() const { return (u32*)(at + 64 + room); }
+    __device__ __forceinline__ u32* starts() const { return (u32*)(at + 64 + room + room / 8); }
+    // Zigzag values that no byte holds, at their places: Lorenzo's, then interpolation's.
+    __device__ __forceinline__ u32* exact(bool interpolated) const {
+        return (u32*)(at + 64 + room + room / 4) + (interpolated ? room : 0);
+    }
+};
+
+// A tile's values in the chunk.
+template <class S>
+struct Source {
+    const S* first;
+    tiles::Three e;
+    u32 n, rise, plane;
+    tiles::Divisor by_x, by_y;
+    bool fours, whole, swap;
+    __device__ __forceinline__ Source(const EncodeChunk& c, const tiles::Tile& t)
+        : first((const S*)c.input + t.start), e(t.extents), n(t.values()), rise(c.extents[2]), plane(c.extents[1] * c.extents[2]),
+          by_x(t.extents.x), by_y(t.extents.y), fours(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
+        whole = fours && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
+    }
+    __device__ __forceinline__ u32 place(u32 i) const {
+        const u32 row = by_x.of(i), z = by_y.of(row);
+        return z * plane + (row - z * e.y) * rise + (i - row * e.x);
+    }
+    __device__ __forceinline__ S one(u32 i) const {
+        const auto b = Traits<S>::bits(first[place(i)]);
+        return Traits<S>::value(swap ? swapped(b) : b);
+    }
+    // The values from place `i` of the tile on, a multiple of 4; the last one again after the end.
+    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const {
+        using T = Traits<S>;
+        if (fours) {
+            const S* at = first + place(i);
+            if (!whole) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) x[j] = at[j];
+            } else if (T::W == 4) {
+                const uint4 v = *(const uint4*)at;
+                x[0] = T::value(v.x), x[1] = T::value(v.y), x[2] = T::value(v.z), x[3] = T::value(v.w);
+            } else {
+                const uint4 v = ((const uint4*)at)[0], w = ((const uint4*)at)[1];
+                x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
+                x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
+                x[2] = T::value((typename T::Bits)(w.x | (u64)w.y << 32));
+                x[3] = T::value((typename T::Bits)(w.z | (u64)w.w << 32));
+            }
+        } else {
+            for (int j = 0; j < 4; j++) x[j] = first[place(min(i + j, n - 1))];
+        }
+        if (swap) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) x[j] = T::value(swapped(T::bits(x[j])));
+        }
+    }
+};
+
+// A bit for each of four places that is before the end.
+__device__ __forceinline__ u32 four_valid(u32 i, u32 n) { return n - i < 4 ? (1u << (n - i)) - 1 : 15u; }
+
+template <class S>
+__device__ __forceinline__ typename Traits<S>::Bits fill_of(const EncodeChunk& c) {
+    return c.flags & FLAG_FILL ? (typename Traits<S>::Bits)c.fill : Traits<S>::EXPONENT;
+}
+
+// --- range ---------------------------------------------------------------------------------------------------------
+
+template <class S>
+__device__ __forceinline__ void find_range(const EncodeArgs& args) {
+    using T = Traits<S>;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    const u32 at = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const EncodeChunk& c = chunks[at];
+    // As many CTAs as the chunk has tiles, each with its part of the values in a row.
+    const u64 per = ((c.values + c.tiles - 1) / c.tiles + 3) & ~3ull, from = per * (blockIdx.x - c.first_tile);
+    const u32 here = from < c.values ? (u32)(c.values - from < per ? c.values - from : per) : 0;
+    const typename T::Bits fill = fill_of<S>(c);
+    const S* input = (const S*)c.input + from;
+    const bool swap = c.flags & FLAG_SWAP;
+    S lo = T::infinity(), hi = -T::infinity();
+#pragma unroll 4
+    for (u32 i = 4 * threadIdx.x; i < here; i += 4 * THREADS) {
+        S x[4];
+        if (i + 4 <= here) {
+            if (T::W == 4) {
+                const uint4 v = *(const uint4*)(input + i);
+                x[0] = T::value(v.x), x[1] = T::value(v.y), x[2] = T::value(v.z), x[3] = T::value(v.w);
+            } else {
+                const uint4 v = ((const uint4*)(input + i))[0], u = ((const uint4*)(input + i))[1];
+                x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
+                x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
+                x[2] = T::value((typename T::Bits)(u.x | (u64)u.y << 32));
+                x[3] = T::value((typename T::Bits)(u.z | (u64)u.w << 32));
+            }
+        } else {
+            for (int j = 0; j < 4; j++) x[j] = input[min(i + j, here - 1)];
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const auto bits = swap ? swapped(T::bits(x[j])) : T::bits(x[j]);
+            const S v = T::value(bits);
+            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && bits != fill;
+            if (normal && v < lo) lo = v;
+            if (normal && v > hi) hi = v;
+        }
+    }
+    warp::range(lo, hi);
+    __shared__ S los[THREADS / 32], his[THREADS / 32];
+    if (lane == 0) {
+        los[w] = lo;
+        his[w] = hi;
+    }
+    __syncthreads();
+    if (w == 0) {
+        lo = lane < THREADS / 32 ? los[lane] : T::infinity();
+        hi = lane < THREADS / 32 ? his[lane] : -T::infinity();
+        warp::range(lo, hi);
+        if (lane == 0 && lo <= hi) {
+            ChunkState* state = (ChunkState*)args.states + at;
+            const u64 high = exact::ordered((double)hi), low = ~exact::ordered((double)lo);
+            if (lookback::peek(&state->high) < high) atomicMax(&state->high, high);
+            if (lookback::peek(&state->low) < low) atomicMax(&state->low, low);
+        }
+    }
+}
+
+// --- plan ----------------------------------------------------------------------------------------------------------
+
+struct PlanShared {
+    // Quanta, then interpolation's points, in the order of the tile.
+    alignas(16) int points[TILE];
+    // Residuals, a byte each, in the order of the stream; before, what `lorenzo::sample` finds.
+    alignas(16) u32 bytes[TILE / 4];
+    // Exceptions of either predictor.
+    u32 marks[2][MARKS];
+    u32 bins[huffman::BINS];
+    u32 classes[lorenzo::SETS * estimate::CLASSES];
+    u32 costs[8];
+    u32 room[THREADS / 32];
+    // Of the residuals counted; all zigzag values of the tile together.
+    u32 changes, cost, all;
+};
+static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
+
+// Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
+// else 0. All threads; `around` has room for two numbers a thread.
+__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row, u32* around, u32* room) {
+    const u32 t = threadIdx.x, first = 32 * t;
+    const u32 valid = first >= n ? 0 : n - first < 32 ? (1u << (n - first)) - 1 : warp::ALL;
+    const u32 ordinary = valid & ~marks[t];
+    u32 total;
+    // One more than the last ordinary place in the words before this one.
+    const u32 before = block::most_before<THREADS>(ordinary ? first + estimate::highest(ordinary) + 1 : 0, room, total);
+    // The first one in this word and those behind it, counted from the end, in the thread that mirrors this one.
+    around[THREADS - 1 - t] = ordinary ? TILE - (first + (u32)__ffs((int)ordinary) - 1) : 0;
+    __syncthreads();
+    const u32 mirrored = block::most_before<THREADS>(around[t], room, total);
+    around[THREADS - 1 - t] = mirrored;
+    __syncthreads();
+    const u32 behind = TILE - around[t];
+    u32 left = marks[t];
+    while (left) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = first + i, start = by_row.of(at) * row;
+        left &= left - 1;
+        const u32 low = ordinary & ((1u << i) - 1), high = ordinary & ~((2u << i) - 1);
+        const u32 from = low ? first + estimate::highest(low) + 1 : before;
+        const u32 to = high ? first + (u32)__ffs((int)high) - 1 : behind;
+        q[at] = from > start ? q[from - 1] : to < start + row ? q[to] : 0;
+    }
+    __syncthreads();
+}
+
+// Counts the bytes and, with `wanted`, finds what they cost. All threads.
+__device__ __forceinline__ void count(PlanShared& sh, const huffman::Mine& mine, const u32* exact, u32 n, bool wanted, int lane, int w) {
+    const u32 t = threadIdx.x;
+    huffman::tally(mine, exact, sh.bins);
+    if (wanted) {
+        const bool before = t > 0 && 32 * t < n && (sh.bytes[8 * t - 1] >> 24) != 0;
+        const u32 changes = warp::sum(huffman::changes(mine.mask, before, n));
+        if (lane == 0 && changes) atomicAdd(&sh.changes, changes);
+        __syncthreads();
+        huffman::classes(sh.bins, sh.classes);
+        __syncthreads();
+        if (w == 0) {
+            const u32 cost = estimate::cost(sh.classes, n, sh.changes, lane);
+            if (lane == 0) sh.cost = cost;
+        }
+    }
+    __syncthreads();
+}
+
+__device__ __forceinline__ void clear_counts(PlanShared& sh) {
+    for (u32 i = threadIdx.x; i < huffman::BINS; i += THREADS) sh.bins[i] = 0;
+    if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    if (threadIdx.x == 0) sh.changes = 0;
+}
+
+// Quantises a tile, whose quanta go to `sh.points` and exceptions to `sh.marks[0]`. Tells whether there are some, and whether
+// every other value comes back bit for bit.
+template <class S, class Quantizer>
+__device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer, typename Traits<S>::Bits fill,
+                                         bool& exceptions, bool& exact) {
+    typename Traits<S>::Bits differ = 0;
+    u32 bad = 0;
+#pragma unroll 2
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        if (i < in.n) {
+            S x[4];
+            int q[4];
+            in.four(i, x);
+            const u32 valid = four_valid(i, in.n);
+            bad |= (valid & ~quantize::four(quantizer, x, fill, valid, q, differ)) << (4 * k);
+            *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+        }
+    }
+    exact = !__syncthreads_or(differ != 0);
+    exceptions = __syncthreads_or(bad != 0);
+    if (exceptions) {
+        for (u32 k = 0; k < 8; k++) {
+            const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
+            if (four) atomicOr(sh.marks[0] + group / 8, four << (4 * (group % 8)));
+        }
+        __syncthreads();
+        bridge(sh.points, sh.marks[0], in.n, in.e.x, in.by_x, sh.bins, sh.room);
+        clear_counts(sh);
+        __syncthreads();
+    }
+}
+
+// Lorenzo's axes: the first set with the least cost over the sampled rows.
+__device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
+                                      int lane, int w) {
+    const u32 rows = e.z * e.y, sets = lorenzo::sets_of(e);
+    const bool whole = rows < 8;
+    const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
+    lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
+    __syncthreads();
+    if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
+        const u32 cost = lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
+        if (lane == 0) sh.costs[w] = cost;
+    }
+    __syncthreads();
+    u32 least = 0xffffffffu, best = 0;
+    for (u32 k = 0; k < lorenzo::SETS; k++) {
+        if ((sets >> k & 1) && sh.costs[k] < least) {
+            least = sh.costs[k];
+            best = k;
+        }
+    }
+    return lorenzo::axes_of(best);
+}
+
+// A zigzag value as a byte; one that does not fit goes to `exact`.
+__device__ __forceinline__ u32 as_byte(u32 z, u32* exact, u32 at) {
+    if (z >= huffman::ESCAPE) {
+        exact[at] = z;
+        return huffman::ESCAPE;
+    }
+    return z;
+}
+
+// Residuals of all values, as bytes in `sh.bytes`. Returns all of this thread's zigzag values together.
+__device__ __forceinline__ u32 difference(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
+                                          u32 n, u32 axes, u32* exact) {
+    const bool fours = e.x % 4 == 0;
+    u32 all = 0;
+#pragma unroll 2
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        if (i < n) {
+            int d[4];
+            if (fours) {
+                lorenzo::four(sh.points, i, e, by_x, by_y, axes, d);
+            } else {
+                for (int j = 0; j < 4; j++) d[j] = i + j < n ? lorenzo::one(sh.points, i + j, e, by_x, by_y, axes) : 0;
+            }
+            u32 z[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) z[j] = estimate::zigzag(d[j]);
+            const u32 any = z[0] | z[1] | z[2] | z[3];
+            all |= any;
+            if (any >= huffman::ESCAPE) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) z[j] = as_byte(z[j], exact, i + j);
+            }
+            sh.bytes[i / 4] = z[0] | z[1] << 8 | z[2] << 16 | z[3] << 24;
+        }
+    }
+    // Zeros up to the end of the last thread's bytes.
+    const u32 end = (n + 3) / 4 + threadIdx.x;
+    if (end < (n + 31) / 32 * 8) sh.bytes[end] = 0;
+    return all;
+}
+
+// Interpolation's values in its units, in `sh.points`; exceptions in `sh.marks[1]`. Tells whether there are some.
+template <class S>
+__device__ __forceinline__ bool in_units(PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
+    u32 bad = 0;
+#pragma unroll 2
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        if (i < in.n) {
+            S x[4];
+            int q[4];
+            in.four(i, x);
+            const u32 valid = four_valid(i, in.n);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                double whole;
+                const bool counts = fine.nearest(x[j], whole, q[j]) && Traits<S>::bits(x[j]) != fill;
+                bad |= counts ? 0 : (1u << j & valid) << (4 * k);
+            }
+            *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+        }
+    }
+    const bool any = __syncthreads_or(bad != 0);
+    if (any) {
+        for (u32 k = 0; k < 8; k++) {
+            const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
+            if (four) atomicOr(sh.marks[1] + group / 8, four << (4 * (group % 8)));
+        }
+        __syncthreads();
+    }
+    return any;
+}
+
+// Turns values into points and residuals, level by level. Returns all of this thread's zigzag values together.
+__device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Three& e, bool exceptions, u32* exact) {
+    u32 all = 0;
+    auto visit = [&](u32 place, u32 at, int predicted) {
+        if (exceptions && (sh.marks[1][at / 32] >> (at % 32) & 1)) {
+            sh.points[at] = predicted;
+            ((u8*)sh.bytes)[place] = 0;
+            return;
+        }
+        const int d = interpolate::residual(sh.points[at], predicted);
+        sh.points[at] = interpolate::point(predicted, d);
+        const u32 z = estimate::zigzag(d);
+        all |= z;
+        ((u8*)sh.bytes)[place] = (u8)as_byte(z, exact, place);
+    };
+    if (threadIdx.x == 0) visit(0, 0, 0);
+    __syncthreads();
+    u32 begin = 1;
+    for (u32 l = interpolate::top(e); l-- > 0;) {
+        bool some = false;
+        for (u32 k = 0; k < 7; k++) {
+            const u32 odd = interpolate::parity(k);
+            const interpolate::Class points(e, l, odd);
+            const u32 count = points.extents.product();
+            for (u32 p = threadIdx.x; p < count; p += THREADS) {
+                const tiles::Three at = points.point(p);
+                visit(begin + p, interpolate::dense(e, at), interpolate::predict(sh.points, e, l, odd, at));
+            }
+            begin += count;
+            some = some || count > 0;
+            // Classes of as many odd places do not need each other.
+            if (some && (k == 2 || k == 5 || k == 6)) {
+                __syncthreads();
+                some = false;
+            }
+        }
+    }
+    return all;
+}
+
+// Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but exceptions bit for bit.
+template <class S>
+__device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
+                                            typename Traits<S>::Bits fill, bool& exact) {
+    using T = Traits<S>;
+    constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
+    bool holds = true;
+    typename T::Bits differ = 0;
+#pragma unroll 2
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        if (i < in.n) {
+            S x[4];
+            in.four(i, x);
+            const int4 r4 = *(const int4*)(sh.points + i);
+            const int r[4] = {r4.x, r4.y, r4.z, r4.w};
+            const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const S back = fine.value(quantize::number(r[j]));
+                bool good = (r[j] < 0 ? 0u - (u32)r[j] : (u32)r[j]) <= FARTHEST && T::bits(back) != fill;
+                if (!fine.surely_holds(x[j], back)) good = good && fine.holds(x[j], back);
+                if (fits >> j & 1) {
+                    holds = holds && good;
+                    differ |= T::bits(back) ^ T::bits(x[j]);
+                }
+            }
+        }
+    }
+    exact = !__syncthreads_or(differ != 0);
+    return __syncthreads_and(holds);
+}
+
+// Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
+template <class S>
+__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
+    using T = Traits<S>;
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        bool on = true;
+        if (i < in.n) {
+            S x[4];
+            in.four(i, x);
+            for (int j = 0; j < 4; j++) {
+                double whole;
+                int q;
+                const bool counts = fine.nearest(x[j], whole, q) && T::bits(x[j]) != fill;
+                on = on && (!counts || T::bits(fine.value(whole)) == T::bits(x[j]));
+            }
+        }
+        if (!__syncthreads_and(on)) return false;
+    }
+    return true;
+}
+
+// Marks the first exception of every record: those behind each other with the same bits are one. Returns the records.
+template <class S>
+__device__ __forceinline__ u32 records(PlanShared& sh, const Source<S>& in, const u32* marks, const Work& work) {
+    const u32 t = threadIdx.x;
+    u32 starts = 0;
+    for (u32 left = marks[t]; left; left &= left - 1) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
+        const bool follows = at > 0 && (marks[(at - 1) / 32] >> ((at - 1) % 32) & 1);
+        if (!follows || Traits<S>::bits(in.one(at)) != Traits<S>::bits(in.one(at - 1))) starts |= 1u << i;
+    }
+    if (32 * t < in.n) {
+        work.marks()[t] = marks[t];
+        work.starts()[t] = starts;
+    }
+    u32 total;
+    block::sum_before<THREADS>((u32)__popc(starts), sh.room, total);
+    return total;
+}
+
+template <class S>
+__device__ __forceinline__ void plan(const EncodeArgs& args) {
+    using T = Traits<S>;
+    __shared__ PlanShared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 t = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const EncodeChunk& c = chunks[chunk];
+    const u32 number = blockIdx.x - c.first_tile;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, number));
+    const Work work(c, number);
+    const u32 n = in.n;
+    const typename T::Bits fill = fill_of<S>(c);
+    const double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+    const bool log = c.bound_kind == BOUND_POINTWISE;
+    sh.marks[0][t] = 0;
+    sh.marks[1][t] = 0;
+    if (t == 0) sh.all = 0;
+    clear_counts(sh);
+    __syncthreads();
+
+    bool exceptions, exact;
+    if (log) {
+        quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, exceptions, exact);
+    } else {
+        const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
+        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
+    }
+    const u32 axes = choose(sh, in.e, in.by_x, in.by_y, lane, w);
+    __syncthreads();
+    clear_counts(sh);
+    u32 all = difference(sh, in.e, in.by_x, in.by_y, n, axes, work.exact(false));
+    __syncthreads();
+    huffman::Mine mine = huffman::take(sh.bytes, n);
+    const bool tried = !log && !exact;
+    count(sh, mine, work.exact(false), n, tried, lane, w);
+
+    u32 kind = axes;
+    if (tried) {
+        const u32 cost = sh.cost;
+        const quantize::Linear<S> fine(__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT);
+        // What costs 4 bits a value or more is noise, which no prediction takes away.
+        if ((cost > 0 && cost < n * (4u << 8)) || on_grid(in, fine, fill)) {
+            const bool some = in_units(sh, in, fine, fill);
+            __syncthreads();
+            const u32 points = interpolate_tile(sh, in.e, some, work.exact(true));
+            __syncthreads();
+            bool same;
+            bool taken = points_hold(sh, in, fine, fill, same);
+            if (taken) {
+                clear_counts(sh);
+                __syncthreads();
+                const huffman::Mine theirs = huffman::take(sh.bytes, n);
+                count(sh, theirs, work.exact(true), n, true, lane, w);
+                taken = same || sh.cost < cost;
+                if (taken) {
+                    mine = theirs;
+                    all = points;
+                    kind = INTERPOLATED;
+                    exceptions = some;
+                }
+            }
+            if (!taken) {
+                __syncthreads();
+                clear_counts(sh);
+                __syncthreads();
+                huffman::tally(mine, work.exact(false), sh.bins);
+                __syncthreads();
+            }
+        }
+    }
+
+    // Everything but the codewords is known now.
+    const u32* marks = sh.marks[kind == INTERPOLATED];
+    const u32 found = exceptions ? records(sh, in, marks, work) : 0;
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
+    if (lane == 0 && all) atomicOr(&sh.all, all);
+    __syncthreads();
+    const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
+    const u32 stored = exceptions ? 4 + found * (4 + T::W) : 0;
+    if (stored + huffman::fixed_len(n, width) >= n * T::W) {
+        kind = RAW;
+    } else {
+        if (exceptions) kind |= EXCEPTIONS;
+        if (width) kind |= HUFFMAN;
+    }
+    if (t == 0) *work.meta() = Meta{kind, width, found, 0};
+    if ((kind & CLASS) != HUFFMAN) return;
+    if (32 * t < n) {
+        uint4* to = (uint4*)work.bytes() + 2 * t;
+        to[0] = make_uint4(mine.word[0], mine.word[1], mine.word[2], mine.word[3]);
+        to[1] = make_uint4(mine.word[4], mine.word[5], mine.word[6], mine.word[7]);
+    }
+    u32 end;
+    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+    auto add = [&](u32 run) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, 1u); }); };
+    huffman::each_run(mine.mask, begin, add);
+    if (t == 0) add(n - end);
+    huffman::fold(sh.bins);
+    __syncthreads();
+    Book* book = (Book*)args.shared + chunk;
+    if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(book->counts + t, sh.bins[256 + t]);
+}
+
+// --- codebook ------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ u64 aligned(u64 x) { return (x + fmt::SECTION_ALIGN - 1) & ~(fmt::SECTION_ALIGN - 1); }
+
+__device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
+    __shared__ codebook::Shared sh;
+    __shared__ u32 used;
+    const u32 t = threadIdx.x;
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[blockIdx.x];
+    Book* book = (Book*)args.shared + blockIdx.x;
+    if (t == 0) used = 0;
+    codebook::make(sh, book->counts);
+    if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);
+    auto code = [&](u32 symbol) { return sh.codewords[symbol] | sh.lengths[symbol] << 24; };
+    u32 bytes = 0;
+    if (t > 0 && t < huffman::ESCAPE) {
+        const u32 symbol = huffman::symbol(t), lower = huffman::lower_bits(t);
+        bytes = (sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol]) | (sh.lengths[symbol] + lower) << 24;
+    }
+    book->codes.bytes[t] = bytes;
+    if (t < 128) book->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
+    __syncthreads();
+    const u32 n = used, head_len = 2 + (n + 1) / 2;
+    const u64 head_at = c.table_at, kinds_at = aligned(head_at + head_len), ends_at = aligned(kinds_at + c.tiles);
+    const u64 payload_at = aligned(ends_at + 4ull * c.tiles);
+    if (t == 0) {
+        book->kinds_at = kinds_at;
+        book->ends_at = ends_at;
+        book->payload_at = payload_at;
+        book->head_len = head_len;
+    }
+    if (t < 32) {
+        u32* out = (u32*)c.frame;
+        u64 sum = 0;
+        // The head and what fills it up.
+        if (head_at / 4 + t < kinds_at / 4) {
+            u32 word = 0;
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = 4 * t + j;
+                u32 byte = 0;
+                if (at == 0) byte = (u32)fmt::SUBSEQUENCE_LOG2;
+                if (at == 1) byte = n;
+                if (at >= 2 && at < head_len) byte = sh.lengths[2 * (at - 2)] | sh.lengths[2 * (at - 2) + 1] << 4;
+                word |= byte << (8 * j);
+            }
+            out[head_at / 4 + t] = word;
+            sum += frame::square(word, head_at / 4 + t);
+        }
+        // What fills the kinds up lies in words that tiles write bytes of; what fills the ends up in one of its own.
+        const u64 tail = (kinds_at + c.tiles) / 4 + t;
+        if (tail < ends_at / 4) out[tail] = 0;
+        const u64 gap = ends_at / 4 + c.tiles + t;
+        if (gap < payload_at / 4) {
+            out[gap] = 0;
+            sum += frame::square(0, gap);
+        }
+        sum = warp::sum(sum);
+        if (t == 0) atomicAdd(&((ChunkState*)args.states + blockIdx.x)->sum, sum);
+    }
+}
+
+// --- write ---------------------------------------------------------------------------------------------------------
+
+struct WriteShared {
+    // The waiting tile's gap array and stream.
+    alignas(16) u32 stage[TILE + 4];
+    huffman::Codes codes;
+    u64 sums[THREADS / 32];
+    u32 room[THREADS / 32];
+    // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
+    u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
+    u32 tile, chunk, start, last;
+    Meta meta;
+};
+
+// Values of a raw tile; or its exceptions. Written into the frame as they come; returns what they add to the checksum.
+template <class S>
+__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0, u32* room) {
+    using T = Traits<S>;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, tile));
+    u32* out = (u32*)c.frame + word0;
+    u64 sum = 0;
+    auto put = [&](u32 at, u32 word) {
+        out[at] = word;
+        sum += frame::square(word, word0 + at);
+    };
+    auto value = [&](u32 at, S x) {
+        const auto b = T::bits(x);
+        put(at, (u32)b);
+        if (T::W == 8) put(at + 1, (u32)((u64)b >> 32));
+    };
+    if ((kind & CLASS) == RAW) {
+        for (u32 i = threadIdx.x; i < in.n; i += THREADS) value(i * (T::W / 4), in.one(i));
+        return sum;
+    }
+    const Work work(c, tile);
+    const u32 t = threadIdx.x, words = (in.n + 31) / 32;
+    const u32* marks = work.marks();
+    const u32* starts = work.starts();
+    u32 left = t < words ? starts[t] : 0, total;
+    u32 k = block::sum_before<THREADS>((u32)__popc(left), room, total);
+    if (t == 0) put(0, records);
+    for (; left; left &= left - 1, k++) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
+        // Up to the next record, or the next value that is no exception.
+        u32 word = t, stops = (starts[t] | ~marks[t]) & ~((2u << i) - 1);
+        while (!stops && ++word < words) stops = starts[word] | ~marks[word];
+        const u32 end = word < words ? min(32 * word + (u32)__ffs((int)stops) - 1, in.n) : in.n;
+        put(1 + k, at | (end - at - 1) << 16);
+        value(1 + records + k * (T::W / 4), in.one(at));
+    }
+    return sum;
+}
+
+// Sums the kinds, which were written byte by byte. All threads.
+__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book) {
+    const u32* words = (const u32*)c.frame;
+    u64 sum = 0;
+    for (u64 i = book->kinds_at / 4 + threadIdx.x; i < book->ends_at / 4; i += THREADS) {
+        sum += frame::square(*(const volatile u32*)(words + i), i);
+    }
+    return sum;
+}
+
+// This CTA's sum, in the first warp.
+__device__ __forceinline__ u64 gather(WriteShared& sh, u64 sum, int lane, int w) {
+    sum = warp::sum(sum);
+    if (lane == 0) sh.sums[w] = sum;
+    __syncthreads();
+    return w == 0 ? warp::sum(lane < THREADS / 32 ? sh.sums[lane] : 0ull) : 0;
+}
+
+// Finds the place of the tile that waits and writes it. `finish`: the next tile is of another chunk, or there is none. `sum`
+// is this thread's part of what the CTA's tiles add to the checksum.
+template <class S>
+__device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, bool finish, u64& sum, int lane, int w) {
+    if (!sh.old) return;
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
+    const Book* book = (const Book*)args.shared + sh.old_chunk;
+    const u32 t = sh.old_tile, front = sh.old_front, words = sh.old_words;
+    u64* places = (u64*)args.places + c.first_tile;
+    if (w == 0) {
+        const u32 start = lookback::start(places, t, front + words, lane);
+        if (lane == 0) {
+            sh.start = start;
+            const u64 entry = book->ends_at / 4 + t;
+            ((u32*)c.frame)[entry] = start + front + words;
+            sum += frame::square(start + front + words, entry);
+            ((u8*)c.frame)[book->kinds_at + t] = (u8)sh.old_kind;
+        }
+    }
+    __syncthreads();
+    const u64 word0 = book->payload_at / 4 + sh.start;
+    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.room);
+    sum += frame::copy_summed<THREADS, 4>((u32*)c.frame + word0 + front, sh.stage, word0 + front, words);
+    if (finish) {
+        const u64 added = gather(sh, sum, lane, w);
+        sum = 0;
+        ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
+        if (w == 0) {
+            const u32 done = sh.done;
+            __syncwarp();
+            const bool last = frame::last_of(state, c.tiles, done, added, 0, lane);
+            if (lane == 0) {
+                sh.done = 0;
+                sh.last = last;
+            }
+        }
+        __syncthreads();
+        if (sh.last) {
+            const u64 kinds = gather(sh, sum_kinds(c, book), lane, w);
+            if (w == 0) {
+                const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM), stored = book->payload_at + payload;
+                // The lengths of the first section and of the last one, the fourth.
+                const u32 lens = c.payload_len_at - 6;
+                u64 all = frame::write_head(c, stored, frame::used_bound(c, state), lane, [&](u32 i, u32 word) {
+                    if (i == lens) return book->head_len;
+                    if (i == c.payload_len_at) return (u32)payload;
+                    if (i == c.payload_len_at + 1) return (u32)(payload >> 32);
+                    return word;
+                });
+                if (lane == 0) all += kinds;
+                frame::finish(c, state, stored, all, (u64*)args.lengths + sh.old_chunk, lane);
+            }
+        }
+    }
+}
+
+// Tiles as they come, one after the other.
+template <class S>
+__device__ __forceinline__ void write(const EncodeArgs& args) {
+    __shared__ WriteShared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 t = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    u64 sum = 0;
+    u32 booked = 0xffffffffu;
+    if (t == 0) sh.old = sh.old_chunk = sh.done = 0;
+    for (;;) {
+        if (w == 0) {
+            u32 tile = 0;
+            if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
+            tile = warp::from(tile, 0);
+            const u32 at = tile < args.tiles ? frame::chunk_of(chunks, args.chunk_count, tile, lane) : 0;
+            if (lane == 0) {
+                sh.chunk = at;
+                sh.tile = tile;
+                if (tile < args.tiles) sh.meta = *Work(chunks[at], tile - chunks[at].first_tile).meta();
+            }
+        }
+        __syncthreads();
+        if (sh.tile >= args.tiles) break;
+        const u32 chunk = sh.chunk;
+        const EncodeChunk& c = chunks[chunk];
+        const u32 number = sh.tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
+        if (chunk != booked) {
+            const huffman::Codes& codes = ((const Book*)args.shared + chunk)->codes;
+            sh.codes.bytes[t] = codes.bytes[t];
+            if (t < 128) sh.codes.symbols[t] = codes.symbols[t];
+            booked = chunk;
+            __syncthreads();
+        }
+        const Meta meta = sh.meta;
+        const Work work(c, number);
+        const u32* exact = work.exact(meta.kind & INTERPOLATED);
+        u32 kind = meta.kind, front = 0, words = 0, gaps = 0, bits = 0, begin = 0, end = 0, first = 0;
+        huffman::Mine mine = {};
+        if ((kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
+        if (kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
+        if ((kind & CLASS) == HUFFMAN) {
+            mine = huffman::take(work.bytes(), n);
+            begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+            u32 own = huffman::length(mine, begin, exact, sh.codes);
+            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { own += sh.codes.symbols[k] >> 24; });
+            first = block::sum_before<THREADS>(own, sh.room, bits);
+            words = (bits + 31) / 32;
+            gaps = huffman::gap_units(words);
+            words += gaps;
+            const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
+            if (words > fixed) {
+                words = fixed;
+                kind ^= HUFFMAN ^ FIXED;
+            }
+        }
+        if (t == 0) lookback::announce((u64*)args.places + c.first_tile, number, front + words);
+        flush<S>(args, sh, sh.old_chunk != chunk, sum, lane, w);
+        __syncthreads();
+        if (t == 0) {
+            sh.old = 1;
+            sh.old_tile = number;
+            sh.old_chunk = chunk;
+            sh.old_kind = kind;
+            sh.old_records = meta.records;
+            sh.old_front = front;
+            sh.old_words = words;
+            sh.done++;
+        }
+        if ((kind & CLASS) == HUFFMAN) {
+            for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
+            __syncthreads();
+            huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
+            huffman::write(mine, begin, exact, sh.codes, out);
+            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.codes.symbols[k]); });
+            out.finish();
+        } else if ((kind & CLASS) == FIXED) {
+            if (t == 0) sh.stage[0] = meta.width;
+            if (32 * t < n) huffman::write_fixed(mine, exact, n, meta.width, sh.stage + 1);
+        }
+    }
+    flush<S>(args, sh, true, sum, lane, w);
+}
+
+}  // namespace
+
+#define ENTRIES(S, name)                                                                                                              \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) { find_range<S>(args); }       \
+    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) { plan<S>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { make_codebook(args); }    \
+    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) { write<S>(args); }
+ENTRIES(float, f32)
+ENTRIES(double, f64)

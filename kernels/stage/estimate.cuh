@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// How many bits residuals will take, from a few counts: src/stage/estimate.rs. A tile's numbers fit 32 bits.
+#pragma once
+#include "../prim/warp.cuh"
+
+namespace estimate {
+
+constexpr u32 CLASSES = 16;
+
+// log2(1 + i/256) in 1/256 bits, rounded to nearest.
+struct Fractions {
+    u8 at[256];
+};
+
+constexpr Fractions fractions() {
+    Fractions table{};
+    for (u32 i = 0; i < 256; i++) {
+        u64 m = (256ull + i) << 23;
+        u32 bits = 0;
+        for (int k = 0; k < 9; k++) {
+            m = (m * m) >> 31;
+            bits <<= 1;
+            if (m >= 1ull << 32) {
+                m >>= 1;
+                bits |= 1;
+            }
+        }
+        const u32 rounded = (bits + 1) >> 1;
+        table.at[i] = rounded > 255 ? 255 : (u8)rounded;
+    }
+    return table;
+}
+
+constexpr Fractions FRACTIONS = fractions();
+__constant__ Fractions fraction = FRACTIONS;
+
+// Place of the highest bit of a number that is not 0.
+__device__ __forceinline__ u32 highest(u32 z) { return 31 - (u32)__clz((int)z); }
+
+__device__ __forceinline__ u32 zigzag(int r) { return (u32)r << 1 ^ (u32)(r >> 31); }
+
+// Which of the classes of numbers that are not 0: bits of a zigzag value less one.
+__device__ __forceinline__ u32 class_of(u32 z) { return min(highest(z), CLASSES - 1); }
+
+// n · log2(n) in 1/256 bits.
+__device__ __forceinline__ u32 weight(u32 n) {
+    if (n == 0) return 0;
+    const u32 zeros = (u32)__clz((int)n);
+    return n * ((31 - zeros) << 8 | fraction.at[n << zeros >> 23 & 255u]);
+}
+
+__device__ __forceinline__ u32 less(u32 a, u32 b) { return a > b ? a - b : 0; }
+
+__device__ __forceinline__ u32 stay(u32 n, u32 changes) {
+    const u32 t = min(changes / 2, n);
+    return less(weight(n), weight(n - t) + weight(t));
+}
+
+// The cost of `n` residuals of which `classes` counts those that are not zero, and in which zero and not zero meet `changes`
+// times. Whole warp; every lane has the answer.
+__device__ __forceinline__ u32 cost(const u32* classes, u32 n, u32 changes, int lane) {
+    const u32 mine = lane < (int)CLASSES ? classes[lane] : 0;
+    const u32 others = warp::sum(mine), weights = warp::sum(weight(mine)), below = warp::sum(mine * (u32)lane);
+    return stay(n - others, changes) + stay(others, changes) + less(weight(others), weights) + (below << 8);
+}
+
+}  // namespace estimate

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic: src/stage/quantize.rs.
+#pragma once
+#include "../prim/warp.cuh"
+
+namespace quantize {
+
+// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits of the
+// sum are that integer's.
+constexpr double ROUND = 6755399441055744.0;
+
+// Whole multiples of a step.
+template <class S>
+struct Linear {
+    using T = Traits<S>;
+    double step, inverse, bound, limit;
+    // A rounded difference below it is an exact difference within the bound.
+    S surely;
+    __device__ __forceinline__ Linear(double step_, double bound_, double limit_)
+        : step(step_), inverse(__ddiv_rn(1.0, step_)), bound(bound_), limit(limit_), surely(T::down(bound_)) {}
+
+    // x in steps, as a number and as an integer, and whether it is one that counts.
+    __device__ __forceinline__ bool nearest(S x, double& whole, int& q) const {
+        const double t = __dmul_rn((double)x, inverse), sum = __dadd_rn(t, ROUND);
+        q = __double2loint(sum);
+        whole = __dsub_rn(sum, ROUND);
+        return fabs(t) <= limit;
+    }
+    __device__ __forceinline__ S value(double whole) const { return T::round(__dmul_rn(whole, step)); }
+    __device__ __forceinline__ bool surely_holds(S x, S back) const { return fabs(T::sub(x, back)) < surely; }
+    __device__ __forceinline__ bool holds(S x, S back) const { return exact::within((double)x, (double)back, bound); }
+};
+
+// An integer as a number, without a conversion.
+__device__ __forceinline__ double number(int q) {
+    return __dsub_rn(__hiloint2double(0x43300000, (int)((u32)q ^ 0x80000000u)), 4503601774854144.0);
+}
+
+// Multiples of a distance between the bits of magnitudes.
+template <class S>
+struct Log {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    u64 step;
+    double inverse, bound, limit;
+    __device__ __forceinline__ Log(double bound_, double limit_) : bound(bound_), limit(limit_) {
+        const u64 whole = (u64)__dmul_rn(bound_, (double)(1ull << (T::M + 1)));
+        step = whole ? whole : 1;
+        inverse = __ddiv_rn(1.0, (double)step);
+    }
+    // The quantum of x, its value, and whether that keeps the bound.
+    __device__ __forceinline__ bool good(S x, int& q, S& back) const {
+        constexpr Bits SIGN = (Bits)1 << (8 * T::W - 1);
+        const Bits magnitude = T::bits(x) & ~SIGN;
+        const double t = __dmul_rn(__ull2double_rn((u64)magnitude), inverse);
+        q = __double2loint(__dadd_rn(t, ROUND));
+        if ((double)x < 0.0) q = (int)(0u - (u32)q);
+        const u64 size = q < 0 ? 0u - (u32)q : (u32)q;
+        back = T::value(((Bits)(size * step) & ~SIGN) | (q < 0 ? SIGN : 0));
+        const bool counts = t <= limit && (magnitude & T::EXPONENT) != T::EXPONENT;
+        return counts && exact::within((double)x, (double)back, exact::mul_down(bound, fabs((double)x)));
+    }
+};
+
+// Quanta of four values. Returns which of them are no exceptions; `differ` gathers what those lose. `fill` is the fill value's
+// bits, or those of infinity; only values of `valid` count.
+template <class S>
+__device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid, int (&q)[4],
+                                    typename Traits<S>::Bits& differ) {
+    using T = Traits<S>;
+    S back[4];
+    u32 good = 0, unsure = 0;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        double whole;
+        const bool counts = l.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
+        back[j] = l.value(whole);
+        const bool sure = l.surely_holds(x[j], back[j]);
+        good |= counts && sure ? 1u << j : 0u;
+        unsure |= counts && !sure ? 1u << j : 0u;
+    }
+    good &= valid;
+    unsure &= valid;
+    if (unsure) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) good |= (unsure >> j & 1) && l.holds(x[j], back[j]) ? 1u << j : 0u;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) differ |= good >> j & 1 ? T::bits(back[j]) ^ T::bits(x[j]) : 0;
+    return good;
+}
+
+template <class S>
+__device__ __forceinline__ u32 four(const Log<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid, int (&q)[4],
+                                    typename Traits<S>::Bits& differ) {
+    u32 good = 0;
+#pragma unroll 1
+    for (int j = 0; j < 4; j++) {
+        const S v = j == 0 ? x[0] : j == 1 ? x[1] : j == 2 ? x[2] : x[3];
+        int k;
+        S back;
+        const bool fits = (valid >> j & 1) && Traits<S>::bits(v) != fill & l.good(v, k, back);
+        if (fits) {
+            good |= 1u << j;
+            differ |= Traits<S>::bits(back) ^ Traits<S>::bits(v);
+        }
+        if (j == 0) q[0] = k;
+        if (j == 1) q[1] = k;
+        if (j == 2) q[2] = k;
+        if (j == 3) q[3] = k;
+    }
+    return good;
+}
+
+}  // namespace quantize
