@@ -2,7 +2,7 @@
 //! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU.
 //!
 //! ```text
-//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--vectors DIR]
+//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec lorenzo|auto] [--vectors DIR]
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
@@ -62,11 +62,15 @@ fn extents(r: &mut Random, largest: u64) -> Vec<u64> {
 }
 
 /// Values as f64, of one of many kinds, with odd ones strewn in.
-fn values(r: &mut Random, n: usize) -> Vec<f64> {
-    let kind = r.below(9);
+fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
+    let n = dims.iter().product::<u64>() as usize;
+    let kind = r.below(11);
     let scale = 10f64.powi(r.below(12) as i32 - 6);
     let (f1, f2) = (r.unit() * 0.1, r.unit() * 0.01);
     let mut walk = 0.0;
+    // Waves along every axis, with or without noise.
+    let waves: Vec<(f64, f64)> = dims.iter().map(|_| (r.unit() * 0.3, r.unit() * 6.0)).collect();
+    let noise = if r.one_in(2) { 0.0 } else { 10f64.powi(-(r.below(6) as i32)) };
     let mut v: Vec<f64> = (0..n)
         .map(|i| {
             let x = i as f64;
@@ -81,6 +85,18 @@ fn values(r: &mut Random, n: usize) -> Vec<f64> {
                 4 => (r.unit() - 0.5) * 10f64.powi(r.below(60) as i32 - 30),
                 5 => (x / 700.0).floor() * scale,
                 6 => f64::from_bits(r.next()),
+                9 | 10 => {
+                    let mut left = i as u64;
+                    let axes = dims.iter().zip(&waves).rev();
+                    let sum: f64 = axes
+                        .map(|(&d, (f, phase))| {
+                            let at = left % d;
+                            left /= d;
+                            (at as f64 * f + phase).sin()
+                        })
+                        .sum();
+                    (sum + noise * (r.unit() - 0.5)) * scale
+                }
                 7 => {
                     if (i / 300) % 3 == 0 {
                         0.0
@@ -106,7 +122,7 @@ fn values(r: &mut Random, n: usize) -> Vec<f64> {
     v
 }
 
-fn case(r: &mut Random, largest: u64) -> Case {
+fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     let dims = extents(r, largest);
     let n = dims.iter().product::<u64>() as usize;
     let wide = r.one_in(3);
@@ -116,7 +132,7 @@ fn case(r: &mut Random, largest: u64) -> Case {
     if integers {
         dtype = Dtype { class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..dtype };
     }
-    let v = values(r, n);
+    let v = values(r, &dims);
     let mut raw = Vec::with_capacity(n * 8);
     for x in &v {
         match (integers, wide) {
@@ -148,10 +164,18 @@ fn case(r: &mut Random, largest: u64) -> Case {
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
-    let ask = Ask { codec: Codec::Auto, bound };
+    let codec = if bound != Bound::Lossless && r.one_in(2) { Codec::Lorenzo } else { Codec::Auto };
+    let codec = only.filter(|_| bound != Bound::Lossless).unwrap_or(codec);
+    let ask = Ask { codec, bound };
     let mut params = Params::new(ask, dtype, &dims).expect("a sensible request");
     params.fill = fill;
-    let what = format!("{dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
+    let mut what = format!("{codec:?} {dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
+    if r.one_in(6) {
+        // What was lossy once, again, as a file that is rewritten.
+        let engine = Engine::with_threads(1);
+        raw = engine.decode(&engine.encode(&params, &raw), raw.len() as u64).expect("a whole frame");
+        what += ", written again";
+    }
     Case { params, raw, what }
 }
 
@@ -267,11 +291,16 @@ fn conformance(dir: &std::path::Path, name: &str) {
 
 fn main() {
     let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
-    let mut vectors = None;
+    let (mut vectors, mut only) = (None, None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--vectors" {
             vectors = Some(args.next().expect("a folder follows"));
+            continue;
+        }
+        if arg == "--codec" {
+            let name = args.next().expect("a codec follows");
+            only = Some(*Codec::ALL.iter().find(|c| c.name() == name).expect("a codec's name"));
             continue;
         }
         let mut number = || args.next().and_then(|v| v.parse().ok()).expect("a number follows");
@@ -296,7 +325,7 @@ fn main() {
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0 };
     let mut made = 0;
     while made < cases {
-        let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest)).collect();
+        let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest, only)).collect();
         made += batch.len() as u64;
         if let Err(why) = check(&batch, &mut r, &gpu, &cpu, &mut tally) {
             eprintln!("DIFFERENT after {made} chunks (seed {seed}): {why}");

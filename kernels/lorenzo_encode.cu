@@ -179,7 +179,7 @@ struct PlanShared {
     alignas(16) u32 bytes[TILE / 4];
     // Exceptions of either predictor.
     u32 marks[2][MARKS];
-    u32 bins[huffman::BINS];
+    alignas(16) u32 bins[huffman::BINS];
     u32 classes[lorenzo::SETS * estimate::CLASSES];
     u32 costs[8];
     u32 room[THREADS / 32];
@@ -187,6 +187,7 @@ struct PlanShared {
     u32 changes, cost, all;
 };
 static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
+static_assert(7 * 13 * sizeof(interpolate::Kept) <= huffman::BINS * 4, "classes fit where counts were");
 
 // Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
 // else 0. All threads; `around` has room for two numbers a thread.
@@ -386,25 +387,28 @@ __device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Thr
         all |= z;
         ((u8*)sh.bytes)[place] = (u8)as_byte(z, exact, place);
     };
+    // Divisions for all classes at once; the counts there are no longer needed.
+    interpolate::Kept* kept = (interpolate::Kept*)sh.bins;
+    const u32 levels = interpolate::top(e);
+    if (threadIdx.x < 7 * levels) kept[threadIdx.x] = interpolate::keep(e, threadIdx.x);
     if (threadIdx.x == 0) visit(0, 0, 0);
     __syncthreads();
-    u32 begin = 1;
-    for (u32 l = interpolate::top(e); l-- > 0;) {
-        bool some = false;
-        for (u32 k = 0; k < 7; k++) {
+    u32 begin = 1, some = 0;
+    for (u32 l = levels, i = 0; l-- > 0;) {
+        for (u32 k = 0; k < 7; k++, i++) {
             const u32 odd = interpolate::parity(k);
-            const interpolate::Class points(e, l, odd);
-            const u32 count = points.extents.product();
+            const interpolate::Class points(kept[i], l, odd);
+            const u32 count = kept[i].points;
             for (u32 p = threadIdx.x; p < count; p += THREADS) {
                 const tiles::Three at = points.point(p);
                 visit(begin + p, interpolate::dense(e, at), interpolate::predict(sh.points, e, l, odd, at));
             }
             begin += count;
-            some = some || count > 0;
+            some += count;
             // Classes of as many odd places do not need each other.
             if (some && (k == 2 || k == 5 || k == 6)) {
                 __syncthreads();
-                some = false;
+                some = 0;
             }
         }
     }

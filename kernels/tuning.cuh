@@ -32,5 +32,5 @@ constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 
 // CTAs of 256 threads that should fit on one multiprocessor.
 struct LorenzoTuning {
-    static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 5;
+    static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 4;
 };

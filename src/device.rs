@@ -21,6 +21,11 @@ pub fn encode_times(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Opti
     timing::encode(jobs, runs, threads)
 }
 
+/// The kernels that encode these chunks, and milliseconds of each of them in each of `runs` rounds.
+pub fn encode_steps(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<Vec<(&'static str, Vec<f32>)>> {
+    timing::encode_steps(jobs, runs, threads)
+}
+
 /// Whether each frame was right, and milliseconds of each of `runs` launches over frames already on the device.
 pub fn decode_times(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<bool>, Vec<f32>)> {
     timing::decode(jobs, runs, threads)

@@ -25,6 +25,11 @@ __device__ __forceinline__ Three lattice(const Three& e, u32 l) {
     return {(e.z + up) >> l, (e.y + up) >> l, (e.x + up) >> l};
 }
 
+// A class of some tile, short enough to be kept for all levels and classes: what it takes divisions to know.
+struct Kept {
+    u32 points, sides, inverse_x, inverse_y;
+};
+
 // The points of level l whose odd places are `odd`, row by row.
 struct Class {
     Three extents;
@@ -34,6 +39,9 @@ struct Class {
     u32 step;
     __device__ __forceinline__ Class(const Three& e, u32 l, u32 odd)
         : extents(parts(lattice(e, l), odd)), by_x(max(extents.x, 1u)), by_y(max(extents.y, 1u)),
+          first{(odd >> 2) << l, (odd >> 1 & 1) << l, (odd & 1) << l}, step(2u << l) {}
+    __device__ __forceinline__ Class(const Kept& kept, u32 l, u32 odd)
+        : extents{0, kept.sides >> 16, kept.sides & 0xffffu}, by_x(extents.x, kept.inverse_x), by_y(extents.y, kept.inverse_y),
           first{(odd >> 2) << l, (odd >> 1 & 1) << l, (odd & 1) << l}, step(2u << l) {}
     // Where its point k is.
     __device__ __forceinline__ Three point(u32 k) const {
@@ -45,51 +53,66 @@ struct Class {
     }
 };
 
+// Class `i` of a tile, counted from the coarsest level on, seven a level, those without points too.
+__device__ __forceinline__ Kept keep(const Three& e, u32 i) {
+    const Class c(e, top(e) - 1 - i / 7, parity(i % 7));
+    return {c.extents.product(), c.extents.y << 16 | c.extents.x, c.by_x.inverse, c.by_y.inverse};
+}
+
 // A point's place in the tile's own order.
 __device__ __forceinline__ u32 dense(const Three& e, const Three& p) { return (p.z * e.y + p.y) * e.x + p.x; }
 
 // x >> k of signed numbers, kept as unsigned ones that wrap around.
 __device__ __forceinline__ u32 halved(u32 x, int k) { return (u32)((int)x >> k); }
 
+// A guess at a point, and whether there is one behind it.
+struct Guess {
+    u32 at;
+    bool inner;
+};
+
 // The `i`-th point of a line of `extent` places that lie `distance` apart, from the points `step` and three times `step`
-// before and behind it; `inner`: there is one behind it.
-__device__ __forceinline__ u32 along(const int* at, u32 i, u32 extent, u32 step, u32 distance, bool& inner) {
+// before and behind it. All cases are computed: neighbours in a warp have different ones.
+__device__ __forceinline__ Guess along(const int* at, u32 i, u32 extent, u32 step, u32 distance) {
     const int reach = (int)(step * distance);
-    const u32 b = (u32)at[-reach];
-    const bool more_before = i >= 3 * step, more_behind = i + 3 * step < extent;
-    inner = i + step < extent;
-    if (!inner) return more_before ? b + halved(b - (u32)at[-3 * reach], 1) : b;
-    const u32 c = (u32)at[reach];
-    if (more_before && more_behind) {
-        const u32 near = b + c;
-        return halved(near, 1) + halved(near - ((u32)at[-3 * reach] + (u32)at[3 * reach]), 4);
-    }
-    if (!more_before && !more_behind) return b + halved(c - b, 1);
+    const bool before = i >= 3 * step, inner = i + step < extent, behind = i + 3 * step < extent;
+    const u32 b = (u32)at[-reach], c = inner ? (u32)at[reach] : b;
+    const u32 a = before ? (u32)at[-3 * reach] : b, d = behind ? (u32)at[3 * reach] : c;
+    const u32 both = b + c, cubic = halved(both, 1) + halved(both - (a + d), 4);
     // Two points with a third before them or, seen from the other side, behind them.
-    const u32 near = more_before ? b : c, far = more_before ? c : b;
-    const u32 third = (u32)(more_before ? at[-3 * reach] : at[3 * reach]);
-    return near + halved(2 * (far - near) + (far - third), 3);
+    const u32 near = before ? b : c, far = before ? c : b, third = before ? a : d;
+    const u32 square = near + halved(2 * (far - near) + (far - third), 3);
+    const u32 line = b + halved(inner ? c - b : b - a, 1);
+    return {before && behind ? cubic : inner && (before || behind) ? square : line, inner};
+}
+
+// Two guesses, or the inner one.
+__device__ __forceinline__ u32 both(const Guess& p, const Guess& q) {
+    const u32 mean = q.at + halved(p.at - q.at, 1);
+    return p.inner == q.inner ? mean : p.inner ? p.at : q.at;
 }
 
 // Predicts the point at p, of level l and with the odd places `odd`, from points of the tile that are there already.
 __device__ __forceinline__ int predict(const int* points, const Three& e, u32 l, u32 odd, const Three& p) {
     const int* at = points + dense(e, p);
     const u32 step = 1u << l;
-    u32 x = 0, y = 0, z = 0;
-    bool inner_x = false, inner_y = false, inner_z = false;
-    if (odd & 1) x = along(at, p.x, e.x, step, 1, inner_x);
-    if (odd & 2) y = along(at, p.y, e.y, step, e.x, inner_y);
-    if (odd & 4) z = along(at, p.z, e.z, step, e.x * e.y, inner_z);
-    u32 use = (inner_x ? 1u : 0u) | (inner_y ? 2u : 0u) | (inner_z ? 4u : 0u);
-    if (use == 0) use = odd;
-    switch (use) {
-        case 1: return (int)x;
-        case 2: return (int)y;
-        case 4: return (int)z;
-        case 3: return (int)(y + halved(x - y, 1));
-        case 5: return (int)(z + halved(x - z, 1));
-        case 6: return (int)(z + halved(y - z, 1));
-        default: return (int)(z + halved(85 * (x + y - 2 * z) + 128, 8));
+    const u32 plane = e.x * e.y;
+    switch (odd) {
+        case 1: return (int)along(at, p.x, e.x, step, 1).at;
+        case 2: return (int)along(at, p.y, e.y, step, e.x).at;
+        case 3: return (int)both(along(at, p.x, e.x, step, 1), along(at, p.y, e.y, step, e.x));
+        case 4: return (int)along(at, p.z, e.z, step, plane).at;
+        case 5: return (int)both(along(at, p.x, e.x, step, 1), along(at, p.z, e.z, step, plane));
+        case 6: return (int)both(along(at, p.y, e.y, step, e.x), along(at, p.z, e.z, step, plane));
+        default: {
+            const Guess x = along(at, p.x, e.x, step, 1), y = along(at, p.y, e.y, step, e.x), z = along(at, p.z, e.z, step, plane);
+            if (x.inner == y.inner && y.inner == z.inner) {
+                return (int)(z.at + halved(85 * (x.at + y.at - 2 * z.at) + 128, 8));
+            }
+            // One or two of them are inner.
+            if (x.inner == y.inner) return (int)(z.inner ? z.at : both(x, y));
+            return (int)(z.inner ? both(x.inner ? x : y, z) : x.inner ? x.at : y.at);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ constexpr u32 MOST = (u32)fmt::LORENZO_TILE;
 struct Divisor {
     u32 d, inverse;
     __device__ __forceinline__ explicit Divisor(u32 by) : d(by), inverse(0xffffffffu / by + 1) {}
+    __device__ __forceinline__ Divisor(u32 by, u32 known) : d(by), inverse(known) {}
     __device__ __forceinline__ u32 of(u32 i) const { return d == 1 ? i : __umulhi(i, inverse); }
 };
 
@@ -24,7 +25,7 @@ struct Three {
 struct Tile {
     // Place in the chunk of the first value.
     u64 start;
-    Three extents;
+    Three extents, origin;
     __device__ __forceinline__ u32 values() const { return extents.product(); }
 };
 
@@ -33,7 +34,8 @@ __device__ __forceinline__ Tile of(const u32* extents, const u32* tile, u32 i) {
     const u32 b = (extents[1] + tile[1] - 1) / tile[1], c = (extents[2] + tile[2] - 1) / tile[2];
     const u32 row = i / c, z = row / b * tile[0], y = row % b * tile[1], x = (i - row * c) * tile[2];
     return {((u64)z * extents[1] + y) * extents[2] + x,
-            {min(tile[0], extents[0] - z), min(tile[1], extents[1] - y), min(tile[2], extents[2] - x)}};
+            {min(tile[0], extents[0] - z), min(tile[1], extents[1] - y), min(tile[2], extents[2] - x)},
+            {z, y, x}};
 }
 
 // Place in the chunk of the tile's row (z, y).

@@ -8,9 +8,7 @@
 use super::{Frame, LORENZO, NDZIP, SZX, lorenzo, ndzip, stored, szx};
 use crate::constants::HEADER_FIXED;
 use crate::engine::{DecodeJob, EncodeJob};
-use crate::gpu::abi::{
-    ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP, LORENZO_BOOK,
-};
+use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP, LORENZO_BOOK};
 pub(crate) use crate::gpu::copy;
 use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
 use crate::params::{Bound, Dtype, Params};
@@ -287,8 +285,12 @@ impl EncodeGroup {
 
     /// Starts the kernels; may be repeated.
     fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
-        lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
+        self.clear(lane)?;
         self.steps.iter().try_for_each(|&(_, kernel, ctas)| lane.launch(kernel, ctas, &self.args))
+    }
+
+    fn clear(&self, lane: &mut Lane) -> Result<(), Failure> {
+        lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)
     }
 
     fn lengths(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {
@@ -479,6 +481,38 @@ pub(crate) mod timing {
         })
     }
 
+    /// Milliseconds of each kernel of encoding, in each of `runs` rounds over data already on the device.
+    pub(crate) fn encode_steps(
+        jobs: &[EncodeJob<'_>],
+        runs: usize,
+        threads: usize,
+    ) -> Option<Vec<(&'static str, Vec<f32>)>> {
+        let device = gpu::device()?;
+        let plans: Vec<Encoding> = jobs.iter().map(encoding).collect::<Option<_>>()?;
+        gpu::attempt("timing", || {
+            let _current = device.enter()?;
+            let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
+            let chunks: Vec<(&Encoding, &[u8])> = plans.iter().zip(jobs.iter().map(|j| j.raw)).collect();
+            let group = EncodeGroup::load(device, &mut lane, &chunks, threads)?;
+            let timer = Timer::new(group.steps.len() + 1)?;
+            let mut steps: Vec<(&str, Vec<f32>)> = group.steps.iter().map(|s| (s.0, Vec::new())).collect();
+            for run in 0..runs + 3 {
+                group.clear(&mut lane)?;
+                timer.mark(0, &lane)?;
+                for (k, &(_, kernel, ctas)) in group.steps.iter().enumerate() {
+                    lane.launch(kernel, ctas, &group.args)?;
+                    timer.mark(k + 1, &lane)?;
+                }
+                lane.wait()?;
+                let times = timer.read()?;
+                if run >= 3 {
+                    steps.iter_mut().zip(times).for_each(|(step, ms)| step.1.push(ms));
+                }
+            }
+            Ok(steps)
+        })
+    }
+
     /// Whether each frame was right, and milliseconds of each of `runs` launches over frames already on the device.
     pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<bool>, Vec<f32>)> {
         let device = gpu::device()?;
@@ -502,15 +536,16 @@ pub(crate) mod timing {
         runs: usize,
         mut start: impl FnMut(&mut Lane) -> Result<(), Failure>,
     ) -> Result<Vec<f32>, Failure> {
-        let timer = Timer::new()?;
+        let timer = Timer::new(2)?;
         let mut times = Vec::with_capacity(runs);
         // Three launches warm up.
         for run in 0..runs + 3 {
-            timer.start(lane)?;
+            timer.mark(0, lane)?;
             start(lane)?;
-            let ms = timer.stop(lane)?;
+            timer.mark(1, lane)?;
+            lane.wait()?;
             if run >= 3 {
-                times.push(ms);
+                times.push(timer.read()?[0]);
             }
         }
         Ok(times)

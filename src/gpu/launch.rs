@@ -38,33 +38,30 @@ impl Lane {
     }
 }
 
-/// Measures the device's time between two points of a lane's stream.
+/// Measures the device's time between points of a lane's stream.
 pub(crate) struct Timer {
-    start: sys::CUevent,
-    stop: sys::CUevent,
+    marks: Vec<sys::CUevent>,
 }
 
 impl Timer {
-    /// A stopwatch; kept for the life of the process.
-    pub(crate) fn new() -> Result<Self, Failure> {
-        let event = || {
+    /// A stopwatch with so many marks; kept for the life of the process.
+    pub(crate) fn new(marks: usize) -> Result<Self, Failure> {
+        let event = |_| {
             result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| Failure::new("cuEventCreate", e))
         };
-        Ok(Timer { start: event()?, stop: event()? })
+        Ok(Timer { marks: (0..marks).map(event).collect::<Result<_, _>>()? })
     }
 
-    /// Marks the start.
-    pub(crate) fn start(&self, lane: &Lane) -> Result<(), Failure> {
+    /// Sets a mark where the stream stands.
+    pub(crate) fn mark(&self, k: usize, lane: &Lane) -> Result<(), Failure> {
         // SAFETY: both handles are alive.
-        unsafe { result::event::record(self.start, lane.stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))
+        unsafe { result::event::record(self.marks[k], lane.stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))
     }
 
-    /// Marks the end, waits for it and returns milliseconds.
-    pub(crate) fn stop(&self, lane: &mut Lane) -> Result<f32, Failure> {
-        // SAFETY: both handles are alive.
-        unsafe { result::event::record(self.stop, lane.stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))?;
-        lane.wait()?;
+    /// Milliseconds from each mark to the next; the lane has waited for all of them.
+    pub(crate) fn read(&self) -> Result<Vec<f32>, Failure> {
         // SAFETY: both events are recorded and done.
-        unsafe { result::event::elapsed(self.start, self.stop) }.map_err(|e| Failure::new("cuEventElapsedTime", e))
+        let between = |w: &[sys::CUevent]| unsafe { result::event::elapsed(w[0], w[1]) };
+        self.marks.windows(2).map(|w| between(w).map_err(|e| Failure::new("cuEventElapsedTime", e))).collect()
     }
 }
