@@ -470,6 +470,26 @@ __device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Lin
     return true;
 }
 
+// Whether interpolation may cost less than `cost`. Lorenzo's quanta are in `sh.points`; overwrites bytes and classes.
+__device__ __forceinline__ bool may_pay(PlanShared& sh, const tiles::Three& e, u32 n, u32 cost, int lane, int w) {
+    // What costs 4 bits a value or more is noise, which no prediction takes away.
+    if (cost == 0 || cost >= n * (4u << 8)) return false;
+    if (cost < n * (5u << 7) || e.x < 7) return true;
+    const u32 rows = e.z * e.y, left = (e.x - 5) / 2;
+    const bool whole = rows < 8;
+    const u32 places = lorenzo::sampled_rows(rows, whole) * left;
+    if (threadIdx.x < estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    __syncthreads();
+    lorenzo::look<THREADS>(sh.points, e.x, tiles::Divisor(left), places, whole, sh.classes, sh.bytes, lane);
+    __syncthreads();
+    if (w == 0) {
+        const u32 found = lorenzo::cost_of(sh.classes, sh.bytes, places, lane);
+        if (lane == 0) sh.cost = found;
+    }
+    __syncthreads();
+    return 8ull * sh.cost * n <= 7ull * cost * places;
+}
+
 // Marks the first exception of every record: those behind each other with the same bits are one. Returns the records.
 template <class S>
 __device__ __forceinline__ u32 records(PlanShared& sh, const Source<S>& in, const u32* marks, const Work& work) {
@@ -531,8 +551,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     if (tried) {
         const u32 cost = sh.cost;
         const quantize::Linear<S> fine(__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT);
-        // What costs 4 bits a value or more is noise, which no prediction takes away.
-        if ((cost > 0 && cost < n * (4u << 8)) || on_grid(in, fine, fill)) {
+        if (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, fine, fill)) {
             const bool some = in_units(sh, in, fine, fill);
             __syncthreads();
             const u32 points = interpolate_tile(sh, in.e, some, work.exact(true));

@@ -30,7 +30,11 @@ constexpr int RESIDENT = 2048;
 template <int CTAS, int THREADS>
 constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 
-// CTAs of 256 threads that should fit on one multiprocessor.
+// CTAs of 256 threads that should fit on one multiprocessor; before Hopper, shared memory holds fewer.
 struct LorenzoTuning {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 4;
+#else
+    static constexpr int PLAN_CTAS = 3, WRITE_CTAS = 3;
+#endif
 };

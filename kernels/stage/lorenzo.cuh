@@ -77,6 +77,25 @@ __device__ __forceinline__ void sample(const int* q, const tiles::Three& e, cons
     }
 }
 
+// Counts residuals as a look at interpolation finds them: of the sampled rows' odd places, from quanta on either side. The
+// caller has `left` = (x − 5) / 2 of them in each row.
+template <int THREADS>
+__device__ __forceinline__ void look(const int* q, u32 x, const tiles::Divisor& by_left, u32 count, bool whole, u32* classes, u32* masks,
+                                     int lane) {
+    for (u32 s = threadIdx.x; s < (count + 31) / 32 * 32; s += THREADS) {
+        u32 z = 0;
+        if (s < count) {
+            const u32 k = by_left.of(s);
+            const u32* at = (const u32*)q + sampled_row(k, whole) * x + 2 * (s - k * by_left.d);
+            const u32 near = at[2] + at[4];
+            z = estimate::zigzag((int)(at[3] - ((u32)((int)near >> 1) + (u32)((int)(near - (at[0] + at[6])) >> 4))));
+            if (z) atomicAdd(classes + estimate::class_of(z), 1u);
+        }
+        const u32 others = __ballot_sync(warp::ALL, z != 0);
+        if (lane == 0) masks[s / 32] = others;
+    }
+}
+
 // The cost of one set of axes, from its counts. Whole warp.
 __device__ __forceinline__ u32 cost_of(const u32* classes, const u32* masks, u32 count, int lane) {
     u32 changes = 0;
