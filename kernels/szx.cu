@@ -303,81 +303,6 @@ struct DecodeShared {
     u32 fault;
 };
 
-// Checks kinds, bitmaps, codes and every length of a tile with `count` values in `len` bytes; one block a lane.
-template <class S, bool POINTWISE>
-__device__ __forceinline__ bool layout(DecodeShared<S>& sh, const szx::Rule<S>& r, u32 len, u32 blocks, int count, int lane) {
-    using T = Traits<S>;
-    const u32 heads = (blocks + 3) & ~3u;
-    if (len < heads) return false;
-    const u32 kind = lane < (int)heads ? sh.stage[lane] : 0;
-    const u32 low6 = kind & 63u, high2 = kind >> 6;
-    const bool here = lane < (int)blocks, coded = low6 > szx::RAW;
-    const u32 q = low6 - szx::CODED, bytes = szx::word_bytes(q);
-    bool good = here || kind == 0;
-    if (coded) good = good && (POINTWISE ? q >= 1 + T::E && q <= 8 * T::W : r.usable && q <= T::M);
-    if (high2 == 1) good = good && coded;
-    if (high2 > 1) good = good && low6 != szx::RAW;
-    if (!__all_sync(warp::ALL, good)) return false;
-    const u32 fixed = here ? szx::fixed_parts<POINTWISE>(kind) : 0;
-    u32 end;
-    szx::Parts p = szx::place<T::W>(fixed, 0, blocks, lane, end);
-    u32 d_len = 0;
-    const bool specials = here && (kind & szx::SPECIALS);
-    const u32 bitmaps_end = warp::from(p.bitmap + (specials ? 16u : 0u), 31);
-    if (bitmaps_end > len) return false;
-    if (specials) {
-        const u32* map = (const u32*)(sh.stage + p.bitmap);
-        u32 stored = 0, beyond = 0;
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const u32 m = map[k];
-            stored += (u32)__popc(m);
-            const int left = count - 32 * k;
-            beyond |= left >= 32 ? 0 : left <= 0 ? m : m >> left;
-        }
-        good = stored > 0 && beyond == 0;
-        d_len = T::W * (high2 == 3 ? 1 : stored);
-    }
-    p = szx::place<T::W>(fixed, d_len, blocks, lane, end);
-    if (end > len) return false;
-    u32 f_len = 0;
-    if (here && low6 == szx::RAW) f_len = (u32)count * T::W;
-    if (here && coded) {
-        f_len = 128 * bytes;
-        if (high2 != 1) {
-            const u32* codes = (const u32*)(sh.stage + p.codes);
-            u32 n[3] = {0, 0, 0};
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const u32 low = codes[k], high = codes[k + 4];
-                n[0] += (u32)__popc(~(low | high));
-                n[1] += (u32)__popc(~high);
-                n[2] += (u32)__popc(~(low & high));
-            }
-            f_len = bytes > 3 ? (bytes - 3) * 128 : 0;
-#pragma unroll
-            for (int k = 0; k < 3; k++) {
-                if (k < (int)bytes) {
-                    f_len += n[k];
-                } else {
-                    good = good && n[k] == 128;
-                }
-            }
-        }
-    }
-    p = szx::place<T::W>(fixed, d_len | f_len << 16, blocks, lane, end);
-    good = good && (end + 3) / 4 * 4 == len;
-    if (good && lane < 4 && end + lane < len) good = sh.stage[end + lane] == 0;
-    sh.parts[lane] = p;
-    sh.kinds[lane] = kind;
-    if (here && coded && !POINTWISE) {
-        // The result of arithmetic with a base that is not finite has bits that machines disagree on.
-        const auto base = szx::get<typename T::Bits>(sh.stage + min(p.base, len - T::W));
-        good = good && (base & T::EXPONENT) != T::EXPONENT;
-    }
-    return __all_sync(warp::ALL, good);
-}
-
 template <class S, bool POINTWISE>
 __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, bool right, u32 len, u64 first, int lane, int w) {
     using T = Traits<S>;
@@ -386,7 +311,7 @@ __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S
     const u32 here = tile_values(c.values, first), blocks = (here + BLOCK - 1) / BLOCK;
     const szx::Rule<S> r = szx::rule<S>(c.bound, POINTWISE, 0, false);
     if (w == 0) {
-        const bool good = right && layout<S, POINTWISE>(sh, r, len, blocks, max(block_values(here, (u32)lane), 0), lane);
+        const bool good = right && szx::layout<S, POINTWISE>(sh.stage, sh.parts, sh.kinds, r, len, blocks, max(block_values(here, (u32)lane), 0), lane);
         if (lane == 0) sh.fault = !good;
     }
     __syncthreads();
