@@ -7,6 +7,7 @@
 //!
 //! - `h5z_abi.cuh`: the format's constants, and the structs shared with the host, with their layout asserted;
 //! - `NAME.fatbin` for every `kernels/NAME.cu`: machine code for each architecture, and PTX for newer ones;
+//! - `check.fatbin`: the same of `kernels/check.cu`, for an example that compares stages; the library does not embed it;
 //! - `images.rs`: the list of images and, from the assembler's report, of kernels per architecture.
 
 use std::fmt::Write as _;
@@ -23,6 +24,8 @@ mod constants;
 
 /// Compute capabilities that get machine code; PTX of the lowest serves the rest.
 const ARCHS: [u32; 5] = [75, 80, 89, 90, 100];
+/// The kernel file that only an example uses.
+const CHECK: &str = "check";
 /// The release whose PTX version drivers from 580 on take.
 const NVCC_RELEASE: &str = "13.0";
 /// Environment that changes what is found.
@@ -52,6 +55,8 @@ fn main() {
         "H5Z_GPU_CUDA is {mode:?}; allowed are auto, require, off"
     );
     let mut images = String::new();
+    // Empty where nothing is built: the example says so.
+    fs::write(out.join(format!("{CHECK}.fatbin")), []).expect("OUT_DIR can be written");
     if env::var_os("CARGO_FEATURE_CUDA").is_some() && mode != "off" {
         match build(&out) {
             Ok(text) => images = text,
@@ -102,6 +107,9 @@ fn build(out: &Path) -> Result<String, String> {
             return Err(format!("{} fails on {stem}.cu: {}", nvcc.display(), said.join(" | ")));
         }
         fs::write(out.join(format!("{stem}.ptxas.txt")), report.as_bytes()).map_err(|e| e.to_string())?;
+        if stem == CHECK {
+            continue;
+        }
         writeln!(
             text,
             "    Image {{ stem: {stem:?}, bytes: &Aligned(*include_bytes!({:?})).0, kernels: &[{}] }},",

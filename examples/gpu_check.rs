@@ -2,14 +2,19 @@
 //! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU.
 //!
 //! ```text
-//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec lorenzo|auto] [--vectors DIR]
+//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec lorenzo|auto]
+//! gpu_check --stages ROUNDS [--seed N]
+//! gpu_check --vectors DIR
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
+//! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "gpu_check/stages.rs"]
+mod stages;
 
 use common::vectors::Vector;
 use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
@@ -291,7 +296,7 @@ fn conformance(dir: &std::path::Path, name: &str) {
 
 fn main() {
     let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
-    let (mut vectors, mut only) = (None, None);
+    let (mut vectors, mut only, mut rounds) = (None, None, 0);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--vectors" {
@@ -308,6 +313,7 @@ fn main() {
             "--cases" => cases = number(),
             "--seed" => seed = number(),
             "--largest" => largest = number(),
+            "--stages" => rounds = number(),
             _ => panic!("unknown argument {arg}; see the head of this file"),
         }
     }
@@ -322,6 +328,16 @@ fn main() {
         return;
     }
     let mut r = Random(seed);
+    if rounds > 0 {
+        match stages::check(&mut r, rounds) {
+            Ok(said) => println!("stages on {name}: {said}, all as on the CPU"),
+            Err(why) => {
+                eprintln!("DIFFERENT (seed {seed}): {why}");
+                std::process::exit(1);
+            }
+        }
+        return;
+    }
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0 };
     let mut made = 0;
     while made < cases {

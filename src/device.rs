@@ -6,6 +6,8 @@ use crate::engine::{DecodeJob, EncodeJob};
 use crate::gpu;
 pub use crate::gpu::abi;
 
+pub mod stages;
+
 /// The device's name, when there is one and it is in use. Starts it.
 pub fn name() -> Option<String> {
     gpu::device().map(|d| d.name().to_owned())

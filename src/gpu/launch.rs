@@ -11,6 +11,8 @@ use cudarc::driver::{result, sys};
 pub(crate) trait Args: Copy {}
 impl Args for EncodeArgs {}
 impl Args for DecodeArgs {}
+/// What a kernel takes that is launched alone: its own struct, of such words, is no longer.
+impl Args for [u64; 16] {}
 
 /// A struct without padding that kernels read from device memory.
 pub(crate) trait Described: Copy {

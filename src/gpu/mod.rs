@@ -169,6 +169,14 @@ impl Device {
         self.modules.kernel(name)
     }
 
+    /// As [`Device::kernel`], of an image that this library does not embed.
+    pub(crate) fn kernel_of(&self, stem: &'static str, image: &'static [u8], name: &str) -> Result<Kernel, Failure> {
+        if image.as_ptr().align_offset(8) != 0 || image.is_empty() {
+            return Err(Failure::other("the image is empty or not aligned"));
+        }
+        self.modules.kernel_of(stem, image, name)
+    }
+
     /// The device's name.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -57,6 +57,7 @@ sanitize() {
 
 if [[ $parts == *checks* ]]; then
     check conformance timeout 120 ./gpu_check --vectors vectors
+    check stages timeout 120 ./gpu_check --stages 300 --seed 10
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"

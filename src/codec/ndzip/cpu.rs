@@ -11,9 +11,6 @@ use crate::params::{Class, Dtype};
 use pulp::{Arch, NullaryFnOnce};
 use std::ops::Range;
 
-/// Words of one plane of a cube in rank 3.
-const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
-
 /// Neighbours along the last axis that are read and written together: a cube's own rows are as short as one cache line.
 const GROUP: usize = 8;
 
@@ -158,20 +155,7 @@ impl<W: Word> NullaryFnOnce for Encode<'_, W> {
             _ => gather::<W, NDZIP_SIDE_3>(values, grid, &group, &mut s.values),
         }
         for cube in &mut s.values[..group.len()] {
-            if float {
-                cube::rotate(cube);
-            }
-            match grid.rank() {
-                1 => {}
-                2 => cube::difference(cube, NDZIP_CUBE, NDZIP_SIDE_2),
-                _ => {
-                    cube::difference(cube, PLANE, NDZIP_SIDE_3);
-                    cube::difference(cube, NDZIP_CUBE, PLANE);
-                }
-            }
-            cube::turn(cube, &mut s.rows);
-            cube::difference_columns(&mut s.rows, grid.sides()[2]);
-            cube::flip(&mut s.rows);
+            cube::forward(cube, &mut s.rows, grid.rank(), float);
             let mut words = W::COLUMNS;
             if cube::heads(&s.rows, &mut s.words[..W::COLUMNS]) {
                 cube::transpose(&mut s.rows);
@@ -288,20 +272,7 @@ impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
             }
             cube::expand(&s.words, &mut s.rows);
             cube::transpose(&mut s.rows);
-            cube::flip(&mut s.rows);
-            cube::integrate_columns(&mut s.rows, grid.sides()[2]);
-            cube::turn_back(&s.rows, cube);
-            match grid.rank() {
-                1 => {}
-                2 => cube::integrate(cube, NDZIP_CUBE, NDZIP_SIDE_2),
-                _ => {
-                    cube::integrate(cube, NDZIP_CUBE, PLANE);
-                    cube::integrate(cube, PLANE, NDZIP_SIDE_3);
-                }
-            }
-            if float {
-                cube::rotate_back(cube);
-            }
+            cube::backward(&mut s.rows, cube, grid.rank(), float);
         }
         match grid.rank() {
             1 => scatter::<W, NDZIP_SIDE_1>(&s.values, grid, &group, &mut bar.pieces),

@@ -12,14 +12,17 @@
 //! row r + d:  C | D        row r + d:  B | D
 //! ```
 
-use crate::constants::NDZIP_CUBE;
+use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use std::ops::{BitAnd, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Shl, Shr};
 
 /// Columns of a cube of 4-byte words, the most there are.
 const MOST_COLUMNS: usize = NDZIP_CUBE / 32;
 
+/// Words of one plane of a cube in rank 3.
+const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
+
 /// The values of one cube, or its planes: row `p` holds plane `p` of every column.
-pub(super) type Cube<W> = [W; NDZIP_CUBE];
+pub(crate) type Cube<W> = [W; NDZIP_CUBE];
 
 /// An unsigned word that holds one value.
 pub(crate) trait Word:
@@ -100,19 +103,19 @@ word!(u64, i64);
 
 /// Rotates every word of a float cube to the left (§4.4): the sign becomes the lowest bit.
 #[inline(always)]
-pub(super) fn rotate<W: Word>(cube: &mut Cube<W>) {
+fn rotate<W: Word>(cube: &mut Cube<W>) {
     cube.iter_mut().for_each(|w| *w = w.rotate_left());
 }
 
 /// Inverse of [`rotate`].
 #[inline(always)]
-pub(super) fn rotate_back<W: Word>(cube: &mut Cube<W>) {
+fn rotate_back<W: Word>(cube: &mut Cube<W>) {
     cube.iter_mut().for_each(|w| *w = w.rotate_right());
 }
 
 /// Differences between rows of `row` words inside every `block` words. Walks backwards: the row before is still a value.
 #[inline(always)]
-pub(super) fn difference<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
+fn difference<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
     for block in cube.chunks_exact_mut(block) {
         let mut rest = block;
         while rest.len() > row {
@@ -126,7 +129,7 @@ pub(super) fn difference<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) 
 
 /// Inverse of [`difference`]: walks forwards.
 #[inline(always)]
-pub(super) fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
+fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
     for block in cube.chunks_exact_mut(block) {
         let mut rest = block;
         while rest.len() > row {
@@ -140,7 +143,7 @@ pub(super) fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
 /// Differences along the last axis, whose side is `side`, on turned columns (see [`turn`]). A side longer than a column runs on
 /// from a column's last row to the next column's first.
 #[inline(always)]
-pub(super) fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
+fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
     let mut last = [W::ZERO; MOST_COLUMNS];
     last[..W::COLUMNS].copy_from_slice(&rows[(W::BITS - 1) * W::COLUMNS..]);
     difference(rows, side.min(W::BITS) * W::COLUMNS, W::COLUMNS);
@@ -154,7 +157,7 @@ pub(super) fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
 
 /// Inverse of [`difference_columns`].
 #[inline(always)]
-pub(super) fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
+fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
     integrate(rows, side.min(W::BITS) * W::COLUMNS, W::COLUMNS);
     let per_side = side / W::BITS;
     if per_side > 1 {
@@ -172,14 +175,56 @@ pub(super) fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
 
 /// Flips the lower bits of negative words (§4.2); its own inverse.
 #[inline(always)]
-pub(super) fn flip<W: Word>(cube: &mut Cube<W>) {
+fn flip<W: Word>(cube: &mut Cube<W>) {
     cube.iter_mut().for_each(|w| *w = w.flip());
+}
+
+/// From a cube's values to `rows` of residuals in sign and magnitude: §4 up to the bit planes. Spoils the cube.
+#[inline(always)]
+pub(crate) fn forward<W: Word>(cube: &mut Cube<W>, rows: &mut Cube<W>, rank: usize, float: bool) {
+    if float {
+        rotate(cube);
+    }
+    let side = match rank {
+        1 => NDZIP_SIDE_1,
+        2 => {
+            difference(cube, NDZIP_CUBE, NDZIP_SIDE_2);
+            NDZIP_SIDE_2
+        }
+        _ => {
+            difference(cube, PLANE, NDZIP_SIDE_3);
+            difference(cube, NDZIP_CUBE, PLANE);
+            NDZIP_SIDE_3
+        }
+    };
+    turn(cube, rows);
+    difference_columns(rows, side);
+    flip(rows);
+}
+
+/// Inverse of [`forward`]; spoils the rows.
+#[inline(always)]
+pub(crate) fn backward<W: Word>(rows: &mut Cube<W>, cube: &mut Cube<W>, rank: usize, float: bool) {
+    flip(rows);
+    integrate_columns(rows, [NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3][rank - 1]);
+    turn_back(rows, cube);
+    match rank {
+        1 => {}
+        2 => integrate(cube, NDZIP_CUBE, NDZIP_SIDE_2),
+        _ => {
+            integrate(cube, NDZIP_CUBE, PLANE);
+            integrate(cube, PLANE, NDZIP_SIDE_3);
+        }
+    }
+    if float {
+        rotate_back(cube);
+    }
 }
 
 /// Writes the heads: for each column the bits that any of its values has, which are the planes that are not zero.
 /// False where every head is zero.
 #[inline(always)]
-pub(super) fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
+pub(crate) fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
     let mut all = [W::ZERO; MOST_COLUMNS];
     for row in rows.chunks_exact(W::COLUMNS) {
         all.iter_mut().zip(row).for_each(|(all, w)| *all |= *w);
@@ -192,7 +237,7 @@ pub(super) fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
 ///
 /// Both directions walk the destination in order and the source in strides, which reads well and writes whole lines.
 #[inline(always)]
-pub(super) fn turn<W: Word>(cube: &Cube<W>, rows: &mut Cube<W>) {
+fn turn<W: Word>(cube: &Cube<W>, rows: &mut Cube<W>) {
     for (j, row) in rows.chunks_exact_mut(W::COLUMNS).enumerate() {
         for (w, column) in row.iter_mut().zip(cube.chunks_exact(W::BITS)) {
             *w = column[j];
@@ -202,7 +247,7 @@ pub(super) fn turn<W: Word>(cube: &Cube<W>, rows: &mut Cube<W>) {
 
 /// Inverse of [`turn`].
 #[inline(always)]
-pub(super) fn turn_back<W: Word>(rows: &Cube<W>, cube: &mut Cube<W>) {
+pub(crate) fn turn_back<W: Word>(rows: &Cube<W>, cube: &mut Cube<W>) {
     for (c, column) in cube.chunks_exact_mut(W::BITS).enumerate() {
         for (row, w) in rows.chunks_exact(W::COLUMNS).zip(column) {
             *w = row[c];
@@ -212,7 +257,7 @@ pub(super) fn turn_back<W: Word>(rows: &Cube<W>, cube: &mut Cube<W>) {
 
 /// Transposes the bits of every column: rows of values become rows of planes. Its own inverse.
 #[inline(always)]
-pub(super) fn transpose<W: Word>(rows: &mut Cube<W>) {
+pub(crate) fn transpose<W: Word>(rows: &mut Cube<W>) {
     let mut distance = W::BITS / 2;
     // The lower half of every 2 · distance bits.
     let mut mask = !W::ZERO >> distance;
@@ -235,7 +280,7 @@ pub(super) fn transpose<W: Word>(rows: &mut Cube<W>) {
 /// `words` holds the longest cube and one column more. Every plane is written and the place moves on only past those
 /// that are not zero: no branch to mispredict.
 #[inline(always)]
-pub(super) fn compact<W: Word>(planes: &Cube<W>, words: &mut [W]) -> usize {
+pub(crate) fn compact<W: Word>(planes: &Cube<W>, words: &mut [W]) -> usize {
     let mut at = W::COLUMNS;
     for c in 0..W::COLUMNS {
         if words[c] == W::ZERO {
@@ -255,7 +300,7 @@ pub(super) fn compact<W: Word>(planes: &Cube<W>, words: &mut [W]) -> usize {
 
 /// Words that a cube with these heads has.
 #[inline(always)]
-pub(super) fn length<W: Word>(heads: &[W]) -> usize {
+pub(crate) fn length<W: Word>(heads: &[W]) -> usize {
     heads.len() + heads.iter().map(|h| h.ones()).sum::<usize>()
 }
 
@@ -263,7 +308,7 @@ pub(super) fn length<W: Word>(heads: &[W]) -> usize {
 ///
 /// `words` holds the cube, whose length agrees with its heads, and one column more.
 #[inline(always)]
-pub(super) fn expand<W: Word>(words: &[W], planes: &mut Cube<W>) {
+pub(crate) fn expand<W: Word>(words: &[W], planes: &mut Cube<W>) {
     let mut at = W::COLUMNS;
     for c in 0..W::COLUMNS {
         let window = &words[at..at + W::BITS];

@@ -11,14 +11,14 @@ const ENTRY: usize = 4;
 
 /// The array as the stream sees it: three extents, slowest first, of which the last `rank` count and the others are 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     rank: usize,
     dims: [usize; 3],
 }
 
 impl Grid {
     /// Chooses the grid for a chunk's extents (FORMAT.md §3.1). `None`: 2^32 values or more.
-    pub(super) fn choose(extents: &[u32]) -> Option<Grid> {
+    pub(crate) fn choose(extents: &[u32]) -> Option<Grid> {
         let fold = |rank: usize| -> Option<Grid> {
             let (lead, tail) = extents.split_at(extents.len().saturating_sub(rank - 1));
             let first = lead.iter().try_fold(1u32, |a, &d| a.checked_mul(d))?;
@@ -71,12 +71,12 @@ impl Grid {
         self.dims[3 - self.rank..].iter().for_each(|&d| out.extend((d as u32).to_le_bytes()));
     }
 
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.rank
     }
 
     /// Extents of three axes, slowest first, unit axes in front.
-    pub(super) fn dims(&self) -> [usize; 3] {
+    pub(crate) fn dims(&self) -> [usize; 3] {
         self.dims
     }
 
@@ -101,18 +101,18 @@ impl Grid {
     }
 
     /// Whole cubes.
-    pub(super) fn cubes(&self) -> usize {
+    pub(crate) fn cubes(&self) -> usize {
         self.counts().iter().product()
     }
 
     /// Index in the array of the first value of cube `i`.
-    pub(super) fn origin(&self, i: usize) -> usize {
+    pub(crate) fn origin(&self, i: usize) -> usize {
         let ([_, y, x], s, [_, rows, row]) = (self.counts(), self.sides(), self.dims);
         ((i / x / y * s[0]) * rows + i / x % y * s[1]) * row + i % x * s[2]
     }
 
     /// Values outside whole cubes, as runs of the array in memory order.
-    pub(super) fn border(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(crate) fn border(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let [planes, rows, row] = self.dims;
         let (counts, s) = (self.counts(), self.sides());
         // Without a single cube, everything is border.

@@ -2,8 +2,8 @@
 #![doc = include_str!("FORMAT.md")]
 
 pub(crate) mod cpu;
-mod cube;
-mod format;
+pub(crate) mod cube;
+pub(crate) mod format;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
 }
 
 /// Appends the payloads of consecutive tiles; returns their lengths in units of four bytes.
-fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Vec<u32> {
+pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Vec<u32> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
@@ -196,6 +196,13 @@ fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: 
         }
     }
     DecodeRun { table, first, words, level: Portable, out }.call()
+}
+
+/// Decodes a payload of one tile, whole words long.
+#[cfg(feature = "cuda")]
+pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
+    let end = (payload.len() as u32 / 4).to_le_bytes();
+    decode_run(&Table::new([&end, payload], 1)?, 0, words, out)
 }
 
 #[cfg(test)]

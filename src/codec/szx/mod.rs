@@ -8,5 +8,7 @@ mod format;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 mod pack;
+#[cfg(feature = "cuda")]
+pub(crate) mod steps;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Single stages: a kernel launched over arrays, and what the CPU's code says to the same. For `gpu_check --stages`.
+//!
+//! Numbers are little-endian bytes; `wide` says that they have 8 bytes and not 4. Every function is the one that the codecs
+//! use, not a copy of it.
+
+use crate::bound::{self, Used};
+use crate::codec::ndzip::cube::{self, Cube, Word};
+use crate::codec::ndzip::format::Grid;
+use crate::codec::szx::steps;
+use crate::constants::NDZIP_CUBE;
+use crate::gpu::{self, Buffer, Failure};
+use crate::scalar::{self, Scalar};
+
+/// A word of what a kernel takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Arg {
+    /// Address of a byte of the input.
+    Input(usize),
+    /// Address of a byte of the output.
+    Output(usize),
+    /// Itself.
+    Number(u64),
+}
+
+/// Runs one kernel, of `check`, an image called so, or else of the library's own images, and returns its output, which was
+/// zero before. To the words of the input at the bytes `relative` its device address is added.
+///
+/// # Errors
+/// What the driver says, or that there is no device or lane.
+pub fn run(
+    check: &'static [u8],
+    kernel: &str,
+    ctas: u32,
+    args: &[Arg],
+    input: &[u8],
+    relative: &[usize],
+    output: usize,
+) -> Result<Vec<u8>, String> {
+    let work = || -> Result<Vec<u8>, Failure> {
+        let device = gpu::device().ok_or_else(|| Failure::other("there is no device"))?;
+        let _current = device.enter()?;
+        let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
+        let own = kernel.starts_with("check_");
+        let function = if own { device.kernel_of("check", check, kernel)? } else { device.kernel(kernel)? };
+        // Kernels may read whole words past the end.
+        let from = lane.room(Buffer::Input, input.len() + 64)?;
+        let to = lane.room(Buffer::Output, output.max(1))?;
+        let mut input = input.to_vec();
+        for &at in relative {
+            let word = input[at..].first_chunk_mut::<8>().expect("a word of the input");
+            *word = u64::from_le_bytes(*word).wrapping_add(from).to_le_bytes();
+        }
+        let mut words = [0; 16];
+        for (word, arg) in words.iter_mut().zip(args) {
+            *word = match *arg {
+                Arg::Input(at) => from + at as u64,
+                Arg::Output(at) => to + at as u64,
+                Arg::Number(n) => n,
+            };
+        }
+        lane.upload(Buffer::Input, &[(0, &input)], 1)?;
+        lane.zero(Buffer::Output, 0, output)?;
+        lane.launch(function, ctas, &words)?;
+        let mut out = vec![0; output];
+        lane.download(Buffer::Output, vec![(0, gpu::as_uninit(&mut out))], 1)?;
+        Ok(out)
+    };
+    work().map_err(|why| format!("{kernel}: {why}"))
+}
+
+/// abs(x − y) ≤ b in real arithmetic.
+pub fn within(x: f64, y: f64, b: f64) -> bool {
+    scalar::within(x, y, b)
+}
+
+/// The largest f64 not above the product of two numbers that are not negative.
+pub fn mul_down(a: f64, b: f64) -> f64 {
+    scalar::mul_down(a, b)
+}
+
+/// The largest f64 not above a − b, for a ≥ b.
+pub fn sub_down(a: f64, b: f64) -> f64 {
+    scalar::sub_down(a, b)
+}
+
+/// What bytes add to a frame's checksum, the first being byte 4 · `first` of the frame.
+pub fn checksum(bytes: &[u8], first: u64) -> u64 {
+    crate::checksum::sum(bytes, first)
+}
+
+/// Smallest and largest of the values that are finite and not `fill`.
+pub fn range(raw: &[u8], wide: bool, fill: Option<u64>) -> Option<(f64, f64)> {
+    if wide { bound::range(&numbers::<f64>(raw), fill) } else { bound::range(&numbers::<f32>(raw), fill) }
+}
+
+/// szx: what a bound means: the step and its inverse in bits, 0 where it is not usable, and the required bits of mode 3.
+pub fn szx_rule(wide: bool, bound: f64) -> [u64; 3] {
+    if wide { steps::rule::<f64>(bound) } else { steps::rule::<f32>(bound) }
+}
+
+/// szx: tiles' lengths in units of four bytes, and their payloads.
+pub fn szx_encode(raw: &[u8], wide: bool, bound: f64, pointwise: bool, fill: Option<u64>) -> (Vec<u32>, Vec<u8>) {
+    let used = used(bound, pointwise);
+    match wide {
+        true => steps::payloads(&numbers::<f64>(raw), used, fill),
+        false => steps::payloads(&numbers::<f32>(raw), used, fill),
+    }
+}
+
+/// szx: the values of one tile's payload. `None`: it is malformed.
+pub fn szx_decode(payload: &[u8], wide: bool, bound: f64, pointwise: bool, values: usize) -> Option<Vec<u8>> {
+    fn back<S: Scalar>(payload: &[u8], used: Used, values: usize) -> Option<Vec<u8>> {
+        let mut out = vec![S::ZERO; values];
+        steps::values(payload, used, &mut out).ok()?;
+        Some(bytemuck::cast_slice(&out).to_vec())
+    }
+    let used = used(bound, pointwise);
+    if wide { back::<f64>(payload, used, values) } else { back::<f32>(payload, used, values) }
+}
+
+/// ndzip: one cube of 4096 words after each step.
+pub struct Steps {
+    /// Residuals in sign and magnitude, in the cube's order.
+    pub residuals: Vec<u8>,
+    /// All bit planes: the highest of every column, then the next.
+    pub planes: Vec<u8>,
+    /// The stored words.
+    pub words: Vec<u8>,
+}
+
+/// ndzip: takes a cube through the steps of encoding.
+pub fn ndzip_cube(raw: &[u8], wide: bool, rank: usize, float: bool) -> Steps {
+    fn steps<W: Word>(raw: &[u8], rank: usize, float: bool) -> Steps {
+        let mut cube: Box<Cube<W>> = numbers(raw).into_boxed_slice().try_into().expect("a cube's values");
+        let mut rows = cube.clone();
+        cube::forward(&mut cube, &mut rows, rank, float);
+        cube::turn_back(&rows, &mut cube);
+        let residuals = bytemuck::cast_slice(&cube[..]).to_vec();
+        // As in the codec, with room for one column more.
+        let mut words = vec![W::ZERO; W::COLUMNS + cube.len() + W::BITS];
+        let mut len = W::COLUMNS;
+        let any = cube::heads(&rows, &mut words[..W::COLUMNS]);
+        cube::transpose(&mut rows);
+        if any {
+            len = cube::compact(&rows, &mut words);
+        }
+        let planes = bytemuck::cast_slice(&rows[..]).to_vec();
+        Steps { residuals, planes, words: bytemuck::cast_slice(&words[..len]).to_vec() }
+    }
+    if wide { steps::<u64>(raw, rank, float) } else { steps::<u32>(raw, rank, float) }
+}
+
+/// ndzip: and back, from at least as many words as heads. `None`: there are not as many as the heads say.
+pub fn ndzip_back(words: &[u8], wide: bool, rank: usize, float: bool) -> Option<Vec<u8>> {
+    fn back<W: Word>(words: &[u8], rank: usize, float: bool) -> Option<Vec<u8>> {
+        let mut words = numbers::<W>(words);
+        if cube::length(&words[..W::COLUMNS]) != words.len() {
+            return None;
+        }
+        words.resize(W::COLUMNS + NDZIP_CUBE + W::BITS, W::ZERO);
+        let mut cube: Box<Cube<W>> = vec![W::ZERO; NDZIP_CUBE].into_boxed_slice().try_into().expect("a cube");
+        let mut rows = cube.clone();
+        cube::expand(&words, &mut rows);
+        cube::transpose(&mut rows);
+        cube::backward(&mut rows, &mut cube, rank, float);
+        Some(bytemuck::cast_slice(&cube[..]).to_vec())
+    }
+    if wide { back::<u64>(words, rank, float) } else { back::<u32>(words, rank, float) }
+}
+
+/// ndzip: where an array's values belong.
+pub struct Places {
+    /// Extents of the grid, slowest first.
+    pub dims: [usize; 3],
+    /// Its rank.
+    pub rank: usize,
+    /// Index of each cube's first value.
+    pub origins: Vec<u64>,
+    /// Indices of the values outside cubes.
+    pub border: Vec<u64>,
+}
+
+/// ndzip: the grid that an array gets. `None`: it is too large.
+pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
+    let grid = Grid::choose(extents)?;
+    let origins = (0..grid.cubes()).map(|i| grid.origin(i) as u64).collect();
+    let border = grid.border().flatten().map(|i| i as u64).collect();
+    Some(Places { dims: grid.dims(), rank: grid.rank(), origins, border })
+}
+
+fn used(bound: f64, pointwise: bool) -> Used {
+    if pointwise { Used::PointwiseRelative(bound) } else { Used::Absolute(bound) }
+}
+
+fn numbers<T: bytemuck::Pod>(raw: &[u8]) -> Vec<T> {
+    raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
