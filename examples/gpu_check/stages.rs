@@ -533,6 +533,8 @@ pub fn check(r: &mut Random, rounds: u64) -> Result<String, String> {
         look_back,
         |r| range(r, "szx_range", false),
         |r| range(r, "szx_range", true),
+        |r| range(r, "lorenzo_encode_range", false),
+        |r| range(r, "lorenzo_encode_range", true),
         |r| szx(r, false),
         |r| szx(r, true),
         |r| ndzip(r, false),
