@@ -26,6 +26,11 @@ pub(crate) const KERNELS: &[&str] = &[
     "lorenzo_encode_plan",
     "lorenzo_encode_codebook",
     "lorenzo_encode_write",
+    "lorenzo_decode_book",
+    "lorenzo_decode",
+    "lorenzo_decode_coarse",
+    "lorenzo_decode_sync",
+    "lorenzo_decode_gap",
 ];
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
@@ -36,6 +41,37 @@ const GROUPS_AT_ONCE: usize = 3;
 const CTAS: u32 = 2048;
 /// Chunks above this many raw bytes are the CPU's: tiles are counted in 32 bits and memory is the host's too.
 const MOST: usize = 2 << 30;
+/// The kernel of a thread a tile.
+const COARSE: &str = "decode_coarse";
+/// Bytes of the tables made of a codebook of `lorenzo`.
+const BOOK: usize = 12304;
+
+/// What rooms leave out of a frame's description.
+pub(crate) const NO_FRAME: DecodeChunk = DecodeChunk {
+    frame: 0,
+    output: 0,
+    values: 0,
+    frame_len: 0,
+    payload_at: 0,
+    payload_len: 0,
+    bound: 0.0,
+    checksum: 0,
+    step: 0.0,
+    fine: 0.0,
+    distance: 0,
+    first_tile: 0,
+    tiles: 0,
+    table_at: 0,
+    flags: 0,
+    extents: [1; 3],
+    rank: 1,
+    mode: 0,
+    table_words: 0,
+    table_len: 0,
+    kinds_at: 0,
+    ends_at: 0,
+    tile: [1; 3],
+};
 
 /// A chunk as a room wants it encoded; device addresses are still missing.
 pub(crate) struct Encoding {
@@ -95,6 +131,7 @@ fn decoding(job: &DecodeJob<'_>) -> Option<Decoding> {
     }
     match f.header.codec {
         SZX => szx::gpu::decoding(&f),
+        LORENZO => lorenzo::gpu::decoding(&f),
         NDZIP => ndzip::gpu::decoding(&f),
         _ => None,
     }
@@ -337,7 +374,7 @@ fn decode_group(
     threads: usize,
 ) -> Result<Vec<bool>, Failure> {
     let frames: Vec<(&Decoding, &[u8], usize)> = jobs.iter().map(|(d, j)| (*d, j.frame, j.out.len())).collect();
-    let group = DecodeGroup::load(device, lane, &frames, threads)?;
+    let group = DecodeGroup::load(device, lane, &frames, threads, "decode")?;
     group.start(lane)?;
     let right: Vec<bool> = group.verdicts(lane)?.into_iter().map(|v| v == 1).collect();
     let wanted = jobs.iter_mut().enumerate().filter(|(k, _)| right[*k]);
@@ -348,8 +385,12 @@ fn decode_group(
 
 /// One launch of decoding, its input on the device.
 pub(crate) struct DecodeGroup {
+    /// Makes tables of the frames' codebooks.
+    book: Option<Kernel>,
     decode: Kernel,
     args: DecodeArgs,
+    /// CTAs of the decoding kernel.
+    ctas: u32,
     outputs: Vec<usize>,
     cleared: (usize, usize),
     verdicts_at: usize,
@@ -361,8 +402,11 @@ impl DecodeGroup {
         lane: &mut Lane,
         frames: &[(&Decoding, &[u8], usize)],
         threads: usize,
+        step: &str,
     ) -> Result<DecodeGroup, Failure> {
-        let decode = frames[0].0.kernels.find(device, "decode")?;
+        let kernels = frames[0].0.kernels;
+        let decode = kernels.find(device, step)?;
+        let book = if kernels.codec == LORENZO { Some(kernels.find(device, "decode_book")?) } else { None };
         // Kernels may read up to 16 bytes past a frame.
         let inputs = offsets(frames.iter().map(|f| f.1.len() + 16));
         let outputs = offsets(frames.iter().map(|f| f.2));
@@ -376,9 +420,10 @@ impl DecodeGroup {
             tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
         let described = DecodeChunk::bytes(&list);
-        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len()]);
-        let parts: [usize; 4] = parts.try_into().expect("three parts and an end");
-        let work = lane.room(Buffer::Work, parts[3])?;
+        let books = if book.is_some() { BOOK * list.len() } else { 0 };
+        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len(), books]);
+        let parts: [usize; 5] = parts.try_into().expect("four parts and an end");
+        let work = lane.room(Buffer::Work, parts[4])?;
         lane.put(Buffer::Work, parts[2], described)?;
         let sources: Vec<(usize, &[u8])> = frames.iter().enumerate().map(|(k, f)| (inputs[k], f.1)).collect();
         lane.upload(Buffer::Input, &sources, threads)?;
@@ -386,16 +431,27 @@ impl DecodeGroup {
             chunks: work + parts[2] as u64,
             states: work + parts[0] as u64,
             verdicts: work + parts[1] as u64,
+            books: work + parts[3] as u64,
             chunk_count: list.len() as u32,
             tiles,
         };
-        Ok(DecodeGroup { decode, args, outputs, cleared: (parts[0], parts[2]), verdicts_at: parts[1] })
+        let ctas = if step == COARSE { tiles.div_ceil(decode.threads()) } else { tiles };
+        Ok(DecodeGroup { book, decode, args, ctas, outputs, cleared: (parts[0], parts[2]), verdicts_at: parts[1] })
     }
 
     /// Starts the kernel; may be repeated.
     fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
         lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
-        lane.launch(self.decode, self.args.tiles, &self.args)
+        if let Some(book) = self.book {
+            lane.launch(book, self.args.chunk_count, &self.args)?;
+        }
+        lane.launch(self.decode, self.ctas, &self.args)
+    }
+
+    /// As [`DecodeGroup::start`], the tables being there.
+    fn again(&self, lane: &mut Lane) -> Result<(), Failure> {
+        lane.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
+        lane.launch(self.decode, self.ctas, &self.args)
     }
 
     fn verdicts(&self, lane: &mut Lane) -> Result<Vec<u64>, Failure> {
@@ -515,6 +571,26 @@ pub(crate) mod timing {
 
     /// Whether each frame was right, and milliseconds of each of `runs` launches over frames already on the device.
     pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<bool>, Vec<f32>)> {
+        decode_step(jobs, runs, threads, "decode")
+    }
+
+    /// The same for one of the decoders of residuals of `lorenzo`: `coarse`, `sync` or `gap`. Jobs get residuals, four bytes
+    /// each, tile by tile; the tables' making is not timed.
+    pub(crate) fn residuals(
+        jobs: &mut [DecodeJob<'_>],
+        runs: usize,
+        threads: usize,
+        decoder: &str,
+    ) -> Option<(Vec<bool>, Vec<f32>)> {
+        decode_step(jobs, runs, threads, &format!("decode_{decoder}"))
+    }
+
+    fn decode_step(
+        jobs: &mut [DecodeJob<'_>],
+        runs: usize,
+        threads: usize,
+        step: &str,
+    ) -> Option<(Vec<bool>, Vec<f32>)> {
         let device = gpu::device()?;
         let plans: Vec<Decoding> = jobs.iter().map(decoding).collect::<Option<_>>()?;
         gpu::attempt("timing", || {
@@ -522,8 +598,13 @@ pub(crate) mod timing {
             let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
             let frames: Vec<_> = plans.iter().zip(jobs.iter().map(|j| (j.frame, j.out.len()))).collect();
             let frames: Vec<(&Decoding, &[u8], usize)> = frames.into_iter().map(|(p, (f, n))| (p, f, n)).collect();
-            let group = DecodeGroup::load(device, &mut lane, &frames, threads)?;
-            let times = times(&mut lane, runs, |lane| group.start(lane))?;
+            let group = DecodeGroup::load(device, &mut lane, &frames, threads, step)?;
+            let times = if step == "decode" {
+                times(&mut lane, runs, |lane| group.start(lane))?
+            } else {
+                group.start(&mut lane)?;
+                times(&mut lane, runs, |lane| group.again(lane))?
+            };
             let right: Vec<bool> = group.verdicts(&mut lane)?.into_iter().map(|v| v == 1).collect();
             let wanted = jobs.iter_mut().enumerate().map(|(k, j)| (group.outputs[k], gpu::as_uninit(j.out)));
             lane.download(Buffer::Output, wanted.collect(), threads)?;

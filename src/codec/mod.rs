@@ -71,6 +71,24 @@ fn lossy<S: Scalar>(codec: u8, params: &Params, raw: &[u8], threads: usize, out:
     }
 }
 
+/// A frame of `lorenzo` without gap arrays, which no request asks for yet, for those who compare readers.
+#[cfg(feature = "cuda")]
+pub(crate) fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
+    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) {
+        let values = words::<S>(raw, params.dtype);
+        let used = bound::resolve(params.ask.bound, &values, params.fill);
+        let header = header(LORENZO, params, used, raw.len());
+        lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out);
+    }
+    let mut out = Vec::new();
+    match (choose(params, raw), params.dtype.size) {
+        (LORENZO, 4) => write::<f32>(params, raw, &mut out),
+        (LORENZO, _) => write::<f64>(params, raw, &mut out),
+        _ => return None,
+    }
+    (out.len() < raw.len() + stored::HEADER_LEN).then_some(out)
+}
+
 fn header(codec: u8, params: &Params, used: Used, raw_len: usize) -> Header {
     let lossy = matches!(codec, SZX | LORENZO);
     Header {

@@ -141,6 +141,12 @@ shared_structs! {
         bound: f64,
         /// The checksum that the header states.
         checksum: u64,
+        /// What one quantum of `lorenzo` is worth.
+        step: f64,
+        /// What one unit of its interpolated points is worth.
+        fine: f64,
+        /// The distance between the bits of its values, under a point-wise relative bound.
+        distance: u64,
         /// Tiles of the batch before this chunk's.
         first_tile: u32,
         /// Tiles of this chunk.
@@ -157,6 +163,14 @@ shared_structs! {
         mode: u32,
         /// Words of the table.
         table_words: u32,
+        /// Bytes of the first section.
+        table_len: u32,
+        /// Where the tiles' kinds start, and the ends of their payloads.
+        kinds_at: u32,
+        /// See `kinds_at`.
+        ends_at: u32,
+        /// Extents of a tile that is not at a border.
+        tile: [u32; 3],
     }
     /// Arguments of a decoding kernel.
     DecodeArgs {
@@ -166,6 +180,8 @@ shared_structs! {
         states: u64,
         /// Per chunk 1 when it decoded and its checksum is right, u64; anything else sends it to the CPU.
         verdicts: u64,
+        /// Per chunk the tables of its codebook, 16-byte aligned; 0 for rooms without.
+        books: u64,
         /// Chunks of the batch.
         chunk_count: u32,
         /// Tiles of the batch.

@@ -34,6 +34,13 @@ pub(crate) struct Kernel {
     pub(super) threads: u32,
 }
 
+impl Kernel {
+    /// Threads of a CTA.
+    pub(crate) fn threads(self) -> u32 {
+        self.threads
+    }
+}
+
 // SAFETY: function handles may be used from any thread; modules are never unloaded.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.

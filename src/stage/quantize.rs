@@ -23,6 +23,12 @@ impl Linear {
         Linear { step, inverse: 1.0 / step, bound, limit: f64::from(limit) }
     }
 
+    /// What a quantum is worth.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn step(&self) -> f64 {
+        self.step
+    }
+
     /// x in steps: nearest integer, and whether it is one that counts.
     #[inline(always)]
     pub(crate) fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
@@ -63,6 +69,12 @@ impl Log {
     pub(crate) fn new<S: Scalar>(bound: f64, limit: i32) -> Self {
         let step = ((bound * (1u64 << (S::MANTISSA + 1)) as f64).floor() as u64).max(1);
         Log { step, inverse: 1.0 / step as f64, bound, limit: f64::from(limit) }
+    }
+
+    /// The distance.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn step(&self) -> u64 {
+        self.step
     }
 
     #[inline(always)]

@@ -155,6 +155,10 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
             }
         } else if name.contains("_decode_") {
             let args = *args.cast::<DecodeArgs>();
+            if name.contains("book") {
+                assert_eq!(ctas, args.chunk_count);
+                return;
+            }
             assert_eq!(args.tiles, ctas);
             for k in 0..args.chunk_count as usize {
                 let c = *(args.chunks as *const DecodeChunk).add(k);
@@ -177,7 +181,7 @@ fn round(engine: &Engine, sizes: &[usize]) -> bool {
 }
 
 /// Encodes and decodes a batch of chunks of so many values and compares with the CPU, with and without damage to the
-/// first frame; true when the device did all that it can: frames that hold raw bytes are no work for it, nor are lorenzo's.
+/// first frame; true when the device did all that it can: frames that hold raw bytes are no work for it.
 fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
     let cpu = Engine::with_threads(1);
     let value = |i: usize| (i as f64 * 0.01).sin() * 100.0;
@@ -210,7 +214,7 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
         let mut jobs: Vec<DecodeJob<'_>> =
             frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
         let done = engine.decode_on_device(&mut jobs);
-        all &= damaged || done.iter().zip(&want).all(|(d, frame)| *d || matches!(frame[9], 0 | 2));
+        all &= damaged || done.iter().zip(&want).all(|(d, frame)| *d || frame[9] == 0);
         assert!(!(damaged && done[0]), "a damaged frame was taken");
         let results = engine.decode_batch(&mut jobs);
         assert_eq!(results[0].is_err(), damaged);

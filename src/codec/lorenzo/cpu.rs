@@ -22,7 +22,7 @@ pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, heade
 }
 
 /// As [`encode`]; `gaps` says whether streams get gap arrays.
-pub(super) fn encode_with<S: Scalar>(
+pub(crate) fn encode_with<S: Scalar>(
     values: &[S],
     spec: &Spec<'_>,
     used: Used,
@@ -113,4 +113,27 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         )
     });
     done.into_iter().collect()
+}
+
+/// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
+#[cfg(feature = "cuda")]
+pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
+    let n = frame.elements(S::SIZE)?;
+    let h = &frame.header;
+    let log = h.mode == 3;
+    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
+        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
+    let [head, kinds, ends, payload] = frame.sections()?;
+    let (gaps, lengths) = format::read_head(head)?;
+    let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
+    let book = Book::new::<S>(Decoder::new(&lengths), gaps, log, h.used);
+    let mut scratch = Scratch::new();
+    let mut all = Vec::with_capacity(n);
+    for tile in 0..grid.tiles() {
+        let len = grid.tile(tile).len();
+        let (kind, bytes, end) = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
+        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &book, &mut scratch, len);
+        all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
+    }
+    Ok(all)
 }

@@ -113,6 +113,24 @@ pub(super) fn tile<S: Scalar>(
     Ok(())
 }
 
+/// A tile's `n` residuals, 0 where it has none.
+#[cfg(feature = "cuda")]
+pub(super) fn tile_residuals<'s, S: Scalar>(
+    kind: Kind,
+    payload: &[u8],
+    book: &Book,
+    s: &'s mut Scratch,
+    n: usize,
+) -> Result<&'s [i32], String> {
+    if kind.class == Class::Raw {
+        s.residuals[..n].fill(0);
+    } else {
+        let at = if kind.exceptions { Exceptions::open::<S>(payload, n)?.len } else { 0 };
+        residuals(kind.class, &payload[at..], payload.len() - at, book, n, &mut s.residuals)?;
+    }
+    Ok(&s.residuals[..n])
+}
+
 /// A tile's `n` residuals from what follows the exceptions: `len` bytes at the head of `bytes`.
 #[inline(always)]
 fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [i32]) -> Result<(), String> {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernels of `kernels/lorenzo_*.cu` are told about a chunk and about a frame.
 
+use super::encode::{fine, quantizer};
 use crate::bound;
 use crate::codec::LORENZO;
-use crate::codec::device::{Encoding, Kernels, foreign_flag, head_words};
-use crate::constants::LORENZO_TILE;
-use crate::gpu::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, EncodeChunk, FLAG_FILL};
+use crate::codec::device::{Decoding, Encoding, Kernels, foreign_flag, head_words};
+use crate::constants::{LORENZO_TILE, SECTION_ALIGN};
+use crate::frame::Frame;
+use crate::gpu::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL};
 use crate::params::{Bound, Params};
+use crate::stage::quantize::Quantizer;
 use crate::stage::tiles::Grid;
 
 /// A chunk of `raw_len` bytes as the kernels take it.
@@ -55,4 +58,62 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     // or, for a few values, than four units.
     let capacity = 4 * head_words as usize + 52 + 5 * tiles + 32 + raw_len + 16 * tiles;
     (capacity / 4 <= u32::MAX as usize).then_some(Encoding { kernels, chunk, capacity })
+}
+
+/// A frame as the kernels take it. What they do not check is checked here.
+pub(crate) fn decoding(frame: &Frame<'_>) -> Option<Decoding> {
+    let h = &frame.header;
+    let size = usize::from(h.dtype.size);
+    if !h.dtype.is_ieee() || h.mode == 9 {
+        return None;
+    }
+    let values = frame.elements(size).ok()?;
+    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)?;
+    let (extents, tile) = grid.sides()?;
+    let tiles = grid.tiles();
+    let sections: [&[u8]; 4] = frame.sections().ok()?;
+    let [head, kinds, ends, payload] = sections;
+    if head.len() < 2 || kinds.len() != tiles || ends.len() != 4 * tiles || payload.len() % 4 != 0 {
+        return None;
+    }
+    let before = |at: u64, section: &[u8]| at - section.len().next_multiple_of(SECTION_ALIGN) as u64;
+    let payload_at = h.stored_len - payload.len() as u64;
+    let ends_at = before(payload_at, ends);
+    let kinds_at = before(ends_at, kinds);
+    let log = h.mode == 3;
+    let distance = match if size == 4 { quantizer::<f32>(log, h.used) } else { quantizer::<f64>(log, h.used) } {
+        Quantizer::Log(l) => l.step(),
+        Quantizer::Linear(_) => 0,
+    };
+    let (step, fine) = (2.0 * h.used, fine(h.used).step());
+    if !step.is_finite() {
+        // The bits of 0 times infinity are not the same on every machine.
+        return None;
+    }
+    let chunk = DecodeChunk {
+        frame: 0,
+        output: 0,
+        values: values as u64,
+        frame_len: h.stored_len,
+        payload_at,
+        payload_len: payload.len() as u64,
+        bound: h.used,
+        checksum: h.checksum,
+        step,
+        fine,
+        distance,
+        first_tile: 0,
+        tiles: u32::try_from(tiles).ok()?,
+        table_at: u32::try_from(before(kinds_at, head)).ok()?,
+        flags: foreign_flag(h.dtype),
+        extents,
+        rank: 3,
+        mode: h.mode.into(),
+        table_words: tiles as u32,
+        table_len: u32::try_from(head.len()).ok()?,
+        kinds_at: u32::try_from(kinds_at).ok()?,
+        ends_at: u32::try_from(ends_at).ok()?,
+        tile,
+    };
+    Some(Decoding { kernels: Kernels { codec: LORENZO, wide: size == 8, range: false }, chunk })
 }

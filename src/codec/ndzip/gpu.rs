@@ -3,7 +3,7 @@
 
 use super::format::{Grid, max_len, table_len};
 use crate::codec::NDZIP;
-use crate::codec::device::{Decoding, Encoding, Kernels, foreign_flag, head_words};
+use crate::codec::device::{Decoding, Encoding, Kernels, NO_FRAME, foreign_flag, head_words};
 use crate::constants::{NDZIP_CUBE, SECTION_ALIGN};
 use crate::frame::Frame;
 use crate::gpu::abi::{BOUND_ABSOLUTE, DecodeChunk, EncodeChunk, FLAG_FLOAT};
@@ -102,6 +102,7 @@ pub(crate) fn decoding(frame: &Frame<'_>) -> Option<Decoding> {
         rank: grid.rank() as u32,
         mode: h.mode.into(),
         table_words: grid.cubes() as u32,
+        ..NO_FRAME
     };
     Some(Decoding { kernels: kernels(size), chunk })
 }

@@ -3,7 +3,7 @@
 
 use crate::bound;
 use crate::codec::SZX;
-use crate::codec::device::{Decoding, Encoding, Kernels, foreign_flag, head_words};
+use crate::codec::device::{Decoding, Encoding, Kernels, NO_FRAME, foreign_flag, head_words};
 use crate::constants::{SECTION_ALIGN, SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::frame::Frame;
 use crate::gpu::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL};
@@ -92,6 +92,7 @@ pub(crate) fn decoding(frame: &Frame<'_>) -> Option<Decoding> {
         rank: 1,
         mode: h.mode.into(),
         table_words: tiles as u32,
+        ..NO_FRAME
     };
     Some(Decoding { kernels: Kernels { codec: SZX, wide: size == 8, range: false }, chunk })
 }

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Decoding of the room lorenzo: src/codec/lorenzo/FORMAT.md. A CTA a frame makes the codebook's tables, then a CTA a tile
+// does all the rest in shared memory: its payload comes in whole words, summed on the way; every length is checked before it
+// is used; residuals are written to where the tile has them, summed up or interpolated there, and leave as values.
+//
+// Three more kernels stop at the residuals, to compare decoders: a thread a stream, and many threads a stream, without
+// and with gap arrays.
+#include "base/frame.cuh"
+#include "stage/huffman_decode.cuh"
+#include "stage/interpolate.cuh"
+#include "tuning.cuh"
+
+namespace {
+
+using tiles::Three;
+using tiles::Tile;
+
+constexpr int THREADS = 256, WARPS = THREADS / 32;
+// Words of shared memory for a tile's payload and, before it, what is kept of its classes. Longer payloads stay where they are.
+constexpr u32 POOL = 896;
+// No stream of more words is read: a writer takes fixed width there.
+constexpr u32 LONGEST_STREAM = tiles::MOST + 1;
+
+enum How { VALUES, SYNC, GAP };
+
+struct Shared {
+    alignas(16) int values[tiles::MOST];
+    huffman::Book book;
+    u32 pool[POOL];
+    huffman::Exchange<WARPS> exchange;
+    u64 sums[WARPS];
+    // Sums over warps' rows.
+    int totals[WARPS];
+};
+static_assert(sizeof(Shared) <= 48 << 10, "static shared memory");
+
+// A tile's kind, FORMAT.md §3.
+struct Kind {
+    u32 bits;
+    __device__ __forceinline__ bool interpolated() const { return bits & 8; }
+    __device__ __forceinline__ u32 axes() const { return bits & 7; }
+    __device__ __forceinline__ u32 coding() const { return bits >> 4 & 3; }
+    __device__ __forceinline__ bool exceptions() const { return bits & 0x40; }
+    __device__ __forceinline__ bool allowed(bool log) const {
+        return !(bits & 0x80) && !(interpolated() && (log || axes())) && !(coding() == 3 && bits != 0x30);
+    }
+};
+enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
+
+// What a payload consists of, in words from its first.
+struct Parts {
+    // Records of exceptions; 0 for none.
+    u32 exceptions;
+    // Gap array, or the width of fixed width.
+    u32 gaps;
+    u32 stream, words;
+    bool right;
+};
+
+// Checks every length of a payload of `words` words for `n` values of W bytes; the same in all threads.
+template <int W>
+__device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Book& book) {
+    Parts p = {0, 0, 0, 0, true};
+    u32 at = 0;
+    if (kind.exceptions()) {
+        p.exceptions = words ? payload[0] : 0;
+        if (p.exceptions == 0 || p.exceptions > n || p.exceptions * (1 + W / 4) >= words) {
+            p.exceptions = 0;
+            p.right = false;
+            return p;
+        }
+        at = 1 + p.exceptions * (1 + W / 4);
+    }
+    const u32 left = words - at;
+    p.gaps = at;
+    switch (kind.coding()) {
+        case EMPTY: p.right = left == 0; break;
+        case RAW: p.right = left == n * (W / 4); break;
+        case FIXED: {
+            const u32 width = left ? payload[at] : 0;
+            p.stream = at + 1;
+            p.words = left - 1;
+            p.right = width >= 1 && width <= 32 && p.words == (n * width + 31) / 32;
+            if (p.right && n * width % 32) p.right = payload[at + p.words] >> (n * width % 32) == 0;
+            break;
+        }
+        default: {
+            const u32 gaps = book.gaps ? huffman::gap_units(left) : 0;
+            p.right = book.usable && gaps < left && left - gaps <= LONGEST_STREAM;
+            p.stream = at + gaps;
+            p.words = left - gaps;
+            if (p.right && gaps) {
+                const u32 used = (p.words + huffman::PART_WORDS - 1) / huffman::PART_WORDS - 1;
+                if (used % 4) p.right = payload[at + gaps - 1] >> (used % 4 * 8) == 0;
+            }
+        }
+    }
+    return p;
+}
+
+// The z-value at place i of words of fixed width.
+__device__ __forceinline__ int fixed(const u32* words, u32 width, u32 i) {
+    const u32 bit = i * width, at = bit / 32;
+    return huffman::unzigzag(__funnelshift_r(words[at], words[at + 1], bit % 32) & (width == 32 ? ~0u : (1u << width) - 1));
+}
+
+// Writes residuals where the stream has them.
+struct InOrder {
+    int* values;
+    u32 n;
+    __device__ __forceinline__ void operator()(u32 place, u32 z) const {
+        if (place < n) values[place] = huffman::unzigzag(z);
+    }
+};
+
+// Writes residuals where an interpolated tile has their points. Places only rise.
+struct Scattered {
+    int* values;
+    const interpolate::Kept* classes;
+    Three e;
+    u32 n, next, end;
+    interpolate::Class c;
+    u32 begin;
+    __device__ __forceinline__ Scattered(int* to, const interpolate::Kept* all, const Three& extents, u32 n)
+        : values(to), classes(all), e(extents), n(n), next(0), end(1), c(Kept1(), 0, 0), begin(0) {}
+    static __device__ __forceinline__ interpolate::Kept Kept1() { return {1, 1u << 16 | 1, 0, 0}; }
+    __device__ __forceinline__ u32 at(u32 place) {
+        while (place >= end) {
+            begin = end;
+            const interpolate::Kept kept = classes[next];
+            c = interpolate::Class(kept, interpolate::top(e) - 1 - next / 7, interpolate::parity(next % 7));
+            end += kept.points;
+            next++;
+        }
+        return interpolate::dense(e, c.point(place - begin));
+    }
+    __device__ __forceinline__ void operator()(u32 place, u32 z) {
+        if (place < n) values[at(place)] = huffman::unzigzag(z);
+    }
+};
+
+// Values of an axis' lines become their running sums; whole CTA. Line i begins at place first(i); a line's values lie
+// `stride` apart. Long lines are summed in pieces, when there are few.
+template <class First>
+__device__ __forceinline__ void sum_lines(int* values, u32 lines, u32 length, u32 stride, First first) {
+    const u32 pieces = lines >= THREADS ? 1 : max(1u, min(THREADS / lines, length / 8)), each = (length + pieces - 1) / pieces;
+    for (u32 i = threadIdx.x; i < lines * pieces; i += THREADS) {
+        const u32 piece = i / lines, from = piece * each, to = min(from + each, length);
+        int* at = values + first(i - piece * lines) + from * stride;
+        u32 sum = 0;
+#pragma unroll 8
+        for (u32 k = from; k < to; k++, at += stride) {
+            sum += (u32)*at;
+            *at = (int)sum;
+        }
+    }
+    if (pieces > 1) {
+        // One line and piece a thread.
+        const u32 piece = threadIdx.x / lines, from = piece * each, to = min(from + each, length);
+        int* line = values + first(threadIdx.x % lines);
+        const bool here = piece > 0 && piece < pieces && from < length;
+        u32 before = 0;
+        __syncthreads();
+        if (here) {
+            for (u32 k = 0; k < piece; k++) before += (u32)line[((k + 1) * each - 1) * stride];
+        }
+        __syncthreads();
+        if (here) {
+            for (u32 k = from; k < to; k++) line[k * stride] = (int)((u32)line[k * stride] + before);
+        }
+    }
+    __syncthreads();
+}
+
+// Rows of `c` values become their running sums; whole CTA. A warp takes consecutive values, four a lane.
+__device__ __forceinline__ void sum_rows(int* values, u32 n, u32 c, int* totals, int lane, int w) {
+    const tiles::Divisor by(c);
+    const u32 each = ((n + WARPS - 1) / WARPS + 127) / 128 * 128, from = min(w * each, n), to = min(from + each, n);
+    u32 carry = 0;
+#pragma unroll 2
+    for (u32 i = from; i < to; i += 128) {
+        int4* at = (int4*)(values + i) + lane;
+        const int4 v = *at;
+        u32 x[4] = {(u32)v.x, (u32)v.y, (u32)v.z, (u32)v.w};
+        const u32 first = i + 4 * lane;
+        u32 place = first - by.of(first) * c;
+        // A row may begin with any of the four.
+        u32 begins = 4;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            if (place == 0) {
+                begins = min(begins, j);
+            } else if (j) {
+                x[j] += x[j - 1];
+            }
+            place = place + 1 == c ? 0 : place + 1;
+        }
+            const u32 heads = __ballot_sync(warp::ALL, begins < 4) & ((2u << lane) - 1);
+        const int reach = heads ? lane - (31 - __clz((int)heads)) : lane;
+        u32 sum = x[3];
+#pragma unroll
+        for (int k = 1; k < 32; k *= 2) {
+            const u32 y = __shfl_up_sync(warp::ALL, sum, k);
+            if (reach >= k) sum += y;
+        }
+        if (!heads) sum += carry;
+        u32 before = __shfl_up_sync(warp::ALL, sum, 1);
+        if (lane == 0) before = carry;
+        carry = warp::from(sum, 31);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            if (j < begins) x[j] += before;
+        }
+        *at = make_int4((int)x[0], (int)x[1], (int)x[2], (int)x[3]);
+    }
+    // What a row has in the warps before.
+    if (lane == 0) totals[w] = (int)carry;
+    __syncthreads();
+    const u32 row = from < n ? from - by.of(from) * c : 0;
+    if (row) {
+        u32 before = 0;
+        for (int v = w - 1; v >= 0; v--) {
+            before += (u32)totals[v];
+            const u32 start = v * each;
+            // A row began there.
+            if (by.of(start + each - 1) * c >= start) break;
+        }
+        for (u32 i = from + lane; i < min(to, from - row + c); i += 32) values[i] = (int)((u32)values[i] + before);
+    }
+    __syncthreads();
+}
+
+// Residuals become quanta: running sums along every axis of the kind; whole CTA.
+__device__ __forceinline__ void integrate(Shared& sh, Three e, u32 axes, int lane, int w) {
+    const u32 n = e.product();
+    // Axes of one place at the end are as if they were in front.
+    while (e.x == 1 && n > 1) {
+        e = {1, e.z, e.y};
+        axes >>= 1;
+    }
+    if (axes & 4) sum_lines(sh.values, e.y * e.x, e.z, e.y * e.x, [](u32 i) { return i; });
+    if (axes & 2) {
+        const tiles::Divisor by(e.x);
+        sum_lines(sh.values, e.z * e.x, e.y, e.x, [&](u32 i) {
+            const u32 z = by.of(i);
+            return z * e.x * e.y + (i - z * e.x);
+        });
+    }
+    if (axes & 1) sum_rows(sh.values, n, e.x, sh.totals, lane, w);
+}
+
+// Residuals, each where its point is, become points, level by level; whole CTA.
+__device__ __forceinline__ void interpolate_all(Shared& sh, const interpolate::Kept* classes, const Three& e) {
+    const u32 top = interpolate::top(e);
+    if (threadIdx.x == 0) sh.values[0] = interpolate::point(0, sh.values[0]);
+    __syncthreads();
+    for (u32 l = top; l-- > 0;) {
+        const interpolate::Kept* level = classes + 7 * (top - 1 - l);
+        for (u32 k = 0; k < 7; k += k == 6 ? 1 : 3) {
+            // Classes of one step need only what was there before.
+            const u32 a = level[k].points, b = k == 6 ? 0 : level[k + 1].points, all = a + b + (k == 6 ? 0 : level[k + 2].points);
+            if (all == 0) continue;
+            for (u32 i = threadIdx.x; i < all; i += THREADS) {
+                const u32 which = k + (i >= a) + (i >= a + b), odd = interpolate::parity(which);
+                const interpolate::Class c(level[which], l, odd);
+                const Three p = c.point(i - (i >= a ? a : 0) - (i >= a + b ? b : 0));
+                int* at = sh.values + interpolate::dense(e, p);
+                *at = interpolate::point(interpolate::predict(sh.values, e, l, odd, p), *at);
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// Quanta or points → bits of values.
+template <class S, bool LOG>
+struct Dequantizer {
+    using T = Traits<S>;
+    double step;
+    u64 distance;
+    __device__ __forceinline__ typename T::Bits operator()(int q) const {
+        if (!LOG) return T::bits(T::round(__dmul_rn((double)q, step)));
+        const u64 size = q < 0 ? (u64)(0u - (u32)q) : (u64)(u32)q;
+        constexpr u64 SIGN = 1ull << (8 * T::W - 1);
+        return (typename T::Bits)((size * distance & (SIGN - 1)) | (q < 0 ? SIGN : 0));
+    }
+};
+
+// Where a tile's values go.
+template <class S>
+struct Out {
+    using Bits = typename Traits<S>::Bits;
+    Bits* at;
+    u64 row, plane;
+    Three e;
+    tiles::Divisor by_x, by_y;
+    bool swap, fours;
+    __device__ __forceinline__ Out(const DecodeChunk& c, const Tile& t)
+        : at((Bits*)c.output + t.start), row(c.extents[2]), plane((u64)c.extents[1] * c.extents[2]), e(t.extents), by_x(e.x), by_y(e.y),
+          swap(c.flags & FLAG_SWAP), fours(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
+    __device__ __forceinline__ Bits* of(u32 i) const {
+        const u32 r = by_x.of(i), z = by_y.of(r);
+        return at + z * plane + (r - z * e.y) * row + (i - r * e.x);
+    }
+    __device__ __forceinline__ void put(u32 i, Bits x) const { *of(i) = swap ? swapped(x) : x; }
+};
+
+__device__ __forceinline__ void store4(u32* at, const u32 (&x)[4]) { *(uint4*)at = make_uint4(x[0], x[1], x[2], x[3]); }
+__device__ __forceinline__ void store4(u64* at, const u64 (&x)[4]) {
+    ((uint4*)at)[0] = make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
+    ((uint4*)at)[1] = make_uint4((u32)x[2], (u32)(x[2] >> 32), (u32)x[3], (u32)(x[3] >> 32));
+}
+
+template <class S, class Value>
+__device__ __forceinline__ void write_all(const Shared& sh, const Out<S>& out, u32 n, Value value) {
+    using Bits = typename Traits<S>::Bits;
+    if (out.fours) {
+        for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
+            const int4 q = *(const int4*)(sh.values + i);
+            Bits x[4] = {value(q.x), value(q.y), value(q.z), value(q.w)};
+            if (out.swap) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
+            }
+            store4(out.of(i), x);
+        }
+    } else {
+        for (u32 i = threadIdx.x; i < n; i += THREADS) out.put(i, value(sh.values[i]));
+    }
+}
+
+template <class S>
+__device__ __forceinline__ typename Traits<S>::Bits stored(const u32* words, u32 i) {
+    if (Traits<S>::W == 4) return (typename Traits<S>::Bits)words[i];
+    return (typename Traits<S>::Bits)(words[2 * i] | (u64)words[2 * i + 1] << 32);
+}
+
+// Whether records rise and stay inside, as this thread sees them.
+__device__ __forceinline__ bool records_right(const u32* records, u32 count, u32 n) {
+    bool right = true;
+    for (u32 k = threadIdx.x; k < count; k += THREADS) {
+        const u32 r = records[k], p = k ? records[k - 1] : 0, end = (r & 0xffffu) + (r >> 16) + 1;
+        right = right && end <= n && (k == 0 || (r & 0xffffu) >= (p & 0xffffu) + (p >> 16) + 1);
+    }
+    return right;
+}
+
+// Exceptions over values that are there. Short runs by a lane each, long ones by a warp.
+template <class S>
+__device__ __forceinline__ void restore(const u32* records, u32 count, const Out<S>& out, int lane, int w) {
+    const u32* values = records + count;
+    for (u32 from = 32 * w; from < count; from += THREADS) {
+        const u32 k = from + lane, r = k < count ? records[k] : 0, length = k < count ? (r >> 16) + 1 : 0;
+        if (length <= 8) {
+            for (u32 i = 0; i < length; i++) out.put((r & 0xffffu) + i, stored<S>(values, k));
+        }
+        for (u32 rest = __ballot_sync(warp::ALL, length > 8); rest; rest &= rest - 1) {
+            const int which = __ffs((int)rest) - 1;
+            const u32 its = warp::from(r, which);
+            const auto x = stored<S>(values, from + which);
+            for (u32 i = lane; i <= its >> 16; i += 32) out.put((its & 0xffffu) + i, x);
+        }
+    }
+}
+
+// Decodes a payload. False, in some thread, where it is not right.
+template <class S, How HOW>
+__device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, const u32* payload, u32 words, Kind kind, const Tile& t, int lane, int w) {
+    constexpr int W = Traits<S>::W;
+    const u32 n = t.values();
+    const Parts p = part<W>(payload, words, kind, n, sh.book);
+    if (!p.right || sh.book.bad) return false;
+    const interpolate::Kept* classes = (const interpolate::Kept*)sh.pool;
+    const bool scattered = HOW == VALUES && kind.interpolated();
+    bool right = records_right(payload + 1, p.exceptions, n);
+    if (kind.coding() == HUFFMAN) {
+        const u8* gaps = (const u8*)(payload + p.gaps);
+        if (HOW == SYNC || !sh.book.gaps) gaps = nullptr;
+        if (HOW == GAP && !gaps) return false;
+        if (scattered) {
+            right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange,
+                                           [&](u32, u32 n) { return Scattered(sh.values, classes, t.extents, n); }) && right;
+        } else {
+            right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange,
+                                           [&](u32, u32 n) { return InOrder{sh.values, n}; }) && right;
+        }
+    } else if (kind.coding() == FIXED) {
+        Scattered to(sh.values, classes, t.extents, n);
+        for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[scattered ? to.at(i) : i] = fixed(payload + p.stream, payload[p.gaps], i);
+    }
+    if (__syncthreads_or(!right)) return false;
+    if (HOW != VALUES) {
+        // In the order of tiles: what comes before are whole layers, in this layer whole rows of tiles, and in this row whole tiles.
+        int* to = (int*)c.output + ((u64)t.origin.z * c.extents[1] + (u64)t.extents.z * t.origin.y) * c.extents[2] +
+                  (u64)t.extents.z * t.extents.y * t.origin.x;
+        for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = sh.values[i];
+        return true;
+    }
+    const Out<S> out(c, t);
+    if (kind.coding() == RAW) {
+        for (u32 i = threadIdx.x; i < n; i += THREADS) out.put(i, stored<S>(payload, i));
+        return true;
+    }
+    if (kind.interpolated()) {
+        interpolate_all(sh, classes, t.extents);
+        write_all(sh, out, n, Dequantizer<S, false>{c.fine, 0});
+    } else {
+        integrate(sh, t.extents, kind.axes(), lane, w);
+        if (c.mode == 3) {
+            write_all(sh, out, n, Dequantizer<S, true>{0.0, c.distance});
+        } else {
+            write_all(sh, out, n, Dequantizer<S, false>{c.step, 0});
+        }
+    }
+    if (p.exceptions) {
+        __syncthreads();
+        restore<S>(payload + 1, p.exceptions, out, lane, w);
+    }
+    return true;
+}
+
+// A tile's payload, as the table of ends says.
+struct Span {
+    u32 from, to;
+    bool right;
+    __device__ __forceinline__ Span(const DecodeChunk& c, u32 t) {
+        const u32* ends = (const u32*)(c.frame + c.ends_at);
+        const u64 most = c.payload_len / 4;
+        from = t ? ends[t - 1] : 0;
+        to = ends[t];
+        right = from <= to && to <= most && (t + 1 < c.tiles || to == most);
+    }
+};
+
+template <class S, How HOW>
+__device__ __forceinline__ void decode(const DecodeArgs& args) {
+    __shared__ Shared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const DecodeChunk& c = chunks[chunk];
+    const u32 t = blockIdx.x - c.first_tile;
+    const Span span(c, t);
+    const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
+    const Tile tile = tiles::of(c.extents, c.tile, t);
+    const u32 words = span.right ? span.to - span.from : 0;
+    const u64 word0 = c.payload_at / 4 + span.from;
+    const bool log = c.mode == 3;
+    {
+        // The tables, and zeros for the residuals.
+        const uint4* book = (const uint4*)((const huffman::Book*)args.books + chunk);
+        for (u32 i = threadIdx.x; i < sizeof(huffman::Book) / 16; i += THREADS) ((uint4*)&sh.book)[i] = book[i];
+        for (u32 i = threadIdx.x; i < tiles::MOST / 4; i += THREADS) ((int4*)sh.values)[i] = make_int4(0, 0, 0, 0);
+    }
+    u32 kept = 0;
+    if (kind.interpolated()) {
+        const u32 classes = 7 * interpolate::top(tile.extents);
+        for (u32 i = threadIdx.x; i < classes; i += THREADS) ((interpolate::Kept*)sh.pool)[i] = interpolate::keep(tile.extents, i);
+        kept = classes * (u32)sizeof(interpolate::Kept) / 4;
+    }
+    u32* stage = sh.pool + kept;
+    const u32 room = POOL - kept;
+    const u32* in = (const u32*)c.frame + word0;
+    const u32* payload = words + 2 <= room ? stage : in;
+    u64 sum = 0;
+    {
+        u64 key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
+#pragma unroll 4
+        for (u32 i = threadIdx.x; i < words; i += THREADS) {
+            const u32 word = in[i], x = word ^ (u32)(key >> 32);
+            if (i < room) stage[i] = word;
+            sum += (u64)x * x;
+            key += fmt::CHECKSUM_STEP * THREADS;
+        }
+    }
+    sum = warp::sum(sum);
+    if (lane == 0) sh.sums[w] = sum;
+    __syncthreads();
+    const bool right = span.right && kind.allowed(log) && decode_tile<S, HOW>(c, sh, payload, words, kind, tile, lane, w);
+    const u32 fault = __syncthreads_or(!right);
+    if (w == 0) {
+        sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
+        if (lane == 0) sum += frame::square(span.to, c.ends_at / 4 + t);
+        ChunkState* state = (ChunkState*)args.states + chunk;
+        if (frame::last_of(state, c.tiles, 1, sum, fault, lane) && lane == 0) {
+            const bool same = HOW != VALUES || atomicAdd(&state->sum, 0ull) == c.checksum;
+            ((u64*)args.verdicts)[chunk] = same && atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
+        }
+    }
+}
+
+// Tables, and the checksum's part of all that is not a tile's.
+__device__ __forceinline__ void make_book(const DecodeArgs& args) {
+    const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
+    huffman::make_book((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::Book*)args.books)[blockIdx.x], THREADS);
+    const u32* in = (const u32*)c.frame;
+    u64 sum = 0;
+    for (u64 i = threadIdx.x; i < c.ends_at / 4; i += THREADS) {
+        if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
+    }
+    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += THREADS) sum += frame::square(in[i], i);
+    sum = warp::sum(sum);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
+}
+
+// Writes every residual, zeros too, one after the other.
+struct OneByOne {
+    int* to;
+    u32 n, next;
+    __device__ __forceinline__ void operator()(u32 place, u32 z) {
+        if (place >= n) return;
+        while (next < place) to[next++] = 0;
+        to[next++] = huffman::unzigzag(z);
+    }
+};
+
+// The baseline: one thread a tile. Tiles of another chunk than the CTA's first look into tables that are farther away.
+template <class S>
+__device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 threads) {
+    __shared__ huffman::Book shared;
+    const int lane = threadIdx.x & 31;
+    const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
+    const u32 first = blockIdx.x * threads;
+    const u32 home = frame::chunk_of(chunks, args.chunk_count, min(first, args.tiles - 1), lane);
+    for (u32 i = threadIdx.x; i < sizeof(huffman::Book) / 16; i += threads) {
+        ((uint4*)&shared)[i] = ((const uint4*)((const huffman::Book*)args.books + home))[i];
+    }
+    __syncthreads();
+    const u32 number = first + threadIdx.x;
+    if (number >= args.tiles) return;
+    u32 chunk = home;
+    while (chunk + 1 < args.chunk_count && chunks[chunk + 1].first_tile <= number) chunk++;
+    const DecodeChunk& c = chunks[chunk];
+    const huffman::Book& book = chunk == home ? shared : ((const huffman::Book*)args.books)[chunk];
+    const u32 t = number - c.first_tile;
+    const Span span(c, t);
+    const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
+    const Tile tile = tiles::of(c.extents, c.tile, t);
+    const u32 n = tile.values();
+    const u32* payload = (const u32*)c.frame + c.payload_at / 4 + span.from;
+    bool right = span.right && kind.allowed(c.mode == 3) && !book.bad;
+    if (right) {
+        const Parts p = part<Traits<S>::W>(payload, span.to - span.from, kind, n, book);
+        right = p.right;
+        OneByOne put = {(int*)c.output + ((u64)tile.origin.z * c.extents[1] + (u64)tile.extents.z * tile.origin.y) * c.extents[2] +
+                            (u64)tile.extents.z * tile.extents.y * tile.origin.x,
+                        n, 0};
+        if (right && kind.coding() == HUFFMAN) {
+            huffman::Reader r(payload + p.stream, 0);
+            right = huffman::finish<OneByOne&>(book, r, 32 * p.words, n, 0, put);
+        } else if (right && kind.coding() == FIXED) {
+            for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);
+        }
+        while (right && put.next < n) put.to[put.next++] = 0;
+    }
+    ChunkState* state = (ChunkState*)args.states + chunk;
+    if (!right) atomicOr(&state->fault, 1u);
+    __threadfence();
+    if (atomicAdd(&state->done, 1u) == c.tiles - 1) ((u64*)args.verdicts)[chunk] = atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
+}
+
+constexpr int COARSE = 64;
+
+}  // namespace
+
+#define ENTRIES(S, name)                                                                                                                        \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { make_book(args); }                       \
+    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_##name(DecodeArgs args) { decode<S, VALUES>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_sync_##name(DecodeArgs args) { decode<S, SYNC>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_gap_##name(DecodeArgs args) { decode<S, GAP>(args); } \
+    extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_decode_coarse_##name(DecodeArgs args) { decode_coarse<S>(args, COARSE); }
+ENTRIES(float, f32)
+ENTRIES(double, f64)
