@@ -2,7 +2,7 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|batch|lane|first] [--quick] [--codec NAME]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|decoders|batch|lane|first] [--quick] [--codec NAME]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of uncompressed
 //! bytes: the device's time for complete frames over data on the device (events, median), chunks of a batch against one
@@ -177,6 +177,93 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
     }
 }
 
+/// Decoding of `lorenzo`: whole frames, and residuals alone by each of three decoders, from the CPU's frames.
+fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
+    const DECODERS: [&str; 3] = ["coarse", "sync", "gap"];
+    println!(
+        "\nlorenzo, device side, one chunk a field, GB/s of uncompressed bytes (median of {runs}): whole frames to values, then\n\
+         streams to residuals in device memory by one thread a stream (coarse) and, times as fast, by self-synchronising threads\n\
+         and by threads with gap arrays; all outputs compared"
+    );
+    println!(
+        "{:10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>12} {:>12}",
+        "field", "rel bound", "MB", "ratio", "decode", "coarse", "sync", "gap"
+    );
+    let mut means: Vec<(f64, u32, [f64; 4])> = Vec::new();
+    for f in fields {
+        for rel in if quick { &[1e-3][..] } else { &[1e-2, 1e-3, 1e-4] } {
+            let p = params(f, &f.dims, Codec::Lorenzo, Bound::Relative(*rel));
+            let frame = cpu.encode(&p, &f.raw);
+            if frame[9] != 2 {
+                println!("{:10} {rel:9.0e} stored", f.name);
+                continue;
+            }
+            let mut out = vec![0; f.raw.len()];
+            let mut job = [DecodeJob { frame: &frame, out: &mut out }];
+            let (right, times) = h5z_gpu::device::decode_times(&mut job, runs, 16).expect("the device decodes");
+            assert!(right[0], "{}: the device refuses a frame", f.name);
+            let values = cpu.decode(&frame, f.raw.len() as u64).expect("the CPU decodes");
+            assert!(out == values, "{}: the device's values differ from the CPU's", f.name);
+            let mut speeds = [rate(f.raw.len(), median(times)), 0.0, 0.0, 0.0];
+            let want: Vec<u8> = match quick {
+                true => Vec::new(),
+                false => {
+                    let r = h5z_gpu::device::residuals(&frame).expect("residuals");
+                    r.iter().flat_map(|r| r.to_le_bytes()).collect()
+                }
+            };
+            let mut before: Option<Vec<u8>> = (!quick).then_some(want);
+            for (decoder, speed) in DECODERS.iter().zip(&mut speeds[1..]) {
+                let mut out = vec![0; f.raw.len()];
+                let mut job = [DecodeJob { frame: &frame, out: &mut out }];
+                let (right, times) =
+                    h5z_gpu::device::residual_times(&mut job, runs, 16, decoder).expect("the device decodes");
+                assert!(right[0], "{}: {decoder} refuses a frame", f.name);
+                let used = f.raw.len() / usize::from(f.dtype.size) * 4;
+                out.truncate(used);
+                assert!(before.is_none_or(|b| b == out), "{}: {decoder} gives other residuals", f.name);
+                before = Some(out);
+                *speed = rate(f.raw.len(), median(times));
+            }
+            let row = |name: &str, mb: f64, ratio: f64, s: [f64; 4]| {
+                println!(
+                    "{name:10} {rel:9.0e} {mb:8.1} {ratio:8.2} {:8.0} {:8.0} {:6.0} {:4.1}x {:6.0} {:4.1}x",
+                    s[0],
+                    s[1],
+                    s[2],
+                    s[2] / s[1],
+                    s[3],
+                    s[3] / s[1]
+                );
+            };
+            row(&f.name, f.raw.len() as f64 / 1e6, f.raw.len() as f64 / frame.len() as f64, speeds);
+            if f.raw.len() >= 150_000_000 {
+                let at = means.iter().position(|m| m.0 == *rel).unwrap_or_else(|| {
+                    means.push((*rel, 0, [0.0; 4]));
+                    means.len() - 1
+                });
+                means[at].1 += 1;
+                means[at].2.iter_mut().zip(speeds).for_each(|(m, s)| *m += s.ln());
+            }
+        }
+    }
+    println!("geometric means over fields of at least 150 MB:");
+    for (rel, n, s) in means {
+        let s = s.map(|s| (s / f64::from(n)).exp());
+        println!(
+            "{n:10} {rel:9.0e} {:8} {:8} {:8.0} {:8.0} {:6.0} {:4.1}x {:6.0} {:4.1}x",
+            "",
+            "",
+            s[0],
+            s[1],
+            s[2],
+            s[2] / s[1],
+            s[3],
+            s[3] / s[1]
+        );
+    }
+}
+
 fn batches(f: &Field, runs: usize) {
     println!("\n64 MiB of {} as chunks in one batch, device side, GB/s", f.name);
     let raw = &f.raw[..(64 << 20).min(f.raw.len())];
@@ -297,6 +384,9 @@ fn main() {
     let cpu = Engine::with_threads(8);
     if run("device") {
         devices(&all, runs, (!quick).then_some(&cpu), codec);
+    }
+    if run("decoders") {
+        decoders(&all, runs, quick, &Engine::with_threads(16));
     }
     if run("batch") {
         batches(&all[0], runs);

@@ -19,6 +19,9 @@ mod stages;
 use common::vectors::Vector;
 use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
 
+/// Codec number of `lorenzo`.
+const LORENZO: u8 = 2;
+
 /// Numbers of no particular order: splitmix64.
 struct Random(u64);
 
@@ -210,6 +213,34 @@ struct Tally {
     decoded: usize,
     damaged: usize,
     left: usize,
+    /// Frames whose residuals were compared, decoder by decoder.
+    residuals: [usize; 3],
+}
+
+/// The three decoders of residuals.
+const DECODERS: [&str; 3] = ["coarse", "sync", "gap"];
+
+/// Residuals by every decoder of the GPU against the CPU's.
+fn residuals(frame: &[u8], gaps: bool, what: &str, tally: &mut Tally) -> Result<(), String> {
+    let want = h5z_gpu::device::residuals(frame).ok_or_else(|| format!("{what}: no residuals"))?;
+    let want: Vec<u8> = want.iter().flat_map(|r| r.to_le_bytes()).collect();
+    let len = h5z_gpu::frame::raw_len(frame).map_err(|e| e.to_string())? as usize;
+    for (decoder, count) in DECODERS.iter().zip(&mut tally.residuals) {
+        if *decoder == "gap" && !gaps {
+            continue;
+        }
+        let mut out = vec![0xEE; len];
+        let mut jobs = [DecodeJob { frame, out: &mut out }];
+        let (right, _) = h5z_gpu::device::residual_times(&mut jobs, 0, 1, decoder).ok_or("the device is gone")?;
+        if !right[0] {
+            return Err(format!("residuals of {what}: refused by {decoder}"));
+        }
+        if out[..want.len()] != want {
+            return Err(format!("residuals of {what} by {decoder}: {}", first_difference(&want, &out[..want.len()])));
+        }
+        *count += 1;
+    }
+    Ok(())
 }
 
 fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut Tally) -> Result<(), String> {
@@ -227,7 +258,23 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
             tally.encoded += 1;
         }
     }
-    // Whole frames, then damaged ones.
+    for (frame, c) in want.iter().zip(cases) {
+        if frame[9] == LORENZO && r.one_in(4) {
+            residuals(frame, true, &c.what, tally)?;
+            if let Some(frame) = h5z_gpu::device::without_gaps(&c.params, &c.raw) {
+                residuals(&frame, false, &c.what, tally)?;
+            }
+        }
+    }
+    // Whole frames, then damaged ones; of some the gap arrays are left out.
+    for frame in want.iter_mut().zip(cases).filter(|(f, _)| f[9] == LORENZO) {
+        if r.one_in(4)
+            && let (frame, c) = frame
+            && let Some(without) = h5z_gpu::device::without_gaps(&c.params, &c.raw)
+        {
+            *frame = without;
+        }
+    }
     for damage in [false, true] {
         let mut frames = want.clone();
         if damage {
@@ -262,6 +309,9 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
             let how = if damage { "decoding a damaged frame of" } else { "decoding" };
             if done[k] && !fine[k] {
                 return Err(format!("{how} {}: the GPU takes what the CPU refuses", c.what));
+            }
+            if fine[k] && !done[k] && frames[k][9] == LORENZO {
+                return Err(format!("{how} {}: the GPU refuses what the CPU takes", c.what));
             }
             if done[k] && outs[k] != values[k] {
                 return Err(format!("{how} {}: {}", c.what, first_difference(&values[k], &outs[k])));
@@ -338,7 +388,7 @@ fn main() {
         }
         return;
     }
-    let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0 };
+    let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 3] };
     let mut made = 0;
     while made < cases {
         let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest, only)).collect();
@@ -349,8 +399,8 @@ fn main() {
         }
     }
     println!(
-        "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, all as on the CPU; {} left to the CPU",
-        tally.encoded, tally.decoded, tally.damaged, tally.left
+        "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, {:?} lists of residuals by {DECODERS:?}, all as on the CPU; {} left to the CPU",
+        tally.encoded, tally.decoded, tally.damaged, tally.residuals, tally.left
     );
     if tally.encoded == 0 || tally.decoded == 0 {
         eprintln!("nothing ran on the GPU");
