@@ -270,6 +270,7 @@ fn batches(f: &Field, runs: usize) {
     for (what, codec, bound) in [
         ("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)),
         ("szx abs", Codec::Szx, Bound::Absolute(1e-3)),
+        ("lorenzo abs", Codec::Lorenzo, Bound::Absolute(1e-3)),
         ("ndzip", Codec::Ndzip, Bound::Lossless),
     ] {
         let mut whole = (0.0, 0.0);
@@ -307,9 +308,11 @@ fn lanes(f: &Field, runs: usize, threads: usize) {
     println!("\nhost memory to host memory, {}, one chunk a call, {threads} threads, GB/s (median of {runs})", f.name);
     println!("{:7} {:14} {:>10} {:>8} {:>12} {:>8}", "KiB", "request", "encode GPU", "CPU", "decode GPU", "CPU");
     let size = usize::from(f.dtype.size);
-    for (what, codec, bound) in
-        [("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)), ("ndzip", Codec::Ndzip, Bound::Lossless)]
-    {
+    for (what, codec, bound) in [
+        ("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)),
+        ("lorenzo rel", Codec::Lorenzo, Bound::Relative(1e-3)),
+        ("ndzip", Codec::Ndzip, Bound::Lossless),
+    ] {
         for kib in [64usize, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 131_072] {
             let len = (kib << 10).min(f.raw.len());
             let raw = &f.raw[..len];

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 LOSSLESS_NDZIP, SZX_RANGE, SZX_ABSOLUTE, SZX_POINT = 390000, 121003, 111003, 131003
+LORENZO_RANGE, LORENZO_ABSOLUTE, LORENZO_POINT = 221003, 211003, 231003
 
 
 def cases():
@@ -30,6 +31,10 @@ def cases():
     yield "f64 2-D", noisy.reshape(600, -1), (100, 4096), SZX_ABSOLUTE, 1e-3
     yield "f64 point-wise", noisy.reshape(-1), (1 << 19,), SZX_POINT, "point"
     yield "f32 big-endian", noisy.astype(">f4"), (64, 128, 120), SZX_RANGE, "range"
+    yield "f32 3-D, lorenzo", noisy.astype("f4"), (64, 128, 120), LORENZO_RANGE, "range"
+    yield "f32 odd values, lorenzo", odd, (50, 77, 33), LORENZO_ABSOLUTE, 1e-3
+    yield "f64 1-D, lorenzo", noisy.reshape(-1), (1 << 19,), LORENZO_POINT, "point"
+    yield "f64 big-endian, lorenzo", noisy.reshape(600, -1).astype(">f8"), (100, 4096), LORENZO_ABSOLUTE, 1e-3
     yield "f32 lossless", noisy.astype("f4"), (64, 128, 120), LOSSLESS_NDZIP, 0
     yield "f64 lossless", noisy, (64, 64, 64), LOSSLESS_NDZIP, 0
     yield "i32 lossless", (noisy * 100).astype("i4"), (64, 128, 120), LOSSLESS_NDZIP, 0

@@ -73,6 +73,7 @@ if [[ $parts == *bench* ]]; then
     printf '\n[speed]\n' >>"$record"
     table first ./gpu_bench "$FIELDS" --only first
     table device ./gpu_bench "$FIELDS" --only device
+    table decoders ./gpu_bench "$FIELDS" --only decoders --quick
     table batch ./gpu_bench "$FIELDS" --only batch
     table lane ./gpu_bench "$FIELDS" --only lane
     table h5py python3 through_h5py.py "$FIELDS" "$scratch"
