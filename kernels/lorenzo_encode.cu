@@ -58,11 +58,47 @@ struct Source {
     tiles::Three e;
     u32 n, rise, plane;
     tiles::Divisor by_x, by_y;
-    bool fours, whole, swap;
+    // 4 · THREADS values on in a tile, where that is the same step everywhere: in places, and in the chunk.
+    tiles::Three step;
+    u32 skip;
+    bool regular, fours, whole, swap;
     __device__ __forceinline__ Source(const EncodeChunk& c, const tiles::Tile& t)
         : first((const S*)c.input + t.start), e(t.extents), n(t.values()), rise(c.extents[2]), plane(c.extents[1] * c.extents[2]),
           by_x(t.extents.x), by_y(t.extents.y), fours(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
         whole = fours && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
+        const u32 rows = by_x.of(4 * THREADS), planes = by_y.of(rows), left = 4 * THREADS - rows * e.x;
+        if (n == e.x) {
+            step = {0, 0, 4u * THREADS};
+        } else if (e.z == 1) {
+            step = {0, rows, 0};
+        } else {
+            step = {planes, 0, 0};
+        }
+        regular = n == e.x || (left == 0 && (e.z == 1 || rows == planes * e.y));
+        skip = step.z * plane + step.y * rise + step.x;
+    }
+    // Where place `i` is: the thread's first, or `k` steps behind that.
+    __device__ __forceinline__ tiles::Three where(u32 i) const {
+        const u32 row = by_x.of(i), z = by_y.of(row);
+        return {z, row - z * e.y, i - row * e.x};
+    }
+    // Calls `f(k, first place, its place in the chunk)` for this thread's fours.
+    template <class F>
+    __device__ __forceinline__ void each(F f) const {
+        const u32 first = 4 * threadIdx.x;
+        u32 at = first < n ? place(first) : 0;
+#pragma unroll 1
+        for (u32 k = 0; k < 8; k++) {
+            const u32 i = first + k * 4 * THREADS;
+            if (i < n) {
+                f(k, i, at);
+                if (regular) {
+                    at += skip;
+                } else if (i + 4 * THREADS < n) {
+                    at = place(i + 4 * THREADS);
+                }
+            }
+        }
     }
     __device__ __forceinline__ u32 place(u32 i) const {
         const u32 row = by_x.of(i), z = by_y.of(row);
@@ -73,10 +109,11 @@ struct Source {
         return Traits<S>::value(swap ? swapped(b) : b);
     }
     // The values from place `i` of the tile on, a multiple of 4; the last one again after the end.
-    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const {
+    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const { four(i, fours ? place(i) : 0, x); }
+    __device__ __forceinline__ void four(u32 i, u32 place_, S (&x)[4]) const {
         using T = Traits<S>;
         if (fours) {
-            const S* at = first + place(i);
+            const S* at = first + place_;
             if (!whole) {
 #pragma unroll
                 for (int j = 0; j < 4; j++) x[j] = at[j];
@@ -182,12 +219,14 @@ struct PlanShared {
     alignas(16) u32 bins[huffman::BINS];
     u32 classes[lorenzo::SETS * estimate::CLASSES];
     u32 costs[8];
+    lorenzo::Turns turns;
     u32 room[THREADS / 32];
     // Of the residuals counted; all zigzag values of the tile together.
     u32 changes, cost, all;
 };
+static_assert(lorenzo::SETS * THREADS <= TILE / 4, "columns fit where bytes will be");
 static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
-static_assert(7 * 13 * sizeof(interpolate::Kept) <= huffman::BINS * 4, "classes fit where counts were");
+static_assert(13 * sizeof(interpolate::Level) <= huffman::BINS * 4, "levels fit where counts were");
 
 // Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
 // else 0. All threads; `around` has room for two numbers a thread.
@@ -249,18 +288,14 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
                                          bool& exceptions, bool& exact) {
     typename Traits<S>::Bits differ = 0;
     u32 bad = 0;
-#pragma unroll 2
-    for (u32 k = 0; k < 8; k++) {
-        const u32 i = 4 * (threadIdx.x + k * THREADS);
-        if (i < in.n) {
-            S x[4];
-            int q[4];
-            in.four(i, x);
-            const u32 valid = four_valid(i, in.n);
-            bad |= (valid & ~quantize::four(quantizer, x, fill, valid, q, differ)) << (4 * k);
-            *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
-        }
-    }
+    in.each([&](u32 k, u32 i, u32 at) {
+        S x[4];
+        int q[4];
+        in.four(i, at, x);
+        const u32 valid = four_valid(i, in.n);
+        bad |= (valid & ~quantize::four(quantizer, x, fill, valid, q, differ)) << (4 * k);
+        *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+    });
     exact = !__syncthreads_or(differ != 0);
     exceptions = __syncthreads_or(bad != 0);
     if (exceptions) {
@@ -281,10 +316,16 @@ __device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, con
     const u32 rows = e.z * e.y, sets = lorenzo::sets_of(e);
     const bool whole = rows < 8;
     const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
-    lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
+    const bool fours = e.x % 4 == 0;
+    if (fours) {
+        lorenzo::sample_fours<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.turns, sh.bytes, lane, w);
+    } else {
+        lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
+    }
     __syncthreads();
     if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
-        const u32 cost = lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
+        const u32 cost = fours ? lorenzo::cost_of((u32)w, sh.classes, sh.turns, places, lane)
+                               : lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
         if (lane == 0) sh.costs[w] = cost;
     }
     __syncthreads();
@@ -308,19 +349,25 @@ __device__ __forceinline__ u32 as_byte(u32 z, u32* exact, u32 at) {
 }
 
 // Residuals of all values, as bytes in `sh.bytes`. Returns all of this thread's zigzag values together.
-__device__ __forceinline__ u32 difference(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                          u32 n, u32 axes, u32* exact) {
-    const bool fours = e.x % 4 == 0;
+template <class S>
+__device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u32 axes, u32* exact) {
+    const tiles::Three& e = in.e;
+    const u32 n = in.n;
+    const bool fours = in.fours;
+    tiles::Three place = in.where(4 * threadIdx.x);
     u32 all = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (u32 k = 0; k < 8; k++) {
         const u32 i = 4 * (threadIdx.x + k * THREADS);
         if (i < n) {
             int d[4];
             if (fours) {
-                lorenzo::four(sh.points, i, e, by_x, by_y, axes, d);
+                if (!in.regular) place = in.where(i);
+                lorenzo::four(sh.points, i, e, place, axes, d);
+                place.z += in.step.z, place.y += in.step.y, place.x += in.step.x;
             } else {
-                for (int j = 0; j < 4; j++) d[j] = i + j < n ? lorenzo::one(sh.points, i + j, e, by_x, by_y, axes) : 0;
+#pragma unroll
+                for (int j = 0; j < 4; j++) d[j] = i + j < n ? lorenzo::one(sh.points, i + j, e, in.by_x, in.by_y, axes) : 0;
             }
             u32 z[4];
 #pragma unroll
@@ -344,23 +391,19 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const tiles::Three& e,
 template <class S>
 __device__ __forceinline__ bool in_units(PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
     u32 bad = 0;
-#pragma unroll 2
-    for (u32 k = 0; k < 8; k++) {
-        const u32 i = 4 * (threadIdx.x + k * THREADS);
-        if (i < in.n) {
-            S x[4];
-            int q[4];
-            in.four(i, x);
-            const u32 valid = four_valid(i, in.n);
+    in.each([&](u32 k, u32 i, u32 at) {
+        S x[4];
+        int q[4];
+        in.four(i, at, x);
+        const u32 valid = four_valid(i, in.n);
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                double whole;
-                const bool counts = fine.nearest(x[j], whole, q[j]) && Traits<S>::bits(x[j]) != fill;
-                bad |= counts ? 0 : (1u << j & valid) << (4 * k);
-            }
-            *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+        for (int j = 0; j < 4; j++) {
+            double whole;
+            const bool counts = fine.nearest(x[j], whole, q[j]) && Traits<S>::bits(x[j]) != fill;
+            bad |= counts ? 0 : (1u << j & valid) << (4 * k);
         }
-    }
+        *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+    });
     const bool any = __syncthreads_or(bad != 0);
     if (any) {
         for (u32 k = 0; k < 8; k++) {
@@ -387,31 +430,36 @@ __device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Thr
         all |= z;
         ((u8*)sh.bytes)[place] = (u8)as_byte(z, exact, place);
     };
-    // Divisions for all classes at once; the counts there are no longer needed.
-    interpolate::Kept* kept = (interpolate::Kept*)sh.bins;
-    const u32 levels = interpolate::top(e);
-    if (threadIdx.x < 7 * levels) kept[threadIdx.x] = interpolate::keep(e, threadIdx.x);
-    if (threadIdx.x == 0) visit(0, 0, 0);
+    // All levels at once; the counts there are no longer needed.
+    interpolate::Level* levels = (interpolate::Level*)sh.bins;
+    const u32 t = threadIdx.x, top = interpolate::top(e);
+    if (t < top) levels[t] = interpolate::level(e, t);
+    if (t == 0) visit(0, 0, 0);
     __syncthreads();
-    u32 begin = 1, some = 0;
-    for (u32 l = levels, i = 0; l-- > 0;) {
-        for (u32 k = 0; k < 7; k++, i++) {
-            const u32 odd = interpolate::parity(k);
-            const interpolate::Class points(kept[i], l, odd);
-            const u32 count = kept[i].points;
-            for (u32 p = threadIdx.x; p < count; p += THREADS) {
-                const tiles::Three at = points.point(p);
-                visit(begin + p, interpolate::dense(e, at), interpolate::predict(sh.points, e, l, odd, at));
-            }
-            begin += count;
-            some += count;
-            // Classes of as many odd places do not need each other.
-            if (some && (k == 2 || k == 5 || k == 6)) {
-                __syncthreads();
-                some = 0;
-            }
+    // Up to a cell a lane, the first warp goes on alone.
+    bool alone = true;
+#pragma unroll 1
+    for (u32 l = top; l-- > 0;) {
+        const interpolate::Level& v = levels[l];
+        if (alone && v.cells > 32) {
+            alone = false;
+            __syncthreads();
         }
+        auto meet = [&] {
+            if (alone) {
+                __syncwarp();
+            } else {
+                __syncthreads();
+            }
+        };
+        interpolate::cells<1>(v, sh.points, e, l, t, THREADS, visit);
+        meet();
+        interpolate::cells<2>(v, sh.points, e, l, t, THREADS, visit);
+        meet();
+        interpolate::cells<3>(v, sh.points, e, l, t, THREADS, visit);
+        meet();
     }
+    __syncthreads();
     return all;
 }
 
@@ -421,29 +469,33 @@ __device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S
                                             typename Traits<S>::Bits fill, bool& exact) {
     using T = Traits<S>;
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
-    bool holds = true;
+    bool veto = false;
     typename T::Bits differ = 0;
-#pragma unroll 2
-    for (u32 k = 0; k < 8; k++) {
-        const u32 i = 4 * (threadIdx.x + k * THREADS);
-        if (i < in.n) {
-            S x[4];
-            in.four(i, x);
-            const int4 r4 = *(const int4*)(sh.points + i);
-            const int r[4] = {r4.x, r4.y, r4.z, r4.w};
-            const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+    in.each([&](u32, u32 i, u32 place) {
+        S x[4], back[4];
+        in.four(i, place, x);
+        const int4 r4 = *(const int4*)(sh.points + i);
+        const int r[4] = {r4.x, r4.y, r4.z, r4.w};
+        const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+        u32 unsure = 0;
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const S back = fine.value(quantize::number(r[j]));
-                bool good = (r[j] < 0 ? 0u - (u32)r[j] : (u32)r[j]) <= FARTHEST && T::bits(back) != fill;
-                if (!fine.surely_holds(x[j], back)) good = good && fine.holds(x[j], back);
-                if (fits >> j & 1) {
-                    holds = holds && good;
-                    differ |= T::bits(back) ^ T::bits(x[j]);
-                }
+        for (int j = 0; j < 4; j++) {
+            back[j] = fine.value(quantize::number(r[j]));
+            // Beyond the farthest point on either side.
+            const bool bad = (u32)r[j] + FARTHEST > 2 * FARTHEST || T::bits(back[j]) == fill;
+            if (fits >> j & 1) {
+                veto = veto || bad;
+                differ |= T::bits(back[j]) ^ T::bits(x[j]);
             }
+            unsure |= fine.surely_holds(x[j], back[j]) ? 0u : 1u << j;
         }
-    }
+        unsure &= fits;
+        if (unsure) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) veto = veto || ((unsure >> j & 1) && !fine.holds(x[j], back[j]));
+        }
+    });
+    const bool holds = !veto;
     exact = !__syncthreads_or(differ != 0);
     return __syncthreads_and(holds);
 }
@@ -452,6 +504,7 @@ __device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S
 template <class S>
 __device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
     using T = Traits<S>;
+#pragma unroll 1
     for (u32 k = 0; k < 8; k++) {
         const u32 i = 4 * (threadIdx.x + k * THREADS);
         bool on = true;
@@ -528,6 +581,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     sh.marks[0][t] = 0;
     sh.marks[1][t] = 0;
     if (t == 0) sh.all = 0;
+    if (t < lorenzo::SETS) sh.turns.inside[t] = 0;
     clear_counts(sh);
     __syncthreads();
 
@@ -541,7 +595,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 axes = choose(sh, in.e, in.by_x, in.by_y, lane, w);
     __syncthreads();
     clear_counts(sh);
-    u32 all = difference(sh, in.e, in.by_x, in.by_y, n, axes, work.exact(false));
+    u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();
     huffman::Mine mine = huffman::take(sh.bytes, n);
     const bool tried = !log && !exact;
@@ -680,7 +734,9 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 struct WriteShared {
     // The waiting tile's gap array and stream.
     alignas(16) u32 stage[TILE + 4];
+    u32 kept[huffman::KEPT * THREADS];
     huffman::Codes codes;
+    u64 runs[huffman::SHORT];
     u64 sums[THREADS / 32];
     u32 room[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
@@ -835,16 +891,19 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             if (t < 128) sh.codes.symbols[t] = codes.symbols[t];
             booked = chunk;
             __syncthreads();
+            if (t < huffman::SHORT) sh.runs[t] = huffman::short_run(t, sh.codes);
         }
         const Meta meta = sh.meta;
         const Work work(c, number);
         const u32* exact = work.exact(meta.kind & INTERPOLATED);
         u32 kind = meta.kind, front = 0, words = 0, gaps = 0, bits = 0, begin = 0, end = 0, first = 0;
-        huffman::Mine mine = {};
+        u32 mask = 0;
         if ((kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
         if (kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
         if ((kind & CLASS) == HUFFMAN) {
-            mine = huffman::take(work.bytes(), n);
+            const huffman::Mine mine = huffman::take(work.bytes(), n);
+            huffman::keep(mine, sh.kept);
+            mask = mine.mask;
             begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
             u32 own = huffman::length(mine, begin, exact, sh.codes);
             if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { own += sh.codes.symbols[k] >> 24; });
@@ -875,12 +934,12 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
             __syncthreads();
             huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
-            huffman::write(mine, begin, exact, sh.codes, out);
+            huffman::write(sh.kept, mask, begin, exact, sh.codes, sh.runs, out);
             if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.codes.symbols[k]); });
             out.finish();
         } else if ((kind & CLASS) == FIXED) {
             if (t == 0) sh.stage[0] = meta.width;
-            if (32 * t < n) huffman::write_fixed(mine, exact, n, meta.width, sh.stage + 1);
+            if (32 * t < n) huffman::write_fixed(huffman::kept_again(sh.kept, mask), exact, n, meta.width, sh.stage + 1);
         }
     }
     flush<S>(args, sh, true, sum, lane, w);

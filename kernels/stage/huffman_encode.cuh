@@ -171,54 +171,85 @@ struct Writer {
     u8* gaps;
     u32 total, word, count;
     u64 held;
-    bool shared;
     __device__ __forceinline__ Writer(u32* words_, u8* gaps_, u32 total_, u32 at)
-        : words(words_), gaps(gaps_), total(total_), word(at / 32), count(at % 32), held(0), shared(true) {}
+        : words(words_), gaps(gaps_), total(total_), word(at / 32), count(at % 32), held(0) {}
     // Up to 32 bits; so many bits more belong to the same codeword.
     __device__ __forceinline__ void put(u32 bits, u32 len, u32 more) {
         held |= (u64)bits << count;
         count += len;
         if (count >= 32) {
-            // Its first word may begin with another thread's bits.
-            if (shared) {
-                atomicOr(words + word, (u32)held);
-            } else {
-                words[word] = (u32)held;
-            }
-            shared = false;
+            // The first word and the last may be shared with other threads.
+            atomicOr(words + word, (u32)held);
             held >>= 32;
             count -= 32;
             word++;
             if (word % SUBSEQUENCE_WORDS == 0 && 32 * word < total) gaps[word / SUBSEQUENCE_WORDS - 1] = (u8)(count + more);
         }
     }
+    // Whether so many bits reach a subsequence behind this one.
+    __device__ __forceinline__ bool passes(u32 len) const { return count + len >= 32 && (word + 1) % SUBSEQUENCE_WORDS == 0; }
     __device__ __forceinline__ void code(u32 c) { put(c & BITS, c >> 24, 0); }
     __device__ __forceinline__ void finish() {
         if (count) atomicOr(words + word, (u32)held);
     }
 };
 
+// Runs of zeros shorter than this have their codewords side by side in a table.
+constexpr u32 SHORT = 16;
+
+// A short run's codewords, their bits from bit 58 on.
+__device__ __forceinline__ u64 short_run(u32 run, const Codes& codes) {
+    u64 bits = 0;
+    u32 len = 0;
+    powers(run, [&](u32 p) {
+        const u32 c = codes.symbols[p];
+        bits |= (u64)(c & BITS) << len;
+        len += c >> 24;
+    });
+    return bits | (u64)len << 58;
+}
+static_assert(4 * LIMIT <= 58, "a short run is four powers at most");
+
+// This thread's 32 bytes in shared memory, laid out so that threads do not meet in a bank.
+constexpr u32 KEPT = 9;
+__device__ __forceinline__ void keep(const Mine& m, u32* kept) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) kept[KEPT * threadIdx.x + k] = m.word[k];
+}
+__device__ __forceinline__ Mine kept_again(const u32* kept, u32 mask) {
+    Mine m;
+    m.mask = mask;
+#pragma unroll
+    for (int k = 0; k < 8; k++) m.word[k] = kept[KEPT * threadIdx.x + k];
+    return m;
+}
+
 // Writes what `length` has counted.
-__device__ __forceinline__ void write(const Mine& m, u32 begin, const u32* exact, const Codes& codes, Writer& out) {
+__device__ __forceinline__ void write(const u32* kept, u32 mask, u32 begin, const u32* exact, const Codes& codes, const u64* runs,
+                                      Writer& out) {
+    const u8* bytes = (const u8*)(kept + KEPT * threadIdx.x);
+    const u32 first = 32 * threadIdx.x;
     u32 next = begin;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        if (m.word[k]) {
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const u32 at = 32 * threadIdx.x + 4 * k + j, byte = m.word[k] >> (8 * j) & 255u;
-                if (byte) {
-                    if (at != next) powers(at - next, [&](u32 p) { out.code(codes.symbols[p]); });
-                    next = at + 1;
-                    if (byte != ESCAPE) {
-                        out.code(codes.bytes[byte]);
-                    } else {
-                        const u32 z = exact[at], c = codes.symbols[symbol(z)], lower = lower_bits(z);
-                        out.put(c & BITS, c >> 24, lower);
-                        out.put(z & ((1u << lower) - 1), lower, 0);
-                    }
-                }
+#pragma unroll 1
+    for (u32 left = mask; left; left &= left - 1) {
+        const u32 i = (u32)__ffs((int)left) - 1, byte = bytes[i], run = first + i - next;
+        next = first + i + 1;
+        if (run) {
+            const u64 together = runs[run < SHORT ? run : 0];
+            const u32 len = (u32)(together >> 58);
+            // One by one where a subsequence may begin between them.
+            if (len && len <= 32 && !out.passes(len)) {
+                out.put((u32)together, len, 0);
+            } else {
+                powers(run, [&](u32 p) { out.code(codes.symbols[p]); });
             }
+        }
+        if (byte != ESCAPE) {
+            out.code(codes.bytes[byte]);
+        } else {
+            const u32 z = exact[first + i], c = codes.symbols[symbol(z)], lower = lower_bits(z);
+            out.put(c & BITS, c >> 24, lower);
+            out.put(z & ((1u << lower) - 1), lower, 0);
         }
     }
 }

@@ -116,6 +116,82 @@ __device__ __forceinline__ int predict(const int* points, const Three& e, u32 l,
     }
 }
 
+// `along` for lines that leave a warp's points behind: most warps have one case.
+__device__ __forceinline__ Guess across(const int* at, u32 i, u32 extent, u32 step, u32 distance) {
+    if (i >= 3 * step && i + 3 * step < extent) {
+        const int reach = (int)(step * distance);
+        const u32 both = (u32)at[-reach] + (u32)at[reach];
+        return {halved(both, 1) + halved(both - ((u32)at[-3 * reach] + (u32)at[3 * reach]), 4), true};
+    }
+    return along(at, i, extent, step, distance);
+}
+
+// Three guesses, the inner ones of them.
+__device__ __forceinline__ u32 all(const Guess& x, const Guess& y, const Guess& z) {
+    const u32 mean = z.at + halved(85 * (x.at + y.at - 2 * z.at) + 128, 8);
+    const Guess xy = {both(x, y), x.inner || y.inner};
+    return x.inner == y.inner && y.inner == z.inner ? mean : both(xy, z);
+}
+
+// A level as a writer goes through it: cells of two places along every axis, the first of which is on the coarser level and
+// up to seven of which are new, one of each class. Where each class begins in the stream; the level's extents; its cells.
+struct Level {
+    u32 begin[7];
+    Three extents;
+    u32 inverse_x, inverse_y, cells;
+};
+
+__device__ __forceinline__ Level level(const Three& e, u32 l) {
+    Level v;
+    v.extents = lattice(e, l);
+    const Three cells = lattice(e, l + 1), odd = {v.extents.z / 2, v.extents.y / 2, v.extents.x / 2};
+    v.cells = cells.product();
+    u32 at = v.cells;
+#pragma unroll
+    for (u32 k = 0; k < 7; k++) {
+        const u32 p = parity(k);
+        v.begin[k] = at;
+        at += (p & 4 ? odd.z : cells.z) * (p & 2 ? odd.y : cells.y) * (p & 1 ? odd.x : cells.x);
+    }
+    v.inverse_x = tiles::Divisor(cells.x).inverse;
+    v.inverse_y = tiles::Divisor(cells.y).inverse;
+    return v;
+}
+
+// Calls `f(place in the stream, place in the tile, prediction)` for the points with `odd` odd places of this thread's cells
+// of level `l`.
+template <u32 ODD, class F>
+__device__ __forceinline__ void cells(const Level& v, const int* points, const Three& e, u32 l, u32 first, u32 apart, F f) {
+    const Three d = v.extents;
+    const u32 s = 1u << l, sy = s * e.x, sz = sy * e.y;
+    const u32 cx = (d.x + 1) / 2, cy = (d.y + 1) / 2, hx = d.x / 2, hy = d.y / 2;
+    const tiles::Divisor by_x(cx, v.inverse_x), by_y(cy, v.inverse_y);
+#pragma unroll 1
+    for (u32 c = first; c < v.cells; c += apart) {
+        const u32 row = by_x.of(c), Z = by_y.of(row), Y = row - Z * cy, X = c - row * cx;
+        const bool ox = 2 * X + 1 < d.x, oy = 2 * Y + 1 < d.y, oz = 2 * Z + 1 < d.z;
+        // The odd places along each axis.
+        const u32 x = (2 * X + 1) << l, y = (2 * Y + 1) << l, z = (2 * Z + 1) << l;
+        const u32 at = 2 * (Z * sz + Y * sy + X * s), upper = Z * hy + Y;
+        auto along_x = [&](u32 p) { return along(points + p, x, e.x, s, 1); };
+        auto along_y = [&](u32 p) { return along(points + p, y, e.y, s, e.x); };
+        auto along_z = [&](u32 p) { return across(points + p, z, e.z, s, e.x * e.y); };
+        if (ODD == 1) {
+            if (ox) f(v.begin[0] + row * hx + X, at + s, (int)along_x(at + s).at);
+            if (oy) f(v.begin[1] + upper * cx + X, at + sy, (int)along_y(at + sy).at);
+            if (oz) f(v.begin[2] + c, at + sz, (int)along_z(at + sz).at);
+        } else if (ODD == 2) {
+            const u32 xy = at + s + sy, xz = at + s + sz, yz = at + sy + sz;
+            if (ox && oy) f(v.begin[3] + upper * hx + X, xy, (int)both(along_x(xy), along_y(xy)));
+            if (ox && oz) f(v.begin[4] + row * hx + X, xz, (int)both(along_x(xz), along_z(xz)));
+            if (oy && oz) f(v.begin[5] + upper * cx + X, yz, (int)both(along_y(yz), along_z(yz)));
+        } else if (ox && oy && oz) {
+            const u32 xyz = at + s + sy + sz;
+            f(v.begin[6] + upper * hx + X, xyz, (int)all(along_x(xyz), along_y(xyz), along_z(xyz)));
+        }
+    }
+}
+
 // A point from its prediction and its residual.
 __device__ __forceinline__ int point(int predicted, int residual) { return (int)((u32)predicted + ((u32)residual << FINE)); }
 
