@@ -82,6 +82,24 @@ struct Source {
         const u32 row = by_x.of(i), z = by_y.of(row);
         return {z, row - z * e.y, i - row * e.x};
     }
+    // Brings this thread's values of a whole tile to where their quanta will be, all loads in flight at once. Tells whether it did.
+    __device__ __forceinline__ bool stage(int* to) const {
+        if (Traits<S>::W != 4 || !regular || !whole || n != TILE) return false;
+        const S* at = first + place(4 * threadIdx.x);
+        uint4 v[8];
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) v[k] = *(const uint4*)(at + k * skip);
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) *(uint4*)(to + 4 * (threadIdx.x + k * THREADS)) = v[k];
+        return true;
+    }
+    __device__ __forceinline__ void staged(const int* from, S (&x)[4]) const {
+        using T = Traits<S>;
+        const uint4 v = *(const uint4*)from;
+        const u32 b[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[j] = T::value((typename T::Bits)(swap ? swapped(b[j]) : b[j]));
+    }
     // Calls `f(k, first place, its place in the chunk)` for this thread's fours.
     template <class F>
     __device__ __forceinline__ void each(F f) const {
@@ -216,6 +234,8 @@ struct PlanShared {
     alignas(16) u32 bytes[TILE / 4];
     // Exceptions of either predictor.
     u32 marks[2][MARKS];
+    // Points that may be too far from their values.
+    u32 unsure[MARKS];
     alignas(16) u32 bins[huffman::BINS];
     u32 classes[lorenzo::SETS * estimate::CLASSES];
     u32 costs[8];
@@ -288,10 +308,15 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
                                          bool& exceptions, bool& exact) {
     typename Traits<S>::Bits differ = 0;
     u32 bad = 0;
+    const bool here = in.stage(sh.points);
     in.each([&](u32 k, u32 i, u32 at) {
         S x[4];
         int q[4];
-        in.four(i, at, x);
+        if (here) {
+            in.staged(sh.points + i, x);
+        } else {
+            in.four(i, at, x);
+        }
         const u32 valid = four_valid(i, in.n);
         bad |= (valid & ~quantize::four(quantizer, x, fill, valid, q, differ)) << (4 * k);
         *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
@@ -391,10 +416,15 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
 template <class S>
 __device__ __forceinline__ bool in_units(PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
     u32 bad = 0;
+    const bool here = in.stage(sh.points);
     in.each([&](u32 k, u32 i, u32 at) {
         S x[4];
         int q[4];
-        in.four(i, at, x);
+        if (here) {
+            in.staged(sh.points + i, x);
+        } else {
+            in.four(i, at, x);
+        }
         const u32 valid = four_valid(i, in.n);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -415,6 +445,14 @@ __device__ __forceinline__ bool in_units(PlanShared& sh, const Source<S>& in, co
     return any;
 }
 
+// A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as rounding it to
+// the type takes at most a quarter of a unit: up to this size, away from the ends of the type's range.
+constexpr u32 SURE = 1u << 22;
+template <class S>
+__device__ __forceinline__ bool usual(double unit) {
+    return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
+}
+
 // Turns values into points and residuals, level by level. Returns all of this thread's zigzag values together.
 __device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Three& e, bool exceptions, u32* exact) {
     u32 all = 0;
@@ -424,8 +462,9 @@ __device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Thr
             ((u8*)sh.bytes)[place] = 0;
             return;
         }
-        const int d = interpolate::residual(sh.points[at], predicted);
-        sh.points[at] = interpolate::point(predicted, d);
+        const int x = sh.points[at], d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
+        sh.points[at] = r;
+        if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
         const u32 z = estimate::zigzag(d);
         all |= z;
         ((u8*)sh.bytes)[place] = (u8)as_byte(z, exact, place);
@@ -498,6 +537,41 @@ __device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S
     const bool holds = !veto;
     exact = !__syncthreads_or(differ != 0);
     return __syncthreads_and(holds);
+}
+
+// The same for points that are sure, of values without a fill value, but for those in `sh.unsure`.
+template <class S>
+__device__ __forceinline__ bool unsure_hold(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
+    constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
+    bool holds = true;
+    for (u32 left = sh.unsure[threadIdx.x]; left; left &= left - 1) {
+        const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
+        const int r = sh.points[at];
+        holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(in.one(at), fine.value(quantize::number(r)));
+    }
+    return __syncthreads_and(holds);
+}
+
+// Whether the points give all but exceptions bit for bit.
+template <class S>
+__device__ __forceinline__ bool points_same(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
+    using T = Traits<S>;
+#pragma unroll 1
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        typename T::Bits differ = 0;
+        if (i < in.n) {
+            S x[4];
+            in.four(i, x);
+            const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if (fits >> j & 1) differ |= T::bits(fine.value(quantize::number(sh.points[i + j]))) ^ T::bits(x[j]);
+            }
+        }
+        if (__syncthreads_or(differ != 0)) return false;
+    }
+    return true;
 }
 
 // Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
@@ -580,6 +654,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const bool log = c.bound_kind == BOUND_POINTWISE;
     sh.marks[0][t] = 0;
     sh.marks[1][t] = 0;
+    sh.unsure[t] = 0;
     if (t == 0) sh.all = 0;
     if (t < lorenzo::SETS) sh.turns.inside[t] = 0;
     clear_counts(sh);
@@ -610,14 +685,16 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
             __syncthreads();
             const u32 points = interpolate_tile(sh, in.e, some, work.exact(true));
             __syncthreads();
-            bool same;
-            bool taken = points_hold(sh, in, fine, fill, same);
+            // Most points need no second look at their values.
+            const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
+            bool same = false;
+            bool taken = sure ? unsure_hold(sh, in, fine) : points_hold(sh, in, fine, fill, same);
             if (taken) {
                 clear_counts(sh);
                 __syncthreads();
                 const huffman::Mine theirs = huffman::take(sh.bytes, n);
                 count(sh, theirs, work.exact(true), n, true, lane, w);
-                taken = same || sh.cost < cost;
+                taken = sh.cost < cost || (sure ? points_same(sh, in, fine) : same);
                 if (taken) {
                     mine = theirs;
                     all = points;

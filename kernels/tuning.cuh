@@ -35,6 +35,6 @@ struct LorenzoTuning {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 4;
 #else
-    static constexpr int PLAN_CTAS = 3, WRITE_CTAS = 3;
+    static constexpr int PLAN_CTAS = 2, WRITE_CTAS = 3;
 #endif
 };

@@ -234,18 +234,17 @@ __device__ __forceinline__ void write(const u32* kept, u32 mask, u32 begin, cons
     for (u32 left = mask; left; left &= left - 1) {
         const u32 i = (u32)__ffs((int)left) - 1, byte = bytes[i], run = first + i - next;
         next = first + i + 1;
-        if (run) {
-            const u64 together = runs[run < SHORT ? run : 0];
-            const u32 len = (u32)(together >> 58);
-            // One by one where a subsequence may begin between them.
-            if (len && len <= 32 && !out.passes(len)) {
-                out.put((u32)together, len, 0);
-            } else {
-                powers(run, [&](u32 p) { out.code(codes.symbols[p]); });
-            }
+        // A short run and what ends it go together, where no subsequence may begin between them.
+        const u64 short_one = runs[run < SHORT ? run : 0];
+        const u32 before = (u32)(short_one >> 58), own = codes.bytes[byte], len = before + (own >> 24);
+        const bool known = run < SHORT && byte != ESCAPE;
+        if (known && len <= 32 && (run == 0 || !out.passes(len))) {
+            out.put((u32)short_one | (own & BITS) << before, len, 0);
+            continue;
         }
+        powers(run, [&](u32 p) { out.code(codes.symbols[p]); });
         if (byte != ESCAPE) {
-            out.code(codes.bytes[byte]);
+            out.code(own);
         } else {
             const u32 z = exact[first + i], c = codes.symbols[symbol(z)], lower = lower_bits(z);
             out.put(c & BITS, c >> 24, lower);

@@ -209,17 +209,21 @@ __device__ __forceinline__ void sample_fours(const int* q, const tiles::Three& e
                 }
             }
             u32 bits = 0;
-            auto add = [&](u32 i, u32 j, u32 d) {
-                const u32 z = estimate::zigzag((int)d), place = 4 * (u32)min(highest_or_less(z), (int)estimate::CLASSES - 1);
-                low[i] += one_at(place);
-                high[i] += one_at(place - 32);
-                bits |= min(z, 1u) << (4 * i + j);
+            auto add = [&](u32 i, u32 d0, u32 d1, u32 d2, u32 d3) {
+                const u32 z[4] = {estimate::zigzag((int)d0), estimate::zigzag((int)d1), estimate::zigzag((int)d2), estimate::zigzag((int)d3)};
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) {
+                    low[i] += one_at(4 * (u32)highest_or_less(z[j]));
+                    bits |= min(z[j], 1u) << (4 * i + j);
+                }
+                if (__any_sync(warp::ALL, (z[0] | z[1] | z[2] | z[3]) > 255)) {
+#pragma unroll
+                    for (u32 j = 0; j < 4; j++) high[i] += one_at(4 * (u32)min(highest_or_less(z[j]), (int)estimate::CLASSES - 1) - 32);
+                }
             };
-            auto four = [&](u32 i, const int4& d) {
-                add(i, 0, (u32)d.x), add(i, 1, (u32)d.y), add(i, 2, (u32)d.z), add(i, 3, (u32)d.w);
-            };
+            auto four = [&](u32 i, const int4& d) { add(i, (u32)d.x, (u32)d.y, (u32)d.z, (u32)d.w); };
             auto steps_of = [&](u32 i, const int4& d, u32 before) {
-                add(i, 0, (u32)d.x - before), add(i, 1, (u32)d.y - (u32)d.x), add(i, 2, (u32)d.z - (u32)d.y), add(i, 3, (u32)d.w - (u32)d.z);
+                add(i, (u32)d.x - before, (u32)d.y - (u32)d.x, (u32)d.z - (u32)d.y, (u32)d.w - (u32)d.z);
             };
             four(0, a);
             if (sets & 2) steps_of(1, a, al);
