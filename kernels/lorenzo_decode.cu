@@ -104,40 +104,44 @@ __device__ __forceinline__ int fixed(const u32* words, u32 width, u32 i) {
     return huffman::unzigzag(__funnelshift_r(words[at], words[at + 1], bit % 32) & (width == 32 ? ~0u : (1u << width) - 1));
 }
 
-// Writes residuals where the stream has them.
+// Writes residuals where the stream has them. Places are below the tile's values.
 struct InOrder {
     int* values;
-    u32 n;
-    __device__ __forceinline__ void operator()(u32 place, u32 z) const {
-        if (place < n) values[place] = huffman::unzigzag(z);
-    }
+    __device__ __forceinline__ void operator()(u32 place, u32 z) const { values[place] = huffman::unzigzag(z); }
 };
 
-// Writes residuals where an interpolated tile has their points. Places only rise.
-struct Scattered {
-    int* values;
-    const interpolate::Kept* classes;
-    Three e;
-    u32 n, next, end;
-    interpolate::Class c;
-    u32 begin;
-    __device__ __forceinline__ Scattered(int* to, const interpolate::Kept* all, const Three& extents, u32 n)
-        : values(to), classes(all), e(extents), n(n), next(0), end(1), c(Kept1(), 0, 0), begin(0) {}
-    static __device__ __forceinline__ interpolate::Kept Kept1() { return {1, 1u << 16 | 1, 0, 0}; }
-    __device__ __forceinline__ u32 at(u32 place) {
-        while (place >= end) {
+// An interpolated tile's residuals, in the order of the stream, move to where their points are; whole CTA. They wait in
+// registers and where the codebook was.
+__device__ __forceinline__ void scatter(Shared& sh, const interpolate::Kept* classes, const Three& e, u32 n) {
+    constexpr u32 EARLY = huffman::PATTERNS, EACH = (tiles::MOST - EARLY) / THREADS;
+    int* values = sh.values;
+    int* early = (int*)sh.book.several;
+    int late[EACH];
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) late[j] = values[EARLY + threadIdx.x + j * THREADS];
+    for (u32 i = threadIdx.x; i < min(n, EARLY); i += THREADS) early[i] = values[i];
+    __syncthreads();
+    // The first stays where it is; then come the classes, one after the other.
+    const u32 top = interpolate::top(e);
+    u32 which = 0, begin = 1, end = top ? 1 + classes[0].points : 1;
+    auto put = [&](u32 i, int residual) {
+        while (i >= end) {
             begin = end;
-            const interpolate::Kept kept = classes[next];
-            c = interpolate::Class(kept, interpolate::top(e) - 1 - next / 7, interpolate::parity(next % 7));
-            end += kept.points;
-            next++;
+            end += classes[++which].points;
         }
-        return interpolate::dense(e, c.point(place - begin));
+        const interpolate::Class c(classes[which], top - 1 - which / 7, interpolate::parity(which % 7));
+        values[interpolate::dense(e, c.point(i - begin))] = residual;
+    };
+    for (u32 i = threadIdx.x; i < min(n, EARLY); i += THREADS) {
+        if (i) put(i, early[i]);
     }
-    __device__ __forceinline__ void operator()(u32 place, u32 z) {
-        if (place < n) values[at(place)] = huffman::unzigzag(z);
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) {
+        const u32 i = EARLY + threadIdx.x + j * THREADS;
+        if (i < n) put(i, late[j]);
     }
-};
+    __syncthreads();
+}
 
 // Values of an axis' lines become their running sums; whole CTA. Line i begins at place first(i); a line's values lie
 // `stride` apart. Long lines are summed in pieces, when there are few.
@@ -249,12 +253,22 @@ __device__ __forceinline__ void integrate(Shared& sh, Three e, u32 axes, int lan
     if (axes & 1) sum_rows(sh.values, n, e.x, sh.totals, lane, w);
 }
 
+// Predicts and completes all points of a class, of level `l`; whole CTA.
+__device__ __forceinline__ void interpolate_class(int* values, const interpolate::Kept& kept, const Three& e, u32 l, u32 odd) {
+    const interpolate::Class c(kept, l, odd);
+    for (u32 i = threadIdx.x; i < kept.points; i += THREADS) {
+        const Three p = c.point(i);
+        int* at = values + interpolate::dense(e, p);
+        *at = interpolate::point(interpolate::predict(values, e, l, odd, p), *at);
+    }
+}
+
 // Residuals, each where its point is, become points, level by level; whole CTA.
 __device__ __forceinline__ void interpolate_all(Shared& sh, const interpolate::Kept* classes, const Three& e) {
     const u32 top = interpolate::top(e);
     if (threadIdx.x == 0) sh.values[0] = interpolate::point(0, sh.values[0]);
     __syncthreads();
-    for (u32 l = top; l-- > 0;) {
+    for (u32 l = top; l-- > 1;) {
         const interpolate::Kept* level = classes + 7 * (top - 1 - l);
         for (u32 k = 0; k < 7; k += k == 6 ? 1 : 3) {
             // Classes of one step need only what was there before.
@@ -269,6 +283,16 @@ __device__ __forceinline__ void interpolate_all(Shared& sh, const interpolate::K
             }
             __syncthreads();
         }
+    }
+    if (top) {
+        // Most points are on the finest level: class by class, without choices.
+        const interpolate::Kept* level = classes + 7 * (top - 1);
+#pragma unroll
+        for (u32 k = 0; k < 7; k++) {
+            interpolate_class(sh.values, level[k], e, 0, interpolate::parity(k));
+            if (k == 2 || k == 5) __syncthreads();
+        }
+        __syncthreads();
     }
 }
 
@@ -371,22 +395,14 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
     const Parts p = part<W>(payload, words, kind, n, sh.book);
     if (!p.right || sh.book.bad) return false;
     const interpolate::Kept* classes = (const interpolate::Kept*)sh.pool;
-    const bool scattered = HOW == VALUES && kind.interpolated();
     bool right = records_right(payload + 1, p.exceptions, n);
     if (kind.coding() == HUFFMAN) {
         const u8* gaps = (const u8*)(payload + p.gaps);
         if (HOW == SYNC || !sh.book.gaps) gaps = nullptr;
         if (HOW == GAP && !gaps) return false;
-        if (scattered) {
-            right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange,
-                                           [&](u32, u32 n) { return Scattered(sh.values, classes, t.extents, n); }) && right;
-        } else {
-            right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange,
-                                           [&](u32, u32 n) { return InOrder{sh.values, n}; }) && right;
-        }
+        right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange, InOrder{sh.values}) && right;
     } else if (kind.coding() == FIXED) {
-        Scattered to(sh.values, classes, t.extents, n);
-        for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[scattered ? to.at(i) : i] = fixed(payload + p.stream, payload[p.gaps], i);
+        for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[i] = fixed(payload + p.stream, payload[p.gaps], i);
     }
     if (__syncthreads_or(!right)) return false;
     if (HOW != VALUES) {
@@ -402,6 +418,7 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
         return true;
     }
     if (kind.interpolated()) {
+        scatter(sh, classes, t.extents, n);
         interpolate_all(sh, classes, t.extents);
         write_all(sh, out, n, Dequantizer<S, false>{c.fine, 0});
     } else {
@@ -438,6 +455,12 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    // The tables come while the tile is looked up, its first words while the tables are stored.
+    constexpr u32 TABLES = sizeof(huffman::Book) / 16, EACH = TABLES / THREADS;
+    const uint4* book = (const uint4*)((const huffman::Book*)args.books + chunk);
+    uint4 tables[EACH];
+#pragma unroll
+    for (u32 k = 0; k < EACH; k++) tables[k] = book[threadIdx.x + k * THREADS];
     const DecodeChunk& c = chunks[chunk];
     const u32 t = blockIdx.x - c.first_tile;
     const Span span(c, t);
@@ -445,13 +468,14 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 words = span.right ? span.to - span.from : 0;
     const u64 word0 = c.payload_at / 4 + span.from;
+    const u32* in = (const u32*)c.frame + word0;
+    const u32 first = threadIdx.x < words ? in[threadIdx.x] : 0;
     const bool log = c.mode == 3;
-    {
-        // The tables, and zeros for the residuals.
-        const uint4* book = (const uint4*)((const huffman::Book*)args.books + chunk);
-        for (u32 i = threadIdx.x; i < sizeof(huffman::Book) / 16; i += THREADS) ((uint4*)&sh.book)[i] = book[i];
-        for (u32 i = threadIdx.x; i < tiles::MOST / 4; i += THREADS) ((int4*)sh.values)[i] = make_int4(0, 0, 0, 0);
-    }
+#pragma unroll
+    for (u32 k = 0; k < EACH; k++) ((uint4*)&sh.book)[threadIdx.x + k * THREADS] = tables[k];
+    for (u32 i = EACH * THREADS + threadIdx.x; i < TABLES; i += THREADS) ((uint4*)&sh.book)[i] = book[i];
+    // Residuals are zeros where a stream says nothing.
+    for (u32 i = threadIdx.x; i < tiles::MOST / 4; i += THREADS) ((int4*)sh.values)[i] = make_int4(0, 0, 0, 0);
     u32 kept = 0;
     if (kind.interpolated()) {
         const u32 classes = 7 * interpolate::top(tile.extents);
@@ -460,14 +484,13 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     }
     u32* stage = sh.pool + kept;
     const u32 room = POOL - kept;
-    const u32* in = (const u32*)c.frame + word0;
-    const u32* payload = words + 2 <= room ? stage : in;
+    const u32* payload = words + 3 <= room ? stage : in;
     u64 sum = 0;
     {
         u64 key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
 #pragma unroll 4
         for (u32 i = threadIdx.x; i < words; i += THREADS) {
-            const u32 word = in[i], x = word ^ (u32)(key >> 32);
+            const u32 word = i < THREADS ? first : in[i], x = word ^ (u32)(key >> 32);
             if (i < room) stage[i] = word;
             sum += (u64)x * x;
             key += fmt::CHECKSUM_STEP * THREADS;
@@ -547,7 +570,8 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
                         n, 0};
         if (right && kind.coding() == HUFFMAN) {
             huffman::Reader r(payload + p.stream, 0);
-            right = huffman::finish<OneByOne&>(book, r, 32 * p.words, n, 0, put);
+            u32 place = 0;
+            right = huffman::finish(book, r, 32 * p.words, n, place, put);
         } else if (right && kind.coding() == FIXED) {
             for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);
         }
@@ -559,15 +583,15 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     if (atomicAdd(&state->done, 1u) == c.tiles - 1) ((u64*)args.verdicts)[chunk] = atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
 }
 
-constexpr int COARSE = 64;
+constexpr int CTAS = AT_ONCE<LorenzoTuning::DECODE_CTAS, THREADS>, COARSE = 64;
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                                                        \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { make_book(args); }                       \
-    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_##name(DecodeArgs args) { decode<S, VALUES>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_sync_##name(DecodeArgs args) { decode<S, SYNC>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<4, THREADS>)) void lorenzo_decode_gap_##name(DecodeArgs args) { decode<S, GAP>(args); } \
+#define ENTRIES(S, name)                                                                                                               \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { make_book(args); }             \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) { decode<S, VALUES>(args); }    \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_sync_##name(DecodeArgs args) { decode<S, SYNC>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_gap_##name(DecodeArgs args) { decode<S, GAP>(args); }   \
     extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_decode_coarse_##name(DecodeArgs args) { decode_coarse<S>(args, COARSE); }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -37,4 +37,9 @@ struct LorenzoTuning {
 #else
     static constexpr int PLAN_CTAS = 2, WRITE_CTAS = 3;
 #endif
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
+    static constexpr int DECODE_CTAS = 4;
+#else
+    static constexpr int DECODE_CTAS = 3;
+#endif
 };

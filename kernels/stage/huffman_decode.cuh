@@ -2,10 +2,10 @@
 // Streams of codewords → residuals: FORMAT.md §2 and §4 of lorenzo.
 //
 // A codebook becomes two tables, looked into with the next 11 bits: one tells the first codeword, the other up to two residuals
-// that are not zero, with all zeros around them. A stream is read by many threads, each a subsequence of 512 bits. They
-// begin where the gap array says, or, without one, anywhere: codewords fall into step soon, and whoever finds that the one
-// before ends elsewhere reads its own beginning again. First everybody counts, then, knowing the place, writes. Every thread
-// must end where the next began, so by induction all began right.
+// that are not zero, with all zeros around them. A stream is read by many threads, each a piece of 128 to 512 bits. They
+// begin where the gap array says, or, where it says nothing, anywhere: codewords fall into step soon, and whoever finds that
+// the one before ends elsewhere reads its own beginning again. First everybody counts, then, knowing the place, writes.
+// Every thread must end where the next began, so by induction all began right.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -119,17 +119,20 @@ __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 thread
     }
 }
 
-// Bits of a stream, from the low end of its words. A stream is readable up to two words behind its end.
+// Bits of a stream, from the low end of its words. A stream is readable up to three words behind its end.
 struct Reader {
     const u32* words;
     u64 held;
-    u32 at, count;
-    __device__ __forceinline__ Reader(const u32* from, u32 bit) : words(from), held(from[bit / 32] >> (bit % 32)), at(bit / 32 + 1), count(32 - bit % 32) {}
-    __device__ __forceinline__ u32 bit() const { return 32 * at - count; }
+    // One word more is on its way before it is needed.
+    u32 next, at, count;
+    __device__ __forceinline__ Reader(const u32* from, u32 bit)
+        : words(from), held(from[bit / 32] >> (bit % 32)), next(from[bit / 32 + 1]), at(bit / 32 + 2), count(32 - bit % 32) {}
+    __device__ __forceinline__ u32 bit() const { return 32 * (at - 1) - count; }
     // 32 bits or more.
     __device__ __forceinline__ void refill() {
         if (count <= 32) {
-            held |= (u64)words[at] << count;
+            held |= (u64)next << count;
+            next = words[at];
             at++;
             count += 32;
         }
@@ -141,76 +144,55 @@ struct Reader {
     }
 };
 
-// Takes one codeword.
-template <class Put>
-__device__ __forceinline__ void one(const Book& book, Reader& r, u32& place, Put& put) {
-    r.refill();
-    const u32 s = book.single[r.pattern()], symbol = s & 255;
-    r.take(s >> 8);
-    if (symbol < RUNS) {
-        place += 1u << symbol;
-        return;
-    }
-    u32 z = symbol + 1 - RUNS;
-    if (symbol >= OUTLIER) {
-        const u32 k = symbol - OUTLIER, lower = LEAST_LOWER + k / 2;
+// Takes the codewords that begin before bit `stop`, as long as places are below `limit` where that counts. Both tables are
+// looked into at once and what is taken is chosen without branches: other threads of the warp are elsewhere in their pieces.
+template <bool LIMITED, class Put>
+__device__ __forceinline__ void until(const Book& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
+    int left = (int)(stop - r.bit());
+    while (left > 0 && (!LIMITED || place < limit)) {
         r.refill();
-        z = (2 + k % 2) << lower | ((u32)r.held & ((1u << lower) - 1));
-        r.take(lower);
-    }
-    put(place, z);
-    place++;
-}
-
-// Takes all codewords of the next pattern, of which there are enough bits.
-template <class Put>
-__device__ __forceinline__ bool some(const Book& book, Reader& r, u32& place, Put& put) {
-    const u32 e = book.several[r.pattern()], bits = e & 15;
-    if (bits == 0) return false;
-    const u32 a = e >> 17 & 31, b = e >> 27;
-    if (a) put(place + (e >> 12 & 31), a);
-    if (b) put(place + (e >> 22 & 31), b);
-    place += e >> 4 & 255;
-    r.take(bits);
-    return true;
-}
-
-// Takes the codewords that begin before bit `stop`.
-template <class Put>
-__device__ __forceinline__ void until(const Book& book, Reader& r, u32 stop, u32& place, Put put) {
-    while (r.bit() + 3 * BITS <= stop) {
-        r.refill();
-        // Of 32 bits the third may have to wait.
-        if (!(some(book, r, place, put) && some(book, r, place, put) && r.count >= BITS && some(book, r, place, put))) {
-            one(book, r, place, put);
+        const u32 pattern = r.pattern(), e = book.several[pattern], s = book.single[pattern];
+        const u32 symbol = s & 255;
+        const bool all = (e & 15) - 1 < (u32)left && (!LIMITED || (e >> 4 & 255) <= limit - place), run = symbol < RUNS;
+        u32 bits = all ? e & 15 : s >> 8;
+        if (!all && symbol >= OUTLIER) {
+            r.take(bits);
+            r.refill();
+            const u32 k = symbol - OUTLIER, lower = LEAST_LOWER + k / 2;
+            put(place, (2 + k % 2) << lower | ((u32)r.held & ((1u << lower) - 1)));
+            place++;
+            left -= (int)bits;
+            bits = lower;
+        } else {
+            const u32 a = all ? e >> 17 & 31 : run ? 0 : symbol + 1 - RUNS, at = all ? e >> 12 & 31 : 0;
+            if (a) put(place + at, a);
+            if (all && e >> 27) put(place + (e >> 22 & 31), e >> 27);
+            place += all ? e >> 4 & 255 : run ? 1u << symbol : 1;
         }
+        r.take(bits);
+        left -= (int)bits;
     }
-    while (r.bit() + BITS <= stop) {
-        r.refill();
-        if (!some(book, r, place, put)) one(book, r, place, put);
-    }
-    while (r.bit() < stop) one(book, r, place, put);
 }
 
 // Takes the last codewords of a stream of `total` bits, up to `n` places; false where they do not end there, and at its end.
 template <class Put>
-__device__ __forceinline__ bool finish(const Book& book, Reader& r, u32 total, u32 n, u32 place, Put put) {
-    // All but what fills up the last word is codewords.
-    while (r.bit() + BITS <= total - 31 && place < n) {
-        r.refill();
-        if (!some(book, r, place, put)) one(book, r, place, put);
-    }
-    while (place < n && r.bit() < total) one(book, r, place, put);
+__device__ __forceinline__ bool finish(const Book& book, Reader& r, u32 total, u32 n, u32& place, Put& put) {
+    until<true>(book, r, total, n, place, put);
     const u32 left = total - r.bit();
     if (place != n || left > 31) return false;
     r.refill();
     return ((u32)r.held & ((1u << left) - 1)) == 0;
 }
 
-// Counting.
-struct Nothing {
-    __device__ __forceinline__ void operator()(u32, u32) const {}
-};
+// Counts the places of codewords that begin before bit `stop`.
+__device__ __forceinline__ u32 count(const Book& book, Reader& r, u32 stop) {
+    struct {
+        __device__ __forceinline__ void operator()(u32, u32) const {}
+    } nothing;
+    u32 places = 0;
+    until<false>(book, r, stop, 0, places, nothing);
+    return places;
+}
 
 // What parts tell each other across warps.
 template <int WARPS>
@@ -229,91 +211,84 @@ __device__ __forceinline__ u32 gap_units(u32 units) {
 }
 
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is enough.
-// `gaps` are its gap array, or null. `put(from place)` gives what writes from there on. False, in at least one thread, where
-// the stream is not right; places not below n may then be asked for. The caller waits for everybody.
-template <int THREADS, class Sink>
-__device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Sink sink) {
-    const u32 parts = (words + PART_WORDS - 1) / PART_WORDS, total = 32 * words;
+// `gaps` are its gap array, or null. `put(place, z)` takes what is not zero. False, in at least one thread, where the
+// stream is not right. The caller waits for everybody.
+//
+// A subsequence is cut into pieces, a thread each, as long as there are threads for them.
+template <int THREADS, class Put>
+__device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
+    const u32 cuts = words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
+    const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    const bool wide = parts > 32;
+    const bool wide = pieces > 32;
     if (!wide && w) return true;
     bool good = true;
     u32 place = 0, begin = 0;
-    for (u32 from = 0; from < parts; from += THREADS) {
+    for (u32 from = 0; from < pieces; from += THREADS) {
         const u32 k = from + threadIdx.x;
-        const bool here = k < parts, last = k + 1 == parts;
-        const u32 stop = (k + 1) << SUBSEQUENCE_LOG2;
-        u32 start = k << SUBSEQUENCE_LOG2, end = 0, count = 0;
-        if (gaps) {
-            // A gap beyond the longest codeword is not right: nobody ends there.
-            if (here && k) start += min((u32)gaps[k - 1], LONGEST);
-            if (here && !last) {
-                Reader r(stream, start);
-                until(book, r, stop, count, Nothing());
-                end = r.bit();
-                good = good && end == stop + gaps[k];
+        const bool here = k < pieces, last = k + 1 == pieces;
+        const u32 stop = (k + 1) << log;
+        // Where codewords fall into step is behind here in most pieces.
+        const u32 middle = (k << log) + (cuts ? 64 : 128);
+        u32 start = k << log, end = 0, met = 0, early = 0, late = 0, before;
+        // A gap beyond the longest codeword is not right: nobody ends there.
+        const bool known = gaps && (k & ((1u << cuts) - 1)) == 0;
+        if (known && here && k) start += min((u32)gaps[(k >> cuts) - 1], LONGEST);
+        if (threadIdx.x == 0 && !known) start = begin;
+        if (here && !last) {
+            Reader r(stream, start);
+            early = count(book, r, middle);
+            met = r.bit();
+            late = count(book, r, stop);
+            end = r.bit();
+        }
+        for (;;) {
+            before = __shfl_up_sync(warp::ALL, end, 1);
+            if (wide) {
+                if (lane == 31) ex.ends[w] = end;
+                __syncthreads();
+                if (lane == 0 && w) before = ex.ends[w - 1];
             }
-        } else {
-            if (threadIdx.x == 0) start = begin;
-            // Where codewords fall into step is behind here in almost every subsequence.
-            const u32 middle = stop - SUBSEQUENCE * 3 / 4;
-            u32 met = 0, after = 0;
-            if (here && !last) {
-                Reader r(stream, start);
-                until(book, r, middle, count, Nothing());
-                met = r.bit();
-                until(book, r, stop, after, Nothing());
-                end = r.bit();
-            }
-            for (;;) {
-                u32 before = __shfl_up_sync(warp::ALL, end, 1);
-                if (wide) {
-                    if (lane == 31) ex.ends[w] = end;
-                    __syncthreads();
-                    if (lane == 0 && w) before = ex.ends[w - 1];
-                }
-                if (threadIdx.x == 0) before = begin;
-                const bool moved = here && before != start;
-                if (moved) {
-                    start = before;
-                    if (!last) {
-                        count = 0;
-                        Reader r(stream, start);
-                        until(book, r, middle, count, Nothing());
-                        if (r.bit() != met) {
-                            met = r.bit();
-                            after = 0;
-                            until(book, r, stop, after, Nothing());
-                            end = r.bit();
-                        }
+            if (threadIdx.x == 0) before = begin;
+            const bool moved = here && !known && before != start;
+            if (moved) {
+                start = before;
+                if (!last) {
+                    Reader r(stream, start);
+                    early = count(book, r, middle);
+                    if (r.bit() != met) {
+                        met = r.bit();
+                        late = count(book, r, stop);
+                        end = r.bit();
                     }
                 }
-                if (wide ? !__syncthreads_or(moved) : !__any_sync(warp::ALL, moved)) break;
             }
-            count += after;
+            if (wide ? !__syncthreads_or(moved) : !__any_sync(warp::ALL, moved)) break;
         }
-        u32 before = warp::inclusive(count, lane);
+        if (here && before != start) good = false;
+        const u32 own = early + late;
+        u32 first = warp::inclusive(own, lane);
         if (wide) {
-            if (lane == 31) ex.sums[w] = before;
+            if (lane == 31) ex.sums[w] = first;
             __syncthreads();
             for (int v = 0; v < w; v++) place += ex.sums[v];
         }
-        before += place - count;
-        if (here && before <= n) {
+        first += place - own;
+        if (here && first <= n) {
             Reader r(stream, start);
+            u32 at = first;
             if (last) {
-                good = finish(book, r, total, n, before, sink(before, n)) && good;
+                good = finish(book, r, total, n, at, put) && good;
             } else {
-                u32 at = before;
-                until(book, r, stop, at, sink(before, n));
+                until<true>(book, r, stop, n, at, put);
             }
         } else if (here) {
             good = false;
         }
-        if (from + THREADS < parts) {
+        if (from + THREADS < pieces) {
             if (threadIdx.x == THREADS - 1) {
                 ex.bit = end;
-                ex.place = before + count;
+                ex.place = first + own;
             }
             __syncthreads();
             begin = ex.bit;
