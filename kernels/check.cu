@@ -3,7 +3,11 @@
 //
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"
+#include "stage/codebook.cuh"
+#include "stage/interpolate.cuh"
+#include "stage/lorenzo.cuh"
 #include "stage/ndzip_cube.cuh"
+#include "stage/quantize.cuh"
 #include "stage/szx_bytes.cuh"
 
 namespace {
@@ -323,6 +327,154 @@ __device__ __forceinline__ void ndzip_places(const Grids& a) {
     if (i < a.n) ((u64*)a.border)[i] = ndzip::border_at(g, i);
 }
 
+// --- lorenzo -----------------------------------------------------------------------------------------------------------
+
+struct Quanta {
+    u64 values, quanta, ordinary, differ, n, bound, log, fill, fill_on;
+};
+
+template <class S, class Quantizer>
+__device__ __forceinline__ void quantize_with(const Quanta& a, const Quantizer& quantizer) {
+    using T = Traits<S>;
+    const u64 i = 4 * ((u64)blockIdx.x * 128 + threadIdx.x);
+    if (i >= a.n) return;
+    const u32 valid = a.n - i < 4 ? (1u << (a.n - i)) - 1 : 15u;
+    S x[4];
+    for (int j = 0; j < 4; j++) x[j] = valid >> j & 1 ? ((const S*)a.values)[i + j] : S(0);
+    int q[4];
+    typename T::Bits differ = 0;
+    const u32 good = quantize::four(quantizer, x, a.fill_on ? (typename T::Bits)a.fill : T::EXPONENT, valid, q, differ);
+    for (int j = 0; j < 4; j++) {
+        if (valid >> j & 1) {
+            ((int*)a.quanta)[i + j] = good >> j & 1 ? q[j] : 0;
+            ((u8*)a.ordinary)[i + j] = good >> j & 1;
+        }
+    }
+    if (differ) atomicOr((u32*)a.differ, 1u);
+}
+
+template <class S>
+__device__ __forceinline__ void quantize_all(const Quanta& a) {
+    const double bound = __longlong_as_double((long long)a.bound);
+    if (a.log) {
+        quantize_with<S>(a, quantize::Log<S>(bound, (double)fmt::LORENZO_LIMIT));
+    } else {
+        const double limit = Traits<S>::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
+        quantize_with<S>(a, quantize::Linear<S>(__dmul_rn(2.0, bound), bound, limit));
+    }
+}
+
+struct Tile {
+    u64 in, out, costs, best, z, y, x, axes;
+};
+
+// A tile's residuals along given axes; the cost of all of them for every set of axes that it allows; the set that is taken.
+__device__ __forceinline__ void differences(const Tile& a) {
+    __shared__ int4 room[tiles::MOST / 4];
+    int* q = (int*)room;
+    __shared__ u32 classes[lorenzo::SETS * estimate::CLASSES], masks[lorenzo::SETS * lorenzo::MASKS], costs[lorenzo::SETS];
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
+    const tiles::Divisor by_x(e.x), by_y(e.y);
+    const u32 n = e.product(), rows = e.z * e.y, sets = lorenzo::sets_of(e);
+    for (u32 i = threadIdx.x; i < n; i += 256) q[i] = ((const int*)a.in)[i];
+    __syncthreads();
+    for (u32 i = 4 * threadIdx.x; i < n; i += 4 * 256) {
+        int d[4];
+        if (e.x % 4 == 0) {
+            lorenzo::four(q, i, e, by_x, by_y, (u32)a.axes, d);
+        } else {
+            for (u32 j = 0; j < 4 && i + j < n; j++) d[j] = lorenzo::one(q, i + j, e, by_x, by_y, (u32)a.axes);
+        }
+        for (u32 j = 0; j < 4 && i + j < n; j++) ((int*)a.out)[i + j] = d[j];
+    }
+    for (int round = 0; round < 2; round++) {
+        const bool whole = round == 0 || rows < 8;
+        const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
+        if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) classes[threadIdx.x] = 0;
+        __syncthreads();
+        lorenzo::sample<256>(q, e, by_x, by_y, sets, places, whole, classes, masks, lane);
+        __syncthreads();
+        if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
+            const u32 cost = lorenzo::cost_of(classes + estimate::CLASSES * w, masks + lorenzo::MASKS * w, places, lane);
+            if (lane == 0) costs[w] = cost;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            u32 best = 0;
+            for (u32 k = 0; k < lorenzo::SETS; k++) {
+                if (!(sets >> k & 1)) continue;
+                if (round == 0) ((u32*)a.costs)[k] = costs[k];
+                if (costs[k] < costs[best]) best = k;
+            }
+            if (round == 1) *(u32*)a.best = lorenzo::axes_of(best);
+        }
+        __syncthreads();
+    }
+}
+
+struct Points {
+    u64 residuals, points, z, y, x;
+};
+
+// A tile's points from residuals in the order of the stream.
+__device__ __forceinline__ void points_of(const Points& a) {
+    __shared__ int points[tiles::MOST];
+    const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
+    const int* d = (const int*)a.residuals;
+    if (threadIdx.x == 0) points[0] = interpolate::point(0, d[0]);
+    __syncthreads();
+    u32 begin = 1;
+    const u32 levels = interpolate::top(e);
+    for (u32 l = levels, i = 0; l-- > 0;) {
+        for (u32 k = 0; k < 7; k++, i++) {
+            const u32 odd = interpolate::parity(k);
+            const interpolate::Kept kept = interpolate::keep(e, i);
+            const interpolate::Class c(kept, l, odd);
+            for (u32 p = threadIdx.x; p < kept.points; p += 256) {
+                const tiles::Three at = c.point(p);
+                points[interpolate::dense(e, at)] = interpolate::point(interpolate::predict(points, e, l, odd, at), d[begin + p]);
+            }
+            begin += kept.points;
+            __syncthreads();
+        }
+    }
+    for (u32 i = threadIdx.x; i < e.product(); i += 256) ((int*)a.points)[i] = points[i];
+}
+
+struct Counts {
+    u64 counts, lengths, codewords;
+};
+
+__device__ __forceinline__ void codebook_of(const Counts& a) {
+    __shared__ codebook::Shared sh;
+    __shared__ u32 counts[codebook::SYMBOLS];
+    if (threadIdx.x < codebook::SYMBOLS) counts[threadIdx.x] = ((const u32*)a.counts)[threadIdx.x];
+    __syncthreads();
+    codebook::make(sh, counts);
+    if (threadIdx.x < codebook::SYMBOLS) {
+        ((u8*)a.lengths)[threadIdx.x] = (u8)sh.lengths[threadIdx.x];
+        ((unsigned short*)a.codewords)[threadIdx.x] = (unsigned short)sh.codewords[threadIdx.x];
+    }
+}
+
+struct Cut {
+    u64 sides, tiles, n;
+};
+
+// Every tile's place and extents.
+__device__ __forceinline__ void cut(const Cut& a) {
+    const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;
+    if (i >= a.n) return;
+    const u32* sides = (const u32*)a.sides;
+    const tiles::Tile t = tiles::of(sides, sides + 3, (u32)i);
+    u64* out = (u64*)a.tiles + 4 * i;
+    out[0] = tiles::row(sides, t, 0, 0);
+    out[1] = t.extents.z;
+    out[2] = t.extents.y;
+    out[3] = t.extents.x;
+}
+
 }  // namespace
 
 #define STAGE(name, threads, Args, body) \
@@ -351,3 +503,9 @@ STAGE(ndzip_cube_f64, ndzip::Shape<u64>::THREADS, Cubes, ndzip_cube<u64>)
 STAGE(ndzip_back_f32, ndzip::Shape<u32>::THREADS, CubesBack, ndzip_back<u32>)
 STAGE(ndzip_back_f64, ndzip::Shape<u64>::THREADS, CubesBack, ndzip_back<u64>)
 STAGE(ndzip_places, 128, Grids, ndzip_places)
+STAGE(quantize_f32, 128, Quanta, quantize_all<float>)
+STAGE(quantize_f64, 128, Quanta, quantize_all<double>)
+STAGE(differences, 256, Tile, differences)
+STAGE(interpolate, 256, Points, points_of)
+STAGE(codebook, 256, Counts, codebook_of)
+STAGE(tiles, 128, Cut, cut)

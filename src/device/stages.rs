@@ -5,12 +5,14 @@
 //! use, not a copy of it.
 
 use crate::bound::{self, Used};
+use crate::codec::lorenzo;
 use crate::codec::ndzip::cube::{self, Cube, Word};
 use crate::codec::ndzip::format::Grid;
 use crate::codec::szx::steps;
-use crate::constants::NDZIP_CUBE;
+use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, NDZIP_CUBE};
 use crate::gpu::{self, Buffer, Failure};
-use crate::scalar::{self, Scalar};
+use crate::scalar::{self, Bits, Scalar};
+use crate::stage::{codebook, estimate, interpolate, lorenzo as difference, tiles};
 
 /// A word of what a kernel takes.
 #[derive(Debug, Clone, Copy)]
@@ -187,6 +189,75 @@ pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
     let origins = (0..grid.cubes()).map(|i| grid.origin(i) as u64).collect();
     let border = grid.border().flatten().map(|i| i as u64).collect();
     Some(Places { dims: grid.dims(), rank: grid.rank(), origins, border })
+}
+
+/// lorenzo: quanta of values, 0 for those that must be stored exactly; which these are not; and whether the quanta give the
+/// others back bit for bit.
+pub fn quantize(raw: &[u8], wide: bool, bound: f64, log: bool, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
+    fn quanta<S: Scalar>(raw: &[u8], used: Used, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
+        let x = numbers::<S>(raw);
+        let (mut q, mut ordinary) = (vec![0; x.len()], vec![0; x.len()]);
+        let quantizer = lorenzo::quantizer::<S>(used);
+        let found = quantizer.quantize(&x, fill.map(S::Bits::from_u64), &mut q, &mut ordinary);
+        q.iter_mut().zip(&ordinary).filter(|(_, o)| **o == 0).for_each(|(q, _)| *q = 0);
+        (q, ordinary, found.exact)
+    }
+    if wide { quanta::<f64>(raw, used(bound, log), fill) } else { quanta::<f32>(raw, used(bound, log), fill) }
+}
+
+/// lorenzo: residuals of a tile of quanta along `axes`, a bit each, x first; and their cost in 1/256 bits.
+pub fn differences(q: &[i32], extents: [usize; 3], axes: u8) -> (Vec<i32>, u64) {
+    let mut out = vec![0; q.len()];
+    difference::difference(q, extents, axes, &mut out);
+    let cost = estimate::cost(&out, &mut vec![0; q.len()]);
+    (out, cost)
+}
+
+/// lorenzo: running sums, back from residuals.
+pub fn running_sums(residuals: &[i32], extents: [usize; 3], axes: u8) -> Vec<i32> {
+    let mut out = residuals.to_vec();
+    difference::integrate(&mut out, extents, axes);
+    out
+}
+
+/// lorenzo: the axes that its writer takes for a tile of quanta.
+pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
+    lorenzo::axes(q, extents)
+}
+
+/// lorenzo: points of a tile, in its order, from residuals in that of the stream.
+pub fn interpolated(residuals: &[i32], extents: [usize; 3]) -> Vec<i32> {
+    let mut points = vec![0; residuals.len()];
+    interpolate::reconstruct(residuals, extents, &mut interpolate::Work::default(), &mut points);
+    points
+}
+
+/// lorenzo: bits of every symbol's codeword, and the codewords, from the symbols' counts.
+pub fn codebook(counts: &[u64; LORENZO_SYMBOLS]) -> ([u8; LORENZO_SYMBOLS], [u16; LORENZO_SYMBOLS]) {
+    let lengths = codebook::lengths(counts);
+    (lengths, codebook::codewords(&lengths))
+}
+
+/// lorenzo: extents of a chunk, of its largest tile, and of every tile its first place and its extents.
+pub struct Tiles {
+    /// Of the chunk, slowest first.
+    pub extents: [u32; 3],
+    /// Of a tile that is not at a border.
+    pub tile: [u32; 3],
+    /// Of each tile its first place, then its extents.
+    pub all: Vec<[u64; 4]>,
+}
+
+/// lorenzo: how a chunk is cut. `None`: it is too large.
+pub fn cut(extents: &[u32]) -> Option<Tiles> {
+    let grid = tiles::Grid::new(extents, LORENZO_TILE)?;
+    let (extents, tile) = grid.sides()?;
+    let one = |i| {
+        let tile = grid.tile(i);
+        let [z, y, x] = tile.extents.map(|e| e as u64);
+        [grid.row(&tile, 0, 0) as u64, z, y, x]
+    };
+    Some(Tiles { extents, tile, all: (0..grid.tiles()).map(one).collect() })
 }
 
 fn used(bound: f64, pointwise: bool) -> Used {

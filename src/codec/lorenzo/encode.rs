@@ -183,7 +183,7 @@ fn may_pay(q: &[i32], [a, b, c]: [usize; 3], cost: u64, look: &mut Vec<i32>, bit
 
 /// Lorenzo's axes: the first set with the least cost over the sampled rows.
 #[inline(always)]
-fn choose(q: &[i32], extents: [usize; 3], [sample, steps]: [&mut Vec<i32>; 2], bits: &mut [u8]) -> u8 {
+pub(super) fn choose(q: &[i32], extents: [usize; 3], [sample, steps]: [&mut Vec<i32>; 2], bits: &mut [u8]) -> u8 {
     let [a, b, c] = extents;
     let used = [c > 1, b > 1, a > 1].iter().enumerate().map(|(k, &long)| u8::from(long) << k).sum::<u8>();
     let mut best = (u64::MAX, 0);

@@ -18,3 +18,9 @@ mod tests;
 pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
     encode::quantizer::<S>(matches!(used, Used::PointwiseRelative(_)), used.value())
 }
+
+/// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
+#[cfg(feature = "cuda")]
+pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
+    encode::choose(q, extents, [&mut Vec::new(), &mut Vec::new()], &mut vec![0; q.len()])
+}
