@@ -382,7 +382,8 @@ __device__ __forceinline__ void differences(const Tile& a) {
     for (u32 i = 4 * threadIdx.x; i < n; i += 4 * 256) {
         int d[4];
         if (e.x % 4 == 0) {
-            lorenzo::four(q, i, e, by_x, by_y, (u32)a.axes, d);
+            const u32 row = by_x.of(i), z = by_y.of(row);
+            lorenzo::four(q, i, e, tiles::Three{z, row - z * e.y, i - row * e.x}, (u32)a.axes, d);
         } else {
             for (u32 j = 0; j < 4 && i + j < n; j++) d[j] = lorenzo::one(q, i + j, e, by_x, by_y, (u32)a.axes);
         }
