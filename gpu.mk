@@ -24,7 +24,7 @@ BUNDLE := target/gpu-bundle
 .PHONY: gpu-bundle gpu-record-check
 
 gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
-	@$(CARGO) build --quiet --profile $(PROFILE) --example gpu_check --example gpu_bench
+	@H5Z_GPU_CUDA=require $(CARGO) build --quiet --profile $(PROFILE) --example gpu_check --example gpu_bench
 	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/plugin
 	@cp $(PLUGIN) $(BUNDLE)/plugin/
 	@cp target/$(PROFILE)/examples/gpu_check target/$(PROFILE)/examples/gpu_bench $(BUNDLE)/
