@@ -758,11 +758,11 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     if (t == 0) used = 0;
     codebook::make(sh, book->counts);
     if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);
-    auto code = [&](u32 symbol) { return sh.codewords[symbol] | sh.lengths[symbol] << 24; };
+    auto code = [&](u32 symbol) { return huffman::code_of(sh.codewords[symbol], sh.lengths[symbol]); };
     u32 bytes = 0;
     if (t > 0 && t < huffman::ESCAPE) {
         const u32 symbol = huffman::symbol(t), lower = huffman::lower_bits(t);
-        bytes = (sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol]) | (sh.lengths[symbol] + lower) << 24;
+        bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol], sh.lengths[symbol] + lower);
     }
     book->codes.bytes[t] = bytes;
     if (t < 128) book->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
@@ -812,8 +812,7 @@ struct WriteShared {
     // The waiting tile's gap array and stream.
     alignas(16) u32 stage[TILE + 4];
     u32 kept[huffman::KEPT * THREADS];
-    huffman::Codes codes;
-    u64 runs[huffman::SHORT];
+    huffman::Tables tables;
     u64 sums[THREADS / 32];
     u32 room[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
@@ -963,12 +962,8 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         const EncodeChunk& c = chunks[chunk];
         const u32 number = sh.tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
         if (chunk != booked) {
-            const huffman::Codes& codes = ((const Book*)args.shared + chunk)->codes;
-            sh.codes.bytes[t] = codes.bytes[t];
-            if (t < 128) sh.codes.symbols[t] = codes.symbols[t];
+            huffman::make_tables(sh.tables, ((const Book*)args.shared + chunk)->codes);
             booked = chunk;
-            __syncthreads();
-            if (t < huffman::SHORT) sh.runs[t] = huffman::short_run(t, sh.codes);
         }
         const Meta meta = sh.meta;
         const Work work(c, number);
@@ -982,8 +977,8 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             huffman::keep(mine, sh.kept);
             mask = mine.mask;
             begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-            u32 own = huffman::length(mine, begin, exact, sh.codes);
-            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { own += sh.codes.symbols[k] >> 24; });
+            u32 own = huffman::length(mine, begin, exact, sh.tables);
+            if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
             first = block::sum_before<THREADS>(own, sh.room, bits);
             words = (bits + 31) / 32;
             gaps = huffman::gap_units(words);
@@ -1011,8 +1006,8 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
             __syncthreads();
             huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
-            huffman::write(sh.kept, mask, begin, exact, sh.codes, sh.runs, out);
-            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.codes.symbols[k]); });
+            huffman::write(sh.kept, mask, (int)begin, exact, sh.tables, out);
+            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.tables.symbols[k]); });
             out.finish();
         } else if ((kind & CLASS) == FIXED) {
             if (t == 0) sh.stage[0] = meta.width;

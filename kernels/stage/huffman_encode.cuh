@@ -138,7 +138,7 @@ __device__ __forceinline__ void powers(u32 run, F f) {
     }
 }
 
-// A chunk's codebook as a writer wants it: bits from the low end, their number from bit 24 on.
+// A chunk's codebook as a writer wants it. A code: how many bits in the low byte, the bits above it.
 struct Codes {
     // Codeword and following bits, by byte; nothing for 0 and `ESCAPE`.
     u32 bytes[256];
@@ -146,69 +146,116 @@ struct Codes {
     u32 symbols[128];
 };
 
-constexpr u32 BITS = 0xffffffu;
+__device__ __forceinline__ u32 code_of(u32 bits, u32 len) { return bits << 8 | len; }
+__device__ __forceinline__ u32 bits_of(u32 code) { return code >> 8; }
+__device__ __forceinline__ u32 len_of(u32 code) { return code & 255u; }
+
+// x << k, by the low five bits of k.
+__device__ __forceinline__ u32 shifted(u32 x, u32 k) { return __funnelshift_l(0, x, k); }
+
+// Runs of zeros shorter than this have their codewords side by side in a table.
+constexpr u32 SHORT = 64;
+// Stands for the length of codes that take the long way.
+constexpr u32 LONG = 64;
+
+// What a CTA looks up: a chunk's codebook, and what follows from it.
+struct Tables {
+    // As in `Codes`, but for `ESCAPE`, which takes the long way.
+    u32 bytes[256];
+    u32 symbols[128];
+    // Short runs, and one for all others.
+    u32 runs[SHORT + 1];
+    // Bits of bytes and of short runs.
+    u8 lens[256], run_lens[SHORT];
+};
+
+// A short run's codewords, the largest power's first.
+__device__ __forceinline__ void short_run(Tables& tables, u32 run) {
+    u64 bits = 0;
+    u32 len = 0;
+    powers(run, [&](u32 p) {
+        const u32 c = tables.symbols[p];
+        if (len < 32) bits |= (u64)bits_of(c) << len;
+        len += len_of(c);
+    });
+    tables.run_lens[run] = (u8)len;
+    tables.runs[run] = len <= 24 ? code_of((u32)bits, len) : LONG;
+}
+static_assert(6 * LIMIT < 256 && 1 << 6 == SHORT, "the length of a short run, six powers at most, fits a byte");
+
+// Makes the tables of a chunk's codebook. All threads, 256 of them.
+__device__ __forceinline__ void make_tables(Tables& tables, const Codes& codes) {
+    const u32 t = threadIdx.x, c = codes.bytes[t];
+    tables.bytes[t] = t == ESCAPE ? LONG : c;
+    tables.lens[t] = (u8)len_of(c);
+    if (t < 128) tables.symbols[t] = codes.symbols[t];
+    __syncthreads();
+    if (t < SHORT) short_run(tables, t);
+    if (t == SHORT) tables.runs[t] = LONG;
+    __syncthreads();
+}
+
+// Bits of a run of zeros.
+__device__ __forceinline__ u32 run_length(const Tables& tables, u32 run) {
+    u32 sum = tables.run_lens[run % SHORT];
+    if (run >= SHORT) powers(run / SHORT * SHORT, [&](u32 p) { sum += len_of(tables.symbols[p]); });
+    return sum;
+}
 
 // Bits of this thread's residuals and of the runs of zeros before them.
-__device__ __forceinline__ u32 length(const Mine& m, u32 begin, const u32* exact, const Codes& codes) {
+__device__ __forceinline__ u32 length(const Mine& m, u32 begin, const u32* exact, const Tables& tables) {
     u32 sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         if (m.word[k]) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum += codes.bytes[m.word[k] >> (8 * j) & 255u] >> 24;
+            for (int j = 0; j < 4; j++) sum += tables.lens[m.word[k] >> (8 * j) & 255u];
         }
     }
     if (any_escape(m)) {
-        each_escape(m, exact, [&](u32, u32 z) { sum += (codes.symbols[symbol(z)] >> 24) + lower_bits(z); });
+        each_escape(m, exact, [&](u32, u32 z) { sum += len_of(tables.symbols[symbol(z)]) + lower_bits(z); });
     }
-    each_run(m.mask, begin, [&](u32 run) { powers(run, [&](u32 k) { sum += codes.symbols[k] >> 24; }); });
+    each_run(m.mask, begin, [&](u32 run) { sum += run_length(tables, run); });
     return sum;
 }
 
-// Appends bits to a stream of words that are 0, from a place inside one of them on, and notes where subsequences begin.
+// Appends bits to a stream of words that are 0, and notes where subsequences begin.
 struct Writer {
     u32* words;
     u8* gaps;
-    u32 total, word, count;
-    u64 held;
-    __device__ __forceinline__ Writer(u32* words_, u8* gaps_, u32 total_, u32 at)
-        : words(words_), gaps(gaps_), total(total_), word(at / 32), count(at % 32), held(0) {}
-    // Up to 32 bits; so many bits more belong to the same codeword.
-    __device__ __forceinline__ void put(u32 bits, u32 len, u32 more) {
-        held |= (u64)bits << count;
-        count += len;
-        if (count >= 32) {
+    // Bits of the tile; this thread's next one; those of its word that are not yet written.
+    u32 total, at, held;
+    __device__ __forceinline__ Writer(u32* words_, u8* gaps_, u32 total_, u32 at_)
+        : words(words_), gaps(gaps_), total(total_), at(at_), held(0) {}
+    // Up to 32 bits.
+    __device__ __forceinline__ void put(u32 bits, u32 len) {
+        const u32 end = at + len;
+        held |= shifted(bits, at);
+        if ((at ^ end) / 32) {
             // The first word and the last may be shared with other threads.
-            atomicOr(words + word, (u32)held);
-            held >>= 32;
-            count -= 32;
-            word++;
-            if (word % SUBSEQUENCE_WORDS == 0 && 32 * word < total) gaps[word / SUBSEQUENCE_WORDS - 1] = (u8)(count + more);
+            atomicOr(words + at / 32, held);
+            held = __funnelshift_l(bits, 0, at);
         }
+        at = end;
     }
-    // Whether so many bits reach a subsequence behind this one.
-    __device__ __forceinline__ bool passes(u32 len) const { return count + len >= 32 && (word + 1) % SUBSEQUENCE_WORDS == 0; }
-    __device__ __forceinline__ void code(u32 c) { put(c & BITS, c >> 24, 0); }
+    // Whether a subsequence begins behind this bit, up to the next one.
+    __device__ __forceinline__ bool passed(u32 from) const { return (from ^ at) / (32 * SUBSEQUENCE_WORDS); }
+    // Notes that the first codeword of the subsequence before the next bit begins there.
+    __device__ __forceinline__ void note(u32 begin) const {
+        const u32 number = at / (32 * SUBSEQUENCE_WORDS), first = number * 32 * SUBSEQUENCE_WORDS;
+        if (first < total) gaps[number - 1] = (u8)(begin - first);
+    }
+    // A codeword, and what belongs to it.
+    __device__ __forceinline__ void code(u32 c, u32 more = 0, u32 more_len = 0) {
+        const u32 from = at;
+        put(bits_of(c), len_of(c));
+        if (more_len) put(more, more_len);
+        if (passed(from)) note(at);
+    }
     __device__ __forceinline__ void finish() {
-        if (count) atomicOr(words + word, (u32)held);
+        if (at % 32) atomicOr(words + at / 32, held);
     }
 };
-
-// Runs of zeros shorter than this have their codewords side by side in a table.
-constexpr u32 SHORT = 16;
-
-// A short run's codewords, their bits from bit 58 on.
-__device__ __forceinline__ u64 short_run(u32 run, const Codes& codes) {
-    u64 bits = 0;
-    u32 len = 0;
-    powers(run, [&](u32 p) {
-        const u32 c = codes.symbols[p];
-        bits |= (u64)(c & BITS) << len;
-        len += c >> 24;
-    });
-    return bits | (u64)len << 58;
-}
-static_assert(4 * LIMIT <= 58, "a short run is four powers at most");
 
 // This thread's 32 bytes in shared memory, laid out so that threads do not meet in a bank.
 constexpr u32 KEPT = 9;
@@ -224,31 +271,43 @@ __device__ __forceinline__ Mine kept_again(const u32* kept, u32 mask) {
     return m;
 }
 
-// Writes what `length` has counted.
-__device__ __forceinline__ void write(const u32* kept, u32 mask, u32 begin, const u32* exact, const Codes& codes, const u64* runs,
-                                      Writer& out) {
-    const u8* bytes = (const u8*)(kept + KEPT * threadIdx.x);
-    const u32 first = 32 * threadIdx.x;
-    u32 next = begin;
+// Writes what `length` has counted, two neighbours at a time.
+__device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, const u32* exact, const Tables& tables, Writer& out) {
+    const unsigned short* pairs = (const unsigned short*)(kept + KEPT * threadIdx.x);
+    // Place after the last residual that is not 0, from this thread's first one on.
+    int next = begin - 32 * (int)threadIdx.x;
 #pragma unroll 1
-    for (u32 left = mask; left; left &= left - 1) {
-        const u32 i = (u32)__ffs((int)left) - 1, byte = bytes[i], run = first + i - next;
-        next = first + i + 1;
-        // A short run and what ends it go together, where no subsequence may begin between them.
-        const u64 short_one = runs[run < SHORT ? run : 0];
-        const u32 before = (u32)(short_one >> 58), own = codes.bytes[byte], len = before + (own >> 24);
-        const bool known = run < SHORT && byte != ESCAPE;
-        if (known && len <= 32 && (run == 0 || !out.passes(len))) {
-            out.put((u32)short_one | (own & BITS) << before, len, 0);
+    for (u32 left = __brev((mask | mask >> 1) & 0x55555555u); left;) {
+        const int i = __clz((int)left);
+        left &= ~(0x80000000u >> i);
+        const u32 pair = pairs[i / 2], low = pair & 255u, high = pair >> 8;
+        // At most one of them ends a run of zeros.
+        const u32 run = (u32)(i - next) + (low ? 0 : 1), from = out.at;
+        next = i + (high ? 2 : 1);
+        const u32 a = tables.runs[min(run, SHORT)], b = tables.bytes[low], c = tables.bytes[high], ab = a + b, len = len_of(ab + c);
+        if (len <= 32) {
+            out.put(bits_of(a) | shifted(bits_of(b), a) | shifted(bits_of(c), ab), len);
+            if (out.passed(from)) {
+                // Where the first codeword behind the boundary begins.
+                const u32 bound = out.at & ~(32 * SUBSEQUENCE_WORDS - 1);
+                u32 start = from;
+                powers(run, [&](u32 p) { start += start < bound ? len_of(tables.symbols[p]) : 0; });
+                if (start < bound) start += len_of(b);
+                if (start < bound) start += len_of(c);
+                out.note(start);
+            }
             continue;
         }
-        powers(run, [&](u32 p) { out.code(codes.symbols[p]); });
-        if (byte != ESCAPE) {
-            out.code(own);
-        } else {
-            const u32 z = exact[first + i], c = codes.symbols[symbol(z)], lower = lower_bits(z);
-            out.put(c & BITS, c >> 24, lower);
-            out.put(z & ((1u << lower) - 1), lower, 0);
+        powers(run, [&](u32 p) { out.code(tables.symbols[p]); });
+#pragma unroll 1
+        for (u32 j = 0; j < 2; j++) {
+            const u32 byte = j ? high : low;
+            if (byte != ESCAPE) {
+                out.code(tables.bytes[byte]);
+            } else {
+                const u32 z = exact[32 * threadIdx.x + i + j], lower = lower_bits(z);
+                out.code(tables.symbols[symbol(z)], z & ((1u << lower) - 1), lower);
+            }
         }
     }
 }
