@@ -335,21 +335,44 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
     }
 }
 
+// Whether all of the tile's quanta are below 2^26, as those of an f32 always are.
+template <class S>
+__device__ __forceinline__ bool small(const PlanShared& sh, u32 n) {
+    static_assert(fmt::LORENZO_LIMIT_F32 < 1 << 26, "there is nothing to look for");
+    if (Traits<S>::W == 4) return true;
+    constexpr u32 MOST = 1u << 26;
+    u32 any = 0;
+    for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
+        const int4 q = *(const int4*)(sh.points + i);
+        any |= ((u32)q.x + MOST) | ((u32)q.y + MOST) | ((u32)q.z + MOST) | ((u32)q.w + MOST);
+    }
+    return !__syncthreads_or(any >= 2 * MOST);
+}
+
 // Lorenzo's axes: the first set with the least cost over the sampled rows.
+template <class S>
 __device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
                                       int lane, int w) {
     const u32 rows = e.z * e.y, sets = lorenzo::sets_of(e);
     const bool whole = rows < 8;
     const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
-    const bool fours = e.x % 4 == 0;
-    if (fours) {
-        lorenzo::sample_fours<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.turns, sh.bytes, lane, w);
+    const bool fours = e.x % 4 == 0 && small<S>(sh, e.product());
+    auto sample = [&](auto rank) {
+        lorenzo::sample_fours<THREADS, decltype(rank)::value>(sh.points, e, by_x, by_y, places, whole, sh.classes, sh.turns, sh.bytes, lane, w);
+    };
+    const int rank = rows == 1 ? 1 : e.z == 1 ? 2 : 3;
+    if (fours && rank == 1) {
+        sample(lorenzo::Rank<1>());
+    } else if (fours && rank == 2) {
+        sample(lorenzo::Rank<2>());
+    } else if (fours) {
+        sample(lorenzo::Rank<3>());
     } else {
         lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
     }
     __syncthreads();
     if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
-        const u32 cost = fours ? lorenzo::cost_of((u32)w, sh.classes, sh.turns, places, lane)
+        const u32 cost = fours ? lorenzo::cost_of<THREADS>((u32)w, rank, sh.classes, sh.turns, places, lane)
                                : lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
         if (lane == 0) sh.costs[w] = cost;
     }
@@ -667,7 +690,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
     }
-    const u32 axes = choose(sh, in.e, in.by_x, in.by_y, lane, w);
+    const u32 axes = choose<S>(sh, in.e, in.by_x, in.by_y, lane, w);
     __syncthreads();
     clear_counts(sh);
     u32 all = difference(sh, in, axes, work.exact(false));

@@ -19,6 +19,15 @@ __device__ __forceinline__ T sum(T x) {
     return x;
 }
 
+// The same in one instruction, where there is one for it.
+__device__ __forceinline__ u32 total(u32 x) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(ALL, x);
+#else
+    return sum(x);
+#endif
+}
+
 template <class S>
 __device__ __forceinline__ void range(S& lo, S& hi) {
 #pragma unroll

@@ -60,7 +60,7 @@ __device__ __forceinline__ u32 stay(u32 n, u32 changes) {
 // times. Whole warp; every lane has the answer.
 __device__ __forceinline__ u32 cost(const u32* classes, u32 n, u32 changes, int lane) {
     const u32 mine = lane < (int)CLASSES ? classes[lane] : 0;
-    const u32 others = warp::sum(mine), weights = warp::sum(weight(mine)), below = warp::sum(mine * (u32)lane);
+    const u32 others = warp::total(mine), weights = warp::total(weight(mine)), below = warp::total(mine * (u32)lane);
     return stay(n - others, changes) + stay(others, changes) + less(weight(others), weights) + (below << 8);
 }
 

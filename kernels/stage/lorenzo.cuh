@@ -96,20 +96,20 @@ __device__ __forceinline__ void look(const int* q, u32 x, const tiles::Divisor& 
     }
 }
 
-// a + sign · b, four times.
-__device__ __forceinline__ int4 plus(int4 a, int4 b, u32 sign) {
-    return make_int4((int)((u32)a.x + sign * (u32)b.x), (int)((u32)a.y + sign * (u32)b.y), (int)((u32)a.z + sign * (u32)b.z),
-                     (int)((u32)a.w + sign * (u32)b.w));
+// a + factor · b, four times.
+__device__ __forceinline__ int4 plus(int4 a, int4 b, u32 factor) {
+    return make_int4((int)((u32)a.x + factor * (u32)b.x), (int)((u32)a.y + factor * (u32)b.y), (int)((u32)a.z + factor * (u32)b.z),
+                     (int)((u32)a.w + factor * (u32)b.w));
 }
 
-// Place of the highest bit, or -1.
-__device__ __forceinline__ int highest_or_less(u32 z) {
+// Place of the highest bit that is not the sign, or -1.
+__device__ __forceinline__ int highest_or_less(u32 d) {
 #ifdef __CUDA_ARCH__
     int place;
-    asm("bfind.u32 %0, %1;" : "=r"(place) : "r"(z));
+    asm("bfind.s32 %0, %1;" : "=r"(place) : "r"(d));
     return place;
 #else
-    return 31 - __clz((int)z);
+    return 31 - __clz((int)d < 0 ? (int)~d : (int)d);
 #endif
 }
 
@@ -124,153 +124,227 @@ __device__ __forceinline__ u32 one_at(u32 k) {
 #endif
 }
 
-// Sum over the warp of two halves of a word each.
-__device__ __forceinline__ u32 total(u32 x) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(warp::ALL, x);
-#else
-    return warp::sum(x);
-#endif
-}
-
-// Adds the threads' counts of eight classes, four bits each and at most 12, to those of the tile. `columns` has a word for
-// every thread and set. All threads.
-template <int THREADS>
-__device__ __forceinline__ void gather_classes(const u32 (&counts)[SETS], u32 sets, u32* classes, u32* columns, int lane, int w) {
+// Adds up the fields, of `FIELDS` bits each, of `C` words of every thread. Calls `to(c, k, sum)` for words c and fields k < 4,
+// or 2 of eight bits: `sum` has field k's sum in its lower half, and in the upper one that of the field 16 bits on. `columns`
+// has a word for every thread and each of the `C`. All threads.
+template <int THREADS, int FIELDS, u32 C, class F>
+__device__ __forceinline__ void add_up(const u32 (&words)[C], u32* columns, int lane, int w, F to) {
+    static_assert(C <= THREADS / 32, "a warp a word");
 #pragma unroll
-    for (u32 i = 0; i < SETS; i++) {
-        if (sets >> i & 1) columns[THREADS * i + threadIdx.x] = counts[i];
-    }
+    for (u32 c = 0; c < C; c++) columns[THREADS * c + threadIdx.x] = words[c];
     __syncthreads();
-    if (w < (int)SETS && (sets >> w & 1)) {
-        u32 even = 0, odd = 0;
+    if (w < (int)C) {
+        u32 low = 0, high = 0;
 #pragma unroll
         for (int k = 0; k < THREADS / 32; k++) {
             const u32 x = columns[THREADS * w + 32 * k + lane];
-            even += x & 0x0f0f0f0fu;
-            odd += x >> 4 & 0x0f0f0f0fu;
+            if (FIELDS == 4) {
+                low += x & 0x0f0f0f0fu;
+                high += x >> 4 & 0x0f0f0f0fu;
+            } else {
+                low += x & 0xff00ffu;
+                high += x >> 8 & 0xff00ffu;
+            }
         }
-        const u32 a = total(even & 0xff00ffu), b = total(odd & 0xff00ffu), c = total(even >> 8 & 0xff00ffu), d = total(odd >> 8 & 0xff00ffu);
-        if (lane < 4) {
-            const u32 mine = lane == 0 ? a : lane == 1 ? b : lane == 2 ? c : d;
-            u32* to = classes + estimate::CLASSES * w + lane;
-            to[0] += mine & 0xffffu;
-            to[4] += mine >> 16;
+        if (FIELDS == 4) {
+            const u32 a = warp::total(low & 0xff00ffu), b = warp::total(low >> 8 & 0xff00ffu);
+            const u32 c = warp::total(high & 0xff00ffu), d = warp::total(high >> 8 & 0xff00ffu);
+            if (lane < 4) to((u32)w, (u32)lane, lane == 0 ? a : lane == 1 ? c : lane == 2 ? b : d);
+        } else {
+            const u32 a = warp::total(low), b = warp::total(high);
+            if (lane < 2) to((u32)w, (u32)lane, lane == 0 ? a : b);
         }
     }
     __syncthreads();
 }
 
-// What four neighbours at a time find: where zero and not zero meet, for each set; and, for every 128 places, a bit a set for
-// whether the first is not zero, and the last.
+// What four neighbours at a time find: where zero and not zero meet, for each set; and what the first lane and the last of a
+// warp had seen.
 struct Turns {
     u32 inside[SETS];
     u32 first[tiles::MOST / 128], last[tiles::MOST / 128];
 };
 
-// The same counts for tiles with rows of whole fours. A thread counts its few values itself, four bits a class.
-template <int THREADS>
-__device__ __forceinline__ void sample_fours(const int* q, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                             u32 sets, u32 count, bool whole, u32* classes, Turns& turns, u32* columns, int lane, int w) {
-    constexpr u32 FIRST = 0x111111u;
-    const u32 rise = e.x, plane = e.x * e.y;
-    u32 low[SETS], high[SETS], even = 0, odd = 0;
+// The last so many axes.
+template <int R>
+struct Rank {
+    static constexpr int value = R;
+};
+
+// Fours that a thread of `sample_fours` looks at before their neighbours come in.
+constexpr __device__ u32 at_once(int rank) { return rank == 1 ? 2 : 1; }
+
+// Counts the residuals of a thread, four at a time, for the first `N` sets of axes: classes, four bits each.
+template <u32 N>
+struct Few {
+    u64 counts[N];
+    // A bit for each residual that is 0, the last one's lowest.
+    u32 zeros;
+    // Of twice the residuals of set `i`, which are below 2^30.
+    __device__ __forceinline__ void add(u32 i, u32 d0, u32 d1, u32 d2, u32 d3) {
+        const u32 d[4] = {d0, d1, d2, d3};
 #pragma unroll
-    for (u32 i = 0; i < SETS; i++) low[i] = high[i] = 0;
-    // Four bits hold 15: three steps.
-    u32 steps = 0;
-#pragma unroll 1
-    for (u32 first = 0; first < count; first += 4 * THREADS) {
-        const u32 from = first + 128 * w, s = from + 4 * lane;
-        if (from < count) {
-            int4 a = make_int4(0, 0, 0, 0), v = a, g = a, h = a;
-            u32 al = 0, vl = 0, hl = 0;
-            if (s < count) {
-                const u32 k = by_x.of(s), x = s - k * e.x, row = sampled_row(k, whole), z = by_y.of(row), y = row - z * e.y;
-                const int* at = q + row * e.x + x;
-                const bool left = x > 0, up = y > 0, back = z > 0;
-                // The places themselves; less those above; less those behind; less both.
-                v = a = *(const int4*)at;
-                if (left) vl = al = (u32)at[-1];
-                if (up) {
-                    v = plus(a, *(const int4*)(at - rise), 0u - 1u);
-                    if (left) vl -= (u32)at[-(int)rise - 1];
-                }
-                g = a, h = v, hl = vl;
-                if (back) {
-                    const int4 behind = *(const int4*)(at - plane);
-                    g = plus(a, behind, 0u - 1u);
-                    h = plus(v, behind, 0u - 1u);
-                    if (left) hl -= (u32)at[-(int)plane - 1];
-                    if (up) {
-                        h = plus(h, *(const int4*)(at - plane - rise), 1);
-                        if (left) hl += (u32)at[-(int)(plane + rise) - 1];
-                    }
-                }
-            }
-            u32 bits = 0;
-            auto add = [&](u32 i, u32 d0, u32 d1, u32 d2, u32 d3) {
-                const u32 z[4] = {estimate::zigzag((int)d0), estimate::zigzag((int)d1), estimate::zigzag((int)d2), estimate::zigzag((int)d3)};
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) {
-                    low[i] += one_at(4 * (u32)highest_or_less(z[j]));
-                    bits |= min(z[j], 1u) << (4 * i + j);
-                }
-                if (__any_sync(warp::ALL, (z[0] | z[1] | z[2] | z[3]) > 255)) {
-#pragma unroll
-                    for (u32 j = 0; j < 4; j++) high[i] += one_at(4 * (u32)min(highest_or_less(z[j]), (int)estimate::CLASSES - 1) - 32);
-                }
-            };
-            auto four = [&](u32 i, const int4& d) { add(i, (u32)d.x, (u32)d.y, (u32)d.z, (u32)d.w); };
-            auto steps_of = [&](u32 i, const int4& d, u32 before) {
-                add(i, (u32)d.x - before, (u32)d.y - (u32)d.x, (u32)d.z - (u32)d.y, (u32)d.w - (u32)d.z);
-            };
-            four(0, a);
-            if (sets & 2) steps_of(1, a, al);
-            if (sets & 4) four(2, v);
-            if (sets & 8) steps_of(3, v, vl);
-            if (sets & 16) four(4, g);
-            if (sets & 32) steps_of(5, h, hl);
-            const u32 before = __shfl_up_sync(warp::ALL, bits >> 3 & FIRST, 1);
-            u32 meet = bits ^ ((bits << 1 & 0xeeeeeeu) | (lane == 0 ? bits & FIRST : before));
-            if (s >= count) meet = 0;
-            meet -= meet >> 1 & 0x555555u;
-            meet = (meet & 0x333333u) + (meet >> 2 & 0x333333u);
-            even += meet & 0x0f0f0fu;
-            odd += meet >> 4 & 0x0f0f0fu;
-            if (lane == 0) turns.first[from / 128] = bits & FIRST;
-            if (lane == 31) turns.last[from / 128] = bits >> 3 & FIRST;
-        }
-        if (++steps == 3 || first + 4 * THREADS >= count) {
-            u32 any = 0;
-#pragma unroll
-            for (u32 i = 0; i < SETS; i++) any |= high[i];
-            const bool large = __syncthreads_or(any != 0);
-            gather_classes<THREADS>(low, sets, classes, columns, lane, w);
-            if (large) gather_classes<THREADS>(high, sets, classes + 8, columns, lane, w);
-            steps = 0;
-#pragma unroll
-            for (u32 i = 0; i < SETS; i++) low[i] = high[i] = 0;
+        for (u32 j = 0; j < 4; j++) {
+            // The class; less than 0 for a residual that is 0.
+            const int k = min(highest_or_less(d[j]), (int)estimate::CLASSES - 1);
+            zeros = __funnelshift_l((u32)k, zeros, 1);
+            // The fourth power is one in nibble k: a multiplier has more time to spare than what shifts.
+            const u32 bit = one_at((u32)k), square = bit * bit;
+            counts[i] += (u64)square * square;
         }
     }
-    const u32 outer = total(even & 0xff00ffu), middle = total(even >> 8 & 255u), others = total(odd & 0xff00ffu), fourth = total(odd >> 8 & 255u);
+    __device__ __forceinline__ void add(u32 i, const int4& d) { add(i, (u32)d.x, (u32)d.y, (u32)d.z, (u32)d.w); }
+    __device__ __forceinline__ void steps(u32 i, const int4& d, u32 before) {
+        add(i, (u32)d.x - before, (u32)d.y - (u32)d.x, (u32)d.z - (u32)d.y, (u32)d.w - (u32)d.z);
+    }
+};
+
+// The same counts for tiles with rows of whole fours, of the last `RANK` axes, and quanta below 2^26. All threads.
+template <int THREADS, int RANK>
+__device__ __forceinline__ void sample_fours(const int* q, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
+                                             u32 count, bool whole, u32* classes, Turns& turns, u32* columns, int lane, int w) {
+    constexpr u32 N = 2 * RANK, AT_ONCE = at_once(RANK), FIRST = 0x11111111u >> (32 - 4 * N * AT_ONCE);
+    const u32 rise = e.x, plane = e.x * e.y;
+    Few<N> few;
+    u32 even = 0, odd = 0, steps = 0;
+#pragma unroll
+    for (u32 i = 0; i < N; i++) few.counts[i] = 0;
+    // Of one axis, counts in bytes: the nibbles at even places, and at odd ones.
+    u64 wide[4] = {0, 0, 0, 0};
+#pragma unroll 1
+    for (u32 first = 0; first < count; first += AT_ONCE * 4 * THREADS) {
+        // Four bits a set, the first set's lowest, and in them the last residual's; those of later steps below.
+        u32 here = 0;
+        few.zeros = 0;
+        if (first + 128 * w < count) {
+#pragma unroll
+            for (u32 step = 0; step < AT_ONCE; step++) {
+                const u32 s = first + 4 * (threadIdx.x + step * THREADS);
+                // Twice the values; less those above; less those behind; less both.
+                int4 a = make_int4(0, 0, 0, 0), v = a, g = a, h = a;
+                u32 al = 0, vl = 0, hl = 0;
+                if (AT_ONCE > 1) here <<= 4 * N;
+                if (s < count) {
+                    here |= (1u << 4 * N) - 1;
+                    u32 x = s, y = 0, z = 0;
+                    const int* at = q + s;
+                    if (RANK > 1) {
+                        const u32 k = by_x.of(s), row = sampled_row(k, whole);
+                        x = s - k * e.x, z = RANK > 2 ? by_y.of(row) : 0, y = row - z * e.y;
+                        at = q + row * e.x + x;
+                    }
+                    const bool left = x > 0, up = RANK > 1 && y > 0, back = RANK > 2 && z > 0;
+                    a = plus(a, *(const int4*)at, 2);
+                    if (left) al = 2 * (u32)at[-1];
+                    v = a, vl = al;
+                    if (up) {
+                        v = plus(a, *(const int4*)(at - rise), 0u - 2u);
+                        if (left) vl -= 2 * (u32)at[-(int)rise - 1];
+                    }
+                    g = a, h = v, hl = vl;
+                    if (back) {
+                        const int4 behind = *(const int4*)(at - plane);
+                        g = plus(a, behind, 0u - 2u);
+                        h = plus(v, behind, 0u - 2u);
+                        if (left) hl -= 2 * (u32)at[-(int)plane - 1];
+                        if (up) {
+                            h = plus(h, *(const int4*)(at - plane - rise), 2);
+                            if (left) hl += 2 * (u32)at[-(int)(plane + rise) - 1];
+                        }
+                    }
+                }
+                if (RANK > 2) {
+                    few.steps(5, h, hl);
+                    few.add(4, g);
+                }
+                if (RANK > 1) {
+                    few.steps(3, v, vl);
+                    few.add(2, v);
+                }
+                few.steps(1, a, al);
+                few.add(0, a);
+            }
+            const u32 before = __shfl_up_sync(warp::ALL, few.zeros, 1), at = first / (128 * AT_ONCE) + w;
+            u32 meet = (few.zeros ^ ((few.zeros >> 1 & 7 * FIRST) | (before << 3 & ~(7 * FIRST)))) & here;
+            meet -= meet >> 1 & 5 * FIRST;
+            meet = (meet & 3 * FIRST) + (meet >> 2 & 3 * FIRST);
+            even += meet & 0x0f0f0fu;
+            odd += meet >> 4 & 0x0f0f0fu;
+            if (lane == 0) turns.first[at] = few.zeros;
+            if (lane == 31) turns.last[at] = few.zeros;
+        }
+        // Four bits hold 15: three steps.
+        if (RANK > 1 && ++steps < 3 && first + 4 * THREADS < count) continue;
+        steps = 0;
+        if (RANK == 1) {
+#pragma unroll
+            for (u32 i = 0; i < N; i++) {
+                constexpr u64 LOW = 0x0f0f0f0f0f0f0f0full;
+                wide[2 * i] += few.counts[i] & LOW;
+                wide[2 * i + 1] += few.counts[i] >> 4 & LOW;
+            }
+        } else {
+            u32 low[N], high[N], any = 0;
+#pragma unroll
+            for (u32 i = 0; i < N; i++) {
+                low[i] = (u32)few.counts[i];
+                any |= high[i] = (u32)(few.counts[i] >> 32);
+            }
+            auto to = [&](u32 c, u32 k, u32 sum) {
+                u32* at = classes + estimate::CLASSES * c + k;
+                at[0] += sum & 0xffffu;
+                at[4] += sum >> 16;
+            };
+            const bool large = __syncthreads_or(any != 0);
+            add_up<THREADS, 4>(low, columns, lane, w, to);
+            classes += 8;
+            if (large) add_up<THREADS, 4>(high, columns, lane, w, to);
+            classes -= 8;
+        }
+#pragma unroll
+        for (u32 i = 0; i < N; i++) few.counts[i] = 0;
+    }
+    if (RANK == 1) {
+        // Word c has the places 8 · (c / 2 % 2) + c % 2 and every second one behind that, of set c / 4.
+        u32 words[8];
+#pragma unroll
+        for (u32 c = 0; c < 8; c++) words[c] = (u32)(wide[c / 4 * 2 + c % 2] >> (32 * (c / 2 % 2)));
+        add_up<THREADS, 8>(words, columns, lane, w, [&](u32 c, u32 k, u32 sum) {
+            u32* at = classes + estimate::CLASSES * (c / 4) + 8 * (c / 2 % 2) + c % 2 + 2 * k;
+            at[0] = sum & 0xffffu;
+            at[4] = sum >> 16;
+        });
+    }
+    const u32 outer = warp::total(even & 0xff00ffu), others = warp::total(odd & 0xff00ffu);
+    const u32 middle = warp::total(even >> 8 & 255u), fourth = warp::total(odd >> 8 & 255u);
     if (lane == 0) {
         atomicAdd(turns.inside + 0, outer & 0xffffu);
         atomicAdd(turns.inside + 1, others & 0xffffu);
-        atomicAdd(turns.inside + 2, middle);
-        atomicAdd(turns.inside + 3, fourth);
-        atomicAdd(turns.inside + 4, outer >> 16);
-        atomicAdd(turns.inside + 5, others >> 16);
+        // Of one axis, those of the first of two steps.
+        atomicAdd(turns.inside + 2 % N, middle);
+        atomicAdd(turns.inside + 3 % N, fourth);
+        if (RANK > 2) {
+            atomicAdd(turns.inside + 4, outer >> 16);
+            atomicAdd(turns.inside + 5, others >> 16);
+        }
     }
 }
 
 // The cost of one set of axes, from what `sample_fours` found. Whole warp.
-__device__ __forceinline__ u32 cost_of(u32 set, const u32* classes, const Turns& turns, u32 count, int lane) {
+template <int THREADS>
+__device__ __forceinline__ u32 cost_of(u32 set, int rank, const u32* classes, const Turns& turns, u32 count, int lane) {
+    constexpr u32 WARPS = THREADS / 32;
+    const u32 many = at_once(rank);
+    // Where a step's bits are: its word, and their place in it.
+    auto word = [&](u32 i) { return i / (WARPS * many) * WARPS + i % WARPS; };
+    auto shift = [&](u32 i) { return 4 * set + (many - 1 - i / WARPS % many) * 8 * rank; };
     u32 changes = 0;
     for (u32 i = lane; i < (count + 127) / 128; i += 32) {
-        changes += (turns.first[i] ^ (i ? turns.last[i - 1] : 0)) >> (4 * set) & 1;
+        const u32 first = turns.first[word(i)] >> shift(i), last = i ? turns.last[word(i - 1)] >> shift(i - 1) : 1;
+        // The first lane has taken its own last one for what is before it.
+        changes += ((first >> 3 ^ last) & 1) - ((first >> 3 ^ first) & 1);
     }
-    return estimate::cost(classes + estimate::CLASSES * set, count, warp::sum(changes) + turns.inside[set], lane);
+    return estimate::cost(classes + estimate::CLASSES * set, count, warp::total(changes) + turns.inside[set], lane);
 }
 
 // The cost of one set of axes, from its counts. Whole warp.
@@ -281,7 +355,7 @@ __device__ __forceinline__ u32 cost_of(const u32* classes, const u32* masks, u32
         const u32 meet = masks[i] ^ (masks[i] << 1 | before);
         changes += (u32)__popc(left < 32 ? meet & ((1u << left) - 1) : meet);
     }
-    return estimate::cost(classes, count, warp::sum(changes), lane);
+    return estimate::cost(classes, count, warp::total(changes), lane);
 }
 
 // Residuals of the values from place `i` on, four of one row.
