@@ -396,43 +396,98 @@ __device__ __forceinline__ u32 as_byte(u32 z, u32* exact, u32 at) {
     return z;
 }
 
+// Zigzag values together: those of four bytes, and those beyond.
+struct All {
+    u32 bytes, large;
+    __device__ __forceinline__ u32 together() const { return large | ((bytes | bytes >> 8 | bytes >> 16 | bytes >> 24) & 255u); }
+};
+
+// Keeps four residuals, each with 128 more, as bytes from place `i` on.
+__device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], u32* exact, All& all) {
+    const u32 low = __byte_perm(d[0], d[1], 0x0040), word = __byte_perm(low, __byte_perm(d[2], d[3], 0x0040), 0x5410);
+    // Bit 7 is 0 in those below zero.
+    u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~lorenzo::signs(word);
+    if ((d[0] | d[1] | d[2] | d[3]) < 256 && !huffman::escapes(zigzag)) {
+        all.bytes |= zigzag;
+    } else {
+        zigzag = 0;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            const u32 z = estimate::zigzag((int)(d[j] - 128));
+            all.large |= z;
+            zigzag |= as_byte(z, exact, i + j) << (8 * j);
+        }
+    }
+    bytes[i / 4] = zigzag;
+}
+
+// The same of tiles with rows of whole fours, along axes known when compiled.
+template <u32 AXES, class S>
+__device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>& in, u32* exact) {
+    const tiles::Three& e = in.e;
+    const u32 t = threadIdx.x, plane = e.x * e.y, columns = plane / 4;
+    All all = {0, 0};
+    if (AXES == (lorenzo::X | lorenzo::Y | lorenzo::Z) && in.n == TILE && columns <= THREADS && THREADS % columns == 0) {
+        // A thread goes from plane to plane, and has what is behind a four from the step before.
+        constexpr u32 STEPS = TILE / 4 / THREADS;
+        const u32 slab = t / columns, i = slab * STEPS * plane + 4 * (t - slab * columns);
+        const tiles::Three place = in.where(i);
+        auto four = [&](u32 at, int (&d)[4]) { lorenzo::four(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d); };
+        int behind[4] = {0, 0, 0, 0};
+        if (place.z > 0) four(i - plane, behind);
+#pragma unroll 1
+        for (u32 k = 0; k < STEPS; k++) {
+            int here[4];
+            u32 d[4];
+            four(i + k * plane, here);
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                d[j] = (u32)here[j] - (u32)behind[j] + 128;
+                behind[j] = here[j];
+            }
+            keep_four(sh.bytes, i + k * plane, d, exact, all);
+        }
+        return all;
+    }
+    tiles::Three place = in.where(4 * t);
+#pragma unroll 1
+    for (u32 i = 4 * t; i < in.n; i += 4 * THREADS) {
+        int found[4];
+        if (!in.regular) place = in.where(i);
+        lorenzo::four(sh.points, i, e, place, AXES, found);
+        place.z += in.step.z, place.y += in.step.y, place.x += in.step.x;
+        const u32 d[4] = {(u32)found[0] + 128, (u32)found[1] + 128, (u32)found[2] + 128, (u32)found[3] + 128};
+        keep_four(sh.bytes, i, d, exact, all);
+    }
+    return all;
+}
+
 // Residuals of all values, as bytes in `sh.bytes`. Returns all of this thread's zigzag values together.
 template <class S>
 __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u32 axes, u32* exact) {
-    const tiles::Three& e = in.e;
+    using namespace lorenzo;
     const u32 n = in.n;
-    const bool fours = in.fours;
-    tiles::Three place = in.where(4 * threadIdx.x);
-    u32 all = 0;
+    All all = {0, 0};
+    if (!in.fours) {
 #pragma unroll 1
-    for (u32 k = 0; k < 8; k++) {
-        const u32 i = 4 * (threadIdx.x + k * THREADS);
-        if (i < n) {
-            int d[4];
-            if (fours) {
-                if (!in.regular) place = in.where(i);
-                lorenzo::four(sh.points, i, e, place, axes, d);
-                place.z += in.step.z, place.y += in.step.y, place.x += in.step.x;
-            } else {
+        for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
+            u32 d[4];
 #pragma unroll
-                for (int j = 0; j < 4; j++) d[j] = i + j < n ? lorenzo::one(sh.points, i + j, e, in.by_x, in.by_y, axes) : 0;
-            }
-            u32 z[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++) z[j] = estimate::zigzag(d[j]);
-            const u32 any = z[0] | z[1] | z[2] | z[3];
-            all |= any;
-            if (any >= huffman::ESCAPE) {
-#pragma unroll
-                for (int j = 0; j < 4; j++) z[j] = as_byte(z[j], exact, i + j);
-            }
-            sh.bytes[i / 4] = z[0] | z[1] << 8 | z[2] << 16 | z[3] << 24;
+            for (u32 j = 0; j < 4; j++) d[j] = 128 + (i + j < n ? (u32)one(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
+            keep_four(sh.bytes, i, d, exact, all);
         }
+    } else {
+        all = axes == (X | Y | Z) ? difference_fours<X | Y | Z>(sh, in, exact)
+              : axes == (X | Y)   ? difference_fours<X | Y>(sh, in, exact)
+              : axes == X         ? difference_fours<X>(sh, in, exact)
+              : axes == Y         ? difference_fours<Y>(sh, in, exact)
+              : axes == Z         ? difference_fours<Z>(sh, in, exact)
+                                  : difference_fours<0>(sh, in, exact);
     }
     // Zeros up to the end of the last thread's bytes.
     const u32 end = (n + 3) / 4 + threadIdx.x;
     if (end < (n + 31) / 32 * 8) sh.bytes[end] = 0;
-    return all;
+    return all.together();
 }
 
 // Interpolation's values in its units, in `sh.points`; exceptions in `sh.marks[1]`. Tells whether there are some.

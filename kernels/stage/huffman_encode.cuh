@@ -52,19 +52,14 @@ __device__ __forceinline__ Mine take(const u32* bytes, u32 n) {
     return m;
 }
 
-// Calls `f(place, value)` for this thread's values that the second array holds.
+// Calls `f(value)` for this thread's values that the second array holds.
 template <class F>
 __device__ __forceinline__ void each_escape(const Mine& m, const u32* exact, F f) {
+    u32 left = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) left |= (15 ^ others(~m.word[k])) << (4 * k);
 #pragma unroll 1
-    for (int k = 0; k < 8; k++) {
-        const u32 word = k == 0 ? m.word[0] : k == 1 ? m.word[1] : k == 2 ? m.word[2] : k == 3 ? m.word[3] : k == 4 ? m.word[4]
-                         : k == 5 ? m.word[5] : k == 6 ? m.word[6] : m.word[7];
-        if (!escapes(word)) continue;
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = 32 * threadIdx.x + 4 * k + j;
-            if ((word >> (8 * j) & 255u) == ESCAPE) f(at, exact[at]);
-        }
-    }
+    for (; left; left &= left - 1) f(exact[32 * threadIdx.x + (u32)__ffs((int)left) - 1]);
 }
 __device__ __forceinline__ bool any_escape(const Mine& m) {
     bool any = false;
@@ -86,7 +81,7 @@ __device__ __forceinline__ void tally(const Mine& m, const u32* exact, u32* bins
         }
     }
     if (any_escape(m)) {
-        each_escape(m, exact, [&](u32, u32 z) { atomicAdd(bins + 256 + symbol(z), 1u); });
+        each_escape(m, exact, [&](u32 z) { atomicAdd(bins + 256 + symbol(z), 1u); });
     }
 }
 
@@ -213,7 +208,7 @@ __device__ __forceinline__ u32 length(const Mine& m, u32 begin, const u32* exact
         }
     }
     if (any_escape(m)) {
-        each_escape(m, exact, [&](u32, u32 z) { sum += len_of(tables.symbols[symbol(z)]) + lower_bits(z); });
+        each_escape(m, exact, [&](u32 z) { sum += len_of(tables.symbols[symbol(z)]) + lower_bits(z); });
     }
     each_run(m.mask, begin, [&](u32 run) { sum += run_length(tables, run); });
     return sum;

@@ -124,6 +124,17 @@ __device__ __forceinline__ u32 one_at(u32 k) {
 #endif
 }
 
+// Each byte's bit 7, eight times.
+__device__ __forceinline__ u32 signs(u32 word) {
+#ifdef __CUDA_ARCH__
+    u32 signs;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(signs) : "r"(word));
+    return signs;
+#else
+    return (word >> 7 & 0x01010101u) * 255;
+#endif
+}
+
 // Adds up the fields, of `FIELDS` bits each, of `C` words of every thread. Calls `to(c, k, sum)` for words c and fields k < 4,
 // or 2 of eight bits: `sum` has field k's sum in its lower half, and in the upper one that of the field 16 bits on. `columns`
 // has a word for every thread and each of the `C`. All threads.
