@@ -796,6 +796,8 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
     if (lane == 0 && all) atomicOr(&sh.all, all);
+    // Short runs of zeros will be counted where bytes were.
+    if (t < huffman::SHORT) sh.bytes[t] = 0;
     __syncthreads();
     const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
     const u32 stored = exceptions ? 4 + found * (4 + T::W) : 0;
@@ -814,10 +816,16 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     }
     u32 end;
     const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-    auto add = [&](u32 run) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, 1u); }); };
+    auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
+    auto add = [&](u32 run) {
+        atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
+        if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);
+    };
     huffman::each_run(mine.mask, begin, add);
     if (t == 0) add(n - end);
     huffman::fold(sh.bins);
+    __syncthreads();
+    if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
     __syncthreads();
     Book* book = (Book*)args.shared + chunk;
     if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(book->counts + t, sh.bins[256 + t]);
@@ -1055,7 +1063,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             huffman::keep(mine, sh.kept);
             mask = mine.mask;
             begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-            u32 own = huffman::length(mine, begin, exact, sh.tables);
+            u32 own = huffman::length(mine, begin, meta.width >= 8, exact, sh.tables);
             if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
             first = block::sum_before<THREADS>(own, sh.room, bits);
             words = (bits + 31) / 32;

@@ -197,8 +197,8 @@ __device__ __forceinline__ u32 run_length(const Tables& tables, u32 run) {
     return sum;
 }
 
-// Bits of this thread's residuals and of the runs of zeros before them.
-__device__ __forceinline__ u32 length(const Mine& m, u32 begin, const u32* exact, const Tables& tables) {
+// Bits of this thread's residuals and of the runs of zeros before them. `wide`: zigzag values of the tile have 8 bits or more.
+__device__ __forceinline__ u32 length(const Mine& m, u32 begin, bool wide, const u32* exact, const Tables& tables) {
     u32 sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -207,7 +207,7 @@ __device__ __forceinline__ u32 length(const Mine& m, u32 begin, const u32* exact
             for (int j = 0; j < 4; j++) sum += tables.lens[m.word[k] >> (8 * j) & 255u];
         }
     }
-    if (any_escape(m)) {
+    if (wide && any_escape(m)) {
         each_escape(m, exact, [&](u32 z) { sum += len_of(tables.symbols[symbol(z)]) + lower_bits(z); });
     }
     each_run(m.mask, begin, [&](u32 run) { sum += run_length(tables, run); });
