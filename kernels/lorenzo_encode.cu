@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; three launches.
+// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; four launches.
 //
-// `plan` quantises a tile, chooses what predicts it and counts its symbols; it leaves a byte a value, and what does not fit
-// one, in the chunk's working memory. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
+// `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit one, in
+// the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would be more code
+// than a multiprocessor keeps at hand. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
 // and once its next tile is announced finds the place of this one and lets it go; the CTA that finishes a chunk seals it.
 #include "base/frame.cuh"
 #include "stage/codebook.cuh"
-#include "stage/interpolate.cuh"
+#include "stage/interpolate_fours.cuh"
 #include "stage/lorenzo.cuh"
 #include "stage/quantize.cuh"
 #include "tuning.cuh"
@@ -29,9 +30,10 @@ struct Book {
 };
 static_assert(sizeof(Book) == LORENZO_BOOK, "the host makes room for it");
 
-// What `plan` tells `write` of a tile.
+// What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it costs.
+constexpr u32 TRIED = 1u << 31;
 struct Meta {
-    u32 kind, width, records, spare;
+    u32 kind, width, records, cost;
 };
 
 // A tile's part of the chunk's working memory.
@@ -129,6 +131,11 @@ struct Source {
     // The values from place `i` of the tile on, a multiple of 4; the last one again after the end.
     __device__ __forceinline__ void four(u32 i, S (&x)[4]) const { four(i, fours ? place(i) : 0, x); }
     __device__ __forceinline__ void four(u32 i, u32 place_, S (&x)[4]) const {
+        raw(i, place_, x);
+        turn(x);
+    }
+    // The same in two steps: as they are stored, and in this machine's order of bytes.
+    __device__ __forceinline__ void raw(u32 i, u32 place_, S (&x)[4]) const {
         using T = Traits<S>;
         if (fours) {
             const S* at = first + place_;
@@ -148,9 +155,11 @@ struct Source {
         } else {
             for (int j = 0; j < 4; j++) x[j] = first[place(min(i + j, n - 1))];
         }
+    }
+    __device__ __forceinline__ void turn(S (&x)[4]) const {
         if (swap) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) x[j] = T::value(swapped(T::bits(x[j])));
+            for (int j = 0; j < 4; j++) x[j] = Traits<S>::value(swapped(Traits<S>::bits(x[j])));
         }
     }
 };
@@ -227,26 +236,42 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
 
 // --- plan ----------------------------------------------------------------------------------------------------------
 
-struct PlanShared {
-    // Quanta, then interpolation's points, in the order of the tile.
+struct TileShared {
+    // Quanta in the order of the tile; or interpolation's points, with the finest levels split.
     alignas(16) int points[TILE];
-    // Residuals, a byte each, in the order of the stream; before, what `lorenzo::sample` finds.
+    // Residuals, a byte each, in the order of the stream.
     alignas(16) u32 bytes[TILE / 4];
-    // Exceptions of either predictor.
-    u32 marks[2][MARKS];
-    // Points that may be too far from their values.
-    u32 unsure[MARKS];
+    u32 exceptions[MARKS];
     alignas(16) u32 bins[huffman::BINS];
     u32 classes[lorenzo::SETS * estimate::CLASSES];
-    u32 costs[8];
-    lorenzo::Turns turns;
     u32 room[THREADS / 32];
     // Of the residuals counted; all zigzag values of the tile together.
     u32 changes, cost, all;
 };
+
+// Bytes are first what `lorenzo::sample` finds.
+struct PlanShared : TileShared {
+    u32 costs[8];
+    lorenzo::Turns turns;
+};
 static_assert(lorenzo::SETS * THREADS <= TILE / 4, "columns fit where bytes will be");
 static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
-static_assert(13 * sizeof(interpolate::Level) <= huffman::BINS * 4, "levels fit where counts were");
+
+struct InterpolateShared : TileShared {
+    // Points that may be too far from their values, where they lie.
+    u32 unsure[MARKS];
+    interpolate::Split split[interpolate::SPLITS];
+    // Levels, before anything is counted.
+    __device__ __forceinline__ interpolate::Level* levels() { return (interpolate::Level*)bins; }
+};
+static_assert(interpolate::LEVELS * sizeof(interpolate::Level) <= huffman::BINS * 4, "levels fit where counts will be");
+
+// Before anything is counted.
+__device__ __forceinline__ void clear_counts(TileShared& sh) {
+    for (u32 i = threadIdx.x; i < huffman::BINS; i += THREADS) sh.bins[i] = 0;
+    if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    if (threadIdx.x == 0) sh.changes = 0;
+}
 
 // Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
 // else 0. All threads; `around` has room for two numbers a thread.
@@ -277,7 +302,7 @@ __device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row,
 }
 
 // Counts the bytes and, with `wanted`, finds what they cost. All threads.
-__device__ __forceinline__ void count(PlanShared& sh, const huffman::Mine& mine, const u32* exact, u32 n, bool wanted, int lane, int w) {
+__device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine, const u32* exact, u32 n, bool wanted, int lane, int w) {
     const u32 t = threadIdx.x;
     huffman::tally(mine, exact, sh.bins);
     if (wanted) {
@@ -295,13 +320,7 @@ __device__ __forceinline__ void count(PlanShared& sh, const huffman::Mine& mine,
     __syncthreads();
 }
 
-__device__ __forceinline__ void clear_counts(PlanShared& sh) {
-    for (u32 i = threadIdx.x; i < huffman::BINS; i += THREADS) sh.bins[i] = 0;
-    if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
-    if (threadIdx.x == 0) sh.changes = 0;
-}
-
-// Quantises a tile, whose quanta go to `sh.points` and exceptions to `sh.marks[0]`. Tells whether there are some, and whether
+// Quantises a tile, whose quanta go to `sh.points` and exceptions to `sh.exceptions`. Tells whether there are some, and whether
 // every other value comes back bit for bit.
 template <class S, class Quantizer>
 __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer, typename Traits<S>::Bits fill,
@@ -326,10 +345,10 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
     if (exceptions) {
         for (u32 k = 0; k < 8; k++) {
             const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
-            if (four) atomicOr(sh.marks[0] + group / 8, four << (4 * (group % 8)));
+            if (four) atomicOr(sh.exceptions + group / 8, four << (4 * (group % 8)));
         }
         __syncthreads();
-        bridge(sh.points, sh.marks[0], in.n, in.e.x, in.by_x, sh.bins, sh.room);
+        bridge(sh.points, sh.exceptions, in.n, in.e.x, in.by_x, sh.bins, sh.room);
         clear_counts(sh);
         __syncthreads();
     }
@@ -490,37 +509,98 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
     return all.together();
 }
 
-// Interpolation's values in its units, in `sh.points`; exceptions in `sh.marks[1]`. Tells whether there are some.
-template <class S>
-__device__ __forceinline__ bool in_units(PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
-    u32 bad = 0;
-    const bool here = in.stage(sh.points);
-    in.each([&](u32 k, u32 i, u32 at) {
-        S x[4];
-        int q[4];
-        if (here) {
-            in.staged(sh.points + i, x);
-        } else {
-            in.four(i, at, x);
-        }
-        const u32 valid = four_valid(i, in.n);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            double whole;
-            const bool counts = fine.nearest(x[j], whole, q[j]) && Traits<S>::bits(x[j]) != fill;
-            bad |= counts ? 0 : (1u << j & valid) << (4 * k);
-        }
-        *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
-    });
-    const bool any = __syncthreads_or(bad != 0);
-    if (any) {
-        for (u32 k = 0; k < 8; k++) {
-            const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
-            if (four) atomicOr(sh.marks[1] + group / 8, four << (4 * (group % 8)));
-        }
-        __syncthreads();
+// A tile as interpolation goes through it: how many of its levels are split, the extents of what is left, and whether that is
+// for the first warp alone, while others bring values.
+struct Plane {
+    u32 depth;
+    tiles::Three left;
+    bool alone;
+    __device__ __forceinline__ explicit Plane(const tiles::Three& e) : left(e) {
+        depth = interpolate::splits(left);
+        alone = left.product() <= interpolate::FEW;
     }
-    return any;
+};
+
+// A value in interpolation's units, or `NONE`.
+template <class S>
+__device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, typename Traits<S>::Bits fill) {
+    double whole;
+    int q;
+    return fine.nearest(x, whole, q) && Traits<S>::bits(x) != fill ? q : interpolate::NONE;
+}
+
+// Brings values in units to where their points will be; what the first warp is left with alone only that warp. Exceptions go to
+// `sh.exceptions`; tells whether this thread has met some.
+template <class S>
+__device__ __forceinline__ bool bring(InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
+                                      typename Traits<S>::Bits fill, const Plane& plane, int lane, int w) {
+    const u32 few = plane.alone ? plane.left.product() : 0, first = plane.alone ? 32 : 0, apart = 4 * (THREADS - first);
+    if (plane.alone && w == 0) {
+        for (u32 i = lane; i < few; i += 32) {
+            const tiles::Three at = interpolate::place_of(sh.split, 0, plane.left, i);
+            const u32 l = plane.depth;
+            sh.points[i] = in_units(fine, in.one(interpolate::dense(in.e, {at.z << l, at.y << l, at.x << l})), fill);
+        }
+        return false;
+    }
+    bool some = false;
+    const interpolate::Split split = sh.split[0];
+    S x[4], next[4];
+    tiles::Three at = {0, 0, 0}, next_at = at;
+    // One round ahead of what is computed.
+    const u32 begin = 4 * (threadIdx.x - first);
+#pragma unroll 1
+    for (u32 i = begin; i < in.n + apart; i += apart) {
+        if (i < in.n) {
+            next_at = in.where(i);
+            in.raw(i, next_at.z * in.plane + next_at.y * in.rise + next_at.x, next);
+        }
+        if (i != begin) {
+            const u32 here = i - apart;
+            in.turn(x);
+            int q[4];
+            u32 bad = 0;
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                q[j] = in_units(fine, x[j], fill);
+                bad |= q[j] == interpolate::NONE ? 1u << j : 0;
+            }
+            if (bad) {
+                bad &= four_valid(here, in.n);
+                some = some || bad;
+                atomicOr(sh.exceptions + here / 32, bad << (here % 32));
+            }
+            if (plane.depth == 0) {
+                if (few == 0) *(int4*)(sh.points + here) = make_int4(q[0], q[1], q[2], q[3]);
+            } else {
+                u32 odd, even = split.pair(at, odd);
+                *(int2*)(sh.points + odd) = make_int2(q[1], q[3]);
+                if (plane.depth == 1 || ((at.z | at.y) & 1)) {
+                    if (even >= few) *(int2*)(sh.points + even) = make_int2(q[0], q[2]);
+                } else {
+                    // Two neighbours of the next level.
+                    const tiles::Three half = {at.z / 2, at.y / 2, at.x / 2};
+                    even = sh.split[1].pair(half, odd);
+                    sh.points[odd] = q[2];
+                    if (plane.depth > 2 && !((half.z | half.y) & 1)) even = interpolate::position(sh.split, plane.depth, at);
+                    if (even >= few) sh.points[even] = q[0];
+                }
+            }
+        }
+        at = next_at;
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[j] = next[j];
+    }
+    return some;
+}
+
+// The points of the four values from place `i` of the tile on, when all is done.
+template <class S>
+__device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Source<S>& in, u32 i, const Plane& plane) {
+    if (plane.depth == 0) return *(const int4*)(sh.points + i);
+    u32 at;
+    const int2 even = *(const int2*)(sh.points + sh.split[0].pair(in.where(i), at)), odd = *(const int2*)(sh.points + at);
+    return make_int4(even.x, odd.x, even.y, odd.y);
 }
 
 // A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as rounding it to
@@ -531,59 +611,120 @@ __device__ __forceinline__ bool usual(double unit) {
     return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
 }
 
-// Turns values into points and residuals, level by level. Returns all of this thread's zigzag values together.
-__device__ __forceinline__ u32 interpolate_tile(PlanShared& sh, const tiles::Three& e, bool exceptions, u32* exact) {
+// Turns what is not split into points and residuals, level by level: `threads` of them, all or the first warp. Returns all of
+// this thread's zigzag values together.
+__device__ __forceinline__ u32 interpolate_left(InterpolateShared& sh, const Plane& plane, u32 top, u32* exact) {
+    const u32 threads = plane.alone ? 32 : THREADS;
     u32 all = 0;
-    auto visit = [&](u32 place, u32 at, int predicted) {
-        if (exceptions && (sh.marks[1][at / 32] >> (at % 32) & 1)) {
-            sh.points[at] = predicted;
-            ((u8*)sh.bytes)[place] = 0;
-            return;
-        }
-        const int x = sh.points[at], d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
-        sh.points[at] = r;
-        if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
-        const u32 z = estimate::zigzag(d);
-        all |= z;
-        ((u8*)sh.bytes)[place] = (u8)as_byte(z, exact, place);
-    };
-    // All levels at once; the counts there are no longer needed.
-    interpolate::Level* levels = (interpolate::Level*)sh.bins;
-    const u32 t = threadIdx.x, top = interpolate::top(e);
-    if (t < top) levels[t] = interpolate::level(e, t);
-    if (t == 0) visit(0, 0, 0);
-    __syncthreads();
-    // Up to a cell a lane, the first warp goes on alone.
-    bool alone = true;
 #pragma unroll 1
-    for (u32 l = top; l-- > 0;) {
-        const interpolate::Level& v = levels[l];
-        if (alone && v.cells > 32) {
-            alone = false;
-            __syncthreads();
-        }
-        auto meet = [&] {
-            if (alone) {
+    for (u32 l = top + 1; l-- > plane.depth;) {
+#pragma unroll 1
+        for (u32 pass = 0; pass < 3; pass++) {
+            // Above all levels, the one point.
+            const interpolate::Level& v = sh.levels()[min(l, top - 1)];
+            const bool single = l == top;
+            const u32 end = single ? (pass == 0) : v.end(pass);
+#pragma unroll 1
+            for (u32 i = (single ? 0 : v.first(pass)) + threadIdx.x; i < end; i += threads) {
+                u32 at = 0;
+                const int predicted = single ? 0 : interpolate::predict_one(v, sh.points, plane.left, l - plane.depth, pass, i, at);
+                const int read = sh.points[at], x = read == interpolate::NONE ? predicted : read;
+                const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
+                sh.points[at] = r;
+                if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
+                const u32 z = estimate::zigzag(d);
+                all |= z;
+                ((u8*)sh.bytes)[i] = (u8)as_byte(z, exact, i);
+            }
+            if (plane.alone) {
                 __syncwarp();
             } else {
                 __syncthreads();
             }
-        };
-        interpolate::cells<1>(v, sh.points, e, l, t, THREADS, visit);
-        meet();
-        interpolate::cells<2>(v, sh.points, e, l, t, THREADS, visit);
-        meet();
-        interpolate::cells<3>(v, sh.points, e, l, t, THREADS, visit);
-        meet();
+        }
     }
-    __syncthreads();
     return all;
+}
+
+// Four points at `at` and their residuals, from what is predicted. With `some` there are exceptions.
+__device__ __forceinline__ void visit_four(InterpolateShared& sh, u32 at, const u32 (&predicted)[4], bool some, u32* exact, All& all) {
+    constexpr u32 HALF = 1u << (interpolate::FINE - 1);
+    const int4 x4 = *(const int4*)(sh.points + at);
+    int x[4] = {x4.x, x4.y, x4.z, x4.w};
+    if (some) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[j] = x[j] == interpolate::NONE ? (int)predicted[j] : x[j];
+    }
+    u32 d[4], off[4], r[4], far = 0;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const u32 apart = (u32)x[j] - predicted[j] + HALF;
+        off[j] = apart & (2 * HALF - 1);
+        d[j] = interpolate::halved(apart, interpolate::FINE) + 128;
+        r[j] = (u32)x[j] + HALF - off[j];
+        far |= r[j] + SURE;
+    }
+    *(int4*)(sh.points + at) = make_int4((int)r[0], (int)r[1], (int)r[2], (int)r[3]);
+    if (off[0] == 0 || off[1] == 0 || off[2] == 0 || off[3] == 0 || far >= 2 * SURE) {
+        u32 unsure = 0;
+#pragma unroll
+        for (int j = 0; j < 4; j++) unsure |= off[j] == 0 || r[j] + SURE > 2 * SURE ? 1u << j : 0u;
+        atomicOr(sh.unsure + at / 32, unsure << (at % 32));
+    }
+    keep_four(sh.bytes, at, d, exact, all);
+}
+
+// The same for the levels that are split.
+__device__ __forceinline__ u32 interpolate_fours(InterpolateShared& sh, u32 depth, bool some, u32* exact) {
+    All all = {0, 0};
+#pragma unroll 1
+    for (u32 l = depth; l-- > 0;) {
+        const interpolate::Split v = sh.split[l];
+        const u32 fours = v.points / 4;
+        u32 begin = 1;
+#pragma unroll 1
+        for (u32 pass = 0; pass < 3; pass++) {
+            const u32 classes = sh.split[l].classes[pass];
+#pragma unroll 1
+            for (u32 i = threadIdx.x; i < classes * fours; i += THREADS) {
+                const u32 k = tiles::Divisor(fours, v.by_fours).of(i), p = v.parities >> (4 * (begin + k)) & 7u;
+                const tiles::Three at = v.four(i - k * fours, p & 2);
+                const u32 here = v.dense(at);
+                u32 predicted[4];
+                interpolate::predict_four(v, sh.points + here, p, at, predicted);
+                visit_four(sh, (begin + k) * v.points + here, predicted, some, exact, all);
+            }
+            begin += classes;
+            if (classes) __syncthreads();
+        }
+        if (l == 0) break;
+        // The level in its own order, as the next finer one needs it.
+        const u32 n = begin * v.points;
+        int4 q[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            const u32 i = 4 * (threadIdx.x + k * THREADS);
+            if (i < n) {
+                u32 at;
+                const int2 even = *(const int2*)(sh.points + v.pair(v.whole(i), at)), odd = *(const int2*)(sh.points + at);
+                q[k] = make_int4(even.x, odd.x, even.y, odd.y);
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            const u32 i = 4 * (threadIdx.x + k * THREADS);
+            if (i < n) *(int4*)(sh.points + i) = q[k];
+        }
+        __syncthreads();
+    }
+    return all.together();
 }
 
 // Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but exceptions bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
-                                            typename Traits<S>::Bits fill, bool& exact) {
+__device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
+                                            typename Traits<S>::Bits fill, const Plane& plane, bool& exact) {
     using T = Traits<S>;
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     bool veto = false;
@@ -591,9 +732,9 @@ __device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S
     in.each([&](u32, u32 i, u32 place) {
         S x[4], back[4];
         in.four(i, place, x);
-        const int4 r4 = *(const int4*)(sh.points + i);
+        const int4 r4 = points_at(sh, in, i, plane);
         const int r[4] = {r4.x, r4.y, r4.z, r4.w};
-        const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+        const u32 fits = four_valid(i, in.n) & ~(sh.exceptions[i / 32] >> (i % 32));
         u32 unsure = 0;
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -619,20 +760,24 @@ __device__ __forceinline__ bool points_hold(const PlanShared& sh, const Source<S
 
 // The same for points that are sure, of values without a fill value, but for those in `sh.unsure`.
 template <class S>
-__device__ __forceinline__ bool unsure_hold(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
+__device__ __forceinline__ bool unsure_hold(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, const Plane& plane) {
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     bool holds = true;
     for (u32 left = sh.unsure[threadIdx.x]; left; left &= left - 1) {
         const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
-        const int r = sh.points[at];
-        holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(in.one(at), fine.value(quantize::number(r)));
+        const tiles::Three place = interpolate::place_of(sh.split, plane.depth, plane.left, at);
+        const u32 i = interpolate::dense(in.e, place);
+        if (sh.exceptions[i / 32] >> (i % 32) & 1) continue;
+        const int r = sh.points[plane.depth ? sh.split[0].at(place) : at];
+        const S x = in.one(i);
+        holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(x, fine.value(quantize::number(r)));
     }
     return __syncthreads_and(holds);
 }
 
 // Whether the points give all but exceptions bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_same(const PlanShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
+__device__ __forceinline__ bool points_same(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, const Plane& plane) {
     using T = Traits<S>;
 #pragma unroll 1
     for (u32 k = 0; k < 8; k++) {
@@ -641,10 +786,12 @@ __device__ __forceinline__ bool points_same(const PlanShared& sh, const Source<S
         if (i < in.n) {
             S x[4];
             in.four(i, x);
-            const u32 fits = four_valid(i, in.n) & ~(sh.marks[1][i / 32] >> (i % 32));
+            const int4 r4 = points_at(sh, in, i, plane);
+            const int r[4] = {r4.x, r4.y, r4.z, r4.w};
+            const u32 fits = four_valid(i, in.n) & ~(sh.exceptions[i / 32] >> (i % 32));
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                if (fits >> j & 1) differ |= T::bits(fine.value(quantize::number(sh.points[i + j]))) ^ T::bits(x[j]);
+                if (fits >> j & 1) differ |= T::bits(fine.value(quantize::number(r[j]))) ^ T::bits(x[j]);
             }
         }
         if (__syncthreads_or(differ != 0)) return false;
@@ -697,8 +844,9 @@ __device__ __forceinline__ bool may_pay(PlanShared& sh, const tiles::Three& e, u
 
 // Marks the first exception of every record: those behind each other with the same bits are one. Returns the records.
 template <class S>
-__device__ __forceinline__ u32 records(PlanShared& sh, const Source<S>& in, const u32* marks, const Work& work) {
+__device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, const Work& work) {
     const u32 t = threadIdx.x;
+    const u32* marks = sh.exceptions;
     u32 starts = 0;
     for (u32 left = marks[t]; left; left &= left - 1) {
         const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
@@ -712,6 +860,60 @@ __device__ __forceinline__ u32 records(PlanShared& sh, const Source<S>& in, cons
     u32 total;
     block::sum_before<THREADS>((u32)__popc(starts), sh.room, total);
     return total;
+}
+
+// Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
+template <class S>
+__device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine, u32 predictor,
+                                       bool exceptions, u32 all, int lane) {
+    const u32 n = in.n, t = threadIdx.x, found = exceptions ? records(sh, in, work) : 0;
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
+    if (lane == 0 && all) atomicOr(&sh.all, all);
+    __syncthreads();
+    const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
+    const u32 stored = exceptions ? 4 + found * (4 + Traits<S>::W) : 0;
+    u32 kind = predictor;
+    if (stored + huffman::fixed_len(n, width) >= n * Traits<S>::W) {
+        kind = RAW;
+    } else {
+        if (exceptions) kind |= EXCEPTIONS;
+        if (width) kind |= HUFFMAN;
+    }
+    if (32 * t < n) {
+        uint4* to = (uint4*)work.bytes() + 2 * t;
+        to[0] = make_uint4(mine.word[0], mine.word[1], mine.word[2], mine.word[3]);
+        to[1] = make_uint4(mine.word[4], mine.word[5], mine.word[6], mine.word[7]);
+    }
+    return Meta{kind, width, found, 0};
+}
+
+// Adds a tile's symbols, of which those that are no runs are counted by byte, to those of the chunk. All threads; overwrites
+// `sh.bytes`.
+__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, u32* counts) {
+    u32 end;
+    const u32 t = threadIdx.x;
+    // Short runs are counted by their length.
+    if (t < huffman::SHORT) sh.bytes[t] = 0;
+    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+    auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
+    auto add = [&](u32 run) {
+        atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
+        if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);
+    };
+    huffman::each_run(mine.mask, begin, add);
+    if (t == 0) add(n - end);
+    huffman::fold(sh.bins);
+    __syncthreads();
+    if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
+    __syncthreads();
+    if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(counts + t, sh.bins[256 + t]);
+}
+
+// The unit of interpolation under a bound, and how values become multiples of it.
+template <class S>
+__device__ __forceinline__ quantize::Linear<S> units(double used) {
+    return {__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT};
 }
 
 template <class S>
@@ -730,9 +932,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const typename T::Bits fill = fill_of<S>(c);
     const double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
     const bool log = c.bound_kind == BOUND_POINTWISE;
-    sh.marks[0][t] = 0;
-    sh.marks[1][t] = 0;
-    sh.unsure[t] = 0;
+    sh.exceptions[t] = 0;
     if (t == 0) sh.all = 0;
     if (t < lorenzo::SETS) sh.turns.inside[t] = 0;
     clear_counts(sh);
@@ -748,87 +948,77 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 axes = choose<S>(sh, in.e, in.by_x, in.by_y, lane, w);
     __syncthreads();
     clear_counts(sh);
-    u32 all = difference(sh, in, axes, work.exact(false));
+    const u32 all = difference(sh, in, axes, work.exact(false));
+    __syncthreads();
+    const huffman::Mine mine = huffman::take(sh.bytes, n);
+    bool tried = !log && !exact;
+    count(sh, mine, work.exact(false), n, tried, lane, w);
+    const u32 cost = sh.cost;
+    tried = tried && (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, units<S>(used), fill));
+    Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
+    if (!tried && (meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, ((Book*)args.shared + chunk)->counts);
+    if (tried) meta.kind |= TRIED, meta.cost = cost;
+    if (t == 0) *work.meta() = meta;
+}
+
+// --- interpolate ---------------------------------------------------------------------------------------------------
+
+template <class S>
+__device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
+    __shared__ InterpolateShared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 t = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const EncodeChunk& c = chunks[chunk];
+    const u32 number = blockIdx.x - c.first_tile;
+    const Work work(c, number);
+    Meta meta = *work.meta();
+    if (!(meta.kind & TRIED)) return;
+    meta.kind ^= TRIED;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, number));
+    const u32 n = in.n;
+    const typename Traits<S>::Bits fill = fill_of<S>(c);
+    const quantize::Linear<S> fine = units<S>(frame::used_bound(c, (const ChunkState*)args.states + chunk));
+    const Plane plane(in.e);
+    const u32 top = interpolate::top(in.e);
+    sh.exceptions[t] = 0;
+    sh.unsure[t] = 0;
+    if (t == 0) sh.all = 0;
+    if (t < max(top, 1u)) sh.levels()[t].set(in.e, t);
+    if (t >= 32 && t < 32 + plane.depth) sh.split[t - 32].set(interpolate::lattice(in.e, t - 32));
+    // Zeros up to the end of the last thread's bytes.
+    if (n / 4 + t < (n + 31) / 32 * 8) sh.bytes[n / 4 + t] = 0;
+    __syncthreads();
+    bool some = bring(sh, in, fine, fill, plane, lane, w);
+    if (!plane.alone) __syncthreads();
+    u32 all = 0;
+    if (!plane.alone || w == 0) all = interpolate_left(sh, plane, top, work.exact(true));
+    some = __syncthreads_or(some);
+    all |= interpolate_fours(sh, plane.depth, some, work.exact(true));
+    // Most points need no second look at their values.
+    const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
+    bool same = false, taken = sure ? unsure_hold(sh, in, fine, plane) : points_hold(sh, in, fine, fill, plane, same);
+    clear_counts(sh);
     __syncthreads();
     huffman::Mine mine = huffman::take(sh.bytes, n);
-    const bool tried = !log && !exact;
-    count(sh, mine, work.exact(false), n, tried, lane, w);
-
-    u32 kind = axes;
-    if (tried) {
-        const u32 cost = sh.cost;
-        const quantize::Linear<S> fine(__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT);
-        if (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, fine, fill)) {
-            const bool some = in_units(sh, in, fine, fill);
-            __syncthreads();
-            const u32 points = interpolate_tile(sh, in.e, some, work.exact(true));
-            __syncthreads();
-            // Most points need no second look at their values.
-            const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
-            bool same = false;
-            bool taken = sure ? unsure_hold(sh, in, fine) : points_hold(sh, in, fine, fill, same);
-            if (taken) {
-                clear_counts(sh);
-                __syncthreads();
-                const huffman::Mine theirs = huffman::take(sh.bytes, n);
-                count(sh, theirs, work.exact(true), n, true, lane, w);
-                taken = sh.cost < cost || (sure ? points_same(sh, in, fine) : same);
-                if (taken) {
-                    mine = theirs;
-                    all = points;
-                    kind = INTERPOLATED;
-                    exceptions = some;
-                }
-            }
-            if (!taken) {
-                __syncthreads();
-                clear_counts(sh);
-                __syncthreads();
-                huffman::tally(mine, work.exact(false), sh.bins);
-                __syncthreads();
-            }
-        }
+    if (taken) {
+        count(sh, mine, work.exact(true), n, true, lane, w);
+        taken = sh.cost < meta.cost || (sure ? points_same(sh, in, fine, plane) : same);
     }
-
-    // Everything but the codewords is known now.
-    const u32* marks = sh.marks[kind == INTERPOLATED];
-    const u32 found = exceptions ? records(sh, in, marks, work) : 0;
-#pragma unroll
-    for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
-    if (lane == 0 && all) atomicOr(&sh.all, all);
-    // Short runs of zeros will be counted where bytes were.
-    if (t < huffman::SHORT) sh.bytes[t] = 0;
-    __syncthreads();
-    const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
-    const u32 stored = exceptions ? 4 + found * (4 + T::W) : 0;
-    if (stored + huffman::fixed_len(n, width) >= n * T::W) {
-        kind = RAW;
+    if (taken) {
+        meta = settle(sh, in, work, mine, INTERPOLATED, some, all, lane);
     } else {
-        if (exceptions) kind |= EXCEPTIONS;
-        if (width) kind |= HUFFMAN;
+        // What `plan` has left is good.
+        __syncthreads();
+        clear_counts(sh);
+        mine = huffman::take(work.bytes(), n);
+        __syncthreads();
+        huffman::tally(mine, work.exact(false), sh.bins);
+        __syncthreads();
     }
-    if (t == 0) *work.meta() = Meta{kind, width, found, 0};
-    if ((kind & CLASS) != HUFFMAN) return;
-    if (32 * t < n) {
-        uint4* to = (uint4*)work.bytes() + 2 * t;
-        to[0] = make_uint4(mine.word[0], mine.word[1], mine.word[2], mine.word[3]);
-        to[1] = make_uint4(mine.word[4], mine.word[5], mine.word[6], mine.word[7]);
-    }
-    u32 end;
-    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-    auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
-    auto add = [&](u32 run) {
-        atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
-        if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);
-    };
-    huffman::each_run(mine.mask, begin, add);
-    if (t == 0) add(n - end);
-    huffman::fold(sh.bins);
-    __syncthreads();
-    if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
-    __syncthreads();
-    Book* book = (Book*)args.shared + chunk;
-    if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(book->counts + t, sh.bins[256 + t]);
+    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, ((Book*)args.shared + chunk)->counts);
+    if (t == 0) *work.meta() = meta;
 }
 
 // --- codebook ------------------------------------------------------------------------------------------------------
@@ -1108,6 +1298,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
 #define ENTRIES(S, name)                                                                                                              \
     extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) { find_range<S>(args); }       \
     extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) { plan<S>(args); } \
+    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) { interpolate_tile<S>(args); } \
     extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { make_codebook(args); }    \
     extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) { write<S>(args); }
 ENTRIES(float, f32)

@@ -30,16 +30,12 @@ constexpr int RESIDENT = 2048;
 template <int CTAS, int THREADS>
 constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 
-// CTAs of 256 threads that should fit on one multiprocessor; before Hopper, shared memory holds fewer.
+// CTAs of 256 threads that should fit on one multiprocessor: shared memory holds five on those of data centres since Hopper, fewer
+// elsewhere. Five are worth some spilled registers where warps wait for each other.
 struct LorenzoTuning {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    static constexpr int PLAN_CTAS = 4, WRITE_CTAS = 4;
-#else
-    static constexpr int PLAN_CTAS = 2, WRITE_CTAS = 3;
-#endif
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-    static constexpr int DECODE_CTAS = 4;
+    static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 5, WRITE_CTAS = 5, DECODE_CTAS = 4;
 #else
-    static constexpr int DECODE_CTAS = 3;
+    static constexpr int PLAN_CTAS = 2, INTERPOLATE_CTAS = 2, WRITE_CTAS = 3, DECODE_CTAS = 3;
 #endif
 };

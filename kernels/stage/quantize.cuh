@@ -69,21 +69,21 @@ __device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typenam
                                     typename Traits<S>::Bits& differ) {
     using T = Traits<S>;
     S back[4];
-    u32 good = 0, unsure = 0;
+    bool counts[4], plain = true;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         double whole;
-        const bool counts = l.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
+        counts[j] = l.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
         back[j] = l.value(whole);
-        const bool sure = l.surely_holds(x[j], back[j]);
-        good |= counts && sure ? 1u << j : 0u;
-        unsure |= counts && !sure ? 1u << j : 0u;
+        plain = plain && counts[j] && l.surely_holds(x[j], back[j]);
     }
-    good &= valid;
-    unsure &= valid;
-    if (unsure) {
+    // As most are; what is behind the end is like the last one.
+    u32 good = valid;
+    if (!plain) {
 #pragma unroll
-        for (int j = 0; j < 4; j++) good |= (unsure >> j & 1) && l.holds(x[j], back[j]) ? 1u << j : 0u;
+        for (int j = 0; j < 4; j++) {
+            if (!(counts[j] && l.holds(x[j], back[j]))) good &= ~(1u << j);
+        }
     }
 #pragma unroll
     for (int j = 0; j < 4; j++) differ |= good >> j & 1 ? T::bits(back[j]) ^ T::bits(x[j]) : 0;

@@ -24,6 +24,7 @@ pub(crate) const KERNELS: &[&str] = &[
     "ndzip_decode",
     "lorenzo_encode_range",
     "lorenzo_encode_plan",
+    "lorenzo_encode_interpolate",
     "lorenzo_encode_codebook",
     "lorenzo_encode_write",
     "lorenzo_decode_book",
@@ -303,6 +304,7 @@ impl EncodeGroup {
             LORENZO => &[
                 ("encode_range", tiles),
                 ("encode_plan", tiles),
+                ("encode_interpolate", tiles),
                 ("encode_codebook", args.chunk_count),
                 ("encode_write", tiles.min(CTAS)),
             ],

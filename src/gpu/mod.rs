@@ -229,8 +229,8 @@ mod tests {
         assert!(choose("auto", 0).is_err());
     }
 
-    /// Bytes a thread may spill: more than a few words, and a kernel no longer runs from its registers.
-    const SPILLED: u32 = 128;
+    /// Bytes a thread may spill: more, and a kernel no longer runs from its registers. What comes near is faster with one CTA more.
+    const SPILLED: u32 = 160;
 
     #[test]
     fn every_kernel_is_in_every_image() {
