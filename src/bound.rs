@@ -60,13 +60,9 @@ fn extremes<S: Scalar>(values: &[S], fill: S::Bits) -> (S, S) {
     (lo.iter().fold(S::INFINITY, smaller), hi.iter().fold(-S::INFINITY, larger))
 }
 
-/// The bound used on `values`: relative and PSNR bounds become absolute, always rounded down.
-pub(crate) fn resolve<S: Scalar>(bound: Bound, values: &[S], fill: Option<u64>) -> Used {
-    resolve_with(bound, || range(values, fill))
-}
-
-/// As [`resolve`], for a range that somebody else finds.
-pub(crate) fn resolve_with(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
+/// The bound used on values of this [`range`]: relative and PSNR bounds become absolute, always rounded down. Asks for the
+/// range only where it counts.
+pub(crate) fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
     let spread = |range: Option<(f64, f64)>| range.map_or(0.0, |(min, max)| sub_down(max, min));
     match bound {
         Bound::Lossless => Used::Absolute(0.0),
@@ -126,10 +122,11 @@ mod tests {
 
     #[test]
     fn bounds_become_absolute() {
-        let v = [0.0f32, 10.0];
-        assert_eq!(resolve(Bound::Absolute(0.1), &v, None), Used::Absolute(0.1));
-        assert_eq!(resolve(Bound::Relative(0.5), &v, None), Used::Absolute(5.0));
-        assert_eq!(resolve(Bound::PointwiseRelative(0.5), &v, None), Used::PointwiseRelative(0.5));
-        assert_eq!(resolve(Bound::Relative(0.1), &[7.0f64], None), Used::Absolute(0.0));
+        let of = |bound, range| resolve(bound, || range);
+        assert_eq!(resolve(Bound::Absolute(0.1), || unreachable!()), Used::Absolute(0.1));
+        assert_eq!(of(Bound::Relative(0.5), Some((0.0, 10.0))), Used::Absolute(5.0));
+        assert_eq!(resolve(Bound::PointwiseRelative(0.5), || unreachable!()), Used::PointwiseRelative(0.5));
+        assert_eq!(of(Bound::Relative(0.1), Some((7.0, 7.0))), Used::Absolute(0.0));
+        assert_eq!(of(Bound::Psnr(60.0), None), Used::Absolute(0.0));
     }
 }

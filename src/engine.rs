@@ -207,7 +207,9 @@ fn counted(what: usize, done: Vec<bool>) -> Vec<bool> {
 
 fn encode_one(job: &EncodeJob<'_>, threads: usize, out: &mut Vec<u8>) {
     // A codec that panics has a bug; the user's data is not the place to find out.
-    let coded = catch_unwind(AssertUnwindSafe(|| codec::encode(job.params, job.raw, threads, out)));
+    let coded = catch_unwind(AssertUnwindSafe(|| {
+        codec::encode(codec::choose(job.params, job.raw, threads), job.params, job.raw, threads, out)
+    }));
     if coded.is_err() {
         log::warn("a codec failed while encoding; this chunk is stored raw. Please report it.");
     }

@@ -88,7 +88,7 @@ impl Bound {
     /// The absolute bound used on a chunk whose finite, non-fill values lie in `range` (smallest, largest), rounded
     /// down; the relative one for `pw_rel`; 0 for lossless and for a chunk without such values.
     pub fn used(self, range: Option<(f64, f64)>) -> f64 {
-        crate::bound::resolve_with(self, || range).value()
+        crate::bound::resolve(self, || range).value()
     }
 
     /// Builds a bound from its mode number and value.

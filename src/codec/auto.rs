@@ -4,11 +4,12 @@
 //! the raw bytes is stored.
 //!
 //! The sample is rows of 128 values with their neighbours along every axis, spread over the chunk. `szx` encodes the rows;
-//! `lorenzo` quantises them and estimates the best of its differences, without interpolation. Relative bounds are taken
-//! of the sample's own range. The rule depends on the values and the words alone, and so is the same on every backend.
+//! `lorenzo` quantises them and estimates the best of its differences, without interpolation, both under the bound used
+//! on the chunk: the sample's own range would miss bursts, which make a relative bound a wide one everywhere else. The
+//! rule depends on the values and the words alone, and so is the same on every backend.
 
-use super::{LORENZO, SZX, foreign, lorenzo, szx};
-use crate::bound::{self, Used};
+use super::{Choice, LORENZO, SZX, foreign, lorenzo, resolve, szx};
+use crate::bound::Used;
 use crate::constants::{CHECKSUM_STEP, SZX_BLOCK};
 use crate::params::Params;
 use crate::scalar::{Bits, Scalar};
@@ -28,9 +29,10 @@ const GAIN: u64 = 2;
 const ROW: usize = SZX_BLOCK + 1;
 
 /// The room for a chunk of the params' extents and type.
-pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8]) -> u8 {
+pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Choice {
+    let unseen = Choice { codec: SZX, used: None };
     let n = raw.len() / S::SIZE;
-    let Some(extents) = Grid::new(params.extents.as_slice(), 1).map(|g| g.extents()) else { return SZX };
+    let Some(extents) = Grid::new(params.extents.as_slice(), 1).map(|g| g.extents()) else { return unseen };
     let [a, b, c] = extents;
     // The neighbours of a row: itself, above, behind, and both.
     let back = if a > 1 { b * c } else { 0 };
@@ -38,7 +40,7 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8]) -> u8 {
     let offsets = [0, up, back, up + back];
     let first = 1 + up + back;
     if n < LEAST_VALUES || n < first + 2 * ROW {
-        return SZX;
+        return unseen;
     }
     let value = |i: usize| -> S {
         let mut bytes = [0; 8];
@@ -62,13 +64,13 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8]) -> u8 {
         }
         blocks.extend_from_slice(&parts[0][k * ROW + 1..]);
     }
-    let used = bound::resolve(params.ask.bound, &blocks, params.fill);
+    let used = resolve::<S>(params, raw, threads);
     let plain = szx::cpu::payload_len(&blocks, used, params.fill);
     let better = vectorize(
         #[inline(always)]
         || estimate_lorenzo(&parts, [up > 0, back > 0], used, params.fill),
     );
-    if GAIN * better <= 8 * plain as u64 { LORENZO } else { SZX }
+    Choice { codec: if GAIN * better <= 8 * plain as u64 { LORENZO } else { SZX }, used: Some(used) }
 }
 
 /// Bits of the rows under the cheapest set of differences.
@@ -117,12 +119,12 @@ fn estimate_lorenzo<S: Scalar>(parts: &[Vec<S>; 4], [up, back]: [bool; 2], used:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Ask, Bound, Dtype};
+    use crate::params::{Ask, Bound, Codec, Dtype};
 
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> u8 {
         let params = Params::new(Ask { bound, ..Ask::default() }, Dtype::F32, dims).unwrap();
         let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
-        choose::<f32>(&params, bytemuck::cast_slice(&values))
+        choose::<f32>(&params, bytemuck::cast_slice(&values), 1).codec
     }
 
     fn noise(i: usize) -> f32 {
@@ -142,6 +144,41 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_outside_the_sample_makes_the_bound() {
+        let dims = [600u64, 1000];
+        let n = 600_000;
+        let calm = |i: usize| ((i % 1000) as f32 * 0.01).sin() * 10.0 + noise(i) * 0.1;
+        for bound in [Bound::Relative(1e-4), Bound::Psnr(80.0)] {
+            assert_eq!(chosen(&dims, bound, calm), SZX, "{bound:?}");
+            for at in [0, n / 2, n - 1] {
+                let burst = |i: usize| if i == at { 1e4 } else { calm(i) };
+                assert_eq!(chosen(&dims, bound, burst), LORENZO, "{bound:?}, value {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_what_the_chosen_room_writes_alone() {
+        let values: Vec<f32> = (0..300_000).map(|i| (i as f32 * 0.01).sin() + noise(i) * 0.01).collect();
+        let raw: &[u8] = bytemuck::cast_slice(&values);
+        let codecs = [1e-2, 1e-5].map(|r| {
+            let auto = Ask { bound: Bound::Relative(r), ..Ask::default() };
+            let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
+            let choice = crate::codec::choose(&params, raw, 2);
+            let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
+            let alone = Params::new(Ask { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
+            let frame = |params: &Params| {
+                let mut out = Vec::new();
+                crate::codec::encode(crate::codec::choose(params, raw, 3), params, raw, 3, &mut out).unwrap();
+                out
+            };
+            assert_eq!(frame(&params), frame(&alone));
+            choice.codec
+        });
+        assert_eq!(codecs, [LORENZO, SZX]);
+    }
+
+    #[test]
     fn the_choice_is_the_same_in_either_byte_order_and_anywhere_in_memory() {
         let values: Vec<f64> =
             (0..1usize << 15).map(|i| f64::from(i as u32 % 256) * 0.01 + f64::from(noise(i))).collect();
@@ -149,13 +186,13 @@ mod tests {
             let mut params =
                 Params::new(Ask { bound: Bound::Absolute(b), ..Ask::default() }, Dtype::F64, &[128, 256]).unwrap();
             let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let little = choose::<f64>(&params, &raw);
+            let little = choose::<f64>(&params, &raw, 1);
             let mut shifted = vec![0];
             shifted.extend(&raw);
-            assert_eq!(choose::<f64>(&params, &shifted[1..]), little);
+            assert_eq!(choose::<f64>(&params, &shifted[1..], 2), little);
             params.dtype.big_endian = true;
             let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-            assert_eq!(choose::<f64>(&params, &raw), little);
+            assert_eq!(choose::<f64>(&params, &raw, 1), little);
         }
     }
 }

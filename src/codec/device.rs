@@ -115,7 +115,7 @@ fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
     if len > MOST || len == 0 {
         return None;
     }
-    match super::choose(params, job.raw) {
+    match super::choose(params, job.raw, 1).codec {
         SZX => szx::gpu::encoding(params, len),
         LORENZO => lorenzo::gpu::encoding(params, len),
         NDZIP => ndzip::gpu::encoding(params, len),

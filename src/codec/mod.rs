@@ -13,6 +13,7 @@ pub(crate) mod szx;
 use crate::bound::{self, Used};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header};
+use crate::parallel;
 use crate::params::{Bound, Class, Codec, Dtype, Params};
 use crate::scalar::Scalar;
 
@@ -30,29 +31,38 @@ pub(crate) struct Spec<'a> {
 }
 
 /// Which room encodes a chunk, on every backend.
-pub(crate) fn choose(params: &Params, raw: &[u8]) -> u8 {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Choice {
+    pub(crate) codec: u8,
+    /// The bound used, where choosing took it.
+    used: Option<Used>,
+}
+
+/// Chooses the room for a chunk.
+pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Choice {
     let dtype = params.dtype;
-    if params.lossy(raw.len()) {
+    let codec = if params.lossy(raw.len()) {
         match (params.ask.codec, dtype.size) {
             (Codec::Szx, _) => SZX,
             (Codec::Lorenzo, _) => LORENZO,
-            (_, 4) => auto::choose::<f32>(params, raw),
-            _ => auto::choose::<f64>(params, raw),
+            (_, 4) => return auto::choose::<f32>(params, raw, threads),
+            _ => return auto::choose::<f64>(params, raw, threads),
         }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
         NDZIP
     } else {
         BYTES
-    }
+    };
+    Choice { codec, used: None }
 }
 
-/// Encodes one chunk on the CPU into `out`. `None`: this chunk is better stored.
-pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
+/// Encodes one chunk on the CPU into `out`, in the room chosen. `None`: this chunk is better stored.
+pub(crate) fn encode(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
     let dtype = params.dtype;
     let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
-    match (choose(params, raw), dtype.size) {
-        (codec @ (SZX | LORENZO), 4) => lossy::<f32>(codec, params, raw, threads, out),
-        (codec @ (SZX | LORENZO), _) => lossy::<f64>(codec, params, raw, threads, out),
+    match (choice.codec, dtype.size) {
+        (SZX | LORENZO, 4) => lossy::<f32>(choice, params, raw, threads, out),
+        (SZX | LORENZO, _) => lossy::<f64>(choice, params, raw, threads, out),
         (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype), lossless(), threads, out)?,
         (NDZIP, _) => ndzip::cpu::encode(&words::<u64>(raw, dtype), lossless(), threads, out)?,
         _ => bytes::cpu::encode(raw, dtype, threads, out),
@@ -60,15 +70,27 @@ pub(crate) fn encode(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<
     (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
 }
 
-fn lossy<S: Scalar>(codec: u8, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
+fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
+    let used = choice.used.unwrap_or_else(|| resolve::<S>(params, raw, threads));
     let values = words::<S>(raw, params.dtype);
-    let used = bound::resolve(params.ask.bound, &values, params.fill);
     let spec = Spec { params, threads };
-    let header = header(codec, params, used, raw.len());
-    match codec {
+    let header = header(choice.codec, params, used, raw.len());
+    match choice.codec {
         LORENZO => lorenzo::cpu::encode(&values, &spec, used, header, out),
         _ => szx::cpu::encode(&values, &spec, used, header, out),
     }
+}
+
+/// The bound used on a chunk.
+fn resolve<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Used {
+    /// Bytes for which a thread is worth its start; a multiple of every scalar's size.
+    const PART: usize = 1 << 20;
+    bound::resolve(params.ask.bound, || {
+        let range = |part: &[u8]| bound::range(&words::<S>(part, params.dtype), params.fill);
+        let parts: Vec<&[u8]> = raw.chunks(PART).collect();
+        let ranges = parallel::map(parts.len(), threads, |i| range(parts[i]));
+        ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z)))
+    })
 }
 
 /// A frame of `lorenzo` without gap arrays, which no request asks for yet, for those who compare readers.
@@ -76,12 +98,12 @@ fn lossy<S: Scalar>(codec: u8, params: &Params, raw: &[u8], threads: usize, out:
 pub(crate) fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
     fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) {
         let values = words::<S>(raw, params.dtype);
-        let used = bound::resolve(params.ask.bound, &values, params.fill);
+        let used = resolve::<S>(params, raw, 1);
         let header = header(LORENZO, params, used, raw.len());
         lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out);
     }
     let mut out = Vec::new();
-    match (choose(params, raw), params.dtype.size) {
+    match (choose(params, raw, 1).codec, params.dtype.size) {
         (LORENZO, 4) => write::<f32>(params, raw, &mut out),
         (LORENZO, _) => write::<f64>(params, raw, &mut out),
         _ => return None,

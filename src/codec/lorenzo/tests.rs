@@ -32,7 +32,7 @@ impl<'a> Case<'a> {
         let dtype = if S::SIZE == 4 { Dtype::F32 } else { Dtype::F64 };
         let mut params = Params::new(Ask { codec: Codec::Lorenzo, bound: self.bound }, dtype, self.dims).unwrap();
         params.fill = self.fill;
-        let used = bound::resolve(self.bound, values, self.fill);
+        let used = bound::resolve(self.bound, || bound::range(values, self.fill));
         let header = Header {
             codec: 2,
             bound: self.bound,

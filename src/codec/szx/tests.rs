@@ -20,7 +20,7 @@ fn encode<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>, threads: usi
     let ask = Ask { codec: Codec::Szx, bound };
     let mut params = Params::new(ask, dtype::<S>(), &[values.len() as u64]).unwrap();
     params.fill = fill;
-    let used = bound::resolve(bound, values, fill);
+    let used = bound::resolve(bound, || bound::range(values, fill));
     let header = Header {
         codec: 1,
         bound,
