@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 
-use crate::codec::{self, stored};
+use crate::codec::{self, Choice, stored};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::log;
@@ -34,23 +34,67 @@ pub struct Engine {
     threads: usize,
     /// Raw bytes that one more thread must have to do.
     per_thread: usize,
-    /// Batches of fewer raw bytes stay on the CPU; `None`: all of them.
+    /// Fewer raw bytes stay on the CPU; `None`: all of them.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     device_from: Option<DeviceFrom>,
 }
 
-/// Raw bytes of a batch from which a GPU pays.
+/// Raw bytes from which a GPU pays.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 struct DeviceFrom {
-    encode: usize,
-    decode: usize,
+    encode: Limits,
+    decode: Limits,
 }
 
-/// As measured on an H200 beside eight threads of its host (tests/gpu/record.toml); `H5Z_GPU_MIN_BYTES` replaces both.
-/// Encoding, the GPU is ahead from half a megabyte. Decoding, it is ahead with ndzip and behind with szx, where the way
-/// to the device and back is all that takes time; through h5py both are alike from 4 MiB on, and cores stay free.
-const DEVICE_FROM: DeviceFrom = DeviceFrom { encode: 1 << 20, decode: 4 << 20 };
+/// Raw bytes that a batch must have of one codec, for each of them.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+pub(crate) struct Limits {
+    szx: usize,
+    lorenzo: usize,
+    ndzip: usize,
+}
+
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+impl Limits {
+    const fn all(n: usize) -> Self {
+        Limits { szx: n, lorenzo: n, ndzip: n }
+    }
+
+    /// For the codec of this number; the others have no kernels.
+    pub(crate) fn of(self, codec: u8) -> usize {
+        match codec {
+            codec::SZX => self.szx,
+            codec::LORENZO => self.lorenzo,
+            codec::NDZIP => self.ndzip,
+            _ => usize::MAX,
+        }
+    }
+
+    /// The lowest: fewer raw bytes need no look at their codecs.
+    fn lowest(self) -> usize {
+        self.szx.min(self.lorenzo).min(self.ndzip)
+    }
+}
+
+/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host (`lane` in
+/// tests/gpu/record.toml); GB/s of raw data, GPU / CPU, at half the limit and at the limit:
+///
+/// ```text
+///            encode                       decode
+/// szx        6.9 / 5.2    10.4 / 4.6      18.7 / 28.1    21.0 / 37.6
+/// lorenzo          -       2.2 / 0.7       3.7 / 1.7      6.2 / 2.0
+/// ndzip      6.4 / 3.7     6.5 / 2.9       6.2 / 2.5      7.0 / 3.8
+/// ```
+///
+/// Some smaller chunks would be faster on the GPU too, but gain less than its start costs. Decoding szx, the way there and
+/// back is all that takes time, and from 4 MiB on eight threads are ahead; through h5py little of that is left in large
+/// chunks (3.0 and 3.2 GB/s at 16 MiB), and cores stay free. `H5Z_GPU_MIN_BYTES` replaces all of these limits.
+const DEVICE_FROM: DeviceFrom = DeviceFrom {
+    encode: Limits { szx: 1 << 20, lorenzo: 256 << 10, ndzip: 1 << 20 },
+    decode: Limits { szx: 8 << 20, lorenzo: 512 << 10, ndzip: 1 << 20 },
+};
 
 /// Chunks that the GPU encoded and decoded in this process.
 static ON_DEVICE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -68,7 +112,9 @@ impl Engine {
             Engine {
                 threads: parallel::threads(),
                 per_thread: PER_THREAD,
-                device_from: Some(asked.map_or(DEVICE_FROM, |n| DeviceFrom { encode: n, decode: n })),
+                device_from: Some(
+                    asked.map_or(DEVICE_FROM, |n| DeviceFrom { encode: Limits::all(n), decode: Limits::all(n) }),
+                ),
             }
         })
     }
@@ -78,12 +124,14 @@ impl Engine {
         Engine { threads: threads.max(1), per_thread: 1, device_from: None }
     }
 
-    /// An engine that also uses the process's GPU, if there is one, for batches of at least `device_from` raw bytes.
+    /// An engine that also uses the process's GPU, if there is one, for at least `device_from` raw bytes of one codec in a
+    /// batch.
     pub fn with_device(threads: usize, device_from: usize) -> Engine {
+        let limits = Limits::all(device_from);
         Engine {
             threads: threads.max(1),
             per_thread: 1,
-            device_from: Some(DeviceFrom { encode: device_from, decode: device_from }),
+            device_from: Some(DeviceFrom { encode: limits, decode: limits }),
         }
     }
 
@@ -96,11 +144,18 @@ impl Engine {
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
     #[doc(hidden)]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
+        self.try_device(jobs, out, &mut vec![None; jobs.len()])
+    }
+
+    /// As [`Engine::encode_on_device`]; leaves the codecs that it had to choose.
+    fn try_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], choices: &mut [Option<Choice>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if self.device_from.is_some_and(|from| jobs.iter().map(|j| j.raw.len()).sum::<usize>() >= from.encode) {
-            return counted(0, codec::device::encode(jobs, out, self.threads));
+        if let Some(DeviceFrom { encode: from, .. }) = self.device_from
+            && jobs.iter().map(|j| j.raw.len()).sum::<usize>() >= from.lowest()
+        {
+            return counted(0, codec::device::encode(jobs, out, choices, from, self.threads));
         }
-        let _ = out;
+        let _ = (out, choices);
         vec![false; jobs.len()]
     }
 
@@ -108,8 +163,10 @@ impl Engine {
     #[doc(hidden)]
     pub fn decode_on_device(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if self.device_from.is_some_and(|from| jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from.decode) {
-            return counted(1, codec::device::decode(jobs, self.threads));
+        if let Some(DeviceFrom { decode: from, .. }) = self.device_from
+            && jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from.lowest()
+        {
+            return counted(1, codec::device::decode(jobs, from, self.threads));
         }
         vec![false; jobs.len()]
     }
@@ -144,11 +201,13 @@ impl Engine {
     /// When `out` is shorter than `jobs`.
     pub fn encode_batch(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let done = self.encode_on_device(jobs, out);
-        let slots: Vec<_> = jobs.iter().zip(out.iter_mut()).zip(done).filter(|s| !s.1).map(|s| s.0).collect();
-        let threads = self.threads_for(slots.iter().map(|(job, _)| job.raw.len()).sum());
+        let mut choices = vec![None; jobs.len()];
+        let done = self.try_device(jobs, out, &mut choices);
+        let slots = jobs.iter().zip(choices).zip(out.iter_mut()).zip(done);
+        let slots: Vec<_> = slots.filter(|(_, done)| !done).map(|(slot, _)| slot).collect();
+        let threads = self.threads_for(slots.iter().map(|((job, _), _)| job.raw.len()).sum());
         let inner = threads.div_ceil(slots.len().max(1));
-        parallel::map_mut(slots, threads, |_, (job, out)| encode_one(job, inner, out));
+        parallel::map_mut(slots, threads, |_, ((job, choice), out)| encode_one(job, choice, inner, out));
     }
 
     /// Encodes one chunk: a batch of one.
@@ -205,10 +264,11 @@ fn counted(what: usize, done: Vec<bool>) -> Vec<bool> {
     done
 }
 
-fn encode_one(job: &EncodeJob<'_>, threads: usize, out: &mut Vec<u8>) {
+fn encode_one(job: &EncodeJob<'_>, choice: Option<Choice>, threads: usize, out: &mut Vec<u8>) {
     // A codec that panics has a bug; the user's data is not the place to find out.
     let coded = catch_unwind(AssertUnwindSafe(|| {
-        codec::encode(codec::choose(job.params, job.raw, threads), job.params, job.raw, threads, out)
+        let choice = choice.unwrap_or_else(|| codec::choose(job.params, job.raw, threads));
+        codec::encode(choice, job.params, job.raw, threads, out)
     }));
     if coded.is_err() {
         log::warn("a codec failed while encoding; this chunk is stored raw. Please report it.");

@@ -5,9 +5,9 @@
 //! complete frames on the device; lengths come back first, then the frames. A frame that a kernel does not find right
 //! goes to the CPU, which names what is wrong with it.
 
-use super::{Frame, LORENZO, NDZIP, SZX, lorenzo, ndzip, stored, szx};
+use super::{Choice, Frame, LORENZO, NDZIP, SZX, lorenzo, ndzip, stored, szx};
 use crate::constants::HEADER_FIXED;
-use crate::engine::{DecodeJob, EncodeJob};
+use crate::engine::{DecodeJob, EncodeJob, Limits};
 use crate::gpu::abi::{ChunkState, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, FLAG_SWAP, LORENZO_BOOK};
 pub(crate) use crate::gpu::copy;
 use crate::gpu::{self, ALIGN, Buffer, Described, Device, Failure, Kernel, Lane, Wanted};
@@ -109,13 +109,14 @@ impl Kernels {
     }
 }
 
-/// What the GPU would do with a chunk. `None`: the CPU's.
-fn encoding(job: &EncodeJob<'_>) -> Option<Encoding> {
+/// What the GPU would do with a chunk. `None`: the CPU's. Leaves the room in `choice` once it is chosen.
+fn encoding(job: &EncodeJob<'_>, choice: &mut Option<Choice>, threads: usize) -> Option<Encoding> {
     let (params, len) = (job.params, job.raw.len());
     if len > MOST || len == 0 {
         return None;
     }
-    match super::choose(params, job.raw, 1).codec {
+    // The bound used stays behind: kernels find ranges as they read.
+    match choice.insert(super::choose(params, job.raw, threads)).codec {
         SZX => szx::gpu::encoding(params, len),
         LORENZO => lorenzo::gpu::encoding(params, len),
         NDZIP => ndzip::gpu::encoding(params, len),
@@ -147,11 +148,14 @@ fn constant(raw: &[u8], size: usize) -> bool {
     (0..=rest).step_by(step).all(|at| raw[at..at + size] == raw[..size]) && raw[size..] == raw[..rest]
 }
 
-/// Cuts a batch into groups for one launch each: same kernels, and about [`GROUP`] raw bytes.
-fn groups(batch: impl Iterator<Item = (usize, Kernels, usize)>) -> Vec<Vec<usize>> {
+/// Cuts a batch into groups for one launch each: same kernels, and about [`GROUP`] raw bytes. The batch is indices,
+/// kernels and raw bytes; a codec below its limit is left out.
+fn groups(batch: &[(usize, Kernels, usize)], limits: Limits) -> Vec<Vec<usize>> {
+    let bytes_of = |codec| batch.iter().filter(|b| b.1.codec == codec).map(|b| b.2).sum::<usize>();
+    let enough = [SZX, LORENZO, NDZIP].map(|codec| (codec, bytes_of(codec) >= limits.of(codec)));
     let mut open: Vec<(Kernels, usize, Vec<usize>)> = Vec::new();
     let mut full = Vec::new();
-    for (index, kernels, bytes) in batch {
+    for &(index, kernels, bytes) in batch.iter().filter(|b| enough.contains(&(b.1.codec, true))) {
         let at = open.iter().position(|g| g.0 == kernels).unwrap_or_else(|| {
             open.push((kernels, 0, Vec::new()));
             open.len() - 1
@@ -168,32 +172,37 @@ fn groups(batch: impl Iterator<Item = (usize, Kernels, usize)>) -> Vec<Vec<usize
     full
 }
 
-/// Encodes on the GPU what it can; true for each job that is done.
-pub(crate) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], threads: usize) -> Vec<bool> {
+/// Encodes on the GPU what it can of codecs that reach their limit; true for each job that is done. Rooms that had to be
+/// chosen are in `choices`, for the CPU.
+pub(crate) fn encode(
+    jobs: &[EncodeJob<'_>],
+    out: &mut [Vec<u8>],
+    choices: &mut [Option<Choice>],
+    limits: Limits,
+    threads: usize,
+) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
     if !gpu::possible() {
         return done;
     }
-    let plan = |job: &EncodeJob<'_>| {
-        let size = usize::from(job.params.dtype.size);
-        encoding(job).filter(|_| !constant(job.raw, size))
-    };
-    let plans: Vec<Option<Encoding>> = jobs.iter().map(plan).collect();
-    if plans.iter().all(Option::is_none) {
+    let inner = threads.div_ceil(jobs.len().max(1));
+    let plans = parallel::map_mut(jobs.iter().zip(choices).collect(), threads, |_, (job, choice)| {
+        let nothing_to_do = constant(job.raw, job.params.dtype.size.into());
+        if nothing_to_do { None } else { encoding(job, choice, inner) }
+    });
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].raw.len())));
+    let members = groups(&planned.collect::<Vec<_>>(), limits);
+    if members.is_empty() {
         return done;
     }
     let Some(device) = gpu::device() else { return done };
-    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].raw.len())));
     let mut frames: Vec<Option<&mut Vec<u8>>> = out.iter_mut().map(Some).collect();
-    let groups: Vec<_> = groups(planned)
-        .into_iter()
-        .map(|g| (g.iter().map(|&i| frames[i].take().expect("a job is in one group")).collect::<Vec<_>>(), g))
-        .collect();
-    let inner = threads.div_ceil(groups.len().clamp(1, GROUPS_AT_ONCE));
-    let members: Vec<Vec<usize>> = groups.iter().map(|g| g.1.clone()).collect();
-    let finished = parallel::map_mut(groups, threads.min(GROUPS_AT_ONCE), |_, (mut frames, group)| {
-        let chunks: Vec<(&Encoding, &[u8])> =
-            group.iter().map(|&i| (plans[i].as_ref().expect("planned"), jobs[i].raw)).collect();
+    let mut frame = |&i: &usize| frames[i].take().expect("a job is in one group");
+    let work: Vec<Vec<&mut Vec<u8>>> = members.iter().map(|g| g.iter().map(&mut frame).collect()).collect();
+    let inner = threads.div_ceil(work.len().clamp(1, GROUPS_AT_ONCE));
+    let finished = parallel::map_mut(work, threads.min(GROUPS_AT_ONCE), |k, mut frames| {
+        let chunk = |&i: &usize| (plans[i].as_ref().expect("planned"), jobs[i].raw);
+        let chunks: Vec<(&Encoding, &[u8])> = members[k].iter().map(chunk).collect();
         gpu::attempt("encoding", || {
             let _current = device.enter()?;
             let Some(mut lane) = device.lane()? else { return Ok(false) };
@@ -337,13 +346,19 @@ impl EncodeGroup {
     }
 }
 
-/// Decodes on the GPU what it can; true for each job that is done.
-pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], threads: usize) -> Vec<bool> {
+/// Decodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
+pub(crate) fn decode(jobs: &mut [DecodeJob<'_>], limits: Limits, threads: usize) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
-    let Some(device) = gpu::device() else { return done };
+    if !gpu::possible() {
+        return done;
+    }
     let plans: Vec<Option<Decoding>> = jobs.iter().map(decoding).collect();
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].out.len())));
-    let members = groups(planned);
+    let members = groups(&planned.collect::<Vec<_>>(), limits);
+    if members.is_empty() {
+        return done;
+    }
+    let Some(device) = gpu::device() else { return done };
     let mut slots: Vec<Option<&mut DecodeJob<'_>>> = jobs.iter_mut().map(Some).collect();
     let work: Vec<Vec<(&Decoding, &mut DecodeJob<'_>)>> = members
         .iter()
@@ -522,7 +537,7 @@ pub(crate) mod timing {
     /// Frames, and milliseconds of each of `runs` launches over data already on the device.
     pub(crate) fn encode(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<Vec<u8>>, Vec<f32>)> {
         let device = gpu::device()?;
-        let plans: Vec<Encoding> = jobs.iter().map(encoding).collect::<Option<_>>()?;
+        let plans: Vec<Encoding> = jobs.iter().map(|j| encoding(j, &mut None, threads)).collect::<Option<_>>()?;
         gpu::attempt("timing", || {
             let _current = device.enter()?;
             let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
@@ -546,7 +561,7 @@ pub(crate) mod timing {
         threads: usize,
     ) -> Option<Vec<(&'static str, Vec<f32>)>> {
         let device = gpu::device()?;
-        let plans: Vec<Encoding> = jobs.iter().map(encoding).collect::<Option<_>>()?;
+        let plans: Vec<Encoding> = jobs.iter().map(|j| encoding(j, &mut None, threads)).collect::<Option<_>>()?;
         gpu::attempt("timing", || {
             let _current = device.enter()?;
             let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;

@@ -372,6 +372,46 @@ fn chunks_from_the_given_size_on_go_to_the_device() {
 }
 
 #[test]
+fn every_codec_has_limits_of_its_own() {
+    with_fake("every_codec_has_limits_of_its_own", &[], |_| {
+        let cpu = Engine::with_threads(1);
+        let done = |asks: &[(Codec, Bound, usize)]| {
+            let value = |i: usize| ((i as f32 * 0.01).sin() * 100.0).to_le_bytes();
+            let raws: Vec<Vec<u8>> = asks.iter().map(|a| (0..a.2 / 4).flat_map(value).collect()).collect();
+            let params = |a: &(Codec, Bound, usize)| {
+                Params::new(Ask { codec: a.0, bound: a.1 }, Dtype::F32, &[a.2 as u64 / 4]).unwrap()
+            };
+            let params: Vec<Params> = asks.iter().map(params).collect();
+            let jobs: Vec<EncodeJob<'_>> =
+                params.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
+            let mut frames = vec![Vec::new(); jobs.len()];
+            let encoded = Engine::global().encode_on_device(&jobs, &mut frames);
+            cpu.encode_batch(&jobs, &mut frames);
+            let mut outs: Vec<Vec<u8>> = raws.iter().map(|r| vec![0; r.len()]).collect();
+            let mut jobs: Vec<DecodeJob<'_>> =
+                frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
+            let decoded = Engine::global().decode_on_device(&mut jobs);
+            encoded.into_iter().zip(decoded).collect::<Vec<_>>()
+        };
+        let gpu = device::images() > 0;
+        let bound = Bound::Absolute(0.01);
+        for (codec, bound, encode, decode) in [
+            (Codec::Szx, bound, 1 << 20, 8 << 20),
+            (Codec::Lorenzo, bound, 256 << 10, 512 << 10),
+            (Codec::Ndzip, Bound::Lossless, 1 << 20, 1 << 20),
+        ] {
+            for size in [encode - 4, encode, decode - 4, decode] {
+                let want = [(gpu && size >= encode, gpu && size >= decode)];
+                assert_eq!(done(&[(codec, bound, size)]), want, "{codec:?}, {size} bytes");
+            }
+        }
+        // Each counts what is its own.
+        let mixed = [(Codec::Szx, bound, 1 << 19), (Codec::Lorenzo, bound, 1 << 18), (Codec::Lorenzo, bound, 1 << 18)];
+        assert_eq!(done(&mixed), [(false, false), (gpu, gpu), (gpu, gpu)]);
+    });
+}
+
+#[test]
 fn the_device_is_chosen_by_number_and_by_rank() {
     let me = "the_device_is_chosen_by_number_and_by_rank";
     if std::env::var_os(INSIDE).is_some() {
