@@ -30,7 +30,7 @@ struct Book {
     // Streams can be read; they have gap arrays; the head is not right.
     u32 usable, gaps, bad, filling;
 };
-static_assert(sizeof(Book) == 12304 && sizeof(Book) % 16 == 0, "src/codec/device.rs makes room for it");
+static_assert(sizeof(Book) == 12304 && sizeof(Book) % 16 == 0, "src/codec/device/decode.rs makes room for it");
 
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 

@@ -4,5 +4,5 @@
 cd "$(dirname "$0")/../.." || exit 1
 {
     find kernels src/gpu -name '*.cu' -o -name '*.cuh' -o -path 'src/gpu/*.rs'
-    ls build.rs src/constants.rs src/codec/device.rs src/codec/*/gpu.rs
+    ls build.rs src/constants.rs src/codec/device/*.rs src/codec/*/gpu.rs
 } | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-64
