@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals → symbols → a stream of codewords with its gap array: src/stage/huffman.rs. A thread has 32 residuals in a row.
+// Residuals → symbols → a stream of codewords with its gap array: src/stage/huffman/encode.rs. A thread has 32 residuals in a row.
 //
 // A tile's residuals are zigzag values of one byte each; 255 stands for itself and all above, which lie in a second array.
 #pragma once
