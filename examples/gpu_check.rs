@@ -13,7 +13,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "gpu_check/stages.rs"]
+#[path = "gpu_check/stages/mod.rs"]
 mod stages;
 
 use common::vectors::Vector;
