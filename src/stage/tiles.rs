@@ -101,6 +101,8 @@ impl Grid {
     #[inline(always)]
     pub(crate) fn gather<T: Copy>(&self, chunk: &[T], tile: &Tile, out: &mut [T]) {
         let [_, b, c] = tile.extents;
+        // Whole rows lie one behind the other.
+        let (b, c) = if c == self.extents[2] { (1, b * c) } else { (b, c) };
         for (row, out) in out.chunks_exact_mut(c).enumerate() {
             let at = self.row(tile, row / b, row % b);
             out.copy_from_slice(&chunk[at..at + c]);

@@ -274,7 +274,7 @@ impl<S: Scalar> Interpolate<'_, S> {
     fn run(&self, stream: &mut [S], residuals: &mut [i32], good: &mut [u8], work: &mut Work) -> Option<Made> {
         interpolate::permute(self.x, self.extents, stream);
         let (fine, has_fill, fill) = (self.fine, self.fill.is_some(), self.fill.unwrap_or(S::Bits::ZERO));
-        let (mut least, mut veto, mut unsure, mut differ) = (1u8, 0u8, 0u8, S::Bits::ZERO);
+        let (mut least, mut veto, mut differ) = (1u8, 0u8, S::Bits::ZERO);
         interpolate::walk(
             self.extents,
             work,
@@ -284,6 +284,7 @@ impl<S: Scalar> Interpolate<'_, S> {
                 let n = row.len();
                 let (x, d, good) = (&stream[at..][..n], &mut residuals[at..][..n], &mut good[at..][..n]);
                 let predicted = &predicted[..n];
+                let mut unsure = 0;
                 for k in 0..n {
                     let (v, p) = (x[k], predicted[k]);
                     let (units, counts) = fine.nearest(v);
@@ -300,9 +301,12 @@ impl<S: Scalar> Interpolate<'_, S> {
                     unsure |= u8::from(fits & !fine.surely_holds(v, back));
                     differ = differ | if fits { back.bits() ^ v.bits() } else { S::Bits::ZERO };
                 }
+                if unsure != 0 {
+                    veto |= u8::from(!self.holds(x, row, good));
+                }
             },
         );
-        if veto != 0 || (unsure != 0 && !self.holds(stream, residuals, good, work)) {
+        if veto != 0 {
             return None;
         }
         Some(Made { exceptions: least == 0, exact: differ == S::Bits::ZERO })
@@ -310,15 +314,11 @@ impl<S: Scalar> Interpolate<'_, S> {
 
     /// Whether every value that is no exception keeps the bound, in exact arithmetic.
     #[cold]
-    fn holds(&self, stream: &[S], residuals: &[i32], good: &[u8], work: &mut Work) -> bool {
-        let mut all = true;
-        interpolate::walk(self.extents, work, &mut [], |at, predicted, row| {
-            for (k, (r, &p)) in row.iter_mut().zip(predicted).enumerate() {
-                *r = interpolate::point(p, residuals[at + k]);
-                all &= good[at + k] == 0 || self.fine.holds(stream[at + k], self.fine.value(*r));
-            }
-        });
-        all
+    fn holds(&self, x: &[S], points: &[i32], good: &[u8]) -> bool {
+        x.iter().zip(points).zip(good).all(|((&v, &r), &good)| {
+            let back = self.fine.value(r);
+            good == 0 || self.fine.surely_holds(v, back) || self.fine.holds(v, back)
+        })
     }
 }
 

@@ -6,50 +6,66 @@ use super::{FIRST_POWER, OUTLIER, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::stage::codebook::{self, Lengths};
 
+/// Bytes that are looked at together: a bit each in a mask.
+const PART: usize = 64;
+/// Bytes of a part that are not zero from which counting them all is faster than looking for those.
+const DENSE: u32 = 24;
 /// Runs shorter than this are written in one piece: at most four codewords.
 const SHORT: usize = 16;
 /// Residuals as bytes: 0 for 0, else symbol − 13; outliers' zigzag values are appended to `outliers`.
 #[inline(always)]
 pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u32>) {
-    let mut most = 0;
-    for (b, &r) in bytes.iter_mut().zip(residuals) {
-        *b = zigzag(r).min(LORENZO_DIRECT as u32) as u8;
-        most = most.max(*b);
-    }
-    if usize::from(most) < LORENZO_DIRECT {
-        return;
-    }
-    for (b, &r) in bytes.iter_mut().zip(residuals) {
-        if usize::from(*b) == LORENZO_DIRECT {
+    /// Byte of an outlier from the exponent of its value as a float and the bit behind the highest one.
+    const LESS: u32 = 2 * (127 + FIRST_POWER) - LORENZO_DIRECT as u32;
+    for (bytes, residuals) in bytes.chunks_mut(PART).zip(residuals.chunks(PART)) {
+        let mut most = 0;
+        for (b, &r) in bytes.iter_mut().zip(residuals) {
             let z = zigzag(r);
-            let power = z.ilog2();
-            let half = z >> (power - 1) & 1;
-            *b = (LORENZO_DIRECT as u32 + 2 * (power - FIRST_POWER) + half) as u8;
-            outliers.push(z);
+            // Without the third bit no rounding reaches the second.
+            let top = (z & !(z >> 2)) as f32;
+            let coded = (top.to_bits() >> 22).wrapping_sub(LESS);
+            *b = (if z < LORENZO_DIRECT as u32 { z } else { coded }) as u8;
+            most = most.max(*b);
+        }
+        if usize::from(most) >= LORENZO_DIRECT {
+            // Whether a residual is an outlier is hard to foresee: all are written, those that are none over each other.
+            let (mut here, mut count) = ([0; PART], 0);
+            for (&b, &r) in bytes.iter().zip(residuals) {
+                here[count % PART] = zigzag(r);
+                count += usize::from(usize::from(b) >= LORENZO_DIRECT);
+            }
+            outliers.extend_from_slice(&here[..count]);
         }
     }
+}
+
+/// Which of up to 64 bytes are not 0.
+#[inline(always)]
+fn mask(part: &[u8]) -> u64 {
+    let mut mask = 0u64;
+    let (words, tail) = part.as_chunks::<8>();
+    for (k, w) in words.iter().enumerate() {
+        let w = u64::from_le_bytes(*w);
+        // The high bit of every byte that is not zero, then the eight of them side by side.
+        let high = (((w & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | w) & 0x8080_8080_8080_8080;
+        mask |= ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
+    }
+    for (k, &b) in tail.iter().enumerate() {
+        mask |= u64::from(b != 0) << (8 * words.len() + k);
+    }
+    mask
 }
 
 /// Calls `f(zeros before it, byte)` for every byte that is not 0, and returns how many zeros follow the last.
 #[inline(always)]
 fn runs(bytes: &[u8], mut f: impl FnMut(usize, u8)) -> usize {
     let mut next = 0;
-    for (i, part) in bytes.chunks(64).enumerate() {
-        let mut mask = 0u64;
-        let (words, tail) = part.as_chunks::<8>();
-        for (k, w) in words.iter().enumerate() {
-            let w = u64::from_le_bytes(*w);
-            // The high bit of every byte that is not zero, then the eight of them side by side.
-            let high = (((w & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | w) & 0x8080_8080_8080_8080;
-            mask |= ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
-        }
-        for (k, &b) in tail.iter().enumerate() {
-            mask |= u64::from(b != 0) << (8 * words.len() + k);
-        }
+    for (i, part) in bytes.chunks(PART).enumerate() {
+        let mut mask = mask(part);
         while mask != 0 {
             let at = mask.trailing_zeros() as usize;
             mask &= mask - 1;
-            let place = 64 * i + at;
+            let place = PART * i + at;
             f(place - next, part[at]);
             next = place + 1;
         }
@@ -59,8 +75,8 @@ fn runs(bytes: &[u8], mut f: impl FnMut(usize, u8)) -> usize {
 
 /// Counts of a chunk's symbols.
 pub(crate) struct Histogram {
-    /// Residuals that are not zero, by their byte.
-    bytes: [u32; 128],
+    /// Residuals that are not zero, by their byte; neighbours apart, as adding to what was just written waits for it.
+    bytes: [[u32; 128]; 2],
     /// Short runs, by their length.
     short: [u32; SHORT],
     /// Symbols of longer runs.
@@ -69,28 +85,52 @@ pub(crate) struct Histogram {
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Histogram { bytes: [0; 128], short: [0; SHORT], long: [0; LORENZO_RUNS] }
+        Histogram { bytes: [[0; 128]; 2], short: [0; SHORT], long: [0; LORENZO_RUNS] }
     }
 
     /// Counts a tile's bytes.
     #[inline(always)]
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        let Histogram { bytes: count, short, long } = self;
-        let last = runs(
-            bytes,
-            #[inline(always)]
-            |zeros, b| {
-                count_run(zeros, short, long);
-                count[usize::from(b) & 127] += 1;
-            },
-        );
-        count_run(last, short, long);
+        let Histogram { bytes: [even, odd], short, long } = self;
+        let mut zeros = 0;
+        for part in bytes.chunks(PART) {
+            let mask = mask(part);
+            if mask.count_ones() > DENSE {
+                let (pairs, last) = part.as_chunks::<2>();
+                for [a, b] in pairs {
+                    even[usize::from(*a) & 127] += 1;
+                    odd[usize::from(*b) & 127] += 1;
+                }
+                last.iter().for_each(|b| even[usize::from(*b) & 127] += 1);
+            } else {
+                let mut left = mask;
+                while left != 0 {
+                    even[usize::from(part[left.trailing_zeros() as usize]) & 127] += 1;
+                    left &= left - 1;
+                }
+            }
+            // Runs end where a byte that is not zero follows.
+            let mut ends = mask & !(mask << 1 | u64::from(zeros == 0));
+            let mut before = zeros;
+            while ends != 0 {
+                let at = ends.trailing_zeros();
+                ends &= ends - 1;
+                let passed = mask & ((1 << at) - 1);
+                let run =
+                    if passed == 0 { before + at as usize } else { (passed.leading_zeros() - (64 - at)) as usize };
+                before = 0;
+                count_run(run, short, long);
+            }
+            let high = 64 - mask.leading_zeros() as usize;
+            zeros = part.len() - high + if mask == 0 { zeros } else { 0 };
+        }
+        count_run(zeros, short, long);
     }
 
     /// Adds what another thread counted.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         let add = |a: &mut [u32], b: &[u32]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-        add(&mut self.bytes, &other.bytes);
+        self.bytes.iter_mut().zip(&other.bytes).for_each(|(a, b)| add(a, b));
         add(&mut self.short, &other.short);
         self.long.iter_mut().zip(other.long).for_each(|(a, b)| *a += b);
     }
@@ -103,7 +143,7 @@ impl Histogram {
             powers(zeros, |k| counts[k] += u64::from(c));
         }
         for (symbol, c) in counts[LORENZO_RUNS..].iter_mut().enumerate() {
-            *c = self.bytes[symbol + 1].into();
+            *c = self.bytes.iter().map(|half| u64::from(half[symbol + 1])).sum();
         }
         counts
     }
@@ -141,6 +181,7 @@ struct Code {
 }
 
 impl Code {
+    #[inline(always)]
     fn then(self, next: Code) -> Code {
         Code { bits: self.bits | next.bits << self.len, len: self.len + next.len }
     }
@@ -148,7 +189,10 @@ impl Code {
 
 /// A codebook ready to write with.
 pub(crate) struct Encoder {
-    symbols: [Code; 128],
+    symbols: [Code; LORENZO_SYMBOLS],
+    /// By the byte of a residual that is not zero: its symbol, and how many bits follow it.
+    bytes: [Code; 128],
+    lower: [u8; 128],
     short: [Code; SHORT],
 }
 
@@ -160,48 +204,55 @@ pub(crate) fn stream_room(n: usize) -> usize {
 impl Encoder {
     pub(crate) fn new(lengths: &Lengths) -> Self {
         let words = codebook::codewords(lengths);
-        let mut symbols = [Code::default(); 128];
-        for (s, code) in symbols.iter_mut().enumerate().take(LORENZO_SYMBOLS) {
-            *code = Code { bits: words[s].into(), len: lengths[s].into() };
+        let symbols = std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
+        let (mut bytes, mut lower) = ([Code::default(); 128], [0; 128]);
+        bytes[1..][..LORENZO_SYMBOLS - LORENZO_RUNS].copy_from_slice(&symbols[LORENZO_RUNS..]);
+        for (k, lower) in lower[LORENZO_DIRECT..][..LORENZO_SYMBOLS - OUTLIER].iter_mut().enumerate() {
+            *lower = lower_bits(k) as u8;
         }
         let mut short = [Code::default(); SHORT];
         for (zeros, code) in short.iter_mut().enumerate() {
             powers(zeros, |k| *code = code.then(symbols[k]));
         }
-        Encoder { symbols, short }
+        Encoder { symbols, bytes, lower, short }
     }
 
     /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
     #[inline(always)]
     pub(crate) fn encode(&self, bytes: &[u8], outliers: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
         let mut w = BitWriter { out, at: 0, held: 0, count: 0 };
-        let mut outliers = outliers.iter();
+        let mut next = 0;
         gaps.clear();
         let last = runs(
             bytes,
             #[inline(always)]
             |zeros, b| {
                 let before = w.bits();
-                let symbol = usize::from(b) + LORENZO_RUNS - 1;
-                match self.short.get(zeros) {
-                    Some(run) => w.put(run.then(self.symbols[symbol & 127])),
+                let byte = usize::from(b) & 127;
+                let code = match self.short.get(zeros) {
+                    Some(run) => run.then(self.bytes[byte]),
                     None => {
                         powers(
                             zeros,
                             #[inline(always)]
                             |k| w.put(self.symbols[k]),
                         );
-                        w.put(self.symbols[symbol & 127]);
+                        self.bytes[byte]
                     }
-                }
-                let mut lower = 0;
-                if symbol >= OUTLIER {
-                    lower = lower_bits(symbol - OUTLIER);
-                    let z = outliers.next().copied().unwrap_or(0);
-                    w.put(Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower });
+                };
+                // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
+                let lower = u32::from(self.lower[byte]);
+                let z = outliers.get(next).copied().unwrap_or(0);
+                next += usize::from(byte >= LORENZO_DIRECT);
+                let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
+                if code.len + lower <= BitWriter::MOST {
+                    w.put(code.then(rest));
+                } else {
+                    w.put(code);
+                    w.put(rest);
                 }
                 if before >> SUBSEQUENCE_LOG2 != w.bits() >> SUBSEQUENCE_LOG2 {
-                    self.note(before, zeros, Some((symbol, lower)), gaps);
+                    self.note(before, zeros, Some((byte + LORENZO_RUNS - 1, lower)), gaps);
                 }
             },
         );
@@ -247,7 +298,10 @@ struct BitWriter<'a> {
 }
 
 impl BitWriter<'_> {
-    /// Appends at most 56 bits.
+    /// Bits that can be appended at once.
+    const MOST: u32 = 56;
+
+    /// Appends at most [`BitWriter::MOST`] bits.
     #[inline(always)]
     fn put(&mut self, code: Code) {
         self.held |= code.bits << self.count;
