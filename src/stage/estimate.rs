@@ -91,51 +91,48 @@ fn count(bits: &[u8]) -> Counts {
     for k in 0..CLASSES {
         c.above[k] = matching(
             bits,
+            bits,
             #[inline(always)]
-            |b| b > k as u8,
+            |b, _| b > k as u8,
         );
         if c.above[k] == 0 {
             break;
         }
     }
     let (Some(&first), Some(tail)) = (bits.first(), bits.get(1..)) else { return c };
-    c.changes = u32::from(first != 0) + pairs(bits, tail);
+    c.changes = u32::from(first != 0)
+        + matching(
+            &bits[..tail.len()],
+            tail,
+            #[inline(always)]
+            |a, b| (a == 0) != (b == 0),
+        );
     c
 }
 
-/// How many bytes satisfy `f`; in lanes of bytes that are added up before they overflow.
+/// How many places satisfy `f`; in lanes of bytes that are added up before they overflow.
 #[inline(always)]
-fn matching(bits: &[u8], f: impl Fn(u8) -> bool) -> u32 {
+fn matching(a: &[u8], b: &[u8], f: impl Fn(u8, u8) -> bool) -> u32 {
+    /// Blocks of 64 that are counted at once, as lanes travel through memory.
+    const MANY: usize = 4;
+    const MOST: usize = 255 / MANY * MANY * 64;
     let mut total = 0;
-    for part in bits.chunks(64 * 255) {
+    for (a, b) in a.chunks(MOST).zip(b.chunks(MOST)) {
         let mut lanes = [0u8; 64];
-        let (blocks, tail) = part.as_chunks::<64>();
-        for block in blocks {
-            for (lane, &b) in lanes.iter_mut().zip(block) {
-                *lane += u8::from(f(b));
-            }
-        }
-        total += lanes.iter().map(|&l| u32::from(l)).sum::<u32>();
-        total += tail.iter().map(|&b| u32::from(f(b))).sum::<u32>();
-    }
-    total
-}
-
-/// How many neighbours differ in being zero; `tail` is `bits` from the second on.
-#[inline(always)]
-fn pairs(bits: &[u8], tail: &[u8]) -> u32 {
-    let mut total = 0;
-    for (a, b) in bits.chunks(64 * 255).zip(tail.chunks(64 * 255)) {
-        let mut lanes = [0u8; 64];
-        let (a, b) = (&a[..b.len()], b);
-        let ((a, a_tail), (b, b_tail)) = (a.as_chunks::<64>(), b.as_chunks::<64>());
-        for (a, b) in a.iter().zip(b) {
+        let ((many_a, a), (many_b, b)) = (a.as_chunks::<{ 64 * MANY }>(), b.as_chunks::<{ 64 * MANY }>());
+        for (a, b) in many_a.iter().zip(many_b) {
             for k in 0..64 {
-                lanes[k] += u8::from((a[k] == 0) != (b[k] == 0));
+                lanes[k] += (0..MANY).map(|m| u8::from(f(a[64 * m + k], b[64 * m + k]))).sum::<u8>();
+            }
+        }
+        let ((blocks_a, a), (blocks_b, b)) = (a.as_chunks::<64>(), b.as_chunks::<64>());
+        for (a, b) in blocks_a.iter().zip(blocks_b) {
+            for k in 0..64 {
+                lanes[k] += u8::from(f(a[k], b[k]));
             }
         }
         total += lanes.iter().map(|&l| u32::from(l)).sum::<u32>();
-        total += a_tail.iter().zip(b_tail).filter(|(a, b)| (**a == 0) != (**b == 0)).count() as u32;
+        total += a.iter().zip(b).map(|(&a, &b)| u32::from(f(a, b))).sum::<u32>();
     }
     total
 }
