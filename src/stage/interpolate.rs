@@ -189,21 +189,27 @@ fn predict(d: [usize; 3], parity: usize, classes: &[Vec<i32>; 8], lines: &mut [V
     }
     // The last index along an odd axis has no neighbour behind it where the extent is even.
     let inner = |axis: usize, i: usize| i + 1 < half[axis];
-    for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-        let (z, y) = (row / ny, row % ny);
-        let [x, y_line, z_line] = &*lines;
-        let mut guesses: [(&[i32], bool); 3] = [(&[], false); 3];
-        let mut count = 0;
-        for (bit, line, inner) in [(1, x, true), (2, y_line, inner(1, y)), (4, z_line, inner(0, z))] {
-            if parity & bit != 0 {
-                guesses[count] = (&line[row * nx..][..nx], inner);
-                count += 1;
+    let [x, y_line, z_line] = &*lines;
+    // Rows of a plane that have a neighbour behind, then the last.
+    let whole = if parity & 2 != 0 { ny.min(half[1] - 1) } else { ny };
+    for z in 0..nz {
+        for (y, end) in [(0, whole), (whole, ny)].into_iter().filter(|(y, end)| y < end) {
+            let mut mean = |places: std::ops::Range<usize>, inner_x: bool| {
+                let mut guesses: [(&[i32], bool); 3] = [(&[], false); 3];
+                let mut count = 0;
+                for (bit, line, inner) in [(1, x, inner_x), (2, y_line, inner(1, y)), (4, z_line, inner(0, z))] {
+                    if parity & bit != 0 {
+                        guesses[count] = (&line[places.clone()], inner);
+                        count += 1;
+                    }
+                }
+                combine(&guesses[..count], &mut out[places]);
+            };
+            let places = (z * ny + y) * nx..(z * ny + end) * nx;
+            mean(places.clone(), true);
+            if parity & 1 != 0 && !inner(2, nx - 1) {
+                places.skip(nx - 1).step_by(nx).for_each(|last| mean(last..last + 1, false));
             }
-        }
-        combine(&guesses[..count], 0, out);
-        if parity & 1 != 0 && !inner(2, nx - 1) {
-            guesses[0].1 = false;
-            combine(&guesses[..count], nx - 1, out);
         }
     }
 }
@@ -317,19 +323,18 @@ fn beyond(a: i32, b: i32) -> i32 {
     b.wrapping_add(b.wrapping_sub(a) >> 1)
 }
 
-/// The mean of the inner guesses, or of all where none is inner, from place `at` of a row on.
+/// The mean of the inner guesses, or of all where none is inner.
 #[inline(always)]
-fn combine(guesses: &[(&[i32], bool)], at: usize, out: &mut [i32]) {
+fn combine(guesses: &[(&[i32], bool)], out: &mut [i32]) {
     let any = guesses.iter().any(|g| g.1);
     let mut used = [&[][..]; 3];
     let mut count = 0;
     for (row, inner) in guesses {
         if *inner || !any {
-            used[count] = &row[at..];
+            used[count] = row;
             count += 1;
         }
     }
-    let out = &mut out[at..];
     match (count, used) {
         (1, [p, ..]) => out.copy_from_slice(p),
         (2, [p, q, _]) => zip3(
