@@ -70,8 +70,8 @@ pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize;
             starts[parity] = at;
             at += class(d, parity).iter().product::<usize>();
         }
-        for (row, from) in from.chunks_exact(c).enumerate() {
-            let (z, y) = (row / b, row % b);
+        let places = (0..d[0]).flat_map(|z| (0..b).map(move |y| (z, y)));
+        for ((z, y), from) in places.zip(from.chunks_exact(c)) {
             let parity = (z & 1) << 2 | (y & 1) << 1;
             let row = z / 2 * class(d, parity)[1] + y / 2;
             let (head, odds) = out.split_at_mut(starts[parity | 1]);
@@ -259,7 +259,18 @@ fn edge(f: &[i32], i: usize) -> i32 {
 /// Rows of `len` between `m` rows, into as many or one less.
 #[inline(always)]
 fn across(from: &[i32], m: usize, len: usize, out: &mut [i32]) {
-    for (i, out) in out.chunks_exact_mut(len).enumerate() {
+    // Rows with two on either side, in one loop.
+    let all = out.len() / len;
+    let inner = len..len * all.min(m.saturating_sub(2)).max(1);
+    let behind = |rows: usize| &from[inner.start + rows * len..][..inner.len()];
+    if !inner.is_empty() {
+        let (a, b, c, d) = (&from[..inner.len()], behind(0), behind(1), behind(2));
+        for ((((o, &a), &b), &c), &d) in out[inner.clone()].iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *o = cubic(a, b, c, d);
+        }
+    }
+    for i in (0..1).chain(inner.end / len..all) {
+        let out = &mut out[i * len..][..len];
         let row = |k: usize| from.get(k * len..(k + 1) * len).filter(|_| k < m);
         let (Some(b), before) = (row(i), i.checked_sub(1).and_then(row)) else { return };
         match (before, row(i + 1), row(i + 2)) {
