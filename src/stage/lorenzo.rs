@@ -32,11 +32,12 @@ pub(crate) fn difference(tile: &[i32], [_, b, c]: [usize; 3], axes: u8, out: &mu
 /// Differences along rows of `c` values.
 #[inline(always)]
 pub(crate) fn rows(from: &[i32], c: usize, out: &mut [i32]) {
-    for (from, out) in from.chunks_exact(c).zip(out.chunks_exact_mut(c)) {
-        out[0] = from[0];
-        for ((o, &v), &p) in out[1..].iter_mut().zip(&from[1..]).zip(from) {
-            *o = v.wrapping_sub(p);
-        }
+    // Also over the ends of rows, whose first values are mended.
+    for ((o, &v), &p) in out.iter_mut().skip(1).zip(from.iter().skip(1)).zip(from) {
+        *o = v.wrapping_sub(p);
+    }
+    for (o, &v) in out.iter_mut().step_by(c).zip(from.iter().step_by(c)) {
+        *o = v;
     }
 }
 
