@@ -190,10 +190,17 @@ impl Code {
 /// A codebook ready to write with.
 pub(crate) struct Encoder {
     symbols: [Code; LORENZO_SYMBOLS],
-    /// By the byte of a residual that is not zero: its symbol, and how many bits follow it.
-    bytes: [Code; 128],
-    lower: [u8; 128],
+    /// By the byte of a residual that is not zero.
+    bytes: [Residual; 128],
     short: [Code; SHORT],
+}
+
+/// A residual's codeword, and how many bits of it follow.
+#[derive(Clone, Copy, Default)]
+struct Residual {
+    word: u32,
+    len: u16,
+    lower: u16,
 }
 
 /// Bytes of a stream's working memory for `n` residuals: the longest is 11 + 30 bits each, and stores reach beyond.
@@ -204,17 +211,20 @@ pub(crate) fn stream_room(n: usize) -> usize {
 impl Encoder {
     pub(crate) fn new(lengths: &Lengths) -> Self {
         let words = codebook::codewords(lengths);
-        let symbols = std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
-        let (mut bytes, mut lower) = ([Code::default(); 128], [0; 128]);
-        bytes[1..][..LORENZO_SYMBOLS - LORENZO_RUNS].copy_from_slice(&symbols[LORENZO_RUNS..]);
-        for (k, lower) in lower[LORENZO_DIRECT..][..LORENZO_SYMBOLS - OUTLIER].iter_mut().enumerate() {
-            *lower = lower_bits(k) as u8;
-        }
+        let symbols: [Code; LORENZO_SYMBOLS] =
+            std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
+        let residual = |byte: usize| match byte.checked_sub(1).map(|k| k + LORENZO_RUNS) {
+            Some(s) if s < LORENZO_SYMBOLS => {
+                let lower = if s >= OUTLIER { lower_bits(s - OUTLIER) } else { 0 };
+                Residual { word: words[s].into(), len: lengths[s].into(), lower: lower as u16 }
+            }
+            _ => Residual::default(),
+        };
         let mut short = [Code::default(); SHORT];
         for (zeros, code) in short.iter_mut().enumerate() {
             powers(zeros, |k| *code = code.then(symbols[k]));
         }
-        Encoder { symbols, bytes, lower, short }
+        Encoder { symbols, bytes: std::array::from_fn(residual), short }
     }
 
     /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
@@ -222,26 +232,28 @@ impl Encoder {
     pub(crate) fn encode(&self, bytes: &[u8], outliers: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
         let mut w = BitWriter { out, at: 0, held: 0, count: 0 };
         let mut next = 0;
+        // Bytes at which the next subsequence begins.
+        let mut boundary = SUBSEQUENCE / 8;
         gaps.clear();
         let last = runs(
             bytes,
             #[inline(always)]
             |zeros, b| {
-                let before = w.bits();
                 let byte = usize::from(b) & 127;
+                let Residual { word, len, lower } = self.bytes[byte];
+                let (code, lower) = (Code { bits: word.into(), len: len.into() }, u32::from(lower));
                 let code = match self.short.get(zeros) {
-                    Some(run) => run.then(self.bytes[byte]),
+                    Some(run) => run.then(code),
                     None => {
                         powers(
                             zeros,
                             #[inline(always)]
                             |k| w.put(self.symbols[k]),
                         );
-                        self.bytes[byte]
+                        code
                     }
                 };
                 // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
-                let lower = u32::from(self.lower[byte]);
                 let z = outliers.get(next).copied().unwrap_or(0);
                 next += usize::from(byte >= LORENZO_DIRECT);
                 let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
@@ -251,19 +263,18 @@ impl Encoder {
                     w.put(code);
                     w.put(rest);
                 }
-                if before >> SUBSEQUENCE_LOG2 != w.bits() >> SUBSEQUENCE_LOG2 {
-                    self.note(before, zeros, Some((byte + LORENZO_RUNS - 1, lower)), gaps);
+                if w.at >= boundary {
+                    boundary = self.note(zeros, u32::from(len) + lower, w.bits(), gaps);
                 }
             },
         );
-        let before = w.bits();
         powers(
             last,
             #[inline(always)]
             |k| w.put(self.symbols[k]),
         );
-        if before >> SUBSEQUENCE_LOG2 != w.bits() >> SUBSEQUENCE_LOG2 {
-            self.note(before, last, None, gaps);
+        if w.at >= boundary {
+            self.note(last, 0, w.bits(), gaps);
         }
         let bits = w.bits();
         // A boundary at the very end has nothing behind it.
@@ -272,9 +283,12 @@ impl Encoder {
         bits
     }
 
-    /// Notes the gap of every boundary that one run and its residual reach, from bit `at` on.
+    /// Notes the gap of every boundary that a run and the `residual` bits behind it reach, the last of them being before bit
+    /// `end`; returns the byte of the next boundary.
     #[cold]
-    fn note(&self, mut at: usize, zeros: usize, residual: Option<(usize, u32)>, gaps: &mut Vec<u8>) {
+    fn note(&self, zeros: usize, residual: u32, end: usize, gaps: &mut Vec<u8>) -> usize {
+        let mut at = end - residual as usize;
+        powers(zeros, |k| at -= self.symbols[k].len as usize);
         let mut token = |len: u32| {
             let end = at + len as usize;
             if at >> SUBSEQUENCE_LOG2 != end >> SUBSEQUENCE_LOG2 {
@@ -283,9 +297,8 @@ impl Encoder {
             at = end;
         };
         powers(zeros, |k| token(self.symbols[k].len));
-        if let Some((symbol, lower)) = residual {
-            token(self.symbols[symbol].len + lower);
-        }
+        token(residual);
+        ((end >> SUBSEQUENCE_LOG2) + 1) * (SUBSEQUENCE / 8)
     }
 }
 
