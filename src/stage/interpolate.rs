@@ -11,6 +11,7 @@
 //! so that averages of points keep their fractions. Integers wrap around: a wild prediction costs bits, never the bound.
 
 use crate::constants::LORENZO_FINE_BITS as FINE;
+use std::ops::Range;
 
 /// The classes in the order of the stream; bit 0 stands for an odd index along x (the last axis), 1 y, 2 z.
 const ORDER: [usize; 7] = [1, 2, 4, 3, 5, 6, 7];
@@ -189,26 +190,17 @@ fn predict(d: [usize; 3], parity: usize, classes: &[Vec<i32>; 8], lines: &mut [V
     }
     // The last index along an odd axis has no neighbour behind it where the extent is even.
     let inner = |axis: usize, i: usize| i + 1 < half[axis];
-    let [x, y_line, z_line] = &*lines;
     // Rows of a plane that have a neighbour behind, then the last.
     let whole = if parity & 2 != 0 { ny.min(half[1] - 1) } else { ny };
     for z in 0..nz {
         for (y, end) in [(0, whole), (whole, ny)].into_iter().filter(|(y, end)| y < end) {
-            let mut mean = |places: std::ops::Range<usize>, inner_x: bool| {
-                let mut guesses: [(&[i32], bool); 3] = [(&[], false); 3];
-                let mut count = 0;
-                for (bit, line, inner) in [(1, x, inner_x), (2, y_line, inner(1, y)), (4, z_line, inner(0, z))] {
-                    if parity & bit != 0 {
-                        guesses[count] = (&line[places.clone()], inner);
-                        count += 1;
-                    }
-                }
-                combine(&guesses[..count], &mut out[places]);
-            };
             let places = (z * ny + y) * nx..(z * ny + end) * nx;
-            mean(places.clone(), true);
+            let [inner_y, inner_z] = [inner(1, y), inner(0, z)];
+            mean(lines, parity, [true, inner_y, inner_z], places.clone(), out);
             if parity & 1 != 0 && !inner(2, nx - 1) {
-                places.skip(nx - 1).step_by(nx).for_each(|last| mean(last..last + 1, false));
+                for last in places.skip(nx - 1).step_by(nx) {
+                    mean(lines, parity, [false, inner_y, inner_z], last..last + 1, out);
+                }
             }
         }
     }
@@ -334,18 +326,18 @@ fn beyond(a: i32, b: i32) -> i32 {
     b.wrapping_add(b.wrapping_sub(a) >> 1)
 }
 
-/// The mean of the inner guesses, or of all where none is inner.
+/// The mean of a class's inner guesses, or of all where none is inner, at some places.
 #[inline(always)]
-fn combine(guesses: &[(&[i32], bool)], out: &mut [i32]) {
-    let any = guesses.iter().any(|g| g.1);
+fn mean(lines: &[Vec<i32>; 3], parity: usize, inner: [bool; 3], places: Range<usize>, out: &mut [i32]) {
+    let odd = |k: usize| parity >> k & 1 == 1;
+    let any = (0..3).any(|k| odd(k) && inner[k]);
     let mut used = [&[][..]; 3];
     let mut count = 0;
-    for (row, inner) in guesses {
-        if *inner || !any {
-            used[count] = row;
-            count += 1;
-        }
+    for k in (0..3).filter(|&k| odd(k) && (inner[k] || !any)) {
+        used[count] = &lines[k][places.clone()];
+        count += 1;
     }
+    let out = &mut out[places];
     match (count, used) {
         (1, [p, ..]) => out.copy_from_slice(p),
         (2, [p, q, _]) => zip3(
