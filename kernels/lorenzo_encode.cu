@@ -51,6 +51,8 @@ struct Work {
     __device__ __forceinline__ u32* exact(bool interpolated) const {
         return (u32*)(at + 64 + room + room / 4) + (interpolated ? room : 0);
     }
+    // How often the tile has each symbol, two in a word: where the predictor that was not taken had its exact values.
+    __device__ __forceinline__ u32* counts(bool interpolated) const { return exact(!interpolated); }
 };
 
 // A tile's values in the chunk.
@@ -888,9 +890,9 @@ __device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, cons
     return Meta{kind, width, found, 0};
 }
 
-// Adds a tile's symbols, of which those that are no runs are counted by byte, to those of the chunk. All threads; overwrites
-// `sh.bytes`.
-__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, u32* counts) {
+// Adds a tile's symbols, of which those that are no runs are counted by byte, to those of the chunk, and keeps them as its
+// `own`. All threads; overwrites `sh.bytes`.
+__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, u32* own, u32* counts) {
     u32 end;
     const u32 t = threadIdx.x;
     // Short runs are counted by their length.
@@ -908,6 +910,7 @@ __device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine&
     if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
     __syncthreads();
     if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(counts + t, sh.bins[256 + t]);
+    if (t < (huffman::SYMBOLS + 1) / 2) own[t] = sh.bins[256 + 2 * t] | sh.bins[257 + 2 * t] << 16;
 }
 
 // The unit of interpolation under a bound, and how values become multiples of it.
@@ -956,7 +959,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 cost = sh.cost;
     tried = tried && (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, units<S>(used), fill));
     Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
-    if (!tried && (meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, ((Book*)args.shared + chunk)->counts);
+    if (!tried && (meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(meta.kind & INTERPOLATED), ((Book*)args.shared + chunk)->counts);
     if (tried) meta.kind |= TRIED, meta.cost = cost;
     if (t == 0) *work.meta() = meta;
 }
@@ -1017,7 +1020,7 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
         huffman::tally(mine, work.exact(false), sh.bins);
         __syncthreads();
     }
-    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, ((Book*)args.shared + chunk)->counts);
+    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(meta.kind & INTERPOLATED), ((Book*)args.shared + chunk)->counts);
     if (t == 0) *work.meta() = meta;
 }
 
@@ -1084,6 +1087,14 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 // --- write ---------------------------------------------------------------------------------------------------------
 
+// A tile to be written, and its chunk; none if `tile` is not below the number of all.
+struct Next {
+    u32 tile, chunk;
+    Meta meta;
+    // Words of values or exceptions, of what follows them, and of the gap array in that.
+    u32 front, words, gaps;
+};
+
 struct WriteShared {
     // The waiting tile's gap array and stream.
     alignas(16) u32 stage[TILE + 4];
@@ -1093,8 +1104,9 @@ struct WriteShared {
     u32 room[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
     u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
-    u32 tile, chunk, start, last;
-    Meta meta;
+    u32 start, last;
+    // The tile at work and the one to come.
+    Next next[2];
 };
 
 // Values of a raw tile; or its exceptions. Written into the frame as they come; returns what they add to the checksum.
@@ -1220,52 +1232,72 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
     u64 sum = 0;
     u32 booked = 0xffffffffu;
     if (t == 0) sh.old = sh.old_chunk = sh.done = 0;
-    for (;;) {
-        if (w == 0) {
-            u32 tile = 0;
-            if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
-            tile = warp::from(tile, 0);
-            const u32 at = tile < args.tiles ? frame::chunk_of(chunks, args.chunk_count, tile, lane) : 0;
-            if (lane == 0) {
-                sh.chunk = at;
-                sh.tile = tile;
-                if (tile < args.tiles) sh.meta = *Work(chunks[at], tile - chunks[at].first_tile).meta();
+    // Takes the next tile, and announces its size: others wait for that. One warp.
+    auto take_next = [&](Next& next) {
+        u32 tile = 0;
+        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
+        tile = warp::from(tile, 0);
+        if (lane == 0) next.tile = tile;
+        if (tile >= args.tiles) return;
+        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
+        const EncodeChunk& c = chunks[at];
+        const u32 number = tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
+        const Work work(c, number);
+        Meta meta = *work.meta();
+        u32 front = 0, words = 0, gaps = 0;
+        if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
+        if (meta.kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
+        if ((meta.kind & CLASS) == HUFFMAN) {
+            const unsigned short* counts = (const unsigned short*)work.counts(meta.kind & INTERPOLATED);
+            const u32 bits = huffman::length(counts, ((const Book*)args.shared + at)->codes, lane);
+            const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
+            words = (bits + 31) / 32;
+            gaps = huffman::gap_units(words);
+            words += gaps;
+            if (words > fixed) {
+                words = fixed;
+                meta.kind ^= HUFFMAN ^ FIXED;
             }
         }
+        if (lane == 0) {
+            next.chunk = at;
+            next.meta = meta;
+            next.front = front;
+            next.words = words;
+            next.gaps = gaps;
+            lookback::announce((u64*)args.places + c.first_tile, number, front + words);
+        }
+    };
+    if (w == 0) take_next(sh.next[0]);
+    for (u32 turn = 0;; turn ^= 1) {
         __syncthreads();
-        if (sh.tile >= args.tiles) break;
-        const u32 chunk = sh.chunk;
+        const Next& now = sh.next[turn];
+        if (now.tile >= args.tiles) break;
+        const u32 chunk = now.chunk;
         const EncodeChunk& c = chunks[chunk];
-        const u32 number = sh.tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
+        const u32 number = now.tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
         if (chunk != booked) {
             huffman::make_tables(sh.tables, ((const Book*)args.shared + chunk)->codes);
             booked = chunk;
         }
-        const Meta meta = sh.meta;
+        const Meta meta = now.meta;
         const Work work(c, number);
         const u32* exact = work.exact(meta.kind & INTERPOLATED);
-        u32 kind = meta.kind, front = 0, words = 0, gaps = 0, bits = 0, begin = 0, end = 0, first = 0;
-        u32 mask = 0;
-        if ((kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
-        if (kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
-        if ((kind & CLASS) == HUFFMAN) {
+        const u32 kind = meta.kind, front = now.front, words = now.words, gaps = now.gaps;
+        u32 mask = 0, begin = 0, end = 0, first = 0, bits = 0;
+        if ((kind & CLASS) == HUFFMAN || (kind & CLASS) == FIXED) {
             const huffman::Mine mine = huffman::take(work.bytes(), n);
             huffman::keep(mine, sh.kept);
             mask = mine.mask;
-            begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-            u32 own = huffman::length(mine, begin, meta.width >= 8, exact, sh.tables);
-            if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
-            first = block::sum_before<THREADS>(own, sh.room, bits);
-            words = (bits + 31) / 32;
-            gaps = huffman::gap_units(words);
-            words += gaps;
-            const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
-            if (words > fixed) {
-                words = fixed;
-                kind ^= HUFFMAN ^ FIXED;
+            if ((kind & CLASS) == HUFFMAN) {
+                begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+                u32 own = huffman::length(mine, begin, meta.width >= 8, exact, sh.tables);
+                if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
+                first = block::sum_before<THREADS>(own, sh.room, bits);
             }
         }
-        if (t == 0) lookback::announce((u64*)args.places + c.first_tile, number, front + words);
+        // While the first warp looks back, the last one looks for the next tile.
+        if (w == THREADS / 32 - 1) take_next(sh.next[turn ^ 1]);
         flush<S>(args, sh, sh.old_chunk != chunk, sum, lane, w);
         __syncthreads();
         if (t == 0) {

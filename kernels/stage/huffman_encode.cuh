@@ -25,6 +25,8 @@ __device__ __forceinline__ u32 symbol(u32 z) {
     return OUTLIER + 2 * (power - 5) + (z >> (power - 1) & 1);
 }
 __device__ __forceinline__ u32 lower_bits(u32 z) { return z < DIRECT ? 0 : estimate::highest(z) - 1; }
+// The same of all zigzag values that have this symbol.
+__device__ __forceinline__ u32 lower_bits_of(u32 symbol) { return symbol < OUTLIER ? 0 : 4 + (symbol - OUTLIER) / 2; }
 
 // Which of four bytes are not 0, as four bits; whether some byte is `ESCAPE`.
 __device__ __forceinline__ u32 others(u32 word) {
@@ -188,6 +190,17 @@ __device__ __forceinline__ void make_tables(Tables& tables, const Codes& codes) 
     if (t < SHORT) short_run(tables, t);
     if (t == SHORT) tables.runs[t] = LONG;
     __syncthreads();
+}
+
+// Bits of a tile whose symbols occur so often. Whole warp.
+__device__ __forceinline__ u32 length(const unsigned short* counts, const Codes& codes, int lane) {
+    u32 sum = 0;
+#pragma unroll
+    for (u32 k = 0; k < (SYMBOLS + 31) / 32; k++) {
+        const u32 s = 32 * k + lane;
+        if (s < SYMBOLS) sum += counts[s] * (len_of(codes.symbols[s]) + lower_bits_of(s));
+    }
+    return warp::total(sum);
 }
 
 // Bits of a run of zeros.
