@@ -1089,7 +1089,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 // A tile to be written, and its chunk; none if `tile` is not below the number of all.
 struct Next {
-    u32 tile, chunk;
+    u32 tile, chunk, values;
     Meta meta;
     // Words of values or exceptions, of what follows them, and of the gap array in that.
     u32 front, words, gaps;
@@ -1261,6 +1261,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         }
         if (lane == 0) {
             next.chunk = at;
+            next.values = n;
             next.meta = meta;
             next.front = front;
             next.words = words;
@@ -1275,7 +1276,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         if (now.tile >= args.tiles) break;
         const u32 chunk = now.chunk;
         const EncodeChunk& c = chunks[chunk];
-        const u32 number = now.tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
+        const u32 number = now.tile - c.first_tile, n = now.values;
         if (chunk != booked) {
             huffman::make_tables(sh.tables, ((const Book*)args.shared + chunk)->codes);
             booked = chunk;
