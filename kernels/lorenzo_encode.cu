@@ -398,14 +398,7 @@ __device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, con
         if (lane == 0) sh.costs[w] = cost;
     }
     __syncthreads();
-    u32 least = 0xffffffffu, best = 0;
-    for (u32 k = 0; k < lorenzo::SETS; k++) {
-        if ((sets >> k & 1) && sh.costs[k] < least) {
-            least = sh.costs[k];
-            best = k;
-        }
-    }
-    return lorenzo::axes_of(best);
+    return lorenzo::axes_of(lorenzo::cheapest(sh.costs, sets, lane));
 }
 
 // A zigzag value as a byte; one that does not fit goes to `exact`.

@@ -28,6 +28,16 @@ __device__ __forceinline__ u32 total(u32 x) {
 #endif
 }
 
+__device__ __forceinline__ u32 least(u32 x) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(ALL, x);
+#else
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) x = min(x, __shfl_xor_sync(ALL, x, k));
+    return x;
+#endif
+}
+
 template <class S>
 __device__ __forceinline__ void range(S& lo, S& hi) {
 #pragma unroll

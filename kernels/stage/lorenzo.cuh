@@ -182,8 +182,8 @@ struct Rank {
     static constexpr int value = R;
 };
 
-// Fours that a thread of `sample_fours` looks at before their neighbours come in.
-constexpr __device__ u32 at_once(int rank) { return rank == 1 ? 2 : 1; }
+// Fours that a thread of `sample_fours` looks at before their neighbours come in, as a power of two.
+constexpr __device__ u32 at_once_log2(int rank) { return rank == 1 ? 1 : 0; }
 
 // Counts the residuals of a thread, four at a time, for the first `N` sets of axes: classes, four bits each.
 template <u32 N>
@@ -214,7 +214,7 @@ struct Few {
 template <int THREADS, int RANK>
 __device__ __forceinline__ void sample_fours(const int* q, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
                                              u32 count, bool whole, u32* classes, Turns& turns, u32* columns, int lane, int w) {
-    constexpr u32 N = 2 * RANK, AT_ONCE = at_once(RANK), FIRST = 0x11111111u >> (32 - 4 * N * AT_ONCE);
+    constexpr u32 N = 2 * RANK, AT_ONCE = 1 << at_once_log2(RANK), FIRST = 0x11111111u >> (32 - 4 * N * AT_ONCE);
     const u32 rise = e.x, plane = e.x * e.y;
     Few<N> few;
     u32 even = 0, odd = 0, steps = 0;
@@ -345,10 +345,10 @@ __device__ __forceinline__ void sample_fours(const int* q, const tiles::Three& e
 template <int THREADS>
 __device__ __forceinline__ u32 cost_of(u32 set, int rank, const u32* classes, const Turns& turns, u32 count, int lane) {
     constexpr u32 WARPS = THREADS / 32;
-    const u32 many = at_once(rank);
+    const u32 log2 = at_once_log2(rank), last_step = (1u << log2) - 1;
     // Where a step's bits are: its word, and their place in it.
-    auto word = [&](u32 i) { return i / (WARPS * many) * WARPS + i % WARPS; };
-    auto shift = [&](u32 i) { return 4 * set + (many - 1 - i / WARPS % many) * 8 * rank; };
+    auto word = [&](u32 i) { return (i / WARPS >> log2) * WARPS + i % WARPS; };
+    auto shift = [&](u32 i) { return 4 * set + (~(i / WARPS) & last_step) * 8 * rank; };
     u32 changes = 0;
     for (u32 i = lane; i < (count + 127) / 128; i += 32) {
         const u32 first = turns.first[word(i)] >> shift(i), last = i ? turns.last[word(i - 1)] >> shift(i - 1) : 1;
@@ -356,6 +356,13 @@ __device__ __forceinline__ u32 cost_of(u32 set, int rank, const u32* classes, co
         changes += ((first >> 3 ^ last) & 1) - ((first >> 3 ^ first) & 1);
     }
     return estimate::cost(classes + estimate::CLASSES * set, count, warp::total(changes) + turns.inside[set], lane);
+}
+
+// The first of the sets with the least cost. Whole warp.
+__device__ __forceinline__ u32 cheapest(const u32* costs, u32 sets, int lane) {
+    // A tile's cost has 29 bits at most.
+    const u32 own = lane < (int)SETS && (sets >> lane & 1) ? costs[lane] << 3 | (u32)lane : warp::ALL;
+    return warp::least(own) & 7u;
 }
 
 // The cost of one set of axes, from its counts. Whole warp.
