@@ -70,16 +70,13 @@ __device__ __forceinline__ bool any_escape(const Mine& m) {
     return any;
 }
 
-// Counts this thread's residuals that are not 0.
+// Counts this thread's residuals; some of those that are 0, too.
 __device__ __forceinline__ void tally(const Mine& m, const u32* exact, u32* bins) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         if (m.word[k]) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const u32 z = m.word[k] >> (8 * j) & 255u;
-                if (z) atomicAdd(bins + z, 1u);
-            }
+            for (int j = 0; j < 4; j++) atomicAdd(bins + (m.word[k] >> (8 * j) & 255u), 1u);
         }
     }
     if (any_escape(m)) {
