@@ -7,7 +7,8 @@
 // and with gap arrays.
 #include "base/frame.cuh"
 #include "stage/huffman_decode.cuh"
-#include "stage/interpolate.cuh"
+#include "stage/interpolate_full.cuh"
+#include "stage/sums.cuh"
 #include "tuning.cuh"
 
 namespace {
@@ -15,9 +16,9 @@ namespace {
 using tiles::Three;
 using tiles::Tile;
 
-constexpr int THREADS = 256, WARPS = THREADS / 32;
-// Words of shared memory for a tile's payload and, before it, what is kept of its classes. Longer payloads stay where they are.
-constexpr u32 POOL = 896;
+constexpr int THREADS = 256, WARPS = THREADS / 32, BOOK_THREADS = 1024;
+// Words of shared memory for a tile's payload. Longer ones stay where they are.
+constexpr u32 POOL = 864;
 // No stream of more words is read: a writer takes fixed width there.
 constexpr u32 LONGEST_STREAM = tiles::MOST + 1;
 
@@ -31,6 +32,7 @@ struct Shared {
     u64 sums[WARPS];
     // Sums over warps' rows.
     int totals[WARPS];
+    Tile tile;
 };
 static_assert(sizeof(Shared) <= 48 << 10, "static shared memory");
 
@@ -107,7 +109,7 @@ __device__ __forceinline__ int fixed(const u32* words, u32 width, u32 i) {
 // Writes residuals where the stream has them. Places are below the tile's values.
 struct InOrder {
     int* values;
-    __device__ __forceinline__ void operator()(u32 place, u32 z) const { values[place] = huffman::unzigzag(z); }
+    __device__ __forceinline__ void operator()(u32 place, int residual) const { values[place] = residual; }
 };
 
 // An interpolated tile's residuals, in the order of the stream, move to where their points are; whole CTA. They wait in
@@ -143,116 +145,6 @@ __device__ __forceinline__ void scatter(Shared& sh, const interpolate::Kept* cla
     __syncthreads();
 }
 
-// Values of an axis' lines become their running sums; whole CTA. Line i begins at place first(i); a line's values lie
-// `stride` apart. Long lines are summed in pieces, when there are few.
-template <class First>
-__device__ __forceinline__ void sum_lines(int* values, u32 lines, u32 length, u32 stride, First first) {
-    const u32 pieces = lines >= THREADS ? 1 : max(1u, min(THREADS / lines, length / 8)), each = (length + pieces - 1) / pieces;
-    for (u32 i = threadIdx.x; i < lines * pieces; i += THREADS) {
-        const u32 piece = i / lines, from = piece * each, to = min(from + each, length);
-        int* at = values + first(i - piece * lines) + from * stride;
-        u32 sum = 0;
-#pragma unroll 8
-        for (u32 k = from; k < to; k++, at += stride) {
-            sum += (u32)*at;
-            *at = (int)sum;
-        }
-    }
-    if (pieces > 1) {
-        // One line and piece a thread.
-        const u32 piece = threadIdx.x / lines, from = piece * each, to = min(from + each, length);
-        int* line = values + first(threadIdx.x % lines);
-        const bool here = piece > 0 && piece < pieces && from < length;
-        u32 before = 0;
-        __syncthreads();
-        if (here) {
-            for (u32 k = 0; k < piece; k++) before += (u32)line[((k + 1) * each - 1) * stride];
-        }
-        __syncthreads();
-        if (here) {
-            for (u32 k = from; k < to; k++) line[k * stride] = (int)((u32)line[k * stride] + before);
-        }
-    }
-    __syncthreads();
-}
-
-// Rows of `c` values become their running sums; whole CTA. A warp takes consecutive values, four a lane.
-__device__ __forceinline__ void sum_rows(int* values, u32 n, u32 c, int* totals, int lane, int w) {
-    const tiles::Divisor by(c);
-    const u32 each = ((n + WARPS - 1) / WARPS + 127) / 128 * 128, from = min(w * each, n), to = min(from + each, n);
-    u32 carry = 0;
-#pragma unroll 2
-    for (u32 i = from; i < to; i += 128) {
-        int4* at = (int4*)(values + i) + lane;
-        const int4 v = *at;
-        u32 x[4] = {(u32)v.x, (u32)v.y, (u32)v.z, (u32)v.w};
-        const u32 first = i + 4 * lane;
-        u32 place = first - by.of(first) * c;
-        // A row may begin with any of the four.
-        u32 begins = 4;
-#pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            if (place == 0) {
-                begins = min(begins, j);
-            } else if (j) {
-                x[j] += x[j - 1];
-            }
-            place = place + 1 == c ? 0 : place + 1;
-        }
-            const u32 heads = __ballot_sync(warp::ALL, begins < 4) & ((2u << lane) - 1);
-        const int reach = heads ? lane - (31 - __clz((int)heads)) : lane;
-        u32 sum = x[3];
-#pragma unroll
-        for (int k = 1; k < 32; k *= 2) {
-            const u32 y = __shfl_up_sync(warp::ALL, sum, k);
-            if (reach >= k) sum += y;
-        }
-        if (!heads) sum += carry;
-        u32 before = __shfl_up_sync(warp::ALL, sum, 1);
-        if (lane == 0) before = carry;
-        carry = warp::from(sum, 31);
-#pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            if (j < begins) x[j] += before;
-        }
-        *at = make_int4((int)x[0], (int)x[1], (int)x[2], (int)x[3]);
-    }
-    // What a row has in the warps before.
-    if (lane == 0) totals[w] = (int)carry;
-    __syncthreads();
-    const u32 row = from < n ? from - by.of(from) * c : 0;
-    if (row) {
-        u32 before = 0;
-        for (int v = w - 1; v >= 0; v--) {
-            before += (u32)totals[v];
-            const u32 start = v * each;
-            // A row began there.
-            if (by.of(start + each - 1) * c >= start) break;
-        }
-        for (u32 i = from + lane; i < min(to, from - row + c); i += 32) values[i] = (int)((u32)values[i] + before);
-    }
-    __syncthreads();
-}
-
-// Residuals become quanta: running sums along every axis of the kind; whole CTA.
-__device__ __forceinline__ void integrate(Shared& sh, Three e, u32 axes, int lane, int w) {
-    const u32 n = e.product();
-    // Axes of one place at the end are as if they were in front.
-    while (e.x == 1 && n > 1) {
-        e = {1, e.z, e.y};
-        axes >>= 1;
-    }
-    if (axes & 4) sum_lines(sh.values, e.y * e.x, e.z, e.y * e.x, [](u32 i) { return i; });
-    if (axes & 2) {
-        const tiles::Divisor by(e.x);
-        sum_lines(sh.values, e.z * e.x, e.y, e.x, [&](u32 i) {
-            const u32 z = by.of(i);
-            return z * e.x * e.y + (i - z * e.x);
-        });
-    }
-    if (axes & 1) sum_rows(sh.values, n, e.x, sh.totals, lane, w);
-}
-
 // Predicts and completes all points of a class, of level `l`; whole CTA.
 __device__ __forceinline__ void interpolate_class(int* values, const interpolate::Kept& kept, const Three& e, u32 l, u32 odd) {
     const interpolate::Class c(kept, l, odd);
@@ -263,9 +155,14 @@ __device__ __forceinline__ void interpolate_class(int* values, const interpolate
     }
 }
 
-// Residuals, each where its point is, become points, level by level; whole CTA.
-__device__ __forceinline__ void interpolate_all(Shared& sh, const interpolate::Kept* classes, const Three& e) {
+// An interpolated tile's residuals, as the stream has them, become points, level by level; whole CTA.
+__device__ __forceinline__ void interpolate_any(Shared& sh, const Three& e, u32 n) {
     const u32 top = interpolate::top(e);
+    interpolate::Kept* classes = (interpolate::Kept*)sh.book.single;
+    static_assert(sizeof(sh.book.single) >= 7 * (huffman::RUNS - 1) * sizeof(interpolate::Kept), "classes of all levels");
+    for (u32 i = threadIdx.x; i < 7 * top; i += THREADS) classes[i] = interpolate::keep(e, i);
+    __syncthreads();
+    scatter(sh, classes, e, n);
     if (threadIdx.x == 0) sh.values[0] = interpolate::point(0, sh.values[0]);
     __syncthreads();
     for (u32 l = top; l-- > 1;) {
@@ -310,6 +207,14 @@ struct Dequantizer {
     }
 };
 
+__device__ __forceinline__ void store2(u32* at, u32 a, u32 b) { *(uint2*)at = make_uint2(a, b); }
+__device__ __forceinline__ void store2(u64* at, u64 a, u64 b) { *(uint4*)at = make_uint4((u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32)); }
+__device__ __forceinline__ void store4(u32* at, const u32 (&x)[4]) { *(uint4*)at = make_uint4(x[0], x[1], x[2], x[3]); }
+__device__ __forceinline__ void store4(u64* at, const u64 (&x)[4]) {
+    ((uint4*)at)[0] = make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
+    ((uint4*)at)[1] = make_uint4((u32)x[2], (u32)(x[2] >> 32), (u32)x[3], (u32)(x[3] >> 32));
+}
+
 // Where a tile's values go.
 template <class S>
 struct Out {
@@ -317,39 +222,90 @@ struct Out {
     Bits* at;
     u64 row, plane;
     Three e;
-    tiles::Divisor by_x, by_y;
     bool swap, fours;
     __device__ __forceinline__ Out(const DecodeChunk& c, const Tile& t)
-        : at((Bits*)c.output + t.start), row(c.extents[2]), plane((u64)c.extents[1] * c.extents[2]), e(t.extents), by_x(e.x), by_y(e.y),
+        : at((Bits*)c.output + t.start), row(c.extents[2]), plane((u64)c.extents[1] * c.extents[2]), e(t.extents),
           swap(c.flags & FLAG_SWAP), fours(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
-    __device__ __forceinline__ Bits* of(u32 i) const {
-        const u32 r = by_x.of(i), z = by_y.of(r);
-        return at + z * plane + (r - z * e.y) * row + (i - r * e.x);
+    __device__ __forceinline__ Bits* of(u32 z, u32 y) const { return at + z * plane + y * row; }
+    __device__ __forceinline__ Bits ordered(Bits x) const { return swap ? swapped(x) : x; }
+    // Two or four values, where the tile's rows begin at multiples of four.
+    __device__ __forceinline__ void put2(Bits* to, Bits a, Bits b) const {
+        if (swap) {
+            a = swapped(a);
+            b = swapped(b);
+        }
+        store2(to, a, b);
     }
-    __device__ __forceinline__ void put(u32 i, Bits x) const { *of(i) = swap ? swapped(x) : x; }
+    __device__ __forceinline__ void put4(Bits* to, Bits (&x)[4]) const {
+        if (swap) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
+        }
+        store4(to, x);
+    }
 };
 
-__device__ __forceinline__ void store4(u32* at, const u32 (&x)[4]) { *(uint4*)at = make_uint4(x[0], x[1], x[2], x[3]); }
-__device__ __forceinline__ void store4(u64* at, const u64 (&x)[4]) {
-    ((uint4*)at)[0] = make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
-    ((uint4*)at)[1] = make_uint4((u32)x[2], (u32)(x[2] >> 32), (u32)x[3], (u32)(x[3] >> 32));
-}
-
-template <class S, class Value>
-__device__ __forceinline__ void write_all(const Shared& sh, const Out<S>& out, u32 n, Value value) {
+// The same for places in the tile's order.
+template <class S>
+struct Places {
     using Bits = typename Traits<S>::Bits;
+    const Out<S>& out;
+    tiles::Divisor by_x, by_y;
+    __device__ __forceinline__ explicit Places(const Out<S>& out) : out(out), by_x(out.e.x), by_y(out.e.y) {}
+    __device__ __forceinline__ Bits* of(u32 i) const {
+        const u32 r = by_x.of(i), z = by_y.of(r);
+        return out.of(z, r - z * out.e.y) + (i - r * out.e.x);
+    }
+    __device__ __forceinline__ void put(u32 i, Bits x) const { *of(i) = out.ordered(x); }
+};
+
+// Writes values that are in the tile's order.
+template <class S, class Value>
+__device__ __forceinline__ void write_all(const int* values, const Out<S>& out, u32 n, Value value, int lane, int w) {
+    using Bits = typename Traits<S>::Bits;
+    const Places<S> places(out);
     if (out.fours) {
         for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
-            const int4 q = *(const int4*)(sh.values + i);
+            const int4 q = *(const int4*)(values + i);
             Bits x[4] = {value(q.x), value(q.y), value(q.z), value(q.w)};
-            if (out.swap) {
-#pragma unroll
-                for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
-            }
-            store4(out.of(i), x);
+            out.put4(places.of(i), x);
+        }
+    } else if (out.e.x >= 12) {
+        // A row a warp.
+        for (u32 r = w; r < out.e.z * out.e.y; r += WARPS) {
+            const u32 z = places.by_y.of(r);
+            Bits* to = out.of(z, r - z * out.e.y);
+            for (u32 x = lane; x < out.e.x; x += 32) to[x] = out.ordered(value(values[r * out.e.x + x]));
         }
     } else {
-        for (u32 i = threadIdx.x; i < n; i += THREADS) out.put(i, value(sh.values[i]));
+        for (u32 i = threadIdx.x; i < n; i += THREADS) places.put(i, value(values[i]));
+    }
+}
+
+// Writes an interpolated whole tile.
+template <class S, class Value>
+__device__ __forceinline__ void write_split(const int* values, const Out<S>& out, Value value, int lane, int w) {
+    using Bits = typename Traits<S>::Bits;
+    namespace full = interpolate_full;
+    if (out.fours) {
+        const u32 x = threadIdx.x % 8, y = threadIdx.x / 8 % full::SIDE_Y, z = threadIdx.x / 128;
+        const int *even = full::even(values, z, y) + 2 * x, *odd = full::odd(values, z, y) + 2 * x;
+        Bits* to = out.of(z, y) + 4 * x;
+#pragma unroll
+        for (u32 k = 0; k < full::SIDE_Z / 2; k++, to += 2 * out.plane) {
+            const int2 a = *(const int2*)(even + k * full::PLANE), b = *(const int2*)(odd + k * full::PLANE);
+            Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
+            out.put4(to, v);
+        }
+    } else {
+        // A row a warp: rows w and w + 8 of every plane.
+        for (u32 k = 0; k < 4; k++) {
+            const u32 y = w + k / 2 * WARPS, z = k % 2;
+            const int* from = (lane % 2 ? full::odd(values, z, y) : full::even(values, z, y)) + lane / 2;
+            Bits* to = out.of(z, y) + lane;
+#pragma unroll 4
+            for (u32 j = 0; j < full::SIDE_Z / 2; j++, from += full::PLANE, to += 2 * out.plane) *to = out.ordered(value(*from));
+        }
     }
 }
 
@@ -371,7 +327,7 @@ __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32
 
 // Exceptions over values that are there. Short runs by a lane each, long ones by a warp.
 template <class S>
-__device__ __forceinline__ void restore(const u32* records, u32 count, const Out<S>& out, int lane, int w) {
+__device__ __forceinline__ void restore(const u32* records, u32 count, const Places<S>& out, int lane, int w) {
     const u32* values = records + count;
     for (u32 from = 32 * w; from < count; from += THREADS) {
         const u32 k = from + lane, r = k < count ? records[k] : 0, length = k < count ? (r >> 16) + 1 : 0;
@@ -394,13 +350,16 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
     const u32 n = t.values();
     const Parts p = part<W>(payload, words, kind, n, sh.book);
     if (!p.right || sh.book.bad) return false;
-    const interpolate::Kept* classes = (const interpolate::Kept*)sh.pool;
     bool right = records_right(payload + 1, p.exceptions, n);
     if (kind.coding() == HUFFMAN) {
         const u8* gaps = (const u8*)(payload + p.gaps);
         if (HOW == SYNC || !sh.book.gaps) gaps = nullptr;
         if (HOW == GAP && !gaps) return false;
-        right = huffman::read<THREADS>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange, InOrder{sh.values}) && right;
+        const InOrder put = {sh.values};
+        // Words known to be in shared memory come faster.
+        right = (payload == sh.pool ? huffman::read<THREADS, true>(sh.book, sh.pool + p.stream, p.words, gaps, n, sh.exchange, put)
+                                    : huffman::read<THREADS, false>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange, put)) &&
+                right;
     } else if (kind.coding() == FIXED) {
         for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[i] = fixed(payload + p.stream, payload[p.gaps], i);
     }
@@ -413,25 +372,37 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
         return true;
     }
     const Out<S> out(c, t);
+    const Dequantizer<S, false> linear = {kind.interpolated() ? c.fine : c.step, 0};
     if (kind.coding() == RAW) {
-        for (u32 i = threadIdx.x; i < n; i += THREADS) out.put(i, stored<S>(payload, i));
+        const Places<S> places(out);
+        for (u32 i = threadIdx.x; i < n; i += THREADS) places.put(i, stored<S>(payload, i));
         return true;
     }
     if (kind.interpolated()) {
-        scatter(sh, classes, t.extents, n);
-        interpolate_all(sh, classes, t.extents);
-        write_all(sh, out, n, Dequantizer<S, false>{c.fine, 0});
-    } else {
-        integrate(sh, t.extents, kind.axes(), lane, w);
-        if (c.mode == 3) {
-            write_all(sh, out, n, Dequantizer<S, true>{0.0, c.distance});
+        if (interpolate_full::fits(t.extents)) {
+            interpolate_full::points(sh.values);
+            write_split(sh.values, out, linear, lane, w);
         } else {
-            write_all(sh, out, n, Dequantizer<S, false>{c.step, 0});
+            interpolate_any(sh, t.extents, n);
+            write_all(sh.values, out, n, linear, lane, w);
+        }
+    } else if (sums::full(t.extents) && c.mode != 3 && out.fours) {
+        sums::whole(sh.values, kind.axes(), (int*)sh.book.several, [&](const int2(&q)[16]) {
+            auto* to = out.of(0, threadIdx.x / 16) + 2 * (threadIdx.x % 16);
+#pragma unroll
+            for (u32 k = 0; k < 16; k++, to += out.plane) out.put2(to, linear(q[k].x), linear(q[k].y));
+        });
+    } else {
+        sums::any(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
+        if (c.mode == 3) {
+            write_all(sh.values, out, n, Dequantizer<S, true>{0.0, c.distance}, lane, w);
+        } else {
+            write_all(sh.values, out, n, linear, lane, w);
         }
     }
     if (p.exceptions) {
         __syncthreads();
-        restore<S>(payload + 1, p.exceptions, out, lane, w);
+        restore<S>(payload + 1, p.exceptions, Places<S>(out), lane, w);
     }
     return true;
 }
@@ -465,7 +436,6 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 t = blockIdx.x - c.first_tile;
     const Span span(c, t);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
-    const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 words = span.right ? span.to - span.from : 0;
     const u64 word0 = c.payload_at / 4 + span.from;
     const u32* in = (const u32*)c.frame + word0;
@@ -475,23 +445,18 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     for (u32 k = 0; k < EACH; k++) ((uint4*)&sh.book)[threadIdx.x + k * THREADS] = tables[k];
     for (u32 i = EACH * THREADS + threadIdx.x; i < TABLES; i += THREADS) ((uint4*)&sh.book)[i] = book[i];
     // Residuals are zeros where a stream says nothing.
-    for (u32 i = threadIdx.x; i < tiles::MOST / 4; i += THREADS) ((int4*)sh.values)[i] = make_int4(0, 0, 0, 0);
-    u32 kept = 0;
-    if (kind.interpolated()) {
-        const u32 classes = 7 * interpolate::top(tile.extents);
-        for (u32 i = threadIdx.x; i < classes; i += THREADS) ((interpolate::Kept*)sh.pool)[i] = interpolate::keep(tile.extents, i);
-        kept = classes * (u32)sizeof(interpolate::Kept) / 4;
-    }
-    u32* stage = sh.pool + kept;
-    const u32 room = POOL - kept;
-    const u32* payload = words + 3 <= room ? stage : in;
+#pragma unroll
+    for (u32 k = 0; k < tiles::MOST / 4 / THREADS; k++) ((int4*)sh.values)[threadIdx.x + k * THREADS] = make_int4(0, 0, 0, 0);
+    // Divisions, once.
+    if (threadIdx.x == 0) sh.tile = tiles::of(c.extents, c.tile, t);
+    const u32* payload = words + 4 <= POOL ? sh.pool : in;
     u64 sum = 0;
     {
         u64 key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
 #pragma unroll 4
         for (u32 i = threadIdx.x; i < words; i += THREADS) {
             const u32 word = i < THREADS ? first : in[i], x = word ^ (u32)(key >> 32);
-            if (i < room) stage[i] = word;
+            if (i < POOL) sh.pool[i] = word;
             sum += (u64)x * x;
             key += fmt::CHECKSUM_STEP * THREADS;
         }
@@ -499,7 +464,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     sum = warp::sum(sum);
     if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
-    const bool right = span.right && kind.allowed(log) && decode_tile<S, HOW>(c, sh, payload, words, kind, tile, lane, w);
+    const bool right = span.right && kind.allowed(log) && decode_tile<S, HOW>(c, sh, payload, words, kind, sh.tile, lane, w);
     const u32 fault = __syncthreads_or(!right);
     if (w == 0) {
         sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
@@ -515,13 +480,14 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 // Tables, and the checksum's part of all that is not a tile's.
 __device__ __forceinline__ void make_book(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
-    huffman::make_book((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::Book*)args.books)[blockIdx.x], THREADS);
+    huffman::make_book((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::Book*)args.books)[blockIdx.x], BOOK_THREADS);
     const u32* in = (const u32*)c.frame;
     u64 sum = 0;
-    for (u64 i = threadIdx.x; i < c.ends_at / 4; i += THREADS) {
+#pragma unroll 4
+    for (u64 i = threadIdx.x; i < c.ends_at / 4; i += BOOK_THREADS) {
         if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
     }
-    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += THREADS) sum += frame::square(in[i], i);
+    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += BOOK_THREADS) sum += frame::square(in[i], i);
     sum = warp::sum(sum);
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
@@ -530,10 +496,10 @@ __device__ __forceinline__ void make_book(const DecodeArgs& args) {
 struct OneByOne {
     int* to;
     u32 n, next;
-    __device__ __forceinline__ void operator()(u32 place, u32 z) {
+    __device__ __forceinline__ void operator()(u32 place, int residual) {
         if (place >= n) return;
         while (next < place) to[next++] = 0;
-        to[next++] = huffman::unzigzag(z);
+        to[next++] = residual;
     }
 };
 
@@ -569,7 +535,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
                             (u64)tile.extents.z * tile.extents.y * tile.origin.x,
                         n, 0};
         if (right && kind.coding() == HUFFMAN) {
-            huffman::Reader r(payload + p.stream, 0);
+            huffman::Reader<false> r(payload + p.stream, 0);
             u32 place = 0;
             right = huffman::finish(book, r, 32 * p.words, n, place, put);
         } else if (right && kind.coding() == FIXED) {
@@ -588,7 +554,7 @@ constexpr int CTAS = AT_ONCE<LorenzoTuning::DECODE_CTAS, THREADS>, COARSE = 64;
 }  // namespace
 
 #define ENTRIES(S, name)                                                                                                               \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { make_book(args); }             \
+    extern "C" __global__ __launch_bounds__(BOOK_THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { make_book(args); }        \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) { decode<S, VALUES>(args); }    \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_sync_##name(DecodeArgs args) { decode<S, SYNC>(args); } \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_gap_##name(DecodeArgs args) { decode<S, GAP>(args); }   \

@@ -2,7 +2,7 @@
 // Streams of codewords → residuals: FORMAT.md §2 and §4 of lorenzo.
 //
 // A codebook becomes two tables, looked into with the next 11 bits: one tells the first codeword, the other up to two residuals
-// that are not zero, with all zeros around them. A stream is read by many threads, each a piece of 128 to 512 bits. They
+// that are not zero, with zeros around them. A stream is read by many threads, each a piece of 64 to 512 bits. They
 // begin where the gap array says, or, where it says nothing, anywhere: codewords fall into step soon, and whoever finds that
 // the one before ends elsewhere reads its own beginning again. First everybody counts, then, knowing the place, writes.
 // Every thread must end where the next began, so by induction all began right.
@@ -22,8 +22,7 @@ static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_
 
 // What kernels know of a frame's codebook.
 struct Book {
-    // Bits 0-3: bits of these codewords, 0 where the first one is an outlier's or a long run; 4-11: places in all; then twice five
-    // bits for a place and five for the zigzag value there, 0 for none.
+    // What the codewords of a pattern say, see `Several`.
     u32 several[PATTERNS];
     // Symbol, and from bit 8 on the codeword's length.
     unsigned short single[PATTERNS];
@@ -34,24 +33,51 @@ static_assert(sizeof(Book) == 12304 && sizeof(Book) % 16 == 0, "src/codec/device
 
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 
+// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an outlier.
+struct Several {
+    u32 entry;
+    // Bits of the stream, outlier's too: at most 32; 0 where the first codeword is a long run or a long outlier.
+    __device__ __forceinline__ u32 bits() const { return entry & 63; }
+    __device__ __forceinline__ u32 places() const { return entry >> 24; }
+    // Zeros before a and, behind it, before b.
+    __device__ __forceinline__ u32 before_a() const { return entry >> 6 & 15; }
+    __device__ __forceinline__ u32 before_b() const { return entry >> 15 & 15; }
+    // 0: there is none.
+    __device__ __forceinline__ int a() const { return (int)(entry << 17) >> 27; }
+    __device__ __forceinline__ int b() const { return (int)(entry << 8) >> 27; }
+    // Where there is b without a, it is an outlier's symbol, less the first such, and two.
+    __device__ __forceinline__ u32 outlier() const { return entry >> 18 & 63; }
+};
+
+// Bits of an outlier that follow its codeword.
+__device__ __forceinline__ u32 lower_of(u32 nth) { return LEAST_LOWER + nth / 2; }
+
 // The entry of `several` for a pattern.
 __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
-    u32 bits = 0, places = 0, found = 0, entry = 0;
+    u32 bits = 0, places = 0, found = 0, zeros = 0, entry = 0;
     for (;;) {
         const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
-        if (len == 0 || bits + len > BITS || symbol >= OUTLIER) break;
+        if (len == 0 || bits + len > BITS) break;
         if (symbol < RUNS) {
             if (places + (1u << symbol) > 255) break;
             places += 1u << symbol;
+            zeros += 1u << symbol;
         } else {
-            if (found == 2 || places > 31) break;
-            entry |= (places | (symbol + 1 - RUNS) << 5) << (12 + 10 * found);
+            if (found == 2 || zeros > 15 || places == 255) break;
+            const u32 nth = symbol - OUTLIER;
+            const bool outlier = symbol >= OUTLIER;
+            if (outlier && (found || bits + len + lower_of(nth) > 32)) break;
+            entry |= outlier ? zeros << 6 | (nth + 2) << 18 : (zeros | ((u32)unzigzag(symbol + 1 - RUNS) & 31) << 4) << (6 + 9 * found);
+            bits += len + (outlier ? lower_of(nth) : 0);
             found++;
+            zeros = 0;
             places++;
+            if (outlier) break;
+            continue;
         }
         bits += len;
     }
-    return entry | places << 4 | bits;
+    return entry | places << 24 | bits;
 }
 
 // Makes the tables from the head's `len` bytes; whole CTA, at least 128 threads.
@@ -119,75 +145,101 @@ __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 thread
     }
 }
 
-// Bits of a stream, from the low end of its words. A stream is readable up to three words behind its end.
+// Bits of a stream, from the low end of its words, which lie in shared or in global memory. A stream is readable up to four
+// words behind its end.
+template <bool SHARED>
 struct Reader {
     const u32* words;
-    u64 held;
-    // One word more is on its way before it is needed.
-    u32 next, at, count;
-    __device__ __forceinline__ Reader(const u32* from, u32 bit)
-        : words(from), held(from[bit / 32] >> (bit % 32)), next(from[bit / 32 + 1]), at(bit / 32 + 2), count(32 - bit % 32) {}
-    __device__ __forceinline__ u32 bit() const { return 32 * (at - 1) - count; }
-    // 32 bits or more.
-    __device__ __forceinline__ void refill() {
-        if (count <= 32) {
-            held |= (u64)next << count;
-            next = words[at];
-            at++;
-            count += 32;
-        }
+    // The words of the next bit and of the 31 behind it; one more is on its way before it is needed.
+    u32 low, high, next, bit;
+    __device__ __forceinline__ Reader(const u32* from, u32 bit) : words(from + bit / 32), bit(bit) {
+        low = *words++;
+        high = *words++;
+        next = *words++;
     }
-    __device__ __forceinline__ u32 pattern() const { return (u32)held & (PATTERNS - 1); }
+    __device__ __forceinline__ u32 window() const { return __funnelshift_r(low, high, bit); }
+    // Up to 32.
     __device__ __forceinline__ void take(u32 bits) {
-        held >>= bits;
-        count -= bits;
+        const u32 was = bit;
+        bit += bits;
+#ifdef __CUDA_ARCH__
+        // As below; the compiler would wait for the word at once, to move it to where it belongs.
+        if (SHARED) {
+            u32 at = (u32)__cvta_generic_to_shared(words);
+            asm volatile(
+                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, 0;\n\t"
+                "@p mov.b32 %0, %1;\n\t@p mov.b32 %1, %2;\n\t@p ld.shared.u32 %2, [%3];\n\t@p add.u32 %3, %3, 4;\n\t}"
+                : "+r"(low), "+r"(high), "+r"(next), "+r"(at) : "r"(bit), "r"(was));
+            words = (const u32*)__cvta_shared_to_generic(at);
+        } else {
+            asm volatile(
+                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, 0;\n\t"
+                "@p mov.b32 %0, %1;\n\t@p mov.b32 %1, %2;\n\t@p ld.global.u32 %2, [%3];\n\t@p add.u64 %3, %3, 4;\n\t}"
+                : "+r"(low), "+r"(high), "+r"(next), "+l"(words) : "r"(bit), "r"(was));
+        }
+#else
+        if ((bit ^ was) & 32) {
+            low = high;
+            high = next;
+            next = *words++;
+        }
+#endif
     }
 };
 
-// Takes the codewords that begin before bit `stop`, as long as places are below `limit` where that counts. Both tables are
-// looked into at once and what is taken is chosen without branches: other threads of the warp are elsewhere in their pieces.
-template <bool LIMITED, class Put>
-__device__ __forceinline__ void until(const Book& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
-    int left = (int)(stop - r.bit());
-    while (left > 0 && (!LIMITED || place < limit)) {
-        r.refill();
-        const u32 pattern = r.pattern(), e = book.several[pattern], s = book.single[pattern];
-        const u32 symbol = s & 255;
-        const bool all = (e & 15) - 1 < (u32)left && (!LIMITED || (e >> 4 & 255) <= limit - place), run = symbol < RUNS;
-        u32 bits = all ? e & 15 : s >> 8;
-        if (!all && symbol >= OUTLIER) {
-            r.take(bits);
-            r.refill();
-            const u32 k = symbol - OUTLIER, lower = LEAST_LOWER + k / 2;
-            put(place, (2 + k % 2) << lower | ((u32)r.held & ((1u << lower) - 1)));
-            place++;
-            left -= (int)bits;
-            bits = lower;
-        } else {
-            const u32 a = all ? e >> 17 & 31 : run ? 0 : symbol + 1 - RUNS, at = all ? e >> 12 & 31 : 0;
-            if (a) put(place + at, a);
-            if (all && e >> 27) put(place + (e >> 22 & 31), e >> 27);
-            place += all ? e >> 4 & 255 : run ? 1u << symbol : 1;
-        }
-        r.take(bits);
-        left -= (int)bits;
+// Takes one codeword.
+template <class Reader, class Put>
+__device__ __forceinline__ void take_one(const Book& book, Reader& r, u32& place, Put& put) {
+    const u32 s = book.single[r.window() & (PATTERNS - 1)], symbol = s & 255, nth = symbol - OUTLIER;
+    r.take(s >> 8);
+    if (symbol < RUNS) {
+        place += 1u << symbol;
+    } else if (symbol < OUTLIER) {
+        put(place++, unzigzag(symbol + 1 - RUNS));
+    } else {
+        const u32 lower = lower_of(nth);
+        put(place++, unzigzag((2 + nth % 2) << lower | (r.window() & ((1u << lower) - 1))));
+        r.take(lower);
     }
 }
 
-// Takes the last codewords of a stream of `total` bits, up to `n` places; false where they do not end there, and at its end.
-template <class Put>
+// Takes the codewords that begin before bit `stop`, as long as places are below `limit` where that counts: all that a pattern has,
+// or where those go too far, the first.
+template <bool LIMITED, class Reader, class Put>
+__device__ __forceinline__ void until(const Book& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
+    while (r.bit < stop && (!LIMITED || place < limit)) {
+        for (;;) {
+            const u32 window = r.window();
+            const Several e = {book.several[window & (PATTERNS - 1)]};
+            if (e.bits() - 1 >= stop - r.bit || (LIMITED && e.places() > limit - place)) break;
+            const u32 first = place + e.before_a();
+            if (e.a()) {
+                put(first, e.a());
+                if (e.b()) put(first + 1 + e.before_b(), e.b());
+            } else if (e.b()) {
+                const u32 lower = lower_of(e.outlier() - 2), high = 2 + e.outlier() % 2;
+                put(first, unzigzag(high << lower | window << (32 - e.bits()) >> (32 - lower)));
+            }
+            place += e.places();
+            r.take(e.bits());
+        }
+        if (r.bit < stop && (!LIMITED || place < limit)) take_one(book, r, place, put);
+    }
+}
+
+// Takes the codewords that begin before bit `total`, up to `n` places; true where that is the end of both, as a stream's last must.
+template <class Reader, class Put>
 __device__ __forceinline__ bool finish(const Book& book, Reader& r, u32 total, u32 n, u32& place, Put& put) {
     until<true>(book, r, total, n, place, put);
-    const u32 left = total - r.bit();
-    if (place != n || left > 31) return false;
-    r.refill();
-    return ((u32)r.held & ((1u << left) - 1)) == 0;
+    const u32 left = total - r.bit;
+    return place == n && left <= 31 && (r.window() & ((1u << left) - 1)) == 0;
 }
 
 // Counts the places of codewords that begin before bit `stop`.
+template <class Reader>
 __device__ __forceinline__ u32 count(const Book& book, Reader& r, u32 stop) {
     struct {
-        __device__ __forceinline__ void operator()(u32, u32) const {}
+        __device__ __forceinline__ void operator()(u32, int) const {}
     } nothing;
     u32 places = 0;
     until<false>(book, r, stop, 0, places, nothing);
@@ -211,13 +263,13 @@ __device__ __forceinline__ u32 gap_units(u32 units) {
 }
 
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is enough.
-// `gaps` are its gap array, or null. `put(place, z)` takes what is not zero. False, in at least one thread, where the
+// `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero. False, in at least one thread, where the
 // stream is not right. The caller waits for everybody.
 //
 // A subsequence is cut into pieces, a thread each, as long as there are threads for them.
-template <int THREADS, class Put>
+template <int THREADS, bool SHARED, class Put>
 __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
-    const u32 cuts = words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
+    const u32 cuts = words <= THREADS ? 3 : words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
     const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const bool wide = pieces > 32;
@@ -227,20 +279,20 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
     for (u32 from = 0; from < pieces; from += THREADS) {
         const u32 k = from + threadIdx.x;
         const bool here = k < pieces, last = k + 1 == pieces;
-        const u32 stop = (k + 1) << log;
+        const u32 stop = last ? total : (k + 1) << log;
         // Where codewords fall into step is behind here in most pieces.
-        const u32 middle = (k << log) + (cuts ? 64 : 128);
+        const u32 middle = (k << log) + (cuts == 3 ? 32 : cuts ? 64 : 128);
         u32 start = k << log, end = 0, met = 0, early = 0, late = 0, before;
         // A gap beyond the longest codeword is not right: nobody ends there.
         const bool known = gaps && (k & ((1u << cuts) - 1)) == 0;
         if (known && here && k) start += min((u32)gaps[(k >> cuts) - 1], LONGEST);
         if (threadIdx.x == 0 && !known) start = begin;
         if (here && !last) {
-            Reader r(stream, start);
+            Reader<SHARED> r(stream, start);
             early = count(book, r, middle);
-            met = r.bit();
+            met = r.bit;
             late = count(book, r, stop);
-            end = r.bit();
+            end = r.bit;
         }
         for (;;) {
             before = __shfl_up_sync(warp::ALL, end, 1);
@@ -254,12 +306,12 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
             if (moved) {
                 start = before;
                 if (!last) {
-                    Reader r(stream, start);
+                    Reader<SHARED> r(stream, start);
                     early = count(book, r, middle);
-                    if (r.bit() != met) {
-                        met = r.bit();
+                    if (r.bit != met) {
+                        met = r.bit;
                         late = count(book, r, stop);
-                        end = r.bit();
+                        end = r.bit;
                     }
                 }
             }
@@ -274,16 +326,11 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
             for (int v = 0; v < w; v++) place += ex.sums[v];
         }
         first += place - own;
-        if (here && first <= n) {
-            Reader r(stream, start);
+        if (here) {
+            Reader<SHARED> r(stream, start);
             u32 at = first;
-            if (last) {
-                good = finish(book, r, total, n, at, put) && good;
-            } else {
-                until<true>(book, r, stop, n, at, put);
-            }
-        } else if (here) {
-            good = false;
+            const bool ended = finish(book, r, stop, n, at, put);
+            if (last) good = good && ended;
         }
         if (from + THREADS < pieces) {
             if (threadIdx.x == THREADS - 1) {

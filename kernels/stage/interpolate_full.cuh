@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Points of a whole tile of 16 × 16 × 32 from residuals that lie in shared memory as the stream has them: FORMAT.md §6 of
+// lorenzo, and the same as interpolate.cuh does for any extents.
+//
+// All extents of a level are even, so its even part and its seven classes are eight lattices of the same extents, one
+// behind the other. What predicts a point lies in other lattices at the point's own place and next to it along one axis. The
+// classes stay where they are; the even part is the level before, put into the order of its places when that is complete.
+#pragma once
+#include "interpolate.cuh"
+
+namespace interpolate_full {
+
+using interpolate::Guess;
+using interpolate::halved;
+
+constexpr u32 SIDE_Z = 16, SIDE_Y = 16, SIDE_X = 32, THREADS = 256;
+
+__device__ __forceinline__ bool fits(const tiles::Three& e) { return e.z == SIDE_Z && e.y == SIDE_Y && e.x == SIDE_X; }
+
+// The lattice, of a level's eight, that is odd along `odd`: bit 0 stands for x, 1 y, 2 z.
+__device__ __forceinline__ u32 number(u32 odd) { return 0x76534210u >> (4 * odd) & 7u; }
+
+// What four neighbours on a line say of the point between b and c.
+__device__ __forceinline__ u32 cubic(u32 a, u32 b, u32 c, u32 d) { return halved(b + c, 1) + halved(b + c - a - d, 4); }
+// Where one of them is missing: `near` has the third behind it.
+__device__ __forceinline__ u32 square(u32 near, u32 far, u32 third) { return near + halved(3 * far - 2 * near - third, 3); }
+// From two.
+__device__ __forceinline__ u32 line(u32 b, u32 slope) { return b + halved(slope, 1); }
+
+// Three guesses, the inner ones of them.
+__device__ __forceinline__ u32 all(const Guess& x, const Guess& y, const Guess& z) {
+    const u32 mean = z.at + halved(85 * (x.at + y.at - 2 * z.at) + 128, 8);
+    const Guess xy = {interpolate::both(x, y), x.inner || y.inner};
+    return x.inner == y.inner && y.inner == z.inner ? mean : interpolate::both(xy, z);
+}
+
+// --- levels of few points, one by one ---
+
+// The guess behind place `i` of `count` on a line.
+__device__ __forceinline__ Guess along(const int* at, u32 i, u32 count, u32 stride) {
+    const bool before = i > 0, inner = i + 1 < count, behind = i + 2 < count;
+    const u32 b = (u32)at[0], c = inner ? (u32)at[stride] : b, a = before ? (u32)at[-(int)stride] : b, d = behind ? (u32)at[2 * stride] : c;
+    const u32 third = before ? a : d, near = before ? b : c, far = before ? c : b;
+    return {before && behind ? cubic(a, b, c, d) : inner && (before || behind) ? square(near, far, third) : line(b, inner ? c - b : b - a), inner};
+}
+
+// Completes the classes with `ODD` odd axes of a level whose classes have CZ × CY × CX points each.
+template <u32 CZ, u32 CY, u32 CX, u32 ODD>
+__device__ __forceinline__ void classes(int* v, u32 thread, u32 threads) {
+    constexpr u32 N = CZ * CY * CX;
+    for (u32 i = thread; i < (ODD == 3 ? N : 3 * N); i += threads) {
+        const u32 which = i / N, p = i % N, x = p % CX, y = p / CX % CY, z = p / (CX * CY);
+        auto along_x = [&](u32 from) { return along(v + N * from + p, x, CX, 1); };
+        auto second = [&](u32 from, bool is_z) {
+            return along(v + N * from + p, is_z ? z : y, is_z ? CZ : CY, is_z ? CX * CY : CX);
+        };
+        u32 guess;
+        int* at = v + p;
+        if (ODD == 1) {
+            at += N * (1 + which);
+            guess = (which == 0 ? along_x(0) : second(0, which == 2)).at;
+        } else if (ODD == 2) {
+            // xy, xz, yz: each axis from the class of the other one.
+            at += N * (4 + which);
+            const Guess first = which == 2 ? second(3, false) : along_x(2 + which);
+            guess = interpolate::both(first, second(which == 2 ? 2 : 1, which != 0));
+        } else {
+            at += N * 7;
+            guess = all(along_x(6), second(5, false), second(4, true));
+        }
+        *at = interpolate::point((int)guess, *at);
+    }
+}
+
+// Puts a complete level into the order of its places.
+template <u32 CZ, u32 CY, u32 CX, u32 THREADS, class Sync>
+__device__ __forceinline__ void merge(int* v, u32 thread, Sync sync) {
+    constexpr u32 ALL = 8 * CZ * CY * CX, EACH = (ALL + THREADS - 1) / THREADS;
+    int held[EACH];
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) {
+        const u32 i = thread + j * THREADS, x = i % (2 * CX), y = i / (2 * CX) % (2 * CY), z = i / (4 * CX * CY);
+        if (i < ALL) held[j] = v[number((x & 1) | (y & 1) << 1 | (z & 1) << 2) * (ALL / 8) + (z / 2 * CY + y / 2) * CX + x / 2];
+    }
+    sync();
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) {
+        const u32 i = thread + j * THREADS;
+        if (i < ALL) v[i] = held[j];
+    }
+    sync();
+}
+
+template <u32 CZ, u32 CY, u32 CX, u32 THREADS, class Sync>
+__device__ __forceinline__ void level(int* v, u32 thread, Sync sync) {
+    classes<CZ, CY, CX, 1>(v, thread, THREADS);
+    sync();
+    classes<CZ, CY, CX, 2>(v, thread, THREADS);
+    sync();
+    classes<CZ, CY, CX, 3>(v, thread, THREADS);
+    sync();
+    merge<CZ, CY, CX, THREADS>(v, thread, sync);
+}
+
+// --- the finest level, four points of a row at once ---
+
+constexpr u32 ROW = SIDE_X / 2, PLANE = ROW * SIDE_Y / 2, CLASS = PLANE * SIDE_Z / 2;
+
+struct Four {
+    u32 x[4];
+};
+__device__ __forceinline__ Four four(const int* at) {
+    const int4 v = *(const int4*)at;
+    return {{(u32)v.x, (u32)v.y, (u32)v.z, (u32)v.w}};
+}
+
+// Behind the four places of a row from 4c on. The last guess of a row is not inner.
+__device__ __forceinline__ Four along_row(const int* at, u32 c) {
+    const Four v = four(at);
+    const u32 left = (u32)at[c > 0 ? -1 : 0];
+    const int2 right = *(const int2*)(at + (c < 3 ? 4 : 2));
+    const u32 r = (u32)right.x;
+    return {{c > 0 ? cubic(left, v.x[0], v.x[1], v.x[2]) : square(v.x[1], v.x[0], v.x[2]), cubic(v.x[0], v.x[1], v.x[2], v.x[3]),
+             c < 3 ? cubic(v.x[1], v.x[2], v.x[3], r) : square(v.x[2], v.x[3], v.x[1]),
+             c < 3 ? cubic(v.x[2], v.x[3], r, (u32)right.y) : line(v.x[3], v.x[3] - v.x[2])}};
+}
+
+// Behind place `i` of eight on four lines side by side; not inner behind the last. Where a warp has one `i`, it takes one way.
+__device__ __forceinline__ Four across(const int* at, u32 i, u32 stride) {
+    const Four b = four(at);
+    Four g;
+    if (i > 0 && i < 6) {
+        const Four a = four(at - stride), c = four(at + stride), d = four(at + 2 * stride);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) g.x[j] = cubic(a.x[j], b.x[j], c.x[j], d.x[j]);
+    } else if (i == 7) {
+        const Four a = four(at - stride);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) g.x[j] = line(b.x[j], b.x[j] - a.x[j]);
+    } else {
+        const Four c = four(at + stride), third = four(i ? at - stride : at + 2 * stride);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) g.x[j] = square(i ? b.x[j] : c.x[j], i ? c.x[j] : b.x[j], third.x[j]);
+    }
+    return g;
+}
+
+__device__ __forceinline__ void complete(int* at, const Four& guess) {
+    const int4 d = *(const int4*)at;
+    *(int4*)at = make_int4(interpolate::point((int)guess.x[0], d.x), interpolate::point((int)guess.x[1], d.y),
+                           interpolate::point((int)guess.x[2], d.z), interpolate::point((int)guess.x[3], d.w));
+}
+
+__device__ __forceinline__ Four both(const Four& p, bool last, const Four& q, bool inner) {
+    Four g;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) g.x[j] = interpolate::both({p.x[j], j < 3 || !last}, {q.x[j], inner});
+    return g;
+}
+
+__device__ __forceinline__ void finest(int* v) {
+    // Rows of a warp lie in one plane (p) or behind each other (q), so that an axis has one place in all of the warp.
+    const u32 c = threadIdx.x % 4, i = threadIdx.x / 4 % 8, w = threadIdx.x / 32;
+    const u32 p = w * PLANE + i * ROW + 4 * c, q = i * PLANE + w * ROW + 4 * c;
+    auto of = [&](u32 lattice) { return v + lattice * CLASS; };
+    complete(of(1) + p, along_row(of(0) + p, c));
+    complete(of(2) + q, across(of(0) + q, w, ROW));
+    complete(of(3) + p, across(of(0) + p, w, PLANE));
+    __syncthreads();
+    complete(of(4) + q, both(along_row(of(2) + q, c), c == 3, across(of(1) + q, w, ROW), w < 7));
+    complete(of(5) + p, both(along_row(of(3) + p, c), c == 3, across(of(1) + p, w, PLANE), w < 7));
+    {
+        const Four y = across(of(3) + p, i, ROW), z = across(of(2) + p, w, PLANE);
+        Four g;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) g.x[j] = interpolate::both({y.x[j], i < 7}, {z.x[j], w < 7});
+        complete(of(6) + p, g);
+    }
+    __syncthreads();
+    {
+        const Four x = along_row(of(6) + p, c), y = across(of(5) + p, i, ROW), z = across(of(4) + p, w, PLANE);
+        Four g;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) g.x[j] = all({x.x[j], j < 3 || c < 3}, {y.x[j], i < 7}, {z.x[j], w < 7});
+        complete(of(7) + p, g);
+    }
+    __syncthreads();
+}
+
+// All of it; whole CTA, which has waited for the residuals. Points remain in eight lattices.
+__device__ __forceinline__ void points(int* v) {
+    if (threadIdx.x < 32) {
+        auto sync = [] { __syncwarp(); };
+        if (threadIdx.x == 0) {
+            v[0] = interpolate::point(0, v[0]);
+            v[1] = interpolate::point(v[0], v[1]);
+        }
+        sync();
+        level<1, 1, 2, 32>(v, threadIdx.x, sync);
+        level<2, 2, 4, 32>(v, threadIdx.x, sync);
+    }
+    __syncthreads();
+    level<4, 4, 8, THREADS>(v, threadIdx.x, [] { __syncthreads(); });
+    finest(v);
+}
+
+// Where the points of a row are: those at even places along x, and those at odd ones.
+__device__ __forceinline__ const int* even(const int* v, u32 z, u32 y) {
+    return v + (0x6320u >> (4 * (z % 2 * 2 + y % 2)) & 7u) * CLASS + z / 2 * PLANE + y / 2 * ROW;
+}
+__device__ __forceinline__ const int* odd(const int* v, u32 z, u32 y) {
+    return v + (0x7541u >> (4 * (z % 2 * 2 + y % 2)) & 7u) * CLASS + z / 2 * PLANE + y / 2 * ROW;
+}
+
+}  // namespace interpolate_full
