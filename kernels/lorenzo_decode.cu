@@ -19,6 +19,8 @@ using tiles::Tile;
 constexpr int THREADS = 256, WARPS = THREADS / 32, BOOK_THREADS = 1024;
 // Words of shared memory for a tile's payload. Longer ones stay where they are.
 constexpr u32 POOL = 864;
+// Payloads of so many words, a residual every few bytes at best, are read by another table.
+constexpr u32 SHORT = THREADS;
 // No stream of more words is read: a writer takes fixed width there.
 constexpr u32 LONGEST_STREAM = tiles::MOST + 1;
 
@@ -26,7 +28,7 @@ enum How { VALUES, SYNC, GAP };
 
 struct Shared {
     alignas(16) int values[tiles::MOST];
-    huffman::Book book;
+    huffman::Tables book;
     u32 pool[POOL];
     huffman::Exchange<WARPS> exchange;
     u64 sums[WARPS];
@@ -61,7 +63,7 @@ struct Parts {
 
 // Checks every length of a payload of `words` words for `n` values of W bytes; the same in all threads.
 template <int W>
-__device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Book& book) {
+__device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Tables& book) {
     Parts p = {0, 0, 0, 0, true};
     u32 at = 0;
     if (kind.exceptions()) {
@@ -270,15 +272,15 @@ __device__ __forceinline__ void write_all(const int* values, const Out<S>& out, 
             Bits x[4] = {value(q.x), value(q.y), value(q.z), value(q.w)};
             out.put4(places.of(i), x);
         }
-    } else if (out.e.x >= 12) {
-        // A row a warp.
-        for (u32 r = w; r < out.e.z * out.e.y; r += WARPS) {
+    } else {
+        // A row a warp, or several short ones.
+        const u32 side = min(out.e.x, 32u), each = 32 / side, sub = lane / side;
+        if (sub == each) return;
+        for (u32 r = w * each + sub; r < out.e.z * out.e.y; r += WARPS * each) {
             const u32 z = places.by_y.of(r);
             Bits* to = out.of(z, r - z * out.e.y);
-            for (u32 x = lane; x < out.e.x; x += 32) to[x] = out.ordered(value(values[r * out.e.x + x]));
+            for (u32 x = lane - sub * side; x < out.e.x; x += side) to[x] = out.ordered(value(values[r * out.e.x + x]));
         }
-    } else {
-        for (u32 i = threadIdx.x; i < n; i += THREADS) places.put(i, value(values[i]));
     }
 }
 
@@ -343,12 +345,9 @@ __device__ __forceinline__ void restore(const u32* records, u32 count, const Pla
     }
 }
 
-// Decodes a payload. False, in some thread, where it is not right.
-template <class S, How HOW>
-__device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, const u32* payload, u32 words, Kind kind, const Tile& t, int lane, int w) {
-    constexpr int W = Traits<S>::W;
-    const u32 n = t.values();
-    const Parts p = part<W>(payload, words, kind, n, sh.book);
+// Decodes a payload's residuals, as the stream has them. False, in some thread, where it is not right. The caller waits.
+template <How HOW>
+__device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 words, const Parts& p, Kind kind, u32 n) {
     if (!p.right || sh.book.bad) return false;
     bool right = records_right(payload + 1, p.exceptions, n);
     if (kind.coding() == HUFFMAN) {
@@ -357,26 +356,42 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
         if (HOW == GAP && !gaps) return false;
         const InOrder put = {sh.values};
         // Words known to be in shared memory come faster.
-        right = (payload == sh.pool ? huffman::read<THREADS, true>(sh.book, sh.pool + p.stream, p.words, gaps, n, sh.exchange, put)
-                                    : huffman::read<THREADS, false>(sh.book, payload + p.stream, p.words, gaps, n, sh.exchange, put)) &&
-                right;
+        const u32* stream = payload + p.stream;
+        u32* staged = sh.pool + p.stream;
+        huffman::Exchange<WARPS>& ex = sh.exchange;
+        bool whole;
+        if (words <= SHORT) {
+            whole = huffman::read<THREADS, true, true>(sh.book, staged, p.words, gaps, n, ex, put);
+        } else if (payload == sh.pool) {
+            whole = huffman::read<THREADS, true, false>(sh.book, staged, p.words, gaps, n, ex, put);
+        } else {
+            whole = huffman::read<THREADS, false, false>(sh.book, stream, p.words, gaps, n, ex, put);
+        }
+        right = right && whole;
     } else if (kind.coding() == FIXED) {
         for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[i] = fixed(payload + p.stream, payload[p.gaps], i);
     }
-    if (__syncthreads_or(!right)) return false;
+    return right;
+}
+
+// Residuals become values, which leave; nothing can be wrong any more.
+template <class S, How HOW>
+__device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p, Kind kind, const Tile& t, int lane,
+                                            int w) {
+    const u32 n = t.values();
     if (HOW != VALUES) {
         // In the order of tiles: what comes before are whole layers, in this layer whole rows of tiles, and in this row whole tiles.
         int* to = (int*)c.output + ((u64)t.origin.z * c.extents[1] + (u64)t.extents.z * t.origin.y) * c.extents[2] +
                   (u64)t.extents.z * t.extents.y * t.origin.x;
         for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = sh.values[i];
-        return true;
+        return;
     }
     const Out<S> out(c, t);
     const Dequantizer<S, false> linear = {kind.interpolated() ? c.fine : c.step, 0};
     if (kind.coding() == RAW) {
         const Places<S> places(out);
         for (u32 i = threadIdx.x; i < n; i += THREADS) places.put(i, stored<S>(payload, i));
-        return true;
+        return;
     }
     if (kind.interpolated()) {
         if (interpolate_full::fits(t.extents)) {
@@ -386,12 +401,24 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
             interpolate_any(sh, t.extents, n);
             write_all(sh.values, out, n, linear, lane, w);
         }
-    } else if (sums::full(t.extents) && c.mode != 3 && out.fours) {
-        sums::whole(sh.values, kind.axes(), (int*)sh.book.several, [&](const int2(&q)[16]) {
+    } else if (sums::full(t.extents) && c.mode != 3) {
+        sums::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);
+        if (out.fours) {
+            // Two places a thread, in all planes.
+            int2 q[16];
+            sums::planes(q, (const int2*)sh.values + threadIdx.x, kind.axes());
             auto* to = out.of(0, threadIdx.x / 16) + 2 * (threadIdx.x % 16);
 #pragma unroll
             for (u32 k = 0; k < 16; k++, to += out.plane) out.put2(to, linear(q[k].x), linear(q[k].y));
-        });
+        } else {
+            for (u32 y = w; y < 16; y += WARPS) {
+                int q[16];
+                sums::planes(q, sh.values + 32 * y + lane, kind.axes());
+                auto* to = out.of(0, y) + lane;
+#pragma unroll
+                for (u32 k = 0; k < 16; k++, to += out.plane) *to = out.ordered(linear(q[k]));
+            }
+        }
     } else {
         sums::any(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
         if (c.mode == 3) {
@@ -404,7 +431,6 @@ __device__ __forceinline__ bool decode_tile(const DecodeChunk& c, Shared& sh, co
         __syncthreads();
         restore<S>(payload + 1, p.exceptions, Places<S>(out), lane, w);
     }
-    return true;
 }
 
 // A tile's payload, as the table of ends says.
@@ -426,12 +452,6 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
-    // The tables come while the tile is looked up, its first words while the tables are stored.
-    constexpr u32 TABLES = sizeof(huffman::Book) / 16, EACH = TABLES / THREADS;
-    const uint4* book = (const uint4*)((const huffman::Book*)args.books + chunk);
-    uint4 tables[EACH];
-#pragma unroll
-    for (u32 k = 0; k < EACH; k++) tables[k] = book[threadIdx.x + k * THREADS];
     const DecodeChunk& c = chunks[chunk];
     const u32 t = blockIdx.x - c.first_tile;
     const Span span(c, t);
@@ -441,9 +461,18 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32* in = (const u32*)c.frame + word0;
     const u32 first = threadIdx.x < words ? in[threadIdx.x] : 0;
     const bool log = c.mode == 3;
+    {
+        const huffman::Book& book = ((const huffman::Book*)args.books)[chunk];
+        constexpr u32 FIRST = huffman::PATTERNS / 4, ALL = sizeof(huffman::Tables) / 16;
+        const uint4 *several = (const uint4*)(words <= SHORT ? book.sparse : book.tables.several), *others = (const uint4*)&book.tables;
 #pragma unroll
-    for (u32 k = 0; k < EACH; k++) ((uint4*)&sh.book)[threadIdx.x + k * THREADS] = tables[k];
-    for (u32 i = EACH * THREADS + threadIdx.x; i < TABLES; i += THREADS) ((uint4*)&sh.book)[i] = book[i];
+        for (u32 k = 0; k < ALL / THREADS; k++) {
+            const u32 i = threadIdx.x + k * THREADS;
+            ((uint4*)&sh.book)[i] = (k < FIRST / THREADS ? several : others)[i];
+        }
+        static_assert(FIRST % THREADS == 0 && ALL % THREADS == 1, "a thread copies what is left");
+        if (threadIdx.x == 0) ((uint4*)&sh.book)[ALL - 1] = others[ALL - 1];
+    }
     // Residuals are zeros where a stream says nothing.
 #pragma unroll
     for (u32 k = 0; k < tiles::MOST / 4 / THREADS; k++) ((int4*)sh.values)[threadIdx.x + k * THREADS] = make_int4(0, 0, 0, 0);
@@ -464,16 +493,22 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     sum = warp::sum(sum);
     if (lane == 0) sh.sums[w] = sum;
     __syncthreads();
-    const bool right = span.right && kind.allowed(log) && decode_tile<S, HOW>(c, sh, payload, words, kind, sh.tile, lane, w);
+    const Parts p = part<Traits<S>::W>(payload, words, kind, sh.tile.values(), sh.book);
+    const bool right = span.right && kind.allowed(log) && residuals<HOW>(sh, payload, words, p, kind, sh.tile.values());
     const u32 fault = __syncthreads_or(!right);
-    if (w == 0) {
+    // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
+    ChunkState* state = (ChunkState*)args.states + chunk;
+    const bool teller = w == WARPS - 1;
+    bool last = false;
+    if (teller) {
         sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
         if (lane == 0) sum += frame::square(span.to, c.ends_at / 4 + t);
-        ChunkState* state = (ChunkState*)args.states + chunk;
-        if (frame::last_of(state, c.tiles, 1, sum, fault, lane) && lane == 0) {
-            const bool same = HOW != VALUES || atomicAdd(&state->sum, 0ull) == c.checksum;
-            ((u64*)args.verdicts)[chunk] = same && atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
-        }
+        last = frame::last_of(state, c.tiles, 1, sum, fault, lane);
+    }
+    if (!fault) finish_tile<S, HOW>(c, sh, payload, p, kind, sh.tile, lane, w);
+    if (teller && last && lane == 0) {
+        const bool same = HOW != VALUES || atomicAdd(&state->sum, 0ull) == c.checksum;
+        ((u64*)args.verdicts)[chunk] = same && atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
     }
 }
 
@@ -497,7 +532,7 @@ struct OneByOne {
     int* to;
     u32 n, next;
     __device__ __forceinline__ void operator()(u32 place, int residual) {
-        if (place >= n) return;
+        if (place >= n || place < next) return;
         while (next < place) to[next++] = 0;
         to[next++] = residual;
     }
@@ -506,13 +541,13 @@ struct OneByOne {
 // The baseline: one thread a tile. Tiles of another chunk than the CTA's first look into tables that are farther away.
 template <class S>
 __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 threads) {
-    __shared__ huffman::Book shared;
+    __shared__ huffman::Tables shared;
     const int lane = threadIdx.x & 31;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const u32 first = blockIdx.x * threads;
     const u32 home = frame::chunk_of(chunks, args.chunk_count, min(first, args.tiles - 1), lane);
-    for (u32 i = threadIdx.x; i < sizeof(huffman::Book) / 16; i += threads) {
-        ((uint4*)&shared)[i] = ((const uint4*)((const huffman::Book*)args.books + home))[i];
+    for (u32 i = threadIdx.x; i < sizeof(huffman::Tables) / 16; i += threads) {
+        ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::Book*)args.books)[home].tables)[i];
     }
     __syncthreads();
     const u32 number = first + threadIdx.x;
@@ -520,7 +555,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     u32 chunk = home;
     while (chunk + 1 < args.chunk_count && chunks[chunk + 1].first_tile <= number) chunk++;
     const DecodeChunk& c = chunks[chunk];
-    const huffman::Book& book = chunk == home ? shared : ((const huffman::Book*)args.books)[chunk];
+    const huffman::Tables& book = chunk == home ? shared : ((const huffman::Book*)args.books)[chunk].tables;
     const u32 t = number - c.first_tile;
     const Span span(c, t);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
@@ -537,7 +572,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
         if (right && kind.coding() == HUFFMAN) {
             huffman::Reader<false> r(payload + p.stream, 0);
             u32 place = 0;
-            right = huffman::finish(book, r, 32 * p.words, n, place, put);
+            right = huffman::finish<false>(book, r, 32 * p.words, n, place, put);
         } else if (right && kind.coding() == FIXED) {
             for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);
         }

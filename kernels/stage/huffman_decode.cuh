@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Streams of codewords → residuals: FORMAT.md §2 and §4 of lorenzo.
 //
-// A codebook becomes two tables, looked into with the next 11 bits: one tells the first codeword, the other up to two residuals
-// that are not zero, with zeros around them. A stream is read by many threads, each a piece of 64 to 512 bits. They
+// A codebook becomes tables, looked into with the next 11 bits. One tells the first codeword; the others up to two residuals
+// that are not zero, with zeros around them, or, for short streams, one among many zeros. A stream is read by many threads, each a piece of 64 to 512 bits. They
 // begin where the gap array says, or, where it says nothing, anywhere: codewords fall into step soon, and whoever finds that
 // the one before ends elsewhere reads its own beginning again. First everybody counts, then, knowing the place, writes.
 // Every thread must end where the next began, so by induction all began right.
 #pragma once
-#include "../prim/warp.cuh"
+#include "tiles.cuh"
 
 namespace huffman {
 
@@ -20,64 +20,109 @@ constexpr u32 LEAST_LOWER = 4;
 constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - OUTLIER) / 2;
 static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_TILE, "symbols as in FORMAT.md §2");
 
-// What kernels know of a frame's codebook.
-struct Book {
-    // What the codewords of a pattern say, see `Several`.
+// What a stream is read by.
+struct Tables {
+    // What the codewords of a pattern say: `Dense`, or `Sparse`.
     u32 several[PATTERNS];
     // Symbol, and from bit 8 on the codeword's length.
     unsigned short single[PATTERNS];
     // Streams can be read; they have gap arrays; the head is not right.
     u32 usable, gaps, bad, filling;
 };
-static_assert(sizeof(Book) == 12304 && sizeof(Book) % 16 == 0, "src/codec/device/decode.rs makes room for it");
+// What kernels know of a frame's codebook: `several` is `Dense` there.
+struct Book {
+    Tables tables;
+    u32 sparse[PATTERNS];
+};
+static_assert(sizeof(Book) == 20496 && sizeof(Book) % 16 == 0, "src/codec/device/decode.rs makes room for it");
 
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 
-// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an outlier.
-struct Several {
+// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an outlier. What is not there is
+// said by what may be written all the same: a is 0, for a place of the zeros; b is a again.
+struct Dense {
     u32 entry;
     // Bits of the stream, outlier's too: at most 32; 0 where the first codeword is a long run or a long outlier.
     __device__ __forceinline__ u32 bits() const { return entry & 63; }
     __device__ __forceinline__ u32 places() const { return entry >> 24; }
-    // Zeros before a and, behind it, before b.
-    __device__ __forceinline__ u32 before_a() const { return entry >> 6 & 15; }
-    __device__ __forceinline__ u32 before_b() const { return entry >> 15 & 15; }
-    // 0: there is none.
-    __device__ __forceinline__ int a() const { return (int)(entry << 17) >> 27; }
+    // Places to a, and from a to b.
+    __device__ __forceinline__ u32 to_a() const { return entry >> 6 & 15; }
+    __device__ __forceinline__ u32 to_b() const { return entry >> 10 & 15; }
+    __device__ __forceinline__ int a() const { return (int)(entry << 13) >> 27; }
     __device__ __forceinline__ int b() const { return (int)(entry << 8) >> 27; }
-    // Where there is b without a, it is an outlier's symbol, less the first such, and two.
-    __device__ __forceinline__ u32 outlier() const { return entry >> 18 & 63; }
+    // The first outlier's is 0.
+    __device__ __forceinline__ u32 outlier() const { return entry >> 14 & 63; }
+};
+// `to_b` of an entry with an outlier.
+constexpr u32 HAS_OUTLIER = 15;
+
+// One residual that is not zero, or none, with many zeros around it; no outlier.
+struct Sparse {
+    u32 entry;
+    // 0 where the first codeword is an outlier's, or all zeros that there can be.
+    __device__ __forceinline__ u32 bits() const { return entry & 63; }
+    __device__ __forceinline__ u32 places() const { return entry >> 19; }
+    __device__ __forceinline__ u32 to_a() const { return entry >> 6 & 255; }
+    // 0, for a place of the zeros, where there is none.
+    __device__ __forceinline__ int a() const { return (int)(entry << 13) >> 27; }
 };
 
 // Bits of an outlier that follow its codeword.
 __device__ __forceinline__ u32 lower_of(u32 nth) { return LEAST_LOWER + nth / 2; }
 
-// The entry of `several` for a pattern.
+// The entry of `Dense` for a pattern.
 __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
     u32 bits = 0, places = 0, found = 0, zeros = 0, entry = 0;
     for (;;) {
         const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
         if (len == 0 || bits + len > BITS) break;
+        bits += len;
         if (symbol < RUNS) {
-            if (places + (1u << symbol) > 255) break;
+            if (places + (1u << symbol) > 255) return entry | places << 24 | (bits - len);
             places += 1u << symbol;
             zeros += 1u << symbol;
-        } else {
-            if (found == 2 || zeros > 15 || places == 255) break;
-            const u32 nth = symbol - OUTLIER;
-            const bool outlier = symbol >= OUTLIER;
-            if (outlier && (found || bits + len + lower_of(nth) > 32)) break;
-            entry |= outlier ? zeros << 6 | (nth + 2) << 18 : (zeros | ((u32)unzigzag(symbol + 1 - RUNS) & 31) << 4) << (6 + 9 * found);
-            bits += len + (outlier ? lower_of(nth) : 0);
-            found++;
-            zeros = 0;
-            places++;
-            if (outlier) break;
             continue;
+        }
+        const u32 nth = symbol - OUTLIER, value = (u32)unzigzag(symbol + 1 - RUNS) & 31;
+        const bool outlier = symbol >= OUTLIER;
+        if (found == 2 || places == 255 || zeros > (found ? HAS_OUTLIER - 2 : 15) || (outlier && (found || bits + lower_of(nth) > 32))) {
+            bits -= len;
+            break;
+        }
+        if (outlier) {
+            entry = zeros << 6 | HAS_OUTLIER << 10 | nth << 14;
+            bits += lower_of(nth);
+        } else if (found == 0) {
+            entry = zeros << 6 | value << 14 | value << 19;
+        } else {
+            entry = (entry & 0x7ffff) | (zeros + 1) << 10 | value << 19;
+        }
+        found++;
+        zeros = 0;
+        places++;
+        if (outlier) break;
+    }
+    return entry | places << 24 | bits;
+}
+
+// The entry of `Sparse` for a pattern.
+__device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) {
+    u32 bits = 0, places = 0, entry = 0;
+    for (bool found = false;;) {
+        const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
+        if (len == 0 || bits + len > BITS || symbol >= OUTLIER) break;
+        if (symbol < RUNS) {
+            if (places + (1u << symbol) >= tiles::MOST) break;
+            places += 1u << symbol;
+        } else {
+            if (found || places > 255) break;
+            found = true;
+            entry = places << 6 | ((u32)unzigzag(symbol + 1 - RUNS) & 31) << 14;
+            places++;
         }
         bits += len;
     }
-    return entry | places << 24 | bits;
+    return entry | places << 19 | bits;
 }
 
 // Makes the tables from the head's `len` bytes; whole CTA, at least 128 threads.
@@ -133,15 +178,18 @@ __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 thread
             }
         }
         single[pattern] = (unsigned short)entry;
-        book.single[pattern] = (unsigned short)entry;
+        book.tables.single[pattern] = (unsigned short)entry;
     }
     __syncthreads();
-    for (u32 pattern = t; pattern < PATTERNS; pattern += threads) book.several[pattern] = usable ? combine(single, pattern) : 0;
+    for (u32 pattern = t; pattern < PATTERNS; pattern += threads) {
+        book.tables.several[pattern] = usable ? combine(single, pattern) : 0;
+        book.sparse[pattern] = usable ? combine_sparse(single, pattern) : 0;
+    }
     if (t == 0) {
-        book.usable = usable;
-        book.gaps = subsequence != 0;
-        book.bad = bad;
-        book.filling = 0;
+        book.tables.usable = usable;
+        book.tables.gaps = subsequence != 0;
+        book.tables.bad = bad;
+        book.tables.filling = 0;
     }
 }
 
@@ -189,60 +237,73 @@ struct Reader {
 
 // Takes one codeword.
 template <class Reader, class Put>
-__device__ __forceinline__ void take_one(const Book& book, Reader& r, u32& place, Put& put) {
+__device__ __forceinline__ void take_one(const Tables& book, Reader& r, u32& place, Put& put) {
     const u32 s = book.single[r.window() & (PATTERNS - 1)], symbol = s & 255, nth = symbol - OUTLIER;
     r.take(s >> 8);
-    if (symbol < RUNS) {
-        place += 1u << symbol;
-    } else if (symbol < OUTLIER) {
-        put(place++, unzigzag(symbol + 1 - RUNS));
-    } else {
+    if (symbol >= OUTLIER) {
         const u32 lower = lower_of(nth);
-        put(place++, unzigzag((2 + nth % 2) << lower | (r.window() & ((1u << lower) - 1))));
+        put(place, unzigzag((2 + nth % 2) << lower | (r.window() & ((1u << lower) - 1))));
         r.take(lower);
+    } else if (symbol >= RUNS) {
+        put(place, unzigzag(symbol + 1 - RUNS));
     }
+    place += symbol < RUNS ? 1u << symbol : 1;
 }
 
 // Takes the codewords that begin before bit `stop`, as long as places are below `limit` where that counts: all that a pattern has,
-// or where those go too far, the first.
-template <bool LIMITED, class Reader, class Put>
-__device__ __forceinline__ void until(const Book& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
+// or where those go too far, the first. In pieces that are not SHORT, threads of a warp come to that together.
+template <bool LIMITED, bool SHORT, class Reader, class Put>
+__device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
     while (r.bit < stop && (!LIMITED || place < limit)) {
-        for (;;) {
-            const u32 window = r.window();
-            const Several e = {book.several[window & (PATTERNS - 1)]};
-            if (e.bits() - 1 >= stop - r.bit || (LIMITED && e.places() > limit - place)) break;
-            const u32 first = place + e.before_a();
-            if (e.a()) {
-                put(first, e.a());
-                if (e.b()) put(first + 1 + e.before_b(), e.b());
-            } else if (e.b()) {
-                const u32 lower = lower_of(e.outlier() - 2), high = 2 + e.outlier() % 2;
-                put(first, unzigzag(high << lower | window << (32 - e.bits()) >> (32 - lower)));
+        auto fit = [&](auto e) { return e.bits() - 1 < stop - r.bit && (!LIMITED || e.places() <= limit - place); };
+        if constexpr (SHORT) {
+            const Sparse e = {book.several[r.window() & (PATTERNS - 1)]};
+            if (fit(e)) {
+                put(place + e.to_a(), e.a());
+                place += e.places();
+                r.take(e.bits());
+            } else {
+                take_one(book, r, place, put);
             }
-            place += e.places();
-            r.take(e.bits());
+        } else {
+            for (;;) {
+                const u32 window = r.window();
+                const Dense e = {book.several[window & (PATTERNS - 1)]};
+                if (!fit(e)) break;
+                u32 to_b = e.to_b();
+                int a = e.a(), b = e.b();
+                if (to_b == HAS_OUTLIER) {
+                    const u32 lower = lower_of(e.outlier()), high = 2 + e.outlier() % 2;
+                    a = b = unzigzag(high << lower | window << (32 - e.bits()) >> (32 - lower));
+                    to_b = 0;
+                }
+                const u32 first = place + e.to_a();
+                put(first, a);
+                put(first + to_b, b);
+                place += e.places();
+                r.take(e.bits());
+            }
+            if (r.bit < stop && (!LIMITED || place < limit)) take_one(book, r, place, put);
         }
-        if (r.bit < stop && (!LIMITED || place < limit)) take_one(book, r, place, put);
     }
 }
 
 // Takes the codewords that begin before bit `total`, up to `n` places; true where that is the end of both, as a stream's last must.
-template <class Reader, class Put>
-__device__ __forceinline__ bool finish(const Book& book, Reader& r, u32 total, u32 n, u32& place, Put& put) {
-    until<true>(book, r, total, n, place, put);
+template <bool SHORT, class Reader, class Put>
+__device__ __forceinline__ bool finish(const Tables& book, Reader& r, u32 total, u32 n, u32& place, Put& put) {
+    until<true, SHORT>(book, r, total, n, place, put);
     const u32 left = total - r.bit;
     return place == n && left <= 31 && (r.window() & ((1u << left) - 1)) == 0;
 }
 
 // Counts the places of codewords that begin before bit `stop`.
-template <class Reader>
-__device__ __forceinline__ u32 count(const Book& book, Reader& r, u32 stop) {
+template <bool SHORT, class Reader>
+__device__ __forceinline__ u32 count(const Tables& book, Reader& r, u32 stop) {
     struct {
         __device__ __forceinline__ void operator()(u32, int) const {}
     } nothing;
     u32 places = 0;
-    until<false>(book, r, stop, 0, places, nothing);
+    until<false, SHORT>(book, r, stop, 0, places, nothing);
     return places;
 }
 
@@ -263,13 +324,14 @@ __device__ __forceinline__ u32 gap_units(u32 units) {
 }
 
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is enough.
-// `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero. False, in at least one thread, where the
+// `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero, and some zeros.
+// SHORT, where the stream has at most as many words as there are threads and `book.several` is `Sparse`. False, in at least one thread, where the
 // stream is not right. The caller waits for everybody.
 //
 // A subsequence is cut into pieces, a thread each, as long as there are threads for them.
-template <int THREADS, bool SHARED, class Put>
-__device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
-    const u32 cuts = words <= THREADS ? 3 : words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
+template <int THREADS, bool SHARED, bool SHORT, class Put>
+__device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
+    const u32 cuts = SHORT || words <= THREADS ? 3 : words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
     const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const bool wide = pieces > 32;
@@ -289,9 +351,9 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
         if (threadIdx.x == 0 && !known) start = begin;
         if (here && !last) {
             Reader<SHARED> r(stream, start);
-            early = count(book, r, middle);
+            early = count<SHORT>(book, r, middle);
             met = r.bit;
-            late = count(book, r, stop);
+            late = count<SHORT>(book, r, stop);
             end = r.bit;
         }
         for (;;) {
@@ -307,10 +369,10 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
                 start = before;
                 if (!last) {
                     Reader<SHARED> r(stream, start);
-                    early = count(book, r, middle);
+                    early = count<SHORT>(book, r, middle);
                     if (r.bit != met) {
                         met = r.bit;
-                        late = count(book, r, stop);
+                        late = count<SHORT>(book, r, stop);
                         end = r.bit;
                     }
                 }
@@ -329,7 +391,7 @@ __device__ __forceinline__ bool read(const Book& book, const u32* stream, u32 wo
         if (here) {
             Reader<SHARED> r(stream, start);
             u32 at = first;
-            const bool ended = finish(book, r, stop, n, at, put);
+            const bool ended = finish<SHORT>(book, r, stop, n, at, put);
             if (last) good = good && ended;
         }
         if (from + THREADS < pieces) {

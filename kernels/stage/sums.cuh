@@ -202,26 +202,30 @@ struct Column {
     }
 };
 
-// Along x and y, then along z; `take(q)` gets two places from 2 · (t mod 16) on of the rows y = t div 16 in all planes.
-template <class Take>
-__device__ __forceinline__ void whole(int* values, u32 axes, int* room, Take take) {
-    if (axes & 3) {
-        Column c;
-        int* at = values + threadIdx.x / 8 % 16 * PLANE + threadIdx.x / 128 * 8 * ROW + 4 * (threadIdx.x % 8);
-        c.load(at, ROW);
-        if (axes & 1) c.along_rows();
-        if (axes & 2) c.down(room);
-        c.store(at, ROW);
-        __syncthreads();
-    }
-    int2 q[16];
+// Along x and y.
+__device__ __forceinline__ void rows_and_lines(int* values, u32 axes, int* room) {
+    if (!(axes & 3)) return;
+    Column c;
+    int* at = values + threadIdx.x / 8 % 16 * PLANE + threadIdx.x / 128 * 8 * ROW + 4 * (threadIdx.x % 8);
+    c.load(at, ROW);
+    if (axes & 1) c.along_rows();
+    if (axes & 2) c.down(room);
+    c.store(at, ROW);
+    __syncthreads();
+}
+
+__device__ __forceinline__ int plus(int a, int b) { return (int)((u32)a + (u32)b); }
+__device__ __forceinline__ int2 plus(int2 a, int2 b) { return make_int2(plus(a.x, b.x), plus(a.y, b.y)); }
+
+// Along z, to registers: what lies at a place, in all planes.
+template <class T>
+__device__ __forceinline__ void planes(T (&q)[16], const T* at, u32 axes) {
 #pragma unroll
-    for (u32 k = 0; k < 16; k++) q[k] = *(const int2*)(values + 2 * threadIdx.x + k * PLANE);
+    for (u32 k = 0; k < 16; k++) q[k] = at[k * (PLANE * sizeof(int) / sizeof(T))];
     if (axes & 4) {
 #pragma unroll
-        for (u32 k = 1; k < 16; k++) q[k] = make_int2((int)((u32)q[k].x + (u32)q[k - 1].x), (int)((u32)q[k].y + (u32)q[k - 1].y));
+        for (u32 k = 1; k < 16; k++) q[k] = plus(q[k], q[k - 1]);
     }
-    take(q);
 }
 
 }  // namespace sums

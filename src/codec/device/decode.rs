@@ -11,7 +11,7 @@ use crate::parallel;
 /// The kernel of a thread a tile.
 const COARSE: &str = "decode_coarse";
 /// Bytes of the tables made of a codebook of `lorenzo`.
-const BOOK: usize = 12304;
+const BOOK: usize = 20496;
 
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
 pub(super) fn decoding(job: &DecodeJob<'_>) -> Option<Decoding> {
