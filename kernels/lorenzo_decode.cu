@@ -456,6 +456,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 t = blockIdx.x - c.first_tile;
     const Span span(c, t);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
+    // Divisions, by one thread, while the others wait for memory.
+    if (threadIdx.x == THREADS - 1) sh.tile = tiles::of(c.extents, c.tile, t);
     const u32 words = span.right ? span.to - span.from : 0;
     const u64 word0 = c.payload_at / 4 + span.from;
     const u32* in = (const u32*)c.frame + word0;
@@ -476,8 +478,6 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     // Residuals are zeros where a stream says nothing.
 #pragma unroll
     for (u32 k = 0; k < tiles::MOST / 4 / THREADS; k++) ((int4*)sh.values)[threadIdx.x + k * THREADS] = make_int4(0, 0, 0, 0);
-    // Divisions, once.
-    if (threadIdx.x == 0) sh.tile = tiles::of(c.extents, c.tile, t);
     const u32* payload = words + 4 <= POOL ? sh.pool : in;
     u64 sum = 0;
     {
@@ -499,14 +499,19 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
     ChunkState* state = (ChunkState*)args.states + chunk;
     const bool teller = w == WARPS - 1;
-    bool last = false;
+    u32 before = 0;
     if (teller) {
         sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
-        if (lane == 0) sum += frame::square(span.to, c.ends_at / 4 + t);
-        last = frame::last_of(state, c.tiles, 1, sum, fault, lane);
+        if (lane == 0) {
+            atomicAdd(&state->sum, sum + frame::square(span.to, c.ends_at / 4 + t));
+            if (fault) atomicOr(&state->fault, fault);
+            __threadfence();
+            before = atomicAdd(&state->done, 1u);
+        }
     }
     if (!fault) finish_tile<S, HOW>(c, sh, payload, p, kind, sh.tile, lane, w);
-    if (teller && last && lane == 0) {
+    if (teller && lane == 0 && before == c.tiles - 1) {
+        __threadfence();
         const bool same = HOW != VALUES || atomicAdd(&state->sum, 0ull) == c.checksum;
         ((u64*)args.verdicts)[chunk] = same && atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
     }
@@ -572,7 +577,8 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
         if (right && kind.coding() == HUFFMAN) {
             huffman::Reader<false> r(payload + p.stream, 0);
             u32 place = 0;
-            right = huffman::finish<false>(book, r, 32 * p.words, n, place, put);
+            huffman::until<true, false>(book, r, 32 * p.words, 32 * p.words, n, place, put);
+            right = huffman::ended(r, 32 * p.words, n, place);
         } else if (right && kind.coding() == FIXED) {
             for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);
         }

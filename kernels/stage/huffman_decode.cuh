@@ -127,41 +127,47 @@ __device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) 
 
 // Makes the tables from the head's `len` bytes; whole CTA, at least 128 threads.
 __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 threads) {
-    __shared__ u32 count[16], first[16], offset[16];
-    __shared__ u8 lengths[SYMBOLS + 1], sorted[SYMBOLS + 1];
+    __shared__ u32 count[4][16], first[16], offset[16], counts[16];
+    __shared__ u8 sorted[SYMBOLS + 1];
     __shared__ unsigned short single[PATTERNS];
     __shared__ u32 bad;
+    static_assert(SYMBOLS + 1 <= 128, "four warps have a symbol a thread");
     const u32 t = threadIdx.x;
     const u32 subsequence = head[0], symbols = head[1];
     const bool shaped = (subsequence == 0 || subsequence == SUBSEQUENCE_LOG2) && symbols <= SYMBOLS && len == 2 + (symbols + 1) / 2;
-    if (t < 16) count[t] = 0;
     if (t == 0) bad = !shaped;
     __syncthreads();
-    if (t < SYMBOLS + 1) {
-        // One more than there are: an odd number's filling.
-        const u32 own = shaped && t < 2 * (len - 2) ? head[2 + t / 2] >> (t % 2 * 4) & 15u : 0;
-        lengths[t] = (u8)own;
-        if (own > BITS || (own == 0 && t + 1 == symbols) || (own != 0 && t >= symbols)) bad = 1;
-        else if (own) atomicAdd(&count[own], 1u);
+    // One more than there are: an odd number's filling.
+    const u32 own = shaped && t < SYMBOLS + 1 && t < 2 * (len - 2) ? head[2 + t / 2] >> (t % 2 * 4) & 15u : 0;
+    u32 rank = 0;
+    if (t < 128) {
+        if (own > BITS || (t < SYMBOLS && own == 0 && t + 1 == symbols) || (own != 0 && t >= symbols)) bad = 1;
+        for (u32 l = 0; l < 16; l++) {
+            const u32 same = __ballot_sync(warp::ALL, own == l);
+            if (own == l) rank = (u32)__popc(same & ((1u << t % 32) - 1));
+            if (t % 32 == l) count[t / 32][l] = (u32)__popc(same);
+        }
     }
     __syncthreads();
     if (t == 0) {
         u32 next = 0, before = 0;
+#pragma unroll
         for (u32 l = 1; l <= BITS; l++) {
+            const u32 all = count[0][l] + count[1][l] + count[2][l] + count[3][l];
             next <<= 1;
             first[l] = next;
             offset[l] = before;
-            next += count[l];
-            before += count[l];
+            counts[l] = all;
+            next += all;
+            before += all;
         }
         // A whole codebook ends exactly at the last pattern.
         if (symbols && next != PATTERNS) bad = 1;
     }
     __syncthreads();
-    if (t < SYMBOLS && lengths[t]) {
-        u32 rank = 0;
-        for (u32 s = 0; s < t; s++) rank += lengths[s] == lengths[t];
-        if (!bad) sorted[offset[lengths[t]] + rank] = (u8)t;
+    if (t < SYMBOLS && own && !bad) {
+        for (u32 v = 0; v < t / 32; v++) rank += count[v][own];
+        sorted[offset[own] + rank] = (u8)t;
     }
     __syncthreads();
     const bool usable = !bad && symbols > 0;
@@ -171,7 +177,7 @@ __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 thread
             const u32 msb = __brev(pattern) >> (32 - BITS);
             for (u32 l = 1; l <= BITS; l++) {
                 const u32 nth = (msb >> (BITS - l)) - first[l];
-                if (nth < count[l]) {
+                if (nth < counts[l]) {
                     entry = sorted[offset[l] + nth] | l << 8;
                     break;
                 }
@@ -250,12 +256,16 @@ __device__ __forceinline__ void take_one(const Tables& book, Reader& r, u32& pla
     place += symbol < RUNS ? 1u << symbol : 1;
 }
 
-// Takes the codewords that begin before bit `stop`, as long as places are below `limit` where that counts: all that a pattern has,
-// or where those go too far, the first. In pieces that are not SHORT, threads of a warp come to that together.
+// No bit of a stream.
+constexpr u32 NEVER = 0x7fffffff;
+
+// Takes codewords up to bit `stop`, as long as places are below `limit` where that counts: all that a pattern has or, where those
+// would pass bit `hard`, the first alone. With `hard` = `stop`, as it is where pieces are not SHORT, those are the ones that
+// begin before; later, a few more. Threads of a warp then come to single ones together.
 template <bool LIMITED, bool SHORT, class Reader, class Put>
-__device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u32 limit, u32& place, Put& put) {
+__device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u32 hard, u32 limit, u32& place, Put& put) {
     while (r.bit < stop && (!LIMITED || place < limit)) {
-        auto fit = [&](auto e) { return e.bits() - 1 < stop - r.bit && (!LIMITED || e.places() <= limit - place); };
+        auto fit = [&](auto e) { return e.bits() - 1 < hard - r.bit && (!LIMITED || e.places() <= limit - place); };
         if constexpr (SHORT) {
             const Sparse e = {book.several[r.window() & (PATTERNS - 1)]};
             if (fit(e)) {
@@ -288,22 +298,21 @@ __device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u
     }
 }
 
-// Takes the codewords that begin before bit `total`, up to `n` places; true where that is the end of both, as a stream's last must.
-template <bool SHORT, class Reader, class Put>
-__device__ __forceinline__ bool finish(const Tables& book, Reader& r, u32 total, u32 n, u32& place, Put& put) {
-    until<true, SHORT>(book, r, total, n, place, put);
+// Whether a stream of `total` bits and `n` places ends where its codewords do.
+template <class Reader>
+__device__ __forceinline__ bool ended(const Reader& r, u32 total, u32 n, u32 place) {
     const u32 left = total - r.bit;
     return place == n && left <= 31 && (r.window() & ((1u << left) - 1)) == 0;
 }
 
-// Counts the places of codewords that begin before bit `stop`.
+// Counts the places of codewords up to bit `stop`.
 template <bool SHORT, class Reader>
-__device__ __forceinline__ u32 count(const Tables& book, Reader& r, u32 stop) {
+__device__ __forceinline__ u32 count(const Tables& book, Reader& r, u32 stop, u32 hard) {
     struct {
         __device__ __forceinline__ void operator()(u32, int) const {}
     } nothing;
     u32 places = 0;
-    until<false, SHORT>(book, r, stop, 0, places, nothing);
+    until<false, SHORT>(book, r, stop, hard, 0, places, nothing);
     return places;
 }
 
@@ -342,6 +351,10 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         const u32 k = from + threadIdx.x;
         const bool here = k < pieces, last = k + 1 == pieces;
         const u32 stop = last ? total : (k + 1) << log;
+        // A short piece ends where its look-ups happen to end, and the next one begins there, but for those whose next one's beginning
+        // is known, and near the end, where nobody may read what fills the last word up.
+        const bool exact = !SHORT || k + 2 >= pieces || (gaps && ((k + 1) & ((1u << cuts) - 1)) == 0);
+        const u32 hard = exact ? stop : NEVER;
         // Where codewords fall into step is behind here in most pieces.
         const u32 middle = (k << log) + (cuts == 3 ? 32 : cuts ? 64 : 128);
         u32 start = k << log, end = 0, met = 0, early = 0, late = 0, before;
@@ -351,9 +364,9 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         if (threadIdx.x == 0 && !known) start = begin;
         if (here && !last) {
             Reader<SHARED> r(stream, start);
-            early = count<SHORT>(book, r, middle);
+            early = count<SHORT>(book, r, middle, hard);
             met = r.bit;
-            late = count<SHORT>(book, r, stop);
+            late = count<SHORT>(book, r, stop, hard);
             end = r.bit;
         }
         for (;;) {
@@ -369,10 +382,10 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
                 start = before;
                 if (!last) {
                     Reader<SHARED> r(stream, start);
-                    early = count<SHORT>(book, r, middle);
+                    early = count<SHORT>(book, r, middle, hard);
                     if (r.bit != met) {
                         met = r.bit;
-                        late = count<SHORT>(book, r, stop);
+                        late = count<SHORT>(book, r, stop, hard);
                         end = r.bit;
                     }
                 }
@@ -391,8 +404,8 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         if (here) {
             Reader<SHARED> r(stream, start);
             u32 at = first;
-            const bool ended = finish<SHORT>(book, r, stop, n, at, put);
-            if (last) good = good && ended;
+            until<true, SHORT>(book, r, stop, hard, n, at, put);
+            if (last) good = good && ended(r, total, n, at);
         }
         if (from + THREADS < pieces) {
             if (threadIdx.x == THREADS - 1) {
