@@ -7,7 +7,7 @@
 // and with gap arrays.
 #include "base/frame.cuh"
 #include "stage/huffman_decode.cuh"
-#include "stage/interpolate_full.cuh"
+#include "stage/interpolate_any.cuh"
 #include "stage/sums.cuh"
 #include "tuning.cuh"
 
@@ -114,87 +114,6 @@ struct InOrder {
     __device__ __forceinline__ void operator()(u32 place, int residual) const { values[place] = residual; }
 };
 
-// An interpolated tile's residuals, in the order of the stream, move to where their points are; whole CTA. They wait in
-// registers and where the codebook was.
-__device__ __forceinline__ void scatter(Shared& sh, const interpolate::Kept* classes, const Three& e, u32 n) {
-    constexpr u32 EARLY = huffman::PATTERNS, EACH = (tiles::MOST - EARLY) / THREADS;
-    int* values = sh.values;
-    int* early = (int*)sh.book.several;
-    int late[EACH];
-#pragma unroll
-    for (u32 j = 0; j < EACH; j++) late[j] = values[EARLY + threadIdx.x + j * THREADS];
-    for (u32 i = threadIdx.x; i < min(n, EARLY); i += THREADS) early[i] = values[i];
-    __syncthreads();
-    // The first stays where it is; then come the classes, one after the other.
-    const u32 top = interpolate::top(e);
-    u32 which = 0, begin = 1, end = top ? 1 + classes[0].points : 1;
-    auto put = [&](u32 i, int residual) {
-        while (i >= end) {
-            begin = end;
-            end += classes[++which].points;
-        }
-        const interpolate::Class c(classes[which], top - 1 - which / 7, interpolate::parity(which % 7));
-        values[interpolate::dense(e, c.point(i - begin))] = residual;
-    };
-    for (u32 i = threadIdx.x; i < min(n, EARLY); i += THREADS) {
-        if (i) put(i, early[i]);
-    }
-#pragma unroll
-    for (u32 j = 0; j < EACH; j++) {
-        const u32 i = EARLY + threadIdx.x + j * THREADS;
-        if (i < n) put(i, late[j]);
-    }
-    __syncthreads();
-}
-
-// Predicts and completes all points of a class, of level `l`; whole CTA.
-__device__ __forceinline__ void interpolate_class(int* values, const interpolate::Kept& kept, const Three& e, u32 l, u32 odd) {
-    const interpolate::Class c(kept, l, odd);
-    for (u32 i = threadIdx.x; i < kept.points; i += THREADS) {
-        const Three p = c.point(i);
-        int* at = values + interpolate::dense(e, p);
-        *at = interpolate::point(interpolate::predict(values, e, l, odd, p), *at);
-    }
-}
-
-// An interpolated tile's residuals, as the stream has them, become points, level by level; whole CTA.
-__device__ __forceinline__ void interpolate_any(Shared& sh, const Three& e, u32 n) {
-    const u32 top = interpolate::top(e);
-    interpolate::Kept* classes = (interpolate::Kept*)sh.book.single;
-    static_assert(sizeof(sh.book.single) >= 7 * (huffman::RUNS - 1) * sizeof(interpolate::Kept), "classes of all levels");
-    for (u32 i = threadIdx.x; i < 7 * top; i += THREADS) classes[i] = interpolate::keep(e, i);
-    __syncthreads();
-    scatter(sh, classes, e, n);
-    if (threadIdx.x == 0) sh.values[0] = interpolate::point(0, sh.values[0]);
-    __syncthreads();
-    for (u32 l = top; l-- > 1;) {
-        const interpolate::Kept* level = classes + 7 * (top - 1 - l);
-        for (u32 k = 0; k < 7; k += k == 6 ? 1 : 3) {
-            // Classes of one step need only what was there before.
-            const u32 a = level[k].points, b = k == 6 ? 0 : level[k + 1].points, all = a + b + (k == 6 ? 0 : level[k + 2].points);
-            if (all == 0) continue;
-            for (u32 i = threadIdx.x; i < all; i += THREADS) {
-                const u32 which = k + (i >= a) + (i >= a + b), odd = interpolate::parity(which);
-                const interpolate::Class c(level[which], l, odd);
-                const Three p = c.point(i - (i >= a ? a : 0) - (i >= a + b ? b : 0));
-                int* at = sh.values + interpolate::dense(e, p);
-                *at = interpolate::point(interpolate::predict(sh.values, e, l, odd, p), *at);
-            }
-            __syncthreads();
-        }
-    }
-    if (top) {
-        // Most points are on the finest level: class by class, without choices.
-        const interpolate::Kept* level = classes + 7 * (top - 1);
-#pragma unroll
-        for (u32 k = 0; k < 7; k++) {
-            interpolate_class(sh.values, level[k], e, 0, interpolate::parity(k));
-            if (k == 2 || k == 5) __syncthreads();
-        }
-        __syncthreads();
-    }
-}
-
 // Quanta or points → bits of values.
 template <class S, bool LOG>
 struct Dequantizer {
@@ -280,6 +199,42 @@ __device__ __forceinline__ void write_all(const int* values, const Out<S>& out, 
             const u32 z = places.by_y.of(r);
             Bits* to = out.of(z, r - z * out.e.y);
             for (u32 x = lane - sub * side; x < out.e.x; x += side) to[x] = out.ordered(value(values[r * out.e.x + x]));
+        }
+    }
+}
+
+// Writes an interpolated tile of any extents, 128 values of a row a warp, or some short rows.
+template <class S, class Value>
+__device__ __forceinline__ void write_rows(const int* values, const interpolate_any::Lattice* level, const Out<S>& out, Value value, int lane, int w) {
+    using Bits = typename Traits<S>::Bits;
+    const Three& e = out.e;
+    if (e.product() == 1) {
+        if (threadIdx.x == 0) *out.at = out.ordered(value(values[0]));
+        return;
+    }
+    const tiles::Divisor by_y(e.y);
+    if (e.x >= 32) {
+        const u32 pieces = (e.x + 127) / 128;
+        const tiles::Divisor by_pieces(pieces);
+        for (u32 i = w; i < e.z * e.y * pieces; i += WARPS) {
+            const u32 r = by_pieces.of(i), z = by_y.of(r), y = r - z * e.y, from = (i - r * pieces) * 128, to = min(from + 128, e.x);
+            const interpolate_any::Row row(values, level, z, y);
+            Bits* at = out.of(z, y);
+            if (out.fours) {
+                const u32 x = from + 4 * lane;
+                if (x >= to) continue;
+                Bits v[4] = {value(row.even[x / 2]), value(row.odd[x / 2]), value(row.even[x / 2 + 1]), value(row.odd[x / 2 + 1])};
+                out.put4(at + x, v);
+            } else {
+                for (u32 x = from + lane; x < to; x += 32) at[x] = out.ordered(value(row(x)));
+            }
+        }
+    } else {
+        const u32 each = 32 / e.x, sub = lane / e.x, x = lane - sub * e.x;
+        if (sub == each) return;
+        for (u32 r = w * each + sub; r < e.z * e.y; r += WARPS * each) {
+            const u32 z = by_y.of(r), y = r - z * e.y;
+            out.of(z, y)[x] = out.ordered(value(interpolate_any::Row(values, level, z, y)(x)));
         }
     }
 }
@@ -398,8 +353,10 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
             interpolate_full::points(sh.values);
             write_split(sh.values, out, linear, lane, w);
         } else {
-            interpolate_any(sh, t.extents, n);
-            write_all(sh.values, out, n, linear, lane, w);
+            auto* lattices = (interpolate_any::Lattice*)sh.book.several;
+            static_assert(sizeof(sh.book.several) >= 8 * interpolate_any::LEVELS * sizeof(*lattices), "lattices of all levels");
+            interpolate_any::points(sh.values, lattices, t.extents);
+            write_rows(sh.values, lattices, out, linear, lane, w);
         }
     } else if (sums::full(t.extents) && c.mode != 3) {
         sums::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);

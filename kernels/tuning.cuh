@@ -34,8 +34,14 @@ constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 // elsewhere. Five are worth some spilled registers where warps wait for each other.
 struct LorenzoTuning {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-    static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 5, WRITE_CTAS = 5, DECODE_CTAS = 4;
+    static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 5, WRITE_CTAS = 5;
 #else
-    static constexpr int PLAN_CTAS = 2, INTERPOLATE_CTAS = 2, WRITE_CTAS = 3, DECODE_CTAS = 3;
+    static constexpr int PLAN_CTAS = 2, INTERPOLATE_CTAS = 2, WRITE_CTAS = 3;
+#endif
+    // A fourth would spill a lot for sm_100.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9
+    static constexpr int DECODE_CTAS = 4;
+#else
+    static constexpr int DECODE_CTAS = 3;
 #endif
 };
