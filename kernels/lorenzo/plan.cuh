@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// `plan`: quanta, the axes of their differences, and whether interpolation is worth trying.
+#pragma once
+#include "tile.cuh"
+
+namespace {
+
+// Bytes are first what `lorenzo::sample` finds.
+struct PlanShared : TileShared {
+    u32 costs[8];
+    lorenzo::Turns turns;
+};
+static_assert(lorenzo::SETS * THREADS <= TILE / 4, "columns fit where bytes will be");
+static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
+
+// Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
+// else 0. All threads; `around` has room for two numbers a thread.
+__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row, u32* around, u32* room) {
+    const u32 t = threadIdx.x, first = 32 * t;
+    const u32 valid = first >= n ? 0 : n - first < 32 ? (1u << (n - first)) - 1 : warp::ALL;
+    const u32 ordinary = valid & ~marks[t];
+    u32 total;
+    // One more than the last ordinary place in the words before this one.
+    const u32 before = block::most_before<THREADS>(ordinary ? first + estimate::highest(ordinary) + 1 : 0, room, total);
+    // The first one in this word and those behind it, counted from the end, in the thread that mirrors this one.
+    around[THREADS - 1 - t] = ordinary ? TILE - (first + (u32)__ffs((int)ordinary) - 1) : 0;
+    __syncthreads();
+    const u32 mirrored = block::most_before<THREADS>(around[t], room, total);
+    around[THREADS - 1 - t] = mirrored;
+    __syncthreads();
+    const u32 behind = TILE - around[t];
+    u32 left = marks[t];
+    while (left) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = first + i, start = by_row.of(at) * row;
+        left &= left - 1;
+        const u32 low = ordinary & ((1u << i) - 1), high = ordinary & ~((2u << i) - 1);
+        const u32 from = low ? first + estimate::highest(low) + 1 : before;
+        const u32 to = high ? first + (u32)__ffs((int)high) - 1 : behind;
+        q[at] = from > start ? q[from - 1] : to < start + row ? q[to] : 0;
+    }
+    __syncthreads();
+}
+
+// Quantises a tile, whose quanta go to `sh.points` and exceptions to `sh.exceptions`. Tells whether there are some, and whether
+// every other value comes back bit for bit.
+template <class S, class Quantizer>
+__device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer, typename Traits<S>::Bits fill,
+                                         bool& exceptions, bool& exact) {
+    typename Traits<S>::Bits differ = 0;
+    u32 bad = 0;
+    const bool here = in.stage(sh.points);
+    in.each([&](u32 k, u32 i, u32 at) {
+        S x[4];
+        int q[4];
+        if (here) {
+            in.staged(sh.points + i, x);
+        } else {
+            in.four(i, at, x);
+        }
+        const u32 valid = four_valid(i, in.n);
+        bad |= (valid & ~quantize::four(quantizer, x, fill, valid, q, differ)) << (4 * k);
+        *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+    });
+    exact = !__syncthreads_or(differ != 0);
+    exceptions = __syncthreads_or(bad != 0);
+    if (exceptions) {
+        for (u32 k = 0; k < 8; k++) {
+            const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
+            if (four) atomicOr(sh.exceptions + group / 8, four << (4 * (group % 8)));
+        }
+        __syncthreads();
+        bridge(sh.points, sh.exceptions, in.n, in.e.x, in.by_x, sh.bins, sh.room);
+        clear_counts(sh);
+        __syncthreads();
+    }
+}
+
+// Whether all of the tile's quanta are below 2^26, as those of an f32 always are.
+template <class S>
+__device__ __forceinline__ bool small(const PlanShared& sh, u32 n) {
+    static_assert(fmt::LORENZO_LIMIT_F32 < 1 << 26, "there is nothing to look for");
+    if (Traits<S>::W == 4) return true;
+    constexpr u32 MOST = 1u << 26;
+    u32 any = 0;
+    for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
+        const int4 q = *(const int4*)(sh.points + i);
+        any |= ((u32)q.x + MOST) | ((u32)q.y + MOST) | ((u32)q.z + MOST) | ((u32)q.w + MOST);
+    }
+    return !__syncthreads_or(any >= 2 * MOST);
+}
+
+// Lorenzo's axes: the first set with the least cost over the sampled rows.
+template <class S>
+__device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
+                                      int lane, int w) {
+    const u32 rows = e.z * e.y, sets = lorenzo::sets_of(e);
+    const bool whole = rows < 8;
+    const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
+    const bool fours = e.x % 4 == 0 && small<S>(sh, e.product());
+    auto sample = [&](auto rank) {
+        lorenzo::sample_fours<THREADS, decltype(rank)::value>(sh.points, e, by_x, by_y, places, whole, sh.classes, sh.turns, sh.bytes, lane, w);
+    };
+    const int rank = rows == 1 ? 1 : e.z == 1 ? 2 : 3;
+    if (fours && rank == 1) {
+        sample(lorenzo::Rank<1>());
+    } else if (fours && rank == 2) {
+        sample(lorenzo::Rank<2>());
+    } else if (fours) {
+        sample(lorenzo::Rank<3>());
+    } else {
+        lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
+    }
+    __syncthreads();
+    if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
+        const u32 cost = fours ? lorenzo::cost_of<THREADS>((u32)w, rank, sh.classes, sh.turns, places, lane)
+                               : lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
+        if (lane == 0) sh.costs[w] = cost;
+    }
+    __syncthreads();
+    return lorenzo::axes_of(lorenzo::cheapest(sh.costs, sets, lane));
+}
+
+// The same of tiles with rows of whole fours, along axes known when compiled.
+template <u32 AXES, class S>
+__device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>& in, u32* exact) {
+    const tiles::Three& e = in.e;
+    const u32 t = threadIdx.x, plane = e.x * e.y, columns = plane / 4;
+    All all = {0, 0};
+    if (AXES == (lorenzo::X | lorenzo::Y | lorenzo::Z) && in.n == TILE && columns <= THREADS && THREADS % columns == 0) {
+        // A thread goes from plane to plane, and has what is behind a four from the step before.
+        constexpr u32 STEPS = TILE / 4 / THREADS;
+        const u32 slab = t / columns, i = slab * STEPS * plane + 4 * (t - slab * columns);
+        const tiles::Three place = in.where(i);
+        auto four = [&](u32 at, int (&d)[4]) { lorenzo::four(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d); };
+        int behind[4] = {0, 0, 0, 0};
+        if (place.z > 0) four(i - plane, behind);
+#pragma unroll 1
+        for (u32 k = 0; k < STEPS; k++) {
+            int here[4];
+            u32 d[4];
+            four(i + k * plane, here);
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                d[j] = (u32)here[j] - (u32)behind[j] + 128;
+                behind[j] = here[j];
+            }
+            keep_four(sh.bytes, i + k * plane, d, exact, all);
+        }
+        return all;
+    }
+    tiles::Three place = in.where(4 * t);
+#pragma unroll 1
+    for (u32 i = 4 * t; i < in.n; i += 4 * THREADS) {
+        int found[4];
+        if (!in.regular) place = in.where(i);
+        lorenzo::four(sh.points, i, e, place, AXES, found);
+        place.z += in.step.z, place.y += in.step.y, place.x += in.step.x;
+        const u32 d[4] = {(u32)found[0] + 128, (u32)found[1] + 128, (u32)found[2] + 128, (u32)found[3] + 128};
+        keep_four(sh.bytes, i, d, exact, all);
+    }
+    return all;
+}
+
+// Residuals of all values, as bytes in `sh.bytes`. Returns all of this thread's zigzag values together.
+template <class S>
+__device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u32 axes, u32* exact) {
+    using namespace lorenzo;
+    const u32 n = in.n;
+    All all = {0, 0};
+    if (!in.fours) {
+#pragma unroll 1
+        for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
+            u32 d[4];
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) d[j] = 128 + (i + j < n ? (u32)one(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
+            keep_four(sh.bytes, i, d, exact, all);
+        }
+    } else {
+        all = axes == (X | Y | Z) ? difference_fours<X | Y | Z>(sh, in, exact)
+              : axes == (X | Y)   ? difference_fours<X | Y>(sh, in, exact)
+              : axes == X         ? difference_fours<X>(sh, in, exact)
+              : axes == Y         ? difference_fours<Y>(sh, in, exact)
+              : axes == Z         ? difference_fours<Z>(sh, in, exact)
+                                  : difference_fours<0>(sh, in, exact);
+    }
+    // Zeros up to the end of the last thread's bytes.
+    const u32 end = (n + 3) / 4 + threadIdx.x;
+    if (end < (n + 31) / 32 * 8) sh.bytes[end] = 0;
+    return all.together();
+}
+
+// Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
+template <class S>
+__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
+    using T = Traits<S>;
+#pragma unroll 1
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        bool on = true;
+        if (i < in.n) {
+            S x[4];
+            in.four(i, x);
+            for (int j = 0; j < 4; j++) {
+                double whole;
+                int q;
+                const bool counts = fine.nearest(x[j], whole, q) && T::bits(x[j]) != fill;
+                on = on && (!counts || T::bits(fine.value(whole)) == T::bits(x[j]));
+            }
+        }
+        if (!__syncthreads_and(on)) return false;
+    }
+    return true;
+}
+
+// Whether interpolation may cost less than `cost`. Lorenzo's quanta are in `sh.points`; overwrites bytes and classes.
+__device__ __forceinline__ bool may_pay(PlanShared& sh, const tiles::Three& e, u32 n, u32 cost, int lane, int w) {
+    // What costs 4 bits a value or more is noise, which no prediction takes away.
+    if (cost == 0 || cost >= n * (4u << 8)) return false;
+    if (cost < n * (5u << 7) || e.x < 7) return true;
+    const u32 rows = e.z * e.y, left = (e.x - 5) / 2;
+    const bool whole = rows < 8;
+    const u32 places = lorenzo::sampled_rows(rows, whole) * left;
+    if (threadIdx.x < estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    __syncthreads();
+    lorenzo::look<THREADS>(sh.points, e.x, tiles::Divisor(left), places, whole, sh.classes, sh.bytes, lane);
+    __syncthreads();
+    if (w == 0) {
+        const u32 found = lorenzo::cost_of(sh.classes, sh.bytes, places, lane);
+        if (lane == 0) sh.cost = found;
+    }
+    __syncthreads();
+    return 8ull * sh.cost * n <= 7ull * cost * places;
+}
+
+template <class S>
+__device__ __forceinline__ void plan(const EncodeArgs& args) {
+    using T = Traits<S>;
+    __shared__ PlanShared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 t = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const EncodeChunk& c = chunks[chunk];
+    const u32 number = blockIdx.x - c.first_tile;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, number));
+    const Work work(c, number);
+    const u32 n = in.n;
+    const typename T::Bits fill = fill_of<S>(c);
+    const double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+    const bool log = c.bound_kind == BOUND_POINTWISE;
+    sh.exceptions[t] = 0;
+    if (t == 0) sh.all = 0;
+    if (t < lorenzo::SETS) sh.turns.inside[t] = 0;
+    clear_counts(sh);
+    __syncthreads();
+
+    bool exceptions, exact;
+    if (log) {
+        quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, exceptions, exact);
+    } else {
+        const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
+        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
+    }
+    const u32 axes = choose<S>(sh, in.e, in.by_x, in.by_y, lane, w);
+    __syncthreads();
+    clear_counts(sh);
+    const u32 all = difference(sh, in, axes, work.exact(false));
+    __syncthreads();
+    const huffman::Mine mine = huffman::take(sh.bytes, n);
+    bool tried = !log && !exact;
+    count(sh, mine, work.exact(false), n, tried, lane, w);
+    const u32 cost = sh.cost;
+    tried = tried && (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, units<S>(used), fill));
+    Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
+    if (!tried && (meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(meta.kind & INTERPOLATED), ((Book*)args.shared + chunk)->counts);
+    if (tried) meta.kind |= TRIED, meta.cost = cost;
+    if (t == 0) *work.meta() = meta;
+}
+
+}  // namespace

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the kernels that write lorenzo know of a tile: its values in the chunk, its part of the chunk's working memory, how its
+// residuals are kept and counted.
+#pragma once
+#include "../base/frame.cuh"
+#include "../stage/huffman_encode.cuh"
+#include "../stage/interpolate.cuh"
+#include "../stage/lorenzo.cuh"
+#include "../stage/quantize.cuh"
+#include "../tuning.cuh"
+
+namespace {
+
+constexpr int THREADS = 256;
+constexpr u32 TILE = tiles::MOST, MARKS = TILE / 32;
+static_assert(TILE == 32 * THREADS, "a thread has 32 residuals in a row");
+
+// A tile's kind, FORMAT.md §3.
+constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4, RAW = 3 << 4, EXCEPTIONS = 1 << 6;
+
+// What the launches share of a chunk; counts are zero before.
+struct Book {
+    u32 counts[128];
+    huffman::Codes codes;
+    u64 kinds_at, ends_at, payload_at;
+    u32 head_len, spare;
+};
+static_assert(sizeof(Book) == LORENZO_BOOK, "the host makes room for it");
+
+// What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it costs.
+constexpr u32 TRIED = 1u << 31;
+struct Meta {
+    u32 kind, width, records, cost;
+};
+
+// A tile's part of the chunk's working memory.
+struct Work {
+    u8* at;
+    u32 room;
+    __device__ __forceinline__ Work(const EncodeChunk& c, u32 t)
+        : at((u8*)c.work + (u64)c.work_stride * t), room((c.tile[0] * c.tile[1] * c.tile[2] + 63) & ~63u) {}
+    __device__ __forceinline__ Meta* meta() const { return (Meta*)at; }
+    __device__ __forceinline__ u32* bytes() const { return (u32*)(at + 64); }
+    // A bit for each exception; one for the first of each record.
+    __device__ __forceinline__ u32* marks() const { return (u32*)(at + 64 + room); }
+    __device__ __forceinline__ u32* starts() const { return (u32*)(at + 64 + room + room / 8); }
+    // Zigzag values that no byte holds, at their places: Lorenzo's, then interpolation's.
+    __device__ __forceinline__ u32* exact(bool interpolated) const {
+        return (u32*)(at + 64 + room + room / 4) + (interpolated ? room : 0);
+    }
+    // How often the tile has each symbol, two in a word: where the predictor that was not taken had its exact values.
+    __device__ __forceinline__ u32* counts(bool interpolated) const { return exact(!interpolated); }
+};
+
+// A tile's values in the chunk.
+template <class S>
+struct Source {
+    const S* first;
+    tiles::Three e;
+    u32 n, rise, plane;
+    tiles::Divisor by_x, by_y;
+    // 4 · THREADS values on in a tile, where that is the same step everywhere: in places, and in the chunk.
+    tiles::Three step;
+    u32 skip;
+    bool regular, fours, whole, swap;
+    __device__ __forceinline__ Source(const EncodeChunk& c, const tiles::Tile& t)
+        : first((const S*)c.input + t.start), e(t.extents), n(t.values()), rise(c.extents[2]), plane(c.extents[1] * c.extents[2]),
+          by_x(t.extents.x), by_y(t.extents.y), fours(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
+        whole = fours && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
+        const u32 rows = by_x.of(4 * THREADS), planes = by_y.of(rows), left = 4 * THREADS - rows * e.x;
+        if (n == e.x) {
+            step = {0, 0, 4u * THREADS};
+        } else if (e.z == 1) {
+            step = {0, rows, 0};
+        } else {
+            step = {planes, 0, 0};
+        }
+        regular = n == e.x || (left == 0 && (e.z == 1 || rows == planes * e.y));
+        skip = step.z * plane + step.y * rise + step.x;
+    }
+    // Where place `i` is: the thread's first, or `k` steps behind that.
+    __device__ __forceinline__ tiles::Three where(u32 i) const {
+        const u32 row = by_x.of(i), z = by_y.of(row);
+        return {z, row - z * e.y, i - row * e.x};
+    }
+    // Brings this thread's values of a whole tile to where their quanta will be, all loads in flight at once. Tells whether it did.
+    __device__ __forceinline__ bool stage(int* to) const {
+        if (Traits<S>::W != 4 || !regular || !whole || n != TILE) return false;
+        const S* at = first + place(4 * threadIdx.x);
+        uint4 v[8];
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) v[k] = *(const uint4*)(at + k * skip);
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) *(uint4*)(to + 4 * (threadIdx.x + k * THREADS)) = v[k];
+        return true;
+    }
+    __device__ __forceinline__ void staged(const int* from, S (&x)[4]) const {
+        using T = Traits<S>;
+        const uint4 v = *(const uint4*)from;
+        const u32 b[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[j] = T::value((typename T::Bits)(swap ? swapped(b[j]) : b[j]));
+    }
+    // Calls `f(k, first place, its place in the chunk)` for this thread's fours.
+    template <class F>
+    __device__ __forceinline__ void each(F f) const {
+        const u32 first = 4 * threadIdx.x;
+        u32 at = first < n ? place(first) : 0;
+#pragma unroll 1
+        for (u32 k = 0; k < 8; k++) {
+            const u32 i = first + k * 4 * THREADS;
+            if (i < n) {
+                f(k, i, at);
+                if (regular) {
+                    at += skip;
+                } else if (i + 4 * THREADS < n) {
+                    at = place(i + 4 * THREADS);
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ u32 place(u32 i) const {
+        const u32 row = by_x.of(i), z = by_y.of(row);
+        return z * plane + (row - z * e.y) * rise + (i - row * e.x);
+    }
+    __device__ __forceinline__ S one(u32 i) const {
+        const auto b = Traits<S>::bits(first[place(i)]);
+        return Traits<S>::value(swap ? swapped(b) : b);
+    }
+    // The values from place `i` of the tile on, a multiple of 4; the last one again after the end.
+    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const { four(i, fours ? place(i) : 0, x); }
+    __device__ __forceinline__ void four(u32 i, u32 place_, S (&x)[4]) const {
+        raw(i, place_, x);
+        turn(x);
+    }
+    // The same in two steps: as they are stored, and in this machine's order of bytes.
+    __device__ __forceinline__ void raw(u32 i, u32 place_, S (&x)[4]) const {
+        using T = Traits<S>;
+        if (fours) {
+            const S* at = first + place_;
+            if (!whole) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) x[j] = at[j];
+            } else if (T::W == 4) {
+                const uint4 v = *(const uint4*)at;
+                x[0] = T::value(v.x), x[1] = T::value(v.y), x[2] = T::value(v.z), x[3] = T::value(v.w);
+            } else {
+                const uint4 v = ((const uint4*)at)[0], w = ((const uint4*)at)[1];
+                x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
+                x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
+                x[2] = T::value((typename T::Bits)(w.x | (u64)w.y << 32));
+                x[3] = T::value((typename T::Bits)(w.z | (u64)w.w << 32));
+            }
+        } else {
+            for (int j = 0; j < 4; j++) x[j] = first[place(min(i + j, n - 1))];
+        }
+    }
+    __device__ __forceinline__ void turn(S (&x)[4]) const {
+        if (swap) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) x[j] = Traits<S>::value(swapped(Traits<S>::bits(x[j])));
+        }
+    }
+};
+
+// A bit for each of four places that is before the end.
+__device__ __forceinline__ u32 four_valid(u32 i, u32 n) { return n - i < 4 ? (1u << (n - i)) - 1 : 15u; }
+
+template <class S>
+__device__ __forceinline__ typename Traits<S>::Bits fill_of(const EncodeChunk& c) {
+    return c.flags & FLAG_FILL ? (typename Traits<S>::Bits)c.fill : Traits<S>::EXPONENT;
+}
+
+struct TileShared {
+    // Quanta in the order of the tile; or interpolation's points, with the finest levels split.
+    alignas(16) int points[TILE];
+    // Residuals, a byte each, in the order of the stream.
+    alignas(16) u32 bytes[TILE / 4];
+    u32 exceptions[MARKS];
+    alignas(16) u32 bins[huffman::BINS];
+    u32 classes[lorenzo::SETS * estimate::CLASSES];
+    u32 room[THREADS / 32];
+    // Of the residuals counted; all zigzag values of the tile together.
+    u32 changes, cost, all;
+};
+
+// Before anything is counted.
+__device__ __forceinline__ void clear_counts(TileShared& sh) {
+    for (u32 i = threadIdx.x; i < huffman::BINS; i += THREADS) sh.bins[i] = 0;
+    if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    if (threadIdx.x == 0) sh.changes = 0;
+}
+
+// Counts the bytes and, with `wanted`, finds what they cost. All threads.
+__device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine, const u32* exact, u32 n, bool wanted, int lane, int w) {
+    const u32 t = threadIdx.x;
+    huffman::tally(mine, exact, sh.bins);
+    if (wanted) {
+        const bool before = t > 0 && 32 * t < n && (sh.bytes[8 * t - 1] >> 24) != 0;
+        const u32 changes = warp::sum(huffman::changes(mine.mask, before, n));
+        if (lane == 0 && changes) atomicAdd(&sh.changes, changes);
+        __syncthreads();
+        huffman::classes(sh.bins, sh.classes);
+        __syncthreads();
+        if (w == 0) {
+            const u32 cost = estimate::cost(sh.classes, n, sh.changes, lane);
+            if (lane == 0) sh.cost = cost;
+        }
+    }
+    __syncthreads();
+}
+
+// A zigzag value as a byte; one that does not fit goes to `exact`.
+__device__ __forceinline__ u32 as_byte(u32 z, u32* exact, u32 at) {
+    if (z >= huffman::ESCAPE) {
+        exact[at] = z;
+        return huffman::ESCAPE;
+    }
+    return z;
+}
+
+// Zigzag values together: those of four bytes, and those beyond.
+struct All {
+    u32 bytes, large;
+    __device__ __forceinline__ u32 together() const { return large | ((bytes | bytes >> 8 | bytes >> 16 | bytes >> 24) & 255u); }
+};
+
+// Keeps four residuals, each with 128 more, as bytes from place `i` on.
+__device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], u32* exact, All& all) {
+    const u32 low = __byte_perm(d[0], d[1], 0x0040), word = __byte_perm(low, __byte_perm(d[2], d[3], 0x0040), 0x5410);
+    // Bit 7 is 0 in those below zero.
+    u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~lorenzo::signs(word);
+    if ((d[0] | d[1] | d[2] | d[3]) < 256 && !huffman::escapes(zigzag)) {
+        all.bytes |= zigzag;
+    } else {
+        zigzag = 0;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            const u32 z = estimate::zigzag((int)(d[j] - 128));
+            all.large |= z;
+            zigzag |= as_byte(z, exact, i + j) << (8 * j);
+        }
+    }
+    bytes[i / 4] = zigzag;
+}
+
+// Marks the first exception of every record: those behind each other with the same bits are one. Returns the records.
+template <class S>
+__device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, const Work& work) {
+    const u32 t = threadIdx.x;
+    const u32* marks = sh.exceptions;
+    u32 starts = 0;
+    for (u32 left = marks[t]; left; left &= left - 1) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
+        const bool follows = at > 0 && (marks[(at - 1) / 32] >> ((at - 1) % 32) & 1);
+        if (!follows || Traits<S>::bits(in.one(at)) != Traits<S>::bits(in.one(at - 1))) starts |= 1u << i;
+    }
+    if (32 * t < in.n) {
+        work.marks()[t] = marks[t];
+        work.starts()[t] = starts;
+    }
+    u32 total;
+    block::sum_before<THREADS>((u32)__popc(starts), sh.room, total);
+    return total;
+}
+
+// Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
+template <class S>
+__device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine, u32 predictor,
+                                       bool exceptions, u32 all, int lane) {
+    const u32 n = in.n, t = threadIdx.x, found = exceptions ? records(sh, in, work) : 0;
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
+    if (lane == 0 && all) atomicOr(&sh.all, all);
+    __syncthreads();
+    const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
+    const u32 stored = exceptions ? 4 + found * (4 + Traits<S>::W) : 0;
+    u32 kind = predictor;
+    if (stored + huffman::fixed_len(n, width) >= n * Traits<S>::W) {
+        kind = RAW;
+    } else {
+        if (exceptions) kind |= EXCEPTIONS;
+        if (width) kind |= HUFFMAN;
+    }
+    if (32 * t < n) {
+        uint4* to = (uint4*)work.bytes() + 2 * t;
+        to[0] = make_uint4(mine.word[0], mine.word[1], mine.word[2], mine.word[3]);
+        to[1] = make_uint4(mine.word[4], mine.word[5], mine.word[6], mine.word[7]);
+    }
+    return Meta{kind, width, found, 0};
+}
+
+// Adds a tile's symbols, of which those that are no runs are counted by byte, to those of the chunk, and keeps them as its
+// `own`. All threads; overwrites `sh.bytes`.
+__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, u32* own, u32* counts) {
+    u32 end;
+    const u32 t = threadIdx.x;
+    // Short runs are counted by their length.
+    if (t < huffman::SHORT) sh.bytes[t] = 0;
+    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+    auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
+    auto add = [&](u32 run) {
+        atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
+        if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);
+    };
+    huffman::each_run(mine.mask, begin, add);
+    if (t == 0) add(n - end);
+    huffman::fold(sh.bins);
+    __syncthreads();
+    if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
+    __syncthreads();
+    if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(counts + t, sh.bins[256 + t]);
+    if (t < (huffman::SYMBOLS + 1) / 2) own[t] = sh.bins[256 + 2 * t] | sh.bins[257 + 2 * t] << 16;
+}
+
+// The unit of interpolation under a bound, and how values become multiples of it.
+template <class S>
+__device__ __forceinline__ quantize::Linear<S> units(double used) {
+    return {__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT};
+}
+
+}  // namespace

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// `write`: bytes become streams, at their places in the frame; the CTA that finishes a chunk seals it.
+#pragma once
+#include "../prim/lookback.cuh"
+#include "tile.cuh"
+
+namespace {
+
+// A tile to be written, and its chunk; none if `tile` is not below the number of all.
+struct Next {
+    u32 tile, chunk, values;
+    Meta meta;
+    // Words of values or exceptions, of what follows them, and of the gap array in that.
+    u32 front, words, gaps;
+};
+
+struct WriteShared {
+    // The waiting tile's gap array and stream.
+    alignas(16) u32 stage[TILE + 4];
+    u32 kept[huffman::KEPT * THREADS];
+    huffman::Tables tables;
+    u64 sums[THREADS / 32];
+    u32 room[THREADS / 32];
+    // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
+    u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
+    u32 start, last;
+    // The tile at work and the one to come.
+    Next next[2];
+};
+
+// Values of a raw tile; or its exceptions. Written into the frame as they come; returns what they add to the checksum.
+template <class S>
+__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0, u32* room) {
+    using T = Traits<S>;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, tile));
+    u32* out = (u32*)c.frame + word0;
+    u64 sum = 0;
+    auto put = [&](u32 at, u32 word) {
+        out[at] = word;
+        sum += frame::square(word, word0 + at);
+    };
+    auto value = [&](u32 at, S x) {
+        const auto b = T::bits(x);
+        put(at, (u32)b);
+        if (T::W == 8) put(at + 1, (u32)((u64)b >> 32));
+    };
+    if ((kind & CLASS) == RAW) {
+        for (u32 i = threadIdx.x; i < in.n; i += THREADS) value(i * (T::W / 4), in.one(i));
+        return sum;
+    }
+    const Work work(c, tile);
+    const u32 t = threadIdx.x, words = (in.n + 31) / 32;
+    const u32* marks = work.marks();
+    const u32* starts = work.starts();
+    u32 left = t < words ? starts[t] : 0, total;
+    u32 k = block::sum_before<THREADS>((u32)__popc(left), room, total);
+    if (t == 0) put(0, records);
+    for (; left; left &= left - 1, k++) {
+        const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
+        // Up to the next record, or the next value that is no exception.
+        u32 word = t, stops = (starts[t] | ~marks[t]) & ~((2u << i) - 1);
+        while (!stops && ++word < words) stops = starts[word] | ~marks[word];
+        const u32 end = word < words ? min(32 * word + (u32)__ffs((int)stops) - 1, in.n) : in.n;
+        put(1 + k, at | (end - at - 1) << 16);
+        value(1 + records + k * (T::W / 4), in.one(at));
+    }
+    return sum;
+}
+
+// Sums the kinds, which were written byte by byte. All threads.
+__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book) {
+    const u32* words = (const u32*)c.frame;
+    u64 sum = 0;
+    for (u64 i = book->kinds_at / 4 + threadIdx.x; i < book->ends_at / 4; i += THREADS) {
+        sum += frame::square(*(const volatile u32*)(words + i), i);
+    }
+    return sum;
+}
+
+// This CTA's sum, in the first warp.
+__device__ __forceinline__ u64 gather(WriteShared& sh, u64 sum, int lane, int w) {
+    sum = warp::sum(sum);
+    if (lane == 0) sh.sums[w] = sum;
+    __syncthreads();
+    return w == 0 ? warp::sum(lane < THREADS / 32 ? sh.sums[lane] : 0ull) : 0;
+}
+
+// Finds the place of the tile that waits and writes it. `finish`: the next tile is of another chunk, or there is none. `sum`
+// is this thread's part of what the CTA's tiles add to the checksum.
+template <class S>
+__device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, bool finish, u64& sum, int lane, int w) {
+    if (!sh.old) return;
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
+    const Book* book = (const Book*)args.shared + sh.old_chunk;
+    const u32 t = sh.old_tile, front = sh.old_front, words = sh.old_words;
+    u64* places = (u64*)args.places + c.first_tile;
+    if (w == 0) {
+        const u32 start = lookback::start(places, t, front + words, lane);
+        if (lane == 0) {
+            sh.start = start;
+            const u64 entry = book->ends_at / 4 + t;
+            ((u32*)c.frame)[entry] = start + front + words;
+            sum += frame::square(start + front + words, entry);
+            ((u8*)c.frame)[book->kinds_at + t] = (u8)sh.old_kind;
+        }
+    }
+    __syncthreads();
+    const u64 word0 = book->payload_at / 4 + sh.start;
+    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.room);
+    sum += frame::copy_summed<THREADS, 4>((u32*)c.frame + word0 + front, sh.stage, word0 + front, words);
+    if (finish) {
+        const u64 added = gather(sh, sum, lane, w);
+        sum = 0;
+        ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
+        if (w == 0) {
+            const u32 done = sh.done;
+            __syncwarp();
+            const bool last = frame::last_of(state, c.tiles, done, added, 0, lane);
+            if (lane == 0) {
+                sh.done = 0;
+                sh.last = last;
+            }
+        }
+        __syncthreads();
+        if (sh.last) {
+            const u64 kinds = gather(sh, sum_kinds(c, book), lane, w);
+            if (w == 0) {
+                const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM), stored = book->payload_at + payload;
+                // The lengths of the first section and of the last one, the fourth.
+                const u32 lens = c.payload_len_at - 6;
+                u64 all = frame::write_head(c, stored, frame::used_bound(c, state), lane, [&](u32 i, u32 word) {
+                    if (i == lens) return book->head_len;
+                    if (i == c.payload_len_at) return (u32)payload;
+                    if (i == c.payload_len_at + 1) return (u32)(payload >> 32);
+                    return word;
+                });
+                if (lane == 0) all += kinds;
+                frame::finish(c, state, stored, all, (u64*)args.lengths + sh.old_chunk, lane);
+            }
+        }
+    }
+}
+
+// Tiles as they come, one after the other.
+template <class S>
+__device__ __forceinline__ void write(const EncodeArgs& args) {
+    __shared__ WriteShared sh;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 t = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    u64 sum = 0;
+    u32 booked = 0xffffffffu;
+    if (t == 0) sh.old = sh.old_chunk = sh.done = 0;
+    // Takes the next tile, and announces its size: others wait for that. One warp.
+    auto take_next = [&](Next& next) {
+        u32 tile = 0;
+        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
+        tile = warp::from(tile, 0);
+        if (lane == 0) next.tile = tile;
+        if (tile >= args.tiles) return;
+        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
+        const EncodeChunk& c = chunks[at];
+        const u32 number = tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
+        const Work work(c, number);
+        Meta meta = *work.meta();
+        u32 front = 0, words = 0, gaps = 0;
+        if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
+        if (meta.kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
+        if ((meta.kind & CLASS) == HUFFMAN) {
+            const unsigned short* counts = (const unsigned short*)work.counts(meta.kind & INTERPOLATED);
+            const u32 bits = huffman::length(counts, ((const Book*)args.shared + at)->codes, lane);
+            const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
+            words = (bits + 31) / 32;
+            gaps = huffman::gap_units(words);
+            words += gaps;
+            if (words > fixed) {
+                words = fixed;
+                meta.kind ^= HUFFMAN ^ FIXED;
+            }
+        }
+        if (lane == 0) {
+            next.chunk = at;
+            next.values = n;
+            next.meta = meta;
+            next.front = front;
+            next.words = words;
+            next.gaps = gaps;
+            lookback::announce((u64*)args.places + c.first_tile, number, front + words);
+        }
+    };
+    if (w == 0) take_next(sh.next[0]);
+    for (u32 turn = 0;; turn ^= 1) {
+        __syncthreads();
+        const Next& now = sh.next[turn];
+        if (now.tile >= args.tiles) break;
+        const u32 chunk = now.chunk;
+        const EncodeChunk& c = chunks[chunk];
+        const u32 number = now.tile - c.first_tile, n = now.values;
+        if (chunk != booked) {
+            huffman::make_tables(sh.tables, ((const Book*)args.shared + chunk)->codes);
+            booked = chunk;
+        }
+        const Meta meta = now.meta;
+        const Work work(c, number);
+        const u32* exact = work.exact(meta.kind & INTERPOLATED);
+        const u32 kind = meta.kind, front = now.front, words = now.words, gaps = now.gaps;
+        u32 mask = 0, begin = 0, end = 0, first = 0, bits = 0;
+        if ((kind & CLASS) == HUFFMAN || (kind & CLASS) == FIXED) {
+            const huffman::Mine mine = huffman::take(work.bytes(), n);
+            huffman::keep(mine, sh.kept);
+            mask = mine.mask;
+            if ((kind & CLASS) == HUFFMAN) {
+                begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+                u32 own = huffman::length(mine, begin, meta.width >= 8, exact, sh.tables);
+                if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
+                first = block::sum_before<THREADS>(own, sh.room, bits);
+            }
+        }
+        // While the first warp looks back, the last one looks for the next tile.
+        if (w == THREADS / 32 - 1) take_next(sh.next[turn ^ 1]);
+        flush<S>(args, sh, sh.old_chunk != chunk, sum, lane, w);
+        __syncthreads();
+        if (t == 0) {
+            sh.old = 1;
+            sh.old_tile = number;
+            sh.old_chunk = chunk;
+            sh.old_kind = kind;
+            sh.old_records = meta.records;
+            sh.old_front = front;
+            sh.old_words = words;
+            sh.done++;
+        }
+        if ((kind & CLASS) == HUFFMAN) {
+            for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
+            __syncthreads();
+            huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
+            huffman::write(sh.kept, mask, (int)begin, exact, sh.tables, out);
+            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.tables.symbols[k]); });
+            out.finish();
+        } else if ((kind & CLASS) == FIXED) {
+            if (t == 0) sh.stage[0] = meta.width;
+            if (32 * t < n) huffman::write_fixed(huffman::kept_again(sh.kept, mask), exact, n, meta.width, sh.stage + 1);
+        }
+    }
+    flush<S>(args, sh, true, sum, lane, w);
+}
+
+}  // namespace
