@@ -51,8 +51,10 @@ pub(crate) fn encode(
     }
     let inner = threads.div_ceil(jobs.len().max(1));
     let plans = parallel::map_mut(jobs.iter().zip(choices).collect(), threads, |_, (job, choice)| {
-        let nothing_to_do = constant(job.raw, job.params.dtype.size.into());
-        if nothing_to_do { None } else { encoding(job, choice, inner) }
+        let size = job.params.dtype.size.into();
+        // Rooms on a device take numbers of 4 and 8 bytes.
+        let for_device = matches!(size, 4 | 8) && !constant(job.raw, size);
+        if for_device { encoding(job, choice, inner) } else { None }
     });
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.kernels, jobs[i].raw.len())));
     let members = groups(&planned.collect::<Vec<_>>(), limits);
