@@ -21,6 +21,13 @@ def read(path):
         return f["v"][...]
 
 
+def stored(path):
+    """Every chunk as it lies in the file, with its filter mask. Whole files differ by the second they were written in."""
+    with h5py.File(path) as f:
+        v = f["v"].id
+        return [v.read_direct_chunk(v.get_chunk_info(i).chunk_offset) for i in range(v.get_num_chunks())]
+
+
 @pytest.mark.parametrize("flag", "om")
 @pytest.mark.parametrize("kind", ["shared", "exported", "static"])
 def test_found_by_symbol_or_by_symbol_table(kind, flag, tmp_path):
@@ -41,7 +48,7 @@ def test_stripped_stores_losslessly_and_says_so(flag, tmp_path):
     judge.check(x, read(tmp_path / "a.h5"), "lossless")
     assert "h5z-gpu" in text and "lossless" in text and text.count("h5z-gpu") == 1, text
     assert write("stripped", tmp_path / "b.h5", x, [11003], tmp_path, flag, clean(H5Z_GPU_LOG="off")) == ""
-    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+    assert stored(tmp_path / "a.h5") == stored(tmp_path / "b.h5")
 
 
 def test_stripped_and_strict_is_refused(tmp_path):
