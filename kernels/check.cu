@@ -4,7 +4,7 @@
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"
 #include "stage/codebook.cuh"
-#include "stage/interpolate.cuh"
+#include "stage/interpolate_any.cuh"
 #include "stage/lorenzo.cuh"
 #include "stage/ndzip_cube.cuh"
 #include "stage/quantize.cuh"
@@ -420,27 +420,23 @@ struct Points {
 
 // A tile's points from residuals in the order of the stream.
 __device__ __forceinline__ void points_of(const Points& a) {
-    __shared__ int points[tiles::MOST];
+    alignas(16) __shared__ int points[tiles::MOST];
+    __shared__ interpolate_any::Lattice lattices[8 * interpolate_any::LEVELS];
     const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
-    const int* d = (const int*)a.residuals;
-    if (threadIdx.x == 0) points[0] = interpolate::point(0, d[0]);
+    const u32 n = e.product();
+    for (u32 i = threadIdx.x; i < n; i += 256) points[i] = ((const int*)a.residuals)[i];
     __syncthreads();
-    u32 begin = 1;
-    const u32 levels = interpolate::top(e);
-    for (u32 l = levels, i = 0; l-- > 0;) {
-        for (u32 k = 0; k < 7; k++, i++) {
-            const u32 odd = interpolate::parity(k);
-            const interpolate::Kept kept = interpolate::keep(e, i);
-            const interpolate::Class c(kept, l, odd);
-            for (u32 p = threadIdx.x; p < kept.points; p += 256) {
-                const tiles::Three at = c.point(p);
-                points[interpolate::dense(e, at)] = interpolate::point(interpolate::predict(points, e, l, odd, at), d[begin + p]);
-            }
-            begin += kept.points;
-            __syncthreads();
-        }
+    const bool full = interpolate_full::fits(e);
+    if (full) {
+        interpolate_full::points(points);
+    } else {
+        interpolate_any::points(points, lattices, e);
     }
-    for (u32 i = threadIdx.x; i < e.product(); i += 256) ((int*)a.points)[i] = points[i];
+    for (u32 i = threadIdx.x; i < n; i += 256) {
+        const u32 row = i / e.x, x = i - row * e.x, z = row / e.y, y = row - z * e.y;
+        const int* half = x % 2 ? interpolate_full::odd(points, z, y) : interpolate_full::even(points, z, y);
+        ((int*)a.points)[i] = n == 1 ? points[0] : full ? half[x / 2] : interpolate_any::Row(points, lattices, z, y)(x);
+    }
 }
 
 struct Counts {

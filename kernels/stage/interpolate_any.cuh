@@ -31,10 +31,10 @@ struct Lattice {
 __device__ __forceinline__ Lattice lattice(const Three& e, u32 l, u32 number) {
     const Three d = interpolate::lattice(e, l);
     u32 begin = 0;
-    Three c = interpolate::Class::parts(d, 0);
+    Three c = interpolate::parts(d, 0);
     for (u32 k = 1; k <= number; k++) {
         begin += c.product();
-        c = interpolate::Class::parts(d, interpolate::parity(k - 1));
+        c = interpolate::parts(d, interpolate::parity(k - 1));
     }
     return {begin, c.product(), c.y << 16 | c.x, c.z, tiles::Divisor(max(c.x, 1u)).inverse, tiles::Divisor(max(c.y, 1u)).inverse};
 }
@@ -58,7 +58,7 @@ __device__ __forceinline__ void classes(int* v, const Lattice* level) {
             u32 guess;
             if (ODD == 1) guess = along(odd).at;
             else if (ODD == 2) guess = interpolate::both(along(first), along(odd ^ first));
-            else guess = interpolate_full::all(along(1), along(2), along(4));
+            else guess = interpolate::all(along(1), along(2), along(4));
             int* at = v + own.begin + i;
             *at = interpolate::point((int)guess, *at);
         }

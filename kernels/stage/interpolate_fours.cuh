@@ -162,18 +162,6 @@ struct Level {
     __device__ __forceinline__ u32 end(u32 pass) const { return begin[pass == 0 ? 3 : pass == 1 ? 7 : 8]; }
 };
 
-__device__ __forceinline__ u32 cubic(u32 a, u32 b, u32 c, u32 d) { return halved(b + c, 1) + halved(b + c - a - d, 4); }
-// From the near one of two, the other and the one behind that.
-__device__ __forceinline__ u32 square(u32 near, u32 far, u32 third) { return near + halved(2 * (far - near) + (far - third), 3); }
-__device__ __forceinline__ u32 mean(u32 p, u32 q) { return q + halved(p - q, 1); }
-__device__ __forceinline__ u32 mean(u32 p, u32 q, u32 r) { return r + halved(85 * (p + q - 2 * r) + 128, 8); }
-
-// Three guesses, the inner ones of them.
-__device__ __forceinline__ u32 all(const Guess& x, const Guess& y, const Guess& z) {
-    const Guess xy = {both(x, y), x.inner || y.inner};
-    return x.inner == y.inner && y.inner == z.inner ? mean(x.at, y.at, z.at) : both(xy, z);
-}
-
 __device__ __forceinline__ void load(const int* p, u32 (&v)[4]) {
     const int4 q = *(const int4*)p;
     v[0] = (u32)q.x, v[1] = (u32)q.y, v[2] = (u32)q.z, v[3] = (u32)q.w;
@@ -265,6 +253,18 @@ __device__ __forceinline__ void predict_four(const Split& v, const int* here, u3
         }
         if (last) g[3] = both(Guess{x, false}, Guess{b[3], b_inner});
     }
+}
+
+// The `i`-th point of a line of `extent` places that lie `distance` apart, from the points `step` and three times `step`
+// before and behind it. All cases are computed: neighbours in a warp have different ones.
+__device__ __forceinline__ Guess along(const int* at, u32 i, u32 extent, u32 step, u32 distance) {
+    const int reach = (int)(step * distance);
+    const bool before = i >= 3 * step, inner = i + step < extent, behind = i + 3 * step < extent;
+    const u32 b = (u32)at[-reach], c = inner ? (u32)at[reach] : b;
+    const u32 a = before ? (u32)at[-3 * reach] : b, d = behind ? (u32)at[3 * reach] : c;
+        // Two points with a third before them or, seen from the other side, behind them.
+    const u32 three = square(before ? b : c, before ? c : b, before ? a : d), two = b + halved(inner ? c - b : b - a, 1);
+    return {before && behind ? cubic(a, b, c, d) : inner && (before || behind) ? three : two, inner};
 }
 
 // Predicts one point of a level in its own order, `scale` levels above the one whose extents are `e`, as it is in the stream at

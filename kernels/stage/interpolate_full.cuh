@@ -10,8 +10,11 @@
 
 namespace interpolate_full {
 
+using interpolate::all;
+using interpolate::cubic;
 using interpolate::Guess;
 using interpolate::halved;
+using interpolate::square;
 
 constexpr u32 SIDE_Z = 16, SIDE_Y = 16, SIDE_X = 32, THREADS = 256;
 
@@ -20,19 +23,8 @@ __device__ __forceinline__ bool fits(const tiles::Three& e) { return e.z == SIDE
 // The lattice, of a level's eight, that is odd along `odd`: bit 0 stands for x, 1 y, 2 z.
 __device__ __forceinline__ u32 number(u32 odd) { return 0x76534210u >> (4 * odd) & 7u; }
 
-// What four neighbours on a line say of the point between b and c.
-__device__ __forceinline__ u32 cubic(u32 a, u32 b, u32 c, u32 d) { return halved(b + c, 1) + halved(b + c - a - d, 4); }
-// Where one of them is missing: `near` has the third behind it.
-__device__ __forceinline__ u32 square(u32 near, u32 far, u32 third) { return near + halved(3 * far - 2 * near - third, 3); }
 // From two.
 __device__ __forceinline__ u32 line(u32 b, u32 slope) { return b + halved(slope, 1); }
-
-// Three guesses, the inner ones of them.
-__device__ __forceinline__ u32 all(const Guess& x, const Guess& y, const Guess& z) {
-    const u32 mean = z.at + halved(85 * (x.at + y.at - 2 * z.at) + 128, 8);
-    const Guess xy = {interpolate::both(x, y), x.inner || y.inner};
-    return x.inner == y.inner && y.inner == z.inner ? mean : interpolate::both(xy, z);
-}
 
 // --- levels of few points, one by one ---
 
@@ -41,7 +33,8 @@ __device__ __forceinline__ Guess along(const int* at, u32 i, u32 count, u32 stri
     const bool before = i > 0, inner = i + 1 < count, behind = i + 2 < count;
     const u32 b = (u32)at[0], c = inner ? (u32)at[stride] : b, a = before ? (u32)at[-(int)stride] : b, d = behind ? (u32)at[2 * stride] : c;
     const u32 third = before ? a : d, near = before ? b : c, far = before ? c : b;
-    return {before && behind ? cubic(a, b, c, d) : inner && (before || behind) ? square(near, far, third) : line(b, inner ? c - b : b - a), inner};
+    const u32 three = square(near, far, third), two = line(b, inner ? c - b : b - a);
+    return {before && behind ? cubic(a, b, c, d) : inner && (before || behind) ? three : two, inner};
 }
 
 // Completes the classes with `ODD` odd axes of a level whose classes have CZ × CY × CX points each.

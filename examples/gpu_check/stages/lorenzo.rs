@@ -32,6 +32,9 @@ pub(super) fn quantize(r: &mut Random, wide: bool) -> Result<usize, String> {
 
 /// Extents of a tile.
 fn tile(r: &mut Random) -> [usize; 3] {
+    if r.one_in(8) {
+        return [16, 16, 32];
+    }
     let rank = r.below(3);
     let x = 1 + few(r, [8192, 512, 64][rank as usize]) as usize;
     let x = if r.one_in(2) { x.next_multiple_of(4) } else { x };
