@@ -153,7 +153,7 @@ impl Engine {
         if let Some(DeviceFrom { encode: from, .. }) = self.device_from
             && jobs.iter().map(|j| j.raw.len()).sum::<usize>() >= from.lowest()
         {
-            return counted(0, codec::device::encode(jobs, out, choices, from, self.threads));
+            return counted(0, jobs.len(), || codec::device::encode(jobs, out, choices, from, self.threads));
         }
         let _ = (out, choices);
         vec![false; jobs.len()]
@@ -166,7 +166,7 @@ impl Engine {
         if let Some(DeviceFrom { decode: from, .. }) = self.device_from
             && jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from.lowest()
         {
-            return counted(1, codec::device::decode(jobs, from, self.threads));
+            return counted(1, jobs.len(), || codec::device::decode(jobs, from, self.threads));
         }
         vec![false; jobs.len()]
     }
@@ -259,7 +259,11 @@ impl Engine {
 }
 
 #[cfg(feature = "cuda")]
-fn counted(what: usize, done: Vec<bool>) -> Vec<bool> {
+fn counted(what: usize, jobs: usize, run: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
+    let done = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        log::warn("a GPU's work panicked before it began; the CPU does it. Please report it.");
+        vec![false; jobs]
+    });
     ON_DEVICE[what].fetch_add(done.iter().filter(|d| **d).count() as u64, Ordering::Relaxed);
     done
 }
@@ -288,4 +292,15 @@ fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
         });
     }
     codec::decode(&frame, threads, out)
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_panics_is_left_to_the_cpu() {
+        assert_eq!(counted(0, 3, || panic!("a bug")), [false; 3]);
+        assert_eq!(counted(0, 2, || vec![true, false]), [true, false]);
+    }
 }
