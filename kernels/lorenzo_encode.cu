@@ -90,8 +90,8 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);
     auto code = [&](u32 symbol) { return huffman::code_of(sh.codewords[symbol], sh.lengths[symbol]); };
     u32 bytes = 0;
-    if (t > 0 && t < huffman::ESCAPE) {
-        const u32 symbol = huffman::symbol(t), lower = huffman::lower_bits(t);
+    if (t > 0 && huffman::symbol_of(t) < huffman::SYMBOLS) {
+        const u32 symbol = huffman::symbol_of(t), lower = t < huffman::FAR ? huffman::lower_bits(t) : 0;
         bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol], sh.lengths[symbol] + lower);
     }
     book->codes.bytes[t] = bytes;

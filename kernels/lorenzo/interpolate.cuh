@@ -9,6 +9,8 @@ namespace {
 struct InterpolateShared : TileShared {
     // Points that may be too far from their values, where they lie.
     u32 unsure[MARKS];
+    // Whether points here and there give their values bit for bit.
+    u32 alike;
     interpolate::Split split[interpolate::SPLITS];
     // Levels, before anything is counted.
     __device__ __forceinline__ interpolate::Level* levels() { return (interpolate::Level*)bins; }
@@ -117,6 +119,18 @@ __device__ __forceinline__ bool usual(double unit) {
     return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
 }
 
+// The point at `at` and its residual, which the stream has at `i`, from what is predicted. Adds its zigzag value to `all`.
+__device__ __forceinline__ void visit_one(InterpolateShared& sh, u32 at, u32 i, int predicted, u32* exact, u32& all) {
+    const int read = sh.points[at], x = read == interpolate::NONE ? predicted : read;
+    const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
+    sh.points[at] = r;
+    if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
+    const u32 z = estimate::zigzag(d);
+    all |= z;
+    if (z >= huffman::FAR) exact[i] = z;
+    ((u8*)sh.bytes)[i] = (u8)huffman::byte_of(z);
+}
+
 // Turns what is not split into points and residuals, level by level: `threads` of them, all or the first warp. Returns all of
 // this thread's zigzag values together.
 __device__ __forceinline__ u32 interpolate_left(InterpolateShared& sh, const Plane& plane, u32 top, u32* exact) {
@@ -134,13 +148,7 @@ __device__ __forceinline__ u32 interpolate_left(InterpolateShared& sh, const Pla
             for (u32 i = (single ? 0 : v.first(pass)) + threadIdx.x; i < end; i += threads) {
                 u32 at = 0;
                 const int predicted = single ? 0 : interpolate::predict_one(v, sh.points, plane.left, l - plane.depth, pass, i, at);
-                const int read = sh.points[at], x = read == interpolate::NONE ? predicted : read;
-                const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
-                sh.points[at] = r;
-                if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
-                const u32 z = estimate::zigzag(d);
-                all |= z;
-                ((u8*)sh.bytes)[i] = (u8)as_byte(z, exact, i);
+                visit_one(sh, at, i, predicted, exact, all);
             }
             if (plane.alone) {
                 __syncwarp();
@@ -264,10 +272,18 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
     return __syncthreads_and(holds);
 }
 
-// The same for points that are sure, of values without a fill value, but for those in `sh.unsure`.
+// The same for points that are sure, of values without a fill value, but for those in `sh.unsure`; `exact` may be said too often.
 template <class S>
-__device__ __forceinline__ bool unsure_hold(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, const Plane& plane) {
+__device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine, const Plane& plane,
+                                            bool& exact, int lane, int w) {
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
+    if (w == 0) {
+        const u32 i = min((u32)lane * (in.n / 32 + 1), in.n - 1);
+        const int r = sh.points[plane.depth ? sh.split[0].at(in.where(i)) : i];
+        const bool same = (sh.exceptions[i / 32] >> (i % 32) & 1) || Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
+        const bool alike = __all_sync(warp::ALL, same);
+        if (lane == 0) sh.alike = alike;
+    }
     bool holds = true;
     for (u32 left = sh.unsure[threadIdx.x]; left; left &= left - 1) {
         const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
@@ -278,7 +294,9 @@ __device__ __forceinline__ bool unsure_hold(const InterpolateShared& sh, const S
         const S x = in.one(i);
         holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(x, fine.value(quantize::number(r)));
     }
-    return __syncthreads_and(holds);
+    holds = __syncthreads_and(holds);
+    exact = sh.alike;
+    return holds;
 }
 
 // Whether the points give all but exceptions bit for bit.
@@ -340,26 +358,22 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     all |= interpolate_fours(sh, plane.depth, some, work.exact(true));
     // Most points need no second look at their values.
     const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
-    bool same = false, taken = sure ? unsure_hold(sh, in, fine, plane) : points_hold(sh, in, fine, fill, plane, same);
+    bool same, taken = sure ? unsure_hold(sh, in, fine, plane, same, lane, w) : points_hold(sh, in, fine, fill, plane, same);
     clear_counts(sh);
     __syncthreads();
-    huffman::Mine mine = huffman::take(sh.bytes, n);
+    const huffman::Mine mine = huffman::take(sh.bytes, n);
     if (taken) {
-        count(sh, mine, work.exact(true), n, true, lane, w);
-        taken = sh.cost < meta.cost || (sure ? points_same(sh, in, fine, plane) : same);
+        count(sh, mine, n, true, lane, w);
+        taken = sh.cost < meta.cost || (same && (!sure || points_same(sh, in, fine, plane)));
     }
+    u32* counts = ((Book*)args.shared + chunk)->counts;
     if (taken) {
         meta = settle(sh, in, work, mine, INTERPOLATED, some, all, lane);
-    } else {
+        if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), counts, true);
+    } else if ((meta.kind & CLASS) == HUFFMAN && t < huffman::SYMBOLS) {
         // What `plan` has left is good.
-        __syncthreads();
-        clear_counts(sh);
-        mine = huffman::take(work.bytes(), n);
-        __syncthreads();
-        huffman::tally(mine, work.exact(false), sh.bins);
-        __syncthreads();
+        add_symbol(counts, work.counts()[t]);
     }
-    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(meta.kind & INTERPOLATED), ((Book*)args.shared + chunk)->counts);
     if (t == 0) *work.meta() = meta;
 }
 

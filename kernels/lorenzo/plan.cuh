@@ -262,17 +262,16 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
     }
     const u32 axes = choose<S>(sh, in.e, in.by_x, in.by_y, lane, w);
-    __syncthreads();
-    clear_counts(sh);
+    if (t < lorenzo::SETS * estimate::CLASSES) sh.classes[t] = 0;
     const u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();
     const huffman::Mine mine = huffman::take(sh.bytes, n);
     bool tried = !log && !exact;
-    count(sh, mine, work.exact(false), n, tried, lane, w);
+    count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
     tried = tried && (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, units<S>(used), fill));
     Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
-    if (!tried && (meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(meta.kind & INTERPOLATED), ((Book*)args.shared + chunk)->counts);
+    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), ((Book*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED, meta.cost = cost;
     if (t == 0) *work.meta() = meta;
 }

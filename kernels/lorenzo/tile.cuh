@@ -40,17 +40,18 @@ struct Work {
     __device__ __forceinline__ Work(const EncodeChunk& c, u32 t)
         : at((u8*)c.work + (u64)c.work_stride * t), room((c.tile[0] * c.tile[1] * c.tile[2] + 63) & ~63u) {}
     __device__ __forceinline__ Meta* meta() const { return (Meta*)at; }
-    __device__ __forceinline__ u32* bytes() const { return (u32*)(at + 64); }
+    // How often the tile has each symbol.
+    __device__ __forceinline__ unsigned short* counts() const { return (unsigned short*)(at + sizeof(Meta)); }
+    __device__ __forceinline__ u32* bytes() const { return (u32*)(at + LORENZO_HEAD); }
     // A bit for each exception; one for the first of each record.
-    __device__ __forceinline__ u32* marks() const { return (u32*)(at + 64 + room); }
-    __device__ __forceinline__ u32* starts() const { return (u32*)(at + 64 + room + room / 8); }
+    __device__ __forceinline__ u32* marks() const { return (u32*)(at + LORENZO_HEAD + room); }
+    __device__ __forceinline__ u32* starts() const { return (u32*)(at + LORENZO_HEAD + room + room / 8); }
     // Zigzag values that no byte holds, at their places: Lorenzo's, then interpolation's.
     __device__ __forceinline__ u32* exact(bool interpolated) const {
-        return (u32*)(at + 64 + room + room / 4) + (interpolated ? room : 0);
+        return (u32*)(at + LORENZO_HEAD + room + room / 4) + (interpolated ? room : 0);
     }
-    // How often the tile has each symbol, two in a word: where the predictor that was not taken had its exact values.
-    __device__ __forceinline__ u32* counts(bool interpolated) const { return exact(!interpolated); }
 };
+static_assert(sizeof(Meta) + 2 * huffman::SYMBOLS <= LORENZO_HEAD, "the counts fit");
 
 // A tile's values in the chunk.
 template <class S>
@@ -192,9 +193,9 @@ __device__ __forceinline__ void clear_counts(TileShared& sh) {
 }
 
 // Counts the bytes and, with `wanted`, finds what they cost. All threads.
-__device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine, const u32* exact, u32 n, bool wanted, int lane, int w) {
+__device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine, u32 n, bool wanted, int lane, int w) {
     const u32 t = threadIdx.x;
-    huffman::tally(mine, exact, sh.bins);
+    huffman::tally(mine, sh.bins);
     if (wanted) {
         const bool before = t > 0 && 32 * t < n && (sh.bytes[8 * t - 1] >> 24) != 0;
         const u32 changes = warp::sum(huffman::changes(mine.mask, before, n));
@@ -210,15 +211,6 @@ __device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine,
     __syncthreads();
 }
 
-// A zigzag value as a byte; one that does not fit goes to `exact`.
-__device__ __forceinline__ u32 as_byte(u32 z, u32* exact, u32 at) {
-    if (z >= huffman::ESCAPE) {
-        exact[at] = z;
-        return huffman::ESCAPE;
-    }
-    return z;
-}
-
 // Zigzag values together: those of four bytes, and those beyond.
 struct All {
     u32 bytes, large;
@@ -230,16 +222,18 @@ __device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], 
     const u32 low = __byte_perm(d[0], d[1], 0x0040), word = __byte_perm(low, __byte_perm(d[2], d[3], 0x0040), 0x5410);
     // Bit 7 is 0 in those below zero.
     u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~lorenzo::signs(word);
-    if ((d[0] | d[1] | d[2] | d[3]) < 256 && !huffman::escapes(zigzag)) {
+    if ((d[0] | d[1] | d[2] | d[3]) < 256 && !huffman::far(zigzag)) {
         all.bytes |= zigzag;
     } else {
+        u32 z[4];
         zigzag = 0;
 #pragma unroll
         for (u32 j = 0; j < 4; j++) {
-            const u32 z = estimate::zigzag((int)(d[j] - 128));
-            all.large |= z;
-            zigzag |= as_byte(z, exact, i + j) << (8 * j);
+            z[j] = estimate::zigzag((int)(d[j] - 128));
+            all.large |= z[j];
+            zigzag |= huffman::byte_of(z[j]) << (8 * j);
         }
+        *(uint4*)(exact + i) = make_uint4(z[0], z[1], z[2], z[3]);
     }
     bytes[i / 4] = zigzag;
 }
@@ -290,9 +284,14 @@ __device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, cons
     return Meta{kind, width, found, 0};
 }
 
-// Adds a tile's symbols, of which those that are no runs are counted by byte, to those of the chunk, and keeps them as its
-// `own`. All threads; overwrites `sh.bytes`.
-__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, u32* own, u32* counts) {
+// Adds how often a tile has this thread's symbol to the chunk's counts.
+__device__ __forceinline__ void add_symbol(u32* counts, u32 count) {
+    if (count) atomicAdd(counts + threadIdx.x, count);
+}
+
+// Keeps how often a tile has each symbol as its `own`; those that are no runs are counted by byte. With `wanted`, adds that to
+// the chunk's counts. All threads; overwrites `sh.bytes`.
+__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, unsigned short* own, u32* counts, bool wanted) {
     u32 end;
     const u32 t = threadIdx.x;
     // Short runs are counted by their length.
@@ -309,8 +308,11 @@ __device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine&
     __syncthreads();
     if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
     __syncthreads();
-    if (t < huffman::SYMBOLS && sh.bins[256 + t]) atomicAdd(counts + t, sh.bins[256 + t]);
-    if (t < (huffman::SYMBOLS + 1) / 2) own[t] = sh.bins[256 + 2 * t] | sh.bins[257 + 2 * t] << 16;
+    if (t < huffman::SYMBOLS) {
+        const u32 count = sh.bins[256 + t];
+        own[t] = (unsigned short)count;
+        if (wanted) add_symbol(counts, count);
+    }
 }
 
 // The unit of interpolation under a bound, and how values become multiples of it.

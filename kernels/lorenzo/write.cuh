@@ -167,8 +167,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
         if (meta.kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
         if ((meta.kind & CLASS) == HUFFMAN) {
-            const unsigned short* counts = (const unsigned short*)work.counts(meta.kind & INTERPOLATED);
-            const u32 bits = huffman::length(counts, ((const Book*)args.shared + at)->codes, lane);
+            const u32 bits = huffman::length(work.counts(), ((const Book*)args.shared + at)->codes, lane);
             const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
             words = (bits + 31) / 32;
             gaps = huffman::gap_units(words);
@@ -205,13 +204,15 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         const u32* exact = work.exact(meta.kind & INTERPOLATED);
         const u32 kind = meta.kind, front = now.front, words = now.words, gaps = now.gaps;
         u32 mask = 0, begin = 0, end = 0, first = 0, bits = 0;
+        bool far = false;
         if ((kind & CLASS) == HUFFMAN || (kind & CLASS) == FIXED) {
             const huffman::Mine mine = huffman::take(work.bytes(), n);
             huffman::keep(mine, sh.kept);
             mask = mine.mask;
+            far = __any_sync(warp::ALL, huffman::any_far(mine));
             if ((kind & CLASS) == HUFFMAN) {
                 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
-                u32 own = huffman::length(mine, begin, meta.width >= 8, exact, sh.tables);
+                u32 own = huffman::length(mine, begin, sh.tables);
                 if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
                 first = block::sum_before<THREADS>(own, sh.room, bits);
             }
@@ -234,7 +235,11 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
             __syncthreads();
             huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
-            huffman::write(sh.kept, mask, (int)begin, exact, sh.tables, out);
+            if (far) {
+                huffman::write<true>(sh.kept, mask, (int)begin, exact, sh.tables, out);
+            } else {
+                huffman::write<false>(sh.kept, mask, (int)begin, exact, sh.tables, out);
+            }
             if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.tables.symbols[k]); });
             out.finish();
         } else if ((kind & CLASS) == FIXED) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Residuals → symbols → a stream of codewords with its gap array: src/stage/huffman/encode.rs. A thread has 32 residuals in a row.
 //
-// A tile's residuals are zigzag values of one byte each; 255 stands for itself and all above, which lie in a second array.
+// A tile's residuals are zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose values lie in a second
+// array: so a byte always tells how long its code is.
 #pragma once
 #include "../prim/block.cuh"
 #include "estimate.cuh"
@@ -13,8 +14,9 @@ constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, DIRECT = (u32)fmt::LORENZO_DIRECT, 
 constexpr u32 OUTLIER = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT, SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
 static_assert(DIRECT == 32 && LIMIT == 11 && SYMBOLS <= 128, "symbols are found by shifts");
 
-// A byte that stands for a value in the second array.
-constexpr u32 ESCAPE = 255;
+// The first byte that stands for a symbol, and the symbol. It begins the upper half of zigzag values of eight bits.
+constexpr u32 FAR = 192, FAR_SYMBOL = OUTLIER + 5;
+static_assert(FAR + SYMBOLS - FAR_SYMBOL <= 256, "the symbols of all larger values have a byte");
 // Counters: by byte, then by symbol.
 constexpr u32 BINS = 256 + 128;
 
@@ -28,12 +30,17 @@ __device__ __forceinline__ u32 lower_bits(u32 z) { return z < DIRECT ? 0 : estim
 // The same of all zigzag values that have this symbol.
 __device__ __forceinline__ u32 lower_bits_of(u32 symbol) { return symbol < OUTLIER ? 0 : 4 + (symbol - OUTLIER) / 2; }
 
-// Which of four bytes are not 0, as four bits; whether some byte is `ESCAPE`.
+// The byte of a zigzag value; the symbol of a byte that is not 0.
+__device__ __forceinline__ u32 byte_of(u32 z) { return z < FAR ? z : FAR - FAR_SYMBOL + symbol(z); }
+__device__ __forceinline__ u32 symbol_of(u32 byte) { return byte < FAR ? symbol(byte) : byte - FAR + FAR_SYMBOL; }
+
+// Which of four bytes are not 0, as four bits; those from `FAR` on, their highest bit.
 __device__ __forceinline__ u32 others(u32 word) {
     const u32 high = ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu | word) & 0x80808080u;
     return (high >> 7) * 0x01020408u >> 24;
 }
-__device__ __forceinline__ bool escapes(u32 word) { return (~word - 0x01010101u) & word & 0x80808080u; }
+__device__ __forceinline__ u32 far(u32 word) { return word & word << 1 & 0x80808080u; }
+static_assert(FAR == 0xc0, "two bits tell");
 
 // This thread's 32 bytes as eight words, and a bit for each that is not 0.
 struct Mine {
@@ -54,33 +61,21 @@ __device__ __forceinline__ Mine take(const u32* bytes, u32 n) {
     return m;
 }
 
-// Calls `f(value)` for this thread's values that the second array holds.
-template <class F>
-__device__ __forceinline__ void each_escape(const Mine& m, const u32* exact, F f) {
-    u32 left = 0;
+__device__ __forceinline__ bool any_far(const Mine& m) {
+    u32 any = 0;
 #pragma unroll
-    for (int k = 0; k < 8; k++) left |= (15 ^ others(~m.word[k])) << (4 * k);
-#pragma unroll 1
-    for (; left; left &= left - 1) f(exact[32 * threadIdx.x + (u32)__ffs((int)left) - 1]);
-}
-__device__ __forceinline__ bool any_escape(const Mine& m) {
-    bool any = false;
-#pragma unroll
-    for (int k = 0; k < 8; k++) any = any || escapes(m.word[k]);
+    for (int k = 0; k < 8; k++) any |= far(m.word[k]);
     return any;
 }
 
 // Counts this thread's residuals; some of those that are 0, too.
-__device__ __forceinline__ void tally(const Mine& m, const u32* exact, u32* bins) {
+__device__ __forceinline__ void tally(const Mine& m, u32* bins) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         if (m.word[k]) {
 #pragma unroll
             for (int j = 0; j < 4; j++) atomicAdd(bins + (m.word[k] >> (8 * j) & 255u), 1u);
         }
-    }
-    if (any_escape(m)) {
-        each_escape(m, exact, [&](u32 z) { atomicAdd(bins + 256 + symbol(z), 1u); });
     }
 }
 
@@ -90,17 +85,16 @@ __device__ __forceinline__ u32 changes(u32 mask, bool before, u32 n) {
     return first >= n ? 0 : (u32)__popc(n - first < 32 ? meet & ((1u << (n - first)) - 1) : meet);
 }
 
-// Counts of classes from those of bytes and symbols. All threads; thread k takes byte k.
+// Counts of classes from those of bytes. All threads; thread k takes byte k.
 __device__ __forceinline__ void classes(const u32* bins, u32* classes) {
-    const u32 k = threadIdx.x;
-    if (k > 0 && k < ESCAPE && bins[k]) atomicAdd(classes + estimate::class_of(k), bins[k]);
-    if (k < SYMBOLS - OUTLIER && bins[256 + OUTLIER + k]) atomicAdd(classes + min(5 + k / 2, estimate::CLASSES - 1), bins[256 + OUTLIER + k]);
+    const u32 k = threadIdx.x, power = 5 + (symbol_of(FAR) - OUTLIER + k - FAR) / 2;
+    if (k > 0 && bins[k]) atomicAdd(classes + (k < FAR ? estimate::highest(k) : min(power, estimate::CLASSES - 1)), bins[k]);
 }
 
 // Adds the counts of bytes to those of their symbols.
 __device__ __forceinline__ void fold(u32* bins) {
     const u32 k = threadIdx.x;
-    if (k > 0 && k < ESCAPE && bins[k]) atomicAdd(bins + 256 + symbol(k), bins[k]);
+    if (k > 0 && bins[k]) atomicAdd(bins + 256 + symbol_of(k), bins[k]);
 }
 
 // The place after the last residual before this thread's that is not 0; `end`: the one after the last of the tile.
@@ -134,7 +128,7 @@ __device__ __forceinline__ void powers(u32 run, F f) {
 
 // A chunk's codebook as a writer wants it. A code: how many bits in the low byte, the bits above it.
 struct Codes {
-    // Codeword and following bits, by byte; nothing for 0 and `ESCAPE`.
+    // Codeword and following bits, by byte; from `FAR` on, the codeword alone.
     u32 bytes[256];
     // Codewords by symbol.
     u32 symbols[128];
@@ -149,17 +143,17 @@ __device__ __forceinline__ u32 shifted(u32 x, u32 k) { return __funnelshift_l(0,
 
 // Runs of zeros shorter than this have their codewords side by side in a table.
 constexpr u32 SHORT = 64;
-// Stands for the length of codes that take the long way.
-constexpr u32 LONG = 64;
+// Stands for the length of codes that take the long way: more than three that fit 24 bits have.
+constexpr u32 LONG = 80;
 
 // What a CTA looks up: a chunk's codebook, and what follows from it.
 struct Tables {
-    // As in `Codes`, but for `ESCAPE`, which takes the long way.
+    // As in `Codes`.
     u32 bytes[256];
     u32 symbols[128];
     // Short runs, and one for all others.
     u32 runs[SHORT + 1];
-    // Bits of bytes and of short runs.
+    // Bits of bytes, all that follow included, and of short runs.
     u8 lens[256], run_lens[SHORT];
 };
 
@@ -180,8 +174,8 @@ static_assert(6 * LIMIT < 256 && 1 << 6 == SHORT, "the length of a short run, si
 // Makes the tables of a chunk's codebook. All threads, 256 of them.
 __device__ __forceinline__ void make_tables(Tables& tables, const Codes& codes) {
     const u32 t = threadIdx.x, c = codes.bytes[t];
-    tables.bytes[t] = t == ESCAPE ? LONG : c;
-    tables.lens[t] = (u8)len_of(c);
+    tables.bytes[t] = c;
+    tables.lens[t] = (u8)(len_of(c) + (t < FAR ? 0 : lower_bits_of(symbol_of(t))));
     if (t < 128) tables.symbols[t] = codes.symbols[t];
     __syncthreads();
     if (t < SHORT) short_run(tables, t);
@@ -207,8 +201,8 @@ __device__ __forceinline__ u32 run_length(const Tables& tables, u32 run) {
     return sum;
 }
 
-// Bits of this thread's residuals and of the runs of zeros before them. `wide`: zigzag values of the tile have 8 bits or more.
-__device__ __forceinline__ u32 length(const Mine& m, u32 begin, bool wide, const u32* exact, const Tables& tables) {
+// Bits of this thread's residuals and of the runs of zeros before them.
+__device__ __forceinline__ u32 length(const Mine& m, u32 begin, const Tables& tables) {
     u32 sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -216,9 +210,6 @@ __device__ __forceinline__ u32 length(const Mine& m, u32 begin, bool wide, const
 #pragma unroll
             for (int j = 0; j < 4; j++) sum += tables.lens[m.word[k] >> (8 * j) & 255u];
         }
-    }
-    if (wide && any_escape(m)) {
-        each_escape(m, exact, [&](u32 z) { sum += len_of(tables.symbols[symbol(z)]) + lower_bits(z); });
     }
     each_run(m.mask, begin, [&](u32 run) { sum += run_length(tables, run); });
     return sum;
@@ -240,6 +231,20 @@ struct Writer {
             // The first word and the last may be shared with other threads.
             atomicOr(words + at / 32, held);
             held = __funnelshift_l(bits, 0, at);
+        }
+        at = end;
+    }
+    // Up to 64 bits.
+    __device__ __forceinline__ void put(u64 bits, u32 len) {
+        const u32 end = at + len, more = end / 32 - at / 32, low = (u32)bits, high = (u32)(bits >> 32);
+        held |= shifted(low, at);
+        if (more) {
+            atomicOr(words + at / 32, held);
+            held = __funnelshift_l(low, high, at);
+            if (more > 1) {
+                words[at / 32 + 1] = held;
+                held = __funnelshift_l(high, 0, at);
+            }
         }
         at = end;
     }
@@ -276,22 +281,48 @@ __device__ __forceinline__ Mine kept_again(const u32* kept, u32 mask) {
     return m;
 }
 
-// Writes what `length` has counted, two neighbours at a time.
+// The code of a value that a byte from `FAR` on stands for, of 24 bits at most.
+__device__ __forceinline__ u32 far_code(const Tables& tables, u32 byte, u32 z) {
+    const u32 c = tables.bytes[byte], len = len_of(c), lower = tables.lens[byte] - len;
+    return len + lower > 24 ? LONG : (c + lower) | (z & ((1u << lower) - 1)) << (8 + len);
+}
+
+// Writes what `length` has counted, two neighbours at a time. With `FARS` some bytes stand for symbols.
+template <bool FARS>
 __device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, const u32* exact, const Tables& tables, Writer& out) {
     const unsigned short* pairs = (const unsigned short*)(kept + KEPT * threadIdx.x);
     // Place after the last residual that is not 0, from this thread's first one on.
     int next = begin - 32 * (int)threadIdx.x;
+    u32 left = __brev((mask | mask >> 1) & 0x55555555u), pair = 0;
+    uint2 values = make_uint2(0, 0);
+    // One pair ahead of what is written.
+    auto fetch = [&] {
+        const u32 i = (u32)__clz((int)left);
+        pair = pairs[i / 2];
+        if (FARS && far(pair << 16 | pair)) values = *(const uint2*)(exact + 32 * threadIdx.x + i);
+    };
+    if (FARS && left) fetch();
 #pragma unroll 1
-    for (u32 left = __brev((mask | mask >> 1) & 0x55555555u); left;) {
+    while (left) {
         const int i = __clz((int)left);
+        if (!FARS) pair = pairs[i / 2];
         left &= ~(0x80000000u >> i);
-        const u32 pair = pairs[i / 2], low = pair & 255u, high = pair >> 8;
+        const u32 low = pair & 255u, high = pair >> 8;
+        const uint2 z = values;
+        if (FARS && left) fetch();
         // At most one of them ends a run of zeros.
         const u32 run = (u32)(i - next) + (low ? 0 : 1), from = out.at;
         next = i + (high ? 2 : 1);
-        const u32 a = tables.runs[min(run, SHORT)], b = tables.bytes[low], c = tables.bytes[high], ab = a + b, len = len_of(ab + c);
-        if (len <= 32) {
-            out.put(bits_of(a) | shifted(bits_of(b), a) | shifted(bits_of(c), ab), len);
+        u32 b = tables.bytes[low], c = tables.bytes[high];
+        if (FARS && low >= FAR) b = far_code(tables, low, z.x);
+        if (FARS && high >= FAR) c = far_code(tables, high, z.y);
+        const u32 a = tables.runs[min(run, SHORT)], ab = a + b, len = len_of(ab + c);
+        if (len <= (FARS ? 64 : 32)) {
+            if (FARS) {
+                out.put((u64)bits_of(a) | (u64)bits_of(b) << len_of(a) | (u64)bits_of(c) << len_of(ab), len);
+            } else {
+                out.put(bits_of(a) | shifted(bits_of(b), a) | shifted(bits_of(c), ab), len);
+            }
             if (out.passed(from)) {
                 // Where the first codeword behind the boundary begins.
                 const u32 bound = out.at & ~(32 * SUBSEQUENCE_WORDS - 1);
@@ -306,12 +337,12 @@ __device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, cons
         powers(run, [&](u32 p) { out.code(tables.symbols[p]); });
 #pragma unroll 1
         for (u32 j = 0; j < 2; j++) {
-            const u32 byte = j ? high : low;
-            if (byte != ESCAPE) {
-                out.code(tables.bytes[byte]);
+            const u32 byte = j ? high : low, code = j ? c : b;
+            if (!FARS || len_of(code) < LONG) {
+                out.code(code);
             } else {
-                const u32 z = exact[32 * threadIdx.x + i + j], lower = lower_bits(z);
-                out.code(tables.symbols[symbol(z)], z & ((1u << lower) - 1), lower);
+                const u32 lower = lower_bits_of(symbol_of(byte)), value = j ? z.y : z.x;
+                out.code(tables.bytes[byte], value & ((1u << lower) - 1), lower);
             }
         }
     }
@@ -334,7 +365,7 @@ __device__ __forceinline__ void write_fixed(const Mine& m, const u32* exact, u32
         for (int j = 0; j < 4; j++) {
             const u32 at = 32 * threadIdx.x + 4 * k + j;
             u32 z = m.word[k] >> (8 * j) & 255u;
-            if (z == ESCAPE) z = exact[at];
+            if (z >= FAR) z = exact[at];
             held |= (u64)z << count;
             count += width;
             if (count >= 32) {

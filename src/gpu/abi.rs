@@ -199,6 +199,7 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
     ("LORENZO_BOOK", LORENZO_BOOK),
+    ("LORENZO_HEAD", LORENZO_HEAD),
 ];
 
 /// The bound is the number itself.
@@ -215,3 +216,5 @@ pub const FLAG_SWAP: u32 = 2;
 pub const FLAG_FLOAT: u32 = 4;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_BOOK: u32 = 2080;
+/// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
+pub const LORENZO_HEAD: u32 = 256;

@@ -7,7 +7,9 @@ use crate::codec::LORENZO;
 use crate::codec::device::{Decoding, Encoding, Kernels, foreign_flag, head_words};
 use crate::constants::{LORENZO_TILE, SECTION_ALIGN};
 use crate::frame::Frame;
-use crate::gpu::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL};
+use crate::gpu::abi::{
+    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, LORENZO_HEAD,
+};
 use crate::params::{Bound, Params};
 use crate::stage::quantize::Quantizer;
 use crate::stage::tiles::Grid;
@@ -49,7 +51,7 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         extents,
         rank: 3,
         work: 0,
-        work_stride: 64 + room + room / 4 + 8 * room,
+        work_stride: LORENZO_HEAD + room + room / 4 + 8 * room,
         tile,
         head,
     };
