@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; four launches.
+// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; five launches at most.
 //
 // `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit one, in
 // the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would be more code
 // than a multiprocessor keeps at hand. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
 // and once its next tile is announced finds the place of this one and lets it go; the CTA that finishes a chunk seals it.
-// The three that go through a tile have a file each in `lorenzo/`.
+// The three that go through a tile have a file each in `lorenzo/`; `range` comes before all where a bound is relative to it.
 #include "lorenzo/interpolate.cuh"
 #include "lorenzo/plan.cuh"
 #include "lorenzo/write.cuh"

@@ -1,41 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // `interpolate`: the tiles that `plan` has marked, again, each point predicted from those of coarser levels.
 #pragma once
-#include "../stage/interpolate_fours.cuh"
-#include "tile.cuh"
+#include "whole.cuh"
 
 namespace {
-
-struct InterpolateShared : TileShared {
-    // Points that may be too far from their values, where they lie.
-    u32 unsure[MARKS];
-    // Whether points here and there give their values bit for bit.
-    u32 alike;
-    interpolate::Split split[interpolate::SPLITS];
-    // Levels, before anything is counted.
-    __device__ __forceinline__ interpolate::Level* levels() { return (interpolate::Level*)bins; }
-};
-static_assert(interpolate::LEVELS * sizeof(interpolate::Level) <= huffman::BINS * 4, "levels fit where counts will be");
-
-// A tile as interpolation goes through it: how many of its levels are split, the extents of what is left, and whether that is
-// for the first warp alone, while others bring values.
-struct Plane {
-    u32 depth;
-    tiles::Three left;
-    bool alone;
-    __device__ __forceinline__ explicit Plane(const tiles::Three& e) : left(e) {
-        depth = interpolate::splits(left);
-        alone = left.product() <= interpolate::FEW;
-    }
-};
-
-// A value in interpolation's units, or `NONE`.
-template <class S>
-__device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, typename Traits<S>::Bits fill) {
-    double whole;
-    int q;
-    return fine.nearest(x, whole, q) && Traits<S>::bits(x) != fill ? q : interpolate::NONE;
-}
 
 // Brings values in units to where their points will be; what the first warp is left with alone only that warp. Exceptions go to
 // `sh.exceptions`; tells whether this thread has met some.
@@ -111,26 +79,6 @@ __device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Sou
     return make_int4(even.x, odd.x, even.y, odd.y);
 }
 
-// A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as rounding it to
-// the type takes at most a quarter of a unit: up to this size, away from the ends of the type's range.
-constexpr u32 SURE = 1u << 22;
-template <class S>
-__device__ __forceinline__ bool usual(double unit) {
-    return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
-}
-
-// The point at `at` and its residual, which the stream has at `i`, from what is predicted. Adds its zigzag value to `all`.
-__device__ __forceinline__ void visit_one(InterpolateShared& sh, u32 at, u32 i, int predicted, u32* exact, u32& all) {
-    const int read = sh.points[at], x = read == interpolate::NONE ? predicted : read;
-    const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
-    sh.points[at] = r;
-    if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
-    const u32 z = estimate::zigzag(d);
-    all |= z;
-    if (z >= huffman::FAR) exact[i] = z;
-    ((u8*)sh.bytes)[i] = (u8)huffman::byte_of(z);
-}
-
 // Turns what is not split into points and residuals, level by level: `threads` of them, all or the first warp. Returns all of
 // this thread's zigzag values together.
 __device__ __forceinline__ u32 interpolate_left(InterpolateShared& sh, const Plane& plane, u32 top, u32* exact) {
@@ -160,35 +108,7 @@ __device__ __forceinline__ u32 interpolate_left(InterpolateShared& sh, const Pla
     return all;
 }
 
-// Four points at `at` and their residuals, from what is predicted. With `some` there are exceptions.
-__device__ __forceinline__ void visit_four(InterpolateShared& sh, u32 at, const u32 (&predicted)[4], bool some, u32* exact, All& all) {
-    constexpr u32 HALF = 1u << (interpolate::FINE - 1);
-    const int4 x4 = *(const int4*)(sh.points + at);
-    int x[4] = {x4.x, x4.y, x4.z, x4.w};
-    if (some) {
-#pragma unroll
-        for (int j = 0; j < 4; j++) x[j] = x[j] == interpolate::NONE ? (int)predicted[j] : x[j];
-    }
-    u32 d[4], off[4], r[4], far = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const u32 apart = (u32)x[j] - predicted[j] + HALF;
-        off[j] = apart & (2 * HALF - 1);
-        d[j] = interpolate::halved(apart, interpolate::FINE) + 128;
-        r[j] = (u32)x[j] + HALF - off[j];
-        far |= r[j] + SURE;
-    }
-    *(int4*)(sh.points + at) = make_int4((int)r[0], (int)r[1], (int)r[2], (int)r[3]);
-    if (off[0] == 0 || off[1] == 0 || off[2] == 0 || off[3] == 0 || far >= 2 * SURE) {
-        u32 unsure = 0;
-#pragma unroll
-        for (int j = 0; j < 4; j++) unsure |= off[j] == 0 || r[j] + SURE > 2 * SURE ? 1u << j : 0u;
-        atomicOr(sh.unsure + at / 32, unsure << (at % 32));
-    }
-    keep_four(sh.bytes, at, d, exact, all);
-}
-
-// The same for the levels that are split.
+// The levels that are split.
 __device__ __forceinline__ u32 interpolate_fours(InterpolateShared& sh, u32 depth, bool some, u32* exact) {
     All all = {0, 0};
 #pragma unroll 1
@@ -287,7 +207,9 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
     bool holds = true;
     for (u32 left = sh.unsure[threadIdx.x]; left; left &= left - 1) {
         const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
-        const tiles::Three place = interpolate::place_of(sh.split, plane.depth, plane.left, at);
+        const tiles::Three place = plane.line    ? tiles::Three{0, 0, interpolate_line::place_of(at)}
+                                   : plane.sheet ? interpolate_sheet::place_of(at)
+                                                 : interpolate::place_of(sh.split, plane.depth, plane.left, at);
         const u32 i = interpolate::dense(in.e, place);
         if (sh.exceptions[i / 32] >> (i % 32) & 1) continue;
         const int r = sh.points[plane.depth ? sh.split[0].at(place) : at];
@@ -340,22 +262,35 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const u32 n = in.n;
     const typename Traits<S>::Bits fill = fill_of<S>(c);
     const quantize::Linear<S> fine = units<S>(frame::used_bound(c, (const ChunkState*)args.states + chunk));
-    const Plane plane(in.e);
     const u32 top = interpolate::top(in.e);
     sh.exceptions[t] = 0;
     sh.unsure[t] = 0;
     if (t == 0) sh.all = 0;
-    if (t < max(top, 1u)) sh.levels()[t].set(in.e, t);
-    if (t >= 32 && t < 32 + plane.depth) sh.split[t - 32].set(interpolate::lattice(in.e, t - 32));
+    {
+        const Plane found = Plane::of(in.e);
+        if (t == 0) sh.plane = found;
+        if (!(found.full || found.line || found.sheet) && t < max(top, 1u)) sh.levels()[t].set(in.e, t);
+        if (t >= 32 && t < 32 + found.depth) sh.split[t - 32].set(interpolate::lattice(in.e, t - 32));
+    }
+    const Plane& plane = sh.plane;
     // Zeros up to the end of the last thread's bytes.
     if (n / 4 + t < (n + 31) / 32 * 8) sh.bytes[n / 4 + t] = 0;
     __syncthreads();
-    bool some = bring(sh, in, fine, fill, plane, lane, w);
-    if (!plane.alone) __syncthreads();
+    bool some;
     u32 all = 0;
-    if (!plane.alone || w == 0) all = interpolate_left(sh, plane, top, work.exact(true));
-    some = __syncthreads_or(some);
-    all |= interpolate_fours(sh, plane.depth, some, work.exact(true));
+    if (plane.full) {
+        all = interpolate_whole<Box>(sh, in, fine, fill, some, work.exact(true), lane, w);
+    } else if (plane.line) {
+        all = interpolate_whole<Line>(sh, in, fine, fill, some, work.exact(true), lane, w);
+    } else if (plane.sheet) {
+        all = interpolate_whole<Sheet>(sh, in, fine, fill, some, work.exact(true), lane, w);
+    } else {
+        some = bring(sh, in, fine, fill, plane, lane, w);
+        if (!plane.alone) __syncthreads();
+        if (!plane.alone || w == 0) all = interpolate_left(sh, plane, top, work.exact(true));
+        some = __syncthreads_or(some);
+        all |= interpolate_fours(sh, plane.depth, some, work.exact(true));
+    }
     // Most points need no second look at their values.
     const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
     bool same, taken = sure ? unsure_hold(sh, in, fine, plane, same, lane, w) : points_hold(sh, in, fine, fill, plane, same);

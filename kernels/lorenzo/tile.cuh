@@ -121,9 +121,9 @@ struct Source {
         }
     }
     __device__ __forceinline__ u32 place(u32 i) const {
-        const u32 row = by_x.of(i), z = by_y.of(row);
-        return z * plane + (row - z * e.y) * rise + (i - row * e.x);
+        return place(where(i));
     }
+    __device__ __forceinline__ u32 place(const tiles::Three& p) const { return p.z * plane + p.y * rise + p.x; }
     __device__ __forceinline__ S one(u32 i) const {
         const auto b = Traits<S>::bits(first[place(i)]);
         return Traits<S>::value(swap ? swapped(b) : b);

@@ -37,7 +37,7 @@ struct Split {
         points = half.product();
         high = e.y;
         by_high = tiles::Divisor(high).inverse;
-        by_fours = tiles::Divisor(points / 4).inverse;
+        by_fours = tiles::Divisor(max(points / 4, 1u)).inverse;
         by_x = tiles::Divisor(half.x).inverse;
         by_y = tiles::Divisor(half.y).inverse;
         by_z = tiles::Divisor(half.z).inverse;
@@ -92,13 +92,9 @@ __device__ __forceinline__ u32 splits(Three& e) {
 }
 
 // Where a point of a tile is when so many of its levels are split, at least one.
-__device__ __forceinline__ u32 position(const Split* levels, u32 depth, Three place) {
-    u32 l = 0;
-    while (l + 1 < depth && ((place.z | place.y | place.x) & 1) == 0) {
-        place = {place.z / 2, place.y / 2, place.x / 2};
-        l++;
-    }
-    return levels[l].at(place);
+__device__ __forceinline__ u32 position(const Split* levels, u32 depth, const Three& place) {
+    const u32 any = place.z | place.y | place.x, l = any ? min((u32)__ffs((int)any), depth) - 1 : depth - 1;
+    return levels[l].at({place.z >> l, place.y >> l, place.x >> l});
 }
 
 // The reverse; `left` is what is not split.
@@ -210,9 +206,10 @@ __device__ __forceinline__ bool across_rows(const int* at, u32 i, u32 extent, u3
     return inner;
 }
 
-// Predicts four points of the class with parity `p` of a split level, from its point at `at` on. `here` is where the coarser
+// Predicts four points of the class with parity `p` of a level that is split, from its point at `at` on. `here` is where the coarser
 // level has that point.
-__device__ __forceinline__ void predict_four(const Split& v, const int* here, u32 p, const Three& at, u32 (&g)[4]) {
+template <class Classes>
+__device__ __forceinline__ void predict_four(const Classes& v, const int* here, u32 p, const Three& at, u32 (&g)[4]) {
     const bool last = (p & 1) && at.x + 4 == v.half.x;
     const u32 plane = v.half.x * v.half.y;
     // Along x; along y, or z where y is even; along z where both are odd.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Points of a whole tile of 16 × 16 × 32 from residuals that lie in shared memory as the stream has them: FORMAT.md §6 of
-// lorenzo, and the same as interpolate.cuh does for any extents.
+// Guesses at the points of a whole tile of 16 × 16 × 32, which lie in shared memory as the stream has them: FORMAT.md §6 of
+// lorenzo, and the same as interpolate_any.cuh and interpolate_fours.cuh find for any extents.
 //
-// All extents of a level are even, so its even part and its seven classes are eight lattices of the same extents, one
-// behind the other. What predicts a point lies in other lattices at the point's own place and next to it along one axis. The
-// classes stay where they are; the even part is the level before, put into the order of its places when that is complete.
+// The caller says what becomes of a guess: a reader adds the residual that is there, a writer finds it from the value. All
+// extents of a level are even, so its even part and its seven classes are eight lattices of the same extents, one behind the
+// other. What predicts a point lies in other lattices at the point's own place and next to it along one axis. The classes stay
+// where they are; the even part is the level before, put into the order of its places when that is complete.
 #pragma once
 #include "interpolate.cuh"
 
@@ -37,31 +38,27 @@ __device__ __forceinline__ Guess along(const int* at, u32 i, u32 count, u32 stri
     return {before && behind ? cubic(a, b, c, d) : inner && (before || behind) ? three : two, inner};
 }
 
-// Completes the classes with `ODD` odd axes of a level whose classes have CZ × CY × CX points each.
-template <u32 CZ, u32 CY, u32 CX, u32 ODD>
-__device__ __forceinline__ void classes(int* v, u32 thread, u32 threads) {
+// Calls `visit(place, guess)` for a level whose classes have CZ × CY × CX points each: those of one odd axis, of two, of three.
+template <u32 CZ, u32 CY, u32 CX, class Sync, class F>
+__device__ __forceinline__ void classes(const int* v, u32 thread, u32 threads, Sync sync, F visit) {
     constexpr u32 N = CZ * CY * CX;
-    for (u32 i = thread; i < (ODD == 3 ? N : 3 * N); i += threads) {
-        const u32 which = i / N, p = i % N, x = p % CX, y = p / CX % CY, z = p / (CX * CY);
-        auto along_x = [&](u32 from) { return along(v + N * from + p, x, CX, 1); };
-        auto second = [&](u32 from, bool is_z) {
-            return along(v + N * from + p, is_z ? z : y, is_z ? CZ : CY, is_z ? CX * CY : CX);
-        };
-        u32 guess;
-        int* at = v + p;
-        if (ODD == 1) {
-            at += N * (1 + which);
-            guess = (which == 0 ? along_x(0) : second(0, which == 2)).at;
-        } else if (ODD == 2) {
-            // xy, xz, yz: each axis from the class of the other one.
-            at += N * (4 + which);
-            const Guess first = which == 2 ? second(3, false) : along_x(2 + which);
-            guess = interpolate::both(first, second(which == 2 ? 2 : 1, which != 0));
-        } else {
-            at += N * 7;
-            guess = all(along_x(6), second(5, false), second(4, true));
+#pragma unroll 1
+    for (u32 first = 1; first < 8; first += 3) {
+#pragma unroll 1
+        for (u32 i = N * first + thread; i < min(N * (first + 3), 8 * N); i += threads) {
+            const u32 odd = interpolate::parity(i / N - 1), p = i % N, x = p % CX, y = p / CX % CY, z = p / (CX * CY);
+            // From the class that is even along `axis`.
+            auto line = [&](u32 axis) {
+                return along(v + N * number(odd ^ axis) + p, axis == 1 ? x : axis == 2 ? y : z, axis == 1 ? CX : axis == 2 ? CY : CZ,
+                             axis == 1 ? 1 : axis == 2 ? CX : CX * CY);
+            };
+            const u32 fast = odd & (0u - odd);
+            Guess guess = line(fast);
+            if (first == 4) guess.at = interpolate::both(guess, line(odd ^ fast));
+            if (first == 7) guess.at = all(guess, line(2), line(4));
+            visit(i, guess.at);
         }
-        *at = interpolate::point((int)guess, *at);
+        sync();
     }
 }
 
@@ -84,14 +81,9 @@ __device__ __forceinline__ void merge(int* v, u32 thread, Sync sync) {
     sync();
 }
 
-template <u32 CZ, u32 CY, u32 CX, u32 THREADS, class Sync>
-__device__ __forceinline__ void level(int* v, u32 thread, Sync sync) {
-    classes<CZ, CY, CX, 1>(v, thread, THREADS);
-    sync();
-    classes<CZ, CY, CX, 2>(v, thread, THREADS);
-    sync();
-    classes<CZ, CY, CX, 3>(v, thread, THREADS);
-    sync();
+template <u32 CZ, u32 CY, u32 CX, u32 THREADS, class Sync, class F>
+__device__ __forceinline__ void level(int* v, u32 thread, Sync sync, F visit) {
+    classes<CZ, CY, CX>(v, thread, THREADS, sync, visit);
     merge<CZ, CY, CX, THREADS>(v, thread, sync);
 }
 
@@ -138,12 +130,6 @@ __device__ __forceinline__ Four across(const int* at, u32 i, u32 stride) {
     return g;
 }
 
-__device__ __forceinline__ void complete(int* at, const Four& guess) {
-    const int4 d = *(const int4*)at;
-    *(int4*)at = make_int4(interpolate::point((int)guess.x[0], d.x), interpolate::point((int)guess.x[1], d.y),
-                           interpolate::point((int)guess.x[2], d.z), interpolate::point((int)guess.x[3], d.w));
-}
-
 __device__ __forceinline__ Four both(const Four& p, bool last, const Four& q, bool inner) {
     Four g;
 #pragma unroll
@@ -151,23 +137,32 @@ __device__ __forceinline__ Four both(const Four& p, bool last, const Four& q, bo
     return g;
 }
 
-__device__ __forceinline__ void finest(int* v) {
+// Calls `visit(place, guesses)` for four places of a row. Whole CTA.
+template <class F>
+__device__ __forceinline__ void finest(const int* v, F visit) {
     // Rows of a warp lie in one plane (p) or behind each other (q), so that an axis has one place in all of the warp.
     const u32 c = threadIdx.x % 4, i = threadIdx.x / 4 % 8, w = threadIdx.x / 32;
     const u32 p = w * PLANE + i * ROW + 4 * c, q = i * PLANE + w * ROW + 4 * c;
     auto of = [&](u32 lattice) { return v + lattice * CLASS; };
-    complete(of(1) + p, along_row(of(0) + p, c));
-    complete(of(2) + q, across(of(0) + q, w, ROW));
-    complete(of(3) + p, across(of(0) + p, w, PLANE));
+    visit(CLASS + p, along_row(of(0) + p, c));
+    // What differs little is written once: less code is read faster.
+#pragma unroll 1
+    for (u32 k = 2; k < 4; k++) {
+        const u32 at = k == 2 ? q : p;
+        visit(k * CLASS + at, across(of(0) + at, w, k == 2 ? ROW : PLANE));
+    }
     __syncthreads();
-    complete(of(4) + q, both(along_row(of(2) + q, c), c == 3, across(of(1) + q, w, ROW), w < 7));
-    complete(of(5) + p, both(along_row(of(3) + p, c), c == 3, across(of(1) + p, w, PLANE), w < 7));
+#pragma unroll 1
+    for (u32 k = 2; k < 4; k++) {
+        const u32 at = k == 2 ? q : p;
+        visit((k + 2) * CLASS + at, both(along_row(of(k) + at, c), c == 3, across(of(1) + at, w, k == 2 ? ROW : PLANE), w < 7));
+    }
     {
         const Four y = across(of(3) + p, i, ROW), z = across(of(2) + p, w, PLANE);
         Four g;
 #pragma unroll
         for (u32 j = 0; j < 4; j++) g.x[j] = interpolate::both({y.x[j], i < 7}, {z.x[j], w < 7});
-        complete(of(6) + p, g);
+        visit(6 * CLASS + p, g);
     }
     __syncthreads();
     {
@@ -175,34 +170,59 @@ __device__ __forceinline__ void finest(int* v) {
         Four g;
 #pragma unroll
         for (u32 j = 0; j < 4; j++) g.x[j] = all({x.x[j], j < 3 || c < 3}, {y.x[j], i < 7}, {z.x[j], w < 7});
-        complete(of(7) + p, g);
+        visit(7 * CLASS + p, g);
     }
     __syncthreads();
 }
 
-// All of it; whole CTA, which has waited for the residuals. Points remain in eight lattices.
-__device__ __forceinline__ void points(int* v) {
-    if (threadIdx.x < 32) {
-        auto sync = [] { __syncwarp(); };
-        if (threadIdx.x == 0) {
-            v[0] = interpolate::point(0, v[0]);
-            v[1] = interpolate::point(v[0], v[1]);
-        }
-        sync();
-        level<1, 1, 2, 32>(v, threadIdx.x, sync);
-        level<2, 2, 4, 32>(v, threadIdx.x, sync);
+// All levels but two, which then lie in the order of their places; one warp.
+template <class F>
+__device__ __forceinline__ void coarse(int* v, F visit) {
+    auto sync = [] { __syncwarp(); };
+    if (threadIdx.x % 32 == 0) {
+        visit(0u, 0u);
+        visit(1u, (u32)v[0]);
     }
+    sync();
+    level<1, 1, 2, 32>(v, threadIdx.x % 32, sync, visit);
+    level<2, 2, 4, 32>(v, threadIdx.x % 32, sync, visit);
+}
+// The level between; whole CTA.
+template <class F>
+__device__ __forceinline__ void middle(int* v, F visit) {
+    level<4, 4, 8, THREADS>(v, threadIdx.x, [] { __syncthreads(); }, visit);
+}
+
+// Points from residuals; whole CTA, which has waited for these. Points remain in eight lattices.
+__device__ __forceinline__ void points(int* v) {
+    auto one = [&](u32 at, u32 guess) { v[at] = interpolate::point((int)guess, v[at]); };
+    if (threadIdx.x < 32) coarse(v, one);
     __syncthreads();
-    level<4, 4, 8, THREADS>(v, threadIdx.x, [] { __syncthreads(); });
-    finest(v);
+    middle(v, one);
+    finest(v, [&](u32 at, const Four& guess) {
+        const int4 d = *(const int4*)(v + at);
+        *(int4*)(v + at) = make_int4(interpolate::point((int)guess.x[0], d.x), interpolate::point((int)guess.x[1], d.y),
+                                     interpolate::point((int)guess.x[2], d.z), interpolate::point((int)guess.x[3], d.w));
+    });
 }
 
 // Where the points of a row are: those at even places along x, and those at odd ones.
-__device__ __forceinline__ const int* even(const int* v, u32 z, u32 y) {
+template <class I>
+__device__ __forceinline__ I* even(I* v, u32 z, u32 y) {
     return v + (0x6320u >> (4 * (z % 2 * 2 + y % 2)) & 7u) * CLASS + z / 2 * PLANE + y / 2 * ROW;
 }
-__device__ __forceinline__ const int* odd(const int* v, u32 z, u32 y) {
+template <class I>
+__device__ __forceinline__ I* odd(I* v, u32 z, u32 y) {
     return v + (0x7541u >> (4 * (z % 2 * 2 + y % 2)) & 7u) * CLASS + z / 2 * PLANE + y / 2 * ROW;
+}
+// Where a point of the level between is before that is complete, by its places there, if it is on no coarser one.
+__device__ __forceinline__ u32 at_middle(u32 z, u32 y, u32 x) {
+    return number((x & 1) | (y & 1) << 1 | (z & 1) << 2) * (CLASS / 8) + (z / 2 * 4 + y / 2) * 8 + x / 2;
+}
+// The same of points on coarser ones.
+__device__ __forceinline__ u32 at_coarse(u32 z, u32 y, u32 x) {
+    const u32 p = (x & 1) | (y & 1) << 1 | (z & 1) << 2, half = (x / 2 & 1) | (y / 2) << 1 | (z / 2) << 2;
+    return p ? number(p) * (CLASS / 64) + (z / 2 * 2 + y / 2) * 4 + x / 2 : number(half) * 2 + x / 4;
 }
 
 }  // namespace interpolate_full
