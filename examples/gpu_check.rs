@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU.
+//! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU, or an emulated one: tests/gpu/kernels.rs.
 //!
 //! ```text
 //! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec lorenzo|auto]
@@ -325,29 +325,23 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
 }
 
 /// Every golden vector, written and read by every backend, the GPU among them.
-fn conformance(dir: &std::path::Path, name: &str) {
-    let result = Vector::all_in(dir).and_then(|all| all.iter().try_for_each(Vector::check).map(|()| all.len()));
-    let (encoded, decoded) = (Engine::on_device(0), Engine::on_device(1));
-    match result {
-        Ok(n) if encoded > 0 && decoded > 0 => println!(
-            "conformance on {name}: {n} vectors, bytes out and values back as recorded, by every backend; \
-             the GPU encoded {encoded} times and decoded {decoded} times"
-        ),
-        Ok(n) => {
-            eprintln!("{n} vectors, but the GPU encoded {encoded} and decoded {decoded} of them");
-            std::process::exit(1);
-        }
-        Err(why) => {
-            eprintln!("DIFFERENT: {why}");
-            std::process::exit(1);
-        }
+fn conformance(dir: &std::path::Path, name: &str) -> Result<String, String> {
+    let all = Vector::all_in(dir)?;
+    all.iter().try_for_each(Vector::check).map_err(|why| format!("DIFFERENT: {why}"))?;
+    let (n, encoded, decoded) = (all.len(), Engine::on_device(0), Engine::on_device(1));
+    if encoded == 0 || decoded == 0 {
+        return Err(format!("{n} vectors, but the GPU encoded {encoded} and decoded {decoded} of them"));
     }
+    Ok(format!(
+        "conformance on {name}: {n} vectors, bytes out and values back as recorded, by every backend; \
+         the GPU encoded {encoded} times and decoded {decoded} times"
+    ))
 }
 
-fn main() {
+/// What was found to be the same, or the first difference.
+pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, String> {
     let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
     let (mut vectors, mut only, mut rounds) = (None, None, 0);
-    let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--vectors" {
             vectors = Some(args.next().expect("a folder follows"));
@@ -369,41 +363,38 @@ fn main() {
     }
     let gpu = Engine::with_device(4, 0);
     let cpu = Engine::with_threads(2);
-    let Some(name) = h5z_gpu::device::name() else {
-        eprintln!("no GPU in use (H5Z_GPU_LOG=info says why)");
-        std::process::exit(1);
-    };
+    let name = h5z_gpu::device::name().ok_or("no GPU in use (H5Z_GPU_LOG=info says why)")?;
     if let Some(dir) = vectors {
-        conformance(dir.as_ref(), &name);
-        return;
+        return conformance(dir.as_ref(), &name);
     }
     let mut r = Random(seed);
     if rounds > 0 {
-        match stages::check(&mut r, rounds) {
-            Ok(said) => println!("stages on {name}: {said}, all as on the CPU"),
-            Err(why) => {
-                eprintln!("DIFFERENT (seed {seed}): {why}");
-                std::process::exit(1);
-            }
-        }
-        return;
+        let said = stages::check(&mut r, rounds).map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
+        return Ok(format!("stages on {name}: {said}, all as on the CPU"));
     }
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 3] };
     let mut made = 0;
     while made < cases {
         let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest, only)).collect();
         made += batch.len() as u64;
-        if let Err(why) = check(&batch, &mut r, &gpu, &cpu, &mut tally) {
-            eprintln!("DIFFERENT after {made} chunks (seed {seed}): {why}");
-            std::process::exit(1);
-        }
+        check(&batch, &mut r, &gpu, &cpu, &mut tally)
+            .map_err(|why| format!("DIFFERENT after {made} chunks (seed {seed}): {why}"))?;
     }
-    println!(
+    if tally.encoded == 0 || tally.decoded == 0 {
+        return Err("nothing ran on the GPU".into());
+    }
+    Ok(format!(
         "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, {:?} lists of residuals by {DECODERS:?}, all as on the CPU; {} left to the CPU",
         tally.encoded, tally.decoded, tally.damaged, tally.residuals, tally.left
-    );
-    if tally.encoded == 0 || tally.decoded == 0 {
-        eprintln!("nothing ran on the GPU");
-        std::process::exit(1);
+    ))
+}
+
+fn main() {
+    match run(std::env::args().skip(1)) {
+        Ok(said) => println!("{said}"),
+        Err(why) => {
+            eprintln!("{why}");
+            std::process::exit(1);
+        }
     }
 }
