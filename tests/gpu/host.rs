@@ -5,109 +5,26 @@
 //! front, and its body runs there. Kernels do not run; the stand-in calls back, and the CPU path answers. A build
 //! without kernels must leave the driver alone, which is then what these tests see to.
 
+mod stand_in;
+
 use h5z_gpu::device::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
 use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, device};
-use std::ffi::{CStr, c_char, c_long, c_void};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Mutex;
+use stand_in::{Fake, HOSTS_OWN, INSIDE, stand_in, start};
+use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
 
-/// What a thread's current context is before, and must be after, every call.
-const HOSTS_OWN: usize = 77;
-/// Set in the process in which a test's body runs.
-const INSIDE: &str = "H5Z_GPU_TEST_INSIDE";
-/// Variables that decide about the device.
-const DECIDE: [&str; 5] =
-    ["H5Z_GPU_DEVICE", "H5Z_GPU_MIN_BYTES", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
-
-/// Folder of the stand-in, compiled when first asked for, without one function if `lacking` names it.
-fn stand_in(lacking: &str) -> PathBuf {
-    static MADE: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
-    let mut made = MADE.lock().unwrap();
-    if let Some((_, dir)) = made.iter().find(|m| m.0 == lacking) {
-        return dir.clone();
-    }
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-cuda-{lacking}"));
-    std::fs::create_dir_all(&dir).unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/fake_cuda.c");
-    let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
-    cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1", "-o"]);
-    // Made under another name: a second run of these tests may have the library open.
-    let made_as = dir.join(format!("new-{}", std::process::id()));
-    cc.arg(&made_as).arg(format!("-DWITHOUT_{lacking}")).arg(source).arg("-lpthread");
-    assert!(cc.status().expect("a C compiler").success(), "the stand-in does not compile");
-    std::fs::rename(made_as, dir.join("libcuda.so.1")).unwrap();
-    // The binding looks under this name first, and must find the same library.
-    let _ = std::os::unix::fs::symlink("libcuda.so.1", dir.join("libcuda.so"));
-    made.push((lacking.into(), dir.clone()));
-    dir
-}
-
-/// Starts this program for the body of `test`; what it printed, or why it failed.
-fn start(test: &str, library_path: &Path, env: &[(&str, &str)]) -> Result<String, String> {
-    let mut me = Command::new(std::env::current_exe().unwrap());
-    me.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    DECIDE.iter().for_each(|name| _ = me.env_remove(name));
-    me.env(INSIDE, "1").env("LD_LIBRARY_PATH", library_path).envs(env.iter().copied());
-    let done = me.output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    if done.status.success() && said.contains("1 passed") {
-        return Ok(said);
-    }
-    Err(format!("{test} with {env:?}: {}\n{said}{}", done.status, String::from_utf8_lossy(&done.stderr)))
-}
-
-/// Runs `body` in a process of its own that finds the stand-in.
+/// Runs `body` in a process of its own that finds the stand-in, which lets the CPU path answer for kernels.
 fn with_fake(test: &str, env: &[(&str, &str)], body: fn(&Fake)) {
     if std::env::var_os(INSIDE).is_none() {
         start(test, &stand_in(""), env).unwrap_or_else(|why| panic!("{why}"));
         return;
     }
-    let fake = Fake::open();
+    let fake = Fake::open(Some(kernel));
     body(&fake);
     fake.judge();
 }
 
-/// The stand-in's own functions.
-struct Fake {
-    library: libloading::Library,
-}
-
 impl Fake {
-    /// Finds the stand-in and lets the CPU path answer for kernels.
-    fn open() -> Fake {
-        // SAFETY: the stand-in: the only library of this name on the path.
-        let library = unsafe { libloading::Library::new("libcuda.so.1") }.expect("the stand-in");
-        let fake = Fake { library };
-        fake.set_current();
-        type Set = extern "C" fn(extern "C" fn(*const c_char, u32, u32, *mut c_void));
-        // SAFETY: as declared in fake_cuda.c.
-        unsafe { fake.library.get::<Set>(b"fake_cuda_runner").expect("the stand-in's")(kernel) };
-        fake
-    }
-
-    fn set_current(&self) {
-        // SAFETY: as declared in fake_cuda.c.
-        unsafe { self.library.get::<extern "C" fn(usize)>(b"fake_cuda_set_current").expect("its")(HOSTS_OWN) };
-    }
-
-    fn number(&self, name: &str) -> usize {
-        // SAFETY: functions of this type in fake_cuda.c.
-        unsafe { self.library.get::<extern "C" fn() -> c_long>(name.as_bytes()).expect("its")() as usize }
-    }
-
-    /// Driver calls so far.
-    fn calls(&self) -> usize {
-        self.number("fake_cuda_calls")
-    }
-
-    /// What must hold at the end of everything.
-    fn judge(&self) {
-        assert_eq!(self.number("fake_cuda_faults"), 0, "the stand-in saw something wrong");
-        assert_eq!(self.number("fake_cuda_current"), HOSTS_OWN, "the host's context is not current any more");
-        assert!(device::images() > 0 || self.calls() == 0, "a build without kernels called the driver");
-    }
-
     /// Fails when the device should have done it all and did not, or the other way about.
     fn used(&self, all: bool) {
         assert_eq!(all, device::images() > 0, "whether the device was used");
@@ -451,7 +368,7 @@ fn the_device_is_chosen_by_number_and_by_rank() {
 /// else must hold follows from the error and from when it came.
 fn every_call_fails(me: &str, code: &str, ends_context: bool) {
     if std::env::var_os(INSIDE).is_some() {
-        let fake = Fake::open();
+        let fake = Fake::open(Some(kernel));
         let started = device::name().is_some();
         let sizes: [&[usize]; 2] = [&[600_000, 5000], &[4096]];
         sizes.iter().for_each(|s| _ = compare(&gpu(), s, &[false]));
