@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A stand-in for libcuda.so.1, for tests of the host side on machines without a GPU.
 //
-// Device memory is host memory, streams run at once, contexts are numbers kept per thread. It runs no kernel unless
-// the test hands it a function that does. What it can do that a driver cannot: fail at a chosen call, run out of memory
-// at a chosen size, lack a symbol, count calls, and name what was done wrong (a copy outside an allocation, a call
-// without the context, a call in a forked child).
+// Device memory is host memory, streams run at once, contexts are numbers kept per thread. Kernels come from a folder
+// of emulated ones (emulator.h); else a function that the test hands over stands for them, or nothing runs. What it can do
+// that a driver cannot: fail at a chosen call, run out of memory at a chosen size, lack a symbol, count calls, and name
+// what was done wrong (a copy outside an allocation, a call without the context, a call in a forked child).
 //
+//   FAKE_CUDA_KERNELS=folder               kernels/NAME.cu is NAME.so there
 //   FAKE_CUDA_FAIL_AT=n FAKE_CUDA_CODE=c   the n-th call (from 1) returns c; with FAKE_CUDA_STICKY=1 every later call
 //                                          that needs a context does as well
 //   FAKE_CUDA_DEVICES=n                    devices (default 2)
 //   FAKE_CUDA_MEMORY=bytes                 device memory (default 1 GiB)
 //   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost, cuEventRecord
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +22,9 @@
 #include <unistd.h>
 
 typedef int CUresult;
-typedef struct { char name[64]; } Function;
+// As in emulator.h.
+typedef struct { unsigned threads; void (*launch)(unsigned ctas, const void *args); } Kernel;
+typedef struct { char name[64]; const Kernel *emulated; } Function;
 typedef void (*Runner)(const char *name, unsigned ctas, unsigned threads, void *args);
 
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
@@ -108,6 +112,22 @@ static CUresult give(char *at, size_t *from) {
     return result;
 }
 
+// The kernel FILE_STEP of the library FILE.so.
+static const Kernel *emulated(const char *folder, const char *name) {
+    char text[4096];
+    for (const char *end = strchr(name, '_'); end; end = strchr(end + 1, '_')) {
+        snprintf(text, sizeof text, "%s/%.*s.so", folder, (int)(end - name), name);
+        if (access(text, R_OK) != 0) continue;
+        void *library = dlopen(text, RTLD_NOW);
+        snprintf(text, sizeof text, "kernel_%s", name);
+        const Kernel *kernel = library ? dlsym(library, text) : NULL;
+        if (!kernel) fault(name, dlerror());
+        return kernel;
+    }
+    fault(name, "of no file that is emulated");
+    return NULL;
+}
+
 CUresult cuInit(unsigned flags) { CALL(0); started = getpid(); return flags ? INVALID : OK; }
 CUresult cuDeviceGetCount(int *n) { CALL(0); *n = (int)number("FAKE_CUDA_DEVICES", 2); return *n ? OK : 100; }
 CUresult cuDeviceGet(int *d, int ordinal) { CALL(0); *d = ordinal; return OK; }
@@ -123,15 +143,26 @@ CUresult cuModuleGetFunction(void **f, void *module, const char *name) {
     Function *function = calloc(1, sizeof *function);
     if (!function || !module) return NOT_FOUND;
     snprintf(function->name, sizeof function->name, "%s", name);
+    const char *folder = getenv("FAKE_CUDA_KERNELS");
+    if (folder && !(function->emulated = emulated(folder, name))) return NOT_FOUND;
     *f = function;
     return OK;
 }
-CUresult cuFuncGetAttribute(int *value, int what, void *f) { CALL(1); *value = 256; return what == 0 && f ? OK : INVALID; }
+CUresult cuFuncGetAttribute(int *value, int what, void *f) {
+    CALL(1);
+    if (what != 0 || !f) return INVALID;
+    const Kernel *kernel = ((Function *)f)->emulated;
+    *value = kernel ? (int)kernel->threads : 256;
+    return OK;
+}
 CUresult cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, void *stream,
                         void **params, void **extra) {
     CALL(1);
     if (!stream || extra || shared || y * z * ty * tz != 1 || !x || !tx || tx > 1024) { fault("cuLaunchKernel", "odd shape"); return INVALID; }
-    if (runner) runner(((Function *)f)->name, x, tx, params[0]);
+    const Function *function = f;
+    if (function->emulated && function->emulated->threads != tx) { fault(function->name, "threads that are not its launch bound"); return INVALID; }
+    if (function->emulated) function->emulated->launch(x, params[0]);
+    else if (runner) runner(function->name, x, tx, params[0]);
     return OK;
 }
 CUresult cuStreamCreate(void **stream, unsigned flags) { CALL(1); *stream = malloc(1); (void)flags; return OK; }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels on a machine without a GPU: compiled for the CPU behind `emulator.h`, which says what that shows and what not,
+//! and given all that `gpu_check` gives to a GPU, with a CTA's threads in three orders.
+//!
+//! What the tests leave in `target/tmp` serves any program and debugger:
+//! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.
+
+#[allow(dead_code, reason = "its main")]
+#[path = "../../examples/gpu_check.rs"]
+mod gpu_check;
+mod stand_in;
+
+use stand_in::{Fake, INSIDE, stand_in, start};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// `gpu_check ARGS` in a process of its own for each order, which gives the seed.
+fn check(test: &str, args: &[&str]) {
+    if std::env::var_os(INSIDE).is_some() {
+        let fake = Fake::open(None);
+        let seed = std::env::var("EMULATOR_SEED").unwrap();
+        let said = gpu_check::run(args.iter().chain(&["--seed", &seed]).map(ToString::to_string));
+        println!("{}", said.unwrap_or_else(|why| panic!("{why}")));
+        fake.judge();
+        return;
+    }
+    for (seed, order) in ["forward", "backward", "random"].into_iter().enumerate() {
+        let folder = kernels().to_str().unwrap();
+        let env = [("FAKE_CUDA_KERNELS", folder), ("EMULATOR_ORDER", order), ("EMULATOR_SEED", &seed.to_string())];
+        let said = start(test, &stand_in(""), &env).unwrap_or_else(|why| panic!("{why}"));
+        println!("{order}: {said}");
+    }
+}
+
+#[test]
+fn golden_vectors_by_the_kernels() {
+    check("golden_vectors_by_the_kernels", &["--vectors", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/v1")]);
+}
+
+#[test]
+fn every_stage_of_the_kernels() {
+    check("every_stage_of_the_kernels", &["--stages", "25"]);
+}
+
+#[test]
+fn random_chunks_and_damaged_frames_by_the_kernels() {
+    check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", "2000"]);
+}
+
+/// Folder of the kernels, a library for each of `kernels/*.cu`.
+fn kernels() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        assert!(
+            h5z_gpu::device::images() > 0,
+            "built without GPU code (H5Z_GPU_CUDA=off, or no nvcc): `make test` installs an nvcc, build.rs says where it looks"
+        );
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+        std::fs::create_dir_all(&dir).unwrap();
+        let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")).unwrap();
+        std::thread::scope(|s| {
+            for source in entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "cu")) {
+                let dir = &dir;
+                s.spawn(move || compile(&source, dir));
+            }
+        });
+        dir
+    })
+}
+
+/// Makes `dir/STEM.so` of `STEM.cu`: the kernels of the file, as they are, and the list of them.
+fn compile(source: &Path, dir: &Path) {
+    let listed = cxx(&["-E", "-P"], &format!("#include {source:?}\n"));
+    let emulator = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/emulator.h");
+    let mut text = format!("#include {emulator:?}\n#include {source:?}\n");
+    // __global__ __launch_bounds__(BOUNDS) void NAME(ARGS args) { ... }
+    for entry in String::from_utf8_lossy(&listed.stdout).split("__global__").skip(1) {
+        let parts = || {
+            let (bounds, rest) =
+                entry.split('{').next()?.trim().strip_prefix("__launch_bounds__")?.rsplit_once("void")?;
+            let (name, args) = rest.trim().split_once('(')?;
+            Some(format!("KERNEL({name}, {}, {bounds})\n", args.split(' ').next()?))
+        };
+        text += &parts().unwrap_or_else(|| panic!("{}: what kernel is {entry:.200}?", source.display()));
+    }
+    // As nvcc is asked to: nothing fused, nothing assumed of pointers, integers that wrap around. A fibre's stack is not what the
+    // checks of a fortified longjmp expect.
+    let made = dir.join(format!("new-{}-{}", source.file_stem().unwrap().display(), std::process::id()));
+    let flags = ["-O2", "-g1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-U_FORTIFY_SOURCE"];
+    // Not `shift` nor `integer-divide-by-zero`: with them GCC 12 makes `(c ? a : b)[x / 2]` of 2 into a[0].
+    let checks = ["-fsanitize=bounds,alignment", "-fno-sanitize-recover=all"];
+    let output = ["-shared", "-fPIC", "-o", made.to_str().unwrap()];
+    cxx(&[&flags[..], &checks, &output].concat(), &text);
+    std::fs::rename(made, dir.join(source.with_extension("so").file_name().unwrap())).unwrap();
+}
+
+/// Runs the C++ compiler over a text.
+fn cxx(args: &[&str], text: &str) -> Output {
+    let name = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    // build.rs leaves the header there that host and kernels share.
+    let mut cxx = Command::new(&name);
+    cxx.args(["-std=c++17", "-I", env!("OUT_DIR")]).args(args).args(["-x", "c++", "-"]);
+    let mut child =
+        cxx.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap_or_else(|e| {
+            panic!("{name}: {e}. A C++ compiler is needed: Debian's package g++, or one named by CXX")
+        });
+    // A compiler that stops early says why below.
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{name} fails:\n{}", String::from_utf8_lossy(&done.stderr));
+    done
+}
