@@ -7,6 +7,7 @@ use crate::frame::{self, Frame};
 use crate::log;
 use crate::parallel;
 use crate::params::Params;
+use crate::settings;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -108,7 +109,8 @@ impl Engine {
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
         ENGINE.get_or_init(|| {
-            let asked = std::env::var("H5Z_GPU_MIN_BYTES").ok().and_then(|v| v.trim().parse().ok());
+            settings::warn();
+            let asked = settings::get("H5Z_GPU_MIN_BYTES").and_then(|v| v.parse().ok());
             Engine {
                 threads: parallel::threads(),
                 per_thread: PER_THREAD,

@@ -47,6 +47,8 @@ pub mod log;
 mod parallel;
 mod params;
 mod scalar;
+#[doc(hidden)]
+pub mod settings;
 mod simd;
 mod stage;
 mod text;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One line to stderr, each text once: `H5Z_GPU_LOG` is `off`, `warn` (default), `info` or `debug`.
 
+use crate::settings;
 use std::collections::HashSet;
+use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
 #[derive(PartialEq, PartialOrd, Clone, Copy)]
@@ -14,10 +16,10 @@ enum Level {
 
 fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| match std::env::var("H5Z_GPU_LOG").as_deref() {
-        Ok("off") => Level::Off,
-        Ok("info") => Level::Info,
-        Ok("debug") => Level::Debug,
+    *LEVEL.get_or_init(|| match settings::get("H5Z_GPU_LOG").as_deref() {
+        Some("off") => Level::Off,
+        Some("info") => Level::Info,
+        Some("debug") => Level::Debug,
         _ => Level::Warn,
     })
 }
@@ -35,7 +37,8 @@ fn line(at: Level, text: &str) {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(text);
     if said.len() < MOST && said.insert(hash) {
-        eprintln!("h5z-gpu: {text}");
+        // What reads standard error may have ended, or its disk be full: no reason to fail.
+        let _ = writeln!(std::io::stderr(), "h5z-gpu: {text}");
     }
 }
 

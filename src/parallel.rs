@@ -4,6 +4,7 @@
 //! Threads are made for one call and joined before it returns, so a forked child, which inherits no
 //! threads, works like its parent; a pool kept from before the fork would wait for ever.
 
+use crate::settings;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
@@ -13,12 +14,9 @@ const DEFAULT_MOST: usize = 8;
 /// CPU threads to use: `H5Z_GPU_THREADS`, else the affinity mask, at most eight.
 pub(crate) fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
-    *THREADS.get_or_init(|| {
-        let asked = std::env::var("H5Z_GPU_THREADS").ok().and_then(|v| v.trim().parse::<usize>().ok());
-        match asked {
-            Some(n) if n > 0 => n.min(256),
-            _ => std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_MOST),
-        }
+    *THREADS.get_or_init(|| match settings::get("H5Z_GPU_THREADS").and_then(|v| v.parse::<usize>().ok()) {
+        Some(n) => n.min(256),
+        None => std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_MOST),
     })
 }
 

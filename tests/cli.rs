@@ -217,7 +217,8 @@ fn doctor_says_what_is_missing() {
         .unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1), "{text}");
-    for part in ["is no plugin", "unset HDF5_PLUGIN_PRELOAD", "H5Z_GPU_THREADS: \"many\" is not understood"] {
+    for part in ["is no plugin", "unset HDF5_PLUGIN_PRELOAD", "H5Z_GPU_THREADS is \"many\"; allowed: a number above 0"]
+    {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
 }

@@ -5,7 +5,7 @@
 use crate::FILTER_ID;
 use crate::host::{Hid, Host, Layout, Properties, Standard};
 use h5z_gpu::words;
-use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log};
+use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log, settings};
 use libc::{c_int, c_uint};
 use std::ptr;
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ const WORDS_MAX: usize = 64;
 /// `H5Z_GPU_STRICT=1`: refuse what would be stored losslessly because HDF5 does not tell enough.
 pub(crate) fn strict() -> bool {
     static STRICT: OnceLock<bool> = OnceLock::new();
-    *STRICT.get_or_init(|| std::env::var("H5Z_GPU_STRICT").is_ok_and(|v| v.trim() == "1"))
+    *STRICT.get_or_init(|| settings::get("H5Z_GPU_STRICT").is_some_and(|v| v == "1"))
 }
 
 /// Writes the stored form into the dataset's creation properties.

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Several HDF5 libraries in one process, threads, forks, and how a process ends."""
 import itertools
+import os
 import subprocess
 import sys
 
+import h5py
+import numpy as np
 import pytest
 from conftest import HERE, PLUGIN, clean, python, run
 
@@ -97,6 +100,42 @@ def test_a_file_left_open_is_written_at_exit(tmp_path):
         """, tmp_path / "a.h5")  # fmt: skip
     assert text == ""
     python("import sys, h5py; assert abs(h5py.File(sys.argv[1])['v'][3, 999] - 1) <= 1e-3", tmp_path / "a.h5")
+
+
+WRITE_WITH_A_WARNING = """if True:
+    import sys, h5py, numpy as np
+    with h5py.File(sys.argv[1], "w") as f:
+        f.create_dataset("v", data=np.linspace(0, 1, 1000), chunks=(500,), shuffle=True, compression=443, compression_opts=(11003,))
+    """
+
+
+@pytest.mark.parametrize("kind", ["closed", "full", "broken pipe"])
+def test_a_warning_that_nobody_can_read_changes_nothing(kind, tmp_path):
+    """As in `job.py 2>&1 | head`: a line to standard error may fail, the data must not."""
+    if kind == "broken pipe":
+        reader, error = os.pipe()
+        os.close(reader)
+    else:
+        error = os.open("/dev/full", os.O_WRONLY)
+    close = (lambda: os.close(2)) if kind == "closed" else None
+    command = [sys.executable, "-c", WRITE_WITH_A_WARNING, str(tmp_path / "a.h5")]
+    r = subprocess.run(command, env=clean(), stdout=subprocess.PIPE, stderr=error, preexec_fn=close)
+    os.close(error)
+    assert r.returncode == 0
+    with h5py.File(tmp_path / "a.h5") as f:
+        assert f["v"][...].tobytes() == np.linspace(0, 1, 1000).tobytes()
+
+
+@pytest.mark.parametrize("name, value, allowed", [
+    ("H5Z_GPU_THREADS", "many", "a number above 0"),
+    ("H5Z_GPU_THREADS", "0", "a number above 0"),
+    ("H5Z_GPU_MIN_BYTES", "4M", "a number of bytes"),
+    ("H5Z_GPU_LOG", "verbose", "off, warn, info or debug"),
+    ("H5Z_GPU_STRICT", "yes", "0 or 1"),
+])  # fmt: skip
+def test_a_variable_that_is_not_understood_is_named(name, value, allowed, tmp_path):
+    code = WRITE_WITH_A_WARNING.replace("shuffle=True, ", "")
+    assert python(code, tmp_path / "a.h5", env=clean(**{name: value})) == f"h5z-gpu: {name} is \"{value}\"; allowed: {allowed}\n"
 
 
 def test_opening_and_closing_a_thousand_times(tmp_path):

@@ -2,7 +2,7 @@
 //! `doctor`: where HDF5 would look for the plugin, what the variables say, and whether the engine works here.
 
 use crate::{Fail, Outcome};
-use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
+use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params, settings};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -110,23 +110,15 @@ fn look(folder: &Path) -> Result<String, String> {
 }
 
 fn variables() -> u32 {
-    type Rule<'a> = (&'a str, &'a dyn Fn(&str) -> bool, &'a str);
-    let number = |v: &str| v.parse::<u64>().is_ok();
-    let rules: [Rule<'_>; 5] = [
-        ("H5Z_GPU_DEVICE", &|v| matches!(v, "auto" | "cpu") || number(v), "auto, cpu, or a device number"),
-        ("H5Z_GPU_MIN_BYTES", &number, "a number of bytes"),
-        ("H5Z_GPU_THREADS", &|v| v.parse::<usize>().is_ok_and(|n| n > 0), "a number above 0"),
-        ("H5Z_GPU_LOG", &|v| matches!(v, "off" | "warn" | "info" | "debug"), "off, warn, info, debug"),
-        ("H5Z_GPU_STRICT", &|v| matches!(v, "0" | "1"), "1, or not set"),
-    ];
     let mut faults = 0;
-    for (name, allowed, text) in rules {
-        let Ok(value) = env::var(name) else { continue };
-        if allowed(value.trim()) {
-            println!("{name}: {value}");
-        } else {
-            faults += 1;
-            println!("{name}: {value:?} is not understood; allowed are {text}");
+    for (name, ..) in settings::RULES {
+        match settings::checked(name) {
+            None => {}
+            Some(Ok(value)) => println!("{name}: {value}"),
+            Some(Err(text)) => {
+                faults += 1;
+                println!("{text}");
+            }
         }
     }
     faults
