@@ -8,7 +8,7 @@ mod common;
 use common::generate;
 use h5z_gpu::{Dtype, Params, words};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Exit status, standard output, standard error.
 fn run(arguments: &[&str]) -> (i32, String, String) {
@@ -116,6 +116,7 @@ fn contradictions_are_refused_with_a_sentence_and_status_2() {
         ("words 1", "M = 0"),
         ("words 21003 4", "2 words"),
         ("words 4294967296", "no word"),
+        ("words 1e-3", "such as abs 1e-3"),
         ("words abs 0", "above 0"),
         ("words abs 1e-3 --tool excel", "allowed are number"),
         ("words mode=abs,eb=3", "key \"eb\""),
@@ -139,6 +140,7 @@ fn a_file_goes_through_compress_inspect_decompress_and_verify() {
             good(&format!("compress {raw} {frame} {numbers} {ask}"));
             let text = good(&format!("inspect {frame}"));
             assert!(text.contains(&format!("raw bytes    {n}\n")) && text.contains("checksum     right"), "{text}");
+            assert!(text.lines().filter(|l| l.starts_with("section")).all(|l| l.ends_with(')')), "{text}");
             good(&format!("decompress {frame} {back}"));
             for reconstructed in [&frame, &back] {
                 let text = good(&format!("verify {raw} {reconstructed} --dtype {name} --fill 1e20 {ask}"));
@@ -220,5 +222,18 @@ fn doctor_says_what_is_missing() {
     for part in ["is no plugin", "unset HDF5_PLUGIN_PRELOAD", "H5Z_GPU_THREADS is \"many\"; allowed: a number above 0"]
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn whoever_reads_may_stop() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for (out, said) in [(Stdio::from(writer), ""), (full.into(), "No space left")] {
+        let end =
+            Command::new(env!("CARGO_BIN_EXE_h5z-gpu")).args(["words", "abs", "1e-3"]).stdout(out).output().unwrap();
+        let err = String::from_utf8(end.stderr).unwrap();
+        assert!(end.status.code() == Some(1) && err.contains(said) && err.lines().count() <= 1, "{err}");
     }
 }

@@ -52,18 +52,25 @@ pub(crate) fn run(a: &Args) -> Outcome {
     .into_iter()
     .collect::<Result<_, _>>()?;
     let runs = a.runs.max(1);
-    println!("{}, {} bytes; {runs} runs, MB/s (10^6 bytes of raw data): median (best)", a.raw.display(), raw.len());
+    say!("{}, {} bytes; {runs} runs, MB/s (10^6 bytes of raw data): median (best)", a.raw.display(), raw.len());
     let copy = {
         let mut to = vec![1u8; raw.len()];
         rate(raw.len(), &times(runs, || black_box(&mut to[..]).copy_from_slice(black_box(&raw))))
     };
     if a.gpu {
-        println!("GPU: {}", crate::doctor::gpu());
+        say!("GPU: {}", crate::doctor::gpu());
     }
-    println!("copying in memory, one thread: {copy}");
-    println!(
+    say!("copying in memory, one thread: {copy}");
+    say!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>17} {:>17} {:>12}",
-        "ask", "codec", "threads", "chunks", "ratio", "encode", "decode", "error/limit"
+        "ask",
+        "codec",
+        "threads",
+        "chunks",
+        "ratio",
+        "encode",
+        "decode",
+        "error/limit"
     );
     for ask in asks {
         let chunks = cut(a, ask, &raw)?;
@@ -108,7 +115,7 @@ fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> 
     }
     let stored: usize = frames.iter().map(Vec::len).sum();
     let codecs: Vec<String> = codecs.into_iter().map(codec_name).collect();
-    println!(
+    say!(
         "{:<28} {:>7} {:>7} {:>8} {:>8.3} {:>17} {:>17} {error:>12.6}",
         ask.to_string(),
         codecs.join("+"),

@@ -12,16 +12,16 @@ const PLUGIN: &str = "libh5zgpu.so";
 const DEFAULTS: [&str; 2] = ["/usr/local/hdf5/lib/plugin", "/usr/lib/x86_64-linux-gnu/hdf5/plugins"];
 
 pub(crate) fn run() -> Outcome {
-    println!("h5z-gpu {}", env!("CARGO_PKG_VERSION"));
+    say!("h5z-gpu {}", env!("CARGO_PKG_VERSION"));
     let mut faults = plugin_path();
     faults += variables();
-    println!("CPU threads: {}", Engine::global().threads());
-    println!("GPU: {}; files are the same with and without one", gpu());
+    say!("CPU threads: {}", Engine::global().threads());
+    say!("GPU: {}; files are the same with and without one", gpu());
     match round_trip() {
-        Ok(text) => println!("round trip: {text}"),
+        Ok(text) => say!("round trip: {text}"),
         Err(text) => {
             faults += 1;
-            println!("round trip: FAILED: {text}");
+            say!("round trip: FAILED: {text}");
         }
     }
     match faults {
@@ -49,11 +49,11 @@ fn plugin_path() -> u32 {
     let set = env::var_os("HDF5_PLUGIN_PATH");
     let folders: Vec<PathBuf> = match &set {
         Some(value) => {
-            println!("HDF5_PLUGIN_PATH: {}", value.to_string_lossy());
+            say!("HDF5_PLUGIN_PATH: {}", value.to_string_lossy());
             env::split_paths(value).collect()
         }
         None => {
-            println!("HDF5_PLUGIN_PATH: not set; HDF5 looks in its own default folder");
+            say!("HDF5_PLUGIN_PATH: not set; HDF5 looks in its own default folder");
             DEFAULTS.iter().map(PathBuf::from).collect()
         }
     };
@@ -64,7 +64,7 @@ fn plugin_path() -> u32 {
         }
         let state = look(folder);
         found += u32::from(state.is_ok());
-        println!("  {}: {}", folder.display(), state.unwrap_or_else(|why| why));
+        say!("  {}: {}", folder.display(), state.unwrap_or_else(|why| why));
     }
     if found == 0 {
         faults += 1;
@@ -74,22 +74,22 @@ fn plugin_path() -> u32 {
         });
         match beside {
             Some(folder) => {
-                println!("  no {PLUGIN} there; there is one here: export HDF5_PLUGIN_PATH={}", folder.display())
+                say!("  no {PLUGIN} there; there is one here: export HDF5_PLUGIN_PATH={}", folder.display())
             }
-            None => println!(
+            None => say!(
                 "  no {PLUGIN} there; build it with `make plugin`, then export HDF5_PLUGIN_PATH=$PWD/target/plugin"
             ),
         }
     }
     if found > 1 {
-        println!("  more than one: HDF5 takes the first");
+        say!("  more than one: HDF5 takes the first");
     }
     if let Ok(preload) = env::var("HDF5_PLUGIN_PRELOAD") {
         if preload == "::" {
             faults += 1;
-            println!("HDF5_PLUGIN_PRELOAD: \"::\" forbids every plugin: unset HDF5_PLUGIN_PRELOAD");
+            say!("HDF5_PLUGIN_PRELOAD: \"::\" forbids every plugin: unset HDF5_PLUGIN_PRELOAD");
         } else {
-            println!("HDF5_PLUGIN_PRELOAD: {preload:?}; HDF5 knows no such value but \"::\"");
+            say!("HDF5_PLUGIN_PRELOAD: {preload:?}; HDF5 knows no such value but \"::\"");
         }
     }
     faults
@@ -114,10 +114,10 @@ fn variables() -> u32 {
     for (name, ..) in settings::RULES {
         match settings::checked(name) {
             None => {}
-            Some(Ok(value)) => println!("{name}: {value}"),
+            Some(Ok(value)) => say!("{name}: {value}"),
             Some(Err(text)) => {
                 faults += 1;
-                println!("{text}");
+                say!("{text}");
             }
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn compress(a: &Compress) -> Outcome {
     let frame = Engine::global().encode(&params, &raw);
     args::write(&a.output, &frame)?;
     let header = Frame::open(&frame, 1)?.header;
-    println!("{}: {} bytes to {}, ratio {}", codec_name(header.codec), raw.len(), frame.len(), ratio(&header));
+    say!("{}: {} bytes to {}, ratio {}", codec_name(header.codec), raw.len(), frame.len(), ratio(&header));
     Ok(())
 }
 
@@ -68,29 +68,30 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
     let bytes = args::read(&a.frame)?;
     let frame = Frame::open(&bytes, Engine::global().threads())?;
     let h = &frame.header;
-    println!("format       {}", h.version);
-    println!("codec        {} ({})", h.codec, codec_name(h.codec));
-    println!("mode         {} ({})", h.mode, mode_name(h.mode));
+    say!("format       {}", h.version);
+    say!("codec        {} ({})", h.codec, codec_name(h.codec));
+    say!("mode         {} ({})", h.mode, mode_name(h.mode));
     match h.mode {
-        9 => println!("bound        none: the same bits"),
-        3 => println!("bound        {:e} times each value", h.used),
-        _ => println!("bound        {:e} absolute, as used", h.used),
+        9 => say!("bound        none: the same bits"),
+        3 => say!("bound        {:e} times each value", h.used),
+        _ => say!("bound        {:e} absolute, as used", h.used),
     }
-    println!("type         {}", dtype_name(h.dtype));
-    println!("extents      {}", extents(h));
-    println!("raw bytes    {}", h.raw_len);
-    println!("stored bytes {}, ratio {}", h.stored_len, ratio(h));
+    say!("type         {}", dtype_name(h.dtype));
+    say!("extents      {}", extents(h));
+    say!("raw bytes    {}", h.raw_len);
+    say!("stored bytes {}, ratio {}", h.stored_len, ratio(h));
     let names: &[&str] = match h.codec {
         0 => &["raw bytes"],
         1 => &["table", "payload"],
+        2 => &["head", "kinds", "ends", "payload"],
         3 => &["grid", "stream"],
         4 => &["head", "tile ends", "payload"],
         _ => &[],
     };
     for (k, len) in frame.section_lens().iter().enumerate() {
-        println!("section {k}    {len} bytes{}", names.get(k).map_or(String::new(), |n| format!(" ({n})")));
+        say!("section {k}    {len} bytes{}", names.get(k).map_or(String::new(), |n| format!(" ({n})")));
     }
-    println!("checksum     right");
+    say!("checksum     right");
     Ok(())
 }
 

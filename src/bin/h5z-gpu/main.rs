@@ -3,6 +3,11 @@
 //!
 //! Exit status: 0 as asked; 1 damaged data, a broken bound, a file that cannot be read; 2 a request that contradicts itself.
 
+/// As `println!`, but whoever reads may stop, as in `h5z-gpu words abs 1e-3 | head -1`: then nothing is left to do.
+macro_rules! say {
+    ($($text:tt)*) => { crate::say(format_args!($($text)*)) };
+}
+
 mod args;
 mod bench;
 mod doctor;
@@ -12,6 +17,7 @@ mod verify;
 mod words;
 
 use clap::{Parser, Subcommand};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -56,6 +62,14 @@ impl From<h5z_gpu::Error> for Fail {
             _ => Fail::Wrong(e.to_string()),
         }
     }
+}
+
+fn say(text: std::fmt::Arguments<'_>) {
+    let Err(e) = writeln!(std::io::stdout(), "{text}") else { return };
+    if e.kind() != ErrorKind::BrokenPipe {
+        eprintln!("h5z-gpu: standard output: {e}");
+    }
+    std::process::exit(1);
 }
 
 fn main() -> ExitCode {

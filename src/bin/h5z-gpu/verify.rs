@@ -44,7 +44,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
         return Err(Fail::Wrong(format!("h5z-gpu: {} bytes against {}", original.len(), other.len())));
     }
     let stated = header.map(|h| {
-        println!(
+        say!(
             "{} bytes to {}, ratio {:.3}, codec {}",
             h.raw_len,
             h.stored_len,
@@ -98,7 +98,7 @@ fn check(
         }
         return match original.iter().zip(other).position(|(a, b)| a != b) {
             None => {
-                println!("held: lossless, {} equal bytes", original.len());
+                say!("held: lossless, {} equal bytes", original.len());
                 Ok(())
             }
             Some(at) => Err(Fail::Wrong(format!("h5z-gpu: NOT lossless: the first different byte is {at}"))),
@@ -112,12 +112,12 @@ fn check(
     let used = if used.is_nan() { bound.used(range(read(original), fill)) } else { used };
     let v = judge(read(original), read(other), bound, used, fill);
     let text = Ask { bound, ..Ask::default() };
-    println!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
+    say!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
     let share = if used > 0.0 { format!(", {:.6} of it", v.worst / used) } else { String::new() };
-    println!("largest error {:e}, limit {used:e}{share}; PSNR {:.2} dB", v.worst, v.psnr());
+    say!("largest error {:e}, limit {used:e}{share}; PSNR {:.2} dB", v.worst, v.psnr());
     match v.first {
         None => {
-            println!("held: no violation in exact arithmetic");
+            say!("held: no violation in exact arithmetic");
             Ok(())
         }
         Some(k) => {

@@ -44,7 +44,9 @@ fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
             None => digits.parse(),
         };
         value.map_err(|_| {
-            Fail::Refused(format!("h5z-gpu: {p:?} is no word; words are whole numbers from 0 to 4294967295"))
+            Fail::Refused(format!("h5z-gpu: {p:?} is no word; words are whole numbers from 0 to 4294967295; a bound has a mode before it, \
+                 such as abs 1e-3"
+            ))
         })
     };
     let words: Vec<u32> = parts.into_iter().map(parse).collect::<Outcome<_>>()?;
@@ -58,23 +60,23 @@ fn explain(words: &[u32]) -> Outcome {
     let meant = ask(words)?;
     if is_stored(words) {
         let p = stored(words)?;
-        println!("stored list of {} words", words.len());
-        println!("asked      {}", sentence(meant));
-        println!("as text    {meant}");
+        say!("stored list of {} words", words.len());
+        say!("asked      {}", sentence(meant));
+        say!("as text    {meant}");
         match words[10] {
-            0 => println!("typed as   three words or nothing"),
-            n => println!("typed as   {n}"),
+            0 => say!("typed as   three words or nothing"),
+            n => say!("typed as   {n}"),
         }
-        println!("type       {}", dtype_name(p.dtype));
-        println!("chunk      {:?} (of rank {})", p.extents.as_slice(), words[11] & 0xFF);
+        say!("type       {}", dtype_name(p.dtype));
+        say!("chunk      {:?} (of rank {})", p.extents.as_slice(), words[11] & 0xFF);
         match p.fill {
-            Some(bits) => println!("fill value {}", fill(bits, p.dtype.size)),
-            None => println!("fill value none defined"),
+            Some(bits) => say!("fill value {}", fill(bits, p.dtype.size)),
+            None => say!("fill value none defined"),
         }
-        println!("lossy      {}", if p.lossy_allowed { "allowed" } else { "not allowed here: stored losslessly" });
+        say!("lossy      {}", if p.lossy_allowed { "allowed" } else { "not allowed here: stored losslessly" });
     } else {
-        println!("{}", sentence(meant));
-        println!("as text: {meant}");
+        say!("{}", sentence(meant));
+        say!("as text: {meant}");
     }
     Ok(())
 }
@@ -117,18 +119,18 @@ fn print(ask: Ask, tool: Option<&str>) -> Outcome {
         };
         return match line {
             Ok(line) => {
-                println!("{line}");
+                say!("{line}");
                 Ok(())
             }
             Err(why) => Err(Fail::Refused(format!("h5z-gpu: {tool} {why}"))),
         };
     }
-    println!("{}", sentence(ask));
-    println!("as text: {ask}\n");
+    say!("{}", sentence(ask));
+    say!("as text: {ask}\n");
     for (name, line) in &lines {
         match line {
-            Ok(line) => println!("{name:<9} {line}"),
-            Err(why) => println!("{name:<9} - {why}"),
+            Ok(line) => say!("{name:<9} {line}"),
+            Err(why) => say!("{name:<9} - {why}"),
         }
     }
     Ok(())
