@@ -52,10 +52,16 @@ assert 0 < np.abs(a - b).max() <= 1e-3 and len(frame) < a.nbytes / 2
 assert h5z_gpu.decompress(h5z_gpu.compress(a), a.dtype, a.shape).tobytes() == a.tobytes()
 b = h5z_gpu.decompress(h5z_gpu.compress(a, h5z_gpu.Lossy(1e-3, codec="lorenzo")), a.dtype, a.shape)
 assert 0 < np.abs(a - b).max() <= 1e-3
-for bad in (lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
+for x in (np.arange(1000).astype("M8[s]"), a > 0.5, a.astype("c8"), np.array(["Wärme", ""] * 50), np.zeros(100, "f4,i2")):
+    assert h5z_gpu.decompress(h5z_gpu.compress(x, h5z_gpu.Lossy(1)), x.dtype, x.shape).tobytes() == x.tobytes(), x.dtype
+objects = np.array([None, "x"]), np.zeros(9, [("a", "f4"), ("b", object)])
+for bad in (*(lambda x=x: h5z_gpu.compress(x) for x in objects), lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
     try: bad()
     except ValueError as e: assert "h5z-gpu" in str(e), e
     else: raise AssertionError("accepted")
+try: h5z_gpu.compress(a, 1e-3)
+except TypeError as e: assert "Lossy(1e-3)" in str(e), e
+else: raise AssertionError("accepted")
 print(h5z_gpu.Lossy(1e-3))
 """)  # fmt: skip
 
