@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make          the plugin, alone in target/plugin
+# make          the plugin, alone in target/plugin, and the command line, target/bin/h5z-gpu
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
@@ -17,7 +17,8 @@ PROFILE := dist
 .PHONY: plugin demo test bench wheel doc clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
-# cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own.
+# cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
+# line is built with it: it has the same kernels, and says what the plugin will find.
 
 plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  export HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin"
@@ -26,8 +27,9 @@ include gpu.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
-	@$(CARGO) build --quiet --profile $(PROFILE) -p h5z-gpu-plugin
-	@mkdir -p target/plugin
+	@$(CARGO) build --quiet --profile $(PROFILE)
+	@mkdir -p target/plugin target/bin
+	@cmp -s target/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 target/$(PROFILE)/h5z-gpu target/bin/
 	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
 
 rust:
@@ -71,7 +73,7 @@ wheel: $(PLUGIN) .env/made
 	@ls target/wheel/*.whl
 
 doc: rust
-	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps -p h5z-gpu
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu
 	@echo "target/doc/h5z_gpu/index.html"
 
 clean:

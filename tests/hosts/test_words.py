@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The lines that `h5z-gpu words` prints, run as they stand: each writes a file that holds the bound, and the words that it
 stores mean what was asked."""
-import functools
-import os
 import re
 import subprocess
 
@@ -23,16 +21,9 @@ ASKS = {
 }
 
 
-@functools.cache
-def program():
-    """The command line, as the Rust tests have built it."""
-    run(os.environ.get("CARGO", "cargo"), "build", "--quiet", "--bin", "h5z-gpu", cwd=ROOT, env=dict(os.environ))
-    return ROOT / "target/debug/h5z-gpu"
-
-
 def cli(*arguments, status=0):
     """The command line's output."""
-    r = subprocess.run([program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    r = subprocess.run([ROOT / "target/bin/h5z-gpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert r.returncode == status, f"{arguments}: exit {r.returncode}\n{r.stdout}"
     return r.stdout
 
