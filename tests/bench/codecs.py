@@ -15,6 +15,7 @@ import math
 import multiprocessing
 import os
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import h5py
@@ -119,6 +120,11 @@ def start(threads):
     return near
 
 
+def machine():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
+
+
 def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
@@ -134,7 +140,9 @@ def main():
     one, two = start(1), start(2) if cores > 1 else None
     jobs = [(one, c, 1) for c in ("szx", "lorenzo", "SZ3 (pysz)", "ZFP (zfpy)", "ndzip", "fpzip", "pcodec 8")]
     jobs += [(pipe, c, n) for c in ("szx, same buffers", "lorenzo, same buffers", "ndzip, same buffers") for pipe, n in ((one, 1), (two, 2)) if two]
-    print(f"One core ({cores} here), bound {a.rel:g} of the range, fastest of {a.rounds}; MB/s of raw data\n")
+    peers = ", ".join(f"{p} {version(p)}" for p in ("pysz", "zfpy", "fpzip", "pcodec"))
+    print(f"In memory, on {cores} cores of {machine()}; bound {a.rel:g} of each field's range, fastest of {a.rounds}; MB/s of raw data; {peers}.")
+    print("*same buffers* decode into memory that is in use, as a program does that reads chunk after chunk; all others get new memory.\n")
     print("| field | codec | threads | ratio | compress | decompress | error/bound |\n|---|---|---|---|---|---|---|")
     speeds, ratios = {}, {}
     for path in sorted(f for folder in a.folders for f in folder.glob("*.h5")):
