@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct EncodeJob<'a> {
     /// What was asked and what the chunk is.
     pub params: &'a Params,
-    /// The chunk's bytes.
+    /// The chunk's bytes: as many as type and extents say, or they are kept exactly, whatever bound is asked for.
     pub raw: &'a [u8],
 }
 
@@ -105,7 +105,7 @@ static ON_DEVICE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 const PER_THREAD: usize = 256 << 10;
 
 impl Engine {
-    /// The process's engine.
+    /// The process's engine, as `H5Z_GPU_THREADS`, `H5Z_GPU_DEVICE` and `H5Z_GPU_MIN_BYTES` say when it is first asked for.
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
         ENGINE.get_or_init(|| {
@@ -248,11 +248,11 @@ impl Engine {
     /// Decodes one frame whose chunk has at most `limit` bytes.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// `Params` when the chunk is longer; else see [`Error`].
     pub fn decode(&self, frame: &[u8], limit: u64) -> Result<Vec<u8>> {
         let len = frame::raw_len(frame)?;
         if len > limit {
-            return Err(Error::Length { section: "the chunk's raw length", needed: limit, got: len });
+            return Err(Error::params("limit", format!("{limit} bytes; the chunk has {len}")));
         }
         let mut out = vec![0; len as usize];
         self.decode_into(frame, &mut out)?;
@@ -287,11 +287,10 @@ fn encode_one(job: &EncodeJob<'_>, choice: Option<Choice>, threads: usize, out: 
 fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
     let frame = Frame::open(frame, threads)?;
     if frame.header.raw_len != out.len() as u64 {
-        return Err(Error::Length {
-            section: "the caller's buffer",
-            needed: frame.header.raw_len,
-            got: out.len() as u64,
-        });
+        return Err(Error::params(
+            "the caller's buffer",
+            format!("{} bytes; the chunk has {}", out.len(), frame.header.raw_len),
+        ));
     }
     codec::decode(&frame, threads, out)
 }

@@ -10,12 +10,12 @@ use crate::params::{Bound, Dtype, Extents};
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
 const MAX_SECTIONS: usize = 8;
 
-/// The header's fields, FORMAT.md §2. What was *used*, not what was asked.
+/// What a writer puts into a header, FORMAT.md §2.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Header {
+pub(crate) struct Header {
     /// Codec number (FORMAT.md §3).
     pub codec: u8,
-    /// What the reconstruction promises; relative and PSNR bounds are stated as asked, see `absolute`.
+    /// What was asked for; the header holds its mode.
     pub bound: Bound,
     /// The absolute bound used (mode `pw_rel`: the relative one); 0 when lossless.
     pub used: f64,

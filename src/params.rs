@@ -123,7 +123,9 @@ impl Bound {
 
 pub(crate) const MODES: &str = "1 absolute, 2 relative to range, 3 point-wise relative, 4 PSNR, 9 lossless";
 
-/// A codec and a bound: all that a user chooses.
+/// A codec and a bound: all that a user chooses. A text says it too: `"mode=abs,bound=1e-3".parse()`, see [`FromStr`].
+///
+/// [`FromStr`]: #impl-FromStr-for-Ask
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ask {
     /// Which codec.

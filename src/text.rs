@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text form of what a user chooses: `mode=abs,bound=1e-3,codec=szx`. One grammar for the command line, Python and
-//! string-configured filters.
-//!
-//! ```text
-//! text  = pair { "," pair }          in any order, each key at most once, blanks around keys and values ignored
-//! pair  = "mode" "=" ( "abs" | "rel" | "pw_rel" | "psnr" | "lossless" )
-//!       | "bound" "=" number         decimal; not with lossless
-//!       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" )      auto when absent
-//! ```
+//! The text form of what a user chooses: one grammar for the command line, Python and string-configured filters.
 
 use crate::error::{Error, Result};
 use crate::params::{Ask, Bound, Codec};
@@ -65,6 +57,14 @@ impl fmt::Display for Ask {
     }
 }
 
+/// From a text such as `mode=abs,bound=1e-3,codec=szx`:
+///
+/// ```text
+/// text  = pair { "," pair }          in any order, each key at most once, blanks around keys and values ignored
+/// pair  = "mode" "=" ( "abs" | "rel" | "pw_rel" | "psnr" | "lossless" )
+///       | "bound" "=" number         decimal; not with lossless
+///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" )      auto when absent
+/// ```
 impl FromStr for Ask {
     type Err = Error;
 

@@ -168,6 +168,8 @@ fn a_broken_promise_and_a_damaged_frame_end_with_status_1() {
     assert!(bad(&format!("verify {raw} {other}"), 2).contains("state no bound"));
 
     good(&format!("compress {raw} {frame} --dtype f32 abs 0.1"));
+    std::fs::write(&other, [0; 4]).unwrap();
+    assert!(bad(&format!("verify {other} {frame}"), 1).contains("the original has 4 bytes, the reconstruction 4000"));
     let mut damaged = std::fs::read(&frame).unwrap();
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&frame, damaged).unwrap();

@@ -33,16 +33,15 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let (other, header) = if other.starts_with(&FRAME_MAGIC) {
         let threads = Engine::global().threads();
         let header = Frame::open(&other, threads)?.header;
-        let raw = Engine::global().decode(&other, original.len() as u64)?;
+        same_length(&original, header.raw_len)?;
+        let raw = Engine::global().decode(&other, header.raw_len)?;
         // `stored` says nothing about the numbers.
         dtype = dtype.or((header.dtype.class != Class::Bytes).then_some(header.dtype));
         (raw, Some(header))
     } else {
         (other, None)
     };
-    if original.len() != other.len() {
-        return Err(Fail::Wrong(format!("h5z-gpu: {} bytes against {}", original.len(), other.len())));
-    }
+    same_length(&original, other.len() as u64)?;
     let stated = header.map(|h| {
         say!(
             "{} bytes to {}, ratio {:.3}, codec {}",
@@ -64,6 +63,13 @@ pub(crate) fn run(a: &Args) -> Outcome {
         check(who, bound, used, dtype, fill, &original, &other)?;
     }
     Ok(())
+}
+
+fn same_length(original: &[u8], other: u64) -> Outcome {
+    match original.len() as u64 {
+        n if n == other => Ok(()),
+        n => Err(Fail::Wrong(format!("h5z-gpu: the original has {n} bytes, the reconstruction {other}"))),
+    }
 }
 
 fn mode(number: u8, used: f64) -> Bound {
