@@ -57,15 +57,15 @@ rust:
 # --- what users run --------------------------------------------------------------------------------------------------
 
 demo: $(PLUGIN) .env/demo
-	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) examples/demo.py
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 
 test: rust tools .env/tests $(NVCC)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 
 bench: $(PLUGIN) .env/bench target/fields/full/done
-	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/codecs.py target/fields/full
-	@HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin $(PY) tests/bench/through_h5py.py
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
 
 wheel: $(PLUGIN) .env/made
 	@mkdir -p plugin/python/h5z_gpu/plugin && install -m 755 $(PLUGIN) plugin/python/h5z_gpu/plugin/

@@ -118,7 +118,7 @@ pub struct Frame<'a> {
     sections: Vec<&'a [u8]>,
 }
 
-/// What a reader learns from a header. Like [`Header`], but the bound's mode is all that is known of what was asked.
+/// What a reader learns from a header: of what was asked, the mode alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeaderInFile {
     /// Format version of the writer.
