@@ -194,6 +194,24 @@ def test_the_room_for_slices(tmp_path):
             judge.check(x, f["v"][...], "abs", 1e-3 * codings)
 
 
+def test_xarray_writes_again_what_it_has_opened(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    (shown,) = re.findall(r"`(Compression filter [^`]+)`", TEXT)
+    python(f"""if True:
+        import numpy as np, xarray
+        ds = xarray.Dataset({{"v": (("x", "y", "z"), np.load("a.npy"))}})
+        {TOOLS['xarray'].replace("out", "in")}
+        ds = xarray.open_dataset("in.nc", engine="h5netcdf")
+        try: ds.to_netcdf("out.nc", engine="h5netcdf")
+        except ValueError as e: assert str(e) == {shown!r}, e
+        else: raise AssertionError("README.md says that this is refused")
+        ds = ds.drop_encoding()
+        {TOOLS['xarray']}
+        """, cwd=tmp_path)  # fmt: skip
+    with h5py.File(tmp_path / "out.nc") as f:
+        assert judge.check(VALUES, f["v"][...], "abs", 2e-3) <= 1 and filters(tmp_path / "out.nc", "v")[0][2][10] == 11003
+
+
 @pytest.mark.parametrize("flag, alone", [("optional", True), ("mandatory", False)])
 def test_writing_into_a_dataset_that_exists(flag, alone, tmp_path):
     """HDF5 does not load a filter for that; asking for it does."""
