@@ -165,7 +165,7 @@ fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
                 "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
             ),
         ),
-        ("cdo", Ok(format!("cdo --filter \"{ID},{plain}\" copy in.nc out.nc"))),
+        ("cdo", Ok(format!("cdo --filter \"{ID},{plain}\" copy in.nc out.nc  # cdo after 2.1"))),
         ("ncgen", Ok(format!("v:_Filter = \"{ID},{typed}\" ;"))),
         ("h5py", Ok(format!("f.create_dataset('v', data=a, chunks=True, compression={ID}, compression_opts={tuple})"))),
         (
