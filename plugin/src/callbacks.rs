@@ -8,7 +8,8 @@ use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
 use crate::host::{self, Hid};
 use crate::{dataset, report};
-use h5z_gpu::{Bound, DecodeJob, EncodeJob, Engine, Error, Params, frame, log, words};
+use h5z_gpu::frame::{self, Frame};
+use h5z_gpu::{Bound, DecodeJob, EncodeJob, Engine, Error, Params, log, words};
 use libc::{c_int, c_uint, c_void};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -190,7 +191,10 @@ fn decode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
     let (codec, raw_len) = frame::codec_and_raw_len(frame).map_err(|e| e.to_string())?;
     expected(&words::params_or_lossless(words), codec, raw_len).map_err(|e| e.to_string())?;
     let len = usize::try_from(raw_len).ok().filter(|&n| n <= isize::MAX as usize);
-    let mut block = len.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| no_memory(raw_len as usize))?;
+    let mut block = len.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| {
+        // A damaged length may ask for anything; the checksum tells.
+        Frame::open(frame, 1).err().map_or_else(|| no_memory(raw_len as usize), |e| e.to_string())
+    })?;
     let mut jobs = [DecodeJob { frame, out: block.bytes() }];
     Engine::global().decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
     if raw_len == 0 {

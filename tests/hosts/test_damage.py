@@ -98,6 +98,14 @@ def test_a_foreign_chunk_is_named_as_such(file):
         f["v"][...]
 
 
+def test_a_length_beyond_all_memory_is_damage(file):
+    path, _, frame = file
+    for byte in (20, 21, 22, 23):  # the raw length's upper half: from 4 GiB on
+        put(path, frame[:byte] + bytes([frame[byte] ^ 0x40]) + frame[byte + 1 :])
+        with h5py.File(path) as f, pytest.raises(OSError, match="h5z-gpu: damaged chunk"):
+            f["v"][...]
+
+
 def test_a_newer_format_asks_for_a_newer_version(file):
     path, _, frame = file
     put(path, frame[:8] + bytes([frame[8] + 1]) + frame[9:])
