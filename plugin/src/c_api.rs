@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The codecs for C and for Python's ctypes, without HDF5. What each function does stands in `include/h5z_gpu.h`.
 
-use crate::callbacks::panic_text;
+use crate::callbacks::{self, panic_text};
 use crate::{FILTER_ID, report};
 use h5z_gpu::words::{self, STORED_MAX};
 use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, frame};
@@ -99,6 +99,14 @@ unsafe fn params(
         params.fill = Some(crate::dataset::bits(value, params.dtype.big_endian));
     }
     Ok((params, user.to_vec()))
+}
+
+/// Refuses raw bytes that are not the chunk described: they would be kept exactly, whatever bound was asked for.
+fn fits(params: &Params, raw_len: usize) -> Result<(), String> {
+    match callbacks::described(params) {
+        Some(n) if n != raw_len as u64 => Err(format!("h5z-gpu: raw_len is {raw_len}; type and dims are {n} bytes")),
+        _ => Ok(()),
+    }
 }
 
 fn length(n: usize) -> Result<i64, String> {
@@ -228,6 +236,7 @@ pub unsafe extern "C" fn h5z_gpu_encode(
                 slice_mut(out.cast::<u8>(), size)?,
             )
         };
+        fits(&params, raw_len)?;
         let frame = Engine::global().encode(&params, raw);
         let room = out.get_mut(..frame.len()).ok_or_else(|| {
             format!("h5z-gpu: the frame has {} bytes, the buffer {size}: see h5z_gpu_max_encoded", frame.len())
@@ -261,6 +270,7 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
         let ((params, _), raw, out, lens) = unsafe {
             (params(user, count, datatype, rank, dims, fill)?, slice(raw, n)?, slice(out, n)?, slice_mut(lens, n)?)
         };
+        fits(&params, raw_len)?;
         let jobs = raw
             .iter()
             // SAFETY: as above.

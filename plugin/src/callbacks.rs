@@ -204,7 +204,7 @@ fn decode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
 }
 
 /// Bytes of a chunk as its words describe it, where nothing stands between the numbers and us.
-fn described(params: &Params) -> Option<u64> {
+pub(crate) fn described(params: &Params) -> Option<u64> {
     let n = params.extents.count()?.checked_mul(params.dtype.size.into())?;
     (params.lossy_allowed && n > 0).then_some(n)
 }

@@ -110,6 +110,8 @@ static int there_and_back(const float *x) {
     CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[1], 100) == -1);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[1], raw - 1) == -1);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len - 1, back[1], raw) == -1);
+    CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw - 4, frames[1], room) == -1);
+    CHECK(strstr(h5z_gpu_last_error(), "raw_len"));
     CHECK(h5z_gpu_encode(words, 1, "float", 2, dims, NULL, x, raw, frames[1], room) == -1);
     CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], room) == -1);
     CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], room) == -1);
