@@ -194,6 +194,18 @@ def test_the_room_for_slices(tmp_path):
             judge.check(x, f["v"][...], "abs", 1e-3 * codings)
 
 
+def test_a_relative_bound_in_a_chunk_that_is_filled_up(tmp_path):
+    (times,) = re.findall(r"make a relative bound (\d+)\s+times as large", TEXT)
+    (declared,) = re.findall(r"`fillvalue=(\d+)` will do", TEXT)
+    x = (280 + np.sin(np.arange(10_000) * 0.01)).astype("f4")
+    for fill, limit in ((None, int(times)), (float(declared), 1)):
+        with h5py.File(tmp_path / "a.h5", "w") as f:
+            f.create_dataset("v", data=x, chunks=(8000,), compression=443, compression_opts=(21003,), fillvalue=fill)
+        with h5py.File(tmp_path / "a.h5") as f:
+            worst = judge.check(x[8000:], f["v"][8000:], "rel", 1e-3 * limit * 1.01)
+        assert worst > 0.5, "the bound is used"
+
+
 def test_xarray_writes_again_what_it_has_opened(tmp_path):
     np.save(tmp_path / "a.npy", VALUES)
     (shown,) = re.findall(r"`(Compression filter [^`]+)`", TEXT)
