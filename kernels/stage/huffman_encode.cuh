@@ -299,7 +299,9 @@ __device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, cons
     auto fetch = [&] {
         const u32 i = (u32)__clz((int)left);
         pair = pairs[i / 2];
-        if (FARS && far(pair << 16 | pair)) values = *(const uint2*)(exact + 32 * threadIdx.x + i);
+        const u32* at = exact + 32 * threadIdx.x + i;
+        if (FARS && (pair & 255u) >= FAR) values.x = at[0];
+        if (FARS && pair >> 8 >= FAR) values.y = at[1];
     };
     if (FARS && left) fetch();
 #pragma unroll 1
