@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Speed and ratio of the codecs in memory, each on one core, beside other codecs in the same run.
 
-    codecs.py FOLDER... [--rounds 5] [--rel 1e-3] [--least 16e6]
+    codecs.py FOLDER... [--rounds 5] [--rel 1e-3] [--least 16e6] [--only CODEC...]
 
 Fields are FOLDER/*.h5 with a dataset `data` of at least 16 MB, all finite. A worker process pinned to one core runs every
 codec, a second one with two threads runs ours again; rounds alternate between them all, and the fastest of each counts.
@@ -135,11 +135,13 @@ def main():
     a.add_argument("--rounds", type=int, default=5)
     a.add_argument("--rel", type=float, default=1e-3)
     a.add_argument("--least", type=float, default=16e6)
+    a.add_argument("--only", nargs="+", default=[""], help="codecs whose names begin so")
     a = a.parse_args()
     cores = len(os.sched_getaffinity(0))
     one, two = start(1), start(2) if cores > 1 else None
     jobs = [(one, c, 1) for c in ("szx", "lorenzo", "SZ3 (pysz)", "ZFP (zfpy)", "ndzip", "fpzip", "pcodec 8")]
     jobs += [(pipe, c, n) for c in ("szx, same buffers", "lorenzo, same buffers", "ndzip, same buffers") for pipe, n in ((one, 1), (two, 2)) if two]
+    jobs = [job for job in jobs if job[1].startswith(tuple(a.only))]
     peers = ", ".join(f"{p} {version(p)}" for p in ("pysz", "zfpy", "fpzip", "pcodec"))
     print(f"In memory, on {cores} cores of {machine()}; bound {a.rel:g} of each field's range, fastest of {a.rounds}; MB/s of raw data; {peers}.")
     print("*same buffers* decode into memory that is in use, as a program does that reads chunk after chunk; all others get new memory.\n")
@@ -174,7 +176,7 @@ def main():
              (("ndzip", 1), ("fpzip", 1)), (("ndzip", 1), ("pcodec 8", 1)),
              *(((f"{c}, same buffers", 2), (f"{c}, same buffers", 1)) for c in ("szx", "lorenzo", "ndzip"))]  # fmt: skip
     for mine, theirs in pairs:
-        if mine in total:
+        if mine in total and theirs in total:
             enc, dec = (total[mine][i] / total[theirs][i] for i in (1, 2))
             name = f"{mine[0]} / {theirs[0]}" if mine[0] != theirs[0] else f"{mine[0]}: two threads / one"
             print(f"| {name} | {enc:.2f} | {dec:.2f} |")
