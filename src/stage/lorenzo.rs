@@ -63,13 +63,14 @@ pub(crate) fn integrate(tile: &mut [i32], [_, b, c]: [usize; 3], axes: u8) {
         sum(tile, b * c);
     }
     if axes & Y != 0 {
-        tile.chunks_exact_mut(b * c).for_each(
-            #[inline(always)]
-            |plane| sum(plane, c),
-        );
+        for plane in tile.chunks_exact_mut(b * c) {
+            sum(plane, c);
+        }
     }
     if axes & X != 0 {
-        tile.chunks_exact_mut(c).for_each(scan);
+        for row in tile.chunks_exact_mut(c) {
+            scan(row);
+        }
     }
 }
 

@@ -105,7 +105,10 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
                     let place = Place { grid: &grid, tile: grid.tile(tile), origin, out: &mut *out };
                     tiles
                         .tile(tile)
-                        .and_then(|(kind, bytes, len)| decode::tile(kind, bytes, len, &book, &mut scratch, place))
+                        .and_then(
+                            #[inline(always)]
+                            |(kind, bytes, len)| decode::tile(kind, bytes, len, &book, &mut scratch, place),
+                        )
                         .map_err(|why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}")))?;
                 }
                 Ok(())
