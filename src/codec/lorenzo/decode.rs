@@ -5,7 +5,7 @@ use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor, split_gaps};
 use crate::constants::LORENZO_TILE;
 use crate::scalar::{Bits, Scalar};
-use crate::stage::huffman::{Decoder, PLACES, unzigzag};
+use crate::stage::huffman::{self, Decoder, Room, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Quantizer};
@@ -28,14 +28,14 @@ impl Book {
 
 /// Working memory of one thread.
 pub(super) struct Scratch {
-    residuals: Vec<i32>,
+    residuals: Box<[Room; 2]>,
     points: Vec<i32>,
     work: Work,
 }
 
 impl Scratch {
     pub(super) fn new() -> Self {
-        Scratch { residuals: vec![0; LORENZO_TILE + PLACES], points: vec![0; LORENZO_TILE], work: Work::default() }
+        Scratch { residuals: huffman::rooms(), points: vec![0; LORENZO_TILE], work: Work::default() }
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn tile<S: Scalar>(
     let exceptions = if kind.exceptions { Exceptions::open::<S>(payload, n)? } else { Exceptions::default() };
     let at = exceptions.len;
     residuals(kind.class, &bytes[at..], len - at, book, n, &mut s.residuals)?;
-    let residuals = &mut s.residuals[..n];
+    let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
         Predictor::Lorenzo(axes) => {
             lorenzo::integrate(residuals, place.tile.extents, axes);
@@ -123,19 +123,18 @@ pub(super) fn tile_residuals<'s, S: Scalar>(
     n: usize,
 ) -> Result<&'s [i32], String> {
     if kind.class == Class::Raw {
-        s.residuals[..n].fill(0);
+        s.residuals[0][..n].fill(0);
     } else {
         let at = if kind.exceptions { Exceptions::open::<S>(payload, n)?.len } else { 0 };
         residuals(kind.class, &payload[at..], payload.len() - at, book, n, &mut s.residuals)?;
     }
-    Ok(&s.residuals[..n])
+    Ok(&s.residuals[0][..n])
 }
 
 /// A tile's `n` residuals from what follows the exceptions: `len` bytes at the head of `bytes`.
 #[inline(always)]
-fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [i32]) -> Result<(), String> {
-    let out = &mut out[..n + PLACES];
-    out.fill(0);
+fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [Room; 2]) -> Result<(), String> {
+    out[0][..n].fill(0);
     let units = len / 4;
     match class {
         Class::Huffman => {
@@ -153,7 +152,7 @@ fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out:
             };
             book.decoder.decode(stream, words, gaps, n, out)
         }
-        Class::FixedWidth => fixed(&bytes[..len], n, out),
+        Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
         _ if len == 0 => Ok(()),
         _ => Err(format!("{len} bytes for an empty tile")),
     }

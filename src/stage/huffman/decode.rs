@@ -1,50 +1,88 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them, up to eight places with their
-//! residuals, and any number of zeros after them.
+//! residuals, an outlier behind them, and any number of zeros.
+//!
+//! What is looked up tells where to look next, and the processor waits for it. So a gap array is used to read a stream's
+//! second half beside the first.
 
 use super::{OUTLIER, SUBSEQUENCE, lower_bits, unzigzag};
-use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, SUBSEQUENCE_LOG2};
+use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
 use crate::stage::codebook::{self, Lengths};
 
 /// Patterns of the longest codeword.
 const PATTERNS: usize = 1 << CODEWORD_LIMIT;
-/// Places that one look-up fills; a buffer for residuals is longer by as many.
-pub(crate) const PLACES: usize = 8;
+/// Places that one look-up tells the residuals of, besides an outlier's.
+const NEAR: usize = 8;
+/// Places that one look-up writes.
+const PLACES: usize = 2 * NEAR;
+/// A buffer that the residuals of a tile are decoded into, so long that no look-up needs to ask how much is left.
+pub(crate) type Room = [i32; LORENZO_TILE + PLACES];
+/// Look-ups by one reading of memory, which brings 57 bits or more.
+const TIMES: usize = 3;
+/// Most bits that a look-up may take.
+const MOST: u8 = 57 / TIMES as u8 - 1;
+/// Most bits that a turn may take: its last look-up may have to be replaced by a long outlier.
+const TURN: usize = (TIMES - 1) * MOST as usize + CODEWORD_LIMIT as usize + 30;
+/// Streams of fewer subsequences are read by one reader.
+const WORTH_TWO: usize = 4;
 
 /// What 11 bits of a stream mean.
 #[derive(Clone, Copy, Default)]
+#[repr(align(16))]
 struct Entry {
     /// Residuals of the first places.
-    residuals: [i8; PLACES],
-    /// Places in all; those after the first eight are zeros.
-    places: u32,
-    /// Bits of the codewords; 0: the first one is an outlier's.
-    bits: u16,
+    residuals: [i8; NEAR],
+    /// Places in all; those not told are zeros.
+    places: u16,
+    /// Bits in all; 0: the first codeword is an outlier's with too many bits.
+    bits: u8,
+    /// Bits before those of the outlier's value that its codeword leaves open, and how many they are.
+    codewords: u8,
+    lower: u8,
+    /// Place of the outlier; without one, some place at which a 0 does no harm.
+    place: u8,
+    /// Highest two bits of the outlier's value in zigzag.
+    highest: u8,
+}
+
+/// Zeros to decode into.
+pub(crate) fn rooms() -> Box<[Room; 2]> {
+    Box::new([[0; LORENZO_TILE + PLACES]; 2])
+}
+
+/// The first codeword in 11 bits.
+#[derive(Clone, Copy, Default)]
+struct Single {
+    symbol: u8,
+    /// Bits of the codeword.
+    len: u8,
+    /// Bits in all, with those of an outlier's value.
+    bits: u8,
 }
 
 /// A codebook ready to read with.
 pub(crate) struct Decoder {
     several: Vec<Entry>,
-    /// Symbol and length of the first codeword, by the pattern it begins.
-    single: Vec<(u8, u8)>,
+    single: Vec<Single>,
 }
 
 impl Decoder {
     /// From the lengths of a whole codebook; from no codeword at all, a table that nothing may look into.
     pub(crate) fn new(lengths: &Lengths) -> Self {
         let words = codebook::codewords(lengths);
-        let mut single = vec![(0, 0); PATTERNS];
+        let mut single = vec![Single::default(); PATTERNS];
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
+            let bits = len + s.checked_sub(OUTLIER).map_or(0, lower_bits) as u8;
             for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
-                single[pattern] = (s as u8, len);
+                single[pattern] = Single { symbol: s as u8, len, bits };
             }
         }
         let several = (0..PATTERNS).map(|pattern| several(&single, pattern)).collect();
         Decoder { several, single }
     }
 
-    /// Reads exactly `n` residuals of a stream of `words` · 4 bytes at the head of `bytes` into `out`, which holds [`PLACES`]
-    /// more and zeros. `gaps`, when there are any, is checked.
+    /// Reads exactly `n` residuals, at most a tile's, of a stream of `words` · 4 bytes at the head of `bytes` to the head of
+    /// the first buffer, where zeros stand; the second is working memory. `gaps`, when there are any, is checked.
     #[inline(always)]
     pub(crate) fn decode(
         &self,
@@ -52,43 +90,41 @@ impl Decoder {
         words: usize,
         gaps: Option<&[u8]>,
         n: usize,
-        out: &mut [i32],
+        [out, aside]: &mut [Room; 2],
     ) -> Result<(), String> {
         if words == 0 {
             return Err("a stream of no words".into());
         }
-        let total = 32 * words;
         let (several, single) = (self.several.as_slice(), self.single.as_slice());
-        let (Ok(several), Ok(single)) =
-            (<&[Entry; PATTERNS]>::try_from(several), <&[(u8, u8); PATTERNS]>::try_from(single))
-        else {
+        let (Ok(several), Ok(single)) = (several.try_into(), single.try_into()) else {
             return Err("no codebook".into());
         };
-        let mut r = Reader { bytes, bit: 0, place: 0 };
-        let parts = if gaps.is_some() { words.div_ceil(SUBSEQUENCE / 32) } else { 1 };
-        for part in 1..=parts {
-            let last = part == parts;
-            // All but the filling at the stream's end is codewords: what is looked up below this is whole.
-            let sure = if last { total - 31 } else { part << SUBSEQUENCE_LOG2 };
-            while r.bit + CODEWORD_LIMIT as usize <= sure {
-                let many = r.bit + 5 * CODEWORD_LIMIT as usize <= sure;
-                if !r.several(several, if many { 5 } else { 1 }, out) {
-                    r.one(single, out)?;
-                }
-            }
-            while if last { r.place < n } else { r.bit < sure } {
-                r.one(single, out)?;
-            }
-            if let (false, Some(gaps)) = (last, gaps) {
-                let want = sure + usize::from(gaps[part - 1]);
-                if r.bit != want {
-                    return Err(format!("a gap array that leads to bit {want}, the codeword begins at {}", r.bit));
-                }
-            }
-        }
-        if r.place != n {
-            return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
-        }
+        let tables = Tables { several, single };
+        let total = 32 * words;
+        let parts = words.div_ceil(SUBSEQUENCE / 32);
+        let gaps = gaps.map_or(&[][..], |g| &g[..parts - 1]);
+        // All but the filling at the stream's end is codewords.
+        let sure = total - 31;
+        let r = if parts < WORTH_TWO || gaps.is_empty() {
+            let mut r = Reader::new(bytes, 0, gaps, out);
+            tables.finish(&mut r, sure, n)?;
+            r
+        } else {
+            aside[..n].fill(0);
+            let (first, second) = gaps.split_at(parts / 2);
+            let half = SUBSEQUENCE * (parts / 2);
+            let start = half + usize::from(first[parts / 2 - 1]);
+            let mut both = [Reader::new(bytes, 0, first, out), Reader::new(bytes, start, second, aside)];
+            tables.advance(&mut both, [start, sure])?;
+            let [mut r, mut other] = both;
+            tables.advance_to(&mut r, start)?;
+            let Some(left) = n.checked_sub(r.place) else {
+                return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+            };
+            tables.finish(&mut other, sure, left)?;
+            r.out[n - left..n].copy_from_slice(&other.out[..left]);
+            other
+        };
         let left = total.wrapping_sub(r.bit);
         if left > 31 || r.peek() & ((1 << left) - 1) != 0 {
             return Err(format!("a stream of {total} bits whose codewords end at bit {}", r.bit));
@@ -97,35 +133,64 @@ impl Decoder {
     }
 }
 
-/// All whole codewords in a pattern.
-fn several(single: &[(u8, u8)], pattern: usize) -> Entry {
+/// All whole codewords in a pattern, up to the first outlier.
+fn several(single: &[Single], pattern: usize) -> Entry {
     let mut e = Entry::default();
+    let mut places = 0usize;
     loop {
-        let (symbol, len) = single[pattern >> e.bits];
+        let Single { symbol, len, bits } = single[pattern >> e.bits];
         let symbol = usize::from(symbol);
-        let after = e.bits + u16::from(len);
-        if len == 0 || u32::from(after) > CODEWORD_LIMIT || symbol >= OUTLIER {
-            return e;
+        let after = e.bits + len;
+        if len == 0 || u32::from(after) > CODEWORD_LIMIT || e.bits + bits > MOST {
+            break;
         }
         if symbol < LORENZO_RUNS {
-            e.places += 1 << symbol;
+            places += 1 << symbol;
+        } else if places >= NEAR {
+            break;
+        } else if symbol < OUTLIER {
+            e.residuals[places] = unzigzag((symbol + 1 - LORENZO_RUNS) as u32) as i8;
+            places += 1;
         } else {
-            let Some(place) = e.residuals.get_mut(e.places as usize) else { return e };
-            *place = unzigzag((symbol + 1 - LORENZO_RUNS) as u32) as i8;
-            e.places += 1;
+            (e.codewords, e.lower) = (after, bits - len);
+            (e.place, e.highest) = (places as u8, highest(symbol) as u8);
+            (e.places, e.bits) = (places as u16 + 1, e.bits + bits);
+            return e;
         }
         e.bits = after;
     }
+    // No tile has as many as 2^16.
+    e.places = places.min(0xffff) as u16;
+    (e.codewords, e.place) = (e.bits, places.min(NEAR) as u8);
+    e
+}
+
+/// The highest two bits of an outlier in zigzag.
+#[inline(always)]
+fn highest(symbol: usize) -> u32 {
+    2 + (symbol - OUTLIER) as u32 % 2
 }
 
 /// Where reading stands.
 struct Reader<'a> {
     bytes: &'a [u8],
     bit: usize,
+    /// Bit at which the next subsequence begins.
+    boundary: usize,
+    /// From the next subsequence's on.
+    gaps: &'a [u8],
+    out: &'a mut Room,
     place: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// One that begins at bit `start`, where a codeword begins; `gaps` are those of the boundaries behind.
+    #[inline(always)]
+    fn new(bytes: &'a [u8], start: usize, gaps: &'a [u8], out: &'a mut Room) -> Self {
+        let boundary = if gaps.is_empty() { usize::MAX } else { (start / SUBSEQUENCE + 1) * SUBSEQUENCE };
+        Reader { bytes, bit: start, boundary, gaps, out, place: 0 }
+    }
+
     /// The next 57 bits or more, zeros behind the end.
     #[inline(always)]
     fn peek(&self) -> u64 {
@@ -137,53 +202,139 @@ impl Reader<'_> {
         word >> (self.bit % 8)
     }
 
-    /// Takes up to `times` patterns; false where an outlier comes next, or more residuals than there is room for.
+    /// Takes what the lowest bits of `w` mean, and them from `w`. Takes no bits where that must be done by [`Tables::one`].
     #[inline(always)]
-    fn several(&mut self, table: &[Entry; PATTERNS], times: usize, out: &mut [i32]) -> bool {
-        let mut w = self.peek();
-        for _ in 0..times {
-            let e = &table[w as usize & (PATTERNS - 1)];
-            let Some(room) = out.get_mut(self.place..self.place + PLACES) else { return false };
-            if e.bits == 0 {
-                return false;
+    fn take(&mut self, e: &Entry, w: &mut u64) -> bool {
+        // Only streams with too many residuals pass the tile's end; they are refused later.
+        let at = self.place.min(LORENZO_TILE);
+        let room = &mut self.out[at..at + PLACES];
+        // All are read before any is written, which is one instruction each.
+        let residuals: [i32; NEAR] = std::array::from_fn(|k| e.residuals[k].into());
+        room[..NEAR].copy_from_slice(&residuals);
+        let z = u64::from(e.highest) << e.lower | *w >> e.codewords & ((1 << e.lower) - 1);
+        room[usize::from(e.place) % PLACES] = unzigzag(z as u32);
+        self.place += usize::from(e.places);
+        self.bit += usize::from(e.bits);
+        *w >>= e.bits;
+        e.bits != 0
+    }
+}
+
+/// A [`Decoder`]'s.
+struct Tables<'a> {
+    several: &'a [Entry; PATTERNS],
+    single: &'a [Single; PATTERNS],
+}
+
+impl Tables<'_> {
+    /// Reads on in turns until one of the readers is near its end.
+    #[inline(always)]
+    fn advance<const N: usize>(&self, readers: &mut [Reader<'_>; N], ends: [usize; N]) -> Result<(), String> {
+        while (0..N).all(|k| readers[k].bit + TURN <= ends[k]) {
+            let before: [usize; N] = std::array::from_fn(|k| readers[k].bit);
+            let next: [u64; N] = std::array::from_fn(|k| readers[k].peek());
+            let mut w = next;
+            let mut taken = [true; N];
+            for _ in 0..TIMES {
+                for k in 0..N {
+                    taken[k] = readers[k].take(&self.several[w[k] as usize % PATTERNS], &mut w[k]);
+                }
             }
-            for (o, &r) in room.iter_mut().zip(&e.residuals) {
-                *o = r.into();
+            for k in 0..N {
+                if !taken[k] {
+                    self.one(&mut readers[k])?;
+                }
+                self.check(&mut readers[k], before[k], next[k])?;
             }
-            self.place += e.places as usize;
-            self.bit += usize::from(e.bits);
-            w >>= e.bits;
         }
-        true
+        Ok(())
+    }
+
+    /// Reads all codewords that begin before bit `end`.
+    #[inline(always)]
+    fn advance_to(&self, r: &mut Reader<'_>, end: usize) -> Result<(), String> {
+        while r.bit < end {
+            let whole = r.bit + CODEWORD_LIMIT as usize <= end;
+            self.next(r, |_| whole)?;
+        }
+        Ok(())
+    }
+
+    /// Reads up to `n` residuals in all; what begins before bit `sure` is codewords.
+    #[inline(always)]
+    fn finish(&self, r: &mut Reader<'_>, sure: usize, n: usize) -> Result<(), String> {
+        self.advance(std::array::from_mut(r), [sure])?;
+        while r.place < n {
+            let left = n - r.place;
+            self.next(r, |e| usize::from(e.places) <= left)?;
+        }
+        if r.place != n {
+            return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+        }
+        Ok(())
+    }
+
+    /// Takes one look-up where `all` of it is wanted, else one codeword.
+    #[inline(always)]
+    fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), String> {
+        let (before, w) = (r.bit, r.peek());
+        let e = &self.several[w as usize % PATTERNS];
+        if !all(e) || !r.take(e, &mut w.clone()) {
+            self.one(r)?;
+        }
+        self.check(r, before, w)
+    }
+
+    /// Checks the gap of the boundary that reading on from bit `before`, where `w` was next, may have reached.
+    #[inline(always)]
+    fn check(&self, r: &mut Reader<'_>, before: usize, w: u64) -> Result<(), String> {
+        if r.bit < r.boundary { Ok(()) } else { self.pass(r, before, w) }
     }
 
     /// Takes one codeword.
     #[inline(always)]
-    fn one(&mut self, table: &[(u8, u8); PATTERNS], out: &mut [i32]) -> Result<(), String> {
-        let w = self.peek();
-        let (symbol, len) = table[w as usize & (PATTERNS - 1)];
+    fn one(&self, r: &mut Reader<'_>) -> Result<(), String> {
+        let w = r.peek();
+        let Single { symbol, len, bits } = self.single[w as usize % PATTERNS];
         let symbol = usize::from(symbol);
-        self.bit += usize::from(len);
+        r.bit += usize::from(bits);
         if symbol < LORENZO_RUNS {
-            self.place += 1 << symbol;
+            r.place += 1 << symbol;
         } else {
             let mut z = (symbol + 1 - LORENZO_RUNS) as u32;
             if symbol >= OUTLIER {
-                let k = symbol - OUTLIER;
-                let lower = lower_bits(k);
-                z = (2 + k as u32 % 2) << lower | (w >> len) as u32 & ((1 << lower) - 1);
-                self.bit += lower as usize;
+                let lower = bits - len;
+                z = highest(symbol) << lower | (w >> len) as u32 & ((1 << lower) - 1);
             }
-            match out.get_mut(self.place) {
+            match r.out.get_mut(r.place) {
                 Some(o) => *o = unzigzag(z),
-                None => return Err(format!("a stream with a residual at place {}", self.place)),
+                None => return Err(format!("a stream with a residual at place {}", r.place)),
             }
-            self.place += 1;
+            r.place += 1;
         }
         // Zeros do not look at the room they take: a stream that is nothing else must end too.
-        if len == 0 || self.place > out.len() {
-            return Err(format!("a stream of {} or more residuals", self.place));
+        if len == 0 || r.place > r.out.len() {
+            return Err(format!("a stream of {} or more residuals", r.place));
         }
+        Ok(())
+    }
+
+    /// As [`Tables::check`], where there is one: of the codewords in `w`, the first ones from bit `before` on.
+    #[cold]
+    fn pass(&self, r: &mut Reader<'_>, before: usize, mut w: u64) -> Result<(), String> {
+        let mut bit = before;
+        while bit < r.boundary {
+            let Single { bits, .. } = self.single[w as usize % PATTERNS];
+            bit += usize::from(bits);
+            w >>= bits;
+        }
+        let (gap, rest) = r.gaps.split_first().expect("a gap for each boundary");
+        let want = r.boundary + usize::from(*gap);
+        if bit != want {
+            return Err(format!("a gap array that leads to bit {want}, the codeword begins at {bit}"));
+        }
+        r.gaps = rest;
+        r.boundary = if rest.is_empty() { usize::MAX } else { r.boundary + SUBSEQUENCE };
         Ok(())
     }
 }
@@ -259,15 +410,15 @@ mod tests {
                 assert_eq!(c.gaps.len(), c.stream.len().div_ceil(64) - 1, "kind {kind}, {n}");
                 let decoder = Decoder::new(&c.lengths);
                 for gaps in [None, Some(&c.gaps[..])] {
-                    let mut out = vec![0; n + PLACES];
+                    let mut out = rooms();
                     decoder.decode(&c.stream, c.stream.len() / 4, gaps, n, &mut out).unwrap();
-                    assert!(out[..n] == r, "kind {kind}, {n}");
+                    assert!(out[0][..n] == r, "kind {kind}, {n}");
                     // What stands behind a stream does not matter.
                     let mut longer = c.stream.clone();
                     longer.extend([0xff; 9]);
-                    let mut out = vec![0; n + PLACES];
+                    let mut out = rooms();
                     decoder.decode(&longer, c.stream.len() / 4, gaps, n, &mut out).unwrap();
-                    assert!(out[..n] == r, "kind {kind}, {n}");
+                    assert!(out[0][..n] == r, "kind {kind}, {n}");
                 }
             }
         }
@@ -278,13 +429,14 @@ mod tests {
         let r = residuals(4, 8192);
         let c = encode(&r);
         let decoder = Decoder::new(&c.lengths);
-        let single: &[(u8, u8); PATTERNS] = decoder.single.as_slice().try_into().unwrap();
+        let single = decoder.single.as_slice().try_into().unwrap();
+        let tables = Tables { several: decoder.several.as_slice().try_into().unwrap(), single };
         let mut starts = std::collections::HashSet::new();
-        let mut reader = Reader { bytes: &c.stream, bit: 0, place: 0 };
-        let mut out = vec![0; 8200];
+        let mut out = rooms();
+        let mut reader = Reader::new(&c.stream, 0, &[], &mut out[0]);
         while reader.place < 8192 {
             starts.insert(reader.bit);
-            reader.one(single, &mut out).unwrap();
+            tables.one(&mut reader).unwrap();
         }
         assert_eq!(reader.bit, c.bits);
         for (k, &g) in c.gaps.iter().enumerate() {
@@ -302,9 +454,8 @@ mod tests {
             let c = encode(&r);
             let decoder = Decoder::new(&c.lengths);
             let words = c.stream.len() / 4;
-            let run = |stream: &[u8], words: usize, gaps: Option<&[u8]>| {
-                decoder.decode(stream, words, gaps, n, &mut vec![0; n + PLACES])
-            };
+            let run =
+                |stream: &[u8], words: usize, gaps: Option<&[u8]>| decoder.decode(stream, words, gaps, n, &mut rooms());
             for cut in 1..words {
                 run(&c.stream[..4 * cut], cut, None).expect_err("a truncated stream");
             }
@@ -329,6 +480,6 @@ mod tests {
             }
         }
         let nothing = Decoder::new(&[0; LORENZO_SYMBOLS]);
-        nothing.decode(&[0; 8], 2, None, 5, &mut [0; 13]).expect_err("no codebook");
+        nothing.decode(&[0; 8], 2, None, 5, &mut rooms()).expect_err("no codebook");
     }
 }

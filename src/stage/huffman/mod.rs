@@ -7,7 +7,7 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{Decoder, PLACES};
+pub(crate) use decode::{Decoder, Room, rooms};
 pub(crate) use encode::{Encoder, Histogram, stream_room, symbols};
 
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, SUBSEQUENCE_LOG2};
