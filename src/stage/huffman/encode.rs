@@ -12,6 +12,8 @@ const PART: usize = 64;
 const DENSE: u32 = 24;
 /// Runs shorter than this are written in one piece: at most four codewords.
 const SHORT: usize = 16;
+/// Runs shorter than this are counted by their lengths.
+const RUNS: usize = SHORT * SHORT;
 /// Residuals as bytes: 0 for 0, else symbol − 13; outliers' zigzag values are appended to `outliers`.
 #[inline(always)]
 pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u32>) {
@@ -78,23 +80,25 @@ pub(crate) struct Histogram {
     /// Residuals that are not zero, by their byte; neighbours apart, as adding to what was just written waits for it.
     bytes: [[u32; 128]; 2],
     /// Short runs, by their length.
-    short: [u32; SHORT],
+    runs: [u32; RUNS],
     /// Symbols of longer runs.
     long: [u64; LORENZO_RUNS],
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Histogram { bytes: [[0; 128]; 2], short: [0; SHORT], long: [0; LORENZO_RUNS] }
+        Histogram { bytes: [[0; 128]; 2], runs: [0; RUNS], long: [0; LORENZO_RUNS] }
     }
 
     /// Counts a tile's bytes.
     #[inline(always)]
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        let Histogram { bytes: [even, odd], short, long } = self;
-        let mut zeros = 0;
-        for part in bytes.chunks(PART) {
+        let Histogram { bytes: [even, odd], runs, long } = self;
+        // Whether the bytes before a part are others than 0, the last one highest, and where the last such byte is.
+        let (mut before, mut next) = (u64::MAX, 0);
+        for (i, part) in bytes.chunks(PART).enumerate() {
             let mask = mask(part);
+            let mut left = mask;
             if mask.count_ones() > DENSE {
                 let (pairs, last) = part.as_chunks::<2>();
                 for [a, b] in pairs {
@@ -102,36 +106,42 @@ impl Histogram {
                     odd[usize::from(*b) & 127] += 1;
                 }
                 last.iter().for_each(|b| even[usize::from(*b) & 127] += 1);
+                // Most runs are of 0 to 3: counted together, and only what follows a longer one is looked at.
+                for (zeros, count) in runs[..4].iter_mut().enumerate() {
+                    let follow = left & (mask << (zeros + 1) | before >> (63 - zeros));
+                    *count += follow.count_ones();
+                    left &= !follow;
+                }
+                let mut ends = left;
+                while ends != 0 {
+                    let at = ends.trailing_zeros();
+                    ends &= ends - 1;
+                    let passed = mask & ((1 << at) - 1);
+                    let from = if passed == 0 { next } else { PART * i + 64 - passed.leading_zeros() as usize };
+                    count_run(PART * i + at as usize - from, runs, long);
+                }
             } else {
-                let mut left = mask;
                 while left != 0 {
-                    even[usize::from(part[left.trailing_zeros() as usize]) & 127] += 1;
+                    let at = left.trailing_zeros() as usize;
                     left &= left - 1;
+                    even[usize::from(part[at]) & 127] += 1;
+                    count_run(PART * i + at - next, runs, long);
+                    next = PART * i + at + 1;
                 }
             }
-            // Runs end where a byte that is not zero follows.
-            let mut ends = mask & !(mask << 1 | u64::from(zeros == 0));
-            let mut before = zeros;
-            while ends != 0 {
-                let at = ends.trailing_zeros();
-                ends &= ends - 1;
-                let passed = mask & ((1 << at) - 1);
-                let run =
-                    if passed == 0 { before + at as usize } else { (passed.leading_zeros() - (64 - at)) as usize };
-                before = 0;
-                count_run(run, short, long);
+            if mask != 0 {
+                next = PART * i + 64 - mask.leading_zeros() as usize;
             }
-            let high = 64 - mask.leading_zeros() as usize;
-            zeros = part.len() - high + if mask == 0 { zeros } else { 0 };
+            before = mask;
         }
-        count_run(zeros, short, long);
+        count_run(bytes.len() - next, runs, long);
     }
 
     /// Adds what another thread counted.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         let add = |a: &mut [u32], b: &[u32]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         self.bytes.iter_mut().zip(&other.bytes).for_each(|(a, b)| add(a, b));
-        add(&mut self.short, &other.short);
+        add(&mut self.runs, &other.runs);
         self.long.iter_mut().zip(other.long).for_each(|(a, b)| *a += b);
     }
 
@@ -139,7 +149,7 @@ impl Histogram {
     pub(crate) fn counts(&self) -> [u64; LORENZO_SYMBOLS] {
         let mut counts = [0; LORENZO_SYMBOLS];
         counts[..LORENZO_RUNS].copy_from_slice(&self.long);
-        for (zeros, &c) in self.short.iter().enumerate() {
+        for (zeros, &c) in self.runs.iter().enumerate() {
             powers(zeros, |k| counts[k] += u64::from(c));
         }
         for (symbol, c) in counts[LORENZO_RUNS..].iter_mut().enumerate() {
@@ -151,8 +161,8 @@ impl Histogram {
 
 /// Counts one run of zeros.
 #[inline(always)]
-fn count_run(zeros: usize, short: &mut [u32; SHORT], long: &mut [u64; LORENZO_RUNS]) {
-    match short.get_mut(zeros) {
+fn count_run(zeros: usize, runs: &mut [u32; RUNS], long: &mut [u64; LORENZO_RUNS]) {
+    match runs.get_mut(zeros) {
         Some(s) => *s += 1,
         None => powers(
             zeros,
@@ -193,6 +203,8 @@ pub(crate) struct Encoder {
     /// By the byte of a residual that is not zero.
     bytes: [Residual; 128],
     short: [Code; SHORT],
+    /// Multiples of [`SHORT`] zeros.
+    longer: [Code; SHORT],
 }
 
 /// A residual's codeword, and how many bits of it follow.
@@ -220,16 +232,37 @@ impl Encoder {
             }
             _ => Residual::default(),
         };
-        let mut short = [Code::default(); SHORT];
-        for (zeros, code) in short.iter_mut().enumerate() {
-            powers(zeros, |k| *code = code.then(symbols[k]));
+        let run = |zeros: usize| {
+            let mut code = Code::default();
+            powers(zeros, |k| code = code.then(symbols[k]));
+            code
+        };
+        Encoder {
+            symbols,
+            bytes: std::array::from_fn(residual),
+            short: std::array::from_fn(run),
+            longer: std::array::from_fn(|k| run(SHORT * k)),
         }
-        Encoder { symbols, bytes: std::array::from_fn(residual), short }
     }
 
     /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
     #[inline(always)]
     pub(crate) fn encode(&self, bytes: &[u8], outliers: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
+        match outliers {
+            [] => self.encode_with::<false>(bytes, outliers, out, gaps),
+            _ => self.encode_with::<true>(bytes, outliers, out, gaps),
+        }
+    }
+
+    /// As [`Encoder::encode`], with or without looking for outliers.
+    #[inline(always)]
+    fn encode_with<const OUTLIERS: bool>(
+        &self,
+        bytes: &[u8],
+        outliers: &[u32],
+        out: &mut [u8],
+        gaps: &mut Vec<u8>,
+    ) -> usize {
         let mut w = BitWriter { out, at: 0, held: 0, count: 0 };
         let mut next = 0;
         // Bytes at which the next subsequence begins.
@@ -242,26 +275,30 @@ impl Encoder {
                 let byte = usize::from(b) & 127;
                 let Residual { word, len, lower } = self.bytes[byte];
                 let (code, lower) = (Code { bits: word.into(), len: len.into() }, u32::from(lower));
-                let code = match self.short.get(zeros) {
-                    Some(run) => run.then(code),
-                    None => {
-                        powers(
-                            zeros,
+                if zeros >= SHORT {
+                    match self.longer.get(zeros / SHORT) {
+                        Some(&run) => w.put(run),
+                        None => powers(
+                            zeros & !(SHORT - 1),
                             #[inline(always)]
                             |k| w.put(self.symbols[k]),
-                        );
-                        code
+                        ),
                     }
-                };
-                // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
-                let z = outliers.get(next).copied().unwrap_or(0);
-                next += usize::from(byte >= LORENZO_DIRECT);
-                let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
-                if code.len + lower <= BitWriter::MOST {
-                    w.put(code.then(rest));
+                }
+                let code = self.short[zeros % SHORT].then(code);
+                if OUTLIERS {
+                    // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
+                    let z = outliers.get(next).copied().unwrap_or(0);
+                    next += usize::from(byte >= LORENZO_DIRECT);
+                    let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
+                    if code.len + lower <= BitWriter::MOST {
+                        w.put(code.then(rest));
+                    } else {
+                        w.put(code);
+                        w.put(rest);
+                    }
                 } else {
                     w.put(code);
-                    w.put(rest);
                 }
                 if w.at >= boundary {
                     boundary = self.note(zeros, u32::from(len) + lower, w.bits(), gaps);
