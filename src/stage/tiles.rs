@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A chunk cut into tiles: which extents they have, and their values in and out.
 
+use crate::parallel;
+use std::ops::Range;
+
 /// A chunk of three extents, slowest first, and its tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
@@ -22,6 +25,28 @@ impl Tile {
     /// Values of the tile.
     pub(crate) fn len(&self) -> usize {
         self.extents.iter().product()
+    }
+}
+
+/// What one thread writes of a chunk: some tiles along one axis, all along the others.
+pub(crate) struct Share<'a, T> {
+    axis: usize,
+    /// Its tiles along that axis.
+    tiles: Range<usize>,
+    /// Values between a piece's first and the next one's, of which the first `skipped` are those of other shares.
+    whole: usize,
+    skipped: usize,
+    /// A piece for every place along the slower axes.
+    pieces: Vec<&'a mut [T]>,
+}
+
+impl<T> Share<'_, T> {
+    /// The `len` values from place `at` of the chunk on, in one row of one of the share's tiles.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, at: usize, len: usize) -> &mut [T] {
+        // Most have one piece only: a division for every row would show.
+        let (piece, at) = if self.pieces.len() == 1 { (0, at) } else { (at / self.whole, at % self.whole) };
+        &mut self.pieces[piece][at - self.skipped..][..len]
     }
 }
 
@@ -82,19 +107,38 @@ impl Grid {
         }
     }
 
-    /// Values of one layer: tiles that differ from each other on faster axes only, so that layers are contiguous.
-    pub(crate) fn layer_len(&self) -> usize {
-        let k = self.layer_axis();
-        self.tile[k] * self.extents[k + 1..].iter().product::<usize>()
+    /// Cuts a chunk across one axis, between tiles, into parts that `threads` can write at the same time.
+    pub(crate) fn share<'a, T>(&self, chunk: &'a mut [T], threads: usize) -> Vec<Share<'a, T>> {
+        let enough = if threads > 1 { 4 * threads } else { 1 };
+        let slowest = (0..3).find(|&k| self.counts[k] >= enough);
+        let axis = slowest.unwrap_or_else(|| (0..3).rev().max_by_key(|&k| self.counts[k]).expect("an axis"));
+        let tiles = parallel::run_length(self.counts[axis], threads);
+        let inner: usize = self.extents[axis + 1..].iter().product();
+        let (whole, len) = (self.extents[axis] * inner, tiles * self.tile[axis] * inner);
+        let first = (0..self.counts[axis]).step_by(tiles);
+        let share = |first: usize| Share {
+            axis,
+            tiles: first..(first + tiles).min(self.counts[axis]),
+            whole,
+            skipped: first / tiles * len,
+            pieces: Vec::new(),
+        };
+        let mut shares: Vec<_> = first.map(share).collect();
+        for block in chunk.chunks_mut(whole.max(1)) {
+            for (share, piece) in shares.iter_mut().zip(block.chunks_mut(len)) {
+                share.pieces.push(piece);
+            }
+        }
+        shares
     }
 
-    /// Tiles of one whole layer.
-    pub(crate) fn layer_tiles(&self) -> usize {
-        self.counts[self.layer_axis() + 1..].iter().product()
-    }
-
-    fn layer_axis(&self) -> usize {
-        self.extents.iter().position(|&e| e > 1).unwrap_or(2)
+    /// Numbers of the tiles of a share.
+    pub(crate) fn tiles_of<T>(&self, share: &Share<'_, T>) -> impl Iterator<Item = usize> + use<T> {
+        let (outer, inner) = self.counts.split_at(share.axis);
+        let (count, inner) = (inner[0], inner[1..].iter().product::<usize>());
+        let tiles = share.tiles.clone();
+        let blocks = (0..outer.iter().product()).flat_map(move |o: usize| tiles.clone().map(move |k| o * count + k));
+        blocks.flat_map(move |block| block * inner..(block + 1) * inner)
     }
 
     /// Copies a tile's values out of the chunk, in order.
@@ -139,17 +183,41 @@ mod tests {
             let n: usize = grid.extents.iter().product();
             let chunk: Vec<usize> = (0..n).collect();
             let mut seen = vec![0; n];
-            let layer = grid.layer_len();
             for i in 0..grid.tiles() {
                 let tile = grid.tile(i);
                 let mut values = vec![0; tile.len()];
                 grid.gather(&chunk, &tile, &mut values);
-                for v in values {
-                    seen[v] += 1;
-                    assert_eq!(v / layer, i / grid.layer_tiles(), "{dims:?}: value {v} of tile {i}");
-                }
+                values.iter().for_each(|&v| seen[v] += 1);
             }
             assert!(seen.iter().all(|&s| s == 1), "{dims:?}");
+        }
+    }
+    #[test]
+    fn shares_hold_their_tiles_and_nothing_else() {
+        for dims in
+            [&[1][..], &[0, 5], &[9000], &[70, 130], &[17, 256, 256], &[10, 4768, 3], &[40, 31680], &[200, 17, 9]]
+        {
+            let grid = Grid::new(dims, 8192).unwrap();
+            let n: usize = grid.extents.iter().product();
+            for threads in [1, 2, 5] {
+                let mut chunk = vec![(0, 0); n];
+                let shares = grid.share(&mut chunk, threads);
+                let many = threads.min(2).min(grid.tiles());
+                assert!(shares.len() >= many, "{dims:?}: {} shares, {threads} threads", shares.len());
+                for mut share in shares {
+                    for i in grid.tiles_of(&share) {
+                        let tile = grid.tile(i);
+                        let [a, b, c] = tile.extents;
+                        for row in 0..a * b {
+                            let at = grid.row(&tile, row / b, row % b);
+                            for (k, v) in share.row(at, c).iter_mut().enumerate() {
+                                *v = (v.0 + 1, at + k);
+                            }
+                        }
+                    }
+                }
+                assert!(chunk.iter().enumerate().all(|(at, &v)| v == (1, at)), "{dims:?}, {threads} threads");
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sections and threads: over runs of tiles when encoding, over layers of tiles when decoding.
+//! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
 use super::decode::{self, Book, Place, Scratch};
 use super::encode::{self, Plan};
@@ -90,19 +90,13 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
     let book = Book::new::<S>(Decoder::new(&lengths), gaps, log, h.used);
-    let layer = grid.layer_len();
-    let per_run = parallel::run_length(n.div_ceil(layer), threads);
-    let runs: Vec<&mut [S]> = out.chunks_mut(per_run * layer).collect();
-    let done = parallel::map_mut(runs, threads, |i, out| {
-        let first = i * per_run * grid.layer_tiles();
-        let last = first + out.len().div_ceil(layer) * grid.layer_tiles();
-        let origin = i * per_run * layer;
+    let done = parallel::map_mut(grid.share(out, threads), threads, |_, mut share| {
         vectorize(
             #[inline(always)]
             || {
                 let mut scratch = Scratch::new();
-                for tile in first..last {
-                    let place = Place { grid: &grid, tile: grid.tile(tile), origin, out: &mut *out };
+                for tile in grid.tiles_of(&share) {
+                    let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     tiles
                         .tile(tile)
                         .and_then(

@@ -9,7 +9,7 @@ use crate::stage::huffman::{self, Decoder, Room, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Quantizer};
-use crate::stage::tiles::{Grid, Tile};
+use crate::stage::tiles::{Grid, Share, Tile};
 
 /// What does not change from tile to tile.
 pub(super) struct Book {
@@ -39,24 +39,21 @@ impl Scratch {
     }
 }
 
-/// A tile's place in the values that one call writes.
-pub(super) struct Place<'a, S> {
-    pub(super) grid: &'a Grid,
+/// A tile's place in the values that one thread writes.
+pub(super) struct Place<'p, 'a, S> {
+    pub(super) grid: &'p Grid,
     pub(super) tile: Tile,
-    /// Place in the chunk of the first value of `out`.
-    pub(super) origin: usize,
-    pub(super) out: &'a mut [S],
+    pub(super) share: &'p mut Share<'a, S>,
 }
 
-impl<S: Scalar> Place<'_, S> {
+impl<S: Scalar> Place<'_, '_, S> {
     /// The tile's rows, each with the place of its first value in the tile.
     #[inline(always)]
     fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
         let [a, b, c] = self.tile.extents;
         for z in 0..a {
             for y in 0..b {
-                let at = self.grid.row(&self.tile, z, y) - self.origin;
-                f((z * b + y) * c, &mut self.out[at..at + c]);
+                f((z * b + y) * c, self.share.row(self.grid.row(&self.tile, z, y), c));
             }
         }
     }
@@ -70,7 +67,7 @@ pub(super) fn tile<S: Scalar>(
     len: usize,
     book: &Book,
     s: &mut Scratch,
-    mut place: Place<'_, S>,
+    mut place: Place<'_, '_, S>,
 ) -> Result<(), String> {
     let n = place.tile.len();
     let payload = &bytes[..len];
@@ -236,7 +233,7 @@ impl<'a> Exceptions<'a> {
         })
     }
 
-    fn restore<S: Scalar>(&self, place: &mut Place<'_, S>) {
+    fn restore<S: Scalar>(&self, place: &mut Place<'_, '_, S>) {
         let mut all = self.runs().zip(self.values.chunks_exact(S::SIZE));
         let mut current = all.next();
         place.rows(
