@@ -16,7 +16,8 @@ fn sampled(row: usize, rows: usize) -> bool {
 /// Working memory of [`choose`].
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Sampled rows, and whether each has one above it.
+    /// Sampled rows of tiles of these rows, and whether each has one above it.
+    of: [usize; 2],
     rows: Vec<(usize, bool)>,
     /// Those rows, the rows above them, behind them, and above the latter: in the end their differences along the slower axes.
     parts: [Vec<i32>; 4],
@@ -28,10 +29,13 @@ pub(super) struct Rows {
 pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut [u8]) -> u8 {
     let [a, b, c] = extents;
     let used = [c > 1, b > 1, a > 1].iter().enumerate().map(|(k, &long)| u8::from(long) << k).sum::<u8>();
-    let Rows { rows, parts, steps } = work;
-    rows.clear();
-    let all = (0..a).flat_map(|z| (0..b).map(move |y| (z * b + y, y > 0)));
-    rows.extend(all.filter(|&(row, _)| sampled(row, a * b)));
+    let Rows { of, rows, parts, steps } = work;
+    if *of != [a, b] {
+        *of = [a, b];
+        rows.clear();
+        let all = (0..a).flat_map(|z| (0..b).map(move |y| (z * b + y, y > 0)));
+        rows.extend(all.filter(|&(row, _)| sampled(row, a * b)));
+    }
     let sets = [0, lorenzo::Y, lorenzo::Z, lorenzo::Y | lorenzo::Z];
     for (part, across) in parts.iter_mut().zip(sets) {
         part.clear();
