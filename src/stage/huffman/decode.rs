@@ -110,6 +110,7 @@ impl Decoder {
             tables.finish(&mut r, sure, n)?;
             r
         } else {
+            // Whether the second half begins there, the first reader finds out.
             aside[..n].fill(0);
             let (first, second) = gaps.split_at(parts / 2);
             let half = SUBSEQUENCE * (parts / 2);

@@ -94,7 +94,7 @@ impl Histogram {
     #[inline(always)]
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let Histogram { bytes: [even, odd], runs, long } = self;
-        // Whether the bytes before a part are others than 0, the last one highest, and where the last such byte is.
+        // Which of the 64 bytes before a part are not 0, and the place behind the last such byte of all.
         let (mut before, mut next) = (u64::MAX, 0);
         for (i, part) in bytes.chunks(PART).enumerate() {
             let mask = mask(part);
@@ -106,16 +106,15 @@ impl Histogram {
                     odd[usize::from(*b) & 127] += 1;
                 }
                 last.iter().for_each(|b| even[usize::from(*b) & 127] += 1);
-                // Most runs are of 0 to 3: counted together, and only what follows a longer one is looked at.
+                // Most runs are of 0 to 3 zeros: those are counted together, and only longer ones looked at.
                 for (zeros, count) in runs[..4].iter_mut().enumerate() {
                     let follow = left & (mask << (zeros + 1) | before >> (63 - zeros));
                     *count += follow.count_ones();
                     left &= !follow;
                 }
-                let mut ends = left;
-                while ends != 0 {
-                    let at = ends.trailing_zeros();
-                    ends &= ends - 1;
+                while left != 0 {
+                    let at = left.trailing_zeros();
+                    left &= left - 1;
                     let passed = mask & ((1 << at) - 1);
                     let from = if passed == 0 { next } else { PART * i + 64 - passed.leading_zeros() as usize };
                     count_run(PART * i + at as usize - from, runs, long);
