@@ -161,7 +161,7 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     let power = 10f64.powi(-(r.below(7) as i32));
-    let bound = match r.below(if integers { 1 } else { 10 }) {
+    let bound = match r.below(if integers { 1 } else { 11 }) {
         0 | 1 => Bound::Lossless,
         2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
         5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
@@ -169,6 +169,11 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         8 if r.one_in(2) => {
             let b = f64::from_bits(r.next() >> 1);
             Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
+        }
+        // Of the largest value as many quanta as there may be, and some more.
+        9 => {
+            let most = v.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs())).min(1e300);
+            Bound::Absolute(most / 2f64.powi(20 + r.below(12) as i32))
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
