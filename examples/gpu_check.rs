@@ -72,7 +72,7 @@ fn extents(r: &mut Random, largest: u64) -> Vec<u64> {
 /// Values as f64, of one of many kinds, with odd ones strewn in.
 fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
     let n = dims.iter().product::<u64>() as usize;
-    let kind = r.below(11);
+    let kind = r.below(12);
     let scale = 10f64.powi(r.below(12) as i32 - 6);
     let (f1, f2) = (r.unit() * 0.1, r.unit() * 0.01);
     let mut walk = 0.0;
@@ -104,6 +104,14 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
                         })
                         .sum();
                     (sum + noise * (r.unit() - 0.5)) * scale
+                }
+                // Differences twice as large as the values, and theirs.
+                11 => {
+                    if i % 2 == 0 {
+                        scale
+                    } else {
+                        -scale
+                    }
                 }
                 7 => {
                     if (i / 300) % 3 == 0 {
@@ -173,7 +181,7 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         // Of the largest value as many quanta as there may be, and some more.
         9 => {
             let most = v.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs())).min(1e300);
-            Bound::Absolute(most / 2f64.powi(20 + r.below(12) as i32))
+            Bound::Absolute(most / 2f64.powi(31 - r.below(5) as i32))
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
