@@ -169,7 +169,7 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     let power = 10f64.powi(-(r.below(7) as i32));
-    let bound = match r.below(if integers { 1 } else { 11 }) {
+    let bound = match r.below(if integers { 1 } else { 12 }) {
         0 | 1 => Bound::Lossless,
         2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
         5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
@@ -178,10 +178,10 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
             let b = f64::from_bits(r.next() >> 1);
             Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
         }
-        // Of the largest value as many quanta as there may be, and some more.
-        9 => {
-            let most = v.iter().filter(|x| x.is_finite()).fold(1.0, |m: f64, x| m.max(x.abs())).min(1e300);
-            Bound::Absolute(most / 2f64.powi(31 - r.below(5) as i32))
+        // The largest value has as many quanta as it may, or about as many.
+        9 | 10 => {
+            let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
+            Bound::Absolute(most / 2f64.powi(if r.one_in(2) { 31 } else { 26 + r.below(8) as i32 }))
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
