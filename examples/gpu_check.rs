@@ -105,13 +105,15 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
                         .sum();
                     (sum + noise * (r.unit() - 0.5)) * scale
                 }
-                // Differences twice as large as the values, and theirs.
+                // Up and down along every axis: each axis of differences doubles the values.
                 11 => {
-                    if i % 2 == 0 {
-                        scale
-                    } else {
-                        -scale
-                    }
+                    let mut left = i as u64;
+                    let odd = dims.iter().rev().fold(0, |sum, &d| {
+                        let at = left % d;
+                        left /= d;
+                        sum + at
+                    });
+                    if odd % 2 == 0 { scale } else { -scale }
                 }
                 7 => {
                     if (i / 300) % 3 == 0 {
@@ -178,10 +180,10 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
             let b = f64::from_bits(r.next() >> 1);
             Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
         }
-        // The largest value has as many quanta as it may, or about as many.
+        // The largest value has as many quanta as it may, or a half or a quarter.
         9 | 10 => {
             let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
-            Bound::Absolute(most / 2f64.powi(if r.one_in(2) { 31 } else { 26 + r.below(8) as i32 }))
+            Bound::Absolute(most / 2f64.powi(29 + r.below(3) as i32))
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
