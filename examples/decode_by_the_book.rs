@@ -83,8 +83,9 @@ fn checksum(frame: &[u8]) -> u64 {
     let mut sum = 0u64;
     for i in (0..frame.len().div_ceil(4)).filter(|i| *i != 10 && *i != 11) {
         let word = frame[4 * i..frame.len().min(4 * i + 4)].iter().rev().fold(0u64, |a, &b| a << 8 | u64::from(b));
-        let x = word ^ (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        sum = sum.wrapping_add(x.wrapping_mul(x));
+        let t = (2 * i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let p = word.wrapping_mul(t ^ t << 32);
+        sum = sum.wrapping_add(p ^ p >> 32);
     }
     sum
 }

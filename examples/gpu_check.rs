@@ -209,9 +209,9 @@ fn seal(frame: &mut [u8]) {
         let mut b = [0; 4];
         b[..chunk.len()].copy_from_slice(chunk);
         if i != 10 && i != 11 {
-            let key = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-            let x = u64::from(u32::from_le_bytes(b)) ^ key;
-            sum = sum.wrapping_add(x.wrapping_mul(x));
+            let t = (2 * i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let p = u64::from(u32::from_le_bytes(b)).wrapping_mul(t ^ t << 32);
+            sum = sum.wrapping_add(p ^ p >> 32);
         }
     }
     frame[40..48].copy_from_slice(&sum.to_le_bytes());

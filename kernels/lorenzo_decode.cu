@@ -438,13 +438,13 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32* payload = words + 4 <= POOL ? sh.pool : in;
     u64 sum = 0;
     {
-        u64 key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
+        u64 key = frame::key_of(word0 + threadIdx.x);
 #pragma unroll 4
         for (u32 i = threadIdx.x; i < words; i += THREADS) {
-            const u32 word = i < THREADS ? first : in[i], x = word ^ (u32)(key >> 32);
+            const u32 word = i < THREADS ? first : in[i];
             if (i < POOL) sh.pool[i] = word;
-            sum += (u64)x * x;
-            key += fmt::CHECKSUM_STEP * THREADS;
+            sum += frame::keyed(word, key);
+            key += frame::KEY_STEP * THREADS;
         }
     }
     sum = warp::sum(sum);
@@ -460,7 +460,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (teller) {
         sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
         if (lane == 0) {
-            atomicAdd(&state->sum, sum + frame::square(span.to, c.ends_at / 4 + t));
+            atomicAdd(&state->sum, sum + frame::term(span.to, c.ends_at / 4 + t));
             if (fault) atomicOr(&state->fault, fault);
             __threadfence();
             before = atomicAdd(&state->done, 1u);
@@ -482,9 +482,9 @@ __device__ __forceinline__ void make_book(const DecodeArgs& args) {
     u64 sum = 0;
 #pragma unroll 4
     for (u64 i = threadIdx.x; i < c.ends_at / 4; i += BOOK_THREADS) {
-        if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
+        if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
     }
-    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += BOOK_THREADS) sum += frame::square(in[i], i);
+    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += BOOK_THREADS) sum += frame::term(in[i], i);
     sum = warp::sum(sum);
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }

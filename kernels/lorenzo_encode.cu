@@ -121,16 +121,13 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
                 word |= byte << (8 * j);
             }
             out[head_at / 4 + t] = word;
-            sum += frame::square(word, head_at / 4 + t);
+            sum += frame::term(word, head_at / 4 + t);
         }
         // What fills the kinds up lies in words that tiles write bytes of; what fills the ends up in one of its own.
         const u64 tail = (kinds_at + c.tiles) / 4 + t;
         if (tail < ends_at / 4) out[tail] = 0;
         const u64 gap = ends_at / 4 + c.tiles + t;
-        if (gap < payload_at / 4) {
-            out[gap] = 0;
-            sum += frame::square(0, gap);
-        }
+        if (gap < payload_at / 4) out[gap] = 0;
         sum = warp::sum(sum);
         if (t == 0) atomicAdd(&((ChunkState*)args.states + blockIdx.x)->sum, sum);
     }

@@ -101,7 +101,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         if (lane == 0 && cube) {
             const u64 entry = c.table_at / 4 + t;
             ((u32*)c.frame)[entry] = start + words;
-            sum += frame::square(start + words, entry);
+            sum += frame::term(start + words, entry);
         }
         ChunkState* state = (ChunkState*)args.states + sh.chunk;
         if (frame::last_of(state, c.tiles, 1, sum, 0, lane)) {
@@ -148,9 +148,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (t == 0 && w == 1) {
         // Header and grid, and what fills up the table.
         for (u64 i = lane; i < table; i += 32) {
-            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
+            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
         }
-        for (u64 i = table + g.cubes + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
+        for (u64 i = table + g.cubes + lane; i < c.payload_at / 4; i += 32) sum += frame::term(in[i], i);
     }
     sum = warp::sum(sum);
     if (lane == 0) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     }
     if (w == 0) {
         sum = warp::sum(lane < P::THREADS / 32 ? sh.sums[lane] : 0ull);
-        if (lane == 0 && cube) sum += frame::square(in[table + t], table + t);
+        if (lane == 0 && cube) sum += frame::term(in[table + t], table + t);
         ChunkState* state = (ChunkState*)args.states + chunk;
         if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
             const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;

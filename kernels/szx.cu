@@ -141,7 +141,7 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& s
             sh.start = start;
             const u64 entry = c.table_at / 4 + t;
             ((u32*)c.frame)[entry] = start + words;
-            sum += frame::square(start + words, entry);
+            sum += frame::term(start + words, entry);
         }
     }
     __syncthreads();
@@ -366,9 +366,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (t == 0 && w == 1) {
         // Header, and what fills up the table.
         for (u64 i = lane; i < c.table_at / 4; i += 32) {
-            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::square(in[i], i);
+            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
         }
-        for (u64 i = c.table_at / 4 + c.table_words + lane; i < c.payload_at / 4; i += 32) sum += frame::square(in[i], i);
+        for (u64 i = c.table_at / 4 + c.table_words + lane; i < c.payload_at / 4; i += 32) sum += frame::term(in[i], i);
     }
     sum = warp::sum(sum);
     if (lane == 0) sh.sums[w] = sum;
@@ -381,7 +381,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     }
     if (w == 0) {
         sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
-        if (lane == 0) sum += frame::square(to, entry);
+        if (lane == 0) sum += frame::term(to, entry);
         ChunkState* state = (ChunkState*)args.states + chunk;
         if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
             const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;

@@ -25,7 +25,7 @@ format_constants! {
     MAX_RANK: usize = 8;
     /// Sections start at multiples of this many bytes from the frame's first byte.
     SECTION_ALIGN: usize = 8;
-    /// Word i of a frame is keyed by the upper half of i times this (2^64 over the golden ratio).
+    /// Word i of a frame is keyed by 2 i + 1 times this (2^64 over the golden ratio).
     CHECKSUM_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
     /// Values of one block of `szx` (the UFZ paper's default; one warp of four values a lane).
     SZX_BLOCK: usize = 128;

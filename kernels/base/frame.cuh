@@ -5,22 +5,25 @@
 
 namespace frame {
 
-// What word `w` at place `i` of a frame adds to the checksum.
-__device__ __forceinline__ u64 square(u32 w, u64 i) {
-    const u32 x = w ^ (u32)(i * fmt::CHECKSUM_STEP >> 32);
-    return (u64)x * x;
+// The checksum's key of place `i` of a frame; the next place's is this plus KEY_STEP. FORMAT.md, "Checksum".
+constexpr u64 KEY_STEP = 2 * fmt::CHECKSUM_STEP;
+__device__ __forceinline__ u64 key_of(u64 i) { return i * KEY_STEP + fmt::CHECKSUM_STEP; }
+
+// What a word adds to the checksum under the key of its place; a zero adds nothing.
+__device__ __forceinline__ u64 keyed(u32 w, u64 key) {
+    const u32 low = (u32)key, high = (u32)(key >> 32) ^ low;
+    const u64 p = (u64)w * low;
+    const u32 upper = (u32)(p >> 32) + w * high;
+    return (u64)upper << 32 | ((u32)p ^ upper);
 }
+__device__ __forceinline__ u64 term(u32 w, u64 i) { return keyed(w, key_of(i)); }
 
 // Moves words between a frame and shared memory, a CTA of `THREADS`, `BATCH` loads of a thread in flight; returns
 // what this thread's words add to the checksum. The frame's words start at place `word0`.
 template <int THREADS, int BATCH>
 __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
-    u64 sum = 0, key = (word0 + threadIdx.x) * fmt::CHECKSUM_STEP;
+    u64 sum = 0, key = key_of(word0 + threadIdx.x);
     u32 word[BATCH];
-    auto add = [&](u32 w) {
-        const u32 x = w ^ (u32)(key >> 32);
-        sum += (u64)x * x;
-    };
     u32 i = threadIdx.x;
     for (; i + (BATCH - 1) * THREADS < words; i += BATCH * THREADS) {
 #pragma unroll
@@ -28,8 +31,8 @@ __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, 
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
             to[i + k * THREADS] = word[k];
-            add(word[k]);
-            key += fmt::CHECKSUM_STEP * THREADS;
+            sum += keyed(word[k], key);
+            key += KEY_STEP * THREADS;
         }
     }
     if (i < words) {
@@ -39,9 +42,9 @@ __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, 
         for (u32 k = 0; k < BATCH - 1; k++) {
             if (i + k * THREADS < words) {
                 to[i + k * THREADS] = word[k];
-                add(word[k]);
+                sum += keyed(word[k], key);
             }
-            key += fmt::CHECKSUM_STEP * THREADS;
+            key += KEY_STEP * THREADS;
         }
     }
     return sum;
@@ -100,7 +103,7 @@ __device__ __forceinline__ u64 write_head(const EncodeChunk& c, u64 stored, doub
         if (i == 9) w = (u32)((u64)__double_as_longlong(used) >> 32);
         if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;
         out[i] = w;
-        sum += square(w, i);
+        sum += term(w, i);
     }
     return sum;
 }
@@ -126,10 +129,7 @@ __device__ __forceinline__ void seal(const EncodeChunk& c, ChunkState* state, u6
         const u64 base = c.head[c.payload_len_at] | (u64)c.head[c.payload_len_at + 1] << 32;
         return (u32)((base + payload) >> (i == c.payload_len_at ? 0 : 32));
     });
-    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) {
-        out[i] = 0;
-        sum += square(0, i);
-    }
+    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) out[i] = 0;
     finish(c, state, stored, sum, length, lane);
 }
 

@@ -37,7 +37,7 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
     u64 sum = 0;
     auto put = [&](u32 at, u32 word) {
         out[at] = word;
-        sum += frame::square(word, word0 + at);
+        sum += frame::term(word, word0 + at);
     };
     auto value = [&](u32 at, S x) {
         const auto b = T::bits(x);
@@ -72,7 +72,7 @@ __device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book)
     const u32* words = (const u32*)c.frame;
     u64 sum = 0;
     for (u64 i = book->kinds_at / 4 + threadIdx.x; i < book->ends_at / 4; i += THREADS) {
-        sum += frame::square(*(const volatile u32*)(words + i), i);
+        sum += frame::term(*(const volatile u32*)(words + i), i);
     }
     return sum;
 }
@@ -100,7 +100,7 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
             sh.start = start;
             const u64 entry = book->ends_at / 4 + t;
             ((u32*)c.frame)[entry] = start + front + words;
-            sum += frame::square(start + front + words, entry);
+            sum += frame::term(start + front + words, entry);
             ((u8*)c.frame)[book->kinds_at + t] = (u8)sh.old_kind;
         }
     }

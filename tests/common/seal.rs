@@ -10,9 +10,9 @@ fn checksum(frame: &[u8]) -> u64 {
         }
         let mut w = [0; 4];
         w[..word.len()].copy_from_slice(word);
-        let key = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let x = u64::from(u32::from_le_bytes(w)) ^ key;
-        sum = sum.wrapping_add(x.wrapping_mul(x));
+        let t = (2 * i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let p = u64::from(u32::from_le_bytes(w)).wrapping_mul(t ^ t << 32);
+        sum = sum.wrapping_add(p ^ p >> 32);
     }
     sum
 }
