@@ -25,7 +25,8 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
     // As many CTAs as the chunk has tiles, each with its part of the values in a row.
     const u64 per = ((c.values + c.tiles - 1) / c.tiles + 3) & ~3ull, from = per * (blockIdx.x - c.first_tile);
     const u32 here = from < c.values ? (u32)(c.values - from < per ? c.values - from : per) : 0;
-    const typename T::Bits fill = fill_of<S>(c);
+    // The default fill value, 0, where the user defined none.
+    const typename T::Bits fill = (typename T::Bits)c.fill;
     const S* input = (const S*)c.input + from;
     const bool swap = c.flags & FLAG_SWAP;
     S lo = T::infinity(), hi = -T::infinity();

@@ -63,8 +63,8 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
     const u32 at = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
     const EncodeChunk& c = chunks[at];
     const u64 first = (u64)(blockIdx.x - c.first_tile) * TILE;
-    const bool fill_on = c.flags & FLAG_FILL;
-    const u64 fill = c.fill;
+    // The default fill value, 0, where the user defined none.
+    const typename T::Bits fill = (typename T::Bits)c.fill;
     const u32 here = tile_values(c.values, first);
     const S* input = (const S*)c.input + first;
     S lo = T::infinity(), hi = -T::infinity();
@@ -85,7 +85,7 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const auto bits = T::bits(x[k][j]);
-            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && !(fill_on && bits == fill);
+            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && bits != fill;
             if (normal && x[k][j] < lo) lo = x[k][j];
             if (normal && x[k][j] > hi) hi = x[k][j];
         }

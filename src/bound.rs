@@ -23,10 +23,12 @@ impl Used {
     }
 }
 
-/// Smallest and largest of the finite values whose bits are not `fill`; `None` when there are none.
+/// Smallest and largest of the finite values whose bits are not the fill value's; `None` when there are none.
+///
+/// Where the user defined none (`fill` is `None`), the fill value is +0: HDF5 pads chunks with it that reach beyond the edge of
+/// their dataset or are not all written, and padding must not make a relative bound a wide one.
 pub(crate) fn range<S: Scalar>(values: &[S], fill: Option<u64>) -> Option<(f64, f64)> {
-    // Without a fill value: bits of a number that is left out anyway.
-    let fill = fill.map_or(S::INFINITY.bits(), S::Bits::from_u64);
+    let fill = S::Bits::from_u64(fill.unwrap_or(0));
     let (min, max) = vectorize(
         #[inline(always)]
         || extremes(values, fill),
@@ -106,6 +108,10 @@ mod tests {
         let v = [1.0f32, f32::NAN, -3.0, f32::INFINITY, 1e20, 0.5];
         assert_eq!(range(&v, Some(1e20f32.to_bits().into())), Some((-3.0, 1.0)));
         assert_eq!(range(&v, None), Some((-3.0, f64::from(1e20f32))));
+        assert_eq!(range(&[0.0f32, 279.0, 281.0, 0.0], None), Some((279.0, 281.0)), "padding");
+        assert_eq!(range(&[0.0f32, 279.0, 281.0], Some(1)), Some((0.0, 281.0)), "a zero that is no padding");
+        assert_eq!(range(&[-0.0f64, 5.0], None), Some((0.0, 5.0)), "the sign tells it from padding");
+        assert_eq!(range(&[0.0f64; 3], None), None);
         assert_eq!(range(&[f64::NAN], None), None);
         assert_eq!(range::<f32>(&[], None), None);
     }

@@ -56,7 +56,8 @@ shared_structs! {
         frame: u64,
         /// Values in the chunk.
         values: u64,
-        /// Bits of the fill value, when `flags` has `FLAG_FILL`.
+        /// Bits of the fill value: the user's, which is kept exactly, when `flags` has `FLAG_FILL`; else 0, HDF5's own. No range
+        /// counts it.
         fill: u64,
         /// What `bound_kind` says it is.
         bound: f64,
@@ -208,7 +209,7 @@ pub const BOUND_ABSOLUTE: u32 = 0;
 pub const BOUND_RANGE: u32 = 1;
 /// The bound is the number times each value.
 pub const BOUND_POINTWISE: u32 = 2;
-/// The chunk has a fill value.
+/// The user defined a fill value.
 pub const FLAG_FILL: u32 = 1;
 /// The chunk's numbers have the other byte order.
 pub const FLAG_SWAP: u32 = 2;
