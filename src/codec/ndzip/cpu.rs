@@ -64,7 +64,8 @@ impl<W: Word> Scratch<W> {
     }
 }
 
-fn write_stream<W: Word>(values: &[W], grid: &Grid, float: bool, threads: usize, out: &mut Vec<u8>) {
+/// Appends the stream of `values` in this grid: table, cubes, border.
+pub(super) fn write_stream<W: Word>(values: &[W], grid: &Grid, float: bool, threads: usize, out: &mut Vec<u8>) {
     let cubes = grid.cubes();
     let table = out.len();
     out.resize(table + format::table_len(cubes, W::BYTES), 0);

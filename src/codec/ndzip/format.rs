@@ -37,7 +37,7 @@ impl Grid {
     }
 
     /// A grid of 1 to 3 extents. `None` where one is 0 or the product reaches 2^32.
-    fn new(extents: &[u32]) -> Option<Grid> {
+    pub(super) fn new(extents: &[u32]) -> Option<Grid> {
         let rank = extents.len();
         if !(1..=3).contains(&rank) {
             return None;
@@ -219,9 +219,11 @@ mod tests {
             (&[721, 1440], &[721, 1440]),
             (&[40, 31680], &[40 * 31680]),
             (&[160, 256, 256], &[160, 256, 256]),
-            (&[12, 19, 90, 180], &[228, 90, 180]),
+            (&[12, 19, 96, 180], &[228, 96, 180]),
+            (&[12, 19, 90, 180], &[12 * 19 * 90 * 180]),
             (&[10, 47681, 3], &[1430430]),
-            (&[5, 100, 128], &[500, 128]),
+            (&[5, 128, 128], &[640, 128]),
+            (&[5, 100, 128], &[64000]),
             (&[2, 3, 4, 5, 6], &[720]),
         ] {
             assert_eq!(Grid::choose(extents), Grid::new(grid), "{extents:?}");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The room as a whole: its bytes against the reference implementation's, round trips, damage.
 
+use super::cpu::write_stream;
+use super::format::Grid;
 use crate::checksum;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::Frame;
@@ -48,6 +50,10 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
 }
 
+fn numbers<W: bytemuck::Pod>(raw: &[u8]) -> Vec<W> {
+    raw.chunks_exact(size_of::<W>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
 /// Length and hash of the stream that celerity/ndzip (ff4e670, serial CPU codec) writes for `field`; integers: the same
 /// with its rotation undone beforehand and the border as it was.
 #[test]
@@ -80,10 +86,13 @@ fn streams_are_those_of_the_reference() {
     ];
     for &(dtype, dims, len, want) in cases {
         let raw = field(dtype, dims.iter().product::<u64>() as usize);
-        let frame = encode(dtype, dims, &raw, 1);
-        let opened = Frame::open(&frame, 1).unwrap();
-        let [_, stream] = opened.sections().unwrap();
-        assert_eq!((stream.len(), hash(stream)), (len, want), "{dtype:?} {dims:?}");
+        let grid = Grid::new(&dims.iter().map(|&d| d as u32).collect::<Vec<_>>()).unwrap();
+        let mut stream = Vec::new();
+        match dtype.size {
+            4 => write_stream::<u32>(&numbers(&raw), &grid, dtype.class == Class::Float, 1, &mut stream),
+            _ => write_stream::<u64>(&numbers(&raw), &grid, dtype.class == Class::Float, 1, &mut stream),
+        }
+        assert_eq!((stream.len(), hash(&stream)), (len, want), "{dtype:?} {dims:?}");
     }
 }
 
@@ -188,7 +197,7 @@ proptest! {
 /// A small frame to damage, all of them written by this room.
 fn damaged(which: usize) -> Vec<u8> {
     let (dtype, dims): (Dtype, &[u64]) =
-        [(Dtype::F32, &[4098][..]), (Dtype::F64, &[16, 17, 18]), (I32, &[65, 130]), (I64, &[16, 16, 48])][which];
+        [(Dtype::F32, &[4098][..]), (Dtype::F64, &[16, 16, 17]), (I32, &[65, 130]), (I64, &[16, 16, 48])][which];
     let mut raw = field(dtype, dims.iter().product::<u64>() as usize);
     // Mostly constant, so that the frame is small.
     let size = usize::from(dtype.size);
