@@ -24,27 +24,29 @@ template <int THREADS, int BATCH>
 __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
     u64 sum = 0, key = key_of(word0 + threadIdx.x);
     u32 word[BATCH];
-    u32 i = threadIdx.x;
-    for (; i + (BATCH - 1) * THREADS < words; i += BATCH * THREADS) {
+    // Pointers that move, and offsets known beforehand: an index would cost five instructions a word.
+    to += threadIdx.x, from += threadIdx.x;
+    int left = (int)words - (int)threadIdx.x;
+    for (; left > (BATCH - 1) * THREADS; left -= BATCH * THREADS) {
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) word[k] = from[i + k * THREADS];
+        for (int k = 0; k < BATCH; k++) word[k] = from[k * THREADS];
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            to[i + k * THREADS] = word[k];
-            sum += keyed(word[k], key);
-            key += KEY_STEP * THREADS;
+        for (int k = 0; k < BATCH; k++) {
+            to[k * THREADS] = word[k];
+            sum += keyed(word[k], key + k * (KEY_STEP * THREADS));
         }
+        key += BATCH * (KEY_STEP * THREADS);
+        to += BATCH * THREADS, from += BATCH * THREADS;
     }
-    if (i < words) {
+    if (left > 0) {
 #pragma unroll
-        for (u32 k = 0; k < BATCH - 1; k++) word[k] = i + k * THREADS < words ? from[i + k * THREADS] : 0;
+        for (int k = 0; k < BATCH - 1; k++) word[k] = left > k * THREADS ? from[k * THREADS] : 0;
 #pragma unroll
-        for (u32 k = 0; k < BATCH - 1; k++) {
-            if (i + k * THREADS < words) {
-                to[i + k * THREADS] = word[k];
-                sum += keyed(word[k], key);
+        for (int k = 0; k < BATCH - 1; k++) {
+            if (left > k * THREADS) {
+                to[k * THREADS] = word[k];
+                sum += keyed(word[k], key + k * (KEY_STEP * THREADS));
             }
-            key += KEY_STEP * THREADS;
         }
     }
     return sum;
