@@ -12,9 +12,8 @@ __device__ __forceinline__ u64 key_of(u64 i) { return i * KEY_STEP + fmt::CHECKS
 // What a word adds to the checksum under the key of its place; a zero adds nothing.
 __device__ __forceinline__ u64 keyed(u32 w, u64 key) {
     const u32 low = (u32)key, high = (u32)(key >> 32) ^ low;
-    const u64 p = (u64)w * low;
-    const u32 upper = (u32)(p >> 32) + w * high;
-    return (u64)upper << 32 | ((u32)p ^ upper);
+    const u32 upper = __umulhi(w, low) + w * high;
+    return (u64)upper << 32 | (w * low ^ upper);
 }
 __device__ __forceinline__ u64 term(u32 w, u64 i) { return keyed(w, key_of(i)); }
 
