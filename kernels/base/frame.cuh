@@ -26,6 +26,7 @@ __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, 
     // Pointers that move, and offsets known beforehand: an index would cost five instructions a word.
     to += threadIdx.x, from += threadIdx.x;
     int left = (int)words - (int)threadIdx.x;
+#pragma unroll 1
     for (; left > (BATCH - 1) * THREADS; left -= BATCH * THREADS) {
 #pragma unroll
         for (int k = 0; k < BATCH; k++) word[k] = from[k * THREADS];
