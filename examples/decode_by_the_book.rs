@@ -40,7 +40,7 @@ fn need(fine: bool, why: &str) -> Result<(), Refusal> {
 
 // ---- src/FORMAT.md ----
 
-/// §2 and §4. `expected` is what the caller is ready to receive (§6).
+/// §2, §3.1 and §4.1. `expected` is what the caller is ready to receive (§7).
 fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
     need(bytes.get(..8) == Some(&[0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A]), "magic")?;
     need(number(bytes, 8, 1)? == 1, "version")?;
@@ -56,7 +56,7 @@ fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
     need(matches!(mode, 1..=4 | 9), "mode")?;
     need(rank <= 8, "rank")?;
     need(matches!(class, 0 | 1 | 15) && kind >> 13 & 1 == 0 && kind >> 15 & 1 == 0, "type")?;
-    need(bound.is_finite() && bound >= 0.0, "bound")?;
+    need(if mode == 9 { bound.to_bits() == 0 } else { bound.is_finite() && bound.is_sign_positive() }, "bound")?;
     need(count <= 8, "section count")?;
     need(raw_len == expected as u64, "raw length")?;
 
@@ -64,10 +64,11 @@ fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
         (0..rank).map(|k| Ok(number(bytes, 56 + 4 * k, 4)? as usize)).collect::<Result<_, Refusal>>()?;
     need(extents.iter().all(|&d| d > 1), "extent")?;
     let table = 56 + 4 * rank;
-    let mut end = (table + 8 * count as usize).next_multiple_of(8);
+    let mut end = table + 8 * count as usize;
     let mut sections = Vec::new();
     for k in 0..count as usize {
         let begin = end.next_multiple_of(8);
+        need(bytes.get(end..begin).ok_or("section")?.iter().all(|&b| b == 0), "filling before a section")?;
         let len = number(bytes, table + 8 * k, 8)?;
         end = begin.checked_add(len as usize).filter(|&e| e <= bytes.len()).ok_or("section length")?;
         sections.push(bytes.get(begin..end).ok_or("section")?);
@@ -78,7 +79,7 @@ fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
     Ok(Frame { codec, mode, class, size, big_endian, layout, raw_len: expected, bound, extents, sections })
 }
 
-/// §4.
+/// §4.2.
 fn checksum(frame: &[u8]) -> u64 {
     let mut sum = 0u64;
     for i in (0..frame.len().div_ceil(4)).filter(|i| *i != 10 && *i != 11) {
@@ -93,7 +94,7 @@ fn checksum(frame: &[u8]) -> u64 {
 /// Decodes a frame that holds `expected` bytes.
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     let f = open(bytes, expected)?;
-    // §3.
+    // §3.2.
     match f.codec {
         0 => match f.sections[..] {
             [raw] if raw.len() == f.raw_len && f.mode == 9 && f.extents.is_empty() => Ok(raw.to_vec()),
@@ -196,10 +197,10 @@ struct Block<'a> {
 
 fn szx(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let n = elements(f)?;
-    // §9.
+    // §2.
     let ieee = if f.size == 4 { (1, 8, 23) } else { (1, 11, 52) };
     need(f.class == 1 && f.layout == ieee && f.mode != 9, "szx: type or mode")?;
-    // §1.
+    // §3.
     let [table, payload] = f.sections[..] else { return Err("szx: sections".into()) };
     let tiles = n.div_ceil(4096);
     need(table.len() == 4 * tiles, "szx: table")?;
@@ -220,7 +221,7 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
     let (mantissa, exponent) = if w == 4 { (23, 8) } else { (52, 11) };
     let pointwise = f.mode == 3;
     let mut rest = tile;
-    // §2, part A; §3.
+    // §3.1, part A; §3.2.
     let count = n.div_ceil(128);
     let kinds = take(&mut rest, count.next_multiple_of(4))?;
     need(kinds[count..].iter().all(|&b| b == 0), "szx: filling of part A")?;
@@ -257,7 +258,7 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
     for b in blocks.iter_mut().filter(|b| b.kind > 2 && b.high != 1) {
         b.codes = Some(take(&mut rest, 32)?);
     }
-    // Part F and §6.
+    // Part F and §4.
     for b in &blocks {
         let mut values = match b.kind {
             0 => vec![0; 128],
@@ -284,7 +285,7 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
     need(rest.len() < 4 && rest.iter().all(|&b| b == 0), "szx: payload too long")
 }
 
-/// §4: the words of one coded block.
+/// §3.3 and §4: the words of one coded block.
 fn words(b: &Block<'_>, r: usize, rest: &mut &[u8]) -> Result<[u64; 128], Refusal> {
     let mut d = [0u64; 128];
     let mut code = [0usize; 128];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The frame's checksum: a sum that any number of threads may compute in any order. FORMAT.md §4.
+//! The frame's checksum: a sum that any number of threads may compute in any order. FORMAT.md §4.2.
 //!
 //! A frame is read as little-endian 32-bit words `w[i]`, the last one filled up with zeros. Each is multiplied by a key of
 //! its place, an odd 64-bit number; the product `p` adds `p ^ (p >> 32)` to the sum, all in 64 bits:

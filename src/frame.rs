@@ -13,7 +13,7 @@ const MAX_SECTIONS: usize = 8;
 /// What a writer puts into a header, FORMAT.md §2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Header {
-    /// Codec number (FORMAT.md §3).
+    /// Codec number (FORMAT.md §3.2).
     pub codec: u8,
     /// What was asked for; the header holds its mode.
     pub bound: Bound,
@@ -81,7 +81,7 @@ pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
     frame[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Bytes by which a frame may exceed its chunk (FORMAT.md §5).
+/// Bytes by which a frame may exceed its chunk (FORMAT.md §6).
 pub const STORED_HEADER: usize = stored::HEADER_LEN;
 
 /// Writes the frame that stores `raw` as it is into `out`, allocating next to nothing: for an encoder without memory.
@@ -123,7 +123,7 @@ pub struct Frame<'a> {
 pub struct HeaderInFile {
     /// Format version of the writer.
     pub version: u8,
-    /// Codec number (FORMAT.md §3).
+    /// Codec number (FORMAT.md §3.2).
     pub codec: u8,
     /// Mode number: 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless.
     pub mode: u8,
@@ -168,8 +168,17 @@ fn fixed(bytes: &[u8]) -> Result<HeaderInFile> {
     }
     let type_word = u32::from_le_bytes(field(bytes, 12));
     let used = f64::from_bits(u64::from_le_bytes(field(bytes, 32)));
-    if !matches!(bytes[10], 1..=4 | 9) || !used.is_finite() || used < 0.0 {
-        return Err(Error::corrupt(S, format!("mode {} with bound {used:e}", bytes[10])));
+    let bounded = match bytes[10] {
+        1..=4 => used.is_finite() && used.is_sign_positive(),
+        9 => used.to_bits() == 0,
+        _ => false,
+    };
+    if !bounded {
+        let why = format!(
+            "mode {} with bound {used:e}; modes 1 to 4 have a finite one, not negative, mode 9 has 0",
+            bytes[10]
+        );
+        return Err(Error::corrupt(S, why));
     }
     Ok(HeaderInFile {
         version,
@@ -243,16 +252,20 @@ impl<'a> Frame<'a> {
             .filter(|e| e.as_slice().len() == rank)
             .ok_or_else(|| Error::corrupt(S, format!("extents {dims:?}")))?;
         let mut sections = Vec::with_capacity(count);
-        let (mut at, mut end) = (start as u64, start as u64);
+        let mut end = (HEADER_FIXED + 4 * rank + 8 * count) as u64;
         for k in 0..count {
-            at = end.next_multiple_of(SECTION_ALIGN as u64);
+            let at = end.next_multiple_of(SECTION_ALIGN as u64);
+            let filling = &bytes[end as usize..bytes.len().min(at as usize)];
+            if filling.iter().any(|&b| b != 0) {
+                let why = format!("bytes {end} to {} before section {k} are not filled up with zeros", at - 1);
+                return Err(Error::corrupt(S, why));
+            }
             let len = u64::from_le_bytes(field(bytes, HEADER_FIXED + 4 * rank + 8 * k));
             end = at.checked_add(len).filter(|&e| e <= bytes.len() as u64).ok_or_else(|| {
                 Error::corrupt(S, format!("section {k} has {len} bytes from {at}, the frame has {}", bytes.len()))
             })?;
             sections.push(&bytes[at as usize..end as usize]);
         }
-        let _ = at;
         if end != bytes.len() as u64 {
             return Err(Error::corrupt(S, format!("sections end at {end}, the frame at {}", bytes.len())));
         }

@@ -29,7 +29,7 @@ impl Bits<'_> {
     }
 }
 
-/// §2: gap arrays or none, and the codewords as (length, number, symbol).
+/// §3.2: gap arrays or none, and the codewords as (length, number, symbol).
 struct Head {
     gaps: bool,
     codewords: Vec<(u32, u32, u32)>,
@@ -46,7 +46,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let n = elements(f)?;
     let ieee = if f.size == 4 { (1, 8, 23) } else { (1, 11, 52) };
     need(f.class == 1 && f.layout == ieee && f.mode != 9, "lorenzo: type or mode")?;
-    // §1.
+    // §3.1.
     let e = three(&f.extents);
     let t = tile_extents(e);
     let grid = [0, 1, 2].map(|k| e[k].div_ceil(t[k]));
@@ -73,7 +73,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     Ok(to_bytes(f, &values))
 }
 
-/// §1: three extents, slowest first.
+/// §3.1: three extents, slowest first.
 fn three(extents: &[usize]) -> [usize; 3] {
     let mut e = extents.to_vec();
     while e.len() > 3 {
@@ -86,7 +86,7 @@ fn three(extents: &[usize]) -> [usize; 3] {
     [e[0], e[1], e[2]]
 }
 
-/// §1: the extents of a tile.
+/// §3.1: the extents of a tile.
 fn tile_extents(e: [usize; 3]) -> [usize; 3] {
     let mut t = [1; 3];
     loop {
@@ -105,7 +105,7 @@ fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
     [i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]]
 }
 
-/// §2.
+/// §3.2.
 fn head_of(head: &[u8]) -> Result<Head, Refusal> {
     let (subsequence, symbols) = (number(head, 0, 1)?, number(head, 1, 1)? as usize);
     need(matches!(subsequence, 0 | 9), "lorenzo: subsequence")?;
@@ -132,7 +132,7 @@ fn head_of(head: &[u8]) -> Result<Head, Refusal> {
 /// One tile: the bits of its values.
 fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
     let n: usize = tile.extents.iter().product();
-    // §3.
+    // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
     let (class, exceptions) = (tile.kind >> 4 & 3, tile.kind & 64 != 0);
     need(tile.kind < 128, "lorenzo: kind")?;
@@ -141,7 +141,7 @@ fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal
         return (0..n).map(|i| number(tile.payload, i * f.size, f.size)).collect();
     }
     need(!interpolated || axes == 0 && f.mode != 3, "lorenzo: interpolation")?;
-    // §4, point 1.
+    // §3.4, exceptions.
     let mut rest = tile.payload;
     let mut replaced = Vec::new();
     if exceptions {
@@ -157,7 +157,7 @@ fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal
         }
         rest = &rest[4 + 4 * count + f.size * count..];
     }
-    // Points 2 to 4.
+    // Residuals by class.
     let residuals = match class {
         0 => {
             need(rest.is_empty(), "lorenzo: an empty tile with a payload")?;
@@ -178,12 +178,12 @@ fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal
     Ok(values)
 }
 
-/// §2, zigzag order.
+/// §3.2, zigzag order.
 fn residual(z: u32) -> i32 {
     if z.is_multiple_of(2) { (z / 2) as i32 } else { -((z / 2) as i32) - 1 }
 }
 
-/// §4, point 3.
+/// §3.4, fixed width.
 fn fixed_width(rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
     let w = number(rest, 0, 4)? as u32;
     need((1..=32).contains(&w), "lorenzo: width")?;
@@ -194,7 +194,7 @@ fn fixed_width(rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
     Ok(residuals)
 }
 
-/// §4, point 4.
+/// §3.4, gap arrays, and §4.2.
 fn huffman(head: &Head, rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
     let u = rest.len() / 4;
     need(rest.len().is_multiple_of(4), "lorenzo: units")?;
@@ -234,7 +234,7 @@ fn huffman(head: &Head, rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
     Ok(residuals)
 }
 
-/// §2: the next codeword's symbol.
+/// §4.2: the next codeword's symbol.
 fn codeword(head: &Head, bits: &mut Bits<'_>) -> Result<u32, Refusal> {
     let mut word = 0;
     for length in 1..=11 {
@@ -246,7 +246,7 @@ fn codeword(head: &Head, bits: &mut Bits<'_>) -> Result<u32, Refusal> {
     Err("lorenzo: no codeword".into())
 }
 
-/// §5: the quanta.
+/// §4.3: the quanta.
 fn running_sums(extents: [usize; 3], axes: u8, mut d: Vec<i32>) -> Vec<i32> {
     for axis in (0..3).filter(|axis| axes >> (2 - axis) & 1 == 1) {
         let stride: usize = extents[axis + 1..].iter().product();
@@ -276,7 +276,7 @@ fn value(f: &Frame<'_>, q: i32) -> u64 {
     magnitude as u64 | u64::from(q < 0) << sign
 }
 
-/// §6: R of every point of the tile.
+/// §4.4: R of every point of the tile.
 fn interpolation(extents: [usize; 3], residuals: &[i32]) -> Vec<i32> {
     // From the tile's lattice down to a single point; then back.
     let mut lattices = vec![extents];
@@ -309,7 +309,7 @@ fn interpolation(extents: [usize; 3], residuals: &[i32]) -> Vec<i32> {
     even
 }
 
-/// §6: P of the point at `p`, whose odd axes are `odd`, in the order x, y, z.
+/// §4.4: P of the point at `p`, whose odd axes are `odd`, in the order x, y, z.
 fn prediction(extents: [usize; 3], f: &[i32], p: [usize; 3], odd: &[usize]) -> i32 {
     let (add, sub, mul) = (i32::wrapping_add, i32::wrapping_sub, i32::wrapping_mul);
     let mut inner = Vec::new();

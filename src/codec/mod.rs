@@ -17,7 +17,7 @@ use crate::parallel;
 use crate::params::{Bound, Class, Codec, Dtype, Params};
 use crate::scalar::Scalar;
 
-/// Codec numbers of FORMAT.md §3.
+/// Codec numbers of FORMAT.md §3.2.
 pub(crate) const STORED: u8 = 0;
 pub(crate) const SZX: u8 = 1;
 pub(crate) const LORENZO: u8 = 2;

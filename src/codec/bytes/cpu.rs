@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The room `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §5.
+//! The room `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
 
 use super::format::{Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
@@ -48,7 +48,7 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     w.seal(threads);
 }
 
-/// The element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. FORMAT.md §5.
+/// The element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. FORMAT.md §8.
 fn stride(raw: &[u8], size: usize) -> usize {
     let candidates: &[usize] = match size {
         0 => &[1, 2, 4, 8],

@@ -52,7 +52,7 @@ pub(crate) struct Tiles<'a> {
 }
 
 impl<'a> Tiles<'a> {
-    /// Checks head, table and payload against each other and against the raw length. FORMAT.md §6.
+    /// Checks head, table and payload against each other and against the raw length. FORMAT.md §7.
     pub(crate) fn open(frame: &Frame<'a>, raw_len: usize) -> Result<Self> {
         let h = &frame.header;
         if h.mode != 9 || !h.extents.as_slice().is_empty() {

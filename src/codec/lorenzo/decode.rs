@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Payloads → values, FORMAT.md §4 to §6.
+//! Payloads → values, FORMAT.md §3.4 to §5.
 
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor, split_gaps};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tiles → plans → payloads, FORMAT.md §7. Everything a tile becomes but the codewords is known after the first pass;
+//! Tiles → plans → payloads, FORMAT.md §8. Everything a tile becomes but the codewords is known after the first pass;
 //! the second one writes with the codebook of the whole chunk.
 
 use super::format::{Class, Kind, Predictor, gap_units};

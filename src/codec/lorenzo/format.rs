@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! FORMAT.md §2 to §4: head, kinds, ends, and the lengths of a tile's parts. No loops over values.
+//! FORMAT.md §3: head, kinds, ends, and the lengths of a tile's parts. No loops over values.
 
 use crate::constants::{LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub(super) enum Predictor {
     Interpolation,
 }
 
-/// A tile's kind, §3.
+/// A tile's kind, §3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) predictor: Predictor,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// Appends the head, §2.
+/// Appends the head, §3.2.
 pub(super) fn write_head(lengths: &Lengths, gaps: bool, out: &mut Vec<u8>) {
     let symbols = lengths.iter().rposition(|&l| l > 0).map_or(0, |last| last + 1);
     out.extend([if gaps { SUBSEQUENCE_LOG2 as u8 } else { 0 }, symbols as u8]);

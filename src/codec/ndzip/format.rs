@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bytes of the room: the grid, the table of cube ends and where each part of the stream lies. FORMAT.md §3.
+//! The bytes of the codec: the grid, the table of cube ends and where each part of the stream lies. FORMAT.md §3.
 
 use crate::constants::{NDZIP_COVER, NDZIP_COVER_OF, NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Chooses the grid for a chunk's extents (FORMAT.md §3.1). `None`: 2^32 values or more.
+    /// Chooses the grid for a chunk's extents (FORMAT.md §8). `None`: 2^32 values or more.
     pub(crate) fn choose(extents: &[u32]) -> Option<Grid> {
         let fold = |rank: usize| -> Option<Grid> {
             let (lead, tail) = extents.split_at(extents.len().saturating_sub(rank - 1));

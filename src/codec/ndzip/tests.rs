@@ -96,34 +96,6 @@ fn streams_are_those_of_the_reference() {
     }
 }
 
-#[test]
-fn the_documents_example_is_what_is_written() {
-    let text = include_str!("FORMAT.md");
-    let dump = text.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut repeat = false;
-    for line in dump.lines() {
-        if line == "*" {
-            repeat = true;
-            continue;
-        }
-        let (at, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let at = usize::from_str_radix(at, 16).unwrap();
-        if repeat {
-            let last = bytes[bytes.len() - 16..].to_vec();
-            bytes.extend(last.iter().cycle().take(at - bytes.len()));
-            repeat = false;
-        }
-        assert_eq!(bytes.len(), at, "{line}");
-        let hex = rest.split('|').next().unwrap();
-        bytes.extend(hex.split_whitespace().map(|b| u8::from_str_radix(b, 16).unwrap()));
-    }
-    let values: Vec<f32> = (0..4098).map(|i| if i < 5 { 0.0 } else { 1.0 }).collect();
-    let raw: &[u8] = bytemuck::cast_slice(&values);
-    assert!(bytes == encode(Dtype::F32, &[4098], raw, 1), "the dump differs");
-    assert!(Engine::with_threads(1).decode(&bytes, raw.len() as u64).unwrap() == raw);
-}
-
 /// Bit patterns that codecs get wrong, as 64 bits; 4-byte types take the upper or the lower half.
 const HOSTILE: [u64; 12] = [
     0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One tile from bytes, FORMAT.md §6 and §9.
+//! One tile from bytes, FORMAT.md §4 and §7.
 
 use super::format::{BITMAP, CODES, Head, Kind, LEADING, Specials, Words, magic, valid, word_bytes};
 use super::pack::{Bytes, Plane, SLACK};
@@ -28,7 +28,7 @@ fn window<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// Goes through kinds, bitmaps and codes of a tile of `n` values and checks every length and every rule of §9.
+/// Goes through kinds, bitmaps and codes of a tile of `n` values and checks every length and every rule of §7.
 #[inline(always)]
 fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout, String> {
     let count = n.div_ceil(SZX_BLOCK);

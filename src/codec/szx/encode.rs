@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One tile into bytes, FORMAT.md §7.
+//! One tile into bytes, FORMAT.md §8.1.
 //!
 //! A block is worked on in a few passes over 128 values that compile to vector code: what its values are, their words
 //! with the decoder's own arithmetic beside them, byte planes. Only blocks with specials or with values that the quick
@@ -99,7 +99,7 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §2.
+/// The parts of one tile while it is being written, FORMAT.md §3.1.
 pub(super) struct Parts {
     heads: Vec<u8>,
     bases: Vec<u8>,
@@ -220,7 +220,7 @@ pub(super) fn tile<S: Scalar>(x: &[S], plan: &Plan<S>, level: impl Bytes, parts:
     parts.append(out);
 }
 
-/// The rules of §7 in their order.
+/// The rules of §8.1 in their order.
 #[inline(always)]
 fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl Bytes, parts: &mut Parts) {
     let s = survey(x, plan.fill);

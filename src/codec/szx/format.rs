@@ -17,7 +17,7 @@ const Q_OFFSET: u32 = 2;
 /// Most required bits that a kind can state.
 const Q_MOST: u32 = 63 - Q_OFFSET;
 
-/// What a block's normal values are. FORMAT.md §3.
+/// What a block's normal values are. FORMAT.md §3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Zero,
@@ -61,7 +61,7 @@ impl Head {
         (low | high << 6) as u8
     }
 
-    /// `None` where §3 does not allow the byte.
+    /// `None` where §3.2 does not allow the byte.
     #[inline(always)]
     pub(super) fn unpack<S: Scalar>(byte: u8, words: Words<S>) -> Option<Self> {
         let kind = match u32::from(byte & 63) {
@@ -151,7 +151,7 @@ fn exponent(y: f64) -> Option<i32> {
     (y.is_normal() && y > 0.0).then(|| (y.to_bits() >> 52) as i32 - 1023)
 }
 
-/// Required bits of mode 3, FORMAT.md §7.
+/// Required bits of mode 3, FORMAT.md §8.1.
 pub(super) fn pattern_bits<S: Scalar>(bound: f64) -> u32 {
     let mantissa = exponent(bound).map_or(S::MANTISSA as i32, |e| (-e - 1).clamp(0, S::MANTISSA as i32));
     (1 + S::EXPONENT + mantissa as u32).min(Q_MOST)

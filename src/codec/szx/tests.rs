@@ -307,21 +307,6 @@ fn what_the_format_forbids_is_named() {
     refuse(&|b| b[payload + 16 + 16] |= 3, "code above 1");
 }
 
-#[test]
-fn the_worked_example_of_the_document_is_what_is_written() {
-    let mut values: Vec<f32> = (0..128).map(|i| 10.0 + (i / 8) as f32).collect();
-    values[5] = f32::NAN;
-    values.extend([2.5, 2.5, 2.75]);
-    let (bytes, back) = check(&values, Bound::Absolute(0.5), None);
-    let document = include_str!("FORMAT.md");
-    let example = document.split("```hex").nth(1).and_then(|t| t.split("```").next()).expect("an example");
-    let hex = example.lines().flat_map(|l| l.split('|').next().unwrap_or("").split_whitespace());
-    let want: Vec<u8> = hex.map(|b| u8::from_str_radix(b, 16).expect("a byte in hex")).collect();
-    assert_eq!(bytes, want, "the frame is now\n{bytes:02x?}");
-    assert_eq!(back[..2], [10.0, 10.0]);
-    assert_eq!(back[128..], [2.625; 3]);
-}
-
 fn arb<S: Scalar>() -> impl Strategy<Value = Vec<S>> {
     let ordinary = (any::<u64>(), 1usize..6000, -30i32..30, 0usize..4).prop_map(|(seed, n, scale, kind)| {
         let mut state = seed | 1;

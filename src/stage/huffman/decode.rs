@@ -67,8 +67,11 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// From the lengths of a whole codebook; from no codeword at all, a table that nothing may look into.
+    /// From the lengths of a whole codebook; from no codeword at all, no tables.
     pub(crate) fn new(lengths: &Lengths) -> Self {
+        if lengths.iter().all(|&l| l == 0) {
+            return Decoder { several: Vec::new(), single: Vec::new() };
+        }
         let words = codebook::codewords(lengths);
         let mut single = vec![Single::default(); PATTERNS];
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
