@@ -5,21 +5,23 @@
 //! cargo run --example vectors               write what is missing, for every codec
 //! cargo run --example vectors -- szx        only for one codec
 //! cargo run --example vectors -- --check    read, encode and decode every vector
+//! cargo run --example vectors -- --anew     before a release only: throw all files away and write them again
 //! ```
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::cases;
-use common::vectors::{CODECS, Vector};
+use common::vectors::{CODECS, Vector, folder};
+use common::{cases, refused};
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--check"] => check(),
+        ["--anew"] => anew(),
         [] => write(None),
         [codec] if CODECS.contains(&codec) => write(Some(codec)),
-        _ => Err(format!("{arguments:?}: give nothing, --check, or one of {CODECS:?}")),
+        _ => Err(format!("{arguments:?}: give nothing, --check, --anew, or one of {CODECS:?}")),
     }
 }
 
@@ -29,6 +31,20 @@ fn check() -> Result<(), String> {
         v.check()?;
     }
     println!("{} vectors: bytes out and values back as recorded", vectors.len());
+    Ok(())
+}
+
+/// Writes every file again and says which cases decode to other values than before.
+fn anew() -> Result<(), String> {
+    let before = Vector::all()?;
+    std::fs::remove_dir_all(folder()).map_err(|e| e.to_string())?;
+    write(None)?;
+    for v in Vector::all()? {
+        let old = before.iter().find(|b| (&b.case.codec, &b.case.name) == (&v.case.codec, &v.case.name));
+        if old.is_some_and(|old| old.decoded_fnv != v.decoded_fnv) {
+            println!("{}/{} decodes to other values", v.case.codec, v.case.name);
+        }
+    }
     Ok(())
 }
 
@@ -43,5 +59,6 @@ fn write(codec: Option<&str>) -> Result<(), String> {
         written += 1;
     }
     println!("{written} written, {} were there", there.len());
+    println!("{} frames to refuse written", refused::write()?);
     Ok(())
 }

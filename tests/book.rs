@@ -22,15 +22,80 @@ fn every_vector_is_read_by_the_book() {
     }
 }
 
+const DOCUMENTS: [&str; 5] = [
+    include_str!("../src/FORMAT.md"),
+    include_str!("../src/codec/szx/FORMAT.md"),
+    include_str!("../src/codec/lorenzo/FORMAT.md"),
+    include_str!("../src/codec/ndzip/FORMAT.md"),
+    include_str!("../src/codec/bytes/FORMAT.md"),
+];
+
+/// The bytes of a document's dump. A line may begin with its offset, three digits; `*` repeats the line before it.
+fn dump(document: &str) -> Vec<u8> {
+    let block = document.split("```hex\n").nth(1).and_then(|t| t.split("```").next()).expect("a hex block");
+    let (mut bytes, mut repeat) = (Vec::<u8>::new(), false);
+    for line in block.lines() {
+        if line == "*" {
+            repeat = true;
+            continue;
+        }
+        let mut words = line.split('|').next().unwrap().split_whitespace().peekable();
+        if let Some(at) = words.next_if(|w| w.len() == 3) {
+            let at = usize::from_str_radix(at, 16).unwrap();
+            while repeat && bytes.len() < at {
+                bytes.extend_from_within(bytes.len() - 16..);
+            }
+            repeat = false;
+            assert_eq!(bytes.len(), at, "{line}");
+        }
+        bytes.extend(words.map(|w| u8::from_str_radix(w, 16).unwrap()));
+    }
+    bytes
+}
+
 #[test]
-fn the_worked_example_of_bytes_is_its_vector() {
-    let text = include_str!("../src/codec/bytes/FORMAT.md");
-    let block = text.split("```hex\n").nth(1).and_then(|t| t.split("```").next()).expect("a hex block");
-    let digits = block.lines().filter_map(|l| l.split('|').next()).flat_map(str::split_whitespace);
-    let bytes: Vec<u8> = digits.map(|d| u8::from_str_radix(d, 16).unwrap()).collect();
+fn worked_examples_of_the_documents_are_vectors() {
     let vectors = Vector::all().unwrap();
-    let vector = vectors.iter().find(|v| v.case.codec == "bytes" && v.case.name == "worked-example").unwrap();
-    assert!(bytes == vector.frame, "{}", difference(&bytes, &vector.frame));
+    for (codec, document) in CODECS.into_iter().zip(DOCUMENTS) {
+        let vector = vectors.iter().find(|v| v.case.codec == codec && v.case.name == "worked-example").unwrap();
+        let bytes = dump(document);
+        assert!(bytes == vector.frame, "{codec}: {}\n{:02x?}", difference(&bytes, &vector.frame), vector.frame);
+    }
+}
+
+/// §4.2 of the frame's document shows the sum's steps on the example of §9.
+#[test]
+fn the_documents_steps_of_a_checksum_are_right() {
+    let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let section = DOCUMENTS[0].split("### 4.2").nth(1).unwrap().split("\n## 5").next().unwrap();
+    let frame = dump(DOCUMENTS[0]);
+    let mut rows = 0;
+    for cells in section.lines().map(|l| l.split('|').map(str::trim).collect::<Vec<_>>()) {
+        let [_, i, w, t, k, p, added, _] = cells[..] else { continue };
+        let Ok(i) = i.parse::<u64>() else { continue };
+        let word = frame[4 * i as usize..frame.len().min(4 * i as usize + 4)]
+            .iter()
+            .rev()
+            .fold(0, |a, &b| a << 8 | u64::from(b));
+        assert_eq!(hex(w), word, "word {i}");
+        assert_eq!(hex(t), (2 * i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15), "t of word {i}");
+        assert_eq!(hex(k), hex(t) ^ hex(t) << 32, "K of word {i}");
+        assert_eq!(hex(p), word.wrapping_mul(hex(k)), "p of word {i}");
+        assert_eq!(hex(added), hex(p) ^ hex(p) >> 32, "what word {i} adds");
+        rows += 1;
+    }
+    assert_eq!(rows, 5);
+    let stated = u64::from_le_bytes(frame[40..48].try_into().unwrap());
+    assert!(section.contains(&format!("the checksum {stated:016x}")), "{stated:016x}");
+}
+
+#[test]
+fn documents_have_one_skeleton() {
+    let titles = |d: &str| d.lines().filter(|l| l.starts_with("## ")).map(String::from).collect::<Vec<_>>();
+    for document in DOCUMENTS {
+        assert_eq!(titles(document), titles(DOCUMENTS[0]));
+        assert_eq!(titles(document).len(), 9);
+    }
 }
 
 /// Frames of every generator, type and mode, over one to three extents and partial tiles.
@@ -96,7 +161,7 @@ fn what_the_crate_writes_is_read_by_the_book() {
     for codec in CODECS {
         assert!(CODECS.iter().zip(codecs).any(|(c, n)| *c == codec && n > 0), "no frame of {codec}");
     }
-    // Kinds of FORMAT.md §3: every class, with and without exceptions, under both predictors.
+    // Kinds of lorenzo's document, §3.3: every class, with and without exceptions, under both predictors.
     for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for exceptions")]
     {
         assert!(kinds[class..class + 8].iter().any(|&n| n > 0), "no tile of Lorenzo: {name}");
@@ -107,7 +172,7 @@ fn what_the_crate_writes_is_read_by_the_book() {
     assert!(kinds[0x30] > 0, "no raw tile");
 }
 
-/// What no writer writes but §1 to §4 of lorenzo's document allow: any codebook, axes, widths, exceptions and bounds.
+/// What no writer writes but §3 of lorenzo's document allows: any codebook, axes, widths, exceptions and bounds.
 #[test]
 fn whole_frames_of_random_parts_mean_the_same_to_crate_and_book() {
     let (seed, cases) = fuzz(5, 600);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::cases;
-use common::vectors::{Vector, folder};
+use common::vectors::{CODECS, Vector, folder};
 
 #[test]
 fn every_vector_is_written_and_read_by_every_backend() {
@@ -27,5 +27,14 @@ fn files_and_list_name_the_same_cases() {
     }
     for (k, case) in listed.iter().enumerate() {
         assert!(!listed[..k].iter().any(|c| (&c.codec, &c.name) == (&case.codec, &case.name)), "{} twice", case.name);
+    }
+}
+
+#[test]
+fn decoded_bytes_lie_beside_one_vector_of_each_codec() {
+    for codec in CODECS {
+        // What they are, reading the vector has checked.
+        let path = folder().join(codec).join("worked-example.raw");
+        assert!(path.exists(), "no {}", path.display());
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `tests/bound.rs` judges the
-//! first time, this the second. Most cases stand at a place where a rule of FORMAT.md §7 is there for this promise alone.
+//! first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise alone.
 
 mod common;
 

@@ -27,7 +27,7 @@ fn put(p: &mut Parts, tile: usize, at: usize, value: u32) -> bool {
 const HUFFMAN: [u8; 2] = [0x30, 0x10];
 const FIXED: [u8; 2] = [0x30, 0x20];
 
-/// §8 of lorenzo's document, point by point.
+/// §7 of lorenzo's document, point by point.
 const BREAKAGES: &[Breakage] = &[
     ("a kind too few", |p, _| p.kinds.pop().is_some() && p.payloads.pop().is_some()),
     ("a kind too many", |p, _| {

@@ -4,6 +4,8 @@
 use super::vectors::Case;
 
 /// codec | name | generator seed | type | extents, or a number of bytes of unknown shape | ask | fill value's bits [| change]
+///
+/// Frames of the generator `by-hand` are those of by_hand.rs, which no writer makes: they are read only.
 const CASES: &str = "
 stored | empty              | bits 1     | unknown | 0 bytes      | mode=lossless |
 stored | one-byte           | bits 2     | bytes1  | 1            | mode=lossless |
@@ -74,13 +76,13 @@ szx    | f64-of-4095            | wave 4095  | f64   | 4095        | mode=abs,bo
 szx    | f64-of-4096            | wave 4096  | f64   | 4096        | mode=abs,bound=0.1               |
 szx    | f64-of-4097            | wave 4097  | f64   | 4097        | mode=abs,bound=0.1               |
 szx    | f64-of-8193            | wave 8193  | f64   | 8193        | mode=abs,bound=0.1               |
-ndzip  | f32-3d                 | wave 1     | f32   | 17x18x33    | mode=lossless                    |
-ndzip  | f64-3d                 | wave 1     | f64   | 17x18x33    | mode=lossless                    |
-ndzip  | f32be-3d               | wave 1     | f32be | 17x18x33    | mode=lossless                    |
-ndzip  | f64be-3d               | wave 1     | f64be | 17x18x33    | mode=lossless                    |
-ndzip  | i32-3d                 | wave 1     | i32   | 17x18x33    | mode=lossless                    |
-ndzip  | u32-3d                 | wave 1     | u32   | 17x18x33    | mode=lossless                    |
-ndzip  | i64-3d                 | wave 1     | i64   | 17x18x33    | mode=lossless                    |
+ndzip  | f32-3d                 | wave 1     | f32   | 16x17x33    | mode=lossless                    |
+ndzip  | f64-3d                 | wave 1     | f64   | 16x17x33    | mode=lossless                    |
+ndzip  | f32be-3d               | wave 1     | f32be | 16x17x33    | mode=lossless                    |
+ndzip  | f64be-3d               | wave 1     | f64be | 16x17x33    | mode=lossless                    |
+ndzip  | i32-3d                 | wave 1     | i32   | 16x17x33    | mode=lossless                    |
+ndzip  | u32-3d                 | wave 1     | u32   | 16x17x33    | mode=lossless                    |
+ndzip  | i64-3d                 | wave 1     | i64   | 16x17x33    | mode=lossless                    |
 ndzip  | f32-one-cube-1d        | wave 2     | f32   | 4096        | mode=lossless                    |
 ndzip  | f32-border-1d          | wave 3     | f32   | 4103        | mode=lossless                    |
 ndzip  | f32-one-cube-2d        | wave 4     | f32   | 64x64       | mode=lossless                    |
@@ -165,6 +167,39 @@ lorenzo | f32-no-gaps-3d        | wave 1     | f32   | 17x18x35    | mode=abs,bo
 lorenzo | f32-no-gaps-coarse    | wave 2     | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=lorenzo | | without gaps
 lorenzo | f64-no-gaps-1d        | ramp 31    | f64   | 9000        | mode=abs,bound=1e-2,codec=lorenzo | | without gaps
 lorenzo | f32-no-gaps-pw-rel    | sparse 18  | f32   | 20x20x40    | mode=pw_rel,bound=1e-2,codec=lorenzo | | without gaps
+stored | worked-example        | bits 2     | bytes1 | 1          | mode=lossless                    |
+szx    | worked-example        | szx-example 0 | f32 | 131        | mode=abs,bound=0.5               |
+lorenzo | worked-example       | lorenzo-example 0 | f32 | 99     | mode=abs,bound=0.25,codec=lorenzo |
+ndzip  | worked-example        | ndzip-example 0 | f32 | 4098     | mode=lossless                    |
+szx    | f32-padded-rel        | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3              |
+szx    | f64-padded-psnr       | padded 61  | f64   | 30x150      | mode=psnr,bound=60               |
+szx    | f32-padded-fill-of-zero | padded 60 | f32  | 30x150      | mode=rel,bound=1e-3              | 0x0
+szx    | f32-padded-other-fill | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3              | 0x60ad78ec
+lorenzo | f32-padded-rel       | padded 62  | f32   | 17x18x35    | mode=rel,bound=1e-3,codec=lorenzo |
+lorenzo | f64be-padded-psnr    | padded 63  | f64be | 60x90       | mode=psnr,bound=60,codec=lorenzo |
+ndzip  | f32-border-x          | wave 16    | f32   | 16x16x17    | mode=lossless                    |
+ndzip  | f32-border-y          | wave 17    | f32   | 16x17x16    | mode=lossless                    |
+ndzip  | f64-border-z          | wave 18    | f64   | 17x16x16    | mode=lossless                    |
+ndzip  | f32-border-3d         | steps 19   | f32   | 33x33x33    | mode=lossless                    |
+ndzip  | i64-border-3d         | steps 20   | i64   | 33x33x33    | mode=lossless                    |
+ndzip  | f32-nine-tenths       | wave 21    | f32   | 64x71       | mode=lossless                    |
+ndzip  | f32-below-nine-tenths | wave 21    | f32   | 64x72       | mode=lossless                    |
+bytes  | several-tiles         | by-hand 0  | i16   | 4301 bytes  | mode=lossless                    |
+bytes  | zstd-without-size     | by-hand 0  | unknown | 500 bytes | mode=lossless                    |
+szx    | f32-words-above-q     | by-hand 1  | f32   | 256         | mode=abs,bound=0.5               |
+szx    | f64-words-above-q     | by-hand 2  | f64   | 256         | mode=abs,bound=0.5               |
+szx    | f32be-pw-words-above-q | by-hand 3 | f32be | 200         | mode=pw_rel,bound=0.4            |
+szx    | f32-not-fused         | by-hand 4  | f32   | 128         | mode=abs,bound=4.2535295865117308e37            |
+szx    | f64-not-fused         | by-hand 5  | f64   | 128         | mode=abs,bound=2.2471164185778949e307            |
+lorenzo | f32-interpolated-classes | by-hand 6 | f32 | 70x130     | mode=abs,bound=1e-2              |
+lorenzo | f64be-interpolated-classes | by-hand 7 | f64be | 70x130 | mode=rel,bound=1e-2              |
+lorenzo | f32-pw-rel-wraps     | by-hand 8  | f32   | 300         | mode=pw_rel,bound=0.9            |
+lorenzo | f64-pw-rel-wraps     | by-hand 9  | f64   | 300         | mode=pw_rel,bound=0.9            |
+lorenzo | f32-only-raw-tiles   | by-hand 10 | f32   | 8200        | mode=abs,bound=1e-3              |
+lorenzo | f64be-only-raw-tiles | by-hand 11 | f64be | 50x3x7      | mode=pw_rel,bound=1e-3           |
+ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless                    |
+ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless                    |
+ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless                    |
 ";
 
 /// Every case of the list.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `lorenzo` made from src/codec/lorenzo/FORMAT.md §1 to §4 and random numbers: whole, but such as no writer
+//! Frames of `lorenzo` made from src/codec/lorenzo/FORMAT.md §3 and random numbers: whole, but such as no writer
 //! writes. Every reader must read them, and all must find the same values.
 
+use super::draft::{self, Draft};
 use super::generate::Random;
-use super::seal::seal;
 
 /// Bits from the low end.
 #[derive(Default)]
-struct Bits {
+pub struct Bits {
     bytes: Vec<u8>,
     count: usize,
 }
 
 impl Bits {
-    fn put(&mut self, value: u64, n: u32) {
+    pub fn put(&mut self, value: u64, n: u32) {
         for k in 0..n {
             if self.count.is_multiple_of(8) {
                 self.bytes.push(0);
@@ -24,7 +24,7 @@ impl Bits {
     }
 
     /// Zeros up to the next u32.
-    fn words(mut self) -> Vec<u8> {
+    pub fn words(mut self) -> Vec<u8> {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
         self.bytes
     }
@@ -114,7 +114,7 @@ fn exceptions(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
 }
 
 /// How many values each tile has, in order.
-fn tiles(dims: &[u32]) -> Vec<usize> {
+pub fn tiles(dims: &[u32]) -> Vec<usize> {
     let mut e = [1usize; 3];
     for (k, &d) in dims.iter().rev().enumerate() {
         e[2 - k.min(2)] *= d as usize;
@@ -151,29 +151,16 @@ impl Parts {
     }
 
     pub fn frame(&self) -> Vec<u8> {
-        let kind = if self.size == 4 { 0x1708_4041u32 } else { 0x340B_4081 };
-        let mut out = vec![0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A, 1, 2, self.mode, self.dims.len() as u8];
-        out.extend((kind | u32::from(self.big_endian) << 12).to_le_bytes());
-        out.extend((self.raw_len() as u64).to_le_bytes());
-        out.extend([0; 8]);
-        out.extend(self.bound.to_le_bytes());
-        out.extend([0; 8]);
-        out.extend(4u64.to_le_bytes());
-        out.extend(self.dims.iter().flat_map(|d| d.to_le_bytes()));
-        let (mut ends, mut end) = (Vec::new(), 0);
+        let mut ends = Vec::new();
+        let mut end = 0;
         for p in &self.payloads {
-            end += p.len();
-            ends.extend((end as u32 / 4).to_le_bytes());
+            end += p.len() as u32 / 4;
+            ends.extend(end.to_le_bytes());
         }
-        let payload = self.payloads.concat();
-        let sections = [&self.head, &self.kinds, &ends, &payload];
-        out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
-        for s in sections {
-            out.resize(out.len().next_multiple_of(8), 0);
-            out.extend_from_slice(s);
-        }
-        seal(&mut out);
-        out
+        let kind = if self.size == 4 { draft::F32 } else { draft::F64 };
+        let kind = if self.big_endian { kind | draft::BIG_ENDIAN } else { kind };
+        let sections = vec![self.head.clone(), self.kinds.clone(), ends, self.payloads.concat()];
+        Draft::new(2, self.mode, self.bound, kind, &self.dims, sections).frame()
     }
 
     /// Bytes of exceptions at the head of a tile's payload.

@@ -162,6 +162,31 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             list.chunks_mut(77).step_by(3).for_each(|part| part.fill(fill));
             list
         }
+        // What §9 of the codecs' documents shows.
+        "szx-example" => (0..n)
+            .map(|i| match i {
+                5 => f64::NAN,
+                0..128 => 10.0 + (i / 8) as f64,
+                130 => 2.75,
+                _ => 2.5,
+            })
+            .map(bits_of)
+            .collect(),
+        "lorenzo-example" => (0..n)
+            .map(|i| match i {
+                9 | 10 => f64::NAN,
+                40 => 1e30,
+                33..66 => 1.0,
+                _ => 0.5,
+            })
+            .map(bits_of)
+            .collect(),
+        "ndzip-example" => (0..n).map(|i| bits_of(f64::from(u8::from(i >= 5)))).collect(),
+        // A field far from zero in a chunk whose last third was never written.
+        "padded" => {
+            let field = wave(dims, &mut random).into_iter();
+            field.enumerate().map(|(i, x)| bits_of(if i < n - n / 3 { x + 280.0 } else { 0.0 })).collect()
+        }
         "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
         "text" => {
             let words = b"time latitude longitude depth salinity pressure ";

@@ -3,9 +3,12 @@
 
 #![allow(dead_code)] // each program uses its part
 
+pub mod by_hand;
 pub mod cases;
+pub mod draft;
 pub mod frames;
 pub mod generate;
+pub mod refused;
 pub mod seal;
 pub mod vectors;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a changed frame look whole again: stored length and checksum anew, written from src/FORMAT.md §2 and §4.
 
-/// The checksum of FORMAT.md §4.
+use super::draft::Draft;
+
+/// The checksum of FORMAT.md §4.2.
 fn checksum(frame: &[u8]) -> u64 {
     let mut sum = 0u64;
     for (i, word) in frame.chunks(4).enumerate() {
@@ -60,26 +62,25 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
     parts
 }
 
-/// Kinds of a `lorenzo` frame's tiles, FORMAT.md §3 of that room.
+/// Kinds of a `lorenzo` frame's tiles, §3.3 of that codec's FORMAT.md.
 pub fn lorenzo_kinds(frame: &[u8]) -> Vec<u8> {
     let (_, begin, end) = &parts(frame)[14];
     frame[*begin..*end].to_vec()
 }
 
-/// A `lorenzo` frame as a writer without gap arrays makes it, from §1 to §4 of that room's FORMAT.md. Equal to the frame
+/// A `lorenzo` frame as a writer without gap arrays makes it, from §3 of that codec's FORMAT.md. Equal to the frame
 /// only where no stream had one.
 pub fn without_gaps(frame: &[u8]) -> Vec<u8> {
-    let parts = parts(frame);
-    let section = |k: usize| &frame[parts[13 + k].1..parts[13 + k].2];
+    let mut draft = Draft::of(frame);
+    let [head, kinds, old_ends, old_payload] = &mut draft.sections[..] else { panic!("four sections") };
     let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
     let size = number(frame, 12) >> 4 & 0xFF;
-    let mut head = section(0).to_vec();
     assert_eq!(head[0], 9, "a frame with gap arrays");
     head[0] = 0;
     let (mut ends, mut payload, mut begin) = (Vec::new(), Vec::new(), 0);
-    for (k, kind) in section(1).iter().enumerate() {
-        let end = 4 * number(section(2), 4 * k);
-        let mut rest = &section(3)[begin..end];
+    for (k, kind) in kinds.iter().enumerate() {
+        let end = 4 * number(old_ends, 4 * k);
+        let mut rest = &old_payload[begin..end];
         begin = end;
         if kind >> 4 & 3 == 1 {
             let exceptions = if kind & 64 != 0 { 4 + (4 + size) * number(rest, 0) } else { 0 };
@@ -90,13 +91,6 @@ pub fn without_gaps(frame: &[u8]) -> Vec<u8> {
         payload.extend_from_slice(rest);
         ends.extend((payload.len() as u32 / 4).to_le_bytes());
     }
-    let mut out = frame[..parts[12].1].to_vec();
-    let sections = [&head, section(1), &ends, &payload];
-    out.extend(sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
-    for s in sections {
-        out.resize(out.len().next_multiple_of(8), 0);
-        out.extend_from_slice(s);
-    }
-    seal(&mut out);
-    out
+    (*old_ends, *old_payload) = (ends, payload);
+    draft.frame()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Golden vectors: reading, making and checking them. tests/vectors/README.md says what they are.
 
-use super::{backends, difference, fnv, generate, seal};
+use super::{backends, by_hand, difference, fnv, generate, seal};
 use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,8 +35,8 @@ pub struct Case {
 /// A case and its answers.
 pub struct Vector {
     pub case: Case,
-    /// FNV-1a of the input: says whether the generator is still the same.
-    pub raw_fnv: u64,
+    /// FNV-1a of the input: says whether the generator is still the same. None where the frame was made by hand.
+    pub raw_fnv: Option<u64>,
     /// FNV-1a of what decoding gives.
     pub decoded_fnv: u64,
     pub frame: Vec<u8>,
@@ -70,6 +70,16 @@ impl Case {
         generate::input(&self.generator, self.seed, self.dtype(), &self.dims, self.fill, self.raw_bytes)
     }
 
+    /// No writer makes the frame: it is read only.
+    pub fn by_hand(&self) -> bool {
+        self.generator == "by-hand"
+    }
+
+    /// Whether the decoded bytes lie beside the frame.
+    fn shows_raw(&self) -> bool {
+        self.name == "worked-example"
+    }
+
     /// The frame of the case from the one that the writer made.
     fn changed(&self, frame: Vec<u8>) -> Vec<u8> {
         if self.without_gaps { seal::without_gaps(&frame) } else { frame }
@@ -88,15 +98,22 @@ impl Case {
 impl Vector {
     /// Encodes and decodes the case with this build.
     pub fn make(case: Case) -> Result<Vector, String> {
-        let raw = case.input();
-        let frame = Engine::with_threads(1).encode(&case.params(), &raw);
+        let engine = Engine::with_threads(1);
+        let (raw_fnv, frame) = if case.by_hand() {
+            (None, by_hand::frame(&case))
+        } else {
+            let raw = case.input();
+            (Some(fnv(&raw)), case.changed(engine.encode(&case.params(), &raw)))
+        };
         let codec = CODECS[usize::from(frame[9])];
         if codec != case.codec {
             return Err(format!("{}/{}: this build chose {codec}", case.codec, case.name));
         }
-        let frame = case.changed(frame);
-        let decoded = Engine::with_threads(1).decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
-        Ok(Vector { case, raw_fnv: fnv(&raw), decoded_fnv: fnv(&decoded), frame })
+        if frame.len() >= 1 << 16 {
+            return Err(format!("{}/{}: {} bytes, frames stay below 64 KiB", case.codec, case.name, frame.len()));
+        }
+        let decoded = engine.decode(&frame, case.raw_bytes as u64).map_err(|e| e.to_string())?;
+        Ok(Vector { case, raw_fnv, decoded_fnv: fnv(&decoded), frame })
     }
 
     /// Writes the two files; refuses when one is there.
@@ -121,13 +138,20 @@ impl Vector {
         if c.without_gaps {
             line("change", "\"without gaps\"".into());
         }
-        line("raw_fnv", format!("\"{:016x}\"", self.raw_fnv));
+        if let Some(raw_fnv) = self.raw_fnv {
+            line("raw_fnv", format!("\"{raw_fnv:016x}\""));
+        }
         line("decoded_fnv", format!("\"{:016x}\"", self.decoded_fnv));
         line("frame_bytes", self.frame.len().to_string());
         line("frame_fnv", format!("\"{:016x}\"", fnv(&self.frame)));
         std::fs::create_dir_all(toml.parent().expect("a folder")).map_err(|e| e.to_string())?;
         std::fs::write(&toml, text).map_err(|e| format!("{}: {e}", toml.display()))?;
-        std::fs::write(&bin, &self.frame).map_err(|e| format!("{}: {e}", bin.display()))
+        std::fs::write(&bin, &self.frame).map_err(|e| format!("{}: {e}", bin.display()))?;
+        if c.shows_raw() {
+            let raw = Engine::with_threads(1).decode(&self.frame, c.raw_bytes as u64).map_err(|e| e.to_string())?;
+            std::fs::write(c.path("raw"), raw).map_err(|e| e.to_string())?;
+        }
+        Ok(())
     }
 
     /// Reads `<codec>/<name>.toml` and its `.bin`.
@@ -167,7 +191,14 @@ impl Vector {
         if (frame.len() as u64, fnv(&frame)) != (number("frame_bytes")?, hex(value("frame_fnv")?)?) {
             return Err(at(format!("{} is not the file that was written: restore it", bin.display())));
         }
-        Ok(Vector { case, raw_fnv: hex(value("raw_fnv")?)?, decoded_fnv: hex(value("decoded_fnv")?)?, frame })
+        let raw_fnv = pairs.get("raw_fnv").map(|v| hex(v)).transpose()?;
+        let decoded_fnv = hex(value("decoded_fnv")?)?;
+        if let Ok(raw) = std::fs::read(toml.with_extension("raw")) {
+            if fnv(&raw) != decoded_fnv {
+                return Err(at("its .raw holds other bytes than decoded_fnv says: restore it".into()));
+            }
+        }
+        Ok(Vector { case, raw_fnv, decoded_fnv, frame })
     }
 
     /// Reads every vector there is, sorted by codec and name.
@@ -185,12 +216,13 @@ impl Vector {
             Ok(paths)
         };
         let mut all = Vec::new();
-        for codec in list(folder)? {
+        // `refused` holds frames that are no vectors: refused.rs.
+        for codec in list(folder)?.into_iter().filter(|p| !p.ends_with("refused")) {
             let name = codec.file_name().expect("a name").to_string_lossy().into_owned();
             for file in list(&codec)? {
                 match file.extension().and_then(|e| e.to_str()) {
                     Some("toml") => all.push(Vector::read(&name, &file)?),
-                    Some("bin") if file.with_extension("toml").exists() => {}
+                    Some("bin" | "raw") if file.with_extension("toml").exists() => {}
                     _ => return Err(format!("{} belongs to no vector", file.display())),
                 }
             }
@@ -202,12 +234,17 @@ impl Vector {
     pub fn check(&self) -> Result<(), String> {
         let c = &self.case;
         let at = |who: &str, why: String| format!("{}/{} on {who}: {why}", c.codec, c.name);
+        let backends = backends();
+        if c.by_hand() {
+            return backends
+                .iter()
+                .try_for_each(|(who, engine)| self.decodes(&self.frame, engine).map_err(|e| at(who, e)));
+        }
         let raw = c.input();
-        if fnv(&raw) != self.raw_fnv {
+        if Some(fnv(&raw)) != self.raw_fnv {
             return Err(at("any", format!("the generator {} gives another input than it did", c.generator)));
         }
         let params = c.params();
-        let backends = backends();
         for (writer, engine) in &backends {
             // A batch of two, so that no vector passes alone by luck.
             let job = EncodeJob { params: &params, raw: &raw };

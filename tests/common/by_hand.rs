@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vectors that no writer makes, put together from the codecs' documents: what a reader must read all the same.
+
+use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
+use super::frames::{Bits, Parts, tiles};
+use super::generate::Random;
+use super::vectors::Case;
+
+/// The frame of a case of the generator `by-hand`.
+pub fn frame(case: &Case) -> Vec<u8> {
+    let random = &mut Random(case.seed);
+    let dims: Vec<u32> = case.dims.iter().map(|&d| d as u32).collect();
+    match (&*case.codec, &*case.name) {
+        ("bytes", "several-tiles") => several_tiles(random),
+        ("bytes", "zstd-without-size") => {
+            let codes = [zstd_runs(&[(7, 200), (9, 200)]), zstd_runs(&[(0, 100)])];
+            bytes_frame(500, 4, 400, &codes).frame()
+        }
+        ("szx", name) => szx(name, random, &dims),
+        ("lorenzo", name) => lorenzo(name, random, &dims),
+        ("ndzip", "f32-no-cube") => no_cube(F32, &dims, &[5, 8], random),
+        ("ndzip", "f64be-no-cube") => no_cube(F64 | BIG_ENDIAN, &dims, &[1, 1, 7], random),
+        ("ndzip", "i32-planes-of-zeros") => planes_of_zeros(&dims),
+        (codec, name) => panic!("{codec}/{name} is not made by hand"),
+    }
+}
+
+/// Words as bytes.
+pub fn le(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn any_bytes(n: usize, random: &mut Random) -> Vec<u8> {
+    (0..n).map(|_| random.bits() as u8).collect()
+}
+
+/// Five tiles of 1000 bytes and shorter, shuffled by two; the third is raw, the last one ends in half an element.
+fn several_tiles(random: &mut Random) -> Vec<u8> {
+    let code = |k: usize| {
+        let n = if k < 4 { 1000 } else { 301 };
+        if k == 2 {
+            return any_bytes(n, random);
+        }
+        // Low bytes, then high ones, then what is left.
+        let low = (0..n / 2).map(|i| (3 * i) as u8);
+        let shuffled: Vec<u8> = low.chain((0..n.div_ceil(2)).map(|i| (k + i / 90) as u8)).collect();
+        zstd::bulk::compress(&shuffled, 3).unwrap()
+    };
+    let codes: Vec<Vec<u8>> = (0..5).map(code).collect();
+    Draft { kind: 0x4020, ..bytes_frame(4301, 2, 1000, &codes) }.frame()
+}
+
+/// A Zstandard frame (RFC 8878 §3.1.1) of blocks of one byte repeated, without a content size.
+pub fn zstd_runs(runs: &[(u8, u32)]) -> Vec<u8> {
+    // No single segment, no size, no checksum; a window of 1 KiB.
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 0];
+    for (k, &(byte, n)) in runs.iter().enumerate() {
+        let last = u32::from(k + 1 == runs.len());
+        out.extend(&(last | 1 << 1 | n << 3).to_le_bytes()[..3]);
+        out.push(byte);
+    }
+    out
+}
+
+/// A frame of `bytes`: its tiles' codes.
+pub fn bytes_frame(raw_len: u64, stride: u32, tile: u32, codes: &[Vec<u8>]) -> Draft {
+    let mut end = 0;
+    let ends = codes.iter().flat_map(|code| {
+        end += code.len() as u64;
+        end.to_le_bytes()
+    });
+    let sections = vec![le(&[stride, tile]), ends.collect(), codes.concat()];
+    Draft { raw_len, ..Draft::new(4, 9, 0.0, 0xF, &[], sections) }
+}
+
+/// One tile of `szx` from its parts.
+pub fn szx_frame(mode: u8, bound: f64, kind: u32, dims: &[u32], parts: &[&[u8]]) -> Draft {
+    let mut payload = parts.concat();
+    payload.resize(payload.len().next_multiple_of(4), 0);
+    let table = le(&[payload.len() as u32 / 4]);
+    Draft::new(1, mode, bound, kind, dims, vec![table, payload])
+}
+
+/// Coded blocks whose words writers do not write.
+fn szx(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
+    // A coded block of q required bits has the kind q + 2, and 64 more without codes.
+    let without = |q: u8| 64 + 2 + q;
+    // Words of whole bytes, so with bits above q; the second half has codes: 0 everywhere, also where bytes are zero.
+    let words = |bytes: usize, random: &mut Random| {
+        let mut all = any_bytes(128 * bytes, random);
+        all[..8].fill(0);
+        all
+    };
+    match name {
+        "f32-words-above-q" => {
+            let (a, b) = (words(3, random), words(3, random));
+            let bases = le(&[(-3f32).to_bits(), 1e7f32.to_bits()]);
+            szx_frame(1, 0.5, F32, dims, &[&[without(17), 2 + 18, 0, 0], &bases, &[0; 32], &a, &b])
+        }
+        "f64-words-above-q" => {
+            let (a, b) = (words(7, random), words(7, random));
+            let bases: Vec<u8> = [-3f64, 1e7].iter().flat_map(|v| v.to_le_bytes()).collect();
+            szx_frame(1, 0.5, F64, dims, &[&[without(49), 2 + 52, 0, 0], &bases, &[0; 32], &a, &b])
+        }
+        "f32be-pw-words-above-q" => {
+            let (a, b) = (words(2, random), words(2, random));
+            szx_frame(3, 0.4, F32 | BIG_ENDIAN, dims, &[&[without(9), 2 + 10, 0, 0], &[0; 32], &a, &b])
+        }
+        // g is a quarter of what the type ends at: k · g overflows from 4 on, base + k · g would not.
+        "f32-not-fused" => {
+            let words: Vec<u8> = (0..128).map(|i| i % 8).collect();
+            szx_frame(1, 2f64.powi(125), F32, dims, &[&[without(3), 0, 0, 0], &le(&[(-3e38f32).to_bits()]), &words])
+        }
+        "f64-not-fused" => {
+            let words: Vec<u8> = (0..128).map(|i| i % 8).collect();
+            szx_frame(1, 2f64.powi(1021), F64, dims, &[&[without(3), 0, 0, 0], &(-1.7e308f64).to_le_bytes(), &words])
+        }
+        _ => panic!("szx/{name} is not made by hand"),
+    }
+    .frame()
+}
+
+/// n numbers of `width` bits, the width in front.
+pub fn fixed_width(n: usize, width: u32, mut z: impl FnMut() -> u64) -> Vec<u8> {
+    let mut bits = Bits::default();
+    (0..n).for_each(|_| bits.put(z(), width));
+    [le(&[width]), bits.words()].concat()
+}
+
+/// Parts of a frame of `lorenzo` without a codebook: all but kinds and payloads.
+pub fn without_codebook(size: usize, mode: u8, bound: f64, dims: &[u32]) -> Parts {
+    let (head, kinds, payloads) = (vec![9, 0], Vec::new(), Vec::new());
+    Parts { size, mode, big_endian: false, bound, dims: dims.into(), tiles: tiles(dims), head, kinds, payloads }
+}
+
+fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
+    let size = if name.starts_with("f64") { 8 } else { 4 };
+    let value = |random: &mut Random| random.bits().to_le_bytes()[..size].to_vec();
+    let mut parts = match name {
+        "f32-pw-rel-wraps" | "f64-pw-rel-wraps" => {
+            // Sums of residuals of 32 bits: most quanta are so large that multiples of D pass 2^(8W - 1).
+            let mut p = without_codebook(size, 3, 0.9, dims);
+            p.kinds.push(0x21);
+            p.payloads.push(fixed_width(p.tiles[0], 32, || random.bits()));
+            p
+        }
+        "f32-only-raw-tiles" | "f64be-only-raw-tiles" => {
+            let mut p = without_codebook(size, if size == 4 { 1 } else { 3 }, 1e-3, dims);
+            p.kinds = vec![0x30; p.tiles.len()];
+            p.payloads = p.tiles.iter().map(|&n| (0..n).flat_map(|_| value(random)).collect()).collect();
+            p
+        }
+        "f32-interpolated-classes" | "f64be-interpolated-classes" => {
+            let mut p = without_codebook(size, if size == 4 { 1 } else { 2 }, 1e-2, dims);
+            assert_eq!(p.tiles, [64 * 128, 64 * 2, 6 * 128, 6 * 2]);
+            // Fixed width, empty, fixed width with exceptions, empty but for exceptions.
+            p.kinds = vec![0x28, 0x08, 0x68, 0x48];
+            let record = |first: u32, places: u32, random: &mut Random| {
+                [le(&[1, first | (places - 1) << 16]), value(random)].concat()
+            };
+            p.payloads.push(fixed_width(64 * 128, 3, || random.bits()));
+            p.payloads.push(Vec::new());
+            p.payloads.push([record(700, 68, random), fixed_width(6 * 128, 11, || random.bits())].concat());
+            p.payloads.push(record(3, 5, random));
+            p
+        }
+        _ => panic!("lorenzo/{name} is not made by hand"),
+    };
+    parts.big_endian = name.contains("be-");
+    parts.frame()
+}
+
+/// A grid without a whole cube: the stream is nothing but border.
+fn no_cube(kind: u32, dims: &[u32], grid: &[u32], random: &mut Random) -> Vec<u8> {
+    let size = (kind >> 4 & 0xFF) as usize;
+    let border = any_bytes(grid.iter().product::<u32>() as usize * size, random);
+    Draft::new(3, 9, 0.0, kind, dims, vec![[le(&[grid.len() as u32]), le(grid)].concat(), border]).frame()
+}
+
+/// Planes that are stored and zero, or of every value, and four values of border.
+fn planes_of_zeros(dims: &[u32]) -> Vec<u8> {
+    let mut words = vec![128 + 4];
+    let mut heads = [0u32; 128];
+    (heads[0], heads[77]) = (0x8000_0001, 0x4000_0002);
+    words.extend(heads);
+    words.extend([0, 0xFFFF_FFFF, 0, 0x8000_0001]);
+    words.extend([1, 2, 3, 4]);
+    Draft::new(3, 9, 0.0, I32, dims, vec![le(&[1, dims[0]]), le(&words)]).frame()
+}
