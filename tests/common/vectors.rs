@@ -193,10 +193,9 @@ impl Vector {
         }
         let raw_fnv = pairs.get("raw_fnv").map(|v| hex(v)).transpose()?;
         let decoded_fnv = hex(value("decoded_fnv")?)?;
-        if let Ok(raw) = std::fs::read(toml.with_extension("raw")) {
-            if fnv(&raw) != decoded_fnv {
-                return Err(at("its .raw holds other bytes than decoded_fnv says: restore it".into()));
-            }
+        let raw = std::fs::read(toml.with_extension("raw"));
+        if raw.is_ok_and(|raw| fnv(&raw) != decoded_fnv) {
+            return Err(at("its .raw holds other bytes than decoded_fnv says: restore it".into()));
         }
         Ok(Vector { case, raw_fnv, decoded_fnv, frame })
     }
