@@ -16,7 +16,7 @@ mod common;
 #[path = "gpu_check/stages/mod.rs"]
 mod stages;
 
-use common::vectors::Vector;
+use common::{refused, vectors::Vector};
 use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
 
 /// Codec number of `lorenzo`.
@@ -339,7 +339,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     Ok(())
 }
 
-/// Every golden vector, written and read by every backend, the GPU among them.
+/// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by the GPU.
 fn conformance(dir: &std::path::Path, name: &str) -> Result<String, String> {
     let all = Vector::all_in(dir)?;
     all.iter().try_for_each(Vector::check).map_err(|why| format!("DIFFERENT: {why}"))?;
@@ -347,9 +347,17 @@ fn conformance(dir: &std::path::Path, name: &str) -> Result<String, String> {
     if encoded == 0 || decoded == 0 {
         return Err(format!("{n} vectors, but the GPU encoded {encoded} and decoded {decoded} of them"));
     }
+    let (gpu, refused) = (Engine::with_device(1, 0), refused::read_in(dir)?);
+    for (name, raw_bytes, frame) in &refused {
+        let mut out = vec![0; *raw_bytes];
+        if gpu.decode_on_device(&mut [DecodeJob { frame, out: &mut out }])[0] {
+            return Err(format!("DIFFERENT: the GPU takes refused/{name}"));
+        }
+    }
     Ok(format!(
         "conformance on {name}: {n} vectors, bytes out and values back as recorded, by every backend; \
-         the GPU encoded {encoded} times and decoded {decoded} times"
+         the GPU encoded {encoded} times and decoded {decoded} times; it takes none of {} frames to refuse",
+        refused.len()
     ))
 }
 

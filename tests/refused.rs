@@ -45,6 +45,8 @@ fn files_are_those_of_the_list() {
     let files = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
     assert_eq!(files.collect::<BTreeSet<_>>(), names);
     assert_eq!(std::fs::read_to_string(folder.join("index.toml")).unwrap(), refused::index(&all));
+    let read = refused::read_in(&common::vectors::folder()).unwrap();
+    assert!(read.iter().map(|(n, raw, f)| (&**n, *raw, f)).eq(all.iter().map(|r| (r.name, r.raw_bytes, &r.frame))));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::draft::{Draft, F32, F64, I32};
 use super::frames::Parts;
 use super::seal::seal;
 use super::vectors::{CODECS, folder};
+use std::path::Path;
 
 /// A frame and why it is refused.
 pub struct Refused {
@@ -59,6 +60,19 @@ pub fn write() -> Result<usize, String> {
     }
     std::fs::write(folder.join("index.toml"), index(&all)).map_err(|e| e.to_string())?;
     Ok(written)
+}
+
+/// What a folder of vectors has to refuse: name, raw bytes that a caller expects, frame.
+pub fn read_in(folder: &Path) -> Result<Vec<(String, usize, Vec<u8>)>, String> {
+    let folder = folder.join("refused");
+    let text = std::fs::read_to_string(folder.join("index.toml")).map_err(|e| e.to_string())?;
+    let entry = |line: &str| {
+        let (name, rest) = line.split_once(" = ")?;
+        let raw_bytes = rest.split_once("raw_bytes = ")?.1.split_once(',')?.0.parse().ok()?;
+        Some((name.to_string(), raw_bytes, std::fs::read(folder.join(format!("{name}.bin"))).ok()?))
+    };
+    let lines = text.lines().filter(|l| !l.starts_with('#'));
+    lines.map(|l| entry(l).ok_or_else(|| format!("{l:?} of the index, or its file"))).collect()
 }
 
 /// The frame of §9 of a codec's document.
