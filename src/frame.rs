@@ -206,12 +206,12 @@ pub fn raw_len(bytes: &[u8]) -> Result<u64> {
     fixed(bytes).map(|h| h.raw_len)
 }
 
-/// Codec number and raw length, as the header says.
+/// The header's fields but its extents, which are left out: enough to know what decoding takes.
 ///
 /// # Errors
 /// As [`raw_len`].
-pub fn codec_and_raw_len(bytes: &[u8]) -> Result<(u8, u64)> {
-    fixed(bytes).map(|h| (h.codec, h.raw_len))
+pub fn header(bytes: &[u8]) -> Result<HeaderInFile> {
+    fixed(bytes)
 }
 
 impl<'a> Frame<'a> {

@@ -109,7 +109,7 @@ impl Bound {
                 2 | 3 => "a number above 0 and below 1",
                 _ => "0 (lossless takes no value)",
             };
-            return Err(Error::params("bound", format!("{value:e} for mode {mode}; allowed is {allowed}")));
+            return Err(Error::params("bound", format!("{value:e} ({}); allowed is {allowed}", mode_name(mode))));
         }
         Ok(match mode {
             1 => Bound::Absolute(value),
@@ -122,6 +122,18 @@ impl Bound {
 }
 
 pub(crate) const MODES: &str = "1 absolute, 2 relative to range, 3 point-wise relative, 4 PSNR, 9 lossless";
+
+/// A mode's name in sentences, by its number in words and frames.
+pub(crate) fn mode_name(mode: u8) -> &'static str {
+    match mode {
+        1 => "absolute",
+        2 => "relative to range",
+        3 => "point-wise relative",
+        4 => "PSNR",
+        9 => "lossless",
+        _ => "unknown",
+    }
+}
 
 /// A codec and a bound: all that a user chooses. A text says it too: `"mode=abs,bound=1e-3".parse()`, see [`FromStr`].
 ///
@@ -143,7 +155,10 @@ impl Ask {
         match (self.codec, self.bound) {
             (Codec::Ndzip, b) if b != Bound::Lossless => Err(Error::params(
                 "codec",
-                format!("ndzip is lossless and takes no {} bound; use szx (C = 1), or mode 9", b.name()),
+                format!(
+                    "ndzip is lossless and takes no {} bound; use szx (C = 1) or lorenzo (C = 2), or 390000",
+                    b.name()
+                ),
             )),
             (Codec::Szx, Bound::Lossless) => {
                 Err(Error::params("codec", "szx is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))

@@ -124,7 +124,7 @@ impl<'a> Pipeline<'a> {
         if bytes.len() > self.used {
             let mut block = self.memory.allocate(bytes.len()).ok_or(NoMemory(bytes.len()))?;
             block.bytes().copy_from_slice(bytes);
-            return Ok(self.replace(block));
+            return Ok(self.replace(block, bytes.len()));
         }
         if !bytes.is_empty() {
             // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer and not part of it.
@@ -136,13 +136,13 @@ impl<'a> Pipeline<'a> {
         Ok(bytes.len())
     }
 
-    /// Hands over a block as the output and frees the input.
-    pub(crate) fn replace(self, block: Block) -> usize {
+    /// Hands over a block as the output, of which `used` bytes count, and frees the input.
+    pub(crate) fn replace(self, block: Block, used: usize) -> usize {
         let len = block.len;
         // SAFETY: `*buf` came from this heap by the promise of `new`; it is overwritten at once.
         unsafe { self.memory.free(*self.start) };
         *self.start = block.into_raw();
         *self.size = len;
-        len
+        used
     }
 }

@@ -6,10 +6,11 @@
 
 use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
-use crate::host::{self, Hid};
+use crate::host::{self, Hid, Host};
 use crate::{dataset, report};
-use h5z_gpu::frame::{self, Frame};
-use h5z_gpu::{Bound, DecodeJob, EncodeJob, Engine, Error, Params, log, words};
+use h5z_gpu::frame::{self, Frame, HeaderInFile};
+use h5z_gpu::words::{self, Stored};
+use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params, log};
 use libc::{c_int, c_uint, c_void};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +39,22 @@ impl FilterLen {
 
 /// `H5Z_FLAG_REVERSE`: the chunk is being read.
 const REVERSE: c_uint = 0x100;
+/// `H5Z_FLAG_OPTIONAL`: HDF5 stores the chunk unfiltered, and marks it so, where the filter answers 0.
+const OPTIONAL: c_uint = 1;
+
+/// What a call of `filter` is told besides its buffer.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    flags: c_uint,
+    words: &'a [u32],
+    host: &'static Host,
+}
+
+impl Call<'_> {
+    fn optional(self) -> bool {
+        self.flags & OPTIONAL != 0
+    }
+}
 
 /// Yes to everything: what cannot be coded as numbers is stored as bytes, and most hosts ignore a no.
 pub(crate) unsafe extern "C" fn can_apply(_dcpl: Hid, _datatype: Hid, _space: Hid) -> CanApply {
@@ -108,7 +125,8 @@ unsafe extern "C" fn filter(
         let Some(pipeline) = (unsafe { Pipeline::new(buf, size, used, host.memory) }) else {
             return Err("h5z-gpu: called without a buffer".to_owned());
         };
-        if flags & REVERSE == 0 { encode(words, pipeline) } else { decode(words, pipeline) }
+        let call = Call { flags, words, host };
+        if flags & REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
     };
     let text = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(len)) => return FilterLen(len),
@@ -129,23 +147,25 @@ fn scratch() -> Option<MutexGuard<'static, Vec<u8>>> {
     SCRATCH.iter().find_map(|s| s.try_lock().ok())
 }
 
-fn encode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
-    let params = words::params_or_lossless(words);
-    if !words.is_empty() && !words::is_stored(words) {
-        let lossy = words::ask(words).is_ok_and(|ask| ask.bound != Bound::Lossless);
-        if lossy {
-            log::warn(
-                "chunks are stored losslessly: HDF5 did not tell what they hold. Strings of variable length are like \
-                 that; for numbers give the whole stored list of words, or link the program with -rdynamic",
-            );
-        }
+fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
+    let known = known(call.words);
+    if known.is_none() {
+        warn_of_short(call);
     }
+    let mut params = known.map_or(Params::default(), |s| s.params);
     let raw_len = pipeline.input().len();
-    if let Some(chunk) = described(&params).filter(|&n| n != raw_len as u64 && params.ask.bound != Bound::Lossless) {
-        log::warn(&format!(
-            "a chunk has {raw_len} bytes, but its words describe one of {chunk}: it is stored losslessly. Were they \
-             copied from another dataset?"
-        ));
+    if let Some(chunk) = described(&params).filter(|&n| n != raw_len as u64) {
+        let what = format!(
+            "a chunk has {raw_len} bytes, but its words describe one of {chunk}. Were they copied from another dataset? It is"
+        );
+        if call.optional() && known.is_some_and(|s| s.checked) {
+            log::warn(&format!("{what} stored as it is, unfiltered"));
+            return Ok(0);
+        }
+        // A mandatory filter that answers 0 loses the chunk, up to HDF5 2.1 with the whole process, when the file is
+        // closed. So it is written as bytes of unknown shape: `room_of` lets them pass where the filter is mandatory.
+        log::warn(&format!("{what} stored losslessly"));
+        params = Params::default();
     }
     if !room_for(raw_len) {
         return store(pipeline);
@@ -160,6 +180,40 @@ fn encode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
         *out = Vec::new();
     }
     done.map_err(|e| no_memory(e.0))
+}
+
+/// What the words say of the chunk; `None` where they say nothing that may be relied on. Damaged ones are named.
+fn known(words: &[u32]) -> Option<Stored> {
+    // Up to three are what the user typed: `set_local` was not called, or HDF5 could not be asked.
+    const TYPED: usize = 3;
+    if words.len() <= TYPED {
+        return None;
+    }
+    let told = |e: &Error| {
+        let text = e.to_string();
+        let why = text.strip_prefix("h5z-gpu: ").unwrap_or(&text);
+        log::warn(&format!(
+            "the words of a dataset are not used: chunks say themselves how they are read, and are written losslessly. {why}"
+        ));
+    };
+    words::stored(words).inspect_err(told).ok()
+}
+
+/// Says why a bound that was asked for in short words is not used.
+fn warn_of_short(call: Call<'_>) {
+    if call.words.is_empty() || !words::ask(call.words).is_ok_and(|ask| ask.bound != Bound::Lossless) {
+        return;
+    }
+    match &call.host.properties {
+        Err(why) => log::warn(&format!(
+            "chunks are stored losslessly, for HDF5 cannot be asked what they hold: {why}. Link a program that \
+             carries HDF5 with -rdynamic, or give it the whole stored list of words"
+        )),
+        Ok(_) => log::warn(
+            "chunks are stored losslessly: HDF5 did not tell what they hold. Strings of variable length are like that; \
+             their text lies outside of chunks, where no filter reaches it: leave the filter off for strings",
+        ),
+    }
 }
 
 /// Whether there is memory for encoding so many bytes. Rust ends a process that asks for more than there is, so a host
@@ -179,28 +233,32 @@ fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
     let needed = pipeline.input().len() + frame::STORED_HEADER;
     let mut block = pipeline.memory().allocate(needed).ok_or_else(|| no_memory(needed))?;
     frame::store(pipeline.input(), block.bytes());
-    Ok(pipeline.replace(block))
+    Ok(pipeline.replace(block, needed))
 }
 
 fn no_memory(bytes: usize) -> String {
     format!("h5z-gpu: no memory for a chunk of {bytes} bytes")
 }
 
-fn decode(words: &[u32], pipeline: Pipeline<'_>) -> Result<usize, String> {
+fn decode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
     let frame = pipeline.input();
-    let (codec, raw_len) = frame::codec_and_raw_len(frame).map_err(|e| e.to_string())?;
-    expected(&words::params_or_lossless(words), codec, raw_len).map_err(|e| e.to_string())?;
-    let len = usize::try_from(raw_len).ok().filter(|&n| n <= isize::MAX as usize);
-    let mut block = len.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| {
+    let header = frame::header(frame).map_err(|e| e.to_string())?;
+    let raw_len = header.raw_len;
+    let room =
+        known(call.words).map_or(Ok(raw_len), |s| room_of(&header, &s, call.optional())).map_err(|e| e.to_string())?;
+    let fits = usize::try_from(room).ok().filter(|&n| n <= isize::MAX as usize);
+    let mut block = fits.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| {
         // A damaged length may ask for anything; the checksum tells.
-        Frame::open(frame, 1).err().map_or_else(|| no_memory(raw_len as usize), |e| e.to_string())
+        Frame::open(frame, 1).err().map_or_else(|| no_memory(room as usize), |e| e.to_string())
     })?;
-    let mut jobs = [DecodeJob { frame, out: block.bytes() }];
+    let (out, beyond) = block.bytes().split_at_mut(raw_len as usize);
+    beyond.fill(0);
+    let mut jobs = [DecodeJob { frame, out }];
     Engine::global().decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
     if raw_len == 0 {
         return Err("h5z-gpu: damaged chunk: it holds nothing".into());
     }
-    Ok(pipeline.replace(block))
+    Ok(pipeline.replace(block, raw_len as usize))
 }
 
 /// Bytes of a chunk as its words describe it, where nothing stands between the numbers and us.
@@ -209,17 +267,29 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
     (params.lossy_allowed && n > 0).then_some(n)
 }
 
-/// Holds a frame's raw length against what the words say of the chunk, before anything is allocated: HDF5 copies as many
-/// bytes as the chunk has, whatever we return.
+/// How many bytes the buffer of a decoded chunk needs, by what the words say of the chunk: HDF5 copies as many as the chunk
+/// has, whatever we return, and asking for the memory comes first.
 ///
-/// Only codecs of numbers are held to it. The others are what a writer falls back to that was given another chunk's
-/// words, and what it wrote is right: frames outlive the words beside them.
-fn expected(params: &Params, codec: u8, raw_len: u64) -> Result<(), Error> {
+/// A frame of another length is refused, but for chunks that really reached `encode` with the words of another one. It
+/// writes them where the filter is mandatory, as bytes of unknown shape; with words of layout 1 by any codec of bytes.
+/// They come back with their own length, which HDF5 2.2 looks at, in a buffer that is never shorter than the words say:
+/// in a crafted file, zeros are all that HDF5 finds beyond their end.
+fn room_of(frame: &HeaderInFile, words: &Stored, optional: bool) -> Result<u64, Error> {
     const OF_NUMBERS: std::ops::RangeInclusive<u8> = 1..=3;
-    match described(params) {
-        Some(chunk) if OF_NUMBERS.contains(&codec) && raw_len != chunk => {
-            Err(Error::Length { section: "the chunk after decoding", needed: chunk, got: raw_len })
-        }
-        _ => Ok(()),
+    let got = frame.raw_len;
+    let Some(chunk) = described(&words.params).filter(|&n| n != got) else { return Ok(got) };
+    let passes = match words.checked {
+        true => !optional && frame.dtype == Dtype::bytes(0),
+        false => !OF_NUMBERS.contains(&frame.codec),
+    };
+    if !passes {
+        return Err(Error::Length { section: "the chunk after decoding", needed: chunk, got });
     }
+    if got < chunk {
+        log::warn(&format!(
+            "a chunk holds {got} bytes, but its words describe one of {chunk}. If they were copied from another dataset, \
+             all is well; else the rest of the chunk reads as zeros"
+        ));
+    }
+    Ok(got.max(chunk))
 }

@@ -89,13 +89,12 @@ fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> 
     if let Some(id) = before.filter(|_| lossy) {
         log::warn(&format!("{} stands before h5z-gpu: what it hands on is stored losslessly", filter_name(id)));
     }
-    let (extents, dtype) = match Extents::new(dims) {
-        Some(e) => (e, dtype),
-        // More than 2^32 in one extent: nothing here counts so far.
-        None => (Extents::default(), Dtype::bytes(dtype.size)),
-    };
+    // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
+    let known = Extents::new(dims);
+    let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
     let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
-    Ok((Params { ask, dtype, extents, fill, lossy_allowed: before.is_none() }, rank as u8))
+    let lossy_allowed = before.is_none() && known.is_some();
+    Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.

@@ -273,12 +273,11 @@ fn describe(n: &NetCdf, ncid: c_int, varid: c_int, ask: Ask) -> Result<(Params, 
         log::warn("another filter stands before h5z-gpu: what it hands on is stored losslessly");
     }
     let dims: Vec<u64> = chunk.iter().take(rank.max(0) as usize).map(|&d| d as u64).collect();
-    let (extents, dtype) = match Extents::new(&dims) {
-        Some(e) => (e, dtype),
-        None => (Extents::default(), Dtype::bytes(dtype.size)),
-    };
+    let known = Extents::new(&dims);
+    let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
     let fill = if lossy { fill(n, ncid, varid, dtype).ok_or("its fill value")? } else { None };
-    Ok((Params { ask, dtype, extents, fill, lossy_allowed: alone }, rank as u8))
+    let lossy_allowed = alone && known.is_some();
+    Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// netCDF's atomic types; what a user defined is bytes.

@@ -14,7 +14,7 @@ use crate::bound::{self, Used};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header};
 use crate::parallel;
-use crate::params::{Bound, Class, Codec, Dtype, Params};
+use crate::params::{Bound, Class, Codec, Dtype, Params, mode_name};
 use crate::scalar::Scalar;
 
 /// Codec numbers of FORMAT.md §3.2.
@@ -131,7 +131,7 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
         (BYTES, _) => bytes::cpu::decode(frame, threads, out),
         (SZX | LORENZO, _) if !h.dtype.is_ieee() || h.mode == 9 => {
             let name = if h.codec == SZX { "szx" } else { "lorenzo" };
-            Err(Error::corrupt("header", format!("{name} with mode {} and type {:?}", h.mode, h.dtype)))
+            Err(Error::corrupt("header", format!("{name} with mode {} and type {:?}", mode_name(h.mode), h.dtype)))
         }
         (SZX, 4) => into_words::<f32>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
         (SZX, _) => into_words::<f64>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),

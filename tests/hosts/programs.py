@@ -181,6 +181,12 @@ def filters(path, name):
         return [plan.get_filter(i) for i in range(plan.get_nfilters())]
 
 
+def listed(words):
+    """The fields of a stored list (src/words.rs) that tests look at: what was typed, HDF5's rank, the extents."""
+    assert words[0] == 0xF1C0DE02 and words[1] & 0xFF == len(words) and words[-1] == 90000, words
+    return words[9], words[3] >> 16 & 0xFF, list(words[11:-1])
+
+
 def stored_bytes(path, name):
     with h5py.File(path) as f:
         return f[name].id.get_storage_size()

@@ -3,7 +3,7 @@
 
 use crate::args::{AskArgs, dtype_name};
 use crate::{Fail, Outcome};
-use h5z_gpu::words::{ask, is_stored, pack, stored, three};
+use h5z_gpu::words::{Stored, ask, is_stored, pack, stored, three};
 use h5z_gpu::{Ask, Bound, Codec};
 
 /// Filter id in HDF5's testing range.
@@ -59,16 +59,16 @@ fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
 fn explain(words: &[u32]) -> Outcome {
     let meant = ask(words)?;
     if is_stored(words) {
-        let p = stored(words)?;
+        let Stored { params: p, typed, original_rank, .. } = stored(words)?;
         say!("stored list of {} words", words.len());
         say!("asked      {}", sentence(meant));
         say!("as text    {meant}");
-        match words[10] {
+        match typed {
             0 => say!("typed as   three words or nothing"),
             n => say!("typed as   {n}"),
         }
         say!("type       {}", dtype_name(p.dtype));
-        say!("chunk      {:?} (of rank {})", p.extents.as_slice(), words[11] & 0xFF);
+        say!("chunk      {:?} (of rank {original_rank})", p.extents.as_slice());
         match p.fill {
             Some(bits) => say!("fill value {}", fill(bits, p.dtype.size)),
             None => say!("fill value none defined"),

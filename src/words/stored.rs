@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The stored list, written and read. What each word holds stands in the documentation of [`super`].
+
+use super::{codec, f64_of, halves};
+use crate::constants::MAX_RANK;
+use crate::error::{Error, Result};
+use crate::params::{Ask, Bound, Dtype, Extents, Params};
+
+/// Upper 24 bits of word 0; the lowest byte is the layout.
+const MAGIC: u32 = 0xF1C0_DE00;
+const LAYOUT: u32 = 2;
+/// Words before the extents.
+const HEAD: usize = 11;
+/// Which of them is the check.
+const CHECK: usize = 10;
+/// The last word, lossless. NCO hands a variable's last word to the variables that it writes after it, as the only
+/// word of the same filter: whatever stands here is done to strangers.
+const LAST: u32 = 90_000;
+/// Most words that a stored list ever has. h5repack takes no more.
+pub const STORED_MAX: usize = HEAD + MAX_RANK + 1;
+/// Version of the writer, major · 100 + minor.
+const WRITER: u32 = 1;
+/// Readers from this one on know layout 2; lists of layout 1 state 1, so that a changed layout byte is found as well.
+const READER: u32 = 2;
+
+const FILL_KNOWN: u32 = 1;
+const LOSSY_ALLOWED: u32 = 2;
+
+/// What a stored list says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stored {
+    /// What was asked for, and what the chunk is.
+    pub params: Params,
+    /// The one number that the user typed; 0 where it was none, or several words.
+    pub typed: u32,
+    /// HDF5's rank of the chunk, unit extents included.
+    pub original_rank: u8,
+    /// Whether the list carries a check, and passes it. Lists of layout 1 carry none.
+    pub checked: bool,
+}
+
+/// True when the words begin as a stored list does, of any layout. They may be damaged.
+pub fn is_stored(words: &[u32]) -> bool {
+    // As many as the shortest list of each layout.
+    words.len() > HEAD && words[0] & !0xFF == MAGIC
+}
+
+/// The check over a list's other words. Each is mixed in by steps that can be undone, so one changed word always changes
+/// the sum; the product spreads low bits, the shift brings high ones down.
+fn check(words: &[u32]) -> u32 {
+    words[..CHECK].iter().chain(&words[CHECK + 1..]).fold(0, |sum: u32, &word| {
+        let product = (sum ^ word).wrapping_mul(0x9E37_79B1);
+        product ^ product >> 15
+    })
+}
+
+/// Writes the stored list. `user` is what the user (or an earlier stored list) gave, `original_rank` HDF5's rank.
+pub fn store(params: &Params, user: &[u32], original_rank: u8) -> Vec<u32> {
+    let dims = params.extents.as_slice();
+    let flags = params.fill.map_or(0, |_| FILL_KNOWN) | if params.lossy_allowed { LOSSY_ALLOWED } else { 0 };
+    let typed = match user {
+        [typed] => *typed,
+        _ => stored(user).map_or(0, |s| s.typed),
+    };
+    let count = HEAD + dims.len() + 1;
+    let mut words = Vec::with_capacity(count);
+    words.extend([
+        MAGIC | LAYOUT,
+        count as u32 | WRITER << 8 | READER << 24,
+        params.dtype.pack(),
+        u32::from(params.ask.bound.mode())
+            | u32::from(params.ask.codec.number()) << 4
+            | flags << 8
+            | u32::from(original_rank) << 16
+            | (dims.len() as u32) << 24,
+    ]);
+    words.extend(halves(params.ask.bound.value().to_bits()));
+    words.push(0);
+    words.extend(halves(params.fill.unwrap_or(0)));
+    words.extend([typed, 0]);
+    words.extend(dims);
+    words[CHECK] = check(&words);
+    words.push(LAST);
+    words
+}
+
+/// Reads a stored list of any layout that was ever written. Words behind its last one are ignored.
+///
+/// # Errors
+/// `Params` when the words are none, are of a newer layout, or do not pass their own check.
+pub fn stored(words: &[u32]) -> Result<Stored> {
+    let refuse = |why: String| Err(refused(words, why));
+    if !is_stored(words) {
+        return refuse("it does not begin with the mark of a stored list".into());
+    }
+    match (words[0] & 0xFF, words[1] >> 24) {
+        (1, 1) => layout_1(words),
+        (2, READER) => layout_2(words),
+        (layout @ 1..=2, reader @ 0..=READER) => {
+            refuse(format!("layout {layout} for reader {reader}: a word was changed"))
+        }
+        (layout, reader) => refuse(format!(
+            "layout {layout} for readers from {reader} on; this is reader {READER} of layouts 1 and 2: install a newer h5z-gpu"
+        )),
+    }
+}
+
+fn refused(words: &[u32], why: String) -> Error {
+    Error::params("cd_values", format!("a stored list of {} words: {why}", words.len()))
+}
+
+/// The places of layout 2.
+fn layout_2(words: &[u32]) -> Result<Stored> {
+    let count = (words[1] & 0xFF) as usize;
+    let rank = (words[3] >> 24) as usize;
+    if rank > MAX_RANK || count != HEAD + rank + 1 || words.len() < count {
+        return Err(refused(words, format!("it states {count} words and rank {rank}: a word was changed or left out")));
+    }
+    let (got, last) = (check(&words[..count - 1]), words[count - 1]);
+    if got != words[CHECK] || last != LAST {
+        let why = format!(
+            "its check is {}, the words give {got}, the last is {last} and must be {LAST}: a word was changed; copy the \
+             whole list again, or give one number such as 11003",
+            words[CHECK]
+        );
+        return Err(refused(words, why));
+    }
+    let flags = words[3] >> 8 & 0xFF;
+    let fields = Fields {
+        mode: (words[3] & 15) as u8,
+        codec: words[3] >> 4 & 15,
+        flags,
+        fill: [words[7], words[8]],
+        typed: words[9],
+        original_rank: (words[3] >> 16) as u8,
+        dims: &words[HEAD..count - 1],
+        checked: true,
+    };
+    let read = fields.read(words)?;
+    // What no writer of this layout writes belongs to a later one. Writing again says whether any of it is there.
+    let writer = words[1] & 0x00FF_FF00;
+    let mut again = store(&read.params, &[read.typed], read.original_rank);
+    again[1] = again[1] & !0x00FF_FF00 | writer;
+    again[CHECK] = words[CHECK];
+    match again == words[..count] {
+        true => Ok(read),
+        false => Err(refused(words, "a reserved bit is set: install a newer h5z-gpu".into())),
+    }
+}
+
+/// The places of layout 1: no check, the extents last. Written before 0.1.0 alone.
+fn layout_1(words: &[u32]) -> Result<Stored> {
+    const HEAD: usize = 12;
+    let count = (words[1] & 0xFF) as usize;
+    let rank = (words[11] >> 8 & 0xFF) as usize;
+    if rank > MAX_RANK || count != HEAD + rank || words.len() < count {
+        return Err(refused(words, format!("it states {count} words and rank {rank}: a word was changed or left out")));
+    }
+    Fields {
+        mode: words[3] as u8,
+        codec: words[3] >> 8 & 0xFF,
+        flags: words[3] >> 16,
+        fill: [words[8], words[9]],
+        typed: words[10],
+        original_rank: words[11] as u8,
+        dims: &words[HEAD..count],
+        checked: false,
+    }
+    .read(words)
+}
+
+/// What the layouts hold in different places. Type and bound lie in the same ones.
+struct Fields<'a> {
+    mode: u8,
+    codec: u32,
+    flags: u32,
+    fill: [u32; 2],
+    typed: u32,
+    original_rank: u8,
+    dims: &'a [u32],
+    checked: bool,
+}
+
+impl Fields<'_> {
+    fn read(self, words: &[u32]) -> Result<Stored> {
+        let ask =
+            Ask { codec: codec(self.codec)?, bound: Bound::new(self.mode, f64_of(words[4], words[5]))? }.check()?;
+        let dims: Vec<u64> = self.dims.iter().map(|&d| d.into()).collect();
+        let params = Params {
+            ask,
+            dtype: Dtype::unpack(words[2]).ok_or_else(|| refused(words, format!("type word {:#x}", words[2])))?,
+            extents: Extents::new(&dims).ok_or_else(|| refused(words, format!("extents {dims:?}")))?,
+            fill: (self.flags & FILL_KNOWN != 0).then(|| u64::from(self.fill[0]) | u64::from(self.fill[1]) << 32),
+            lossy_allowed: self.flags & LOSSY_ALLOWED != 0,
+        };
+        let Fields { typed, original_rank, checked, .. } = self;
+        Ok(Stored { params, typed, original_rank, checked })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Codec;
+    use crate::words::{ask, three};
+
+    /// szx, absolute 1e-3, of a chunk of 4 × 1 × 32 little-endian f32 with the fill value 1e20.
+    fn params() -> Params {
+        let mut p = Params::new(ask(&[111003]).unwrap(), Dtype::F32, &[4, 1, 32]).unwrap();
+        p.fill = Some(1e20f32.to_bits().into());
+        p
+    }
+
+    /// What was written before 0.1.0, and what is written since: both are read for ever.
+    const LAYOUT_1: [u32; 14] =
+        [4055948801, 16777486, 386416705, 196865, 3539053052, 1062232653, 0, 0, 1621981420, 0, 111003, 515, 4, 32];
+    const LAYOUT_2: [u32; 14] = [
+        4055948802, 33554702, 386416705, 33751825, 3539053052, 1062232653, 0, 1621981420, 0, 111003, 3580096363, 4, 32,
+        90000,
+    ];
+
+    #[test]
+    fn lists_that_lie_in_files_mean_what_they_meant() {
+        let old = stored(&LAYOUT_1).unwrap();
+        assert_eq!(old, Stored { params: params(), typed: 111003, original_rank: 3, checked: false });
+        assert_eq!(stored(&LAYOUT_2).unwrap(), Stored { checked: true, ..old });
+        assert_eq!(store(&params(), &[111003], 3), LAYOUT_2, "what is written has not changed");
+        assert_eq!(store(&params(), &LAYOUT_1, 3), LAYOUT_2, "a list of layout 1 is written anew as layout 2");
+        assert_eq!(store(&params(), &LAYOUT_2, 3), LAYOUT_2, "storing again changes nothing");
+        assert_eq!(ask(&LAYOUT_1).unwrap(), ask(&[111003]).unwrap());
+        assert_eq!(ask(&LAYOUT_2).unwrap(), ask(&[111003]).unwrap());
+    }
+
+    /// One list for each rank, type, mode and flag.
+    fn lists() -> Vec<(Params, Vec<u32>)> {
+        let mut all = Vec::new();
+        for rank in 0..=MAX_RANK {
+            for (dtype, fill) in [(Dtype::F32, None), (Dtype::F64, Some(1e20f64.to_bits())), (Dtype::bytes(16), None)] {
+                for word in [11003, 21004, 231002, 40600, 90000, 390000] {
+                    for lossy_allowed in [true, false] {
+                        let mut p = Params::new(ask(&[word]).unwrap(), dtype, &vec![7; rank]).unwrap();
+                        (p.fill, p.lossy_allowed) = (fill, lossy_allowed);
+                        all.push((p, store(&p, &[word], rank as u8)));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn every_list_gives_back_what_went_in_and_ends_lossless() {
+        for (p, words) in lists() {
+            assert_eq!(stored(&words).unwrap().params, p, "{words:?}");
+            assert_eq!(words.last(), Some(&LAST));
+            assert!(words.len() <= STORED_MAX && words.len() == p.extents.as_slice().len() + 12);
+            assert_eq!(ask(&words[words.len() - 1..]).unwrap(), Ask::default(), "what NCO hands to a neighbour");
+            assert_eq!(stored(&[&words[..], &[1, 2]].concat()).unwrap().params, p, "words behind the list are ignored");
+            for cut in 0..words.len() {
+                stored(&words[..cut]).expect_err("a list cut short");
+            }
+        }
+        let odd = three(Ask { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) });
+        let p = Params { ask: ask(&odd).unwrap(), ..params() };
+        assert_eq!(
+            stored(&store(&p, &odd, 3)).unwrap(),
+            Stored { params: p, typed: 0, original_rank: 3, checked: true }
+        );
+    }
+
+    #[test]
+    fn a_changed_word_or_two_are_found() {
+        for (_, words) in lists() {
+            let refused = |changed: &[u32], what: &str| {
+                if changed != words {
+                    assert!(stored(changed).is_err(), "{what}: {words:?} became {changed:?}");
+                }
+            };
+            let n = words.len();
+            for i in 0..n {
+                let mut changed = words.clone();
+                for value in [0, 1, words[i] ^ 1 << 31, words[i].wrapping_add(1), words[i] ^ 3, u32::MAX, 90000] {
+                    changed[i] = value;
+                    refused(&changed, "one word");
+                }
+                for j in i + 1..n {
+                    let mut changed = words.clone();
+                    changed.swap(i, j);
+                    refused(&changed, "two words swapped");
+                    let mut changed = words.clone();
+                    (changed[i], changed[j]) = (words[i] ^ 1 << 31, words[j] ^ 1 << 31);
+                    refused(&changed, "two highest bits");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_changed_bits_are_found() {
+        let bits = 32 * LAYOUT_2.len();
+        for (i, j) in (0..bits).flat_map(|i| (i + 1..bits).map(move |j| (i, j))) {
+            let mut changed = LAYOUT_2;
+            changed[i / 32] ^= 1 << (i % 32);
+            changed[j / 32] ^= 1 << (j % 32);
+            assert!(stored(&changed).is_err(), "bits {i} and {j}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_a_later_version_is_refused_though_its_check_is_right() {
+        let sealed = |change: &dyn Fn(&mut Vec<u32>)| {
+            let mut words = LAYOUT_2.to_vec();
+            change(&mut words);
+            words[CHECK] = check(&words[..words.len() - 1]);
+            stored(&words).map(|_| ()).map_err(|e| e.to_string())
+        };
+        assert_eq!(sealed(&|_| ()), Ok(()));
+        assert_eq!(sealed(&|w| w[1] += 99 << 8), Ok(()), "any writer");
+        let says = |change: &dyn Fn(&mut Vec<u32>), part: &str| {
+            let text = sealed(change).expect_err(part);
+            assert!(text.contains(part), "{text}");
+        };
+        says(&|w| w[0] += 1, "layout 3");
+        says(&|w| w[1] += 1 << 24, "from 3 on");
+        says(&|w| w[1] -= 1 << 24, "for reader 1");
+        says(&|w| w[2] |= 1 << 15, "type word");
+        says(&|w| w[2] = 7, "type word");
+        says(&|w| w[3] = w[3] & !15 | 5, "M = 5");
+        says(&|w| w[3] |= 0xF0, "C = 15");
+        says(&|w| w[3] |= 4 << 8, "reserved");
+        says(&|w| w[6] = 1, "reserved");
+        says(&|w| w[3] &= !(1 << 8), "reserved"); // a fill value that is not flagged
+        says(&|w| w[5] |= 1 << 31, "above 0");
+        says(&|w| w[11] = 0, "extents");
+        says(&|w| w[11] = 1, "reserved"); // unit extents are not stored
+    }
+}
