@@ -2,8 +2,9 @@
 /*
  * The codecs of libh5zgpu.so without HDF5, for C and for ctypes.
  *
- * Words are HDF5's cd_values: none is lossless, one is the packed decimal [C]MDDEE (11003 is absolute 1e-3), three are
- * CM and a double, 12 to 20 are the stored list. A frame is one encoded chunk; it describes itself.
+ * Words are HDF5's cd_values: none is lossless, one is the packed decimal [C]MDDEE (11003 is absolute 1e-3, 90000 is
+ * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame is
+ * one encoded chunk; it describes itself.
  *
  * Lengths are bytes. Functions that answer int64_t answer -1 on failure; h5z_gpu_last_error() says why. They may be
  * called from several threads at once. Where a function takes a description of chunks, it is

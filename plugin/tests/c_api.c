@@ -61,6 +61,23 @@ static int bare_filter(const float *x) {
     CHECK(class->filter(H5Z_FLAG_REVERSE, (size_t)m, short_chunk, len, &size, &buf) == 0);
     CHECK(strstr(h5z_gpu_last_error(), "80000") && strstr(h5z_gpu_last_error(), "80160"));
     CHECK(class->filter(H5Z_FLAG_REVERSE, (size_t)n, words, len, &size, &buf) == back && !memcmp(buf, x, back));
+    /* A chunk that is not the one of its words: an optional filter leaves it to HDF5, with the buffer as it was. */
+    before = buf;
+    CHECK(class->filter(H5Z_FLAG_OPTIONAL, (size_t)m, short_chunk, back, &size, &buf) == 0);
+    CHECK(buf == before && !memcmp(buf, x, back));
+    /* A mandatory one keeps it, and gives it back with its own length in a buffer of the words' length; an optional one
+       never wrote such a frame. */
+    len = class->filter(0, (size_t)m, short_chunk, back, &size, &buf);
+    CHECK(len > 0 && len <= back + 64);
+    CHECK(class->filter(H5Z_FLAG_REVERSE | H5Z_FLAG_OPTIONAL, (size_t)m, short_chunk, len, &size, &buf) == 0);
+    CHECK(strstr(h5z_gpu_last_error(), "80000") && strstr(h5z_gpu_last_error(), "80160"));
+    CHECK(class->filter(H5Z_FLAG_REVERSE, (size_t)m, short_chunk, len, &size, &buf) == back && size >= 80160);
+    CHECK(!memcmp(buf, x, back) && ((float *)buf)[N] == 0 && ((float *)buf)[N + 39] == 0);
+    /* Damaged words are not used: the frame alone tells. */
+    len = class->filter(0, (size_t)n, words, back, &size, &buf);
+    short_chunk[11] ^= 1;
+    CHECK(len > 0 && class->filter(H5Z_FLAG_REVERSE, (size_t)m, short_chunk, len, &size, &buf) == back);
+    CHECK(!memcmp(buf, x, back));
     CHECK(class->filter(0, 0, NULL, 1, NULL, &buf) == 0 && class->filter(0, 0, NULL, 1, &size, NULL) == 0);
     free(buf);
     return 0;
@@ -76,8 +93,15 @@ static int words_and_text(void) {
     CHECK(!strcmp(text, "mode=abs,bound=1.2345e-1"));
     CHECK(h5z_gpu_text(words, 3, text, 5) == 24 && !strcmp(text, "mode"));
     CHECK(h5z_gpu_words("mode=lossless", words) == 0);
-    const char *wrong[] = {"", "1", "1e-3", "mode=abs", "mode=rel,bound=2", NULL};
-    for (int i = 0; i < 6; i++) {
+    /* The stored list says the whole ask again, and its last word alone means lossless. */
+    const uint32_t user[1] = {231002};
+    const uint64_t dims[9] = {2, 2, 2, 2, 2, 2, 2, 2, 2};
+    CHECK(h5z_gpu_stored_words(user, 1, "<f8", 9, dims, NULL, words) == H5Z_GPU_WORDS_MAX);
+    CHECK(h5z_gpu_text(words, H5Z_GPU_WORDS_MAX, text, sizeof text) > 0);
+    CHECK(!strcmp(text, "mode=pw_rel,bound=1e-2,codec=lorenzo"));
+    CHECK(h5z_gpu_text(&words[H5Z_GPU_WORDS_MAX - 1], 1, text, sizeof text) > 0 && !strcmp(text, "mode=lossless"));
+    const char *wrong[] = {"", "0", "1", "1e-3", "mode=abs", "mode=rel,bound=2", NULL};
+    for (int i = 0; i < 7; i++) {
         CHECK(h5z_gpu_words(wrong[i], words) == -1);
         CHECK(strlen(h5z_gpu_last_error()) > 10);
     }

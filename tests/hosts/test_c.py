@@ -6,8 +6,8 @@ import subprocess
 import h5py
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, app, clean, hdf5_dir, run, sample
-from programs import filters, times
+from conftest import PLUGIN, ROOT, app, clean, hdf5_dir, run
+from programs import filters
 
 
 def test_the_record_and_every_function_of_the_header(tmp_path):
@@ -32,21 +32,3 @@ def test_without_memory_a_chunk_is_stored_and_none_is_lost(spare, tmp_path):
     with h5py.File(tmp_path / "a.h5") as f:
         assert len(filters(tmp_path / "a.h5", "v")) == 1
         assert np.abs(f["v"][...].astype("f8") - x).max() <= 1e-3
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_the_words_of_another_chunk_cost_nothing_but_size(dtype, tmp_path):
-    """A program whose HDF5 cannot be asked is given words that do not fit: every bit is kept, and every host reads it."""
-    x, name = sample(dtype, (12, 32, 40)), {"f4": "f32", "f8": "f64"}[dtype]
-    (tmp_path / "raw").write_bytes(x.tobytes())
-    with h5py.File(tmp_path / "a.h5", "w") as f:
-        f.create_dataset("v", data=x, chunks=(4, 32, 40), compression=443, compression_opts=(11003,))
-    words = filters(tmp_path / "a.h5", "v")[0][2]
-    text = run(app("stripped"), "write", tmp_path / "b.h5", "v", name, times(x.shape), times((12, 32, 20)),
-               tmp_path / "raw", "o", *words)  # fmt: skip
-    assert "another dataset" in text and text.count("h5z-gpu") == 1, text
-    with h5py.File(tmp_path / "b.h5") as f:
-        assert f["v"][...].tobytes() == x.tobytes()
-    run("h5repack", "-l", "v:CHUNK=3x32x40", tmp_path / "b.h5", tmp_path / "c.h5")
-    with h5py.File(tmp_path / "c.h5") as f:
-        assert 0 < np.abs(f["v"][...].astype("f8") - x).max() <= 1e-3

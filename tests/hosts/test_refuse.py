@@ -8,6 +8,7 @@ from h5py import h5d, h5p, h5s, h5t, h5z
 from programs import plain_hdf5, plain_netcdf
 
 WRONG = {
+    (0,): "absolute 1e-3 is 11003, lossless is 90000",  # what h5py makes of 1e-3
     (1,): "M = 0",  # what h5repack makes of 1e-3 and of 1.5
     (10003,): "DD = 00",
     (51003,): "M = 5",
@@ -17,13 +18,13 @@ WRONG = {
     (190000,): "szx is lossy",
     (290000,): "lorenzo is lossy",
     (20100,): "DD = 01",
-    (21080,): "below 1",
+    (21080,): "1e0 (relative to range); allowed is a number above 0 and below 1",
     (40000,): "above 0",
     (11003, 0): "2 words",
     (11003,) * 5: "5 words",
     (4294967293,): "M = 6",  # what h5repack makes of -3
     (11, 0, 0): "above 0",
-    (11, 0, 0x7FF00000): "finite",
+    (11, 0, 0x7FF00000): "inf (absolute); allowed is a finite number above 0",
 }
 
 
@@ -60,11 +61,20 @@ def test_h5repack_leaves_the_data_as_it_was(tmp_path):
     """It goes on without the filter; no value changes."""
     x = sample()
     plain = plain_hdf5({"v": x}, tmp_path / "plain.h5")
-    for words, said in (("1,1e-3", "h5z-gpu: cd_values: the number 1 is no"), ("11003", "")):
+    for words, said in (("1,1e-3", "h5z-gpu: cd_values: the number 1 is no"), ("1,0", "h5z-gpu: cd_values: the number 0"), ("11003", "")):
         text = run("h5repack", "-l", "v:CHUNK=5x16x20", "-f", f"v:UD=443,1,{words}", plain, tmp_path / "out.h5")
         assert text.startswith(said) and bool(text) == bool(said), text
         with h5py.File(tmp_path / "out.h5") as f:
             assert f["v"][...].tobytes() == x.tobytes()
+
+
+def test_a_bound_typed_to_h5py_is_refused_where_it_meant_lossless(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        with pytest.raises(ValueError, match="the number 0 .* absolute 1e-3 is 11003, lossless is 90000"):
+            f.create_dataset("v", data=sample(), compression=443, compression_opts=(1e-3,))
+        for name, words in (("none", None), ("number", (90000,))):
+            f.create_dataset(name, data=sample(), compression=443, compression_opts=words)
+            assert f[name][...].tobytes() == sample().tobytes()
 
 
 def test_xarray_shows_the_sentence(tmp_path):
