@@ -14,7 +14,7 @@ import judge
 import netCDF4
 import numpy as np
 import pytest
-from conftest import clean, run, sample
+from conftest import clean, python, run, sample
 from programs import filters
 
 # Sizes are extents that mean something as a number: 15000 is absolute 0.5, 512 is none.
@@ -237,3 +237,37 @@ CASES = [("mixed", c) for c in CHAINS] + [("bare", c) for c in CHAINS if any(lin
 def test_neighbours_keep_every_bit_and_ours_their_bound(kind, chain, tmp_path_factory, tmp_path):
     row = told(chain, files(kind, tmp_path_factory.getbasetemp()), tmp_path)
     print(f"{kind:6} {chain:24} {row}")
+
+
+@pytest.mark.parametrize("first", ["import hdf5plugin, h5py, netCDF4", "import netCDF4, h5py, hdf5plugin"])
+def test_other_plugins_in_one_process(first, tmp_path):
+    """hdf5plugin brings a dozen filters of its own; each works beside ours, in other datasets and in one pipeline."""
+    text = python(first + """
+if True:
+    import sys, numpy as np
+    from conftest import sample
+    x = sample()
+    def pipeline(*plan):
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((5, 16, 20))
+        for number, words in plan:
+            dcpl.set_filter(number, h5py.h5z.FLAG_OPTIONAL, words)
+        return dcpl
+    ours = (443, (11003,))
+    zstd, blosc2 = [(c.filter_id, c.filter_options) for c in (hdf5plugin.Zstd(), hdf5plugin.Blosc2())]
+    kinds = {"zstd": [zstd], "ours": [ours], "blosc2": [blosc2], "ours, zstd": [ours, zstd], "zstd, ours": [zstd, ours], "ours again": [ours]}
+    with h5py.File(sys.argv[1], "w") as f:
+        for name, plan in kinds.items():
+            h5py.h5d.create(f.id, name.encode(), h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(x.shape), pipeline(*plan))
+            f[name][...] = x
+        f.create_dataset("zfp", data=x, **hdf5plugin.Zfp(reversible=True))
+    with h5py.File(sys.argv[1]) as f:
+        for name in f:
+            error = np.abs(f[name][...].astype("f8") - x).max()
+            assert (0 < error <= 1e-3) if name.startswith("ours") else error == 0, (name, error)
+        assert f["ours, zstd"].id.get_storage_size() < x.nbytes
+    with netCDF4.Dataset(sys.argv[1]) as d:
+        d.set_auto_maskandscale(False)
+        assert 0 < np.abs(d["ours"][...].astype("f8") - x).max() <= 1e-3
+    """, tmp_path / "a.h5")  # fmt: skip
+    assert text == "h5z-gpu: filter 32015 stands before h5z-gpu: what it hands on is stored losslessly\n"
