@@ -147,8 +147,8 @@ fn frame_rules(list: &mut List) {
     list.but("F7-bytes-in-mode-2", "mode 2", &bytes, |d| d.mode = 2);
     list.but("F7-ndzip-in-mode-3", "mode 3", &ndzip, |d| d.mode = 3);
     let lossless = |d: &mut Draft| (d.mode, d.bound) = (9, 0);
-    list.but("F7-szx-in-mode-9", "mode 9", &szx, lossless);
-    list.but("F7-lorenzo-in-mode-9", "mode 9", &lorenzo, lossless);
+    list.but("F7-szx-in-mode-9", "szx with mode", &szx, lossless);
+    list.but("F7-lorenzo-in-mode-9", "lorenzo with mode", &lorenzo, lossless);
     list.but("F8-rank-9", "rank 9", &ndzip, |d| d.dims = vec![2, 3, 683, 1, 1, 1, 1, 1, 1]);
     list.but("F8-stored-with-an-extent", "1 extents", &stored, |d| d.dims = vec![2]);
     list.but("F8-bytes-with-an-extent", "1 extents", &bytes, |d| d.dims = vec![64]);
