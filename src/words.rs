@@ -4,7 +4,7 @@
 //! | n | meaning |
 //! |---|---|
 //! | 0 | lossless |
-//! | 1 | one packed decimal `[C]MDDEE`; 0 is none |
+//! | 1 | one packed decimal `[C]MDDEE`; the number 0 is refused |
 //! | 3 | `CM`, then the bound as f64, low word first |
 //! | ≥ 12 with our magic | the stored list, of any layout |
 //!

@@ -162,8 +162,8 @@ fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
             log::warn(&format!("{what} stored as it is, unfiltered"));
             return Ok(0);
         }
-        // A mandatory filter that answers 0 loses the chunk, up to HDF5 2.1 with the whole process, when the file is
-        // closed. So it is written as bytes of unknown shape: `room_of` lets them pass where the filter is mandatory.
+        // Where the filter is mandatory, an answer of 0 loses the chunk when the file is closed, and HDF5 2.0 crashes there.
+        // So the chunk is written as bytes of unknown shape: `room_of` lets them pass where the filter is mandatory.
         log::warn(&format!("{what} stored losslessly"));
         params = Params::default();
     }
