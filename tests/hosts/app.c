@@ -3,6 +3,7 @@
  *
  *     app write FILE DATASET f32|f64 DIMS CHUNK RAW o|m WORD...     o: optional, m: mandatory
  *     app read  FILE DATASET RAW
+ *     app rewrite FILE DATASET RAW [load]     into a dataset that exists; load: H5Zfilter_avail first
  *
  * DIMS and CHUNK are written 5x33x47. It knows nothing of any filter but the number 443. */
 #include <hdf5.h>
@@ -62,6 +63,20 @@ int main(int argc, char **argv)
         must(data && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "H5Dread");
         FILE *raw = fopen(argv[4], "wb");
         must(raw && fwrite(data, 1, n, raw) == n && fclose(raw) == 0, "writing the raw file");
+        return 0;
+    }
+    if (argc > 4 && !strcmp(argv[1], "rewrite")) {
+        must(argc == 5 || H5Zfilter_avail(443) > 0, "H5Zfilter_avail");
+        hid_t file = H5Fopen(argv[2], H5F_ACC_RDWR, H5P_DEFAULT);
+        hid_t set = file >= 0 ? H5Dopen2(file, argv[3], H5P_DEFAULT) : -1;
+        must(set >= 0, "opening the dataset");
+        hid_t type = H5Tget_native_type(H5Dget_type(set), H5T_DIR_ASCEND);
+        size_t n = H5Tget_size(type) * (size_t)H5Sget_simple_extent_npoints(H5Dget_space(set));
+        void *data = malloc(n);
+        FILE *raw = fopen(argv[4], "rb");
+        must(data && raw && fread(data, 1, n, raw) == n, "reading the raw file");
+        must(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "H5Dwrite");
+        must(H5Dclose(set) >= 0 && H5Fclose(file) >= 0, "closing");
         return 0;
     }
     fprintf(stderr, "app: see the head of app.c\n");

@@ -70,3 +70,7 @@ def test_the_folder_for_command_line_tools(package):
     env = clean(PYTHONPATH=str(package))
     folder = run(sys.executable, "-m", "h5z_gpu", "path", env=env).strip()
     assert os.listdir(folder) == ["libh5zgpu.so"]
+    # The line keeps what is set, and quotes it.
+    line = run(sys.executable, "-m", "h5z_gpu", "env", env=env | {"HDF5_PLUGIN_PATH": "/it's here:/b"})
+    shown = run("sh", "-c", line + 'printf %s "$HDF5_PLUGIN_PATH"')
+    assert shown == f"{folder}:/it's here:/b"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """NCZarr: netCDF calls the filter without HDF5, through the same plugin."""
 import json
+import sys
 
 import judge
 import numpy as np
 import pytest
-from conftest import python, sample
+from conftest import HERE, PLUGIN, ROOT, clean, python, run, sample
 
 WRITE = """
 import ctypes, sys, netCDF4, numpy as np
@@ -53,3 +54,13 @@ def test_a_zarr_store_holds_the_bound(words, mode, value, dtype, tmp_path):
 def test_words_without_a_meaning_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", sample())
     python(WRITE, tmp_path / "a.zarr", tmp_path / "x.npy", 10003, ok=False)
+
+
+@pytest.mark.parametrize("order", ["netCDF4, h5z_gpu", "h5z_gpu, netCDF4"])
+def test_the_package_serves_a_zarr_store_in_any_order(order, tmp_path):
+    np.save(tmp_path / "x.npy", sample())
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
+    del env["HDF5_PLUGIN_PATH"]
+    for code, args in ((WRITE, ("x.npy", 11003)), (READ, ("y.npy",))):
+        run(sys.executable, "-c", f"import {order}\n{code}", tmp_path / "a.zarr", *args, env=env, cwd=tmp_path)
+    assert 0 < judge.check(np.load(tmp_path / "x.npy"), np.load(tmp_path / "y.npy"), "abs", 1e-3) <= 1

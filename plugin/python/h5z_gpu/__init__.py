@@ -3,14 +3,16 @@
 
 Lossy, Lossless   what to give to h5py's and xarray's `compression`
 compress, decompress   the codecs on NumPy arrays, without HDF5
-register   called on import; call it again when another HDF5 library was loaded since
+register   called on import; call it again where C code has opened another HDF5 library since
+dask.Plugin   brings the filter to the workers of dask.distributed
 """
 from .arrays import compress, decompress
 from .filters import FILTER_ID, Lossless, Lossy
 from .library import PLUGIN_PATH
-from .register import register
+from .register import _watch, register
 
 __version__ = "0.1.0"
 __all__ = ["FILTER_ID", "PLUGIN_PATH", "Lossless", "Lossy", "compress", "decompress", "register"]
 
+_watch()
 register()

@@ -1,50 +1,132 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Makes the plugin known to the HDF5 libraries of this process, now and later.
+"""Makes the filter known to every HDF5 library of this process, now and later.
 
-A process may hold several HDF5 libraries (h5py, netCDF4 and PyTables bring one each). Those that are loaded are told
-directly; those to come read HDF5_PLUGIN_PATH. netCDF4 sets that variable to its own folder only where it is unset, so that
-folder is added when we set it first.
+A process may hold several HDF5 libraries (h5py, netCDF4 and PyTables bring one each). HDF5 itself loads a filter when a
+dataset is created or read; in a dataset that is only written to, an optional filter that is not loaded yet is left out without
+a word. So each library is handed the filter (H5Zregister) as soon as it is there:
+
+* those that are there when the package is imported, found in the memory map of the process;
+* later ones when Python has loaded an extension module that calls one: its loader is extended by that question.
+
+A library that C code opens by itself afterwards is found by the next call of `register`. HDF5_PLUGIN_PATH is set too: for
+processes started from here, and for netCDF, which looks for the filters of NCZarr without HDF5.
 """
 import ctypes
+import functools
+import importlib.machinery
 import importlib.util
 import os
+import sys
 from pathlib import Path
 
-from .library import PLUGIN_PATH
+from .library import PLUGIN_PATH, lib
 
-_RTLD_NOLOAD = 4
-_told = set()
+# Where HDF5 looks when HDF5_PLUGIN_PATH is not set: its builders' choices, and Debian's.
+_DEFAULTS = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin", "/usr/local/lib/plugin",
+             *(f"/usr/lib/x86_64-linux-gnu/hdf5/{kind}plugins" for kind in ("serial/", "openmpi/", "mpich/", ""))]  # fmt: skip
+
+lib.H5PLget_plugin_info.restype = ctypes.c_void_p
+_FILTER = ctypes.c_void_p(lib.H5PLget_plugin_info())
+_told = set()  # addresses of H5Zregister
 
 
-def _loaded():
-    """Paths of the HDF5 libraries that this process has mapped."""
+def register():
+    """Hands the filter to every HDF5 library that is loaded. Harmless when repeated.
+
+    Import the package, or call this, before other threads use netCDF4 or PyTables: their libraries have no lock.
+    """
+    h5z = sys.modules.get("h5py.h5z")
+    if hasattr(h5z, "register_filter"):  # by h5py itself from 3.8 on, which holds its lock meanwhile
+        _tell(h5z.__file__, lambda _: 0 if h5z.register_filter(_FILTER.value) else -1)
+    for path in _loaded("libhdf5"):
+        _tell(path)
+    _environment()
+    for path in _loaded("libnetcdf"):
+        _tell_netcdf(path)
+
+
+def _loaded(part):
+    """Paths of the shared objects of this process whose names begin with `part`."""
     try:
         maps = Path("/proc/self/maps").read_text()
     except OSError:
         return []
-    paths = {line.split(maxsplit=5)[5] for line in maps.splitlines() if line.count(" ") >= 5 and "libhdf5" in line}
-    return [p for p in paths if ".so" in p and "_hl" not in os.path.basename(p)]
+    paths = {line.split(maxsplit=5)[5] for line in maps.splitlines() if part in line}
+    return sorted(p for p in paths if os.path.basename(p).startswith(part))
 
 
-def register():
-    """Tells every loaded HDF5 library, and the environment, where the plugin is. Harmless when repeated."""
-    for path in _loaded():
-        if path in _told:
-            continue
+def _tell(path, by=None):
+    """Hands the filter to the HDF5 library that the object at `path` is or depends on, if any, by its H5Zregister or `by`."""
+    try:
+        # Nothing is loaded by this. PyDLL keeps Python's lock: no other thread can enter the library through Python.
+        hdf5 = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
+        address = ctypes.cast(hdf5.H5Zregister, ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        return
+    if address in _told:
+        return
+    safe = ctypes.c_uint(0)
+    if hdf5.H5is_library_threadsafe(ctypes.byref(safe)) >= 0 and safe.value:
+        # It has a lock of its own; whoever holds that may wait for Python's.
+        hdf5 = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
+    if by is None:
+        by = hdf5.H5Zregister
+    if by(_FILTER) >= 0:
+        _told.add(address)
+
+
+class _Folders(ctypes.Structure):
+    """NCPluginList of netcdf_filter.h."""
+
+    _fields_ = [("count", ctypes.c_size_t), ("folders", ctypes.POINTER(ctypes.c_char_p))]
+
+
+def _tell_netcdf(path):
+    """Adds our folder to those in which netCDF 4.10 or newer, which has read the variable by now, looks for the filters of NCZarr."""
+    try:
+        netcdf = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
+        get, put = netcdf.nc_plugin_path_get, netcdf.nc_plugin_path_set
+    except (OSError, AttributeError):
+        return
+    found = _Folders()
+    if get(ctypes.byref(found)):
+        return
+    folders = [found.folders[i] for i in range(found.count)]
+    if PLUGIN_PATH.encode() not in folders:
+        folders.insert(0, PLUGIN_PATH.encode())
+        put(ctypes.byref(_Folders(len(folders), (ctypes.c_char_p * len(folders))(*folders))))
+    netcdf.ncaux_plugin_path_clear(ctypes.byref(found))
+
+
+def _watch():
+    """Asks every extension module that Python loads from now on for its HDF5 library."""
+    loader = importlib.machinery.ExtensionFileLoader
+    load = loader.exec_module
+    if hasattr(load, "h5z_gpu"):
+        return
+
+    @functools.wraps(load)
+    def exec_module(self, module):
+        load(self, module)
         try:
-            prepend = ctypes.CDLL(path, mode=_RTLD_NOLOAD).H5PLprepend
-        except (OSError, AttributeError):
-            continue
-        if prepend(PLUGIN_PATH.encode()) >= 0:
-            _told.add(path)
+            _tell(self.path)
+        except Exception:
+            pass  # no import fails because of this
+
+    exec_module.h5z_gpu = True
+    loader.exec_module = exec_module
+
+
+def _environment():
+    """HDF5_PLUGIN_PATH, with our folder before those that are set or that would be searched without it."""
     found = os.environ.get("HDF5_PLUGIN_PATH")
-    folders = found.split(os.pathsep) if found else ["/usr/local/hdf5/lib/plugin", *_netcdf4()]
+    # HDF5 1.10 gives up at a folder that does not exist.
+    folders = found.split(os.pathsep) if found else [f for f in (*_DEFAULTS, *_netcdf4()) if os.path.isdir(f)]
     if PLUGIN_PATH not in folders:
         os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([PLUGIN_PATH, *folders])
 
 
 def _netcdf4():
-    """netCDF4's folder of plugins, without importing it."""
+    """netCDF4's folder of plugins, without importing it. It sets the variable to that folder where it is unset."""
     spec = importlib.util.find_spec("netCDF4")
-    folder = Path(spec.origin).with_name("plugins") if spec and spec.origin else None
-    return [str(folder)] if folder and folder.is_dir() else []
+    return [str(Path(spec.origin).with_name("plugins"))] if spec and spec.origin else []
