@@ -21,7 +21,7 @@ PROFILE := dist
 # line is built with it: it has the same kernels, and says what the plugin will find.
 
 plugin: $(PLUGIN)
-	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  export HDF5_PLUGIN_PATH=$(CURDIR)/target/plugin"
+	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""
 
 include gpu.mk
 

@@ -10,14 +10,16 @@ use h5z_gpu::{Dtype, Params, words};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The program, with nothing said about plugins.
+fn program() -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_h5z-gpu"));
+    program.env_remove("HDF5_PLUGIN_PATH").env_remove("HDF5_PLUGIN_PRELOAD");
+    program
+}
+
 /// Exit status, standard output, standard error.
 fn run(arguments: &[&str]) -> (i32, String, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_h5z-gpu"))
-        .args(arguments)
-        .env_remove("HDF5_PLUGIN_PATH")
-        .env_remove("HDF5_PLUGIN_PRELOAD")
-        .output()
-        .unwrap();
+    let out = program().args(arguments).output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
     (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
 }
@@ -221,10 +223,66 @@ fn doctor_says_what_is_missing() {
         .unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1), "{text}");
-    for part in ["is no plugin", "unset HDF5_PLUGIN_PRELOAD", "H5Z_GPU_THREADS is \"many\"; allowed: a number above 0"]
-    {
+    for part in [
+        "is no library for this machine (13 bytes)",
+        "unset HDF5_PLUGIN_PRELOAD",
+        "H5Z_GPU_THREADS is \"many\"; allowed: a number above 0",
+    ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
+}
+
+#[test]
+fn doctor_names_a_plugin_that_cannot_be_loaded() {
+    // An ELF file of this machine: this program.
+    let whole = std::fs::read(env!("CARGO_BIN_EXE_h5z-gpu")).unwrap();
+    let dir = folder("cli-doctor-elf");
+    for (len, part) in [
+        (whole.len(), "cannot be loaded"),
+        (whole.len() - 1, "is cut short"),
+        (whole.len() / 2, "is cut short"),
+        (4096, "is cut short"),
+        (40, "no library for this machine"),
+    ] {
+        std::fs::write(dir.join("libh5zgpu.so"), &whole[..len]).unwrap();
+        let out = program().arg("doctor").env("HDF5_PLUGIN_PATH", &dir).output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        assert_eq!(out.status.code(), Some(1), "{text}");
+        assert!(text.contains(part) && text.contains("copy it again"), "{len}: {part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn env_adds_the_folder_and_keeps_what_is_set() {
+    let dir = folder("cli env's");
+    let (program, plugin) = (dir.join("bin/h5z-gpu"), dir.join("plugin"));
+    for sub in ["bin", "plugin", "a b"] {
+        std::fs::create_dir(dir.join(sub)).unwrap();
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_h5z-gpu"), &program).unwrap();
+    let other = dir.join("a b");
+    let ask = |set: Option<String>| {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg("eval \"$(\"$0\" env)\"; printf %s \"$HDF5_PLUGIN_PATH\"").arg(&program);
+        match set {
+            Some(value) => shell.env("HDF5_PLUGIN_PATH", value),
+            None => shell.env_remove("HDF5_PLUGIN_PATH"),
+        };
+        let out = shell.output().unwrap();
+        (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (none, why) = ask(None);
+    assert!(none.is_empty() && why.contains("`make` puts it there"), "{none}{why}");
+
+    std::fs::write(plugin.join("libh5zgpu.so"), "").unwrap();
+    let (ours, others) = (plugin.to_str().unwrap(), other.to_str().unwrap());
+    let (value, said) = ask(None);
+    assert!(value.starts_with(ours) && value.split(':').skip(1).all(|f| Path::new(f).is_dir()), "{value}");
+    assert_eq!(said, "");
+    // Ours comes first and once; empty parts say nothing to HDF5; behind a folder that is missing HDF5 1.10 finds none.
+    let (value, said) = ask(Some(format!("/missing:{others}::{ours}:{others}")));
+    assert_eq!(value, format!("{ours}:{others}"));
+    assert!(said.contains("left out /missing") && said.lines().count() == 1, "{said}");
 }
 
 #[test]

@@ -1,19 +1,82 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `doctor`: where HDF5 would look for the plugin, what the variables say, and whether the engine works here.
+//! `env`: the line that lets HDF5 find it.
 
-use crate::{Fail, Outcome};
+use crate::{Fail, Outcome, elf, hdf5};
 use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params, settings};
 use std::env;
 use std::path::{Path, PathBuf};
 
 /// File name of the plugin.
-const PLUGIN: &str = "libh5zgpu.so";
-/// Where HDF5 looks when `HDF5_PLUGIN_PATH` is not set: its own default and Debian's.
-const DEFAULTS: [&str; 2] = ["/usr/local/hdf5/lib/plugin", "/usr/lib/x86_64-linux-gnu/hdf5/plugins"];
+pub(crate) const PLUGIN: &str = "libh5zgpu.so";
+/// Where HDF5 looks when `HDF5_PLUGIN_PATH` is not set, for machines on which no library can be asked.
+const DEFAULTS: [&str; 2] = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin"];
 
-pub(crate) fn run() -> Outcome {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// An HDF5 library to ask, beside those found on this machine; may be given several times
+    #[arg(long, value_name = "LIBHDF5")]
+    hdf5: Vec<PathBuf>,
+}
+
+/// Prints `export HDF5_PLUGIN_PATH=...`: our folder, then what is set, or what HDF5 would search without the variable.
+pub(crate) fn environment() -> Outcome {
+    let Some(ours) = beside() else {
+        return Err(Fail::Wrong(format!(
+            "h5z-gpu: no {PLUGIN} in ../plugin beside this program; `make` puts it there"
+        )));
+    };
+    let mut folders = vec![ours];
+    let others: Vec<PathBuf> = match env::var_os("HDF5_PLUGIN_PATH").filter(|v| !v.is_empty()) {
+        Some(value) => env::split_paths(&value).filter(|f| !f.as_os_str().is_empty()).collect(),
+        None => defaults(&hdf5::libraries()).into_iter().filter(|f| f.is_dir()).collect(),
+    };
+    for folder in others {
+        if !folder.is_dir() {
+            eprintln!("h5z-gpu: left out {}: no such folder, and HDF5 1.10 searches no further", folder.display());
+        } else if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    let refuse =
+        || Fail::Wrong(format!("h5z-gpu: {folders:?}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it"));
+    let value = env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())?;
+    say!("export HDF5_PLUGIN_PATH={}", quoted(&value));
+    Ok(())
+}
+
+/// As one word of a shell's line.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// What to type for the line of `env`.
+fn remedy() -> String {
+    let program = env::current_exe().unwrap_or_else(|_| "h5z-gpu".into());
+    format!("eval \"$({} env)\"", quoted(&program.to_string_lossy()))
+}
+
+/// The plugin's folder that belongs to this program.
+fn beside() -> Option<PathBuf> {
+    let folder = env::current_exe().ok()?.parent()?.parent()?.join("plugin");
+    folder.join(PLUGIN).is_file().then_some(folder)
+}
+
+/// Where these libraries look without the variable.
+fn defaults(libraries: &[PathBuf]) -> Vec<PathBuf> {
+    let asked = libraries.iter().filter_map(|l| hdf5::ask(l, false).ok()).flat_map(|a| a.folders);
+    let mut all: Vec<PathBuf> = Vec::new();
+    for folder in asked.chain(DEFAULTS.map(PathBuf::from)) {
+        if !all.contains(&folder) {
+            all.push(folder);
+        }
+    }
+    all
+}
+
+pub(crate) fn run(a: &Args) -> Outcome {
     say!("h5z-gpu {}", env!("CARGO_PKG_VERSION"));
-    let mut faults = plugin_path();
+    let mut faults = plugin_path(&a.hdf5);
     faults += variables();
     say!("CPU threads: {}", Engine::global().threads());
     say!("GPU: {}; files are the same with and without one", gpu());
@@ -44,69 +107,138 @@ pub(crate) fn gpu() -> String {
     "not used: this program was built without GPU code; chunks stay on the CPU".into()
 }
 
-fn plugin_path() -> u32 {
+fn plugin_path(named: &[PathBuf]) -> u32 {
     let mut faults = 0;
     let set = env::var_os("HDF5_PLUGIN_PATH");
+    let libraries = [named, &hdf5::libraries()].concat();
+    let defaults = defaults(&libraries);
     let folders: Vec<PathBuf> = match &set {
         Some(value) => {
             say!("HDF5_PLUGIN_PATH: {}", value.to_string_lossy());
-            env::split_paths(value).collect()
+            env::split_paths(value).filter(|f| !f.as_os_str().is_empty()).collect()
         }
         None => {
-            say!("HDF5_PLUGIN_PATH: not set; HDF5 looks in its own default folder");
-            DEFAULTS.iter().map(PathBuf::from).collect()
+            say!("HDF5_PLUGIN_PATH: not set; each HDF5 looks in its own default folders");
+            defaults.clone()
         }
     };
+    if set.is_some() && folders.is_empty() {
+        say!("  empty: HDF5 looks nowhere; unset HDF5_PLUGIN_PATH");
+    }
     let mut found = 0;
     for folder in &folders {
-        if folder.as_os_str().is_empty() {
-            continue;
-        }
-        let state = look(folder);
-        found += u32::from(state.is_ok());
-        say!("  {}: {}", folder.display(), state.unwrap_or_else(|why| why));
-    }
-    if found == 0 {
-        faults += 1;
-        let beside = env::current_exe().ok().and_then(|exe| {
-            let target = exe.parent()?.parent()?.join("plugin");
-            target.join(PLUGIN).is_file().then_some(target)
-        });
-        match beside {
-            Some(folder) => {
-                say!("  no {PLUGIN} there; there is one here: export HDF5_PLUGIN_PATH={}", folder.display())
+        match look(folder) {
+            Ok(what) => {
+                found += 1;
+                say!("  {}: {what}", folder.display());
             }
-            None => say!(
-                "  no {PLUGIN} there; build it with `make plugin`, then export HDF5_PLUGIN_PATH=$PWD/target/plugin"
-            ),
+            Err(Flaw::Absent) if set.is_some() => {
+                faults += 1;
+                say!(
+                    "  {}: no such folder: HDF5 1.10 searches no further; take it out of HDF5_PLUGIN_PATH",
+                    folder.display()
+                );
+            }
+            Err(Flaw::Absent) => say!("  {}: no such folder", folder.display()),
+            Err(Flaw::Empty) => say!("  {}: no {PLUGIN}", folder.display()),
+            Err(Flaw::Broken(why)) => {
+                faults += 1;
+                say!("  {}: {PLUGIN} {why}: copy it again, or take it away", folder.display());
+            }
         }
     }
     if found > 1 {
         say!("  more than one: HDF5 takes the first");
     }
-    if let Ok(preload) = env::var("HDF5_PLUGIN_PRELOAD") {
-        if preload == "::" {
-            faults += 1;
-            say!("HDF5_PLUGIN_PRELOAD: \"::\" forbids every plugin: unset HDF5_PLUGIN_PRELOAD");
-        } else {
-            say!("HDF5_PLUGIN_PRELOAD: {preload:?}; HDF5 knows no such value but \"::\"");
+    if set.is_some() {
+        for hidden in defaults.iter().filter(|d| !folders.contains(d) && plugins(d) > 0) {
+            let n = plugins(hidden);
+            say!(
+                "  {}: default of an HDF5 here, left out while the variable is set, has {n} plugins: append it",
+                hidden.display()
+            );
+        }
+    }
+    faults += preload();
+    let mut serving = 0;
+    for library in &libraries {
+        let name = library.display();
+        match hdf5::ask(library, true) {
+            Ok(hdf5::Answer { version, plugin: Some(plugin), .. }) => {
+                serving += 1;
+                say!("HDF5 {version}, {name}: loads {}", plugin.display());
+            }
+            Ok(hdf5::Answer { version, folders, .. }) => {
+                // Without the variable each library has folders of its own: one that holds the plugin is enough.
+                faults += u32::from(set.is_some() && found > 0);
+                say!("HDF5 {version}, {name}: does NOT find the filter; it looks in {folders:?}");
+            }
+            Err(why) => say!("{name}: cannot be asked: {why}"),
+        }
+    }
+    if libraries.is_empty() {
+        say!("HDF5: no library found to ask; name one with --hdf5");
+    }
+    if found == 0 && serving == 0 {
+        faults += 1;
+        match beside() {
+            Some(folder) => say!("no HDF5 will find {PLUGIN}; it is in {}: {}", folder.display(), remedy()),
+            None => say!("no HDF5 will find {PLUGIN}; build it with `make`, then {}", remedy()),
         }
     }
     faults
 }
 
-/// Whether `folder` holds something that the loader may take for the plugin.
-fn look(folder: &Path) -> Result<String, String> {
+/// What `HDF5_PLUGIN_PRELOAD` says.
+fn preload() -> u32 {
+    let Ok(preload) = env::var("HDF5_PLUGIN_PRELOAD") else { return 0 };
+    if preload == "::" {
+        say!("HDF5_PLUGIN_PRELOAD: \"::\" forbids every plugin: unset HDF5_PLUGIN_PRELOAD");
+        return 1;
+    }
+    say!("HDF5_PLUGIN_PRELOAD: {preload:?}; HDF5 knows no such value but \"::\"");
+    0
+}
+
+/// Number of libraries in a folder.
+fn plugins(folder: &Path) -> usize {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name());
+    names.filter(|n| n.to_str().is_some_and(|n| n.starts_with("lib") && n.contains(".so"))).count()
+}
+
+/// Why a folder has no plugin.
+enum Flaw {
+    /// The folder does not exist.
+    Absent,
+    /// The plugin is not there.
+    Empty,
+    /// The file cannot be what HDF5 needs.
+    Broken(String),
+}
+
+/// Whether `folder` holds the plugin, all of it, and the loader takes it.
+fn look(folder: &Path) -> Result<String, Flaw> {
     if !folder.is_dir() {
-        return Err("no such folder".into());
+        return Err(Flaw::Absent);
     }
     let file = folder.join(PLUGIN);
-    let bytes = std::fs::read(&file).map_err(|e| format!("no readable {PLUGIN} ({e})"))?;
-    let exports = |name: &[u8]| bytes.windows(name.len()).any(|w| w == name);
-    if !bytes.starts_with(b"\x7fELF") || !exports(b"H5PLget_plugin_info") {
-        return Err(format!("{PLUGIN} is there and is no plugin ({} bytes)", bytes.len()));
+    if !file.exists() {
+        return Err(Flaw::Empty);
     }
-    Ok(format!("{PLUGIN}, {} bytes", bytes.len()))
+    let bytes = std::fs::read(&file).map_err(|e| Flaw::Broken(format!("cannot be read ({e})")))?;
+    let len = bytes.len() as u64;
+    match elf::stated_len(&bytes) {
+        None => return Err(Flaw::Broken(format!("is no library for this machine ({len} bytes)"))),
+        Some(stated) if stated > len => {
+            return Err(Flaw::Broken(format!(
+                "is cut short ({len} of {stated} bytes), and ends the program that opens it"
+            )));
+        }
+        Some(_) => {}
+    }
+    let answer = hdf5::ask(&file, true).map_err(|why| Flaw::Broken(format!("cannot be loaded ({why})")))?;
+    answer.plugin.ok_or_else(|| Flaw::Broken("is not this plugin".into()))?;
+    Ok(format!("{PLUGIN}, {len} bytes"))
 }
 
 fn variables() -> u32 {

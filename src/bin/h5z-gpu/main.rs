@@ -11,7 +11,9 @@ macro_rules! say {
 mod args;
 mod bench;
 mod doctor;
+mod elf;
 mod files;
+mod hdf5;
 mod judge;
 mod verify;
 mod words;
@@ -41,8 +43,13 @@ enum Command {
     Verify(verify::Args),
     /// Times encoding and decoding in memory
     Bench(bench::Args),
-    /// Checks plugin path, variables, threads and backends
-    Doctor,
+    /// Prints the line that lets HDF5 find the plugin, for `eval "$(h5z-gpu env)"`
+    Env,
+    /// Checks plugin path, HDF5 libraries, variables, threads and backends; status 1 when something is wrong
+    Doctor(doctor::Args),
+    /// Opens an HDF5 library or a plugin, for `doctor`
+    #[command(hide = true)]
+    Probe(hdf5::Probe),
 }
 
 /// Why the program ends without what was asked.
@@ -80,7 +87,9 @@ fn main() -> ExitCode {
         Command::Inspect(a) => files::inspect(&a),
         Command::Verify(a) => verify::run(&a),
         Command::Bench(a) => bench::run(&a),
-        Command::Doctor => doctor::run(),
+        Command::Env => doctor::environment(),
+        Command::Doctor(a) => doctor::run(&a),
+        Command::Probe(a) => hdf5::probe(&a),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,12 +2,10 @@
 //! `words`: a bound in every tool's words, and words in plain ones.
 
 use crate::args::{AskArgs, dtype_name};
+use crate::hdf5::ID;
 use crate::{Fail, Outcome};
 use h5z_gpu::words::{Stored, ask, is_stored, pack, stored, three};
 use h5z_gpu::{Ask, Bound, Codec};
-
-/// Filter id in HDF5's testing range.
-const ID: u32 = 443;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
