@@ -52,16 +52,21 @@ fn one_number_says_a_bound_in_every_tool() {
     let text = good("words abs 1e-3 --codec szx");
     for line in [
         "number    111003\n",
-        "h5repack -f UD=443,1,1,111003 ",
-        "nccopy -F 'v,443,111003' ",
-        "ncks -4 --cmp='443,111003' ",
+        "h5repack -l v:CHUNK=16x64x64 -f v:UD=443,1,1,111003 ",
+        "nccopy -4 -F 'v,443,111003' ",
+        "ncks -A -C -v v --cmp='443,111003' ",
         "cdo --filter \"443,111003\" copy ",
         "v:_Filter = \"443,111003\" ;",
         "compression=443, compression_opts=(111003,)",
         "{'v': {'compression': 443, 'compression_opts': (111003,)}}",
         "H5Pset_filter(dcpl, 443, H5Z_FLAG_OPTIONAL, 1, cd)",
         "nc_def_var_filter(ncid, varid, 443, 1, cd)",
+        "h5pset_filter_f(dcpl, 443, H5Z_FLAG_OPTIONAL_F, 1_size_t, [111003], error)",
+        "nf90_def_var_filter(ncid, varid, 443, 1, [111003])",
+        "CustomFilterID=443, CustomFilterParameters=[111003])",
+        "dcpl$set_filter(443L, h5const$H5Z_FLAG_OPTIONAL, c(111003L))",
         "ExternalFilter(443, UInt32[111003])",
+        "coordinates would lose bits as well",
         "mode=abs,bound=1e-3,codec=szx",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
@@ -69,7 +74,7 @@ fn one_number_says_a_bound_in_every_tool() {
     assert_eq!(good("words abs 1e-3 --tool number"), "11003\n");
     assert_eq!(good("words mode=psnr,bound=60 --tool number"), "40600\n");
     assert_eq!(good("words lossless --tool number"), "90000\n");
-    assert_eq!(good("words --tool h5repack"), "h5repack -f UD=443,1,1,90000 in.h5 out.h5\n");
+    assert_eq!(good("words --tool h5repack"), "h5repack -l v:CHUNK=16x64x64 -f v:UD=443,1,1,90000 in.h5 out.h5\n");
 }
 
 #[test]
@@ -77,7 +82,7 @@ fn a_bound_of_many_digits_takes_three_words_where_the_tool_can() {
     let text = good("words abs 1.234e-3 --codec szx");
     let [cm, low, high] = words::three("mode=abs,bound=1.234e-3,codec=szx".parse().unwrap());
     assert!(text.contains(&format!("UD=443,1,3,{cm},{low},{high} ")), "{text}");
-    assert!(text.contains("nccopy -F 'v,443,11,1.234e-3d'"), "{text}");
+    assert!(text.contains("nccopy -4 -F 'v,443,11,1.234e-3d'"), "{text}");
     assert!(text.contains("\nncks      - hands over the last parameter alone"), "{text}");
     assert!(bad("words abs 1.234e-3 --tool ncks", 2).contains("two digits"));
     let explained = good(&format!("words 443,{cm},{low},{high}"));

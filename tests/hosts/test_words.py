@@ -33,13 +33,15 @@ def shell(line, tmp):
 
 
 def netcdf(x, path):
-    """A netCDF-4 file with the variable v in chunks and no filter."""
+    """A netCDF-4 file with the variable v in chunks and no filter, another and a coordinate."""
     import netCDF4
 
     with netCDF4.Dataset(path, "w") as d:
         dims = [d.createDimension(f"d{i}", n).name for i, n in enumerate(x.shape)]
-        v = d.createVariable("v", x.dtype, dims, chunksizes=CHUNK, fill_value=False)
-        v[...] = x
+        for name in "vw":
+            d.createVariable(name, x.dtype, dims, chunksizes=CHUNK, fill_value=False)[...] = x
+        d.createDimension("lat", 90)
+        d.createVariable("lat", "f8", ("lat",))[...] = np.linspace(-90, 90, 90)
 
 
 def by_h5repack(line, x, tmp):
@@ -51,11 +53,14 @@ def by_h5repack(line, x, tmp):
 def by_copy(line, x, tmp):
     netcdf(x, tmp / "in.nc")
     shell(line, tmp)
+    with h5py.File(tmp / "in.nc") as a, h5py.File(tmp / "out.nc") as b:
+        for name in ("lat", "w"):
+            assert a[name][...].tobytes() == b[name][...].tobytes(), f"{name} was not asked for"
     return tmp / "out.nc"
 
 
 def by_ncgen(line, x, tmp):
-    numbers = ", ".join(f"{float(v):.9g}f" for v in x.flat)
+    numbers = ", ".join(f"{float(v):.8e}f" for v in x.flat)
     dims = " ".join(f"d{i} = {n} ;" for i, n in enumerate(x.shape))
     sizes = ", ".join(map(str, CHUNK))
     text = f'netcdf a {{\ndimensions: {dims}\nvariables: float v(d0, d1, d2) ;\nv:_Storage = "chunked" ;\n'
@@ -103,6 +108,109 @@ int main(void) {{
     return tmp / "out.h5"
 
 
+def netcdf_c(line, x, tmp):
+    """The line inside the shortest program of netCDF that writes."""
+    n, c = (",".join(map(str, s)) for s in (x.shape, CHUNK))
+    (tmp / "write.c").write_text(f"""
+#include <netcdf.h>
+#include <netcdf_filter.h>
+#include <stdio.h>
+static float a[{x.size}];
+int main(void) {{
+    size_t n[] = {{{n}}}, c[] = {{{c}}};
+    int ncid, varid, d[3];
+    FILE *in = fopen("raw", "rb");
+    if (!in || fread(a, 4, {x.size}, in) != {x.size} || nc_create("out.nc", NC_NETCDF4, &ncid)) return 2;
+    for (int i = 0; i < 3; i++)
+        if (nc_def_dim(ncid, (char[]){{"xyz"[i], 0}}, n[i], d + i)) return 3;
+    if (nc_def_var(ncid, "v", NC_FLOAT, 3, d, &varid) || nc_def_var_chunking(ncid, varid, NC_CHUNKED, c)) return 4;
+    {line}
+    return nc_put_var_float(ncid, varid, a) || nc_close(ncid);
+}}
+""")
+    (tmp / "raw").write_bytes(x.tobytes())
+    run("cc", "-o", tmp / "write", tmp / "write.c", "-lnetcdf")
+    run(tmp / "write", cwd=tmp)
+    return tmp / "out.nc"
+
+
+FORTRAN = """
+program write
+  use {module}
+  implicit none
+  real(4) :: a({n})
+  {declare}
+  open(10, file="raw", access="stream", form="unformatted", status="old")
+  read(10) a
+  {body}
+end program
+"""
+
+
+def fortran(tmp, x, module, declare, body, *link):
+    """Fortran counts extents the other way round."""
+    n = ",".join(map(str, x.shape[::-1]))
+    (tmp / "write.f90").write_text(FORTRAN.format(n=n, module=module, declare=declare.strip(), body=body.strip()))
+    (tmp / "raw").write_bytes(x.tobytes())
+    run("gfortran", "-ffree-line-length-none", "-o", tmp / "write", tmp / "write.f90", *link)
+    run(tmp / "write", cwd=tmp)
+
+
+def by_fortran(line, x, tmp):
+    n, c = (",".join(map(str, s[::-1])) for s in (x.shape, CHUNK))
+    fortran(tmp, x, "hdf5", f"""
+  integer(hid_t) :: file, space, dcpl, v
+  integer(hsize_t) :: n(3) = [{n}], c(3) = [{c}]
+  integer :: error""", f"""
+  call h5open_f(error)
+  call h5fcreate_f("out.h5", H5F_ACC_TRUNC_F, file, error)
+  call h5screate_simple_f(3, n, space, error)
+  call h5pcreate_f(H5P_DATASET_CREATE_F, dcpl, error)
+  call h5pset_chunk_f(dcpl, 3, c, error)
+  {line}
+  if (error /= 0) stop 1
+  call h5dcreate_f(file, "v", H5T_IEEE_F32LE, space, v, error, dcpl)
+  call h5dwrite_f(v, H5T_NATIVE_REAL, a, n, error)
+  if (error /= 0) stop 2
+  call h5dclose_f(v, error)
+  call h5fclose_f(file, error)""", "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5_fortran", "-lhdf5")  # fmt: skip
+    return tmp / "out.h5"
+
+
+def by_nf90(line, x, tmp):
+    n, c = (",".join(map(str, s[::-1])) for s in (x.shape, CHUNK))
+    fortran(tmp, x, "netcdf", """
+  integer :: ncid, varid, d(3), n(3), i, status""", f"""
+  n = [{n}]
+  if (nf90_create("out.nc", NF90_NETCDF4, ncid) /= 0) stop 1
+  do i = 1, 3
+    if (nf90_def_dim(ncid, char(119 + i), n(i), d(i)) /= 0) stop 2
+  end do
+  if (nf90_def_var(ncid, "v", NF90_FLOAT, d, varid, chunksizes=[{c}]) /= 0) stop 3
+  {line}
+  if (status /= 0) stop 4
+  if (nf90_put_var(ncid, varid, a) /= 0) stop 5
+  if (nf90_close(ncid) /= 0) stop 6""", "-I/usr/include", "-lnetcdff")  # fmt: skip
+    return tmp / "out.nc"
+
+
+def by_r(line, x, tmp):
+    n, c = (", ".join(map(str, s[::-1])) for s in (x.shape, CHUNK))
+    (tmp / "raw").write_bytes(x.tobytes())
+    (tmp / "write.R").write_text(f"""
+suppressMessages(library(hdf5r))
+a <- array(readBin("raw", "numeric", {x.size}, size = 4), c({n}))
+f <- H5File$new("out.h5", "w")
+dcpl <- H5P_DATASET_CREATE$new()
+dcpl$set_chunk(c({c}))
+{line}
+f$create_dataset("v", a, dtype = h5types$H5T_IEEE_F32LE, chunk_dims = NULL, gzip_level = NULL, dataset_create_pl = dcpl)
+f$close_all()
+""")
+    run("Rscript", "write.R", cwd=tmp)
+    return tmp / "out.h5"
+
+
 TOOLS = {
     "h5repack": by_h5repack,
     "nccopy": by_copy,
@@ -111,6 +219,10 @@ TOOLS = {
     "h5py": by_h5py,
     "xarray": by_xarray,
     "c": by_c,
+    "netcdf-c": netcdf_c,
+    "fortran": by_fortran,
+    "nf90": by_nf90,
+    "r": by_r,
 }
 
 
@@ -123,7 +235,7 @@ def test_the_printed_line_does_what_was_asked(tool, ask, tmp_path):
         assert "two digits" in cli("words", *ASKS[ask], "--tool", tool, status=2)
         return
     line = cli("words", *ASKS[ask], "--tool", tool).strip()
-    x = sample()
+    x = sample(shape=(20, 70, 80))
     path = TOOLS[tool](line, x, tmp_path)
     with h5py.File(path) as f:
         got, chunk = f["v"][...], f["v"].chunks

@@ -11,7 +11,7 @@ use h5z_gpu::{Ask, Bound, Codec};
 pub(crate) struct Args {
     #[command(flatten)]
     ask: AskArgs,
-    /// Prints one tool's line alone: number, h5repack, nccopy, ncks, cdo, ncgen, h5py, xarray, c, netcdf-c, julia
+    /// Prints one tool's line alone: number, h5repack, nccopy, ncks, cdo, ncgen, h5py, xarray, c, netcdf-c, fortran, nf90, matlab, r, julia
     #[arg(long)]
     tool: Option<String>,
 }
@@ -131,6 +131,10 @@ fn print(ask: Ask, tool: Option<&str>) -> Outcome {
             Err(why) => say!("{name:<9} - {why}"),
         }
     }
+    say!(
+        "\nPut your variable for v, and for 16x64x64 a chunk of its own rank, of 1 to 16 MiB. Name each variable (nccopy: one"
+    );
+    say!("-F each): nccopy's '*' and a bare ncks --cmp take every one, and coordinates would lose bits as well.");
     Ok(())
 }
 
@@ -140,6 +144,8 @@ fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
     let words = number.map_or(three(ask).to_vec(), |n| vec![n]);
     let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
     let (n, plain) = (words.len(), list(","));
+    // Fortran and R have no unsigned numbers: the same bits.
+    let signed = |mark: &str| words.iter().map(|w| format!("{}{mark}", *w as i32)).collect::<Vec<_>>().join(", ");
     // netCDF's own notation of a double spares the user its two halves.
     let typed = match number {
         Some(n) => n.to_string(),
@@ -154,12 +160,13 @@ fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
                 .map(|n| n.to_string())
                 .ok_or(format!("no one number means this bound (two digits at most); the words are {plain}")),
         ),
-        ("h5repack", Ok(format!("h5repack -f UD={ID},1,{n},{plain} in.h5 out.h5"))),
-        ("nccopy", Ok(format!("nccopy -F 'v,{ID},{typed}' in.nc out.nc"))),
+        ("h5repack", Ok(format!("h5repack -l v:CHUNK=16x64x64 -f v:UD={ID},1,{n},{plain} in.h5 out.h5"))),
+        ("nccopy", Ok(format!("nccopy -4 -F 'v,{ID},{typed}' in.nc out.nc"))),
         (
             "ncks",
             one(
-                format!("ncks -4 --cmp='{ID},{plain}' in.nc out.nc"),
+                // All but v first, then v alone: --cmp is for every variable that a call copies.
+                format!("ncks -4 -O -x -v v in.nc out.nc && ncks -A -C -v v --cmp='{ID},{plain}' in.nc out.nc"),
                 "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
             ),
         ),
@@ -177,6 +184,20 @@ fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
             Ok(format!("unsigned cd[] = {{{}}}; H5Pset_filter(dcpl, {ID}, H5Z_FLAG_OPTIONAL, {n}, cd);", list(", "))),
         ),
         ("netcdf-c", Ok(format!("unsigned cd[] = {{{}}}; nc_def_var_filter(ncid, varid, {ID}, {n}, cd);", list(", ")))),
+        (
+            "fortran",
+            Ok(format!("call h5pset_filter_f(dcpl, {ID}, H5Z_FLAG_OPTIONAL_F, {n}_size_t, [{}], error)", signed(""))),
+        ),
+        ("nf90", Ok(format!("status = nf90_def_var_filter(ncid, varid, {ID}, {n}, [{}])", signed("")))),
+        (
+            "matlab",
+            Ok(format!(
+                "h5create('out.h5', '/v', size(a), Datatype='single', ChunkSize=[64 64 16], CustomFilterID={ID}, \
+                 CustomFilterParameters=[{}]); h5write('out.h5', '/v', a)",
+                list(" ")
+            )),
+        ),
+        ("r", Ok(format!("dcpl$set_filter({ID}L, h5const$H5Z_FLAG_OPTIONAL, c({}))", signed("L")))),
         ("julia", Ok(format!("HDF5.Filters.ExternalFilter({ID}, UInt32[{}])", list(", ")))),
     ]
 }
