@@ -190,6 +190,35 @@ fn a_broken_promise_and_a_damaged_frame_end_with_status_1() {
     assert!(bad(&format!("compress {raw} {frame} --dtype f23 abs 1"), 2).contains("allowed are f32"));
 }
 
+/// Judged is the promise, not what a writer makes of it: 0.1 of a range of 3 is no f64, and these two differ by just that.
+#[test]
+fn verify_holds_a_value_exactly_at_the_bound() {
+    let dir = folder("cli-exact");
+    let [raw, other] = ["raw", "other"].map(|n| dir.join(n).to_str().unwrap().to_string());
+    let (unit, down) = (2f64.powi(-55), -10_808_639_105_689_190.0 * 2f64.powi(-55));
+    let write = |path: &str, values: &[f64]| {
+        std::fs::write(path, values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    };
+    let judged = |ask: &str| run(&["verify", &raw, &other, "--dtype", "f64", "--fill", "9", ask]).0;
+    write(&raw, &[-1.0, 2.0, unit]);
+    for (last, status) in [(down, 0), (down.next_down(), 1)] {
+        write(&other, &[-1.0, 2.0, last]);
+        assert_eq!(judged("mode=rel,bound=0.1"), status, "{last:e}");
+    }
+    write(&raw, &[3.0, 13.0, 4.0, 5.0]);
+    for (last, status) in [(6.0, 0), (6f64.next_up(), 1)] {
+        write(&other, &[4.0, 14.0, 5.0, last]);
+        assert_eq!(judged("mode=psnr,bound=20"), status, "{last:e}");
+    }
+    let text = bad(&format!("verify {raw} {other} --dtype f64 psnr 20.5"), 1);
+    assert!(text.contains("below 20.5"), "{text}");
+    // Zeros are HDF5's default fill: they stretch no range, unless another fill value is named.
+    write(&raw, &[280.0, 0.0, 281.0]);
+    write(&other, &[280.0, 0.0, 281.1]);
+    bad(&format!("verify {raw} {other} --dtype f64 rel 0.01"), 1);
+    good(&format!("verify {raw} {other} --dtype f64 --fill 9 rel 0.01"));
+}
+
 #[test]
 fn a_limit_below_the_raw_length_is_named() {
     let dir = folder("cli-limit");

@@ -139,7 +139,7 @@ fn verified(raw: &[u8], out: &[u8], params: &Params, mode: u8, used: f64) -> Out
     }
     let read = |bytes| values(bytes, usize::from(d.size), d.big_endian);
     let bound = if mode == 3 { Bound::PointwiseRelative(used) } else { Bound::Absolute(used) };
-    let v = judge(read(raw), read(out), bound, used, params.fill);
+    let v = judge(read(raw), read(out), bound, params.fill);
     match v.first {
         None => Ok(v.worst / used),
         Some(k) => Err(Fail::Wrong(format!("h5z-gpu: BROKEN: {} values miss the bound, the first is {k}", v.broken))),

@@ -3,7 +3,7 @@
 
 use crate::args::{self, AskArgs, dtype};
 use crate::files::codec_name;
-use crate::judge::{judge, range, values};
+use crate::judge::{judge, values};
 use crate::{Fail, Outcome};
 use h5z_gpu::constants::FRAME_MAGIC;
 use h5z_gpu::frame::Frame;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// f32, f64, f32be, f64be; a frame says it itself
     #[arg(long)]
     dtype: Option<String>,
-    /// Fill value: must be the same bits, widens no range
+    /// Fill value: must be the same bits, widens no range. Without it zeros, HDF5's default, widen none
     #[arg(long, allow_negative_numbers = true)]
     fill: Option<String>,
     #[command(flatten)]
@@ -50,17 +50,17 @@ pub(crate) fn run(a: &Args) -> Outcome {
             h.raw_len as f64 / h.stored_len as f64,
             codec_name(h.codec)
         );
-        (mode(h.mode, h.used), h.used)
+        mode(h.mode, h.used)
     });
     let fill = fill(a.fill.as_deref(), dtype)?;
     let bounds = match (stated, asked) {
         (None, None) => {
             return Err(Fail::Refused("h5z-gpu: raw numbers state no bound; give one, such as abs 1e-3".into()));
         }
-        (s, a) => [s.map(|s| ("stated by the frame", s)), a.map(|a| ("asked", (a.bound, f64::NAN)))],
+        (s, a) => [s.map(|s| ("stated by the frame", s)), a.map(|a| ("asked", a.bound))],
     };
-    for (who, (bound, used)) in bounds.into_iter().flatten() {
-        check(who, bound, used, dtype, fill, &original, &other)?;
+    for (who, bound) in bounds.into_iter().flatten() {
+        check(who, bound, dtype, fill, &original, &other)?;
     }
     Ok(())
 }
@@ -89,15 +89,7 @@ fn fill(text: Option<&str>, dtype: Option<Dtype>) -> Outcome<Option<u64>> {
     }))
 }
 
-fn check(
-    who: &str,
-    bound: Bound,
-    used: f64,
-    dtype: Option<Dtype>,
-    fill: Option<u64>,
-    original: &[u8],
-    other: &[u8],
-) -> Outcome {
+fn check(who: &str, bound: Bound, dtype: Option<Dtype>, fill: Option<u64>, original: &[u8], other: &[u8]) -> Outcome {
     let Some(d) = dtype.filter(|d| d.class == Class::Float && matches!(d.size, 4 | 8)) else {
         if bound != Bound::Lossless {
             return Err(Fail::Refused("h5z-gpu: which numbers? give --dtype f32, f64, f32be or f64be".into()));
@@ -115,13 +107,15 @@ fn check(
         return Err(Fail::Refused(format!("h5z-gpu: {} bytes are no whole elements of {size}", original.len())));
     }
     let read = |raw| values(raw, size, d.big_endian);
-    let used = if used.is_nan() { bound.used(range(read(original), fill)) } else { used };
-    let v = judge(read(original), read(other), bound, used, fill);
+    let v = judge(read(original), read(other), bound, fill);
     let text = Ask { bound, ..Ask::default() };
     say!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
-    let share = if used > 0.0 { format!(", {:.6} of it", v.worst / used) } else { String::new() };
-    say!("largest error {:e}, limit {used:e}{share}; PSNR {:.2} dB", v.worst, v.psnr());
+    let share = if v.limit > 0.0 { format!(", {:.6} of it", v.worst / v.limit) } else { String::new() };
+    say!("largest error {:e}, limit {:e}{share}; PSNR {:.2} dB", v.worst, v.limit, v.psnr());
     match v.first {
+        None if v.noisy => {
+            Err(Fail::Wrong(format!("h5z-gpu: BROKEN: the PSNR is {} dB, below {}", v.psnr(), bound.value())))
+        }
         None => {
             say!("held: no violation in exact arithmetic");
             Ok(())
