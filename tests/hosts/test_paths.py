@@ -68,6 +68,10 @@ def test_doctor_knows_the_default_folder_of_each_hdf5(tmp_path):
     assert status == 0 and f"{elsewhere}: libh5zgpu.so" in text and "HDF5 1.14.99" in text, text
     env = {k: v for k, v in clean(**here).items() if v is not None}
     assert shlex.split(run(CLI, "env", env=env))[1] == f"HDF5_PLUGIN_PATH={PLUGIN.parent}:{elsewhere}"
+    # In an environment of Python, netCDF4's own plugins too: it names them where the variable is not set.
+    (folder,) = (ROOT / ".env/lib").glob("python3*/site-packages/netCDF4/plugins")
+    line = run(CLI, "env", env=env | {"VIRTUAL_ENV": str(ROOT / ".env")})
+    assert shlex.split(line)[1] == f"HDF5_PLUGIN_PATH={PLUGIN.parent}:{elsewhere}:{folder}"
     # A variable that hides this folder is worth a line.
     status, text = doctor(LD_LIBRARY_PATH=str(tmp_path))
     assert f"{elsewhere}: default of an HDF5 here, left out while the variable is set, has 1 plugins" in text, text

@@ -26,6 +26,9 @@ class Lossy(_Filter):
     """Loses no more than `bound`, for every value; NaN, infinities and the fill value come back bit for bit.
 
     mode: "abs" (units of the data), "rel" (times each chunk's value range), "pw_rel" (times each value), "psnr" (dB).
+    "rel" and "psnr" follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
+    appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
+    Lossy(1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels Lossy(10 ** (-p / 20) * float(...)).
     codec: "auto", "szx" or "lorenzo". Raises ValueError for what contradicts itself.
     """
 

@@ -29,7 +29,10 @@ pub(crate) fn environment() -> Outcome {
     let mut folders = vec![ours];
     let others: Vec<PathBuf> = match env::var_os("HDF5_PLUGIN_PATH").filter(|v| !v.is_empty()) {
         Some(value) => env::split_paths(&value).filter(|f| !f.as_os_str().is_empty()).collect(),
-        None => defaults(&hdf5::libraries()).into_iter().filter(|f| f.is_dir()).collect(),
+        None => {
+            let known = [defaults(&hdf5::libraries()), hdf5::netcdf4_plugins()].concat();
+            known.into_iter().filter(|f| f.is_dir()).collect()
+        }
     };
     for folder in others {
         if !folder.is_dir() {

@@ -106,18 +106,27 @@ pub(crate) fn probe(a: &Probe) -> Outcome {
 /// environment, whose wheels bring their own.
 pub(crate) fn libraries() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths).collect();
-    for variable in ["HDF5_DIR", "HDF5_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"] {
-        let Some(root) = env::var_os(variable).map(PathBuf::from) else { continue };
-        folders.push(root.join("lib"));
-        for python in entries(&root.join("lib")).filter(|p| name(p).starts_with("python3")) {
-            folders.extend(entries(&python.join("site-packages")).filter(|p| name(p).ends_with(".libs")));
-        }
-    }
+    folders.extend(
+        ["HDF5_DIR", "HDF5_ROOT", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(|r| Path::new(&r).join("lib")),
+    );
+    folders.extend(packages().iter().flat_map(|p| entries(p)).filter(|p| name(p).ends_with(".libs")));
     folders.push(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH).into());
     folders.extend(["/usr/local/hdf5/lib", "/usr/local/lib", "/usr/lib64", "/usr/lib"].map(PathBuf::from));
     let mut seen = BTreeSet::new();
     let files = folders.iter().flat_map(|f| entries(f)).filter(|p| is_hdf5(name(p)));
     files.filter_map(|p| p.canonicalize().ok()).filter(|p| seen.insert(p.clone())).collect()
+}
+
+/// The folder of plugins that netCDF4 for Python brings. It sets the variable to that folder, where nobody has set it.
+pub(crate) fn netcdf4_plugins() -> Vec<PathBuf> {
+    packages().into_iter().map(|p| p.join("netCDF4/plugins")).filter(|p| p.is_dir()).collect()
+}
+
+/// Folders of packages of the active Python environment.
+fn packages() -> Vec<PathBuf> {
+    let roots = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os);
+    let pythons = roots.flat_map(|r| entries(&Path::new(&r).join("lib"))).filter(|p| name(p).starts_with("python3"));
+    pythons.map(|p| p.join("site-packages")).collect()
 }
 
 /// libhdf5.so, libhdf5_serial.so.103, libhdf5-9e18f0c6.so.320; not its high-level, C++ and Fortran companions.
