@@ -202,7 +202,7 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     Case { params, raw, what }
 }
 
-/// The checksum of FORMAT.md §4, written anew.
+/// The checksum of FORMAT.md §4.2, written anew.
 fn seal(frame: &mut [u8]) {
     let mut sum = 0u64;
     for (i, chunk) in frame.chunks(4).enumerate() {

@@ -38,7 +38,7 @@ struct Shared {
 };
 static_assert(sizeof(Shared) <= 48 << 10, "static shared memory");
 
-// A tile's kind, FORMAT.md §3.
+// A tile's kind, FORMAT.md §3.3.
 struct Kind {
     u32 bits;
     __device__ __forceinline__ bool interpolated() const { return bits & 8; }

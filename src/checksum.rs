@@ -73,7 +73,7 @@ fn key(i: u64) -> u64 {
 fn term(word: u32, key: u64) -> u64 {
     const LOW: u64 = u32::MAX as u64;
     let (word, low, high) = (u64::from(word), key & LOW, (key >> 32 ^ key) & LOW);
-    let p = (word * low).wrapping_add(word * high << 32);
+    let p = (word * low).wrapping_add((word * high) << 32);
     p ^ p >> 32
 }
 

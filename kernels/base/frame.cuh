@@ -5,7 +5,7 @@
 
 namespace frame {
 
-// The checksum's key of place `i` of a frame; the next place's is this plus KEY_STEP. FORMAT.md, "Checksum".
+// The checksum's key of place `i` of a frame; the next place's is this plus KEY_STEP. FORMAT.md §4.2.
 constexpr u64 KEY_STEP = 2 * fmt::CHECKSUM_STEP;
 __device__ __forceinline__ u64 key_of(u64 i) { return i * KEY_STEP + fmt::CHECKSUM_STEP; }
 

@@ -15,7 +15,7 @@ constexpr int THREADS = 256;
 constexpr u32 TILE = tiles::MOST, MARKS = TILE / 32;
 static_assert(TILE == 32 * THREADS, "a thread has 32 residuals in a row");
 
-// A tile's kind, FORMAT.md §3.
+// A tile's kind, FORMAT.md §3.3.
 constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4, RAW = 3 << 4, EXCEPTIONS = 1 << 6;
 
 // What the launches share of a chunk; counts are zero before.

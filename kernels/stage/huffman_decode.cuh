@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Streams of codewords → residuals: FORMAT.md §2 and §4 of lorenzo.
+// Streams of codewords → residuals: FORMAT.md §3.2, §3.4 and §4.2 of lorenzo.
 //
 // A codebook becomes tables, looked into with the next 11 bits. One tells the first codeword; the others up to two residuals
 // that are not zero, with zeros around them, or, for short streams, one among many zeros. A stream is read by many threads, each a piece of 64 to 512 bits. They
@@ -18,7 +18,7 @@ constexpr u32 SUBSEQUENCE_LOG2 = (u32)fmt::SUBSEQUENCE_LOG2, SUBSEQUENCE = 1u <<
 constexpr u32 LEAST_LOWER = 4;
 // Longest codeword with its outlier's bits.
 constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - OUTLIER) / 2;
-static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_TILE, "symbols as in FORMAT.md §2");
+static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_TILE, "symbols as in FORMAT.md §3.2");
 
 // What a stream is read by.
 struct Tables {

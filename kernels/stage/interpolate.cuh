@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Prediction of a tile's points from every second one, level by level: FORMAT.md §6 of lorenzo. Integers wrap around.
+// Prediction of a tile's points from every second one, level by level: FORMAT.md §4.4 of lorenzo. Integers wrap around.
 //
 // Level l has the points whose three places are multiples of 2^l; those of
 // them that are not on level l + 1 fall into seven classes by which of their places, in units of 2^l, are odd. Classes of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Points of a tile of any extents from residuals that lie in shared memory as the stream has them: FORMAT.md §6 of lorenzo.
+// Points of a tile of any extents from residuals that lie in shared memory as the stream has them: FORMAT.md §4.4 of lorenzo.
 //
 // As in interpolate_full.cuh, a level is eight lattices, its even part and its seven classes, one behind the other; here their
 // extents differ where the level's are odd. The even part is the level before, put into the order of its places.

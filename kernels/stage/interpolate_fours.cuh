@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Interpolation as a writer does it, most of it four neighbours at a time: FORMAT.md §6 of lorenzo.
+// Interpolation as a writer does it, most of it four neighbours at a time: FORMAT.md §4.4 of lorenzo.
 //
 // A level is split as in the stream: the coarser level, in its own order, then up to seven classes one after the other. As all
 // of them have the same extents, neighbours on a line have the same place in another class or the next one in it, and residuals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Guesses at the points of a whole tile of 16 × 16 × 32, which lie in shared memory as the stream has them: FORMAT.md §6 of
+// Guesses at the points of a whole tile of 16 × 16 × 32, which lie in shared memory as the stream has them: FORMAT.md §4.4 of
 // lorenzo, and the same as interpolate_any.cuh and interpolate_fours.cuh find for any extents.
 //
 // The caller says what becomes of a guess: a reader adds the residual that is there, a writer finds it from the value. All

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Guesses at the points of a whole tile in one line, which lie in shared memory as the stream has them: FORMAT.md §6 of lorenzo,
+// Guesses at the points of a whole tile in one line, which lie in shared memory as the stream has them: FORMAT.md §4.4 of lorenzo,
 // and the same as interpolate_any.cuh and interpolate_fours.cuh find for any extents.
 //
 // As in interpolate_full.cuh the caller says what becomes of a guess. A level is the one before, in the order of its places, and

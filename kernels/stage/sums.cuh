@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals in shared memory become quanta: running sums along axes of a tile, FORMAT.md §5 of lorenzo. Whole CTA, which has
+// Residuals in shared memory become quanta: running sums along axes of a tile, FORMAT.md §4.3 of lorenzo. Whole CTA, which has
 // waited before and has after. Integers wrap around.
 #pragma once
 #include "tiles.cuh"

@@ -1,0 +1,599 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A reader of h5z-gpu's frames in NumPy, written from the FORMAT.md documents alone.
+
+For people who have such a file and no plugin, and a second opinion in the plugin's tests. It needs no HDF5, GPU or
+compiled library: only NumPy and, for the codec `bytes`, Python 3.14 or the package `zstandard`. It follows the texts in
+their order: § stands for their sections, F1, S1, L1, N1, B1 ... for the rules of their sections 7.
+
+decode(frame, limit=None)   the chunk's bytes in the dataset's own byte order; limit: how many there have to be
+header(frame)               the fields of the header, checked by the rules F1 to F14
+Refused                     the ValueError that both raise; its text begins with the rule that the frame breaks
+
+python -m h5z_gpu.reference FRAME [OUT]   prints the header and writes the decoded bytes to OUT; where the package is
+not installed, `python reference.py FRAME [OUT]`. h5py gives frames: `Dataset.id.read_direct_chunk(offsets)[1]`.
+"""
+import dataclasses
+import itertools
+import math
+import pathlib
+import struct
+import sys
+
+import numpy as np
+
+# ------------------------------------------------------------------------------------------------ frame.FORMAT.md
+MAGIC = bytes.fromhex("89 48 35 5A 47 0D 0A 1A")
+VERSION = 1
+CODECS = [  # §3.2: name, modes, highest rank, sections
+    ("stored", (9,), 0, 1),
+    ("szx", (1, 2, 3, 4), 8, 2),
+    ("lorenzo", (1, 2, 3, 4), 8, 4),
+    ("ndzip", (9,), 8, 2),
+    ("bytes", (9,), 0, 3),
+]
+
+
+class Refused(ValueError):
+    """The frame breaks a rule of the format."""
+
+
+def refuse(rule, broken, why):
+    """Raises where the rule is broken."""
+    if broken:
+        raise Refused(f"{rule}: {why}")
+
+
+def whole(x, unit):
+    """⌈x / unit⌉: how many units hold x."""
+    return -(-x // unit)
+
+
+@dataclasses.dataclass
+class Header:
+    """The fields of §2, then what §2.1 reads from the type."""
+    version: int
+    codec: str
+    mode: int
+    type: int
+    raw_length: int
+    stored_length: int
+    bound: float
+    checksum: int
+    extents: tuple
+    section_lengths: tuple
+
+    number = property(lambda self: self.type & 15)  # class: 0 integer, 1 float, 15 anything else
+    size = property(lambda self: self.type >> 4 & 255)
+    big_endian = property(lambda self: self.type >> 12 & 1)
+    exponent = property(lambda self: self.type >> 16 & 255)
+    mantissa = property(lambda self: self.type >> 24)
+    values = property(lambda self: math.prod(self.extents))  # rank 0 is one value
+
+
+def header(frame):
+    """The header of a frame: §2, and F1 to F14."""
+    refuse("F1", len(frame) < 56, f"{len(frame)} bytes, a frame has at least 56")
+    magic, version, codec, mode, rank, kind = struct.unpack_from("<8s4BI", frame)
+    raw, stored, bound, checksum, count = struct.unpack_from("<2QdQQ", frame, 16)
+    refuse("F2", magic != MAGIC, f"the magic is {magic.hex()}, not {MAGIC.hex()}")
+    refuse("F3", not 1 <= version <= VERSION, f"version {version}, this reader knows 1 to {VERSION}")
+    refuse("F4", stored != len(frame), f"the frame has {stored} bytes, {len(frame)} are given")
+    found = frame_checksum(frame)
+    refuse("F5", checksum != found, f"the checksum is {found:016x}, the header says {checksum:016x}")
+    refuse("F6", codec >= len(CODECS), f"codec {codec}, known are 0 to {len(CODECS) - 1}")
+    name, modes, highest, sections = CODECS[codec]
+    refuse("F7", mode not in modes, f"mode {mode}, {name} allows {modes}")
+    refuse("F8", rank > highest, f"rank {rank}, {name} allows 0 to {highest}")
+    refuse("F9", not type_allowed(name, kind), f"type {kind:08x}, which {name} does not allow")
+    unfit = not math.isfinite(bound) or frame[39] & 0x80 or (mode == 9 and bound != 0)
+    refuse("F10", unfit, f"bound {bound!r} in mode {mode}")
+    refuse("F11", count != sections, f"{count} sections, {name} has {sections}")
+    end = 56 + 4 * rank + 8 * count
+    refuse("F12", end > len(frame), f"a header of {end} bytes in a frame of {len(frame)}")
+    extents = struct.unpack_from(f"<{rank}I", frame, 56)
+    lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
+    refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
+    head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths)
+    unfit = name in ("szx", "lorenzo", "ndzip") and head.values * head.size != raw
+    refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
+    return head
+
+
+def type_allowed(codec, kind):
+    """F9: §2.1, then §2 of the codec's document."""
+    if codec in ("szx", "lorenzo"):
+        return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
+    number, size = kind & 15, kind >> 4 & 255
+    allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
+    return allowed and (codec != "ndzip" or (number in (0, 1) and size in (4, 8)))
+
+
+def frame_checksum(frame):
+    """§4.2, piece by piece, which keeps memory small."""
+    total, step = 0, 1 << 16
+    for first in range(0, whole(len(frame), 4), step):
+        piece = bytes(frame[4 * first : 4 * (first + step)])
+        w = np.frombuffer(piece + bytes(-len(piece) % 4), "<u4").astype(np.uint64)
+        i = np.arange(first, first + len(w), dtype=np.uint64)
+        t = (2 * i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        p = w * (t ^ t << np.uint64(32))
+        p ^= p >> np.uint64(32)
+        p[(i == 10) | (i == 11)] = 0
+        total += int(p.sum(dtype=np.uint64))
+    return total % 2**64
+
+
+def decode(frame, limit=None):
+    """The raw bytes of the chunk. limit: the raw length that the caller expects; None takes the header's."""
+    frame = bytes(frame)
+    head = header(frame)
+    raw, sections = head.raw_length, []
+    refuse("F15", limit is not None and raw != limit, f"{raw} raw bytes, expected are {limit}")
+    end = 56 + 4 * len(head.extents) + 8 * len(head.section_lengths)
+    for k, length in enumerate(head.section_lengths):  # §4.1
+        begin = 8 * whole(end, 8)
+        refuse("F16", begin + length > len(frame), f"section {k} ends at {begin + length}, the frame at {len(frame)}")
+        refuse("F17", any(frame[end:begin]), f"a byte of the filling before section {k} is not 0")
+        end = begin + length
+        sections.append(memoryview(frame)[begin:end])
+    refuse("F16", end != len(frame), f"the last section ends at {end}, the frame at {len(frame)}")
+    if head.codec == "stored":
+        refuse("F15", len(sections[0]) != raw, f"a section of {len(sections[0])} bytes, {raw} raw bytes")
+        return bytes(sections[0])
+    decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled}[head.codec]
+    with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
+        return decoder(head, *sections)
+
+
+def ordered(words, head):
+    """§5: little-endian words as bytes in the type's order."""
+    return (words.byteswap(inplace=True) if head.big_endian else words).tobytes()
+
+
+def tiles(ends, count, payload, rules):
+    """The payloads of tiles that end at `ends`, in units of 4 bytes. rules: on their count, their order, the last."""
+    refuse(rules[0], len(ends) != 4 * count, f"ends of {len(ends)} bytes for {count} tiles")
+    begin, parts = 0, []
+    for k, end in enumerate(4 * np.frombuffer(ends, "<u4").astype(np.int64)):
+        refuse(rules[1], not begin <= end <= len(payload), f"tile {k} from {begin} to {end} of {len(payload)} bytes")
+        parts.append(payload[begin:end])
+        begin = end
+    refuse(rules[2], begin != len(payload), f"the last tile ends at {begin}, the payload at {len(payload)}")
+    return parts
+
+
+# -------------------------------------------------------------------------------------------------- szx.FORMAT.md
+ZERO, CONSTANT, RAW = 0, 1, 2
+
+
+def szx(head, table, payload):
+    parts = tiles(table, whole(head.values, 4096), payload, ("S1", "S2", "S3"))
+    out = np.empty(head.values, f"<u{head.size}")
+    for k, part in enumerate(parts):
+        szx_tile(head, f"of tile {k}", part, out[4096 * k : 4096 * (k + 1)])
+    return ordered(out, head)
+
+
+def szx_tile(head, where, payload, out):
+    """§3.1: the six parts in their order, then §4. S10 is broken where a part is beyond the payload, or a byte left."""
+    at = 0
+
+    def take(length):
+        nonlocal at
+        at += length
+        refuse("S10", at > len(payload), f"{len(payload)} bytes {where}, its parts need {at} or more")
+        return np.frombuffer(payload[at - length : at], np.uint8)
+
+    blocks = [out[i : i + 128] for i in range(0, len(out), 128)]
+    part = take(4 * whole(len(blocks), 4))  # A
+    kinds = [szx_kind(head, int(kind), f"of block {i} {where}") for i, kind in enumerate(part[: len(blocks)])]
+    refuse("S7", part[len(blocks) :].any(), f"a byte behind the kinds {where} is not 0")
+
+    bases, places, specials, codes = {}, {}, {}, {}  # by block
+    for i, (low, high) in enumerate(kinds):  # B
+        if low == CONSTANT or (low > RAW and head.mode != 3):
+            bases[i] = take(head.size).view(out.dtype)
+    for i, (low, high) in enumerate(kinds):  # C
+        if high >= 2:
+            places[i] = np.flatnonzero(np.unpackbits(take(16), bitorder="little"))
+            unfit = len(places[i]) == 0 or places[i][-1] >= len(blocks[i])
+            refuse("S8", unfit, f"bitmap of block {i} {where}, of {len(blocks[i])} values: {places[i]}")
+    for i in places:  # D
+        specials[i] = take(head.size * (1 if kinds[i][1] == 3 else len(places[i]))).view(out.dtype)
+    for i, (low, high) in enumerate(kinds):  # E
+        if low > RAW and high != 1:
+            bits = np.unpackbits(take(32), bitorder="little")
+            codes[i] = bits[:128] + 2 * bits[128:]
+            unfit = codes[i].max() > min(3, whole(low - 2, 8))
+            refuse("S9", unfit, f"code {codes[i].max()} of block {i} {where}, which has {low - 2} required bits")
+
+    for i, (low, high) in enumerate(kinds):  # F, and the values
+        if low == ZERO:
+            blocks[i][:] = 0
+        elif low == CONSTANT:
+            blocks[i][:] = bases[i]
+        elif low == RAW:
+            blocks[i][:] = take(head.size * len(blocks[i])).view(out.dtype)
+        else:
+            t = szx_words(whole(low - 2, 8), codes.get(i), take)
+            blocks[i][:] = szx_values(head, low - 2, t, bases.get(i))[: len(blocks[i])]
+        if i in places:
+            blocks[i][places[i]] = specials[i]
+    refuse("S10", len(payload) != 4 * whole(at, 4), f"{len(payload)} bytes {where}, its parts need {at}")
+    refuse("S11", any(payload[at:]), f"a byte at the end {where} is not 0")
+
+
+def szx_kind(head, kind, where):
+    """§3.2: the low 6 and the high 2 bits of a kind."""
+    low, high = kind & 63, kind >> 6
+    refuse("S4", (low <= RAW and high == 1) or (low == RAW and high >= 2), f"kind {kind:#04x} {where}")
+    if low > RAW:
+        least, most = (1 + head.exponent, min(8 * head.size, 61)) if head.mode == 3 else (1, head.mantissa)
+        refuse("S5", not least <= low - 2 <= most, f"{low - 2} required bits {where}, allowed are {least} to {most}")
+        refuse("S6", head.mode != 3 and not szx_step(head), f"coded {where}, but {head.bound!r} has no usable step")
+    return low, high
+
+
+def szx_step(head):
+    """§5: the step g, or None where it is not usable."""
+    exponent = math.frexp(head.bound)[1]  # e(b) + 1, as the fraction of frexp is below 1
+    limit = 126 if head.size == 4 else 1022
+    return 2.0**exponent if head.bound >= 2.0**-1022 and -limit <= exponent <= limit else None
+
+
+def szx_words(R, codes, take):
+    """§3.3: the words t(0) ... t(127) of a coded block; codes are None where there are none."""
+    d = np.zeros(128, np.uint64)
+    for p in range(R):
+        here = np.arange(128) if codes is None else np.flatnonzero(codes <= p)
+        d[here] |= take(len(here)).astype(np.uint64) << np.uint64(8 * (R - 1 - p))
+    return d if codes is None else np.bitwise_xor.accumulate(d)
+
+
+def szx_values(head, q, t, base):
+    """§5: the bits of a coded block's values."""
+    bits, real = np.dtype(f"<u{head.size}"), np.dtype(f"<f{head.size}")
+    if head.mode == 3:
+        return (t << np.uint64(8 * head.size - q)).astype(bits)
+    power = np.array([2.0**head.mantissa], real)
+    k = (power.view(bits) + t.astype(bits)).view(real) - power
+    return (base.view(real) + k * np.array([szx_step(head)], real)).view(bits)
+
+
+# ---------------------------------------------------------------------------------------------- lorenzo.FORMAT.md
+EMPTY, HUFFMAN, FIXED, RAW_TILE = 0, 1, 2, 3
+
+
+def lorenzo(head, first, kinds, ends, payload):
+    gaps, codebook = lorenzo_head(bytes(first))
+    e, t = lorenzo_tiling(head.extents)
+    counts = [whole(e[k], t[k]) for k in range(3)]
+    count = math.prod(counts)
+    refuse("L9", len(kinds) != count, f"kinds of {len(kinds)} bytes for {count} tiles")
+    parts = tiles(ends, count, payload, ("L10", "L11", "L12"))
+    out = np.empty(e, f"<u{head.size}")
+    for k, (z, y, x) in enumerate(itertools.product(*map(range, counts))):
+        tile = out[z * t[0] : (z + 1) * t[0], y * t[1] : (y + 1) * t[1], x * t[2] : (x + 1) * t[2]]
+        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, gaps, codebook)
+    return ordered(out, head)
+
+
+def lorenzo_tiling(extents):
+    """§3.1: the chunk's three extents and those of its tiles."""
+    e = list(extents)
+    while len(e) > 3:
+        e[:2] = [e[0] * e[1]]
+    e = [1] * (3 - len(e)) + e
+    t = [1, 1, 1]
+    while True:
+        grown = [min(2 * t[k], e[k]) for k in range(3)]
+        candidates = [k for k in range(3) if t[k] < e[k] and math.prod(t) // t[k] * grown[k] <= 8192]
+        if not candidates:
+            return e, t
+        k = min(candidates, key=lambda k: (t[k], -k))
+        t[k] = grown[k]
+
+
+def lorenzo_head(head):
+    """§3.2: are there gap arrays; (symbol, length) by the next 11 bits of a stream, or None for an empty codebook."""
+    refuse("L1", len(head) < 2 or len(head) != 2 + whole(head[1], 2), f"a head of {len(head)} bytes")
+    subsequence, N = head[:2]
+    refuse("L2", subsequence not in (0, 9), f"subsequence {subsequence}, allowed are 0 and 9")
+    refuse("L3", N > 99, f"{N} symbols, allowed are 99")
+    lengths = [four for byte in head[2:] for four in (byte & 15, byte >> 4)]
+    refuse("L4", N % 2 and lengths.pop(), f"the 4 bits behind the last of {N} symbols are not 0")
+    refuse("L5", N and lengths[-1] == 0, f"the last symbol, {N - 1}, has no codeword")
+    refuse("L6", max(lengths, default=0) > 11, "a codeword of more than 11 bits")
+    used = sum(2048 >> length for length in lengths if length)
+    refuse("L7", used > 2048, f"an over-full codebook: {used} / 2048")
+    refuse("L8", N and used < 2048, f"an under-full codebook: {used} / 2048")
+    table, code = [None] * 2048, 0
+    for length in range(1, 12):
+        code *= 2
+        for symbol in (s for s in range(N) if lengths[s] == length):
+            low = int(f"{code:0{length}b}"[::-1], 2)  # the codeword's highest bit comes first and is the lowest here
+            table[low :: 1 << length] = [(symbol, length)] * (2048 >> length)
+            code += 1
+    return subsequence == 9, table if N else None
+
+
+def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
+    """§4.1: the bits of a tile's values."""
+    n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
+    axes, interpolated, group, exceptions = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1  # §3.3
+    what = f"kind {kind:#04x} {where}"
+    refuse("L13", kind >> 7, f"{what}: bit 7 is 1")
+    refuse("L14", interpolated and axes, f"{what}: interpolated, but axes {axes}")
+    refuse("L15", interpolated and head.mode == 3, f"{what}: interpolated in mode 3")
+    if group == RAW_TILE:
+        refuse("L16", kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
+        refuse("L17", len(payload) != n * head.size, f"{len(payload)} bytes {where}, which is raw, of {n} values")
+        return np.frombuffer(payload, bits).reshape(shape)
+
+    places, values, rest = lorenzo_exceptions(where, payload, n, bits) if exceptions else ([], [], payload)
+    refuse("L18", group == EMPTY and rest, f"{len(rest)} bytes of residuals {where}, which is empty")
+    if group == EMPTY:
+        z = np.zeros(n, np.uint32)
+    else:
+        z = lorenzo_fixed(where, rest, n) if group == FIXED else lorenzo_stream(where, rest, n, gaps, codebook)
+    r = (z >> np.uint32(1)).view(np.int32) ^ -(z & np.uint32(1)).view(np.int32)  # §3.2: zigzag order
+
+    if interpolated:
+        q = interpolate(r, shape)
+    else:
+        q = r.reshape(shape)
+        for k in range(3):  # §4.3
+            if axes >> k & 1:
+                q = np.cumsum(q, axis=2 - k, dtype=np.int32)
+    x = lorenzo_values(head, q, interpolated).ravel()
+    x[places] = values
+    return x.reshape(shape)
+
+
+def lorenzo_exceptions(where, payload, n, bits):
+    """§3.4: the places of the exceptions, the bits of their values, and what follows in the payload."""
+    refuse("L20", len(payload) < 4, f"no count of exceptions {where}")
+    (count,) = struct.unpack_from("<I", payload)
+    refuse("L19", not 1 <= count <= n, f"{count} records of exceptions {where}, allowed are 1 to {n}")
+    end = 4 + (4 + bits.itemsize) * count
+    refuse("L20", end > len(payload), f"exceptions of {end} bytes {where}, which has {len(payload)}")
+    records = np.frombuffer(payload, "<u4", count, 4).astype(np.int64)
+    first, many = records & 0xFFFF, (records >> 16) + 1
+    behind = first + many
+    refuse("L21", (first[1:] < behind[:-1]).any(), f"records of exceptions {where} do not ascend, or overlap")
+    refuse("L22", behind[-1] > n, f"exceptions {where} up to place {behind[-1] - 1} of {n}")
+    places = np.concatenate([np.arange(a, b) for a, b in zip(first, behind)])
+    return places, np.repeat(np.frombuffer(payload, bits, count, 4 + 4 * count), many), payload[end:]
+
+
+def lorenzo_fixed(where, rest, n):
+    """§3.4: n numbers of fixed width."""
+    w = struct.unpack_from("<I", rest)[0] if len(rest) >= 4 else 0
+    refuse("L23", not 1 <= w <= 32, f"fixed width {w} {where}, allowed are 1 to 32")
+    words = whole(n * w, 32)
+    refuse("L24", len(rest) != 4 + 4 * words, f"{len(rest) - 4} bytes of residuals {where}, not {words} words")
+    sequence = np.unpackbits(np.frombuffer(rest, np.uint8, offset=4), bitorder="little")
+    refuse("L25", sequence[n * w :].any(), f"a bit behind the last residual {where} is not 0")
+    powers = np.uint32(1) << np.arange(w, dtype=np.uint32)
+    return (sequence[: n * w].reshape(n, w) * powers).sum(axis=1, dtype=np.uint32)
+
+
+def lorenzo_stream(where, rest, n, gaps, codebook):
+    """§4.2: n numbers of a Huffman stream, behind its gap array."""
+    u = len(rest) // 4
+    refuse("L26", u == 0 or codebook is None, f"a stream of {u} words {where}, or an empty codebook")
+    refuse("L27", gaps and u % 65 == 17, f"{u} words {where} are no gap array and stream")
+    g = whole(u - 16, 65) if gaps and u > 16 else 0
+    stream, total = rest[4 * g :] + bytes(8), 32 * (u - g)
+    z, starts, i, at = [0] * n, [], 0, 0
+    while i < n:
+        starts.append(at)
+        ahead = int.from_bytes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
+        symbol, length = codebook[ahead & 2047]
+        extra = 4 + (symbol - 45) // 2 if symbol >= 45 else 0  # e - 1
+        at += length + extra
+        refuse("L28", at > total, f"the stream {where} ends before its residual {i}")
+        if symbol >= 45:
+            z[i] = (2 + (symbol - 45) % 2 << extra) + (ahead >> length & (1 << extra) - 1)
+        elif symbol >= 14:
+            z[i] = symbol - 13
+        i += 1 if symbol >= 14 else 1 << symbol
+        refuse("L29", i > n, f"{1 << symbol} zeros {where} up to residual {i} of {n}")
+    refuse("L30", total - at >= 32, f"{total - at} bits {where} behind the last residual")
+    refuse("L31", int.from_bytes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
+    if g:
+        places, subsequences = np.array(starts + [at]), np.arange(512, total, 512)
+        expected = places[np.searchsorted(places, subsequences)] - subsequences
+        for k, gap in enumerate(expected):
+            refuse("L32", rest[k] != gap, f"gap {rest[k]} of subsequence {k + 1} {where}, not {gap}")
+        refuse("L33", any(rest[len(expected) : 4 * g]), f"a byte at the end of the gap array {where} is not 0")
+    return np.array(z, np.uint32)
+
+
+def interpolate(r, shape):
+    """§4.4: R from the residuals, in wrapping numbers of 32 bits."""
+    lattices = [shape]
+    while math.prod(lattices[-1]) > 1:
+        lattices.append(tuple(whole(k, 2) for k in lattices[-1]))
+    r = r << np.int32(8)
+    R, at = r[:1].reshape(1, 1, 1), 1
+    for lattice in lattices[-2::-1]:
+        even, R = R, np.zeros(lattice, np.int32)
+        R[::2, ::2, ::2] = even
+        for odd in ((2,), (1,), (0,), (2, 1), (2, 0), (1, 0), (2, 1, 0)):  # odd axes of the class: x, y, z are 2, 1, 0
+            points = R[tuple(slice(int(k in odd), None, 2) for k in range(3))]
+            if points.size:
+                points[...] = predict(R, odd) + r[at : at + points.size].reshape(points.shape)
+                at += points.size
+    return R
+
+
+def predict(R, odd):
+    """P for all points whose indices are odd along the axes `odd` and even along the others."""
+    predictions = []
+    for axis in odd:
+        f = np.moveaxis(R[tuple(slice(int(k in odd and k != axis), None, 2) for k in range(3))], axis, 0)
+        predictions.append(np.moveaxis(along(f, R.shape[axis] // 2), 0, axis))
+    P = np.empty_like(predictions[0])
+    for inner in itertools.product((True, False), repeat=len(odd)):  # along each axis: the inner points, the last one
+        part = [slice(None)] * 3
+        for axis, is_inner in zip(odd, inner):
+            last = (R.shape[axis] - 1) // 2  # so many points have one on either side
+            part[axis] = slice(last) if is_inner else slice(last, None)
+        p, *more = (p[tuple(part)] for p, is_inner in zip(predictions, inner) if is_inner or not any(inner))
+        if len(more) == 1:
+            p = more[0] + ((p - more[0]) >> 1)
+        if len(more) == 2:
+            p = more[1] + ((85 * (p + more[0] - 2 * more[1]) + 128) >> 8)
+        P[tuple(part)] = p
+    return P
+
+
+def along(f, count):
+    """The table of §4.4 along axis 0, for i = 0 ... count - 1; f are the even points of the line."""
+    m = len(f)
+    p = f[:count].copy()
+    if m == 2:
+        p[0] = f[0] + ((f[1] - f[0]) >> 1)
+    if m > 2:
+        p[1 : m - 2] = ((f[1:-2] + f[2:-1]) >> 1) + ((f[1:-2] + f[2:-1] - f[:-3] - f[3:]) >> 4)
+        p[0] = f[1] + ((3 * f[0] - 2 * f[1] - f[2]) >> 3)
+        p[m - 2] = f[m - 2] + ((3 * f[m - 1] - 2 * f[m - 2] - f[m - 3]) >> 3)
+    if count == m > 1:
+        p[m - 1] = f[m - 1] + ((f[m - 1] - f[m - 2]) >> 1)
+    return p
+
+
+def lorenzo_values(head, q, interpolated):
+    """§5: the bits of the values."""
+    bits, real = f"<u{head.size}", f"<f{head.size}"
+    if head.mode != 3:
+        step = 2 * head.bound / 257 if interpolated else 2 * head.bound
+        return (q * np.float64(step)).astype(real).view(bits)
+    D = head.bound * 2.0 ** (head.mantissa + 1)
+    D = np.uint64(2**64 - 1 if D >= 2**64 else max(math.floor(D), 1))
+    sign = np.uint64(8 * head.size - 1)
+    magnitude = np.abs(q.astype(np.int64)).astype(np.uint64) * D & (np.uint64(1) << sign) - np.uint64(1)
+    return (magnitude | (q < 0).astype(np.uint64) << sign).astype(bits)
+
+
+# ------------------------------------------------------------------------------------------------ ndzip.FORMAT.md
+def ndzip(head, grid, stream):
+    n, W, size = head.values, head.size, len(stream)
+    D = struct.unpack_from("<I", grid)[0] if len(grid) >= 4 else 0  # §3.1
+    refuse("N1", not 1 <= D <= 3 or len(grid) != 4 + 4 * D, f"a grid of rank {D} in {len(grid)} bytes")
+    extents = struct.unpack_from(f"<{D}I", grid, 4)
+    refuse("N2", 0 in extents or math.prod(extents) != n or n >= 2**32, f"a grid of {extents} for {n} values")
+    side = {1: 4096, 2: 64, 3: 16}[D]
+    counts = [e // side for e in extents]
+    cubes, columns = math.prod(counts), 4096 // (8 * W)
+    table, border = whole(4 * cubes, W), n - 4096 * cubes  # words, §3.2
+    refuse("N3", size % W or size < W * (table + border), f"{size} bytes of stream for {cubes} cubes, {border} values")
+    words = np.frombuffer(stream, f"<u{W}")
+    refuse("N4", any(stream[4 * cubes : W * table]), "the filling of the table is not 0")
+    ends = [table] + [table + int(end) for end in np.frombuffer(stream, "<u4", cubes)]
+    for k in range(cubes):
+        length = ends[k + 1] - ends[k]
+        refuse("N5", length < 0, f"the end of cube {k} is below its predecessor's")
+        refuse("N6", not columns <= length <= columns + 4096, f"cube {k} of {length} words")
+    refuse("N7", ends[-1] != len(words) - border, f"cubes end at word {ends[-1]}, not {len(words) - border}")
+
+    out, outside = np.empty(extents, words.dtype), np.ones(extents, bool)
+    for k, place in enumerate(itertools.product(*map(range, counts))):
+        cube = tuple(slice(side * p, side * (p + 1)) for p in place)
+        out[cube] = ndzip_cube(head, k, words[ends[k] : ends[k + 1]], (side,) * D)
+        outside[cube] = False
+    out[outside] = words[ends[-1] :]
+    return ordered(out, head)
+
+
+def ndzip_cube(head, k, words, shape):
+    """§4: one cube. Bits are arrays of 0 and 1, the highest bit of a word first."""
+    word, B = words.dtype, 8 * head.size
+    columns, big = 4096 // B, word.newbyteorder(">")
+    stored = np.unpackbits(words[:columns].astype(big).view(np.uint8)).astype(bool)
+    planes = np.zeros(4096, big)
+    have, want = len(words) - columns, np.count_nonzero(stored)
+    refuse("N8", have != want, f"cube {k} has {have} planes, its heads say {want}")
+    planes[stored] = words[columns:]
+    bits = np.unpackbits(planes.view(np.uint8)).reshape(columns, B, B)  # §4.1: column, plane, value
+    x = np.packbits(bits.transpose(0, 2, 1)).view(big).astype(word)
+    one, top = word.type(1), word.type(B - 1)
+    x = np.where(x >> top, x ^ ((one << top) - one), x).reshape(shape)  # §4.2
+    for axis in range(len(shape)):  # §4.3
+        x = np.cumsum(x, axis=axis, dtype=word)
+    return x >> one | x << top if head.number == 1 else x  # §4.4
+
+
+# ------------------------------------------------------------------------------------------------ bytes.FORMAT.md
+def shuffled(head, first, ends, payload):
+    refuse("B1", len(first) != 8, f"a head of {len(first)} bytes, not 8")
+    stride, step = struct.unpack("<II", first)
+    refuse("B2", not 1 <= stride <= 255, f"stride {stride}, allowed are 1 to 255")
+    refuse("B3", not 1 <= step <= 1048576 or step % stride, f"tiles of {step} bytes with stride {stride}")
+    count = whole(head.raw_length, step)
+    refuse("B4", len(ends) != 8 * count, f"ends of {len(ends)} bytes for {count} tiles")
+    begin, parts = 0, []
+    for k in range(count):
+        (end,) = struct.unpack_from("<Q", ends, 8 * k)
+        n = min(step, head.raw_length - k * step)
+        refuse("B5", end <= begin, f"tile {k} from {begin} to {end}")
+        refuse("B6", end - begin > n, f"tile {k} of {end - begin} bytes, its raw ones are {n}")
+        refuse("B7", end > len(payload), f"tile {k} ends at {end}, the payload at {len(payload)}")
+        parts.append((bytes(payload[begin:end]), n))
+        begin = end
+    refuse("B7", begin != len(payload), f"the last tile ends at {begin}, the payload at {len(payload)}")
+    return b"".join(unshuffled(f"tile {k}", *part, stride) for k, part in enumerate(parts))
+
+
+def unshuffled(what, code, n, stride):
+    """§4: the n raw bytes of a tile."""
+    if len(code) == n:
+        return code
+    b = np.frombuffer(zstd(what, code, n), np.uint8)
+    m = n // stride  # whole elements
+    return b[: m * stride].reshape(stride, m).T.tobytes() + b[m * stride :].tobytes()
+
+
+def zstd(what, code, n):
+    """The n bytes of exactly one Zstandard frame (RFC 8878), piece by piece: a lie takes no more than some MiB."""
+    try:
+        from compression.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
+        frame = ZstdDecompressor(options={DecompressionParameter.window_log_max: 31})
+    except ImportError:
+        from zstandard import ZstdDecompressor, ZstdError
+        frame = ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+    refuse("B8", len(code) < 5 or code[:4] != bytes.fromhex("28 B5 2F FD"), f"{what} is no Zstandard frame")
+    single, size, dictionary = code[4] >> 5 & 1, code[4] >> 6, code[4] & 3  # RFC 8878 §3.1.1.1: the content size
+    place, size = 6 - single + (0, 1, 2, 4)[dictionary], (single, 2, 4, 8)[size]
+    stated = int.from_bytes(code[place : place + size], "little") + (256 if size == 2 else 0)
+    refuse("B9", size and stated != n, f"{what} states {stated} bytes of content, its raw ones are {n}")
+    out, at = bytearray(), 0
+    try:
+        while at < len(code) and not frame.eof and len(out) <= n:
+            out += frame.decompress(code[at : at + 256])
+            at += 256
+    except ZstdError as error:
+        refuse("B8", True, f"{what}: {error}")
+    refuse("B9", len(out) > n, f"{what} gives more than its {n} raw bytes")
+    refuse("B8", not frame.eof or frame.unused_data or at < len(code), f"{what} is not one whole Zstandard frame")
+    refuse("B9", len(out) < n, f"{what} gives {len(out)} bytes, its raw ones are {n}")
+    return bytes(out)
+
+
+def main(path, *out):
+    frame = pathlib.Path(path).read_bytes()
+    try:
+        for name, value in dataclasses.asdict(header(frame)).items():
+            print(f"{name:16}{value:#x}" if name in ("type", "checksum") else f"{name:16}{value}")
+        raw = decode(frame)
+    except Refused as reason:
+        sys.exit(f"refused: {reason}")
+    for path in out:
+        pathlib.Path(path).write_bytes(raw)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python -m h5z_gpu.reference FRAME [OUT]")
+    main(*sys.argv[1:])

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The reader in NumPy, which was written from the FORMAT.md files alone: every vector, every frame to refuse, fresh frames.
+
+It is loaded from its file, as somebody would who has neither plugin nor package.
+"""
+import importlib.util
+import re
+import sys
+import tomllib
+
+import pytest
+from conftest import PLUGIN, ROOT, clean, python, run
+
+SOURCE = ROOT / "plugin/python/h5z_gpu/reference.py"
+VECTORS = ROOT / "tests/vectors/v1"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def fnv(data):
+    h = 0xCBF29CE484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return f"{h:016x}"
+
+
+def test_every_vector_is_read(reference):
+    read = 0
+    for path in sorted(VECTORS.glob("*/*.toml")):
+        if path.parent.name == "refused":
+            continue
+        raw = reference.decode(path.with_suffix(".bin").read_bytes())
+        assert fnv(raw) == re.search(r'decoded_fnv = "(\w+)"', path.read_text())[1], path
+        if path.with_suffix(".raw").exists():
+            assert raw == path.with_suffix(".raw").read_bytes(), path
+        read += 1
+    assert read >= 190
+
+
+def test_every_frame_to_refuse_is_refused_by_its_rule(reference):
+    index = tomllib.loads((VECTORS / "refused/index.toml").read_text())
+    assert len(index) >= 180
+    for name, entry in index.items():
+        with pytest.raises(reference.Refused) as refused:
+            reference.decode((VECTORS / f"refused/{name}.bin").read_bytes(), limit=entry["raw_bytes"])
+        assert str(refused.value).split(":")[0] == entry["rule"], f"{name}: {refused.value}"
+
+
+def test_it_prints_and_writes_what_a_frame_holds(tmp_path):
+    frame = VECTORS / "szx/worked-example.bin"
+    said = run(sys.executable, SOURCE, frame, tmp_path / "raw", env=clean())
+    assert "szx" in said and "(131,)" in said
+    assert (tmp_path / "raw").read_bytes() == frame.with_suffix(".raw").read_bytes()
+
+
+FRESH = """
+import os, sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+import h5z_gpu
+from h5z_gpu import reference
+
+r = np.random.default_rng(443)
+hows = [h5z_gpu.Lossless(), h5z_gpu.Lossless("ndzip")]
+hows += [h5z_gpu.Lossy(b, mode, codec) for codec in ("auto", "szx", "lorenzo") for b, mode in
+         [(1e-3, "abs"), (0.5, "abs"), (1e-3, "rel"), (1e-2, "pw_rel"), (70, "psnr")]]
+codecs = set()
+for k in range(600):
+    shape = tuple(r.integers(1, [0, 20000, 180, 40, 12][n := r.integers(1, 5)], n))
+    i = np.arange(np.prod(shape)).reshape(shape)
+    a = [lambda: np.sin(i * 0.01) * 10.0 ** r.integers(-6, 6), lambda: r.normal(size=shape).cumsum(-1), lambda: r.normal(size=shape),
+         lambda: np.exp(20 * r.normal(size=shape)), lambda: np.full(shape, 2.5), lambda: np.floor(i / 77)][r.integers(6)]()
+    if r.integers(3) == 0:
+        np.putmask(a, r.random(shape) < 0.02, r.choice([np.nan, np.inf, -0.0, 0.0, 1e20, 5e-324]))
+    with np.errstate(all="ignore"):
+        a = a.astype(r.choice(["<f4", ">f4", "<f8", ">f8", "<i2", ">i4", "<u8"]))
+    frame = h5z_gpu.compress(a, hows[r.integers(len(hows))], fill=a.flat[0] if r.integers(4) == 0 else None)
+    want = h5z_gpu.decompress(frame, "u1").tobytes()
+    assert reference.decode(frame, len(want)) == want, (k, shape, a.dtype)
+    codecs.add(reference.header(frame).codec)
+    at, flip = r.integers(len(frame)), r.integers(1, 256)
+    bad = bytearray(frame)
+    bad[at] ^= flip
+    try:
+        reference.decode(bytes(bad), len(want))
+        raise SystemExit(f"byte {at} of frame {k} was changed by {flip}, and it is read")
+    except reference.Refused:
+        pass
+assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes"}, codecs
+"""
+
+
+def test_fresh_frames_are_read_as_the_plugin_reads_them():
+    env = clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), H5Z_GPU_DEVICE="cpu")
+    python(FRESH, ROOT / "plugin/python", env=env)
