@@ -121,6 +121,7 @@ fn contradictions_are_refused_with_a_sentence_and_status_2() {
         ("words abs", "needs one"),
         ("words abs 1e-3 2", "give a mode and a value"),
         ("words most 3", "allowed are abs"),
+        ("words 0", "absolute 1e-3 is 11003"),
         ("words 1", "M = 0"),
         ("words 21003 4", "2 words"),
         ("words 4294967296", "no word"),
