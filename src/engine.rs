@@ -3,6 +3,7 @@
 
 use crate::codec::{self, Choice, stored};
 use crate::error::{Error, Result};
+use crate::float_state;
 use crate::frame::{self, Frame};
 use crate::log;
 use crate::parallel;
@@ -146,7 +147,7 @@ impl Engine {
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
     #[doc(hidden)]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
-        self.try_device(jobs, out, &mut vec![None; jobs.len()])
+        float_state::with_default(|| self.try_device(jobs, out, &mut vec![None; jobs.len()]))
     }
 
     /// As [`Engine::encode_on_device`]; leaves the codecs that it had to choose.
@@ -164,6 +165,10 @@ impl Engine {
     /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.
     #[doc(hidden)]
     pub fn decode_on_device(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
+        float_state::with_default(|| self.try_to_decode(jobs))
+    }
+
+    fn try_to_decode(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(DeviceFrom { decode: from, .. }) = self.device_from
             && jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from.lowest()
@@ -202,6 +207,10 @@ impl Engine {
     /// # Panics
     /// When `out` is shorter than `jobs`.
     pub fn encode_batch(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
+        float_state::with_default(|| self.encode_all(jobs, out));
+    }
+
+    fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
         let mut choices = vec![None; jobs.len()];
         let done = self.try_device(jobs, out, &mut choices);
@@ -222,7 +231,11 @@ impl Engine {
 
     /// Decodes every job's frame; results in the order of the jobs. A damaged frame leaves the others alone.
     pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
-        let done = self.decode_on_device(jobs);
+        float_state::with_default(|| self.decode_all(jobs))
+    }
+
+    fn decode_all(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
+        let done = self.try_to_decode(jobs);
         let left = done.iter().filter(|d| !**d).count();
         let threads =
             self.threads_for(jobs.iter().zip(&done).filter(|(_, d)| !**d).map(|(job, _)| job.out.len()).sum());

@@ -38,6 +38,9 @@ pub mod constants;
 pub mod device;
 mod engine;
 mod error;
+#[doc(hidden)]
+#[allow(unsafe_code)]
+pub mod float_state;
 pub mod frame;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)]

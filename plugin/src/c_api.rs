@@ -4,7 +4,7 @@
 use crate::callbacks::{self, panic_text};
 use crate::{FILTER_ID, report};
 use h5z_gpu::words::{self, STORED_MAX};
-use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, frame};
+use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, float_state, frame};
 use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -13,9 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What every function answers instead of a length or count when it failed.
 const FAILED: i64 = -1;
 
-/// Runs `run` behind a fence; an error's text is kept for `h5z_gpu_last_error`.
+/// Runs `run` behind a fence and in the default floating-point state; an error's text is kept for `h5z_gpu_last_error`.
 fn fence(run: impl FnOnce() -> Result<i64, String>) -> i64 {
-    let text = match catch_unwind(AssertUnwindSafe(run)) {
+    let text = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
         Ok(Ok(answer)) => return answer,
         Ok(Err(text)) => text,
         Err(panic) => panic_text(&*panic),

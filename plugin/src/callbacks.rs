@@ -10,7 +10,7 @@ use crate::host::{self, Hid, Host};
 use crate::{dataset, report};
 use h5z_gpu::frame::{self, Frame, HeaderInFile};
 use h5z_gpu::words::{self, Stored};
-use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params, log};
+use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params, float_state, log};
 use libc::{c_int, c_uint, c_void};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,7 +96,7 @@ unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *cons
         report::failed(host::of(ret), NAME, &text);
         SetLocal::ERROR
     };
-    match catch_unwind(|| dataset::set_local(host::of(ret), dcpl, datatype)) {
+    match float_state::with_default(|| catch_unwind(|| dataset::set_local(host::of(ret), dcpl, datatype))) {
         Ok(Ok(())) => SetLocal::OK,
         Ok(Err(text)) => refused(text),
         Err(panic) => refused(panic_text(&*panic)),
@@ -128,7 +128,7 @@ unsafe extern "C" fn filter(
         let call = Call { flags, words, host };
         if flags & REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
     };
-    let text = match catch_unwind(AssertUnwindSafe(run)) {
+    let text = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
         Ok(Ok(len)) => return FilterLen(len),
         Ok(Err(text)) => text,
         Err(panic) => panic_text(&*panic),

@@ -9,7 +9,7 @@ use crate::callbacks::panic_text;
 use crate::entry::entry6;
 use crate::host::{Module, NetCdf};
 use crate::{FILTER_ID, dataset, report};
-use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, log, words};
+use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, float_state, log, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};
 use std::ffi::{CStr, CString};
@@ -65,7 +65,7 @@ pub extern "C" fn NCZ_get_codec_info() -> *const c_void {
 
 /// Runs a callback: its error's text goes to standard error, once, for netCDF has no place for it.
 fn fence(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    let failure = match catch_unwind(AssertUnwindSafe(run)) {
+    let failure = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
         Ok(Ok(())) => return NC_NOERR,
         Ok(Err(f)) => f,
         Err(panic) => Failure::Refused(panic_text(&*panic)),

@@ -6,7 +6,7 @@ import subprocess
 import h5py
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, app, clean, hdf5_dir, run
+from conftest import HERE, PLUGIN, ROOT, app, clean, hdf5_dir, run, sample
 from programs import filters
 
 
@@ -16,6 +16,13 @@ def test_the_record_and_every_function_of_the_header(tmp_path):
     run(*build, *here, f"-L{hdf5_dir()}", "-lhdf5", "-lm", "-lpthread", f"-Wl,-rpath,{PLUGIN.parent}")
     text = run(tmp_path / "c_api")
     assert text.endswith(" all good\n"), text
+
+
+def test_the_callers_floating_point_state_changes_nothing(tmp_path):
+    build = ("cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "float_state")
+    here = (HERE / "float_state.c", PLUGIN, f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial")
+    run(*build, *here, f"-L{hdf5_dir()}", "-lhdf5", "-lm", f"-Wl,-rpath,{PLUGIN.parent}")
+    assert run(tmp_path / "float_state", env=clean(H5Z_GPU_THREADS="4")) == "all good\n"
 
 
 @pytest.mark.parametrize("spare", [20, 60, 90, 140])
