@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::float_state;
 use crate::frame::{self, Frame};
 use crate::log;
+use crate::memory;
 use crate::parallel;
 use crate::params::Params;
 use crate::settings;
@@ -190,9 +191,17 @@ impl Engine {
         to.copy_from_slice(from);
     }
 
-    /// Threads for `bytes` raw bytes.
+    /// Threads for `bytes` raw bytes; one where there is no memory for more. A C library may end the process where a thread
+    /// that has begun finds none, and stacks of threads that have ended may keep what one thread would have needed.
     fn threads_for(&self, bytes: usize) -> usize {
-        self.threads.min((bytes / self.per_thread).max(1))
+        /// A stack, and what a thread works with.
+        const EACH: usize = 3 << 20;
+        /// Copies of a chunk that the hungriest codec holds at a time.
+        const COPIES: usize = 4;
+        let threads = self.threads.min((bytes / self.per_thread).max(1));
+        let needed = bytes.saturating_mul(COPIES).saturating_add(threads * EACH);
+        // Asked for and given back: it is not touched, which takes a few microseconds.
+        if threads > 1 && std::hint::black_box(memory::room::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
     /// CPU threads that a batch may use.
@@ -202,7 +211,9 @@ impl Engine {
 
     /// Encodes every job's chunk into the buffer of the same index, replacing what was in it.
     ///
-    /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most.
+    /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most. So is a chunk for
+    /// whose encoding there is too little memory; where there is none for that many bytes either, its buffer is left
+    /// empty, which no frame is.
     ///
     /// # Panics
     /// When `out` is shorter than `jobs`.
@@ -221,7 +232,7 @@ impl Engine {
         parallel::map_mut(slots, threads, |_, ((job, choice), out)| encode_one(job, choice, inner, out));
     }
 
-    /// Encodes one chunk: a batch of one.
+    /// Encodes one chunk: a batch of one, empty where [`Engine::encode_batch`] leaves it so.
     pub fn encode(&self, params: &Params, raw: &[u8]) -> Vec<u8> {
         let mut out = [Vec::new()];
         self.encode_batch(&[EncodeJob { params, raw }], &mut out);
@@ -261,13 +272,13 @@ impl Engine {
     /// Decodes one frame whose chunk has at most `limit` bytes.
     ///
     /// # Errors
-    /// `Params` when the chunk is longer; else see [`Error`].
+    /// `Params` when the chunk is longer, `NoMemory` when there is none for it; else see [`Error`].
     pub fn decode(&self, frame: &[u8], limit: u64) -> Result<Vec<u8>> {
         let len = frame::raw_len(frame)?;
         if len > limit {
             return Err(Error::params("limit", format!("{limit} bytes; the chunk has {len}")));
         }
-        let mut out = vec![0; len as usize];
+        let mut out = memory::zeros(usize::try_from(len).unwrap_or(usize::MAX))?;
         self.decode_into(frame, &mut out)?;
         Ok(out)
     }
@@ -283,21 +294,38 @@ fn counted(what: usize, jobs: usize, run: impl FnOnce() -> Vec<bool>) -> Vec<boo
     done
 }
 
+/// Threads need memory of their own each: where there is too little for several, one may do.
+fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Result<R> {
+    match run(threads) {
+        Err(Error::NoMemory { .. }) if threads > 1 => run(1),
+        done => done,
+    }
+}
+
 fn encode_one(job: &EncodeJob<'_>, choice: Option<Choice>, threads: usize, out: &mut Vec<u8>) {
     // A codec that panics has a bug; the user's data is not the place to find out.
     let coded = catch_unwind(AssertUnwindSafe(|| {
-        let choice = choice.unwrap_or_else(|| codec::choose(job.params, job.raw, threads));
-        codec::encode(choice, job.params, job.raw, threads, out)
+        with_fewer(threads, |threads| {
+            let choice = choice.map_or_else(|| codec::choose(job.params, job.raw, threads), Ok)?;
+            codec::encode(choice, job.params, job.raw, threads, out)
+        })
     }));
-    if coded.is_err() {
-        log::warn("a codec failed while encoding; this chunk is stored raw. Please report it.");
+    match coded {
+        Ok(Ok(true)) => return,
+        Ok(Ok(false)) => {}
+        Ok(Err(_)) => log::warn("there is hardly any memory left: chunks are stored as they are"),
+        Err(_) => log::warn("a codec failed while encoding; this chunk is stored raw. Please report it."),
     }
-    if !matches!(coded, Ok(Some(()))) {
-        stored::encode(job.raw, threads, out);
+    if stored::encode(job.raw, threads, out).is_err() {
+        *out = Vec::new();
     }
 }
 
 fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
+    with_fewer(threads, |threads| decode_with(frame, threads, out))
+}
+
+fn decode_with(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
     let frame = Frame::open(frame, threads)?;
     if frame.header.raw_len != out.len() as u64 {
         return Err(Error::params(

@@ -40,6 +40,11 @@ pub enum Error {
         /// What is wrong, with numbers.
         why: String,
     },
+    /// There is not enough memory: use fewer threads, smaller chunks, or give the process more.
+    NoMemory {
+        /// Bytes asked for at once.
+        bytes: u64,
+    },
 }
 
 impl Error {
@@ -65,6 +70,10 @@ impl fmt::Display for Error {
             Error::Length { section, needed, got } => {
                 write!(f, "h5z-gpu: damaged chunk: {section} has {got} bytes where {needed} are needed")
             }
+            Error::NoMemory { bytes } => write!(
+                f,
+                "h5z-gpu: no memory for {bytes} bytes: free some, set H5Z_GPU_THREADS=1 or take smaller chunks"
+            ),
             Error::Corrupt { section, why } => write!(f, "h5z-gpu: damaged chunk: {section}: {why}"),
         }
     }

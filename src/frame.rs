@@ -5,6 +5,7 @@ use crate::checksum;
 use crate::codec::stored;
 use crate::constants::{CHECKSUM_OFFSET, FORMAT_VERSION, FRAME_MAGIC, HEADER_FIXED, MAX_RANK, SECTION_ALIGN};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::params::{Bound, Dtype, Extents};
 
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
@@ -43,20 +44,24 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Clears `out` and leaves room for a header with `sections` sections.
-    pub(crate) fn new(out: &'a mut Vec<u8>, header: Header, sections: usize) -> Self {
+    pub(crate) fn new(out: &'a mut Vec<u8>, header: Header, sections: usize) -> Result<Self> {
         assert!(sections <= MAX_SECTIONS);
         out.clear();
-        out.resize(header_len(header.extents.as_slice().len(), sections), 0);
-        Writer { out, header, planned: sections, sections: Vec::with_capacity(sections) }
+        let len = header_len(header.extents.as_slice().len(), sections);
+        memory::reserve(out, len)?;
+        out.resize(len, 0);
+        Ok(Writer { out, header, planned: sections, sections: Vec::with_capacity(sections) })
     }
 
-    /// Appends the next section: `fill` may only append to what it is given.
-    pub(crate) fn section(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+    /// Appends the next section: `fill` may only append to what it is given, and asks for room first.
+    pub(crate) fn section(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         assert!(self.sections.len() < self.planned, "more sections than planned");
         let start = self.out.len().next_multiple_of(SECTION_ALIGN);
+        memory::reserve(self.out, start - self.out.len())?;
         self.out.resize(start, 0);
-        fill(self.out);
+        fill(self.out)?;
         self.sections.push((start, self.out.len() - start));
+        Ok(())
     }
 
     /// Overwrites a section that was appended as zeros, with bytes known only after a later one was written.
@@ -312,9 +317,9 @@ mod tests {
             extents: Extents::new(&[3, 5]).unwrap(),
             raw_len: 60,
         };
-        let mut w = Writer::new(&mut out, header, 2);
-        w.section(|o| o.extend([1, 2, 3]));
-        w.section(|o| o.extend([4; 21]));
+        let mut w = Writer::new(&mut out, header, 2).unwrap();
+        w.section(|o| memory::append(o, &[1, 2, 3])).unwrap();
+        w.section(|o| memory::append(o, &[4; 21])).unwrap();
         w.seal(1);
         out
     }

@@ -47,6 +47,7 @@ pub mod frame;
 mod gpu;
 #[doc(hidden)]
 pub mod log;
+mod memory;
 mod parallel;
 mod params;
 mod scalar;

@@ -11,6 +11,8 @@
 use super::{Choice, LORENZO, SZX, foreign, lorenzo, resolve, szx};
 use crate::bound::Used;
 use crate::constants::{CHECKSUM_STEP, SZX_BLOCK};
+use crate::error::Result;
+use crate::memory;
 use crate::params::Params;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
@@ -29,10 +31,12 @@ const GAIN: u64 = 2;
 const ROW: usize = SZX_BLOCK + 1;
 
 /// The room for a chunk of the params' extents and type.
-pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Choice {
+pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Choice> {
     let unseen = Choice { codec: SZX, used: None };
     let n = raw.len() / S::SIZE;
-    let Some(extents) = Grid::new(params.extents.as_slice(), 1).map(|g| g.extents()) else { return unseen };
+    let Some(extents) = Grid::new(params.extents.as_slice(), 1).map(|g| g.extents()) else {
+        return Ok(unseen);
+    };
     let [a, b, c] = extents;
     // The neighbours of a row: itself, above, behind, and both.
     let back = if a > 1 { b * c } else { 0 };
@@ -40,7 +44,7 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
     let offsets = [0, up, back, up + back];
     let first = 1 + up + back;
     if n < LEAST_VALUES || n < first + 2 * ROW {
-        return unseen;
+        return Ok(unseen);
     }
     let value = |i: usize| -> S {
         let mut bytes = [0; 8];
@@ -53,8 +57,9 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
     };
     let rows = (n / VALUES_PER_ROW).clamp(*ROWS.start(), *ROWS.end());
     let stretch = (n - first - SZX_BLOCK) / rows;
-    let mut parts: [Vec<S>; 4] = std::array::from_fn(|_| Vec::with_capacity(rows * ROW));
-    let mut blocks = Vec::with_capacity(rows * SZX_BLOCK);
+    let part = || memory::room(rows * ROW);
+    let mut parts: [Vec<S>; 4] = [part()?, part()?, part()?, part()?];
+    let mut blocks = memory::room(rows * SZX_BLOCK)?;
     for k in 0..rows {
         // A place that no period of the data follows.
         let jitter = ((k as u64).wrapping_mul(CHECKSUM_STEP) >> 40) as usize % stretch.max(1);
@@ -64,24 +69,30 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
         }
         blocks.extend_from_slice(&parts[0][k * ROW + 1..]);
     }
-    let used = resolve::<S>(params, raw, threads);
-    let plain = szx::cpu::payload_len(&blocks, used, params.fill);
+    let used = resolve::<S>(params, raw, threads)?;
+    let plain = szx::cpu::payload_len(&blocks, used, params.fill)?;
     let better = vectorize(
         #[inline(always)]
         || estimate_lorenzo(&parts, [up > 0, back > 0], used, params.fill),
-    );
-    Choice { codec: if GAIN * better <= 8 * plain as u64 { LORENZO } else { SZX }, used: Some(used) }
+    )?;
+    Ok(Choice { codec: if GAIN * better <= 8 * plain as u64 { LORENZO } else { SZX }, used: Some(used) })
 }
 
 /// Bits of the rows under the cheapest set of differences.
 #[inline(always)]
-fn estimate_lorenzo<S: Scalar>(parts: &[Vec<S>; 4], [up, back]: [bool; 2], used: Used, fill: Option<u64>) -> u64 {
+fn estimate_lorenzo<S: Scalar>(
+    parts: &[Vec<S>; 4],
+    [up, back]: [bool; 2],
+    used: Used,
+    fill: Option<u64>,
+) -> Result<u64> {
     let quantizer = lorenzo::quantizer::<S>(used);
     let fill = fill.map(S::Bits::from_u64);
     let n = parts[0].len();
-    let mut ordinary = vec![0; n];
+    let mut ordinary = memory::zeros(n)?;
     let mut exact = 0;
-    let mut quanta: [Vec<i32>; 4] = std::array::from_fn(|_| vec![0; n]);
+    let zeros = || memory::zeros(n);
+    let mut quanta: [Vec<i32>; 4] = [zeros()?, zeros()?, zeros()?, zeros()?];
     for (k, (q, x)) in quanta.iter_mut().zip(parts).enumerate() {
         if quantizer.quantize(x, fill, q, &mut ordinary).exceptions {
             bridge(q, &ordinary, ROW);
@@ -92,8 +103,8 @@ fn estimate_lorenzo<S: Scalar>(parts: &[Vec<S>; 4], [up, back]: [bool; 2], used:
             }
         }
     }
-    let mut bits = vec![0; n];
-    let (mut residuals, mut steps) = (vec![0; n], vec![0; n]);
+    let mut bits = memory::zeros(n)?;
+    let (mut residuals, mut steps) = (zeros()?, zeros()?);
     let mut best = u64::MAX;
     for (up_too, back_too) in [(false, false), (true, false), (false, true), (true, true)] {
         if (up_too && !up) || (back_too && !back) {
@@ -113,7 +124,7 @@ fn estimate_lorenzo<S: Scalar>(parts: &[Vec<S>; 4], [up, back]: [bool; 2], used:
             best = best.min(estimate::cost(r, &mut bits));
         }
     }
-    (best >> 8) + exact as u64 * (32 + 8 * S::SIZE as u64)
+    Ok((best >> 8) + exact as u64 * (32 + 8 * S::SIZE as u64))
 }
 
 #[cfg(test)]
@@ -124,7 +135,7 @@ mod tests {
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> u8 {
         let params = Params::new(Ask { bound, ..Ask::default() }, Dtype::F32, dims).unwrap();
         let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
-        choose::<f32>(&params, bytemuck::cast_slice(&values), 1).codec
+        choose::<f32>(&params, bytemuck::cast_slice(&values), 1).unwrap().codec
     }
 
     fn noise(i: usize) -> f32 {
@@ -164,12 +175,15 @@ mod tests {
         let codecs = [1e-2, 1e-5].map(|r| {
             let auto = Ask { bound: Bound::Relative(r), ..Ask::default() };
             let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
-            let choice = crate::codec::choose(&params, raw, 2);
+            let choice = crate::codec::choose(&params, raw, 2).unwrap();
             let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
             let alone = Params::new(Ask { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
             let frame = |params: &Params| {
                 let mut out = Vec::new();
-                crate::codec::encode(crate::codec::choose(params, raw, 3), params, raw, 3, &mut out).unwrap();
+                assert_eq!(
+                    crate::codec::encode(crate::codec::choose(params, raw, 3).unwrap(), params, raw, 3, &mut out),
+                    Ok(true)
+                );
                 out
             };
             assert_eq!(frame(&params), frame(&alone));

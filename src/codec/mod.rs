@@ -13,9 +13,10 @@ pub(crate) mod szx;
 use crate::bound::{self, Used};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header};
-use crate::parallel;
 use crate::params::{Bound, Class, Codec, Dtype, Params, mode_name};
 use crate::scalar::Scalar;
+use crate::{memory, parallel};
+use std::borrow::Cow;
 
 /// Codec numbers of FORMAT.md §3.2.
 pub(crate) const STORED: u8 = 0;
@@ -39,7 +40,7 @@ pub(crate) struct Choice {
 }
 
 /// Chooses the room for a chunk.
-pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Choice {
+pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Result<Choice> {
     let dtype = params.dtype;
     let codec = if params.lossy(raw.len()) {
         match (params.ask.codec, dtype.size) {
@@ -53,26 +54,33 @@ pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Choice {
     } else {
         BYTES
     };
-    Choice { codec, used: None }
+    Ok(Choice { codec, used: None })
 }
 
-/// Encodes one chunk on the CPU into `out`, in the room chosen. `None`: this chunk is better stored.
-pub(crate) fn encode(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Option<()> {
+/// Encodes one chunk on the CPU into `out`, in the room chosen. False: this chunk is better stored.
+pub(crate) fn encode(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<bool> {
     let dtype = params.dtype;
     let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
     match (choice.codec, dtype.size) {
-        (SZX | LORENZO, 4) => lossy::<f32>(choice, params, raw, threads, out),
-        (SZX | LORENZO, _) => lossy::<f64>(choice, params, raw, threads, out),
-        (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype), lossless(), threads, out)?,
-        (NDZIP, _) => ndzip::cpu::encode(&words::<u64>(raw, dtype), lossless(), threads, out)?,
-        _ => bytes::cpu::encode(raw, dtype, threads, out),
+        (SZX | LORENZO, 4) => lossy::<f32>(choice, params, raw, threads, out)?,
+        (SZX | LORENZO, _) => lossy::<f64>(choice, params, raw, threads, out)?,
+        (NDZIP, size) => {
+            let done = match size {
+                4 => ndzip::cpu::encode(&words::<u32>(raw, dtype)?, lossless(), threads, out)?,
+                _ => ndzip::cpu::encode(&words::<u64>(raw, dtype)?, lossless(), threads, out)?,
+            };
+            if done.is_none() {
+                return Ok(false);
+            }
+        }
+        _ => bytes::cpu::encode(raw, dtype, threads, out)?,
     }
-    (out.len() < raw.len() + stored::HEADER_LEN).then_some(())
+    Ok(out.len() < raw.len() + stored::HEADER_LEN)
 }
 
-fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) {
-    let used = choice.used.unwrap_or_else(|| resolve::<S>(params, raw, threads));
-    let values = words::<S>(raw, params.dtype);
+fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
+    let used = choice.used.map_or_else(|| resolve::<S>(params, raw, threads), Ok)?;
+    let values = words::<S>(raw, params.dtype)?;
     let spec = Spec { params, threads };
     let header = header(choice.codec, params, used, raw.len());
     match choice.codec {
@@ -82,30 +90,33 @@ fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize,
 }
 
 /// The bound used on a chunk.
-fn resolve<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Used {
+fn resolve<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Used> {
     /// Bytes for which a thread is worth its start; a multiple of every scalar's size.
     const PART: usize = 1 << 20;
-    bound::resolve(params.ask.bound, || {
-        let range = |part: &[u8]| bound::range(&words::<S>(part, params.dtype), params.fill);
-        let parts: Vec<&[u8]> = raw.chunks(PART).collect();
-        let ranges = parallel::map(parts.len(), threads, |i| range(parts[i]));
-        ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z)))
-    })
+    let all = || {
+        let range = |part: &[u8]| Ok(bound::range(&words::<S>(part, params.dtype)?, params.fill));
+        let part = |i: usize| &raw[i * PART..raw.len().min((i + 1) * PART)];
+        let ranges = parallel::try_map(raw.len().div_ceil(PART), threads, |i| range(part(i)))?;
+        Ok(ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z))))
+    };
+    let mut failed = Ok(());
+    let used = bound::resolve(params.ask.bound, || all().map_err(|e| failed = Err(e)).ok().flatten());
+    failed.map(|()| used)
 }
 
 /// A frame of `lorenzo` without gap arrays, which no request asks for yet, for those who compare readers.
 #[cfg(feature = "cuda")]
 pub(crate) fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
-    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) {
-        let values = words::<S>(raw, params.dtype);
-        let used = resolve::<S>(params, raw, 1);
+    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let values = words::<S>(raw, params.dtype)?;
+        let used = resolve::<S>(params, raw, 1)?;
         let header = header(LORENZO, params, used, raw.len());
-        lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out);
+        lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out)
     }
     let mut out = Vec::new();
-    match (choose(params, raw, 1).codec, params.dtype.size) {
-        (LORENZO, 4) => write::<f32>(params, raw, &mut out),
-        (LORENZO, _) => write::<f64>(params, raw, &mut out),
+    match (choose(params, raw, 1).ok()?.codec, params.dtype.size) {
+        (LORENZO, 4) => write::<f32>(params, raw, &mut out).ok()?,
+        (LORENZO, _) => write::<f64>(params, raw, &mut out).ok()?,
         _ => return None,
     }
     (out.len() < raw.len() + stored::HEADER_LEN).then_some(out)
@@ -145,11 +156,11 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
 }
 
 /// The bytes as numbers of this machine's order; borrowed where alignment and order allow.
-fn words<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> std::borrow::Cow<'_, [T]> {
-    match bytemuck::try_cast_slice(raw) {
+fn words<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> Result<Cow<'_, [T]>> {
+    Ok(match bytemuck::try_cast_slice(raw) {
         Ok(words) if !foreign(dtype) => words.into(),
         _ => {
-            let mut words = vec![T::zeroed(); raw.len() / size_of::<T>()];
+            let mut words = memory::zeros(raw.len() / size_of::<T>())?;
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
             bytes.copy_from_slice(raw);
             if foreign(dtype) {
@@ -157,7 +168,7 @@ fn words<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> std::borrow::Cow<'_, [T]
             }
             words.into()
         }
-    }
+    })
 }
 
 /// Lets `fill` write numbers into bytes; in between where alignment does not allow it, swapped where the order differs.
@@ -165,7 +176,7 @@ fn into_words<T: bytemuck::Pod>(out: &mut [u8], dtype: Dtype, fill: impl FnOnce(
     match bytemuck::try_cast_slice_mut(out) {
         Ok(words) => fill(words)?,
         Err(_) => {
-            let mut words = vec![T::zeroed(); out.len() / size_of::<T>()];
+            let mut words = memory::zeros(out.len() / size_of::<T>())?;
             fill(&mut words)?;
             out.copy_from_slice(bytemuck::cast_slice(&words));
         }

@@ -11,6 +11,9 @@
 //! so that averages of points keep their fractions. Integers wrap around: a wild prediction costs bits, never the bound.
 
 use crate::constants::LORENZO_FINE_BITS as FINE;
+use crate::constants::LORENZO_TILE;
+use crate::error::Result;
+use crate::memory;
 use std::ops::Range;
 
 /// The classes in the order of the stream; bit 0 stands for an odd index along x (the last axis), 1 y, 2 z.
@@ -52,11 +55,13 @@ fn rows(extents: [usize; 3], mut f: impl FnMut(usize, usize, usize)) {
 }
 
 /// Puts a tile's values into the order of the stream: splits rows into even and odd places, level by level.
+///
+/// `lattices` is working memory, of [`LATTICE`] values each.
 #[inline(always)]
-pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize; 3], out: &mut [T]) {
-    let mut lattice: Vec<T> = Vec::new();
+pub(crate) fn permute<T: Copy>(tile: &[T], extents: [usize; 3], lattices: &mut [Vec<T>; 2], out: &mut [T]) {
+    let [lattice, evens_of] = lattices;
     for (l, &d) in levels(extents).iter().enumerate() {
-        let from = if l == 0 { tile } else { &lattice };
+        let from = if l == 0 { tile } else { &lattice[..] };
         if d == [1; 3] {
             out[0] = from[0];
             return;
@@ -66,7 +71,8 @@ pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize;
         // Where each class begins: the finest level's classes end the stream, in their order.
         let mut starts = [0; 8];
         let mut at = class(d, 0).iter().product();
-        let mut evens = vec![T::zeroed(); at];
+        evens_of.resize(at, from[0]);
+        let evens = &mut evens_of[..];
         for parity in ORDER {
             starts[parity] = at;
             at += class(d, parity).iter().product::<usize>();
@@ -77,7 +83,7 @@ pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize;
             let row = z / 2 * class(d, parity)[1] + y / 2;
             let (head, odds) = out.split_at_mut(starts[parity | 1]);
             let odds = &mut odds[row * no..][..no];
-            let evens = if parity == 0 { &mut evens[..] } else { &mut head[starts[parity]..] };
+            let evens = if parity == 0 { &mut *evens } else { &mut head[starts[parity]..] };
             let evens = &mut evens[row * ne..][..ne];
             let (pairs, last) = from.as_chunks::<2>();
             for ((pair, e), o) in pairs.iter().zip(evens.iter_mut()).zip(odds) {
@@ -87,7 +93,7 @@ pub(crate) fn permute<T: bytemuck::Zeroable + Copy>(tile: &[T], extents: [usize;
                 evens[no] = *last;
             }
         }
-        lattice = evens;
+        std::mem::swap(lattice, evens_of);
     }
 }
 
@@ -107,12 +113,28 @@ pub(crate) fn unpermute<T: Copy>(stream: &[T], extents: [usize; 3], out: &mut [T
     );
 }
 
-/// Working memory.
-#[derive(Debug, Default)]
+/// Most points of a class of a tile, and of a lattice that is not the tile itself: half of the tile's, rounded up.
+pub(crate) const LATTICE: usize = LORENZO_TILE / 2;
+
+/// Working memory: room for a tile's.
+#[derive(Debug)]
 pub(crate) struct Work {
     classes: [Vec<i32>; 8],
     lines: [Vec<i32>; 3],
     predicted: Vec<i32>,
+    woven: Vec<i32>,
+}
+
+impl Work {
+    pub(crate) fn new() -> Result<Work> {
+        let room = || memory::room(LATTICE);
+        Ok(Work {
+            classes: [room()?, room()?, room()?, room()?, room()?, room()?, room()?, room()?],
+            lines: [room()?, room()?, room()?],
+            predicted: room()?,
+            woven: room()?,
+        })
+    }
 }
 
 /// Walks the tile from its coarsest lattice to its finest.
@@ -128,7 +150,7 @@ pub(crate) fn walk(
     mut visit: impl FnMut(usize, &[i32], &mut [i32]),
 ) {
     let levels = levels(extents);
-    let Work { classes, lines, predicted } = work;
+    let Work { classes, lines, predicted, woven } = work;
     classes[0].clear();
     classes[0].push(0);
     visit(0, &[0], &mut classes[0]);
@@ -151,9 +173,9 @@ pub(crate) fn walk(
             }
         }
         if l > 0 {
-            let mut woven = vec![0; d.iter().product()];
-            weave(d, classes, &mut woven);
-            classes[0] = woven;
+            woven.resize(d.iter().product(), 0);
+            weave(d, classes, woven);
+            std::mem::swap(&mut classes[0], woven);
         } else if !dense.is_empty() {
             weave(d, classes, dense);
         }
@@ -424,7 +446,7 @@ mod tests {
             let n: usize = extents.iter().product();
             let tile: Vec<usize> = (0..n).collect();
             let (mut stream, mut back) = (vec![0; n], vec![0; n]);
-            permute(&tile, extents, &mut stream);
+            permute(&tile, extents, &mut Default::default(), &mut stream);
             unpermute(&stream, extents, &mut back);
             assert_eq!(back, tile, "{extents:?}");
             if n > 1 {
@@ -446,8 +468,8 @@ mod tests {
                     })
                     .collect();
                 let mut x = vec![0; n];
-                permute(&tile, extents, &mut x);
-                let (mut work, mut d, mut made) = (Work::default(), vec![0; n], vec![0; n]);
+                permute(&tile, extents, &mut Default::default(), &mut x);
+                let (mut work, mut d, mut made) = (Work::new().unwrap(), vec![0; n], vec![0; n]);
                 walk(extents, &mut work, &mut made, |at, predicted, row| {
                     for (k, p) in row.iter_mut().enumerate() {
                         d[at + k] = residual(x[at + k], predicted[k]);
@@ -474,9 +496,9 @@ mod tests {
         };
         let tile: Vec<i32> = (0..8192).map(|i| wave(i) as i32).collect();
         let mut x = vec![0; 8192];
-        permute(&tile, extents, &mut x);
+        permute(&tile, extents, &mut Default::default(), &mut x);
         let mut others = 0;
-        walk(extents, &mut Work::default(), &mut [], |at, predicted, row| {
+        walk(extents, &mut Work::new().unwrap(), &mut [], |at, predicted, row| {
             for (k, p) in row.iter_mut().enumerate() {
                 let d = residual(x[at + k], predicted[k]);
                 others += usize::from(d != 0);

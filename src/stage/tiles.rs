@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A chunk cut into tiles: which extents they have, and their values in and out.
 
-use crate::parallel;
+use crate::error::Result;
+use crate::{memory, parallel};
 use std::ops::Range;
 
 /// A chunk of three extents, slowest first, and its tiles.
@@ -108,7 +109,7 @@ impl Grid {
     }
 
     /// Cuts a chunk across one axis, between tiles, into parts that `threads` can write at the same time.
-    pub(crate) fn share<'a, T>(&self, chunk: &'a mut [T], threads: usize) -> Vec<Share<'a, T>> {
+    pub(crate) fn share<'a, T>(&self, chunk: &'a mut [T], threads: usize) -> Result<Vec<Share<'a, T>>> {
         let enough = if threads > 1 { 4 * threads } else { 1 };
         let slowest = (0..3).find(|&k| self.counts[k] >= enough);
         let axis = slowest.unwrap_or_else(|| (0..3).rev().max_by_key(|&k| self.counts[k]).expect("an axis"));
@@ -123,13 +124,17 @@ impl Grid {
             skipped: first / tiles * len,
             pieces: Vec::new(),
         };
-        let mut shares: Vec<_> = first.map(share).collect();
-        for block in chunk.chunks_mut(whole.max(1)) {
+        let mut shares = memory::collect(first.len(), first.map(share))?;
+        let blocks = chunk.chunks_mut(whole.max(1));
+        for share in &mut shares {
+            share.pieces = memory::room(blocks.len())?;
+        }
+        for block in blocks {
             for (share, piece) in shares.iter_mut().zip(block.chunks_mut(len)) {
                 share.pieces.push(piece);
             }
         }
-        shares
+        Ok(shares)
     }
 
     /// Numbers of the tiles of a share.
@@ -201,7 +206,7 @@ mod tests {
             let n: usize = grid.extents.iter().product();
             for threads in [1, 2, 5] {
                 let mut chunk = vec![(0, 0); n];
-                let shares = grid.share(&mut chunk, threads);
+                let shares = grid.share(&mut chunk, threads).unwrap();
                 let many = threads.min(2).min(grid.tiles());
                 assert!(shares.len() >= many, "{dims:?}: {} shares, {threads} threads", shares.len());
                 for mut share in shares {

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The room `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
 
-use super::format::{Head, Tiles};
+use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
 use crate::codec::BYTES;
 use crate::constants::BYTES_LEVEL;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::parallel;
 use crate::params::{Bound, Dtype, Extents};
-use zstd::bulk::{Compressor, Decompressor};
+use crate::{memory, parallel};
+use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
 /// Bytes of the chunk on which the stride is chosen.
 const SAMPLE: usize = 1 << 16;
 
-/// Encodes bytes into a frame. A tile that zstd cannot make smaller, or fails on, is kept raw.
-pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>) {
-    let head = Head::new(stride(raw, usize::from(dtype.size)));
-    let tiles: Vec<&[u8]> = raw.chunks(head.tile).collect();
-    let run = parallel::run_length(tiles.len(), threads);
-    let coded = parallel::map(tiles.len().div_ceil(run), threads, |r| {
-        let mut coder = Coder::new();
-        let run = &tiles[r * run..tiles.len().min((r + 1) * run)];
-        run.iter().map(|tile| coder.code(tile, head.stride).map(<[u8]>::to_vec)).collect::<Vec<_>>()
-    });
+/// Encodes bytes into a frame. A tile that zstd cannot make smaller is kept raw.
+pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>) -> Result<()> {
+    let head = Head::new(stride(raw, usize::from(dtype.size))?);
+    let tiles = raw.len().div_ceil(head.tile);
+    let run = parallel::run_length(tiles, threads);
+    let coded = parallel::try_map(tiles.div_ceil(run), threads, |r| {
+        let mut coder = Coder::new()?;
+        let mut codes = memory::room(run)?;
+        for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
+            let code = coder.code(tile, head.stride)?;
+            codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
+        }
+        Ok(codes)
+    })?;
     // What zstd did not shrink is not copied before it reaches the payload.
-    let codes: Vec<&[u8]> = coded.iter().flatten().zip(&tiles).map(|(c, &raw)| c.as_deref().unwrap_or(raw)).collect();
+    let codes = || coded.iter().flatten().zip(raw.chunks(head.tile)).map(|(c, raw)| c.as_deref().unwrap_or(raw));
 
     let header = Header {
         codec: BYTES,
@@ -35,61 +39,86 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
         extents: Extents::default(),
         raw_len: raw.len() as u64,
     };
-    let mut w = Writer::new(out, header, 3);
-    w.section(|o| head.write(o));
+    let mut w = Writer::new(out, header, 3)?;
     w.section(|o| {
+        memory::reserve(o, HEAD_LEN)?;
+        head.write(o);
+        Ok(())
+    })?;
+    w.section(|o| {
+        memory::reserve(o, 8 * tiles)?;
         let mut end = 0;
-        for code in &codes {
+        for code in codes() {
             end += code.len() as u64;
             o.extend(end.to_le_bytes());
         }
-    });
-    w.section(|o| codes.iter().for_each(|code| o.extend_from_slice(code)));
+        Ok(())
+    })?;
+    w.section(|o| codes().try_for_each(|code| memory::append(o, code)))?;
     w.seal(threads);
+    Ok(())
 }
 
 /// The element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. FORMAT.md §8.
-fn stride(raw: &[u8], size: usize) -> usize {
+fn stride(raw: &[u8], size: usize) -> Result<usize> {
     let candidates: &[usize] = match size {
         0 => &[1, 2, 4, 8],
         1 => &[1],
         _ => &[1, size],
     };
     if candidates.len() == 1 {
-        return 1;
+        return Ok(1);
     }
     let sample = &raw[..raw.len().min(SAMPLE)];
-    let mut coder = Coder::new();
-    let coded = |s: usize| coder.code(sample, s).map_or(sample.len(), <[u8]>::len);
-    let lens: Vec<usize> = candidates.iter().copied().map(coded).collect();
+    let mut coder = Coder::new()?;
     // The first of equals: candidates rise.
-    (0..lens.len()).min_by_key(|&k| lens[k]).map_or(1, |k| candidates[k])
+    let (mut best, mut least) = (1, usize::MAX);
+    for &s in candidates {
+        let len = coder.code(sample, s)?.map_or(sample.len(), <[u8]>::len);
+        if len < least {
+            (best, least) = (s, len);
+        }
+    }
+    Ok(best)
+}
+
+/// zstd found no memory; the number is what this level takes for a tile, about.
+const NO_CONTEXT: Error = Error::NoMemory { bytes: 1 << 20 };
+
+/// Sets a buffer's length; what is new is zeros.
+fn lengthen(v: &mut Vec<u8>, len: usize) -> Result<()> {
+    memory::reserve(v, len.saturating_sub(v.len()))?;
+    v.resize(len, 0);
+    Ok(())
 }
 
 /// zstd's working memory and two tile buffers, kept from tile to tile.
 struct Coder {
-    zstd: Option<Compressor<'static>>,
+    zstd: CCtx<'static>,
     shuffled: Vec<u8>,
     code: Vec<u8>,
 }
 
 impl Coder {
-    fn new() -> Self {
-        Coder { zstd: Compressor::new(BYTES_LEVEL).ok(), shuffled: Vec::new(), code: Vec::new() }
+    fn new() -> Result<Self> {
+        let mut zstd = CCtx::try_create().ok_or(NO_CONTEXT)?;
+        zstd.set_parameter(CParameter::CompressionLevel(BYTES_LEVEL)).map_err(|_| NO_CONTEXT)?;
+        Ok(Coder { zstd, shuffled: Vec::new(), code: Vec::new() })
     }
 
     /// The tile shuffled and coded; `None` when that is not smaller.
-    fn code(&mut self, tile: &[u8], stride: usize) -> Option<&[u8]> {
-        let zstd = self.zstd.as_mut()?;
-        self.code.resize(zstd::zstd_safe::compress_bound(tile.len()), 0);
-        let len = if stride == 1 {
-            zstd.compress_to_buffer(tile, self.code.as_mut_slice())
+    fn code(&mut self, tile: &[u8], stride: usize) -> Result<Option<&[u8]>> {
+        lengthen(&mut self.code, zstd_safe::compress_bound(tile.len()))?;
+        let from = if stride == 1 {
+            tile
         } else {
-            self.shuffled.resize(tile.len(), 0);
+            lengthen(&mut self.shuffled, tile.len())?;
             shuffle(tile, stride, &mut self.shuffled);
-            zstd.compress_to_buffer(&self.shuffled, self.code.as_mut_slice())
+            &self.shuffled
         };
-        Some(&self.code[..len.ok().filter(|&len| len < tile.len())?])
+        // There is room for the longest code: only memory can be missing.
+        let len = self.zstd.compress2(self.code.as_mut_slice(), from).map_err(|_| NO_CONTEXT)?;
+        Ok((len < tile.len()).then_some(&self.code[..len]))
     }
 }
 
@@ -98,52 +127,52 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     let tiles = Tiles::open(frame, out.len())?;
     let Head { stride, tile } = tiles.head;
     let run = parallel::run_length(out.len().div_ceil(tile), threads);
-    let results = parallel::map_mut(out.chunks_mut(run * tile).collect(), threads, |r, raws| {
-        let mut decoder = Decoder::default();
+    let runs = out.chunks_mut(run * tile);
+    parallel::try_each(runs.len(), runs, threads, |r, raws| {
+        let mut decoder = Decoder::new(stride, tile.min(raws.len()))?;
         raws.chunks_mut(tile).zip(r * run..).try_for_each(|(raw, k)| {
             let code = tiles.code(k);
             decoder
                 .decode(code, stride, raw)
                 .map_err(|why| Error::corrupt("bytes payload", format!("tile {k}, {} bytes: {why}", code.len())))
         })
-    });
-    results.into_iter().collect()
+    })
 }
 
 /// zstd's working memory and one tile, kept from tile to tile.
-#[derive(Default)]
 struct Decoder {
-    zstd: Option<Decompressor<'static>>,
+    zstd: DCtx<'static>,
     shuffled: Vec<u8>,
 }
 
 impl Decoder {
+    fn new(stride: usize, tile: usize) -> Result<Self> {
+        let shuffled = memory::zeros(if stride == 1 { 0 } else { tile })?;
+        Ok(Decoder { zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
+    }
+
     fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), String> {
         if code.len() == raw.len() {
             raw.copy_from_slice(code);
             return Ok(());
         }
         // zstd itself would go on with whatever follows its first frame.
-        let first = zstd::zstd_safe::find_frame_compressed_size(code).map_err(zstd::zstd_safe::get_error_name)?;
+        let first = zstd_safe::find_frame_compressed_size(code).map_err(zstd_safe::get_error_name)?;
         if first != code.len() {
             return Err(format!("its zstd frame ends at {first}"));
         }
-        if self.zstd.is_none() {
-            self.zstd = Some(Decompressor::new().map_err(|e| e.to_string())?);
-        }
-        let zstd = self.zstd.as_mut().expect("just made");
         // The exact length is the limit: zstd refuses to write more, and less is refused here.
-        let mut inflate = |out: &mut [u8]| match zstd.decompress_to_buffer(code, out) {
+        let mut inflate = |out: &mut [u8]| match self.zstd.decompress(out, code) {
             Ok(n) if n == out.len() => Ok(()),
             Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len())),
-            Err(e) => Err(format!("zstd: {e}")),
+            Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e))),
         };
         if stride == 1 {
             return inflate(raw);
         }
-        self.shuffled.resize(raw.len(), 0);
-        inflate(&mut self.shuffled)?;
-        unshuffle(&self.shuffled, stride, raw);
+        let shuffled = &mut self.shuffled[..raw.len()];
+        inflate(shuffled)?;
+        unshuffle(shuffled, stride, raw);
         Ok(())
     }
 }
@@ -155,7 +184,7 @@ mod tests {
 
     fn frame(raw: &[u8], size: u8, threads: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        encode(raw, Dtype::bytes(size), threads, &mut out);
+        encode(raw, Dtype::bytes(size), threads, &mut out).unwrap();
         out
     }
 
@@ -210,11 +239,11 @@ mod tests {
     #[test]
     fn the_stride_of_unknown_elements_is_found() {
         let doubles: Vec<u8> = (0..4000).flat_map(|i| (f64::from(i) * 0.37).sin().to_le_bytes()).collect();
-        assert_eq!(stride(&doubles, 0), 8);
+        assert_eq!(stride(&doubles, 0), Ok(8));
         let text = b"the same line again and again; ".repeat(100);
-        assert_eq!(stride(&text, 0), 1);
-        assert_eq!(stride(&text, 4), 1);
-        assert_eq!(stride(&[], 0), 1);
+        assert_eq!(stride(&text, 0), Ok(1));
+        assert_eq!(stride(&text, 4), Ok(1));
+        assert_eq!(stride(&[], 0), Ok(1));
     }
 
     #[test]
@@ -234,8 +263,8 @@ mod tests {
                 raw_len: raw.len() as u64,
             };
             let mut out = Vec::new();
-            let mut w = Writer::new(&mut out, header, 3);
-            parts.iter().for_each(|s| w.section(|o| o.extend_from_slice(s)));
+            let mut w = Writer::new(&mut out, header, 3).unwrap();
+            parts.iter().for_each(|s| w.section(|o| memory::append(o, s)).unwrap());
             w.seal(1);
             back(&out, 2).expect_err("damage").to_string()
         };

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::frame::Frame;
 use std::ops::Range;
 
+/// Bytes of the head.
+pub(crate) const HEAD_LEN: usize = 8;
+
 /// How tiles are cut and shuffled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {

@@ -19,7 +19,7 @@ pub(super) fn encoding(job: &EncodeJob<'_>, choice: &mut Option<Choice>, threads
         return None;
     }
     // The bound used stays behind: kernels find ranges as they read.
-    match choice.insert(codec::choose(params, job.raw, threads)).codec {
+    match choice.insert(codec::choose(params, job.raw, threads).ok()?).codec {
         SZX => szx::gpu::encoding(params, len),
         LORENZO => lorenzo::gpu::encoding(params, len),
         NDZIP => ndzip::gpu::encoding(params, len),
@@ -92,6 +92,7 @@ fn encode_group(
     let group = EncodeGroup::load(device, lane, chunks, threads)?;
     group.start(lane)?;
     let lengths = group.lengths(lane)?;
+    let no_memory = || Failure::other("no memory for a frame");
     let mut wanted: Vec<Wanted<'_>> = Vec::with_capacity(chunks.len());
     for (k, frame) in frames.iter_mut().enumerate() {
         let (plan, raw) = chunks[k];
@@ -101,7 +102,7 @@ fn encode_group(
         }
         frame.clear();
         if len < raw.len() + stored::HEADER_LEN {
-            frame.reserve(len);
+            frame.try_reserve(len).map_err(|_| no_memory())?;
             wanted.push((group.frames[k], &mut frame.spare_capacity_mut()[..len]));
         }
     }
@@ -112,7 +113,7 @@ fn encode_group(
         if len < raw.len() + stored::HEADER_LEN {
             gpu::filled(frame, len);
         } else {
-            stored::encode(raw, threads, frame);
+            stored::encode(raw, threads, frame).map_err(|_| no_memory())?;
         }
     }
     Ok(())

@@ -6,19 +6,25 @@ use super::encode::{self, Plan};
 use super::format::{self, Tiles};
 use crate::bound::Used;
 use crate::codec::{Spec, stored};
-use crate::constants::LORENZO_TILE;
+use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::parallel;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::codebook;
 use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::tiles::Grid;
+use crate::{memory, parallel};
 
 /// Encodes a chunk. One that is too long for the table of ends is stored.
-pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, header: Header, out: &mut Vec<u8>) {
-    encode_with(values, spec, used, header, true, out);
+pub(crate) fn encode<S: Scalar>(
+    values: &[S],
+    spec: &Spec<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    encode_with(values, spec, used, header, true, out)
 }
 
 /// As [`encode`]; `gaps` says whether streams get gap arrays.
@@ -29,7 +35,7 @@ pub(crate) fn encode_with<S: Scalar>(
     header: Header,
     gaps: bool,
     out: &mut Vec<u8>,
-) {
+) -> Result<()> {
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
     // No tile's payload is longer than its values, or, for a few values, than four units.
     let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
@@ -40,39 +46,46 @@ pub(crate) fn encode_with<S: Scalar>(
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, spec.threads);
     let runs = tiles.div_ceil(per_run);
-    let planned = parallel::map(runs, spec.threads, |i| {
+    let planned = parallel::try_map(runs, spec.threads, |i| {
         vectorize(
             #[inline(always)]
             || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
         )
-    });
+    })?;
     let mut histogram = Histogram::new();
     planned.iter().for_each(|run| histogram.merge(&run.histogram));
     let lengths = codebook::lengths(&histogram.counts());
     let encoder = Encoder::new(&lengths);
-    let coded = parallel::map(runs, spec.threads, |i| {
+    let coded = parallel::try_map(runs, spec.threads, |i| {
         let (mut kinds, mut payload) = (Vec::new(), Vec::new());
         let lens = vectorize(
             #[inline(always)]
             || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
-        );
-        (lens, kinds, payload)
-    });
-    let mut writer = Writer::new(out, header, 4);
-    writer.section(|o| format::write_head(&lengths, gaps, o));
-    writer.section(|o| coded.iter().for_each(|(_, kinds, _)| o.extend_from_slice(kinds)));
+        )?;
+        Ok((lens, kinds, payload))
+    })?;
+    let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
+        memory::reserve(o, 2 + LORENZO_SYMBOLS)?;
+        format::write_head(&lengths, gaps, o);
+        Ok(())
+    })?;
+    writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
+    writer.section(|o| {
+        memory::reserve(o, 4 * tiles)?;
         let mut end = 0u32;
         for len in coded.iter().flat_map(|(lens, ..)| lens) {
             end += len;
             o.extend(end.to_le_bytes());
         }
-    });
+        Ok(())
+    })?;
     writer.section(|o| {
-        o.reserve(coded.iter().map(|(.., payload)| payload.len()).sum());
-        coded.iter().for_each(|(.., payload)| o.extend_from_slice(payload));
-    });
+        memory::reserve(o, coded.iter().map(|(.., payload)| payload.len()).sum())?;
+        coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
+    })?;
     writer.seal(spec.threads);
+    Ok(())
 }
 
 /// Decodes a frame into `out`.
@@ -89,12 +102,13 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths), gaps, log, h.used);
-    let done = parallel::map_mut(grid.share(out, threads), threads, |_, mut share| {
+    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let shares = grid.share(out, threads)?;
+    parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         vectorize(
             #[inline(always)]
             || {
-                let mut scratch = Scratch::new();
+                let mut scratch = Scratch::new()?;
                 for tile in grid.tiles_of(&share) {
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     tiles
@@ -108,8 +122,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
                 Ok(())
             },
         )
-    });
-    done.into_iter().collect()
+    })
 }
 
 /// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
@@ -123,8 +136,8 @@ pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths), gaps, log, h.used);
-    let mut scratch = Scratch::new();
+    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
         let len = grid.tile(tile).len();

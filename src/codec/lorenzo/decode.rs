@@ -4,6 +4,8 @@
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor, split_gaps};
 use crate::constants::LORENZO_TILE;
+use crate::error::Error;
+use crate::memory;
 use crate::scalar::{Bits, Scalar};
 use crate::stage::huffman::{self, Decoder, Room, unzigzag};
 use crate::stage::interpolate::{self, Work};
@@ -34,8 +36,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new() -> Self {
-        Scratch { residuals: huffman::rooms(), points: vec![0; LORENZO_TILE], work: Work::default() }
+    pub(super) fn new() -> Result<Self, Error> {
+        Ok(Scratch { residuals: huffman::rooms()?, points: memory::zeros(LORENZO_TILE)?, work: Work::new()? })
     }
 }
 

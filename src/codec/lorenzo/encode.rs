@@ -6,6 +6,8 @@ use super::format::{Class, Kind, Predictor, gap_units};
 use super::look;
 use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
+use crate::error::Result;
+use crate::memory;
 use crate::scalar::{Bits, Scalar};
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
@@ -64,6 +66,7 @@ struct Planned {
 struct Scratch<S> {
     x: Vec<S>,
     stream: Vec<S>,
+    lattices: [Vec<S>; 2],
     quanta: Vec<i32>,
     residuals: Vec<i32>,
     points: Vec<i32>,
@@ -75,13 +78,32 @@ struct Scratch<S> {
     work: Work,
 }
 
+impl<S: Scalar> Scratch<S> {
+    fn new() -> Result<Self> {
+        Ok(Scratch {
+            x: memory::zeros(LORENZO_TILE)?,
+            stream: memory::zeros(LORENZO_TILE)?,
+            lattices: [memory::room(interpolate::LATTICE)?, memory::room(interpolate::LATTICE)?],
+            quanta: memory::zeros(LORENZO_TILE)?,
+            residuals: memory::zeros(LORENZO_TILE)?,
+            points: memory::zeros(LORENZO_TILE)?,
+            sampled: look::Rows::new()?,
+            odd: memory::room(LORENZO_TILE)?,
+            ordinary: memory::zeros(LORENZO_TILE)?,
+            good: memory::zeros(LORENZO_TILE)?,
+            bits: memory::zeros(LORENZO_TILE)?,
+            work: Work::new()?,
+        })
+    }
+}
+
 /// First pass over tiles `first` to `last`.
 #[inline(always)]
-pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> Run {
+pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run {
         first,
-        tiles: Vec::with_capacity(last - first),
-        symbols: Vec::with_capacity((last - first) * LORENZO_TILE),
+        tiles: memory::room(last - first)?,
+        symbols: memory::room((last - first) * LORENZO_TILE)?,
         outliers: Vec::new(),
         exceptions: Vec::new(),
         histogram: Histogram::new(),
@@ -91,24 +113,12 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         Used::PointwiseRelative(r) => (true, r),
     };
     let (coarse, fine) = (quantizer::<S>(log, used), fine(used));
-    let integers = || vec![0; LORENZO_TILE];
-    let mut s = Scratch {
-        x: vec![S::ZERO; LORENZO_TILE],
-        stream: vec![S::ZERO; LORENZO_TILE],
-        quanta: integers(),
-        residuals: integers(),
-        points: integers(),
-        sampled: look::Rows::default(),
-        odd: Vec::with_capacity(LORENZO_TILE),
-        ordinary: vec![0; LORENZO_TILE],
-        good: vec![0; LORENZO_TILE],
-        bits: vec![0; LORENZO_TILE],
-        work: Work::default(),
-    };
+    let mut s = Scratch::<S>::new()?;
     for i in first..last {
         let tile = plan.grid.tile(i);
         let n = tile.len();
-        let Scratch { x, stream, quanta, residuals, points, sampled, odd, ordinary, good, bits, work } = &mut s;
+        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, ordinary, good, bits, work } =
+            &mut s;
         let (x, quanta, ordinary) = (&mut x[..n], &mut quanta[..n], &mut ordinary[..n]);
         plan.grid.gather(plan.values, &tile, x);
         let found = coarse.quantize(x, plan.fill, quanta, ordinary);
@@ -125,7 +135,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
             if look::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
                 let (points, good) = (&mut points[..n], &mut good[..n]);
-                let made = view.run(&mut stream[..n], points, good, work);
+                let made = view.run(&mut stream[..n], lattices, points, good, work);
                 if let Some(made) = made
                     && (made.exact || estimate::cost(points, bits) < cost)
                 {
@@ -138,9 +148,9 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
                 }
             }
         }
-        run.push(x, residuals, predictor, exceptions.then_some(ordinary));
+        run.push(x, residuals, predictor, exceptions.then_some(ordinary))?;
     }
-    run
+    Ok(run)
 }
 
 /// A tile that may be interpolated.
@@ -178,8 +188,15 @@ impl<S: Scalar> Interpolate<'_, S> {
     /// Writes residuals in the order of the stream, and which of them are no exceptions. `None` where the tile must not be
     /// interpolated.
     #[inline(always)]
-    fn run(&self, stream: &mut [S], residuals: &mut [i32], good: &mut [u8], work: &mut Work) -> Option<Made> {
-        interpolate::permute(self.x, self.extents, stream);
+    fn run(
+        &self,
+        stream: &mut [S],
+        lattices: &mut [Vec<S>; 2],
+        residuals: &mut [i32],
+        good: &mut [u8],
+        work: &mut Work,
+    ) -> Option<Made> {
+        interpolate::permute(self.x, self.extents, lattices, stream);
         let (fine, has_fill, fill) = (self.fine, self.fill.is_some(), self.fill.unwrap_or(S::Bits::ZERO));
         let (mut least, mut veto, mut differ) = (1u8, 0u8, S::Bits::ZERO);
         interpolate::walk(
@@ -232,7 +249,13 @@ impl<S: Scalar> Interpolate<'_, S> {
 impl Run {
     /// Adds a tile. `ordinary` marks the values that are no exceptions, where there are some.
     #[inline(always)]
-    fn push<S: Scalar>(&mut self, x: &[S], residuals: &[i32], predictor: Predictor, ordinary: Option<&mut [u8]>) {
+    fn push<S: Scalar>(
+        &mut self,
+        x: &[S],
+        residuals: &[i32],
+        predictor: Predictor,
+        ordinary: Option<&mut [u8]>,
+    ) -> Result<()> {
         let n = x.len();
         let all = residuals.iter().fold(
             0,
@@ -243,7 +266,7 @@ impl Run {
         let before = self.exceptions.len();
         let exceptions = ordinary.is_some();
         if let Some(ordinary) = ordinary {
-            write_exceptions(x, ordinary, &mut self.exceptions);
+            write_exceptions(x, ordinary, &mut self.exceptions)?;
         }
         let mut planned = Planned {
             kind: Kind { predictor, class: Class::Huffman, exceptions },
@@ -261,12 +284,14 @@ impl Run {
             let at = self.symbols.len();
             let outliers = self.outliers.len();
             self.symbols.resize(at + n, 0);
+            memory::reserve(&mut self.outliers, n)?;
             huffman::symbols(residuals, &mut self.symbols[at..], &mut self.outliers);
             self.histogram.add(&self.symbols[at..]);
             planned.symbols = n;
             planned.outliers = self.outliers.len() - outliers;
         }
         self.tiles.push(planned);
+        Ok(())
     }
 }
 
@@ -276,21 +301,28 @@ fn fixed_len(n: usize, width: u32) -> usize {
 }
 
 /// Appends the exceptions of a tile: runs of equal bits.
-fn write_exceptions<S: Scalar>(x: &[S], ordinary: &[u8], out: &mut Vec<u8>) {
-    let mut records: Vec<(usize, usize)> = Vec::new();
+fn write_exceptions<S: Scalar>(x: &[S], ordinary: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let most = ordinary.iter().filter(|&&o| o == 0).count();
+    memory::reserve(out, 4 + most * (4 + S::SIZE))?;
+    let at = out.len();
+    // Their number is written last.
+    out.extend([0; 4]);
+    let mut open: Option<(usize, usize)> = None;
+    let mut record = |(start, len): (usize, usize)| out.extend((start as u32 | (len as u32 - 1) << 16).to_le_bytes());
     for (i, _) in ordinary.iter().enumerate().filter(|&(_, &o)| o == 0) {
-        match records.last_mut() {
+        match &mut open {
             Some((start, len)) if *start + *len == i && x[*start].bits() == x[i].bits() => *len += 1,
-            _ => records.push((i, 1)),
+            _ => open.replace((i, 1)).into_iter().for_each(&mut record),
         }
     }
-    out.extend((records.len() as u32).to_le_bytes());
-    for &(start, len) in &records {
-        out.extend((start as u32 | (len as u32 - 1) << 16).to_le_bytes());
+    open.into_iter().for_each(record);
+    let count = (out.len() - at) / 4 - 1;
+    out[at..at + 4].copy_from_slice(&(count as u32).to_le_bytes());
+    for k in 1..=count {
+        let start = u16::from_le_bytes([out[at + 4 * k], out[at + 4 * k + 1]]);
+        out.extend(&x[usize::from(start)].bits().to_u64().to_le_bytes()[..S::SIZE]);
     }
-    for &(start, _) in &records {
-        out.extend(&x[start].bits().to_u64().to_le_bytes()[..S::SIZE]);
-    }
+    Ok(())
 }
 
 /// Second pass: appends the payloads of a run's tiles to `out`, their kinds to `kinds`; returns their lengths in units of
@@ -302,28 +334,31 @@ pub(super) fn write<S: Scalar>(
     encoder: &Encoder,
     kinds: &mut Vec<u8>,
     out: &mut Vec<u8>,
-) -> Vec<u32> {
-    let mut lens = Vec::with_capacity(run.tiles.len());
+) -> Result<Vec<u32>> {
+    memory::reserve(kinds, run.tiles.len())?;
+    let mut lens = memory::room(run.tiles.len())?;
     let (mut symbols, mut outliers, mut exceptions) = (&run.symbols[..], &run.outliers[..], &run.exceptions[..]);
-    let mut stream = vec![0; huffman::stream_room(LORENZO_TILE)];
-    let mut gaps = Vec::new();
+    let mut stream = memory::zeros(huffman::stream_room(LORENZO_TILE))?;
+    let mut gaps = memory::room(huffman::gaps_room(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
         let (mine, rest) = exceptions.split_at(p.exceptions);
         exceptions = rest;
-        out.extend_from_slice(mine);
+        memory::append(out, mine)?;
         let (bytes, rest) = symbols.split_at(p.symbols);
         symbols = rest;
         let (mine, rest) = outliers.split_at(p.outliers);
         outliers = rest;
         let mut kind = p.kind;
         if kind.class == Class::Raw {
-            write_raw(plan, &plan.grid.tile(i), out);
+            write_raw(plan, &plan.grid.tile(i), out)?;
         } else if kind.class == Class::Huffman {
             let bits = encoder.encode(bytes, mine, &mut stream, &mut gaps);
             let words = bits.div_ceil(32);
             let units = if plan.gaps { gap_units(words) } else { 0 };
-            if 4 * (words + units) <= fixed_len(bytes.len(), p.width) {
+            let fixed = fixed_len(bytes.len(), p.width);
+            memory::reserve(out, fixed.min(4 * (words + units)))?;
+            if 4 * (words + units) <= fixed {
                 if plan.gaps {
                     let at = out.len();
                     out.extend_from_slice(&gaps);
@@ -338,13 +373,18 @@ pub(super) fn write<S: Scalar>(
         kinds.push(kind.pack());
         lens.push(((out.len() - start) / 4) as u32);
     }
-    lens
+    Ok(lens)
 }
 
-fn write_raw<S: Scalar>(plan: &Plan<'_, S>, tile: &Tile, out: &mut Vec<u8>) {
-    let mut x = vec![S::ZERO; tile.len()];
-    plan.grid.gather(plan.values, tile, &mut x);
-    out.extend(x.iter().flat_map(|v| v.bits().to_u64().to_le_bytes().into_iter().take(S::SIZE)));
+fn write_raw<S: Scalar>(plan: &Plan<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> Result<()> {
+    let [a, b, c] = tile.extents;
+    memory::reserve(out, tile.len() * S::SIZE)?;
+    for row in 0..a * b {
+        for v in &plan.values[plan.grid.row(tile, row / b, row % b)..][..c] {
+            out.extend_from_slice(&v.bits().to_u64().to_le_bytes()[..S::SIZE]);
+        }
+    }
+    Ok(())
 }
 
 /// Zigzag residuals of `width` bits each, from their symbols.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is decided by a look at some of a tile's rows: Lorenzo's axes, and whether interpolation may pay.
 
+use crate::constants::LORENZO_TILE;
+use crate::error::Result;
+use crate::memory;
 use crate::stage::{estimate, interpolate, lorenzo};
 
 /// The rows that Lorenzo's axes are chosen by, out of 64: 16 of every remainder by 4 and by 3, for molecules have as many
@@ -13,8 +16,7 @@ fn sampled(row: usize, rows: usize) -> bool {
     rows < 8 || SAMPLED >> (row % 64) & 1 == 1
 }
 
-/// Working memory of [`choose`].
-#[derive(Default)]
+/// Working memory of [`choose`]: room for a tile's.
 pub(super) struct Rows {
     /// Sampled rows of tiles of these rows, and whether each has one above it.
     of: [usize; 2],
@@ -22,6 +24,16 @@ pub(super) struct Rows {
     /// Those rows, the rows above them, behind them, and above the latter: in the end their differences along the slower axes.
     parts: [Vec<i32>; 4],
     steps: Vec<i32>,
+}
+
+impl Rows {
+    pub(super) fn new() -> Result<Rows> {
+        let room = || memory::room(LORENZO_TILE);
+        // 17 of 64 rows, or all where there are fewer than eight.
+        let most = LORENZO_TILE.div_ceil(64) * SAMPLED.count_ones() as usize;
+        let parts = [room()?, room()?, room()?, room()?];
+        Ok(Rows { of: [0; 2], rows: memory::room(most)?, parts, steps: room()? })
+    }
 }
 
 /// Lorenzo's axes: the first set with the least cost over the sampled rows.

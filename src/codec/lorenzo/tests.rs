@@ -43,7 +43,7 @@ impl<'a> Case<'a> {
         };
         let mut out = Vec::new();
         let spec = Spec { params: &params, threads: self.threads };
-        cpu::encode_with(values, &spec, used, header, self.gaps, &mut out);
+        cpu::encode_with(values, &spec, used, header, self.gaps, &mut out).unwrap();
         (out, used)
     }
 

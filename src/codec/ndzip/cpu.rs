@@ -6,8 +6,8 @@ use super::format::{self, Grid, Stream};
 use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::parallel;
 use crate::params::{Class, Dtype};
+use crate::{memory, parallel};
 use pulp::{Arch, NullaryFnOnce};
 use std::ops::Range;
 
@@ -20,19 +20,23 @@ const CUBES_PER_RUN: usize = 32;
 /// Encodes one chunk. `None`: too large for the stream's 32-bit offsets.
 ///
 /// `values` has as many words as the header's extents say.
-pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Option<()> {
-    let grid = Grid::choose(header.extents.as_slice())?;
-    let longest = format::max_len(&grid, W::BYTES)?;
+pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
+    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(None) };
+    let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(None) };
     let float = header.dtype.class == Class::Float;
-    let mut w = Writer::new(out, header, 2);
-    w.section(|o| grid.write(o));
+    let mut w = Writer::new(out, header, 2)?;
+    w.section(|o| {
+        memory::reserve(o, format::GRID_MOST)?;
+        grid.write(o);
+        Ok(())
+    })?;
     w.section(|o| {
         // A stream that grows beyond this will not be kept.
-        o.reserve(longest.min(size_of_val(values) + size_of_val(values) / 16));
-        write_stream(values, &grid, float, threads, o);
-    });
+        memory::reserve(o, longest.min(size_of_val(values) + size_of_val(values) / 16))?;
+        write_stream(values, &grid, float, threads, o)
+    })?;
     w.seal(threads);
-    Some(())
+    Ok(Some(()))
 }
 
 /// Decodes one chunk into `out`.
@@ -57,17 +61,24 @@ struct Scratch<W> {
 }
 
 impl<W: Word> Scratch<W> {
-    fn new() -> Self {
-        let rows = vec![W::ZERO; NDZIP_CUBE].into_boxed_slice().try_into().expect("a cube's values");
-        let words = vec![W::ZERO; W::COLUMNS + NDZIP_CUBE + W::BITS];
-        Scratch { values: vec![[W::ZERO; NDZIP_CUBE]; GROUP], rows, words }
+    fn new() -> Result<Self> {
+        let rows = memory::zeros(NDZIP_CUBE)?.into_boxed_slice().try_into().expect("a cube's values");
+        let words = memory::zeros(W::COLUMNS + NDZIP_CUBE + W::BITS)?;
+        Ok(Scratch { values: memory::zeros(GROUP)?, rows, words })
     }
 }
 
 /// Appends the stream of `values` in this grid: table, cubes, border.
-pub(super) fn write_stream<W: Word>(values: &[W], grid: &Grid, float: bool, threads: usize, out: &mut Vec<u8>) {
+pub(super) fn write_stream<W: Word>(
+    values: &[W],
+    grid: &Grid,
+    float: bool,
+    threads: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let cubes = grid.cubes();
     let table = out.len();
+    memory::reserve(out, format::table_len(cubes, W::BYTES))?;
     out.resize(table + format::table_len(cubes, W::BYTES), 0);
     let mut end = 0;
     let mut entry = table;
@@ -81,37 +92,42 @@ pub(super) fn write_stream<W: Word>(values: &[W], grid: &Grid, float: bool, thre
     };
     let threads = threads.min(cubes / CUBES_PER_RUN).max(1);
     if threads == 1 {
-        let lens = encode_run(values, grid, float, 0..cubes, &mut Scratch::new(), out);
+        let lens = encode_run(values, grid, float, 0..cubes, &mut Scratch::new()?, out)?;
         place(&lens, out);
     } else {
         parallel::map_in_order(
             cubes.div_ceil(CUBES_PER_RUN),
             threads,
-            || (Scratch::new(), Vec::new(), Vec::new()),
+            || Ok((Scratch::new()?, Vec::new(), Vec::new())),
             |r, (scratch, bytes, lens)| {
                 let run = r * CUBES_PER_RUN..cubes.min((r + 1) * CUBES_PER_RUN);
                 bytes.clear();
-                *lens = encode_run(values, grid, float, run, scratch, bytes);
+                *lens = encode_run(values, grid, float, run, scratch, bytes)?;
+                Ok(())
             },
             |_, (_, bytes, lens)| {
-                out.extend_from_slice(bytes);
+                memory::append(out, bytes)?;
                 place(lens, out);
+                Ok(())
             },
-        );
+        )?;
     }
     for run in grid.border() {
-        append(&values[run], out);
+        append(&values[run], out)?;
     }
+    Ok(())
 }
 
 /// Appends words to the stream.
 #[inline(always)]
-fn append<W: Word>(words: &[W], out: &mut Vec<u8>) {
+fn append<W: Word>(words: &[W], out: &mut Vec<u8>) -> Result<()> {
+    memory::reserve(out, size_of_val(words))?;
     if cfg!(target_endian = "little") {
         out.extend_from_slice(bytemuck::cast_slice(words));
     } else {
         words.iter().for_each(|w| out.extend_from_slice(bytemuck::bytes_of(&w.little())));
     }
+    Ok(())
 }
 
 /// Appends a run of cubes to `out` and returns each one's words.
@@ -122,16 +138,16 @@ fn encode_run<W: Word>(
     run: Range<usize>,
     scratch: &mut Scratch<W>,
     out: &mut Vec<u8>,
-) -> Vec<u32> {
-    let mut lens = Vec::with_capacity(run.len());
+) -> Result<Vec<u32>> {
+    let mut lens = memory::room(run.len())?;
     let (arch, line) = (Arch::new(), grid.counts()[2]);
     let mut at = run.start;
     while at < run.end {
         let group = at..run.end.min(at + GROUP).min((at / line + 1) * line);
         at = group.end;
-        arch.dispatch(Encode { values, grid, float, group, scratch, out, lens: &mut lens });
+        arch.dispatch(Encode { values, grid, float, group, scratch, out, lens: &mut lens })?;
     }
-    lens
+    Ok(lens)
 }
 
 /// Appends the cubes of a group to `out` and their words to `lens`.
@@ -146,9 +162,9 @@ struct Encode<'a, W> {
 }
 
 impl<W: Word> NullaryFnOnce for Encode<'_, W> {
-    type Output = ();
+    type Output = Result<()>;
     #[inline(always)]
-    fn call(self) {
+    fn call(self) -> Result<()> {
         let Encode { values, grid, float, group, scratch: s, out, lens } = self;
         match grid.rank() {
             1 => gather::<W, NDZIP_SIDE_1>(values, grid, &group, &mut s.values),
@@ -162,9 +178,10 @@ impl<W: Word> NullaryFnOnce for Encode<'_, W> {
                 cube::transpose(&mut s.rows);
                 words = cube::compact(&s.rows, &mut s.words);
             }
-            append(&s.words[..words], out);
+            append(&s.words[..words], out)?;
             lens.push(words as u32);
         }
+        Ok(())
     }
 }
 
@@ -189,10 +206,10 @@ fn read_stream<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, threads: 
         border = rest;
     }
     let threads = threads.min(grid.cubes() / CUBES_PER_RUN).max(1);
-    let mut bars = bars(grid, threads, out);
+    let mut bars = bars(grid, threads, out)?;
     let per_run = parallel::run_length(bars.len(), threads);
-    let runs: Vec<&mut [Bar<'_, W>]> = bars.chunks_mut(per_run).collect();
-    parallel::map_mut(runs, threads, |_, run| decode_run(stream, grid, float, run)).into_iter().collect()
+    let runs = bars.chunks_mut(per_run);
+    parallel::try_each(runs.len(), runs, threads, |_, run| decode_run(stream, grid, float, run))
 }
 
 /// Cubes that follow each other along the last axis, and their part of the array: one piece for each plane.
@@ -203,22 +220,30 @@ struct Bar<'a, W> {
 }
 
 /// Lends out every whole cube's place in the array. In rank 1, where all cubes are on one line, it is cut for `threads`.
-fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Vec<Bar<'a, W>> {
+fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<'a, W>>> {
     let ([_, rows, row], [side_z, side_y, side_x], [z, y, x]) = (grid.dims(), grid.sides(), grid.counts());
     if grid.rank() == 1 {
         let cubes = parallel::run_length(x, threads);
-        let pieces = out[..x * side_x].chunks_mut(cubes * side_x).enumerate();
-        return pieces
-            .map(|(k, piece)| Bar { first: k * cubes, cubes: piece.len() / side_x, pieces: vec![piece] })
-            .collect();
+        let pieces = out[..x * side_x].chunks_mut(cubes * side_x);
+        let mut bars = memory::room(pieces.len())?;
+        for (k, piece) in pieces.enumerate() {
+            let (first, cubes) = (k * cubes, piece.len() / side_x);
+            bars.push(Bar { first, cubes, pieces: memory::collect(1, std::iter::once(piece))? });
+        }
+        return Ok(bars);
     }
-    let mut bars: Vec<Bar<'a, W>> =
-        (0..z * y).map(|b| Bar { first: b * x, cubes: x, pieces: Vec::with_capacity(side_z) }).collect();
+    let mut bars = memory::room(z * y)?;
+    for b in 0..z * y {
+        bars.push(Bar { first: b * x, cubes: x, pieces: memory::room(side_z)? });
+    }
     for (k, plane) in out.chunks_exact_mut(rows * row).take(z * side_z).enumerate() {
         let pieces = plane.chunks_exact_mut(side_y * row).take(y);
-        bars[k / side_z * y..].iter_mut().zip(pieces).for_each(|(bar, piece)| bar.pieces.push(piece));
+        bars[k / side_z * y..]
+            .iter_mut()
+            .zip(pieces)
+            .for_each(|(bar, piece): (&mut Bar<'a, W>, _)| bar.pieces.push(piece));
     }
-    bars
+    Ok(bars)
 }
 
 /// Reads words from the stream's bytes, which may lie at any address.
@@ -231,7 +256,7 @@ fn take<W: Word>(bytes: &[u8], to: &mut [W]) {
 }
 
 fn decode_run<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, run: &mut [Bar<'_, W>]) -> Result<()> {
-    let mut scratch = Scratch::new();
+    let mut scratch = Scratch::new()?;
     let arch = Arch::new();
     for bar in run {
         for at in (0..bar.cubes).step_by(GROUP) {

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use std::iter::once;
 use std::ops::Range;
 
+/// Bytes of the longest section 0.
+pub(super) const GRID_MOST: usize = 16;
+
 /// Bytes of one table entry.
 const ENTRY: usize = 4;
 

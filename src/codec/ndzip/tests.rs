@@ -92,6 +92,7 @@ fn streams_are_those_of_the_reference() {
             4 => write_stream::<u32>(&numbers(&raw), &grid, dtype.class == Class::Float, 1, &mut stream),
             _ => write_stream::<u64>(&numbers(&raw), &grid, dtype.class == Class::Float, 1, &mut stream),
         }
+        .unwrap();
         assert_eq!((stream.len(), hash(&stream)), (len, want), "{dtype:?} {dims:?}");
     }
 }

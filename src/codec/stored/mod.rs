@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Header, Writer};
+use crate::memory;
 use crate::params::{Bound, Dtype, Extents};
 
 pub(crate) const HEADER_LEN: usize = 64;
@@ -18,10 +19,17 @@ fn header(raw_len: usize) -> Header {
     }
 }
 
-pub(crate) fn encode(raw: &[u8], threads: usize, out: &mut Vec<u8>) {
-    let mut w = Writer::new(out, header(raw.len()), 1);
-    w.section(|o| o.extend_from_slice(raw));
+pub(crate) fn encode(raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
+    let len = raw.len() + HEADER_LEN;
+    if out.capacity() < len {
+        // As much as is needed and no more, after what was there has been freed.
+        *out = Vec::new();
+        *out = memory::room(len)?;
+    }
+    let mut w = Writer::new(out, header(raw.len()), 1)?;
+    w.section(|o| memory::append(o, raw))?;
     w.seal(threads);
+    Ok(())
 }
 
 /// As [`encode`], into a place of exactly the frame's length: for who has no memory to spare.
@@ -59,7 +67,7 @@ mod tests {
         for n in [0, 1, 7, 8, 100, 4099] {
             let raw: Vec<u8> = (0..n).map(|i| i as u8).collect();
             let (mut a, mut b) = (Vec::new(), vec![0xAA; n + HEADER_LEN]);
-            encode(&raw, 1, &mut a);
+            encode(&raw, 1, &mut a).unwrap();
             write(&raw, &mut b);
             assert_eq!(a, b, "{n} bytes");
         }

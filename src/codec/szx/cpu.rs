@@ -9,8 +9,8 @@ use crate::bound::Used;
 use crate::codec::{Spec, stored};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::parallel;
 use crate::scalar::Scalar;
+use crate::{memory, parallel};
 use pulp::NullaryFnOnce;
 
 /// Longest payload that the table's entries reach: 2^32 units of four bytes.
@@ -20,17 +20,28 @@ const PAYLOAD_UNITS: usize = u32::MAX as usize;
 const TILES_PER_RUN: usize = 32;
 
 /// Encodes a chunk. One that is too long for the table is stored.
-pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, header: Header, out: &mut Vec<u8>) {
+pub(crate) fn encode<S: Scalar>(
+    values: &[S],
+    spec: &Spec<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let tiles = values.len().div_ceil(TILE);
     if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
         return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
     }
     let plan = Plan::new(used, spec.params.fill);
-    let runs: Vec<&[S]> = values.chunks(TILES_PER_RUN * TILE).collect();
-    let mut table = Vec::with_capacity(4 * tiles);
+    let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
+    let runs = tiles.div_ceil(TILES_PER_RUN);
+    let mut table = memory::room(4 * tiles)?;
     let mut end = 0;
-    let mut writer = Writer::new(out, header, 2);
-    writer.section(|o| o.resize(o.len() + 4 * tiles, 0));
+    let mut writer = Writer::new(out, header, 2)?;
+    writer.section(|o| {
+        memory::reserve(o, 4 * tiles)?;
+        o.resize(o.len() + 4 * tiles, 0);
+        Ok(())
+    })?;
     let mut note = |lens: &[u32]| {
         for len in lens {
             end += len;
@@ -38,25 +49,28 @@ pub(crate) fn encode<S: Scalar>(values: &[S], spec: &Spec<'_>, used: Used, heade
         }
     };
     writer.section(|o| {
-        if spec.threads <= 1 || runs.len() <= 1 {
-            return note(&encode_run(values, &plan, o));
+        if spec.threads <= 1 || runs <= 1 {
+            note(&encode_run(values, &plan, o)?);
+            return Ok(());
         }
         parallel::map_in_order(
-            runs.len(),
+            runs,
             spec.threads,
-            || (Vec::new(), Vec::new()),
+            || Ok((Vec::new(), Vec::new())),
             |i, (lens, bytes)| {
                 bytes.clear();
-                *lens = encode_run(runs[i], &plan, bytes);
+                *lens = encode_run(run(i), &plan, bytes)?;
+                Ok(())
             },
             |_, (lens, bytes)| {
                 note(lens);
-                o.extend_from_slice(bytes);
+                memory::append(o, bytes)
             },
-        );
-    });
+        )
+    })?;
     writer.patch(0, &table);
     writer.seal(spec.threads);
+    Ok(())
 }
 
 /// Runs of tiles to encode with a level's steps. A type and not a closure, so that all of it is certain to be inlined
@@ -69,23 +83,23 @@ struct EncodeRun<'a, S: Scalar, L> {
 }
 
 impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
-    type Output = Vec<u32>;
+    type Output = Result<Vec<u32>>;
 
     #[inline(always)]
-    fn call(self) -> Vec<u32> {
-        let mut parts = Parts::new::<S>(self.values.len());
-        let mut lens = Vec::with_capacity(self.values.len().div_ceil(TILE));
+    fn call(self) -> Result<Vec<u32>> {
+        let mut parts = Parts::new::<S>(self.values.len())?;
+        let mut lens = memory::room(self.values.len().div_ceil(TILE))?;
         for x in self.values.chunks(TILE) {
             let start = self.out.len();
-            encode::tile(x, self.plan, self.level, &mut parts, self.out);
+            encode::tile(x, self.plan, self.level, &mut parts, self.out)?;
             lens.push(((self.out.len() - start) / 4) as u32);
         }
-        lens
+        Ok(lens)
     }
 }
 
 /// Appends the payloads of consecutive tiles; returns their lengths in units of four bytes.
-pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Vec<u32> {
+pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Result<Vec<u32>> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
@@ -99,10 +113,10 @@ pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<
 }
 
 /// Bytes that `values` take, without header and table.
-pub(crate) fn payload_len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> usize {
+pub(crate) fn payload_len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> Result<usize> {
     let mut out = Vec::new();
-    encode_run(values, &Plan::new(used, fill), &mut out);
-    out.len()
+    encode_run(values, &Plan::new(used, fill), &mut out)?;
+    Ok(out.len())
 }
 
 /// Decodes a frame into `out`.
@@ -115,9 +129,8 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     let table = Table::new(frame.sections()?, n.div_ceil(TILE))?;
     let words = Words::new(frame.header.mode == 3, frame.header.used);
     let per_run = parallel::run_length(table.tiles, threads);
-    let runs: Vec<&mut [S]> = out.chunks_mut(per_run * TILE).collect();
-    let done = parallel::map_mut(runs, threads, |i, out| decode_run(&table, i * per_run, words, out));
-    done.into_iter().collect()
+    let runs = out.chunks_mut(per_run * TILE);
+    parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&table, i * per_run, words, out))
 }
 
 /// Where the tiles are.
@@ -213,14 +226,14 @@ pub(super) mod tests {
     pub(in super::super) fn every_level_gives_the_same<S: Scalar>(values: &[S], used: Used) {
         let plan = Plan::new(used, None);
         let mut want = Vec::new();
-        let lens = EncodeRun { values, plan: &plan, level: Portable, out: &mut want }.call();
+        let lens = EncodeRun { values, plan: &plan, level: Portable, out: &mut want }.call().unwrap();
         let mut got = Vec::new();
-        assert_eq!(encode_run(values, &plan, &mut got), lens);
+        assert_eq!(encode_run(values, &plan, &mut got).as_ref(), Ok(&lens));
         assert_eq!(got, want);
         #[cfg(target_arch = "x86_64")]
         if let Some(v3) = pulp::x86::V3::try_new() {
             got.clear();
-            v3.vectorize(EncodeRun { values, plan: &plan, level: v3, out: &mut got });
+            v3.vectorize(EncodeRun { values, plan: &plan, level: v3, out: &mut got }).unwrap();
             assert_eq!(got, want);
         }
         let ends = lens.iter().scan(0, |end, len| {

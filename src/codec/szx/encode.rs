@@ -11,6 +11,8 @@ use super::format::{
 use super::pack::{Bytes, Plane, SLACK};
 use crate::bound::Used;
 use crate::constants::SZX_BLOCK;
+use crate::error::Result;
+use crate::memory;
 use crate::scalar::{Bits, Scalar, within};
 
 /// What is the same for every block of a chunk.
@@ -99,7 +101,7 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §3.1.
+/// The parts of one tile while it is being written, FORMAT.md §3.1: each has room for all that a tile may bring.
 pub(super) struct Parts {
     heads: Vec<u8>,
     bases: Vec<u8>,
@@ -113,16 +115,17 @@ pub(super) struct Parts {
 
 impl Parts {
     /// For tiles of at most `values` values.
-    pub(super) fn new<S: Scalar>(values: usize) -> Self {
-        Parts {
-            heads: Vec::with_capacity(TILE / SZX_BLOCK),
-            bases: Vec::new(),
-            bitmaps: Vec::new(),
-            specials: Vec::new(),
-            codes: Vec::new(),
-            mid: vec![0; values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK],
+    pub(super) fn new<S: Scalar>(values: usize) -> Result<Self> {
+        let blocks = values.min(TILE).div_ceil(SZX_BLOCK);
+        Ok(Parts {
+            heads: memory::room(blocks)?,
+            bases: memory::room(blocks * S::SIZE)?,
+            bitmaps: memory::room(blocks * BITMAP)?,
+            specials: memory::room(blocks * SZX_BLOCK * S::SIZE)?,
+            codes: memory::room(blocks * CODES)?,
+            mid: memory::zeros(values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK)?,
             mid_len: 0,
-        }
+        })
     }
 
     fn raw<S: Scalar>(&mut self, x: &[S]) {
@@ -152,8 +155,10 @@ impl Parts {
     }
 
     /// Appends all parts to `out` and empties them.
-    fn append(&mut self, out: &mut Vec<u8>) {
+    fn append(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
+        let parts = [&self.heads, &self.bases, &self.bitmaps, &self.specials, &self.codes];
+        memory::reserve(out, parts.iter().map(|p| p.len()).sum::<usize>() + self.mid_len + 6)?;
         let fill_up = |out: &mut Vec<u8>| {
             let len = out.len() - start;
             out.extend_from_slice(&[0; 3][..len.next_multiple_of(4) - len]);
@@ -169,6 +174,7 @@ impl Parts {
             part.clear();
         }
         self.mid_len = 0;
+        Ok(())
     }
 }
 
@@ -207,7 +213,13 @@ impl SpecialSet {
 
 /// Appends the payload of a tile of 1 to 4096 values.
 #[inline(always)]
-pub(super) fn tile<S: Scalar>(x: &[S], plan: &Plan<S>, level: impl Bytes, parts: &mut Parts, out: &mut Vec<u8>) {
+pub(super) fn tile<S: Scalar>(
+    x: &[S],
+    plan: &Plan<S>,
+    level: impl Bytes,
+    parts: &mut Parts,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let (blocks, rest) = x.as_chunks::<SZX_BLOCK>();
     for x in blocks {
         block(x, SZX_BLOCK, plan, level, parts);
@@ -217,7 +229,7 @@ pub(super) fn tile<S: Scalar>(x: &[S], plan: &Plan<S>, level: impl Bytes, parts:
         x[..rest.len()].copy_from_slice(rest);
         block(&x, rest.len(), plan, level, parts);
     }
-    parts.append(out);
+    parts.append(out)
 }
 
 /// The rules of §8.1 in their order.

@@ -30,7 +30,7 @@ fn encode<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>, threads: usi
         raw_len: (values.len() * S::SIZE) as u64,
     };
     let mut out = Vec::new();
-    cpu::encode(values, &Spec { params: &params, threads }, used, header, &mut out);
+    cpu::encode(values, &Spec { params: &params, threads }, used, header, &mut out).unwrap();
     (out, used)
 }
 
@@ -401,17 +401,17 @@ proptest! {
         let extents = Extents::new(&[n as u64]).unwrap();
         let header = Header { codec: 1, bound, used: 0.01, dtype, extents, raw_len: (n * size) as u64 };
         let mut out = Vec::new();
-        let mut w = crate::frame::Writer::new(&mut out, header, 2);
+        let mut w = crate::frame::Writer::new(&mut out, header, 2).unwrap();
         // Mostly kinds of which some are allowed, so that the parts behind them are reached.
         if right > 0 {
             section.iter_mut().take(32.min(n.div_ceil(128))).for_each(|b| *b = [0, 1, 2, 11, 20, 64 + 12, 128 + 11, 193][usize::from(*b % 8)]);
         }
         let last = section.len() as u32 / 4;
-        w.section(|o| (0..tiles).for_each(|t| {
+        w.section(|o| (0..tiles).try_for_each(|t| {
             let end = if t + 1 == tiles { last } else { ends[t % 2].min(last) };
-            o.extend(end.to_le_bytes());
-        }));
-        w.section(|o| o.extend(&section));
+            crate::memory::append(o, &end.to_le_bytes())
+        })).unwrap();
+        w.section(|o| crate::memory::append(o, &section)).unwrap();
         w.seal(1);
         if wide {
             let _ = decode::<f64>(&out, n, 2);

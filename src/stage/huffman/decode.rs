@@ -7,6 +7,8 @@
 
 use super::{OUTLIER, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
+use crate::error::Result;
+use crate::memory;
 use crate::stage::codebook::{self, Lengths};
 
 /// Patterns of the longest codeword.
@@ -46,8 +48,8 @@ struct Entry {
 }
 
 /// Zeros to decode into.
-pub(crate) fn rooms() -> Box<[Room; 2]> {
-    Box::new([[0; LORENZO_TILE + PLACES]; 2])
+pub(crate) fn rooms() -> Result<Box<[Room; 2]>> {
+    Ok(memory::zeros(2)?.into_boxed_slice().try_into().expect("two rooms"))
 }
 
 /// The first codeword in 11 bits.
@@ -68,20 +70,20 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// From the lengths of a whole codebook; from no codeword at all, no tables.
-    pub(crate) fn new(lengths: &Lengths) -> Self {
+    pub(crate) fn new(lengths: &Lengths) -> Result<Self> {
         if lengths.iter().all(|&l| l == 0) {
-            return Decoder { several: Vec::new(), single: Vec::new() };
+            return Ok(Decoder { several: Vec::new(), single: Vec::new() });
         }
         let words = codebook::codewords(lengths);
-        let mut single = vec![Single::default(); PATTERNS];
+        let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
             let bits = len + s.checked_sub(OUTLIER).map_or(0, lower_bits) as u8;
             for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
                 single[pattern] = Single { symbol: s as u8, len, bits };
             }
         }
-        let several = (0..PATTERNS).map(|pattern| several(&single, pattern)).collect();
-        Decoder { several, single }
+        let several = memory::collect(PATTERNS, (0..PATTERNS).map(|pattern| several(&single, pattern)))?;
+        Ok(Decoder { several, single })
     }
 
     /// Reads exactly `n` residuals, at most a tile's, of a stream of `words` · 4 bytes at the head of `bytes` to the head of
@@ -412,15 +414,15 @@ mod tests {
                 let r = residuals(kind, n);
                 let c = encode(&r);
                 assert_eq!(c.gaps.len(), c.stream.len().div_ceil(64) - 1, "kind {kind}, {n}");
-                let decoder = Decoder::new(&c.lengths);
+                let decoder = Decoder::new(&c.lengths).unwrap();
                 for gaps in [None, Some(&c.gaps[..])] {
-                    let mut out = rooms();
+                    let mut out = rooms().unwrap();
                     decoder.decode(&c.stream, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                     // What stands behind a stream does not matter.
                     let mut longer = c.stream.clone();
                     longer.extend([0xff; 9]);
-                    let mut out = rooms();
+                    let mut out = rooms().unwrap();
                     decoder.decode(&longer, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                 }
@@ -432,11 +434,11 @@ mod tests {
     fn gaps_lead_to_codewords() {
         let r = residuals(4, 8192);
         let c = encode(&r);
-        let decoder = Decoder::new(&c.lengths);
+        let decoder = Decoder::new(&c.lengths).unwrap();
         let single = decoder.single.as_slice().try_into().unwrap();
         let tables = Tables { several: decoder.several.as_slice().try_into().unwrap(), single };
         let mut starts = std::collections::HashSet::new();
-        let mut out = rooms();
+        let mut out = rooms().unwrap();
         let mut reader = Reader::new(&c.stream, 0, &[], &mut out[0]);
         while reader.place < 8192 {
             starts.insert(reader.bit);
@@ -456,10 +458,11 @@ mod tests {
             let n = 900;
             let r = residuals(kind, n);
             let c = encode(&r);
-            let decoder = Decoder::new(&c.lengths);
+            let decoder = Decoder::new(&c.lengths).unwrap();
             let words = c.stream.len() / 4;
-            let run =
-                |stream: &[u8], words: usize, gaps: Option<&[u8]>| decoder.decode(stream, words, gaps, n, &mut rooms());
+            let run = |stream: &[u8], words: usize, gaps: Option<&[u8]>| {
+                decoder.decode(stream, words, gaps, n, &mut rooms().unwrap())
+            };
             for cut in 1..words {
                 run(&c.stream[..4 * cut], cut, None).expect_err("a truncated stream");
             }
@@ -483,7 +486,7 @@ mod tests {
                 run(&damaged, words, None).expect_err("a bit behind the end");
             }
         }
-        let nothing = Decoder::new(&[0; LORENZO_SYMBOLS]);
-        nothing.decode(&[0; 8], 2, None, 5, &mut rooms()).expect_err("no codebook");
+        let nothing = Decoder::new(&[0; LORENZO_SYMBOLS]).unwrap();
+        nothing.decode(&[0; 8], 2, None, 5, &mut rooms().unwrap()).expect_err("no codebook");
     }
 }

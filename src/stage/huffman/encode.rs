@@ -219,6 +219,11 @@ pub(crate) fn stream_room(n: usize) -> usize {
     n * 6 + 64
 }
 
+/// Gaps that such a stream may have, and one behind its end.
+pub(crate) fn gaps_room(n: usize) -> usize {
+    stream_room(n) * 8 / SUBSEQUENCE + 1
+}
+
 impl Encoder {
     pub(crate) fn new(lengths: &Lengths) -> Self {
         let words = codebook::codewords(lengths);
