@@ -49,13 +49,14 @@ int64_t h5z_gpu_stored_words(const uint32_t *words, size_t count, const char *ty
 /* No frame of so many raw bytes is longer than this. */
 size_t h5z_gpu_max_encoded(size_t raw_len);
 
-/* Encodes one chunk. Answers the frame's length. What cannot be made smaller is stored: there is no other failure than
-   contradictory arguments and too small a buffer. */
+/* Encodes one chunk. Answers the frame's length. What cannot be made smaller is stored, and what there is too little
+   memory for: there is no other failure than contradictory arguments, too small a buffer, and no memory for as many
+   bytes again. */
 int64_t h5z_gpu_encode(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                        const void *fill, const void *raw, size_t raw_len, void *frame, size_t size);
 
 /* Encodes n chunks of one description and length, each into a buffer of size bytes; lens takes each frame's length,
-   -1 where the buffer was too small. Answers how many were encoded. */
+   -1 where the buffer was too small or there was no memory. Answers how many were encoded. */
 int64_t h5z_gpu_encode_batch(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                              const void *fill, size_t n, const void *const *raw, size_t raw_len, void *const *frames,
                              size_t size, int64_t *lens);

@@ -5,6 +5,7 @@
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
 
 use crate::host::Heap;
+use crate::reserve::system;
 use h5z_gpu::Engine;
 use libc::c_void;
 use std::ptr::NonNull;
@@ -30,7 +31,7 @@ impl Memory {
             // SAFETY: any size may be asked for.
             Memory::Host(heap) => unsafe { (heap.allocate)(size, false) },
             // SAFETY: as above. Cleared: the compiler knows malloc, and that its memory holds nothing yet.
-            Memory::Libc => unsafe { libc::calloc(size, 1) },
+            Memory::Libc => unsafe { system::calloc(size, 1) },
         };
         NonNull::new(start.cast()).map(|start| Block { start, len, memory: self })
     }
@@ -44,7 +45,7 @@ impl Memory {
                 (heap.free)(start);
             },
             // SAFETY: the caller's promise.
-            Memory::Libc => unsafe { libc::free(start) },
+            Memory::Libc => unsafe { system::free(start) },
         }
     }
 }
@@ -76,9 +77,6 @@ impl Drop for Block {
         unsafe { self.memory.free(self.start.as_ptr().cast()) }
     }
 }
-
-/// There was no memory of so many bytes.
-pub(crate) struct NoMemory(pub(crate) usize);
 
 /// The buffer of one filter call.
 pub(crate) struct Pipeline<'a> {
@@ -119,10 +117,11 @@ impl<'a> Pipeline<'a> {
         self.memory
     }
 
-    /// Hands over `bytes` as the output: in place when they are no longer than the input was.
-    pub(crate) fn put(self, bytes: &[u8]) -> Result<usize, NoMemory> {
+    /// Hands over `bytes` as the output: in place when they are no longer than the input was. Gives itself back where there
+    /// is no memory for them.
+    pub(crate) fn put(self, bytes: &[u8]) -> Result<usize, Self> {
         if bytes.len() > self.used {
-            let mut block = self.memory.allocate(bytes.len()).ok_or(NoMemory(bytes.len()))?;
+            let Some(mut block) = self.memory.allocate(bytes.len()) else { return Err(self) };
             block.bytes().copy_from_slice(bytes);
             return Ok(self.replace(block, bytes.len()));
         }

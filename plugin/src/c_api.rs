@@ -13,6 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What every function answers instead of a length or count when it failed.
 const FAILED: i64 = -1;
 
+/// Chunks that the engine is given at a time: enough to fill a device, so few that lists of them are short.
+const BATCH: usize = 128;
+
 /// Runs `run` behind a fence and in the default floating-point state; an error's text is kept for `h5z_gpu_last_error`.
 fn fence(run: impl FnOnce() -> Result<i64, String>) -> i64 {
     let text = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
@@ -107,6 +110,12 @@ fn fits(params: &Params, raw_len: usize) -> Result<(), String> {
         Some(n) if n != raw_len as u64 => Err(format!("h5z-gpu: raw_len is {raw_len}; type and dims are {n} bytes")),
         _ => Ok(()),
     }
+}
+
+/// Refuses the empty buffer that the engine leaves where there is no memory for a frame.
+fn kept(frame: &[u8], raw_len: usize) -> Result<(), String> {
+    let needed = raw_len.saturating_add(frame::STORED_HEADER) as u64;
+    if frame.is_empty() { Err(text_of(h5z_gpu::Error::NoMemory { bytes: needed })) } else { Ok(()) }
 }
 
 fn length(n: usize) -> Result<i64, String> {
@@ -238,6 +247,7 @@ pub unsafe extern "C" fn h5z_gpu_encode(
         };
         fits(&params, raw_len)?;
         let frame = Engine::global().encode(&params, raw);
+        kept(&frame, raw_len)?;
         let room = out.get_mut(..frame.len()).ok_or_else(|| {
             format!("h5z-gpu: the frame has {} bytes, the buffer {size}: see h5z_gpu_max_encoded", frame.len())
         })?;
@@ -271,28 +281,37 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
             (params(user, count, datatype, rank, dims, fill)?, slice(raw, n)?, slice(out, n)?, slice_mut(lens, n)?)
         };
         fits(&params, raw_len)?;
-        let jobs = raw
-            .iter()
-            // SAFETY: as above.
-            .map(|&r| Ok(EncodeJob { params: &params, raw: unsafe { slice(r.cast::<u8>(), raw_len)? } }))
-            .collect::<Result<Vec<_>, String>>()?;
-        let mut frames = vec![Vec::new(); n];
-        Engine::global().encode_batch(&jobs, &mut frames);
-        let mut done = 0;
-        for ((frame, &out), len) in frames.iter().zip(out).zip(lens) {
-            // SAFETY: as above.
-            let out = unsafe { slice_mut(out.cast::<u8>(), size)? };
-            *len = match out.get_mut(..frame.len()) {
-                Some(room) => {
-                    room.copy_from_slice(frame);
-                    done += 1;
-                    length(frame.len())?
-                }
-                None => FAILED,
-            };
+        let (mut done, mut larger) = (0, 0);
+        for ((raw, out), lens) in raw.chunks(BATCH).zip(out.chunks(BATCH)).zip(lens.chunks_mut(BATCH)) {
+            let jobs = raw
+                .iter()
+                // SAFETY: as above.
+                .map(|&r| Ok(EncodeJob { params: &params, raw: unsafe { slice(r.cast::<u8>(), raw_len)? } }))
+                .collect::<Result<Vec<_>, String>>()?;
+            let mut frames = vec![Vec::new(); jobs.len()];
+            Engine::global().encode_batch(&jobs, &mut frames);
+            for ((frame, &out), len) in frames.iter().zip(out).zip(lens) {
+                // SAFETY: as above.
+                let out = unsafe { slice_mut(out.cast::<u8>(), size)? };
+                *len = match (kept(frame, raw_len), out.get_mut(..frame.len())) {
+                    (Ok(()), Some(room)) => {
+                        room.copy_from_slice(frame);
+                        done += 1;
+                        length(frame.len())?
+                    }
+                    (Ok(()), None) => {
+                        larger += 1;
+                        FAILED
+                    }
+                    (Err(text), _) => {
+                        report::remember(&text);
+                        FAILED
+                    }
+                };
+            }
         }
-        if done < n {
-            report::remember(&format!("h5z-gpu: {} frames are larger than the buffers of {size} bytes", n - done));
+        if larger > 0 {
+            report::remember(&format!("h5z-gpu: {larger} frames are larger than the buffers of {size} bytes"));
         }
         length(done)
     })
@@ -348,25 +367,27 @@ pub unsafe extern "C" fn h5z_gpu_decode_batch(
         // SAFETY: this function's promise.
         let (frames, lens, out, sizes, status) =
             unsafe { (slice(frames, n)?, slice(lens, n)?, slice(out, n)?, slice(sizes, n)?, slice_mut(status, n)?) };
-        let mut jobs = Vec::with_capacity(n);
-        for k in 0..n {
-            // SAFETY: as above.
-            let (frame, out) =
-                unsafe { (slice(frames[k].cast::<u8>(), lens[k])?, slice_mut(out[k].cast::<u8>(), sizes[k])?) };
-            jobs.push(DecodeJob { frame, out });
-        }
         let mut done = 0;
-        for (k, result) in Engine::global().decode_batch(&mut jobs).into_iter().enumerate() {
-            status[k] = match result {
-                Ok(()) => {
-                    done += 1;
-                    0
-                }
-                Err(e) => {
-                    report::remember(&format!("frame {k}: {e}"));
-                    -1
-                }
-            };
+        for first in (0..n).step_by(BATCH) {
+            let mut jobs = Vec::with_capacity(BATCH);
+            for k in first..n.min(first + BATCH) {
+                // SAFETY: as above.
+                let (frame, out) =
+                    unsafe { (slice(frames[k].cast::<u8>(), lens[k])?, slice_mut(out[k].cast::<u8>(), sizes[k])?) };
+                jobs.push(DecodeJob { frame, out });
+            }
+            for (k, result) in (first..).zip(Engine::global().decode_batch(&mut jobs)) {
+                status[k] = match result {
+                    Ok(()) => {
+                        done += 1;
+                        0
+                    }
+                    Err(e) => {
+                        report::remember(&format!("frame {k}: {e}"));
+                        -1
+                    }
+                };
+            }
         }
         length(done)
     })

@@ -167,19 +167,17 @@ fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
         log::warn(&format!("{what} stored losslessly"));
         params = Params::default();
     }
-    if !room_for(raw_len) {
-        return store(pipeline);
-    }
     let mut lent = scratch();
     let mut own = Vec::new();
     let out = lent.as_deref_mut().unwrap_or(&mut own);
     let job = EncodeJob { params: &params, raw: pipeline.input() };
     Engine::global().encode_batch(&[job], std::slice::from_mut(out));
-    let done = pipeline.put(out);
-    if out.capacity() > KEPT {
+    // Nothing in the buffer: not even the chunk as it is had room there besides the place that it is stored to.
+    let done = if out.is_empty() { Err(pipeline) } else { pipeline.put(out) };
+    if out.capacity() > KEPT || done.is_err() {
         *out = Vec::new();
     }
-    done.map_err(|e| no_memory(e.0))
+    done.or_else(store)
 }
 
 /// What the words say of the chunk; `None` where they say nothing that may be relied on. Damaged ones are named.
@@ -216,20 +214,8 @@ fn warn_of_short(call: Call<'_>) {
     }
 }
 
-/// Whether there is memory for encoding so many bytes. Rust ends a process that asks for more than there is, so a host
-/// near its limit is asked first; small chunks are not worth the question.
-fn room_for(raw_len: usize) -> bool {
-    /// Copies of a chunk that the hungriest codec may hold at a time, and what threads and tables take.
-    const COPIES: usize = 4;
-    const BESIDES: usize = 8 << 20;
-    const SMALL: usize = 1 << 20;
-    let needed = raw_len.saturating_mul(COPIES).saturating_add(BESIDES);
-    raw_len < SMALL || std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(needed).is_ok()
-}
-
 /// Stores the chunk as it is: all that is left to do without memory.
 fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
-    log::warn("there is hardly any memory left: chunks are stored as they are");
     let needed = pipeline.input().len() + frame::STORED_HEADER;
     let mut block = pipeline.memory().allocate(needed).ok_or_else(|| no_memory(needed))?;
     frame::store(pipeline.input(), block.bytes());
@@ -237,7 +223,7 @@ fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
 }
 
 fn no_memory(bytes: usize) -> String {
-    format!("h5z-gpu: no memory for a chunk of {bytes} bytes")
+    Error::NoMemory { bytes: bytes as u64 }.to_string()
 }
 
 fn decode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The symbol table of an ELF file, for programs that carry libhdf5 inside and export none of it.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -9,7 +8,9 @@ use std::path::Path;
 /// HDF5's symbols of one file, as they stand in it.
 #[derive(Default)]
 pub(crate) struct Symbols {
-    values: HashMap<Vec<u8>, u64>,
+    names: Vec<u8>,
+    /// Where each one's name begins, and its value.
+    values: Vec<(usize, u64)>,
     /// Address that the file's first segment asks for: the loader's base minus this is what to add to a value.
     first: u64,
 }
@@ -36,7 +37,10 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len).ok().filter(|_| len <= MOST)?];
+    let len = usize::try_from(len).ok().filter(|_| len <= MOST)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).ok()?;
+    bytes.resize(len, 0);
     file.read_exact_at(&mut bytes, at).ok()?;
     Some(bytes)
 }
@@ -66,21 +70,25 @@ impl Symbols {
         let contents = |s: &[u8]| read(&file, number::<8>(s, 24)?, number::<8>(s, 32)?);
         let table = sections.chunks_exact(SECTION).find(|s| number::<4>(s, 4) == Some(SHT_SYMTAB.into()))?;
         let names = contents(section(number::<4>(table, 40)? as usize)?)?;
-        let mut values = HashMap::new();
+        let mut values = Vec::new();
         for symbol in contents(table)?.chunks_exact(SYMBOL) {
-            let name = names.get(number::<4>(symbol, 0)? as usize..)?;
+            let at = number::<4>(symbol, 0)? as usize;
+            let name = names.get(at..)?;
             let name = &name[..name.iter().position(|&b| b == 0)?];
             let defined = number::<2>(symbol, 6)? != 0;
             if defined && name.windows(2).any(|w| w == b"H5") {
-                values.insert(name.to_vec(), number::<8>(symbol, 8)?);
+                values.try_reserve(1).ok()?;
+                values.push((at, number::<8>(symbol, 8)?));
             }
         }
-        Some(Symbols { values, first: first & !0xFFF })
+        Some(Symbols { names, values, first: first & !0xFFF })
     }
 
     /// Where a symbol of the file is when the file's first segment begins at `base`.
     pub(crate) fn address(&self, name: &[u8], base: usize) -> Option<usize> {
-        let value = self.values.get(name)?.checked_sub(self.first)?;
+        let same = |at: usize| self.names[at..].strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0));
+        let (_, value) = self.values.iter().rev().find(|v| same(v.0))?;
+        let value = value.checked_sub(self.first)?;
         base.checked_add(usize::try_from(value).ok()?)
     }
 }

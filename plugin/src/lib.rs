@@ -17,6 +17,13 @@ mod entry;
 mod host;
 mod nczarr;
 mod report;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod reserve;
+/// Other linkers and processors: no reserve.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod reserve {
+    pub(crate) use libc as system;
+}
 
 use callbacks::{CanApply, FilterLen, SetLocal};
 use host::Hid;

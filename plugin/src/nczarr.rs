@@ -8,6 +8,7 @@
 use crate::callbacks::panic_text;
 use crate::entry::entry6;
 use crate::host::{Module, NetCdf};
+use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
 use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, float_state, log, words};
 use libc::{c_char, c_int, c_uint, c_void};
@@ -105,7 +106,7 @@ unsafe fn give_words(words: &[u32], count: *mut usize, start: *mut *mut c_uint) 
     }
     // SAFETY: room for all the words, or null, which is looked at; the places are the caller's.
     unsafe {
-        let copy: *mut c_uint = libc::malloc(size_of_val(words).max(1)).cast();
+        let copy: *mut c_uint = system::malloc(size_of_val(words).max(1)).cast();
         if copy.is_null() {
             return Err(Failure::NoMemory);
         }

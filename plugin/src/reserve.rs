@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory for the small things when there is none: texts of errors, lists of a few items, what starting a thread takes.
+//!
+//! Rust ends the process where such an allocation fails, and the process is a user's. Large ones are asked for so that they
+//! may fail; then the chunk is stored or the read fails, and the reserve keeps the way there open. It lies in memory that
+//! the plugin has anyway and that costs nothing until it is touched; it is used only where the system has nothing to give.
+//!
+//! No locks: threads may be in it at once, and a child that is forked meanwhile loses what its parent held, no more.
+//!
+//! The linker (`build.rs`) sends the calls of `malloc`, `calloc`, `realloc` and `free` in this object here: a Rust allocator
+//! of our own would not do, because the standard library starts its threads with memory of the system's. What somebody
+//! else will free is taken from [`system`], and never is a part of the reserve.
+
+use libc::c_void;
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Slots of one size, 64 for each word of bits that tell which are taken.
+#[repr(C, align(64))]
+struct Slots<const SIZE: usize, const BYTES: usize, const WORDS: usize> {
+    memory: UnsafeCell<[u8; BYTES]>,
+    taken: [AtomicU64; WORDS],
+}
+
+impl<const SIZE: usize, const BYTES: usize, const WORDS: usize> Slots<SIZE, BYTES, WORDS> {
+    const fn new() -> Self {
+        const { assert!(BYTES == SIZE * 64 * WORDS && SIZE.is_multiple_of(ALIGN)) };
+        Slots { memory: UnsafeCell::new([0; BYTES]), taken: [const { AtomicU64::new(0) }; WORDS] }
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.memory.get().cast()
+    }
+
+    /// A free slot, where there is one and it is long enough.
+    fn take(&self, size: usize) -> Option<*mut u8> {
+        for (w, word) in self.taken.iter().enumerate().filter(|_| size <= SIZE) {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != u64::MAX {
+                let free = bits.trailing_ones();
+                match word.compare_exchange_weak(bits, bits | 1 << free, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return Some(self.start().wrapping_add((w * 64 + free as usize) * SIZE)),
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        None
+    }
+
+    /// Which slot this is the address of.
+    fn slot(&self, p: *mut u8) -> Option<usize> {
+        let offset = (p as usize).wrapping_sub(self.start() as usize);
+        (offset < BYTES).then_some(offset / SIZE)
+    }
+
+    fn len(&self, p: *mut u8) -> Option<usize> {
+        self.slot(p).map(|_| SIZE)
+    }
+
+    /// Whether it was one of ours; then it is free.
+    fn give_back(&self, p: *mut u8) -> bool {
+        let Some(slot) = self.slot(p) else { return false };
+        self.taken[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::Release);
+        true
+    }
+}
+
+/// Every slot's alignment, at least what malloc's is.
+const ALIGN: usize = 64;
+
+/// Slots for texts and thread handles, for paths and short lists, and for the codebook's lists.
+struct Reserve {
+    small: Slots<256, { 256 * 1024 }, 16>,
+    middle: Slots<2048, { 2048 * 128 }, 2>,
+    large: Slots<16384, { 16384 * 64 }, 1>,
+}
+
+// SAFETY: a slot's memory is touched only by who took it: its bit is set by one thread, and until that one clears it again
+// no other gets the slot. Taking acquires what giving back released.
+unsafe impl Sync for Reserve {}
+
+static RESERVE: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+
+impl Reserve {
+    /// Null for what is too large, and when all is taken.
+    fn take(&self, size: usize) -> *mut c_void {
+        let slot = self.small.take(size).or_else(|| self.middle.take(size)).or_else(|| self.large.take(size));
+        slot.map_or(ptr::null_mut(), <*mut u8>::cast)
+    }
+
+    /// Bytes of the slot at `p`; `None` when it is the system's.
+    fn len(&self, p: *mut c_void) -> Option<usize> {
+        let p = p.cast();
+        self.small.len(p).or_else(|| self.middle.len(p)).or_else(|| self.large.len(p))
+    }
+
+    /// Whether it was one of ours; then it is free.
+    fn give_back(&self, p: *mut c_void) -> bool {
+        let p = p.cast();
+        self.small.give_back(p) || self.middle.give_back(p) || self.large.give_back(p)
+    }
+}
+
+/// The system's own functions.
+pub(crate) mod system {
+    use libc::c_void;
+    unsafe extern "C" {
+        #[link_name = "__real_malloc"]
+        pub(crate) fn malloc(size: usize) -> *mut c_void;
+        #[link_name = "__real_calloc"]
+        pub(crate) fn calloc(count: usize, size: usize) -> *mut c_void;
+        #[link_name = "__real_realloc"]
+        pub(super) fn realloc(p: *mut c_void, size: usize) -> *mut c_void;
+        #[link_name = "__real_free"]
+        pub(crate) fn free(p: *mut c_void);
+    }
+}
+
+// The names that the linker looks for, and nobody outside sees.
+#[cfg(target_arch = "x86_64")]
+macro_rules! wrap {
+    ($($name:literal => $with:path,)*) => {
+        $(core::arch::global_asm!(
+            concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ", @function"),
+            concat!($name, ":"), "endbr64", "jmp {}", sym $with);)*
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! wrap {
+    ($($name:literal => $with:path,)*) => {
+        $(core::arch::global_asm!(
+            concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ", @function"),
+            concat!($name, ":"), "hint #34", "b {}", sym $with);)*
+    };
+}
+wrap! {
+    "__wrap_malloc" => malloc,
+    "__wrap_calloc" => calloc,
+    "__wrap_realloc" => realloc,
+    "__wrap_free" => free,
+}
+
+unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    let p = unsafe { system::malloc(size) };
+    if p.is_null() { RESERVE.take(size) } else { p }
+}
+
+unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: any sizes may be asked for.
+    let p = unsafe { system::calloc(count, size) };
+    if !p.is_null() {
+        return p;
+    }
+    let size = count.saturating_mul(size);
+    let p = RESERVE.take(size);
+    if !p.is_null() {
+        // SAFETY: a slot of at least that size, which is ours.
+        unsafe { p.write_bytes(0, size) };
+    }
+    p
+}
+
+/// # Safety
+/// As C's.
+unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
+    let slot = RESERVE.len(p);
+    let (moved, len) = match slot {
+        // SAFETY: any size may be asked for.
+        Some(len) => (unsafe { malloc(size) }, len),
+        None => {
+            // SAFETY: no slot, so the system's or null. Where it fails the old block stays.
+            let moved = unsafe { system::realloc(p, size) };
+            if !moved.is_null() || size == 0 {
+                return moved;
+            }
+            // SAFETY: as above; 0 for null.
+            (RESERVE.take(size), unsafe { libc::malloc_usable_size(p) })
+        }
+    };
+    if !moved.is_null() {
+        // SAFETY: both have so many bytes, and the new block is another; the old one is used no more.
+        unsafe {
+            moved.copy_from_nonoverlapping(p, len.min(size));
+            free(p);
+        }
+    }
+    moved
+}
+
+/// # Safety
+/// As C's.
+unsafe extern "C" fn free(p: *mut c_void) {
+    if !RESERVE.give_back(p) {
+        // SAFETY: no slot, so the system's or null.
+        unsafe { system::free(p) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_lent_once_and_come_back() {
+        static ALL: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+        for n in [1, 256, 257, 2048, 2049, 16384] {
+            let mut taken: Vec<*mut u8> = Vec::new();
+            loop {
+                let p = ALL.take(n).cast::<u8>();
+                if p.is_null() {
+                    break;
+                }
+                // SAFETY: a slot of `n` bytes that is ours.
+                unsafe { p.write_bytes(taken.len() as u8, n) };
+                taken.push(p);
+            }
+            let slots = [256, 2048, 16384].iter().zip([1024, 128, 64]).filter(|(size, _)| n <= **size);
+            assert_eq!(taken.len(), slots.map(|s| s.1).sum::<usize>(), "of {n} bytes");
+            for (k, &p) in taken.iter().enumerate() {
+                // SAFETY: still ours.
+                let bytes = unsafe { std::slice::from_raw_parts(p, n) };
+                assert!(
+                    (p as usize).is_multiple_of(ALIGN) && bytes.iter().all(|&b| b == k as u8),
+                    "slot {k} of {n} bytes"
+                );
+                assert!(ALL.len(p.cast()).is_some_and(|len| len >= n) && ALL.give_back(p.cast()));
+            }
+        }
+        assert!(ALL.take(16385).is_null());
+        let mut own = [0u8; 8];
+        let p = own.as_mut_ptr().cast();
+        assert!(ALL.len(p).is_none() && !ALL.give_back(p));
+    }
+
+    #[test]
+    fn threads_never_share_a_slot() {
+        static ALL: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+        std::thread::scope(|s| {
+            for t in 0..4u8 {
+                s.spawn(move || {
+                    for _ in 0..20_000 {
+                        let p = ALL.take(64).cast::<u8>();
+                        // SAFETY: a slot that is ours until it is given back.
+                        unsafe {
+                            p.write_bytes(t, 64);
+                            assert!((0..64).all(|k| p.add(k).read_volatile() == t));
+                        }
+                        assert!(ALL.give_back(p.cast()));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_slot_grows_into_the_systems_memory_and_is_free_again() {
+        let p = RESERVE.take(100);
+        // SAFETY: as C's: what is not null has the bytes asked for, and is freed once.
+        unsafe {
+            p.write_bytes(7, 100);
+            let moved = realloc(p, 1000).cast::<u8>();
+            assert!(RESERVE.len(moved.cast()).is_none() && (0..100).all(|k| *moved.add(k) == 7));
+            free(moved.cast());
+            // Larger than any address space: it stays where it is.
+            let p = RESERVE.take(100);
+            assert!(realloc(p, isize::MAX as usize).is_null() && RESERVE.len(p) == Some(256));
+            free(p);
+        }
+    }
+}
