@@ -29,6 +29,11 @@ pub(crate) fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve(n).map_err(|_| none::<T>(v.len().saturating_add(n)))
 }
 
+/// Room for `n` items in all, where working memory is used again and again.
+pub(crate) fn make_room<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
+    reserve(v, n.saturating_sub(v.len()))
+}
+
 /// All items, of which there are `n` at most.
 pub(crate) fn collect<T>(n: usize, items: impl Iterator<Item = T>) -> Result<Vec<T>> {
     let mut v = room(n)?;

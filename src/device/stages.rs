@@ -228,7 +228,7 @@ pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
 /// lorenzo: points of a tile, in its order, from residuals in that of the stream.
 pub fn interpolated(residuals: &[i32], extents: [usize; 3]) -> Vec<i32> {
     let mut points = vec![0; residuals.len()];
-    interpolate::reconstruct(residuals, extents, &mut interpolate::Work::new().expect("memory"), &mut points);
+    interpolate::reconstruct(residuals, extents, &mut interpolate::Work::default(), &mut points);
     points
 }
 

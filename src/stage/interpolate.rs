@@ -11,7 +11,6 @@
 //! so that averages of points keep their fractions. Integers wrap around: a wild prediction costs bits, never the bound.
 
 use crate::constants::LORENZO_FINE_BITS as FINE;
-use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::memory;
 use std::ops::Range;
@@ -56,7 +55,7 @@ fn rows(extents: [usize; 3], mut f: impl FnMut(usize, usize, usize)) {
 
 /// Puts a tile's values into the order of the stream: splits rows into even and odd places, level by level.
 ///
-/// `lattices` is working memory, of [`LATTICE`] values each.
+/// `lattices` is working memory.
 #[inline(always)]
 pub(crate) fn permute<T: Copy>(tile: &[T], extents: [usize; 3], lattices: &mut [Vec<T>; 2], out: &mut [T]) {
     let [lattice, evens_of] = lattices;
@@ -113,11 +112,8 @@ pub(crate) fn unpermute<T: Copy>(stream: &[T], extents: [usize; 3], out: &mut [T
     );
 }
 
-/// Most points of a class of a tile, and of a lattice that is not the tile itself: half of the tile's, rounded up.
-pub(crate) const LATTICE: usize = LORENZO_TILE / 2;
-
-/// Working memory: room for a tile's.
-#[derive(Debug)]
+/// Working memory.
+#[derive(Debug, Default)]
 pub(crate) struct Work {
     classes: [Vec<i32>; 8],
     lines: [Vec<i32>; 3],
@@ -125,16 +121,22 @@ pub(crate) struct Work {
     woven: Vec<i32>,
 }
 
+/// Most points of a class of a tile of `n`, and of a lattice that is not the tile itself.
+fn half(n: usize) -> usize {
+    n.div_ceil(2)
+}
+
 impl Work {
-    pub(crate) fn new() -> Result<Work> {
-        let room = || memory::room(LATTICE);
-        Ok(Work {
-            classes: [room()?, room()?, room()?, room()?, room()?, room()?, room()?, room()?],
-            lines: [room()?, room()?, room()?],
-            predicted: room()?,
-            woven: room()?,
-        })
+    /// Room for a tile of `n` points: nothing is allocated on the way through it.
+    pub(crate) fn make_room(&mut self, n: usize) -> Result<()> {
+        let Work { classes, lines, predicted, woven } = self;
+        classes.iter_mut().chain(lines).chain([predicted, woven]).try_for_each(|v| memory::make_room(v, half(n)))
     }
+}
+
+/// The same for [`permute`]'s lattices.
+pub(crate) fn make_room<T>(lattices: &mut [Vec<T>; 2], n: usize) -> Result<()> {
+    lattices.iter_mut().try_for_each(|v| memory::make_room(v, half(n)))
 }
 
 /// Walks the tile from its coarsest lattice to its finest.
@@ -469,7 +471,7 @@ mod tests {
                     .collect();
                 let mut x = vec![0; n];
                 permute(&tile, extents, &mut Default::default(), &mut x);
-                let (mut work, mut d, mut made) = (Work::new().unwrap(), vec![0; n], vec![0; n]);
+                let (mut work, mut d, mut made) = (Work::default(), vec![0; n], vec![0; n]);
                 walk(extents, &mut work, &mut made, |at, predicted, row| {
                     for (k, p) in row.iter_mut().enumerate() {
                         d[at + k] = residual(x[at + k], predicted[k]);
@@ -498,7 +500,7 @@ mod tests {
         let mut x = vec![0; 8192];
         permute(&tile, extents, &mut Default::default(), &mut x);
         let mut others = 0;
-        walk(extents, &mut Work::new().unwrap(), &mut [], |at, predicted, row| {
+        walk(extents, &mut Work::default(), &mut [], |at, predicted, row| {
             for (k, p) in row.iter_mut().enumerate() {
                 let d = residual(x[at + k], predicted[k]);
                 others += usize::from(d != 0);

@@ -111,13 +111,10 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
                 let mut scratch = Scratch::new()?;
                 for tile in grid.tiles_of(&share) {
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
-                    tiles
-                        .tile(tile)
-                        .and_then(
-                            #[inline(always)]
-                            |(kind, bytes, len)| decode::tile(kind, bytes, len, &book, &mut scratch, place),
-                        )
-                        .map_err(|why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}")))?;
+                    let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
+                    let (kind, bytes, len) = tiles.tile(tile).map_err(corrupt)?;
+                    scratch.make_room(kind, place.tile.len())?;
+                    decode::tile(kind, bytes, len, &book, &mut scratch, place).map_err(corrupt)?;
                 }
                 Ok(())
             },

@@ -37,7 +37,12 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new() -> Result<Self, Error> {
-        Ok(Scratch { residuals: huffman::rooms()?, points: memory::zeros(LORENZO_TILE)?, work: Work::new()? })
+        Ok(Scratch { residuals: huffman::rooms()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
+    }
+
+    /// Room for a tile of this kind and `n` values: decoding it allocates nothing.
+    pub(super) fn make_room(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
+        if kind.predictor == Predictor::Interpolation { self.work.make_room(n) } else { Ok(()) }
     }
 }
 

@@ -83,16 +83,16 @@ impl<S: Scalar> Scratch<S> {
         Ok(Scratch {
             x: memory::zeros(LORENZO_TILE)?,
             stream: memory::zeros(LORENZO_TILE)?,
-            lattices: [memory::room(interpolate::LATTICE)?, memory::room(interpolate::LATTICE)?],
+            lattices: Default::default(),
             quanta: memory::zeros(LORENZO_TILE)?,
             residuals: memory::zeros(LORENZO_TILE)?,
             points: memory::zeros(LORENZO_TILE)?,
-            sampled: look::Rows::new()?,
+            sampled: look::Rows::default(),
             odd: memory::room(LORENZO_TILE)?,
             ordinary: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
             bits: memory::zeros(LORENZO_TILE)?,
-            work: Work::new()?,
+            work: Work::default(),
         })
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if found.exceptions {
             bridge(quanta, ordinary, tile.extents[2]);
         }
-        let axes = look::choose(quanta, tile.extents, sampled, bits);
+        let axes = look::choose(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
@@ -134,6 +134,8 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
             if look::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
+                work.make_room(n)?;
+                interpolate::make_room(lattices, n)?;
                 let (points, good) = (&mut points[..n], &mut good[..n]);
                 let made = view.run(&mut stream[..n], lattices, points, good, work);
                 if let Some(made) = made

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is decided by a look at some of a tile's rows: Lorenzo's axes, and whether interpolation may pay.
 
-use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::memory;
 use crate::stage::{estimate, interpolate, lorenzo};
@@ -16,7 +15,8 @@ fn sampled(row: usize, rows: usize) -> bool {
     rows < 8 || SAMPLED >> (row % 64) & 1 == 1
 }
 
-/// Working memory of [`choose`]: room for a tile's.
+/// Working memory of [`choose`].
+#[derive(Default)]
 pub(super) struct Rows {
     /// Sampled rows of tiles of these rows, and whether each has one above it.
     of: [usize; 2],
@@ -26,25 +26,17 @@ pub(super) struct Rows {
     steps: Vec<i32>,
 }
 
-impl Rows {
-    pub(super) fn new() -> Result<Rows> {
-        let room = || memory::room(LORENZO_TILE);
-        // 17 of 64 rows, or all where there are fewer than eight.
-        let most = LORENZO_TILE.div_ceil(64) * SAMPLED.count_ones() as usize;
-        let parts = [room()?, room()?, room()?, room()?];
-        Ok(Rows { of: [0; 2], rows: memory::room(most)?, parts, steps: room()? })
-    }
-}
-
 /// Lorenzo's axes: the first set with the least cost over the sampled rows.
 #[inline(always)]
-pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut [u8]) -> u8 {
+pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut [u8]) -> Result<u8> {
     let [a, b, c] = extents;
     let used = [c > 1, b > 1, a > 1].iter().enumerate().map(|(k, &long)| u8::from(long) << k).sum::<u8>();
     let Rows { of, rows, parts, steps } = work;
     if *of != [a, b] {
         *of = [a, b];
         rows.clear();
+        // All of fewer than eight rows.
+        memory::reserve(rows, 8 + (a * b).div_ceil(64) * SAMPLED.count_ones() as usize)?;
         let all = (0..a).flat_map(|z| (0..b).map(move |y| (z * b + y, y > 0)));
         rows.extend(all.filter(|&(row, _)| sampled(row, a * b)));
     }
@@ -52,6 +44,7 @@ pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut
     for (part, across) in parts.iter_mut().zip(sets) {
         part.clear();
         if across & !used == 0 {
+            memory::reserve(part, rows.len() * c)?;
             let before = [(across & lorenzo::Y, 1), (across & lorenzo::Z, b)];
             let before = before.iter().filter(|axis| axis.0 != 0).map(|axis| axis.1).sum();
             let up = across & lorenzo::Y != 0;
@@ -83,19 +76,19 @@ pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut
             try_axes(across, sample, bits);
         }
         if c > 1 && across != lorenzo::Z {
+            memory::make_room(steps, sample.len())?;
             steps.resize(sample.len(), 0);
             lorenzo::rows(sample, c, steps);
             try_axes(across | lorenzo::X, steps, bits);
         }
     }
-    best.1
+    Ok(best.1)
 }
 
 /// Appends the rows of `c` values that are `before` rows before the given ones, zeros where there is none; `up` says that
-/// one must be above it.
+/// one must be above it. There is room for them.
 #[inline(always)]
 fn pick(q: &[i32], c: usize, rows: &[(usize, bool)], before: usize, up: bool, out: &mut Vec<i32>) {
-    out.reserve(rows.len() * c);
     for &(row, has_up) in rows {
         match row.checked_sub(before).filter(|_| has_up || !up) {
             Some(row) => out.extend_from_slice(&q[row * c..][..c]),

@@ -23,5 +23,5 @@ pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
 #[cfg(feature = "cuda")]
 pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
-    look::choose(q, extents, &mut look::Rows::new().expect("memory"), &mut vec![0; q.len()])
+    look::choose(q, extents, &mut look::Rows::default(), &mut vec![0; q.len()]).expect("memory")
 }
