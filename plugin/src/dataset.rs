@@ -92,7 +92,7 @@ fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> 
     // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
     let known = Extents::new(dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
+    let fill = if lossy { fill(p, dcpl, datatype, dtype, ask.bound).ok_or("the fill value")? } else { None };
     let lossy_allowed = before.is_none() && known.is_some();
     Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
@@ -210,12 +210,22 @@ fn filter_name(id: c_int) -> String {
 ///
 /// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
 /// the bits of the number, as codecs see them after their swap.
-fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
+///
+/// netCDF writes without a fill value where a program, such as nccopy, asks it not to fill: then HDF5 does not know what stands
+/// for missing values, and they stretch the range of a relative bound.
+fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype, bound: Bound) -> Option<Option<u64>> {
+    const UNDEFINED: c_int = 0;
     const USER_DEFINED: c_int = 2;
     let mut defined = 0;
     // SAFETY: a place for the answer.
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
         return None;
+    }
+    if defined == UNDEFINED && matches!(bound, Bound::Relative(_) | Bound::Psnr(_)) {
+        log::warn(
+            "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen a relative \
+             bound. Name an absolute bound, such as 11003 for 1e-3",
+        );
     }
     if defined != USER_DEFINED {
         return Some(None);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Relative bounds and PSNR where HDF5 fills chunks up: its zeros, or the declared fill value, stretch no range."""
 import h5py
+import netCDF4
 import numpy as np
 import pytest
 from conftest import app, run, sample
@@ -60,3 +61,18 @@ def test_edges_written_by_a_c_program(mode, tmp_path):
         run(app("shared"), "write", tmp_path / f"{word}.h5", "v", "f32", times(SHAPE), times(CHUNK), tmp_path / "raw", "o", word)
         with h5py.File(tmp_path / f"{word}.h5") as f:
             assert holds(x, f["v"][...], np.ones(SHAPE, bool), factor) > 0.1
+
+
+def test_nccopy_which_declares_no_fill_value_is_warned(tmp_path):
+    x = pressures()
+    x[0, 0, 0] = 1e20
+    with netCDF4.Dataset(tmp_path / "in.nc", "w") as f:
+        for name, n in zip("tyx", SHAPE):
+            f.createDimension(name, n)
+        f.createVariable("v", "f4", tuple("tyx"), fill_value=1e20)[...] = x
+    for word, warned in ((21004, True), (40600, True), (11003, False), (31002, False)):
+        said = run("nccopy", "-4", "-c", "v:4,16,32", "-F", f"v,443,{word}", tmp_path / "in.nc", tmp_path / f"{word}.nc")
+        assert ("written without a fill value" in said) == warned, said
+    with h5py.File(tmp_path / "11003.nc") as f:
+        y = f["v"][...]
+    assert y[0, 0, 0] == x[0, 0, 0] and np.abs(y.astype("f8") - x)[1:].max() <= 1e-3
