@@ -92,7 +92,13 @@ fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> 
     // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
     let known = Extents::new(dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    let fill = if lossy { fill(p, dcpl, datatype, dtype, ask.bound).ok_or("the fill value")? } else { None };
+    let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
+    if lossy && fill.is_none() && matches!(ask.bound, Bound::Relative(_) | Bound::Psnr(_)) && never_filled(host, dcpl) {
+        log::warn(
+            "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen its \
+             relative bound. Give an absolute bound, such as 11003 for 1e-3",
+        );
+    }
     let lossy_allowed = before.is_none() && known.is_some();
     Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
@@ -210,22 +216,12 @@ fn filter_name(id: c_int) -> String {
 ///
 /// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
 /// the bits of the number, as codecs see them after their swap.
-///
-/// netCDF writes without a fill value where a program, such as nccopy, asks it not to fill: then HDF5 does not know what stands
-/// for missing values, and they stretch the range of a relative bound.
-fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype, bound: Bound) -> Option<Option<u64>> {
-    const UNDEFINED: c_int = 0;
+fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
     const USER_DEFINED: c_int = 2;
     let mut defined = 0;
     // SAFETY: a place for the answer.
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
         return None;
-    }
-    if defined == UNDEFINED && matches!(bound, Bound::Relative(_) | Bound::Psnr(_)) {
-        log::warn(
-            "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen a relative \
-             bound. Name an absolute bound, such as 11003 for 1e-3",
-        );
     }
     if defined != USER_DEFINED {
         return Some(None);
@@ -236,6 +232,15 @@ fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype, bound: Bound) ->
         return None;
     }
     Some(Some(bits(&value[..usize::from(dtype.size).min(8)], dtype.big_endian)))
+}
+
+/// Whether chunks are never filled. netCDF does so for a program that asks it not to fill, such as nccopy: then HDF5 does not
+/// know what stands for missing values, whatever the attribute `_FillValue` says.
+fn never_filled(host: &Host, dcpl: Hid) -> bool {
+    const NEVER: c_int = 1;
+    let mut time = 0;
+    // SAFETY: the id came from this library with the call; a place for the answer.
+    host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == NEVER
 }
 
 /// A number's bits from its bytes.

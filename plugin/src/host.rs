@@ -66,6 +66,13 @@ table! {
 }
 
 table! {
+    /// When chunks are filled.
+    Filling {
+        get_fill_time: "H5Pget_fill_time" as unsafe extern "C" fn(Hid, *mut c_int) -> c_int,
+    }
+}
+
+table! {
     /// A floating-point type, bit for bit.
     Layout {
         get_precision: "H5Tget_precision" as unsafe extern "C" fn(Hid) -> usize,
@@ -143,6 +150,7 @@ pub(crate) struct Host {
     pub(crate) base: usize,
     /// Or why it cannot be asked.
     pub(crate) properties: Result<Properties, String>,
+    pub(crate) filling: Option<Filling>,
     pub(crate) layout: Option<Layout>,
     pub(crate) standard: Option<Standard>,
     pub(crate) errors: Option<Errors>,
@@ -158,6 +166,7 @@ unsafe impl Sync for Host {}
 static UNKNOWN: Host = Host {
     base: 0,
     properties: Err(String::new()),
+    filling: None,
     layout: None,
     standard: None,
     errors: None,
@@ -220,6 +229,7 @@ fn resolve(module: &Module) -> Host {
     Host {
         base: module.base,
         properties,
+        filling: Filling::find(module).ok(),
         layout: Layout::find(module).ok(),
         standard: Standard::find(module).ok(),
         errors: Errors::find(module).ok(),
