@@ -22,14 +22,14 @@ pub(crate) enum Memory {
 impl Memory {
     pub(crate) const LIBC: Memory = Memory::Libc;
 
-    /// `len` bytes of whatever the heap holds; `None` when there is no memory. Clearing a chunk of some megabytes takes
-    /// longer than decoding it, and every byte is written before it is handed on.
-    pub(crate) fn allocate(self, len: usize) -> Option<Block> {
+    /// `len` bytes of whatever the heap holds, or of zeros; `None` when there is no memory. Clearing a chunk of some megabytes
+    /// takes longer than decoding it, so zeros are for bytes that are handed on without being written.
+    pub(crate) fn allocate(self, len: usize, zeros: bool) -> Option<Block> {
         // HDF5 answers null to a request for nothing.
         let size = len.max(1);
         let start = match self {
             // SAFETY: any size may be asked for.
-            Memory::Host(heap) => unsafe { (heap.allocate)(size, false) },
+            Memory::Host(heap) => unsafe { (heap.allocate)(size, zeros) },
             // SAFETY: as above. Cleared: the compiler knows malloc, and that its memory holds nothing yet.
             Memory::Libc => unsafe { system::calloc(size, 1) },
         };
@@ -121,7 +121,7 @@ impl<'a> Pipeline<'a> {
     /// is no memory for them.
     pub(crate) fn put(self, bytes: &[u8]) -> Result<usize, Self> {
         if bytes.len() > self.used {
-            let Some(mut block) = self.memory.allocate(bytes.len()) else { return Err(self) };
+            let Some(mut block) = self.memory.allocate(bytes.len(), false) else { return Err(self) };
             block.bytes().copy_from_slice(bytes);
             return Ok(self.replace(block, bytes.len()));
         }

@@ -217,7 +217,7 @@ fn warn_of_short(call: Call<'_>) {
 /// Stores the chunk as it is: all that is left to do without memory.
 fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
     let needed = pipeline.input().len() + frame::STORED_HEADER;
-    let mut block = pipeline.memory().allocate(needed).ok_or_else(|| no_memory(needed))?;
+    let mut block = pipeline.memory().allocate(needed, false).ok_or_else(|| no_memory(needed))?;
     frame::store(pipeline.input(), block.bytes());
     Ok(pipeline.replace(block, needed))
 }
@@ -233,13 +233,12 @@ fn decode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
     let room =
         known(call.words).map_or(Ok(raw_len), |s| room_of(&header, &s, call.optional())).map_err(|e| e.to_string())?;
     let fits = usize::try_from(room).ok().filter(|&n| n <= isize::MAX as usize);
-    let mut block = fits.and_then(|n| pipeline.memory().allocate(n)).ok_or_else(|| {
+    // Words may describe any length: what the frame does not fill is asked for as zeros, and never touched.
+    let mut block = fits.and_then(|n| pipeline.memory().allocate(n, room > raw_len)).ok_or_else(|| {
         // A damaged length may ask for anything; the checksum tells.
         Frame::open(frame, 1).err().map_or_else(|| no_memory(room as usize), |e| e.to_string())
     })?;
-    let (out, beyond) = block.bytes().split_at_mut(raw_len as usize);
-    beyond.fill(0);
-    let mut jobs = [DecodeJob { frame, out }];
+    let mut jobs = [DecodeJob { frame, out: &mut block.bytes()[..raw_len as usize] }];
     Engine::global().decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
     if raw_len == 0 {
         return Err("h5z-gpu: damaged chunk: it holds nothing".into());

@@ -110,6 +110,32 @@ def test_a_short_frame_under_a_mandatory_filter_reads_as_zeros_with_a_sentence(t
     assert "{np.float32(0.0)}" in text and "a chunk holds 1 bytes, but its words describe one of 268435456" in text, text
 
 
+def test_words_that_promise_gigabytes_take_none(tmp_path):
+    """Sound words of a chunk of 2 GiB, over one of 128 bytes that holds a frame of a single byte."""
+    small, big = tmp_path / "a.h5", tmp_path / "b.h5"
+    plan = h5p.create(h5p.DATASET_CREATE)
+    plan.set_filter(443, h5z.FLAG_MANDATORY, (90000,))
+    write(small, np.array([7], "u1"), [90000], (1,))
+    ((_, frame),) = chunks(small)
+    for path, n in ((small, 16), (big, 1 << 28)):
+        plan.set_chunk((n,))
+        with h5py.File(path, "w") as f:
+            d = h5d.create(f.id, b"v", h5t.IEEE_F64LE, h5s.create_simple((n,)), plan)
+            if path == small:
+                d.write_direct_chunk((0,), frame)
+    old, new = (np.array(filters(path, "v")[0][2], "<u4").tobytes() for path in (small, big))
+    raw = small.read_bytes()
+    assert raw.count(old) == 1
+    small.write_bytes(raw.replace(old, new))
+    text = python("""if True:
+        import resource, sys, h5py
+        print(h5py.File(sys.argv[1])["v"][1:].sum(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, "MiB")
+        """, small)  # fmt: skip
+    assert "its words describe one of 2147483648" in text, text
+    assert text.splitlines()[-1].startswith("0.0 ") and int(text.split()[-2]) < 500, text
+
+
+
 @pytest.mark.parametrize("word", [111003, 211003, 390000, 90000])
 def test_frames_of_any_codec_fit_their_chunk(word, tmp_path):
     """Shorter and longer ones are refused; `bytes` and `stored` come from text and from noise."""
