@@ -16,7 +16,7 @@ use std::process::Command;
 use std::{env, fs};
 
 #[allow(dead_code)]
-#[path = "src/gpu/abi.rs"]
+#[path = "src/cuda/abi.rs"]
 mod abi;
 #[allow(dead_code)]
 #[path = "src/constants.rs"]
@@ -44,7 +44,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=src/constants.rs");
-    println!("cargo:rerun-if-changed=src/gpu/abi.rs");
+    println!("cargo:rerun-if-changed=src/cuda/abi.rs");
     for name in CONSULTED {
         println!("cargo:rerun-if-env-changed={name}");
     }
@@ -198,7 +198,7 @@ fn python_nvcc() -> Option<PathBuf> {
 /// Constants and structs for the kernels.
 fn header() -> String {
     let mut text = String::from(
-        "// Written by build.rs from src/constants.rs and src/gpu/abi.rs.\n#pragma once\n#include <cstddef>\n#include <cstdint>\n\n\
+        "// Written by build.rs from src/constants.rs and src/cuda/abi.rs.\n#pragma once\n#include <cstddef>\n#include <cstdint>\n\n\
          namespace fmt {\n",
     );
     for (name, value) in constants::FORMAT_CONSTANTS {
@@ -233,7 +233,7 @@ fn c_type(rust: &str) -> &'static str {
         "u64" => "unsigned long long",
         "u32" => "unsigned int",
         "f64" => "double",
-        other => panic!("no CUDA type for {other} in src/gpu/abi.rs"),
+        other => panic!("no CUDA type for {other} in src/cuda/abi.rs"),
     }
 }
 

@@ -80,14 +80,14 @@ struct Speed {
 fn device(field: &Field, codec: Codec, bound: Bound, runs: usize, cpu: Option<&Engine>) -> Speed {
     let p = params(field, &field.dims, codec, bound);
     let job = [EncodeJob { params: &p, raw: &field.raw }];
-    let (frames, times) = h5z_gpu::device::encode_times(&job, runs, 16).expect("the device encodes");
+    let (frames, times) = h5z_gpu::testing::encode_times(&job, runs, 16).expect("the device encodes");
     let mut out = vec![0; field.raw.len()];
     let mut back_job = [DecodeJob { frame: &frames[0], out: &mut out }];
-    let back = h5z_gpu::device::decode_times(&mut back_job, runs, 16).map(|(right, times)| {
+    let back = h5z_gpu::testing::decode_times(&mut back_job, runs, 16).map(|(right, times)| {
         assert!(right[0], "{}: the device refuses its own frame", field.name);
         times
     });
-    let steps = h5z_gpu::device::encode_steps(&job, runs, 16).expect("the device encodes");
+    let steps = h5z_gpu::testing::encode_steps(&job, runs, 16).expect("the device encodes");
     let steps: Vec<String> = match steps.len() {
         1 => Vec::new(),
         _ => steps
@@ -200,7 +200,7 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
             }
             let mut out = vec![0; f.raw.len()];
             let mut job = [DecodeJob { frame: &frame, out: &mut out }];
-            let (right, times) = h5z_gpu::device::decode_times(&mut job, runs, 16).expect("the device decodes");
+            let (right, times) = h5z_gpu::testing::decode_times(&mut job, runs, 16).expect("the device decodes");
             assert!(right[0], "{}: the device refuses a frame", f.name);
             let values = cpu.decode(&frame, f.raw.len() as u64).expect("the CPU decodes");
             assert!(out == values, "{}: the device's values differ from the CPU's", f.name);
@@ -208,7 +208,7 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
             let want: Vec<u8> = match quick {
                 true => Vec::new(),
                 false => {
-                    let r = h5z_gpu::device::residuals(&frame).expect("residuals");
+                    let r = h5z_gpu::testing::residuals(&frame).expect("residuals");
                     r.iter().flat_map(|r| r.to_le_bytes()).collect()
                 }
             };
@@ -217,7 +217,7 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
                 let mut out = vec![0; f.raw.len()];
                 let mut job = [DecodeJob { frame: &frame, out: &mut out }];
                 let (right, times) =
-                    h5z_gpu::device::residual_times(&mut job, runs, 16, decoder).expect("the device decodes");
+                    h5z_gpu::testing::residual_times(&mut job, runs, 16, decoder).expect("the device decodes");
                 assert!(right[0], "{}: {decoder} refuses a frame", f.name);
                 let used = f.raw.len() / usize::from(f.dtype.size) * 4;
                 out.truncate(used);
@@ -281,11 +281,11 @@ fn batches(f: &Field, runs: usize) {
                 pieces.iter().map(|p| params(f, &[(p.len() / size / 512) as u64, 512], codec, bound)).collect();
             let jobs: Vec<EncodeJob<'_>> =
                 ps.iter().zip(&pieces).map(|(params, raw)| EncodeJob { params, raw }).collect();
-            let (frames, times) = h5z_gpu::device::encode_times(&jobs, runs, 16).expect("the device encodes");
+            let (frames, times) = h5z_gpu::testing::encode_times(&jobs, runs, 16).expect("the device encodes");
             let mut outs: Vec<Vec<u8>> = pieces.iter().map(|p| vec![0; p.len()]).collect();
             let mut jobs: Vec<DecodeJob<'_>> =
                 frames.iter().zip(&mut outs).map(|(frame, out)| DecodeJob { frame, out }).collect();
-            let (right, back) = h5z_gpu::device::decode_times(&mut jobs, runs, 16).expect("the device decodes");
+            let (right, back) = h5z_gpu::testing::decode_times(&mut jobs, runs, 16).expect("the device decodes");
             assert!(right.iter().all(|r| *r));
             let (e, d) = (rate(raw.len(), median(times)), rate(raw.len(), median(back)));
             if whole.0 == 0.0 {
@@ -379,7 +379,7 @@ fn main() {
     if run("first") {
         first(&all[0]);
     }
-    let Some(name) = h5z_gpu::device::name() else {
+    let Some(name) = h5z_gpu::Engine::gpu().ok() else {
         eprintln!("no GPU in use (H5Z_GPU_LOG=info says why)");
         std::process::exit(1);
     };

@@ -237,7 +237,7 @@ const DECODERS: [&str; 3] = ["coarse", "sync", "gap"];
 
 /// Residuals by every decoder of the GPU against the CPU's.
 fn residuals(frame: &[u8], gaps: bool, what: &str, tally: &mut Tally) -> Result<(), String> {
-    let want = h5z_gpu::device::residuals(frame).ok_or_else(|| format!("{what}: no residuals"))?;
+    let want = h5z_gpu::testing::residuals(frame).ok_or_else(|| format!("{what}: no residuals"))?;
     let want: Vec<u8> = want.iter().flat_map(|r| r.to_le_bytes()).collect();
     let len = h5z_gpu::frame::raw_len(frame).map_err(|e| e.to_string())? as usize;
     for (decoder, count) in DECODERS.iter().zip(&mut tally.residuals) {
@@ -246,7 +246,7 @@ fn residuals(frame: &[u8], gaps: bool, what: &str, tally: &mut Tally) -> Result<
         }
         let mut out = vec![0xEE; len];
         let mut jobs = [DecodeJob { frame, out: &mut out }];
-        let (right, _) = h5z_gpu::device::residual_times(&mut jobs, 0, 1, decoder).ok_or("the device is gone")?;
+        let (right, _) = h5z_gpu::testing::residual_times(&mut jobs, 0, 1, decoder).ok_or("the device is gone")?;
         if !right[0] {
             return Err(format!("residuals of {what}: refused by {decoder}"));
         }
@@ -276,7 +276,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     for (frame, c) in want.iter().zip(cases) {
         if frame[9] == LORENZO && r.one_in(4) {
             residuals(frame, true, &c.what, tally)?;
-            if let Some(frame) = h5z_gpu::device::without_gaps(&c.params, &c.raw) {
+            if let Some(frame) = h5z_gpu::testing::without_gaps(&c.params, &c.raw) {
                 residuals(&frame, false, &c.what, tally)?;
             }
         }
@@ -285,7 +285,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     for frame in want.iter_mut().zip(cases).filter(|(f, _)| f[9] == LORENZO) {
         if r.one_in(4)
             && let (frame, c) = frame
-            && let Some(without) = h5z_gpu::device::without_gaps(&c.params, &c.raw)
+            && let Some(without) = h5z_gpu::testing::without_gaps(&c.params, &c.raw)
         {
             *frame = without;
         }
@@ -343,7 +343,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
 fn conformance(dir: &std::path::Path, name: &str) -> Result<String, String> {
     let all = Vector::all_in(dir)?;
     all.iter().try_for_each(Vector::check).map_err(|why| format!("DIFFERENT: {why}"))?;
-    let (n, encoded, decoded) = (all.len(), Engine::on_device(0), Engine::on_device(1));
+    let (n, (encoded, decoded)) = (all.len(), Engine::chunks_on_gpu());
     if encoded == 0 || decoded == 0 {
         return Err(format!("{n} vectors, but the GPU encoded {encoded} and decoded {decoded} of them"));
     }
@@ -386,7 +386,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
     }
     let gpu = Engine::with_device(4, 0);
     let cpu = Engine::with_threads(2);
-    let name = h5z_gpu::device::name().ok_or("no GPU in use (H5Z_GPU_LOG=info says why)")?;
+    let name = h5z_gpu::Engine::gpu().ok().ok_or("no GPU in use (H5Z_GPU_LOG=info says why)")?;
     if let Some(dir) = vectors {
         return conformance(dir.as_ref(), &name);
     }

@@ -5,7 +5,7 @@ use crate::params::Bound;
 use crate::scalar::{Bits, Scalar, mul_down, sub_down};
 use crate::simd::vectorize;
 
-/// What a lossy room must keep, value by value.
+/// What a lossy codec must keep, value by value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Used {
     /// abs(x − x̂) ≤ b; 0 means the same bits.
@@ -72,6 +72,14 @@ pub(crate) fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) 
         Bound::Relative(r) => Used::Absolute(mul_down(r, spread(range()))),
         Bound::PointwiseRelative(r) => Used::PointwiseRelative(r),
         Bound::Psnr(p) => Used::Absolute(mul_down(psnr_factor(p), spread(range()))),
+    }
+}
+
+impl Bound {
+    /// The absolute bound used on a chunk whose finite, non-fill values lie in `range` (smallest, largest), rounded
+    /// down; the relative one for `pw_rel`; 0 for lossless and for a chunk without such values.
+    pub fn used(self, range: Option<(f64, f64)>) -> f64 {
+        resolve(self, || range).value()
     }
 }
 

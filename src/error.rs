@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong, sorted by what the reader of the message does next.
 
+use crate::codec_id::CodecId;
 use std::fmt;
 
 /// A result of this crate.
@@ -21,8 +22,8 @@ pub enum Error {
     Unsupported {
         /// Format version that the frame needs.
         format: u8,
-        /// Codec number of the frame.
-        codec: u8,
+        /// Codec of the frame.
+        codec: CodecId,
     },
     /// The input ended early or is longer than it says.
     Length {
@@ -63,9 +64,11 @@ impl fmt::Display for Error {
             Error::Params { what, got } => write!(f, "h5z-gpu: {what}: {got}"),
             Error::Unsupported { format, codec } => write!(
                 f,
-                "h5z-gpu: this chunk needs a reader of format {format} with codec {codec}; this one reads \
-                 format {} and codecs 0 to 4: install a newer h5z-gpu",
-                crate::constants::FORMAT_VERSION
+                "h5z-gpu: this chunk needs a reader of format {format} with codec {}; this one reads \
+                 format {} and codecs 0 to {}: install a newer h5z-gpu",
+                codec.number(),
+                crate::constants::FORMAT_VERSION,
+                CodecId::NAMES.len() - 1
             ),
             Error::Length { section, needed, got } => {
                 write!(f, "h5z-gpu: damaged chunk: {section} has {got} bytes where {needed} are needed")

@@ -2,23 +2,24 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::checksum;
-use crate::codec::stored;
-use crate::constants::{CHECKSUM_OFFSET, FORMAT_VERSION, FRAME_MAGIC, HEADER_FIXED, MAX_RANK, SECTION_ALIGN};
+use crate::codec_id::CodecId;
+pub use crate::constants::FRAME_MAGIC;
+use crate::constants::{CHECKSUM_OFFSET, FORMAT_VERSION, HEADER_FIXED, MAX_RANK, SECTION_ALIGN};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::params::{Bound, Dtype, Extents};
+use crate::params::{Dtype, Extents, Mode};
 
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
 const MAX_SECTIONS: usize = 8;
 
-/// What a writer puts into a header, FORMAT.md §2.
+/// A frame's header (FORMAT.md §2): what its writer says of the chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Header {
-    /// Codec number (FORMAT.md §3.2).
-    pub codec: u8,
-    /// What was asked for; the header holds its mode.
-    pub bound: Bound,
-    /// The absolute bound used (mode `pw_rel`: the relative one); 0 when lossless.
+pub struct Header {
+    /// Codec (FORMAT.md §3.2).
+    pub codec: CodecId,
+    /// Mode of the bound that was asked for.
+    pub mode: Mode,
+    /// The absolute bound used (point-wise: the relative one); 0 when lossless.
     pub used: f64,
     /// What one element is.
     pub dtype: Dtype,
@@ -86,15 +87,32 @@ pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
     frame[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Bytes by which a frame may exceed its chunk (FORMAT.md §6).
-pub const STORED_HEADER: usize = stored::HEADER_LEN;
+/// Bytes by which a frame may exceed its chunk (FORMAT.md §6): the header of a frame of codec `stored`.
+pub const STORED_HEADER: usize = 64;
+
+/// The header of a frame that stores so many bytes as they are.
+pub(crate) fn stored_header(raw_len: usize) -> Header {
+    Header {
+        codec: CodecId::STORED,
+        mode: Mode::Lossless,
+        used: 0.0,
+        dtype: Dtype::bytes(0),
+        extents: Extents::default(),
+        raw_len: raw_len as u64,
+    }
+}
 
 /// Writes the frame that stores `raw` as it is into `out`, allocating next to nothing: for an encoder without memory.
 ///
 /// # Panics
 /// When `out` has not [`STORED_HEADER`] bytes more than `raw`.
 pub fn store(raw: &[u8], out: &mut [u8]) {
-    stored::write(raw, out);
+    assert_eq!(out.len(), raw.len() + STORED_HEADER, "a place of the frame's length");
+    let len = out.len() as u64;
+    let (head_bytes, body) = out.split_at_mut(STORED_HEADER);
+    body.copy_from_slice(raw);
+    head_bytes.copy_from_slice(&head(&stored_header(raw.len()), &[raw.len() as u64], len));
+    set_checksum(out, 1);
 }
 
 /// The header with its section table, the checksum left 0; as long as [`Writer`] leaves room for.
@@ -102,7 +120,7 @@ pub(crate) fn head(h: &Header, sections: &[u64], stored_len: u64) -> Vec<u8> {
     let dims = h.extents.as_slice();
     let mut head = Vec::with_capacity(HEADER_FIXED + 4 * MAX_RANK + 8 * MAX_SECTIONS);
     head.extend(FRAME_MAGIC);
-    head.extend([FORMAT_VERSION, h.codec, h.bound.mode(), dims.len() as u8]);
+    head.extend([FORMAT_VERSION, h.codec.number(), h.mode.number(), dims.len() as u8]);
     head.extend(h.dtype.pack().to_le_bytes());
     head.extend(h.raw_len.to_le_bytes());
     head.extend(stored_len.to_le_bytes());
@@ -119,31 +137,9 @@ pub(crate) fn head(h: &Header, sections: &[u64], stored_len: u64) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// The header's fields.
-    pub header: HeaderInFile,
+    pub header: Header,
+    bytes: &'a [u8],
     sections: Vec<&'a [u8]>,
-}
-
-/// What a reader learns from a header: of what was asked, the mode alone.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HeaderInFile {
-    /// Format version of the writer.
-    pub version: u8,
-    /// Codec number (FORMAT.md §3.2).
-    pub codec: u8,
-    /// Mode number: 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless.
-    pub mode: u8,
-    /// The absolute bound used (mode 3: the relative one); 0 when lossless.
-    pub used: f64,
-    /// What one element is.
-    pub dtype: Dtype,
-    /// Extents of the chunk.
-    pub extents: Extents,
-    /// Bytes after decoding.
-    pub raw_len: u64,
-    /// Bytes of the frame.
-    pub stored_len: u64,
-    /// What the checksum must be.
-    pub checksum: u64,
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -151,7 +147,7 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 /// Reads the fixed part and checks magic, version and stored length: all that is needed to know the raw length.
-fn fixed(bytes: &[u8]) -> Result<HeaderInFile> {
+fn fixed(bytes: &[u8]) -> Result<Header> {
     const S: &str = "header";
     if bytes.len() < HEADER_FIXED {
         return Err(Error::Length { section: S, needed: HEADER_FIXED as u64, got: bytes.len() as u64 });
@@ -159,7 +155,7 @@ fn fixed(bytes: &[u8]) -> Result<HeaderInFile> {
     if bytes[..8] != FRAME_MAGIC {
         return Err(Error::corrupt(S, format!("begins with {:02x?}, not with h5z-gpu's mark", &bytes[..8])));
     }
-    let (version, codec) = (bytes[8], bytes[9]);
+    let (version, codec) = (bytes[8], CodecId(bytes[9]));
     if version > FORMAT_VERSION || version == 0 {
         return Err(Error::Unsupported { format: version, codec });
     }
@@ -173,34 +169,22 @@ fn fixed(bytes: &[u8]) -> Result<HeaderInFile> {
     }
     let type_word = u32::from_le_bytes(field(bytes, 12));
     let used = f64::from_bits(u64::from_le_bytes(field(bytes, 32)));
-    let bounded = match bytes[10] {
-        1..=4 => used.is_finite() && used.is_sign_positive(),
-        9 => used.to_bits() == 0,
-        _ => false,
-    };
-    if !bounded {
-        let why = format!(
-            "mode {} with bound {used:e}; modes 1 to 4 have a finite one, not negative, mode 9 has 0",
-            bytes[10]
-        );
-        return Err(Error::corrupt(S, why));
-    }
-    Ok(HeaderInFile {
-        version,
-        codec,
-        mode: bytes[10],
-        used,
-        dtype: Dtype::unpack(type_word).ok_or_else(|| {
-            Error::corrupt(
-                S,
-                format!("type word {type_word:#x}; its class is none of 0, 1, 15, or a reserved bit is set"),
-            )
-        })?,
-        extents: Extents::default(),
-        raw_len: u64::from_le_bytes(field(bytes, 16)),
-        stored_len,
-        checksum: u64::from_le_bytes(field(bytes, CHECKSUM_OFFSET)),
-    })
+    let mode = Mode::of(bytes[10]).filter(|mode| match mode {
+        Mode::Lossless => used.to_bits() == 0,
+        _ => used.is_finite() && used.is_sign_positive(),
+    });
+    let mode = mode.ok_or_else(|| {
+        let mode = bytes[10];
+        let why =
+            format!("mode {mode} with bound {used:e}; modes 1 to 4 have a finite one, not negative, mode 9 has 0");
+        Error::corrupt(S, why)
+    })?;
+    let dtype = Dtype::unpack(type_word).ok_or_else(|| {
+        let why = format!("type word {type_word:#x}; its class is none of 0, 1, 15, or a reserved bit is set");
+        Error::corrupt(S, why)
+    })?;
+    let raw_len = u64::from_le_bytes(field(bytes, 16));
+    Ok(Header { codec, mode, used, dtype, extents: Extents::default(), raw_len })
 }
 
 /// Bytes that the chunk has after decoding, as its header says.
@@ -215,8 +199,13 @@ pub fn raw_len(bytes: &[u8]) -> Result<u64> {
 ///
 /// # Errors
 /// As [`raw_len`].
-pub fn header(bytes: &[u8]) -> Result<HeaderInFile> {
+pub fn header(bytes: &[u8]) -> Result<Header> {
     fixed(bytes)
+}
+
+/// The checksum that a header states.
+fn stated_checksum(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(field(bytes, CHECKSUM_OFFSET))
 }
 
 impl<'a> Frame<'a> {
@@ -226,9 +215,8 @@ impl<'a> Frame<'a> {
     /// `Unsupported` for a newer version, `Length` for a truncated frame, `Corrupt` for anything else.
     pub fn open(bytes: &'a [u8], threads: usize) -> Result<Self> {
         let header = fixed(bytes)?;
-        let got = checksum::frame(bytes, threads);
-        if header.checksum != got {
-            let want = header.checksum;
+        let (want, got) = (stated_checksum(bytes), checksum::frame(bytes, threads));
+        if want != got {
             return Err(Error::corrupt("checksum", format!("{got:016x}, the header says {want:016x}")));
         }
         Self::sectioned(bytes, header)
@@ -240,7 +228,7 @@ impl<'a> Frame<'a> {
         Self::sectioned(bytes, fixed(bytes)?)
     }
 
-    fn sectioned(bytes: &'a [u8], mut header: HeaderInFile) -> Result<Self> {
+    fn sectioned(bytes: &'a [u8], mut header: Header) -> Result<Self> {
         const S: &str = "header";
         let rank = usize::from(bytes[11]);
         let count = u64::from_le_bytes(field(bytes, 48));
@@ -274,14 +262,33 @@ impl<'a> Frame<'a> {
         if end != bytes.len() as u64 {
             return Err(Error::corrupt(S, format!("sections end at {end}, the frame at {}", bytes.len())));
         }
-        Ok(Frame { header, sections })
+        Ok(Frame { header, bytes, sections })
     }
 
     /// The sections, which must be exactly `N`.
     pub(crate) fn sections<const N: usize>(&self) -> Result<[&'a [u8]; N]> {
         self.sections.as_slice().try_into().map_err(|_| {
-            Error::corrupt("header", format!("{} sections, codec {} has {N}", self.sections.len(), self.header.codec))
+            Error::corrupt(
+                "header",
+                format!("{} sections, codec {} has {N}", self.sections.len(), self.header.codec.number()),
+            )
         })
+    }
+
+    /// Format version that the frame's writer states.
+    pub fn version(&self) -> u8 {
+        self.bytes[8]
+    }
+
+    /// Bytes of the frame.
+    pub fn stored_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// What the checksum must be, as the header says.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn checksum(&self) -> u64 {
+        stated_checksum(self.bytes)
     }
 
     /// Length in bytes of each section.
@@ -310,8 +317,8 @@ mod tests {
     fn sample() -> Vec<u8> {
         let mut out = Vec::new();
         let header = Header {
-            codec: 0,
-            bound: Bound::Absolute(0.5),
+            codec: CodecId::STORED,
+            mode: Mode::Absolute,
             used: 0.5,
             dtype: Dtype::F32,
             extents: Extents::new(&[3, 5]).unwrap(),
@@ -329,7 +336,7 @@ mod tests {
         let bytes = sample();
         let f = Frame::open(&bytes, 1).unwrap();
         assert_eq!(f.sections::<2>().unwrap(), [&[1, 2, 3][..], &[4; 21]]);
-        assert_eq!((f.header.mode, f.header.used, f.header.raw_len), (1, 0.5, 60));
+        assert_eq!((f.header.mode, f.header.used, f.header.raw_len), (Mode::Absolute, 0.5, 60));
         assert_eq!(f.elements(4).unwrap(), 15);
         assert!(f.elements(8).is_err());
         assert_eq!(raw_len(&bytes).unwrap(), 60);
@@ -358,7 +365,7 @@ mod tests {
         let mut bytes = sample();
         bytes[8] = 9;
         let e = Frame::open(&bytes, 1).unwrap_err();
-        assert_eq!(e, Error::Unsupported { format: 9, codec: 0 });
+        assert_eq!(e, Error::Unsupported { format: 9, codec: CodecId::STORED });
         assert!(e.to_string().contains("format 9"), "{e}");
     }
 }

@@ -1,63 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Error-bounded and lossless compression of floating-point chunks, for HDF5 and for use by itself.
-//!
-//! [`Engine`] encodes and decodes batches of chunks; [`Params`] says what is wanted; [`words`] turns HDF5's cd_values
-//! into parameters and back; [`frame`] documents the bytes. The HDF5 plugin, the command line and the Python
-//! package use nothing else.
-//!
-//! The same input and words give the same bytes on every machine and backend.
+//! Error-bounded and lossless compression of floating-point arrays, for HDF5 and for use by itself.
 //!
 //! ```
-//! use h5z_gpu::{Dtype, Engine, Params};
+//! use h5z_gpu::{Bound, decode, encode};
 //!
 //! let values: Vec<f32> = (0..10_000).map(|i| (i as f32 * 0.01).sin()).collect();
-//! let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-//! let params = Params::new("mode=abs,bound=1e-3".parse()?, Dtype::F32, &[100, 100])?;
+//! let frame = encode::<f32>(&values, &[100, 100], Bound::Absolute(1e-3))?;
+//! let back = decode::<f32>(&frame)?;
 //!
-//! let frame = Engine::global().encode(&params, &raw);
-//! assert!(frame.len() <= raw.len() + 64);
-//!
-//! // The frame says all that decoding needs; the limit is the most that the caller is ready to receive.
-//! let back = Engine::global().decode(&frame, raw.len() as u64)?;
-//! for (x, y) in values.iter().zip(back.chunks_exact(4)) {
-//!     let y = f32::from_le_bytes([y[0], y[1], y[2], y[3]]);
-//!     assert!((f64::from(*x) - f64::from(y)).abs() <= 1e-3);
-//! }
+//! assert!(frame.len() < 4_000);
+//! assert!(values.iter().zip(&back).all(|(x, y)| (f64::from(*x) - f64::from(*y)).abs() <= 1e-3));
 //! # Ok::<(), h5z_gpu::Error>(())
 //! ```
+//!
+//! The same values and request give the same bytes on every machine, on a CPU and on a GPU. Encoding never fails but for want
+//! of memory, and never makes an array longer than itself and [`frame::STORED_HEADER`] bytes.
+//!
+//! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
+//! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.
+//! * [`words`]: HDF5's cd_values. [`host`]: what programs around the engine need.
+//! * [`frame`] specifies the bytes of a frame, [`codec`]'s modules those of each codec.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bound;
 mod checksum;
-mod codec;
-pub mod constants;
+pub mod codec;
+mod codec_id;
+mod constants;
 #[cfg(feature = "cuda")]
-#[doc(hidden)]
-pub mod device;
+#[allow(unsafe_code)]
+mod cuda;
 mod engine;
 mod error;
-#[doc(hidden)]
-#[allow(unsafe_code)]
-pub mod float_state;
 pub mod frame;
-#[cfg(feature = "cuda")]
-#[allow(unsafe_code)]
-mod gpu;
-#[doc(hidden)]
-pub mod log;
+pub mod host;
 mod memory;
 mod parallel;
 mod params;
 mod scalar;
-#[doc(hidden)]
-pub mod settings;
 mod simd;
 mod stage;
+#[cfg(all(feature = "cuda", feature = "testing"))]
+pub mod testing;
 mod text;
+mod typed;
 pub mod words;
 
+pub use codec_id::CodecId;
 pub use engine::{DecodeJob, EncodeJob, Engine};
 pub use error::{Error, Result};
-pub use params::{Ask, Bound, Class, Codec, Dtype, Extents, Params};
+pub use params::{Ask, Bound, Class, Codec, Dtype, Extents, Mode, Params};
+pub use typed::{Element, decode, decode_into, encode};

@@ -5,7 +5,8 @@
 //! threads, works like its parent; a pool kept from before the fork would wait for ever.
 
 use crate::error::{Error, Result};
-use crate::{memory, settings};
+use crate::host::settings;
+use crate::memory;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 

@@ -55,25 +55,14 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// The mode's number in the words (M).
-    pub fn mode(self) -> u8 {
+    /// The bound's mode.
+    pub fn mode(self) -> Mode {
         match self {
-            Bound::Absolute(_) => 1,
-            Bound::Relative(_) => 2,
-            Bound::PointwiseRelative(_) => 3,
-            Bound::Psnr(_) => 4,
-            Bound::Lossless => 9,
-        }
-    }
-
-    /// The mode's short name, as typed by a user.
-    pub fn name(self) -> &'static str {
-        match self {
-            Bound::Absolute(_) => "abs",
-            Bound::Relative(_) => "rel",
-            Bound::PointwiseRelative(_) => "pw_rel",
-            Bound::Psnr(_) => "psnr",
-            Bound::Lossless => "lossless",
+            Bound::Absolute(_) => Mode::Absolute,
+            Bound::Relative(_) => Mode::Relative,
+            Bound::PointwiseRelative(_) => Mode::PointwiseRelative,
+            Bound::Psnr(_) => Mode::Psnr,
+            Bound::Lossless => Mode::Lossless,
         }
     }
 
@@ -85,53 +74,84 @@ impl Bound {
         }
     }
 
-    /// The absolute bound used on a chunk whose finite, non-fill values lie in `range` (smallest, largest), rounded
-    /// down; the relative one for `pw_rel`; 0 for lossless and for a chunk without such values.
-    pub fn used(self, range: Option<(f64, f64)>) -> f64 {
-        crate::bound::resolve(self, || range).value()
-    }
-
-    /// Builds a bound from its mode number and value.
+    /// Builds a bound from its mode and value.
     ///
     /// # Errors
-    /// `Params` when the mode is none of 1, 2, 3, 4, 9 or the value is not one the mode allows.
-    pub fn new(mode: u8, value: f64) -> Result<Self> {
+    /// `Params` when the value is not one that the mode allows.
+    pub fn new(mode: Mode, value: f64) -> Result<Self> {
         let usable = value.is_finite() && value > 0.0;
-        let ok = match mode {
-            1 | 4 => usable,
-            2 | 3 => usable && value < 1.0,
-            9 => value == 0.0,
-            _ => return Err(Error::params("mode", format!("M = {mode}; allowed are {MODES}"))),
+        let (bound, ok, allowed) = match mode {
+            Mode::Absolute => (Bound::Absolute(value), usable, "a finite number above 0"),
+            Mode::Psnr => (Bound::Psnr(value), usable, "a finite number above 0"),
+            Mode::Relative => (Bound::Relative(value), usable && value < 1.0, "a number above 0 and below 1"),
+            Mode::PointwiseRelative => {
+                (Bound::PointwiseRelative(value), usable && value < 1.0, "a number above 0 and below 1")
+            }
+            Mode::Lossless => (Bound::Lossless, value == 0.0, "0 (lossless takes no value)"),
         };
-        if !ok {
-            let allowed = match mode {
-                1 | 4 => "a finite number above 0",
-                2 | 3 => "a number above 0 and below 1",
-                _ => "0 (lossless takes no value)",
-            };
-            return Err(Error::params("bound", format!("{value:e} ({}); allowed is {allowed}", mode_name(mode))));
+        match ok {
+            true => Ok(bound),
+            false => Err(Error::params("bound", format!("{value:e} ({mode}); allowed is {allowed}"))),
         }
-        Ok(match mode {
-            1 => Bound::Absolute(value),
-            2 => Bound::Relative(value),
-            3 => Bound::PointwiseRelative(value),
-            4 => Bound::Psnr(value),
-            _ => Bound::Lossless,
-        })
     }
 }
 
-pub(crate) const MODES: &str = "1 absolute, 2 relative to range, 3 point-wise relative, 4 PSNR, 9 lossless";
+/// What kind of promise a [`Bound`] is: M of the words, and the mode of a frame. Displayed, it is a name for sentences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// An absolute bound.
+    Absolute = 1,
+    /// One relative to the range of the chunk's values.
+    Relative = 2,
+    /// One relative to each value.
+    PointwiseRelative = 3,
+    /// A peak signal-to-noise ratio.
+    Psnr = 4,
+    /// Every bit comes back.
+    Lossless = 9,
+}
 
-/// A mode's name in sentences, by its number in words and frames.
-pub(crate) fn mode_name(mode: u8) -> &'static str {
-    match mode {
-        1 => "absolute",
-        2 => "relative to range",
-        3 => "point-wise relative",
-        4 => "PSNR",
-        9 => "lossless",
-        _ => "unknown",
+impl Mode {
+    /// All of them.
+    pub const ALL: [Mode; 5] = [Mode::Absolute, Mode::Relative, Mode::PointwiseRelative, Mode::Psnr, Mode::Lossless];
+
+    /// The mode of a number in words and frames.
+    pub fn of(number: u8) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|m| m.number() == number)
+    }
+
+    /// Its number in words and frames.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Its short name, as typed by a user.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Absolute => "abs",
+            Mode::Relative => "rel",
+            Mode::PointwiseRelative => "pw_rel",
+            Mode::Psnr => "psnr",
+            Mode::Lossless => "lossless",
+        }
+    }
+
+    /// The refusal of a number that is no mode's.
+    pub(crate) fn unknown(number: u32) -> String {
+        let all: Vec<String> = Mode::ALL.iter().map(|m| format!("{} {m}", m.number())).collect();
+        format!("M = {number}; allowed are {}", all.join(", "))
+    }
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Mode::Absolute => "absolute",
+            Mode::Relative => "relative to range",
+            Mode::PointwiseRelative => "point-wise relative",
+            Mode::Psnr => "PSNR",
+            Mode::Lossless => "lossless",
+        })
     }
 }
 
@@ -146,18 +166,26 @@ pub struct Ask {
     pub bound: Bound,
 }
 
+impl From<Bound> for Ask {
+    /// Leaves the codec to the writer.
+    fn from(bound: Bound) -> Self {
+        Ask { codec: Codec::Auto, bound }
+    }
+}
+
 impl Ask {
-    /// Checks that codec and bound fit together and that this build has the codec.
+    /// Checks that the bound has a value that it may have, and that codec and bound fit together.
     ///
     /// # Errors
     /// `Params`, with what is allowed instead.
     pub fn check(self) -> Result<Self> {
+        Bound::new(self.bound.mode(), self.bound.value())?;
         match (self.codec, self.bound) {
             (Codec::Ndzip, b) if b != Bound::Lossless => Err(Error::params(
                 "codec",
                 format!(
                     "ndzip is lossless and takes no {} bound; use szx (C = 1) or lorenzo (C = 2), or 390000",
-                    b.name()
+                    b.mode().name()
                 ),
             )),
             (Codec::Szx, Bound::Lossless) => {

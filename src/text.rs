@@ -2,11 +2,9 @@
 //! The text form of what a user chooses: one grammar for the command line, Python and string-configured filters.
 
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Codec};
+use crate::params::{Ask, Bound, Codec, Mode};
 use std::fmt;
 use std::str::FromStr;
-
-const MODE_NAMES: &str = "abs, rel, pw_rel, psnr, lossless";
 
 impl Bound {
     /// Builds a bound from its short name and value: the typed form of [`Bound::new`].
@@ -14,20 +12,18 @@ impl Bound {
     /// # Errors
     /// `Params` when the name is unknown or the value is not one that the mode allows.
     pub fn named(name: &str, value: Option<f64>) -> Result<Self> {
-        let mode = match name {
-            "abs" => 1,
-            "rel" => 2,
-            "pw_rel" => 3,
-            "psnr" => 4,
-            "lossless" => 9,
-            _ => return Err(Error::params("mode", format!("{name:?}; allowed are {MODE_NAMES}"))),
-        };
+        let mode = Mode::ALL.into_iter().find(|m| m.name() == name);
+        let mode = mode.ok_or_else(|| Error::params("mode", format!("{name:?}; allowed are {}", mode_names())))?;
         match value {
             Some(v) => Bound::new(mode, v),
-            None if mode == 9 => Ok(Bound::Lossless),
+            None if mode == Mode::Lossless => Ok(Bound::Lossless),
             None => Err(Error::params("bound", format!("none given; mode {name} needs one, such as 1e-3"))),
         }
     }
+}
+
+fn mode_names() -> String {
+    Mode::ALL.map(Mode::name).join(", ")
 }
 
 impl Codec {
@@ -46,7 +42,7 @@ impl Codec {
 /// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same ask.
 impl fmt::Display for Ask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mode={}", self.bound.name())?;
+        write!(f, "mode={}", self.bound.mode().name())?;
         if self.bound != Bound::Lossless {
             write!(f, ",bound={:e}", self.bound.value())?;
         }
@@ -89,7 +85,7 @@ impl FromStr for Ask {
                 return Err(refuse(format!("{key} is given twice")));
             }
         }
-        let mode = mode.ok_or_else(|| refuse(format!("no mode, allowed are {MODE_NAMES}")))?;
+        let mode = mode.ok_or_else(|| refuse(format!("no mode, allowed are {}", mode_names())))?;
         if mode == "lossless" && bound.is_some() {
             return Err(refuse("lossless takes no bound".into()));
         }
@@ -141,7 +137,7 @@ mod tests {
         #[test]
         fn every_ask_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
             let value = f64::from_bits(bits >> 1);
-            if let Ok(bound) = Bound::new(mode, value) {
+            if let Ok(bound) = Bound::new(Mode::of(mode).unwrap(), value) {
                 let ask = Ask { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };
                 let text = ask.to_string();
                 prop_assert_eq!(text.parse::<Ask>().unwrap(), ask);

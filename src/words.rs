@@ -47,11 +47,13 @@
 //! 0 and 1 as above (layout 1, 12 + stored rank words, minimum reader 1), 2 type, 3 mode 8, codec 8, flags 16, 4, 5 bound, 6, 7 zero,
 //! 8, 9 fill value, 10 the number typed, 11 original rank 8, stored rank 8, from 12 on the extents. It has no check.
 
+mod short;
 mod stored;
 
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Codec, MODES};
+use crate::params::Ask;
 
+pub use short::{pack, three};
 pub use stored::{STORED_MAX, Stored, is_stored, store, stored};
 
 /// What the user asked for, from a short form or a stored list.
@@ -61,11 +63,8 @@ pub use stored::{STORED_MAX, Stored, is_stored, store, stored};
 pub fn ask(words: &[u32]) -> Result<Ask> {
     match words {
         [] => Ok(Ask::default()),
-        [packed] => unpack(*packed),
-        [cm, low, high] => {
-            let bound = Bound::new((cm % 10) as u8, f64_of(*low, *high))?;
-            Ask { codec: codec(cm / 10)?, bound }.check()
-        }
+        [packed] => short::unpack(*packed),
+        &[cm, low, high] => short::of_three([cm, low, high]),
         _ if is_stored(words) => Ok(stored(words)?.params.ask),
         _ => Err(Error::params(
             "cd_values",
@@ -79,88 +78,10 @@ pub fn ask(words: &[u32]) -> Result<Ask> {
     }
 }
 
-/// The packed decimal that means `ask`, when one does.
-///
-/// The bound must be d.d · 10^e with e from −79 to 19 (PSNR: tenths of decibels up to 999.9).
-pub fn pack(ask: Ask) -> Option<u32> {
-    let head = u32::from(ask.codec.number()) * 10 + u32::from(ask.bound.mode());
-    let value = ask.bound.value();
-    let tail = match ask.bound {
-        Bound::Lossless => 0,
-        Bound::Psnr(p) => (1..=9999).find(|&t| f64::from(t) / 10.0 == p)?,
-        _ => {
-            // The digits of the shortest decimal text say which two to try; the parsed text decides.
-            let text = format!("{value:e}");
-            let e: i32 = text.split_once('e')?.1.parse().ok()?;
-            let exponent = match e {
-                -79..=0 => -e,
-                1..=19 => 80 + e,
-                _ => return None,
-            } as u32;
-            (10..=99).map(|dd| dd * 100 + exponent).find(|&t| decimal(t) == value)?
-        }
-    };
-    let word = head.checked_mul(10_000)?.checked_add(tail)?;
-    (unpack(word).ok()? == ask).then_some(word)
-}
-
-/// The three-word form of `ask`: `CM`, then the bound's bits, low word first. Says every bound exactly.
-pub fn three(ask: Ask) -> [u32; 3] {
-    let [low, high] = halves(ask.bound.value().to_bits());
-    [u32::from(ask.codec.number()) * 10 + u32::from(ask.bound.mode()), low, high]
-}
-
-/// The value of `DDEE`: the correctly rounded f64 of the decimal text.
-fn decimal(ddee: u32) -> f64 {
-    let (dd, ee) = (ddee / 100, ddee % 100);
-    let exponent = if ee < 80 { -(ee as i32) } else { ee as i32 - 80 };
-    format!("{}.{}e{exponent}", dd / 10, dd % 10).parse().expect("a decimal number")
-}
-
-fn unpack(word: u32) -> Result<Ask> {
-    if word == 0 {
-        // h5py, for one, makes it of (1e-3,): who wants a bound must not get every bit in silence.
-        return Err(Error::params(
-            "cd_values",
-            "the number 0 means nothing; words are whole numbers, so a program that is given 1e-3 may hand on 0: absolute \
-             1e-3 is 11003, lossless is 90000 or no number",
-        ));
-    }
-    let (head, ddee) = (word / 10_000, word % 10_000);
-    let (c, mode) = (head / 10, head % 10);
-    let refuse = |why: String| {
-        Error::params("cd_values", format!("the number {word} is no [C]MDDEE: {why}; 11003 is absolute 1e-3"))
-    };
-    let bound = match mode {
-        1..=3 if !(10..=99).contains(&(ddee / 100)) => {
-            return Err(refuse(format!("DD = {:02}, allowed are 10 to 99 (1.0 to 9.9)", ddee / 100)));
-        }
-        1..=3 => Bound::new(mode as u8, decimal(ddee)),
-        4 => Bound::new(4, f64::from(ddee) / 10.0),
-        9 if ddee == 0 => Ok(Bound::Lossless),
-        9 => return Err(refuse(format!("lossless takes no value, DDEE = {ddee:04} must be 0000"))),
-        _ => return Err(refuse(format!("M = {mode}, allowed are {MODES}"))),
-    };
-    Ask { codec: codec(c)?, bound: bound? }.check()
-}
-
-fn codec(c: u32) -> Result<Codec> {
-    Codec::ALL.get(c as usize).copied().ok_or_else(|| {
-        Error::params("codec", format!("C = {c}; allowed are absent or 0 auto, 1 szx, 2 lorenzo, 3 ndzip"))
-    })
-}
-
-fn f64_of(low: u32, high: u32) -> f64 {
-    f64::from_bits(u64::from(high) << 32 | u64::from(low))
-}
-
-fn halves(bits: u64) -> [u32; 2] {
-    [bits as u32, (bits >> 32) as u32]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::{Bound, Codec};
 
     fn bound_of(word: u32) -> Bound {
         ask(&[word]).unwrap().bound
@@ -213,7 +134,7 @@ mod tests {
             assert!(e.len() > 40, "{words:?}: {e}");
         }
         for value in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
-            let [low, high] = halves(value.to_bits());
+            let [low, high] = short::halves(value.to_bits());
             assert!(ask(&[1, low, high]).is_err(), "{value}");
         }
     }

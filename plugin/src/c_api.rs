@@ -3,8 +3,9 @@
 
 use crate::callbacks::{self, panic_text};
 use crate::{FILTER_ID, report};
+use h5z_gpu::host::float_state;
 use h5z_gpu::words::{self, STORED_MAX};
-use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, float_state, frame};
+use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, frame};
 use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -144,7 +145,8 @@ pub extern "C" fn h5z_gpu_last_error() -> *const c_char {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_device_chunks(decoded: c_int) -> i64 {
-    Engine::on_device(usize::from(decoded != 0)) as i64
+    let (on_encoding, on_decoding) = Engine::chunks_on_gpu();
+    (if decoded == 0 { on_encoding } else { on_decoding }) as i64
 }
 
 /// See the header.

@@ -8,9 +8,10 @@ use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
 use crate::host::{self, Hid, Host};
 use crate::{dataset, report};
-use h5z_gpu::frame::{self, Frame, HeaderInFile};
+use h5z_gpu::frame::{self, Frame, Header};
+use h5z_gpu::host::{float_state, log};
 use h5z_gpu::words::{self, Stored};
-use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params, float_state, log};
+use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params};
 use libc::{c_int, c_uint, c_void};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -259,13 +260,12 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
 /// writes them where the filter is mandatory, as bytes of unknown shape; with words of layout 1 by any codec of bytes.
 /// They come back with their own length, which HDF5 2.2 looks at, in a buffer that is never shorter than the words say:
 /// in a crafted file, zeros are all that HDF5 finds beyond their end.
-fn room_of(frame: &HeaderInFile, words: &Stored, optional: bool) -> Result<u64, Error> {
-    const OF_NUMBERS: std::ops::RangeInclusive<u8> = 1..=3;
+fn room_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64, Error> {
     let got = frame.raw_len;
     let Some(chunk) = described(&words.params).filter(|&n| n != got) else { return Ok(got) };
     let passes = match words.checked {
         true => !optional && frame.dtype == Dtype::bytes(0),
-        false => !OF_NUMBERS.contains(&frame.codec),
+        false => frame.codec.is_of_bytes(),
     };
     if !passes {
         return Err(Error::Length { section: "the chunk after decoding", needed: chunk, got });

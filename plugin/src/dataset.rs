@@ -4,8 +4,9 @@
 
 use crate::FILTER_ID;
 use crate::host::{Hid, Host, Layout, Properties, Standard};
+use h5z_gpu::host::{log, settings};
 use h5z_gpu::words;
-use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log, settings};
+use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params};
 use libc::{c_int, c_uint};
 use std::ptr;
 use std::sync::OnceLock;

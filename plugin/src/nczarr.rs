@@ -10,7 +10,8 @@ use crate::entry::entry6;
 use crate::host::{Module, NetCdf};
 use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
-use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, float_state, log, words};
+use h5z_gpu::host::{float_state, log};
+use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};
 use std::ffi::{CStr, CString};
@@ -155,7 +156,7 @@ fn from_json(text: &str) -> Result<Vec<u32>, Failure> {
 }
 
 fn to_json(ask: Ask) -> String {
-    let mut config = json!({"id": "h5z-gpu", "mode": ask.bound.name()});
+    let mut config = json!({"id": "h5z-gpu", "mode": ask.bound.mode().name()});
     if ask.bound != Bound::Lossless {
         config["bound"] = json!(ask.bound.value());
     }

@@ -2,7 +2,7 @@
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
 use crate::host::{self, Host};
-use h5z_gpu::log;
+use h5z_gpu::host::log;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which lossy room encodes a chunk where the user leaves it to the writer (C = 0): `lorenzo` where a sample says that it
+//! Which lossy codec encodes a chunk where the user leaves it to the writer (C = 0): `lorenzo` where a sample says that it
 //! at least halves what `szx` would write, else `szx`, which is several times as fast. What neither makes smaller than
 //! the raw bytes is stored.
 //!
@@ -8,12 +8,13 @@
 //! on the chunk: the sample's own range would miss bursts, which make a relative bound a wide one everywhere else. The
 //! rule depends on the values and the words alone, and so is the same on every backend.
 
-use super::{Choice, LORENZO, SZX, foreign, lorenzo, resolve, szx};
+use super::chunk::{Chunk, foreign};
+use super::{lorenzo, szx};
 use crate::bound::Used;
+use crate::codec_id::CodecId;
 use crate::constants::{CHECKSUM_STEP, SZX_BLOCK};
 use crate::error::Result;
 use crate::memory;
-use crate::params::Params;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::quantize::bridge;
@@ -30,9 +31,10 @@ const GAIN: u64 = 2;
 /// Values of a row and the one before it.
 const ROW: usize = SZX_BLOCK + 1;
 
-/// The room for a chunk of the params' extents and type.
-pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Choice> {
-    let unseen = Choice { codec: SZX, used: None };
+/// The codec for a chunk, and the bound used where choosing took it.
+pub(super) fn choose<S: Scalar>(chunk: &Chunk<'_>) -> Result<(CodecId, Option<Used>)> {
+    let Chunk { params, raw, .. } = *chunk;
+    let unseen = (CodecId::SZX, None);
     let n = raw.len() / S::SIZE;
     let Some(extents) = Grid::new(params.extents.as_slice(), 1).map(|g| g.extents()) else {
         return Ok(unseen);
@@ -69,13 +71,13 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
         }
         blocks.extend_from_slice(&parts[0][k * ROW + 1..]);
     }
-    let used = resolve::<S>(params, raw, threads)?;
+    let used = chunk.used::<S>()?;
     let plain = szx::cpu::payload_len(&blocks, used, params.fill)?;
     let better = vectorize(
         #[inline(always)]
         || estimate_lorenzo(&parts, [up > 0, back > 0], used, params.fill),
     )?;
-    Ok(Choice { codec: if GAIN * better <= 8 * plain as u64 { LORENZO } else { SZX }, used: Some(used) })
+    Ok((if GAIN * better <= 8 * plain as u64 { CodecId::LORENZO } else { CodecId::SZX }, Some(used)))
 }
 
 /// Bits of the rows under the cheapest set of differences.
@@ -130,12 +132,19 @@ fn estimate_lorenzo<S: Scalar>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Ask, Bound, Codec, Dtype};
+    use crate::params::{Ask, Bound, Codec, Dtype, Params};
 
-    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> u8 {
+    const LORENZO: CodecId = CodecId::LORENZO;
+    const SZX: CodecId = CodecId::SZX;
+
+    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> CodecId {
         let params = Params::new(Ask { bound, ..Ask::default() }, Dtype::F32, dims).unwrap();
         let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
-        choose::<f32>(&params, bytemuck::cast_slice(&values), 1).unwrap().codec
+        choose::<f32>(&chunk(&params, bytemuck::cast_slice(&values), 1)).unwrap().0
+    }
+
+    fn chunk<'a>(params: &'a Params, raw: &'a [u8], threads: usize) -> Chunk<'a> {
+        Chunk { params, raw, threads, used: None }
     }
 
     fn noise(i: usize) -> f32 {
@@ -169,21 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_what_the_chosen_room_writes_alone() {
+    fn frames_are_what_the_chosen_codec_writes_alone() {
         let values: Vec<f32> = (0..300_000).map(|i| (i as f32 * 0.01).sin() + noise(i) * 0.01).collect();
         let raw: &[u8] = bytemuck::cast_slice(&values);
         let codecs = [1e-2, 1e-5].map(|r| {
             let auto = Ask { bound: Bound::Relative(r), ..Ask::default() };
             let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
-            let choice = crate::codec::choose(&params, raw, 2).unwrap();
+            let choice = crate::codec::choose(&chunk(&params, raw, 2)).unwrap();
             let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
             let alone = Params::new(Ask { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
             let frame = |params: &Params| {
                 let mut out = Vec::new();
-                assert_eq!(
-                    crate::codec::encode(crate::codec::choose(params, raw, 3).unwrap(), params, raw, 3, &mut out),
-                    Ok(true)
-                );
+                let chunk = chunk(params, raw, 3);
+                let choice = crate::codec::choose(&chunk).unwrap();
+                assert_eq!(crate::codec::encode(choice, &chunk, &mut out), Ok(true));
                 out
             };
             assert_eq!(frame(&params), frame(&alone));
@@ -200,13 +208,13 @@ mod tests {
             let mut params =
                 Params::new(Ask { bound: Bound::Absolute(b), ..Ask::default() }, Dtype::F64, &[128, 256]).unwrap();
             let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let little = choose::<f64>(&params, &raw, 1);
+            let little = choose::<f64>(&chunk(&params, &raw, 1));
             let mut shifted = vec![0];
             shifted.extend(&raw);
-            assert_eq!(choose::<f64>(&params, &shifted[1..], 2), little);
+            assert_eq!(choose::<f64>(&chunk(&params, &shifted[1..], 2)), little);
             params.dtype.big_endian = true;
             let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-            assert_eq!(choose::<f64>(&params, &raw, 1), little);
+            assert_eq!(choose::<f64>(&chunk(&params, &raw, 1)), little);
         }
     }
 }

@@ -1,197 +1,79 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rooms, and the only two matches over them.
+//! The codecs, each in a folder of its own; which of them encodes a chunk.
+//!
+//! A codec's page is the specification of its bytes.
 
 mod auto;
-pub(crate) mod bytes;
+pub mod bytes;
+pub(crate) mod chunk;
+mod descriptor;
+pub mod lorenzo;
+pub mod ndzip;
 #[cfg(feature = "cuda")]
-pub(crate) mod device;
-pub(crate) mod lorenzo;
-pub(crate) mod ndzip;
+pub(crate) mod plan;
 pub(crate) mod stored;
-pub(crate) mod szx;
+pub mod szx;
 
-use crate::bound::{self, Used};
+pub(crate) use chunk::Chunk;
+pub(crate) use descriptor::Codec;
+
+use crate::bound::Used;
+use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Header};
-use crate::params::{Bound, Class, Codec, Dtype, Params, mode_name};
-use crate::scalar::Scalar;
-use crate::{memory, parallel};
-use std::borrow::Cow;
+use crate::frame::{Frame, STORED_HEADER};
+use crate::params::{self, Class};
 
-/// Codec numbers of FORMAT.md §3.2.
-pub(crate) const STORED: u8 = 0;
-pub(crate) const SZX: u8 = 1;
-pub(crate) const LORENZO: u8 = 2;
-pub(crate) const NDZIP: u8 = 3;
-pub(crate) const BYTES: u8 = 4;
+/// Every codec.
+pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
+    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC];
 
-/// What a lossy room is told about one chunk.
-pub(crate) struct Spec<'a> {
-    pub(crate) params: &'a Params,
-    pub(crate) threads: usize,
+/// The codec of this number; `None` where this build lacks it.
+pub(crate) fn of(id: CodecId) -> Option<&'static Codec> {
+    CODECS.into_iter().find(|codec| codec.id == id)
 }
 
-/// Which room encodes a chunk, on every backend.
+/// Names of the sections of a codec's frames, in their order; none for a codec that this build lacks.
+pub fn sections(id: CodecId) -> &'static [&'static str] {
+    of(id).map_or(&[], |codec| codec.sections)
+}
+
+/// Which codec encodes a chunk, on every backend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Choice {
-    pub(crate) codec: u8,
+    pub(crate) codec: CodecId,
     /// The bound used, where choosing took it.
-    used: Option<Used>,
+    pub(crate) used: Option<Used>,
 }
 
-/// Chooses the room for a chunk.
-pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Result<Choice> {
+/// Chooses the codec for a chunk.
+pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
+    let Chunk { params, raw, .. } = *chunk;
     let dtype = params.dtype;
     let codec = if params.lossy(raw.len()) {
         match (params.ask.codec, dtype.size) {
-            (Codec::Szx, _) => SZX,
-            (Codec::Lorenzo, _) => LORENZO,
-            (_, 4) => return auto::choose::<f32>(params, raw, threads),
-            _ => return auto::choose::<f64>(params, raw, threads),
+            (params::Codec::Szx, _) => CodecId::SZX,
+            (params::Codec::Lorenzo, _) => CodecId::LORENZO,
+            (_, 4) => return auto::choose::<f32>(chunk).map(|(codec, used)| Choice { codec, used }),
+            _ => return auto::choose::<f64>(chunk).map(|(codec, used)| Choice { codec, used }),
         }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
-        NDZIP
+        CodecId::NDZIP
     } else {
-        BYTES
+        CodecId::BYTES
     };
     Ok(Choice { codec, used: None })
 }
 
-/// Encodes one chunk on the CPU into `out`, in the room chosen. False: this chunk is better stored.
-pub(crate) fn encode(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<bool> {
-    let dtype = params.dtype;
-    let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
-    match (choice.codec, dtype.size) {
-        (SZX | LORENZO, 4) => lossy::<f32>(choice, params, raw, threads, out)?,
-        (SZX | LORENZO, _) => lossy::<f64>(choice, params, raw, threads, out)?,
-        (NDZIP, size) => {
-            let done = match size {
-                4 => ndzip::cpu::encode(&words::<u32>(raw, dtype)?, lossless(), threads, out)?,
-                _ => ndzip::cpu::encode(&words::<u64>(raw, dtype)?, lossless(), threads, out)?,
-            };
-            if done.is_none() {
-                return Ok(false);
-            }
-        }
-        _ => bytes::cpu::encode(raw, dtype, threads, out)?,
-    }
-    Ok(out.len() < raw.len() + stored::HEADER_LEN)
-}
-
-fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    let used = choice.used.map_or_else(|| resolve::<S>(params, raw, threads), Ok)?;
-    let values = words::<S>(raw, params.dtype)?;
-    let spec = Spec { params, threads };
-    let header = header(choice.codec, params, used, raw.len());
-    match choice.codec {
-        LORENZO => lorenzo::cpu::encode(&values, &spec, used, header, out),
-        _ => szx::cpu::encode(&values, &spec, used, header, out),
-    }
-}
-
-/// The bound used on a chunk.
-fn resolve<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Used> {
-    /// Bytes for which a thread is worth its start; a multiple of every scalar's size.
-    const PART: usize = 1 << 20;
-    let all = || {
-        let range = |part: &[u8]| Ok(bound::range(&words::<S>(part, params.dtype)?, params.fill));
-        let part = |i: usize| &raw[i * PART..raw.len().min((i + 1) * PART)];
-        let ranges = parallel::try_map(raw.len().div_ceil(PART), threads, |i| range(part(i)))?;
-        Ok(ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z))))
-    };
-    let mut failed = Ok(());
-    let used = bound::resolve(params.ask.bound, || all().map_err(|e| failed = Err(e)).ok().flatten());
-    failed.map(|()| used)
-}
-
-/// A frame of `lorenzo` without gap arrays, which no request asks for yet, for those who compare readers.
-#[cfg(feature = "cuda")]
-pub(crate) fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
-    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let values = words::<S>(raw, params.dtype)?;
-        let used = resolve::<S>(params, raw, 1)?;
-        let header = header(LORENZO, params, used, raw.len());
-        lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out)
-    }
-    let mut out = Vec::new();
-    match (choose(params, raw, 1).ok()?.codec, params.dtype.size) {
-        (LORENZO, 4) => write::<f32>(params, raw, &mut out).ok()?,
-        (LORENZO, _) => write::<f64>(params, raw, &mut out).ok()?,
-        _ => return None,
-    }
-    (out.len() < raw.len() + stored::HEADER_LEN).then_some(out)
-}
-
-fn header(codec: u8, params: &Params, used: Used, raw_len: usize) -> Header {
-    let lossy = matches!(codec, SZX | LORENZO);
-    Header {
-        codec,
-        bound: if lossy { params.ask.bound } else { Bound::Lossless },
-        used: if lossy { used.value() } else { 0.0 },
-        dtype: params.dtype,
-        extents: params.extents,
-        raw_len: raw_len as u64,
-    }
+/// Encodes one chunk on the CPU into `out`, by the codec chosen. False: this chunk is better stored.
+pub(crate) fn encode(choice: Choice, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let codec = of(choice.codec).expect("a codec of this build");
+    let chunk = Chunk { used: choice.used.or(chunk.used), ..*chunk };
+    Ok((codec.encode)(&chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    let h = &frame.header;
-    match (h.codec, h.dtype.size) {
-        (STORED, _) => stored::decode(frame, out),
-        (BYTES, _) => bytes::cpu::decode(frame, threads, out),
-        (SZX | LORENZO, _) if !h.dtype.is_ieee() || h.mode == 9 => {
-            let name = if h.codec == SZX { "szx" } else { "lorenzo" };
-            Err(Error::corrupt("header", format!("{name} with mode {} and type {:?}", mode_name(h.mode), h.dtype)))
-        }
-        (SZX, 4) => into_words::<f32>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
-        (SZX, _) => into_words::<f64>(out, h.dtype, |v| szx::cpu::decode(frame, threads, v)),
-        (LORENZO, 4) => into_words::<f32>(out, h.dtype, |v| lorenzo::cpu::decode(frame, threads, v)),
-        (LORENZO, _) => into_words::<f64>(out, h.dtype, |v| lorenzo::cpu::decode(frame, threads, v)),
-        (NDZIP, 4) => into_words::<u32>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
-        (NDZIP, 8) => into_words::<u64>(out, h.dtype, |v| ndzip::cpu::decode(frame, threads, v)),
-        (NDZIP, size) => Err(Error::corrupt("header", format!("ndzip with elements of {size} bytes"))),
-        (codec, _) => Err(Error::Unsupported { format: h.version, codec }),
-    }
-}
-
-/// The bytes as numbers of this machine's order; borrowed where alignment and order allow.
-fn words<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> Result<Cow<'_, [T]>> {
-    Ok(match bytemuck::try_cast_slice(raw) {
-        Ok(words) if !foreign(dtype) => words.into(),
-        _ => {
-            let mut words = memory::zeros(raw.len() / size_of::<T>())?;
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-            bytes.copy_from_slice(raw);
-            if foreign(dtype) {
-                swap(bytes, size_of::<T>());
-            }
-            words.into()
-        }
-    })
-}
-
-/// Lets `fill` write numbers into bytes; in between where alignment does not allow it, swapped where the order differs.
-fn into_words<T: bytemuck::Pod>(out: &mut [u8], dtype: Dtype, fill: impl FnOnce(&mut [T]) -> Result<()>) -> Result<()> {
-    match bytemuck::try_cast_slice_mut(out) {
-        Ok(words) => fill(words)?,
-        Err(_) => {
-            let mut words = memory::zeros(out.len() / size_of::<T>())?;
-            fill(&mut words)?;
-            out.copy_from_slice(bytemuck::cast_slice(&words));
-        }
-    }
-    if foreign(dtype) {
-        swap(out, size_of::<T>());
-    }
-    Ok(())
-}
-
-/// Whether the chunk's numbers are in the other byte order than this machine's.
-fn foreign(dtype: Dtype) -> bool {
-    dtype.big_endian != cfg!(target_endian = "big")
-}
-
-fn swap(bytes: &mut [u8], size: usize) {
-    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    let id = frame.header.codec;
+    let codec = of(id).ok_or(Error::Unsupported { format: frame.version(), codec: id })?;
+    (codec.decode)(frame, threads, out)
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stored list, written and read. What each word holds stands in the documentation of [`super`].
 
-use super::{codec, f64_of, halves};
+use super::short::{codec, f64_of, halves};
 use crate::constants::MAX_RANK;
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Dtype, Extents, Params};
+use crate::params::{Ask, Bound, Dtype, Extents, Mode, Params};
 
 /// Upper 24 bits of word 0; the lowest byte is the layout.
 const MAGIC: u32 = 0xF1C0_DE00;
@@ -68,7 +68,7 @@ pub fn store(params: &Params, user: &[u32], original_rank: u8) -> Vec<u32> {
         MAGIC | LAYOUT,
         count as u32 | WRITER << 8 | READER << 24,
         params.dtype.pack(),
-        u32::from(params.ask.bound.mode())
+        u32::from(params.ask.bound.mode().number())
             | u32::from(params.ask.codec.number()) << 4
             | flags << 8
             | u32::from(original_rank) << 16
@@ -183,8 +183,8 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn read(self, words: &[u32]) -> Result<Stored> {
-        let ask =
-            Ask { codec: codec(self.codec)?, bound: Bound::new(self.mode, f64_of(words[4], words[5]))? }.check()?;
+        let mode = Mode::of(self.mode).ok_or_else(|| Error::params("mode", Mode::unknown(self.mode.into())))?;
+        let ask = Ask { codec: codec(self.codec)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
         let dims: Vec<u64> = self.dims.iter().map(|&d| d.into()).collect();
         let params = Params {
             ask,

@@ -19,7 +19,7 @@ pub fn backends() -> Vec<(&'static str, Engine)> {
     #[allow(unused_mut)] // for builds without GPU code
     let mut list = vec![("CPU, 1 thread", Engine::with_threads(1)), ("CPU, 3 threads", Engine::with_threads(3))];
     #[cfg(feature = "cuda")]
-    if h5z_gpu::device::name().is_some() {
+    if h5z_gpu::Engine::gpu().ok().is_some() {
         list.push(("GPU", Engine::with_device(2, 0)));
     }
     list

@@ -133,6 +133,7 @@ CUresult cuDeviceGetCount(int *n) { CALL(0); *n = (int)number("FAKE_CUDA_DEVICES
 CUresult cuDeviceGet(int *d, int ordinal) { CALL(0); *d = ordinal; return OK; }
 CUresult cuDeviceGetName(char *name, int len, int d) { CALL(0); snprintf(name, (size_t)len, "Fake %d", d); return OK; }
 CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) { CALL(0); *context = 1000 + (uintptr_t)d; return OK; }
+CUresult cuDevicePrimaryCtxRelease_v2(int d) { CALL(0); (void)d; return OK; }
 CUresult cuCtxGetCurrent(uintptr_t *context) { CALL(0); *context = current; return OK; }
 #ifndef WITHOUT_cuCtxSetCurrent
 CUresult cuCtxSetCurrent(uintptr_t context) { CALL(0); current = context; return OK; }
@@ -166,6 +167,7 @@ CUresult cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned tx
     return OK;
 }
 CUresult cuStreamCreate(void **stream, unsigned flags) { CALL(1); *stream = malloc(1); (void)flags; return OK; }
+CUresult cuStreamDestroy_v2(void *stream) { CALL(1); free(stream); return OK; }
 CUresult cuStreamSynchronize(void *stream) { CALL(1); return stream ? OK : INVALID; }
 CUresult cuEventCreate(void **event, unsigned flags) { CALL(1); *event = calloc(1, 8); (void)flags; return OK; }
 #ifndef WITHOUT_cuEventRecord

@@ -7,8 +7,8 @@
 
 mod stand_in;
 
-use h5z_gpu::device::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
-use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, device};
+use h5z_gpu::testing::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
+use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Mode, Params, testing};
 use stand_in::{Fake, HOSTS_OWN, INSIDE, stand_in, start};
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
@@ -27,7 +27,7 @@ fn with_fake(test: &str, env: &[(&str, &str)], body: fn(&Fake)) {
 impl Fake {
     /// Fails when the device should have done it all and did not, or the other way about.
     fn used(&self, all: bool) {
-        assert_eq!(all, device::images() > 0, "whether the device was used");
+        assert_eq!(all, testing::images() > 0, "whether the device was used");
     }
 }
 
@@ -57,7 +57,8 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
                 let c = *(args.chunks as *const EncodeChunk).add(k);
                 let raw = std::slice::from_raw_parts(c.input as *const u8, c.values as usize * size);
                 let (mode, rank) = ((c.head[2] >> 16) as u8, (c.head[2] >> 24) as usize);
-                let bound = Bound::new(mode, if mode == 9 { 0.0 } else { c.bound }).expect("a bound");
+                let bound = Bound::new(Mode::of(mode).expect("a mode"), if mode == 9 { 0.0 } else { c.bound })
+                    .expect("a bound");
                 let codec = match name.split('_').next() {
                     Some("ndzip") => Codec::Ndzip,
                     Some("lorenzo") => Codec::Lorenzo,
@@ -144,8 +145,8 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
 }
 
 #[test]
-fn bytes_and_values_pass_through_lanes() {
-    with_fake("bytes_and_values_pass_through_lanes", &[], |fake| {
+fn bytes_and_values_pass_through_streams() {
+    with_fake("bytes_and_values_pass_through_streams", &[], |fake| {
         let sizes: Vec<usize> = (0..40).map(|k| 2 + k * k * 37).chain([20_000_000, 9_000_000]).collect();
         fake.used(round(&gpu(), &sizes));
     });
@@ -180,7 +181,7 @@ fn without_a_device_the_cpu_does_it() {
 #[test]
 fn without_a_driver_the_cpu_does_it() {
     if std::env::var_os(INSIDE).is_some() {
-        assert!(!round(&gpu(), &[5000]) || device::name().is_some_and(|n| !n.starts_with("Fake")));
+        assert!(!round(&gpu(), &[5000]) || Engine::gpu().ok().is_some_and(|n| !n.starts_with("Fake")));
         return;
     }
     start("without_a_driver_the_cpu_does_it", Path::new("/nonexistent"), &[]).unwrap_or_else(|why| panic!("{why}"));
@@ -195,6 +196,38 @@ fn a_driver_that_lacks_a_function_is_not_used() {
     for lacking in ["cuCtxSetCurrent", "cuMemFreeHost", "cuEventRecord"] {
         start(me, &stand_in(lacking), &[]).unwrap_or_else(|why| panic!("without {lacking}: {why}"));
     }
+}
+
+/// Whether a start whose driver calls fail one by one with `code` is tried again, and after a pause only.
+fn starts_after(me: &str, code: &str, again: bool) {
+    if std::env::var_os(INSIDE).is_some() {
+        let fake = Fake::open(Some(kernel));
+        let first = Engine::gpu();
+        let calls = fake.calls();
+        if testing::images() > 0
+            && let Err(why) = first
+        {
+            assert!(!round(&gpu(), &[5000]) && fake.calls() == calls, "no pause");
+            assert!(why.contains("CUDA_ERROR_") && why.contains("tried again") == again, "{why}");
+            assert_eq!(Engine::gpu().is_ok(), again, "{why}");
+            assert_eq!(round(&gpu(), &[5000]), again);
+        }
+        return fake.judge();
+    }
+    for at in 1..=12 {
+        let env = [("FAKE_CUDA_FAIL_AT", &*at.to_string()), ("FAKE_CUDA_CODE", code)];
+        start(me, &stand_in(""), &env).unwrap_or_else(|why| panic!("call {at}: {why}"));
+    }
+}
+
+#[test]
+fn a_start_without_memory_is_tried_again() {
+    starts_after("a_start_without_memory_is_tried_again", "2", true);
+}
+
+#[test]
+fn a_start_without_a_device_is_final() {
+    starts_after("a_start_without_a_device_is_final", "100", false);
 }
 
 /// Runs in a forked child; the parent gets its answer.
@@ -226,14 +259,14 @@ fn a_forked_child_leaves_the_driver_alone() {
 #[test]
 fn a_forked_child_may_start_what_its_parent_did_not() {
     with_fake("a_forked_child_may_start_what_its_parent_did_not", &[], |fake| {
-        assert!(in_a_child(|| round(&gpu(), &[300_000, 700_000]) == (device::images() > 0)), "the child");
+        assert!(in_a_child(|| round(&gpu(), &[300_000, 700_000]) == (testing::images() > 0)), "the child");
         fake.used(round(&gpu(), &[5000, 700_000]));
     });
 }
 
 #[test]
-fn more_threads_than_lanes_get_the_same_bytes() {
-    with_fake("more_threads_than_lanes_get_the_same_bytes", &[], |fake| {
+fn more_threads_than_streams_get_the_same_bytes() {
+    with_fake("more_threads_than_streams_get_the_same_bytes", &[], |fake| {
         std::thread::scope(|s| {
             for _ in 0..12 {
                 s.spawn(|| {
@@ -243,7 +276,7 @@ fn more_threads_than_lanes_get_the_same_bytes() {
                 });
             }
         });
-        assert!(device::images() == 0 || fake.calls() > 0, "the device was not used");
+        assert!(testing::images() == 0 || fake.calls() > 0, "the device was not used");
     });
 }
 
@@ -276,7 +309,7 @@ fn constant_chunks_start_nothing() {
         assert_eq!(done(&small), [false, false]);
         assert_eq!(fake.calls(), 0, "the device was asked");
         small[3_000_001] ^= 1;
-        assert_eq!(done(&small), [device::images() > 0, false]);
+        assert_eq!(done(&small), [testing::images() > 0, false]);
     });
 }
 
@@ -327,7 +360,7 @@ fn every_codec_has_limits_of_its_own() {
             let decoded = Engine::global().decode_on_device(&mut jobs);
             encoded.into_iter().zip(decoded).collect::<Vec<_>>()
         };
-        let gpu = device::images() > 0;
+        let gpu = testing::images() > 0;
         let bound = Bound::Absolute(0.01);
         for (codec, bound, encode, decode) in [
             (Codec::Szx, bound, 1 << 20, 8 << 20),
@@ -349,7 +382,7 @@ fn every_codec_has_limits_of_its_own() {
 fn the_device_is_chosen_by_number_and_by_rank() {
     let me = "the_device_is_chosen_by_number_and_by_rank";
     if std::env::var_os(INSIDE).is_some() {
-        return with_fake(me, &[], |_| println!("name={}.", device::name().unwrap_or("none".into())));
+        return with_fake(me, &[], |_| println!("name={}.", Engine::gpu().ok().unwrap_or("none".into())));
     }
     for (name, value, want) in [
         ("H5Z_GPU_DEVICE", "1", "Fake 1"),
@@ -358,7 +391,7 @@ fn the_device_is_chosen_by_number_and_by_rank() {
         ("OMPI_COMM_WORLD_LOCAL_RANK", "2", "Fake 0"),
         ("H5Z_GPU_DEVICE", "7", "none"),
     ] {
-        let want = if device::images() > 0 { want } else { "none" };
+        let want = if testing::images() > 0 { want } else { "none" };
         let said = start(me, &stand_in(""), &[(name, value)]).unwrap_or_else(|why| panic!("{why}"));
         assert!(said.contains(&format!("name={want}.")), "{name}={value}: {said}");
     }
@@ -369,7 +402,7 @@ fn the_device_is_chosen_by_number_and_by_rank() {
 fn every_call_fails(me: &str, code: &str, ends_context: bool) {
     if std::env::var_os(INSIDE).is_some() {
         let fake = Fake::open(Some(kernel));
-        let started = device::name().is_some();
+        let started = Engine::gpu().ok().is_some();
         let sizes: [&[usize]; 2] = [&[600_000, 5000], &[4096]];
         sizes.iter().for_each(|s| _ = compare(&gpu(), s, &[false]));
         let calls = fake.calls();
@@ -395,7 +428,7 @@ fn every_call_fails(me: &str, code: &str, ends_context: bool) {
     let said = run(1_000_000).unwrap_or_else(|why| panic!("{why}"));
     let calls = said.split("calls=").nth(1).and_then(|s| s.split('.').next()).expect("the number of calls");
     let calls: usize = calls.parse().unwrap();
-    assert!(device::images() == 0 || calls > 60, "only {calls} calls");
+    assert!(testing::images() == 0 || calls > 60, "only {calls} calls");
     let failed: Vec<String> =
         (1..=calls).filter_map(|at| Some(format!("call {at} of {calls}: {}", run(at).err()?))).collect();
     assert!(failed.is_empty(), "{} of {calls}:\n{}", failed.len(), failed.join("\n"));

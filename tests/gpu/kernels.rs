@@ -54,7 +54,7 @@ fn kernels() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         assert!(
-            h5z_gpu::device::images() > 0,
+            h5z_gpu::testing::images() > 0,
             "built without GPU code (H5Z_GPU_CUDA=off, or no nvcc): `make test` installs an nvcc, build.rs says where it looks"
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");

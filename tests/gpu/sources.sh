@@ -3,6 +3,6 @@
 # One hash of all that decides what the GPU does: kernels, the code that launches them, and how they are built.
 cd "$(dirname "$0")/../.." || exit 1
 {
-    find kernels src/gpu -name '*.cu' -o -name '*.cuh' -o -path 'src/gpu/*.rs'
-    ls build.rs src/constants.rs src/codec/device/*.rs src/codec/*/gpu.rs
+    find kernels src/cuda -name '*.cu' -o -name '*.cuh' -o -path 'src/cuda/*.rs'
+    ls build.rs src/constants.rs src/engine/gpu/*.rs src/codec/plan.rs src/codec/*/launch.rs
 } | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-64

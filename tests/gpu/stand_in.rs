@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stand-in for the driver (`fake_cuda.c`): compiled, put in front of a test's own process, and asked.
 
-use h5z_gpu::device;
+use h5z_gpu::testing;
 use std::ffi::{c_char, c_long, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,6 +91,6 @@ impl Fake {
     pub fn judge(&self) {
         assert_eq!(self.number("fake_cuda_faults"), 0, "the stand-in saw something wrong");
         assert_eq!(self.number("fake_cuda_current"), HOSTS_OWN, "the host's context is not current any more");
-        assert!(device::images() > 0 || self.calls() == 0, "a build without kernels called the driver");
+        assert!(testing::images() > 0 || self.calls() == 0, "a build without kernels called the driver");
     }
 }

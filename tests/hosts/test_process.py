@@ -130,7 +130,7 @@ def test_a_warning_that_nobody_can_read_changes_nothing(kind, tmp_path):
     ("H5Z_GPU_THREADS", "many", "a number above 0"),
     ("H5Z_GPU_THREADS", "0", "a number above 0"),
     ("H5Z_GPU_MIN_BYTES", "4M", "a number of bytes"),
-    ("H5Z_GPU_LOG", "verbose", "off, warn, info or debug"),
+    ("H5Z_GPU_LOG", "verbose", "off, warn or info"),
     ("H5Z_GPU_STRICT", "yes", "0 or 1"),
 ])  # fmt: skip
 def test_a_variable_that_is_not_understood_is_named(name, value, allowed, tmp_path):

@@ -3,8 +3,8 @@
 
 use super::numbers::{bytes, few, number, odd, one_of, ordered, plain32, plain64, suffix, values};
 use super::{Random, Stage, TILE};
-use h5z_gpu::device::abi;
-use h5z_gpu::device::stages::{self as cpu, Arg};
+use h5z_gpu::testing::abi;
+use h5z_gpu::testing::stages::{self as cpu, Arg};
 
 pub(super) fn exact(r: &mut Random) -> Result<usize, String> {
     let mut input = Vec::new();

@@ -3,8 +3,8 @@
 
 use super::numbers::{bytes, few, suffix, values};
 use super::{Random, Stage};
-use h5z_gpu::constants::LORENZO_SYMBOLS;
-use h5z_gpu::device::stages as cpu;
+use h5z_gpu::testing::constants::LORENZO_SYMBOLS;
+use h5z_gpu::testing::stages as cpu;
 
 pub(super) fn quantize(r: &mut Random, wide: bool) -> Result<usize, String> {
     let n = 1 + few(r, 20_000) as usize;

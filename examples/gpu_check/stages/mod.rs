@@ -2,7 +2,7 @@
 //! Stage by stage: a kernel of `kernels/check.cu` and the CPU's function over the same arrays.
 //!
 //! A [`Stage`] holds a kernel's arrays and what the CPU makes of them; [`Stage::compare`] launches it and names the first
-//! item that differs. To add one: its kernel, its function in `h5z_gpu::device::stages`, and a few lines here.
+//! item that differs. To add one: its kernel, its function in `h5z_gpu::testing::stages`, and a few lines here.
 
 mod base;
 mod lorenzo;
@@ -11,8 +11,8 @@ mod szx_ndzip;
 
 use super::Random;
 use bytemuck::Pod;
-use h5z_gpu::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
-use h5z_gpu::device::stages::{self as cpu, Arg};
+use h5z_gpu::testing::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
+use h5z_gpu::testing::stages::{self as cpu, Arg};
 
 #[repr(C, align(16))]
 struct Aligned<T: ?Sized>(T);

@@ -3,8 +3,8 @@
 
 use super::numbers::{bytes, number, one_of, suffix, values};
 use super::{Random, Stage, TILE};
-use h5z_gpu::constants::{NDZIP_CUBE, SZX_BLOCK, SZX_TILE_BLOCKS};
-use h5z_gpu::device::stages as cpu;
+use h5z_gpu::testing::constants::{NDZIP_CUBE, SZX_BLOCK, SZX_TILE_BLOCKS};
+use h5z_gpu::testing::stages as cpu;
 
 /// Whether a tile, its lengths right, has a coded block whose base is not finite.
 fn szx_odd_base(payload: &[u8], values: usize, size: usize) -> bool {

@@ -2,11 +2,11 @@
 //! `bench`: encoding and decoding in memory, by ask and threads. Every output is compared before a number is printed.
 
 use crate::args::{self, Numbers};
-use crate::files::codec_name;
 use crate::judge::{judge, values};
+use crate::verify::kept;
 use crate::{Fail, Outcome};
-use h5z_gpu::frame::Frame;
-use h5z_gpu::{Ask, Bound, Class, DecodeJob, EncodeJob, Engine, Params};
+use h5z_gpu::frame::{Frame, Header};
+use h5z_gpu::{Ask, Class, DecodeJob, EncodeJob, Engine, Mode, Params};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -111,10 +111,10 @@ fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> 
         if !codecs.contains(&h.codec) {
             codecs.push(h.codec);
         }
-        error = error.max(verified(&raw[c.begin..c.end], &out[c.begin..c.end], &c.params, h.mode, h.used)?);
+        error = error.max(verified(&raw[c.begin..c.end], &out[c.begin..c.end], &c.params, h)?);
     }
     let stored: usize = frames.iter().map(Vec::len).sum();
-    let codecs: Vec<String> = codecs.into_iter().map(codec_name).collect();
+    let codecs: Vec<String> = codecs.iter().map(ToString::to_string).collect();
     say!(
         "{:<28} {:>7} {:>7} {:>8} {:>8.3} {:>17} {:>17} {error:>12.6}",
         ask.to_string(),
@@ -129,19 +129,18 @@ fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> 
 }
 
 /// Largest error over the limit that the frame states; fails where the promise is broken.
-fn verified(raw: &[u8], out: &[u8], params: &Params, mode: u8, used: f64) -> Outcome<f64> {
+fn verified(raw: &[u8], out: &[u8], params: &Params, header: Header) -> Outcome<f64> {
     let d = params.dtype;
     if raw == out {
         return Ok(0.0);
     }
-    if mode == 9 || d.class != Class::Float || !matches!(d.size, 4 | 8) {
+    if header.mode == Mode::Lossless || d.class != Class::Float || !matches!(d.size, 4 | 8) {
         return Err(Fail::Wrong("h5z-gpu: BROKEN: a lossless chunk came back changed".into()));
     }
     let read = |bytes| values(bytes, usize::from(d.size), d.big_endian);
-    let bound = if mode == 3 { Bound::PointwiseRelative(used) } else { Bound::Absolute(used) };
-    let v = judge(read(raw), read(out), bound, params.fill);
+    let v = judge(read(raw), read(out), kept(header), params.fill);
     match v.first {
-        None => Ok(v.worst / used),
+        None => Ok(v.worst / header.used),
         Some(k) => Err(Fail::Wrong(format!("h5z-gpu: BROKEN: {} values miss the bound, the first is {k}", v.broken))),
     }
 }

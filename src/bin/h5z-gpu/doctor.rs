@@ -3,7 +3,8 @@
 //! `env`: the line that lets HDF5 find it.
 
 use crate::{Fail, Outcome, elf, hdf5};
-use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params, settings};
+use h5z_gpu::host::settings;
+use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -98,16 +99,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
 
 /// The GPU that chunks go to.
 pub(crate) fn gpu() -> String {
-    #[cfg(feature = "cuda")]
-    return match h5z_gpu::device::name() {
-        Some(name) => name,
-        None if h5z_gpu::device::images() == 0 => {
-            "not used: this build has no kernels, no nvcc was found; chunks stay on the CPU".into()
-        }
-        None => "not used (H5Z_GPU_LOG=info says why); chunks stay on the CPU".into(),
-    };
-    #[cfg(not(feature = "cuda"))]
-    "not used: this program was built without GPU code; chunks stay on the CPU".into()
+    Engine::gpu().map_or_else(|why| format!("not used: {why}; chunks stay on the CPU"), str::to_owned)
 }
 
 fn plugin_path(named: &[PathBuf]) -> u32 {

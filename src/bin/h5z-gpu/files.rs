@@ -3,8 +3,8 @@
 
 use crate::args::{self, AskArgs, Numbers, dtype_name};
 use crate::{Fail, Outcome};
-use h5z_gpu::Engine;
-use h5z_gpu::frame::{Frame, HeaderInFile};
+use h5z_gpu::frame::Frame;
+use h5z_gpu::{Engine, Extents, Mode};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -42,8 +42,8 @@ pub(crate) fn compress(a: &Compress) -> Outcome {
     let params = a.numbers.params(ask, raw.len() as u64)?;
     let frame = Engine::global().encode(&params, &raw);
     args::write(&a.output, &frame)?;
-    let header = Frame::open(&frame, 1)?.header;
-    say!("{}: {} bytes to {}, ratio {}", codec_name(header.codec), raw.len(), frame.len(), ratio(&header));
+    let codec = Frame::open(&frame, 1)?.header.codec;
+    say!("{codec}: {} bytes to {}, ratio {}", raw.len(), frame.len(), ratio(raw.len() as u64, frame.len() as u64));
     Ok(())
 }
 
@@ -68,26 +68,19 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
     let bytes = args::read(&a.frame)?;
     let frame = Frame::open(&bytes, Engine::global().threads())?;
     let h = &frame.header;
-    say!("format       {}", h.version);
-    say!("codec        {} ({})", h.codec, codec_name(h.codec));
-    say!("mode         {} ({})", h.mode, mode_name(h.mode));
+    say!("format       {}", frame.version());
+    say!("codec        {} ({})", h.codec.number(), h.codec);
+    say!("mode         {} ({})", h.mode.number(), h.mode.name());
     match h.mode {
-        9 => say!("bound        none: the same bits"),
-        3 => say!("bound        {:e} times each value", h.used),
+        Mode::Lossless => say!("bound        none: the same bits"),
+        Mode::PointwiseRelative => say!("bound        {:e} times each value", h.used),
         _ => say!("bound        {:e} absolute, as used", h.used),
     }
     say!("type         {}", dtype_name(h.dtype));
-    say!("extents      {}", extents(h));
+    say!("extents      {}", extents(h.extents));
     say!("raw bytes    {}", h.raw_len);
-    say!("stored bytes {}, ratio {}", h.stored_len, ratio(h));
-    let names: &[&str] = match h.codec {
-        0 => &["raw bytes"],
-        1 => &["table", "payload"],
-        2 => &["head", "kinds", "ends", "payload"],
-        3 => &["grid", "stream"],
-        4 => &["head", "tile ends", "payload"],
-        _ => &[],
-    };
+    say!("stored bytes {}, ratio {}", frame.stored_len(), ratio(h.raw_len, frame.stored_len()));
+    let names = h5z_gpu::codec::sections(h.codec);
     for (k, len) in frame.section_lens().iter().enumerate() {
         say!("section {k}    {len} bytes{}", names.get(k).map_or(String::new(), |n| format!(" ({n})")));
     }
@@ -95,35 +88,13 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
     Ok(())
 }
 
-fn extents(h: &HeaderInFile) -> String {
-    match h.extents.as_slice() {
+fn extents(extents: Extents) -> String {
+    match extents.as_slice() {
         [] => "none".into(),
         dims => dims.iter().map(u32::to_string).collect::<Vec<_>>().join(" x "),
     }
 }
 
-fn ratio(h: &HeaderInFile) -> String {
-    format!("{:.3}", h.raw_len as f64 / h.stored_len as f64)
-}
-
-/// A codec's name by its number in the frame.
-pub(crate) fn codec_name(number: u8) -> String {
-    match number {
-        0 => "stored".into(),
-        1 => "szx".into(),
-        2 => "lorenzo".into(),
-        3 => "ndzip".into(),
-        4 => "bytes".into(),
-        n => format!("codec {n}"),
-    }
-}
-
-fn mode_name(mode: u8) -> &'static str {
-    match mode {
-        1 => "abs",
-        2 => "rel",
-        3 => "pw_rel",
-        4 => "psnr",
-        _ => "lossless",
-    }
+fn ratio(raw: u64, stored: u64) -> String {
+    format!("{:.3}", raw as f64 / stored as f64)
 }

@@ -2,12 +2,10 @@
 //! `verify`: original against reconstruction, value by value, in exact arithmetic.
 
 use crate::args::{self, AskArgs, dtype};
-use crate::files::codec_name;
 use crate::judge::{judge, values};
 use crate::{Fail, Outcome};
-use h5z_gpu::constants::FRAME_MAGIC;
-use h5z_gpu::frame::Frame;
-use h5z_gpu::{Ask, Bound, Class, Dtype, Engine};
+use h5z_gpu::frame::{FRAME_MAGIC, Frame, Header};
+use h5z_gpu::{Ask, Bound, Class, Dtype, Engine, Mode};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -32,25 +30,26 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let mut dtype = a.dtype.as_deref().map(dtype).transpose()?;
     let (other, header) = if other.starts_with(&FRAME_MAGIC) {
         let threads = Engine::global().threads();
+        let stored_len = other.len();
         let header = Frame::open(&other, threads)?.header;
         same_length(&original, header.raw_len)?;
         let raw = Engine::global().decode(&other, header.raw_len)?;
         // `stored` says nothing about the numbers.
         dtype = dtype.or((header.dtype.class != Class::Bytes).then_some(header.dtype));
-        (raw, Some(header))
+        (raw, Some((header, stored_len)))
     } else {
         (other, None)
     };
     same_length(&original, other.len() as u64)?;
-    let stated = header.map(|h| {
+    let stated = header.map(|(h, stored_len)| {
         say!(
             "{} bytes to {}, ratio {:.3}, codec {}",
             h.raw_len,
-            h.stored_len,
-            h.raw_len as f64 / h.stored_len as f64,
-            codec_name(h.codec)
+            stored_len,
+            h.raw_len as f64 / stored_len as f64,
+            h.codec
         );
-        mode(h.mode, h.used)
+        kept(h)
     });
     let fill = fill(a.fill.as_deref(), dtype)?;
     let bounds = match (stated, asked) {
@@ -72,11 +71,12 @@ fn same_length(original: &[u8], other: u64) -> Outcome {
     }
 }
 
-fn mode(number: u8, used: f64) -> Bound {
-    match number {
-        3 => Bound::PointwiseRelative(used),
-        9 => Bound::Lossless,
-        _ => Bound::Absolute(used),
+/// What a frame's values must keep to, as its header says.
+pub(crate) fn kept(h: Header) -> Bound {
+    match h.mode {
+        Mode::PointwiseRelative => Bound::PointwiseRelative(h.used),
+        Mode::Lossless => Bound::Lossless,
+        _ => Bound::Absolute(h.used),
     }
 }
 

@@ -3,11 +3,11 @@
 
 use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
-use crate::codec::BYTES;
+use crate::codec_id::CodecId;
 use crate::constants::BYTES_LEVEL;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::params::{Bound, Dtype, Extents};
+use crate::params::{Dtype, Extents, Mode};
 use crate::{memory, parallel};
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
@@ -32,8 +32,8 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     let codes = || coded.iter().flatten().zip(raw.chunks(head.tile)).map(|(c, raw)| c.as_deref().unwrap_or(raw));
 
     let header = Header {
-        codec: BYTES,
-        bound: Bound::Lossless,
+        codec: CodecId::BYTES,
+        mode: Mode::Lossless,
         used: 0.0,
         dtype,
         extents: Extents::default(),
@@ -255,8 +255,8 @@ mod tests {
             let mut parts = f.sections::<3>().unwrap().map(<[u8]>::to_vec);
             change(&mut parts);
             let header = Header {
-                codec: BYTES,
-                bound: Bound::Lossless,
+                codec: CodecId::BYTES,
+                mode: Mode::Lossless,
                 used: 0.0,
                 dtype: Dtype::bytes(2),
                 extents: Extents::default(),

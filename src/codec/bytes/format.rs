@@ -4,6 +4,7 @@
 use crate::constants::{BYTES_STRIDE_MAX, BYTES_TILE};
 use crate::error::{Error, Result};
 use crate::frame::Frame;
+use crate::params::Mode;
 use std::ops::Range;
 
 /// Bytes of the head.
@@ -58,12 +59,12 @@ impl<'a> Tiles<'a> {
     /// Checks head, table and payload against each other and against the raw length. FORMAT.md §7.
     pub(crate) fn open(frame: &Frame<'a>, raw_len: usize) -> Result<Self> {
         let h = &frame.header;
-        if h.mode != 9 || !h.extents.as_slice().is_empty() {
+        if h.mode != Mode::Lossless || !h.extents.as_slice().is_empty() {
             return Err(Error::corrupt(
                 "header",
                 format!(
                     "bytes with mode {} and {} extents, needed are mode 9 and none",
-                    h.mode,
+                    h.mode.number(),
                     h.extents.as_slice().len()
                 ),
             ));

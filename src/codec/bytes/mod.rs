@@ -4,3 +4,16 @@
 pub(crate) mod cpu;
 mod format;
 mod shuffle;
+
+use crate::codec::Codec;
+use crate::codec_id::CodecId;
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::BYTES,
+    sections: &["head", "tile ends", "payload"],
+    encode: |chunk, out| cpu::encode(chunk.raw, chunk.params.dtype, chunk.threads, out).map(|()| true),
+    decode: cpu::decode,
+    #[cfg(feature = "cuda")]
+    gpu: None,
+};

@@ -5,10 +5,11 @@ use super::decode::{self, Book, Place, Scratch};
 use super::encode::{self, Plan};
 use super::format::{self, Tiles};
 use crate::bound::Used;
-use crate::codec::{Spec, stored};
+use crate::codec::{Chunk, stored};
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
+use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::codebook;
@@ -19,18 +20,18 @@ use crate::{memory, parallel};
 /// Encodes a chunk. One that is too long for the table of ends is stored.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
-    spec: &Spec<'_>,
+    chunk: &Chunk<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    encode_with(values, spec, used, header, true, out)
+    encode_with(values, chunk, used, header, true, out)
 }
 
 /// As [`encode`]; `gaps` says whether streams get gap arrays.
 pub(crate) fn encode_with<S: Scalar>(
     values: &[S],
-    spec: &Spec<'_>,
+    chunk: &Chunk<'_>,
     used: Used,
     header: Header,
     gaps: bool,
@@ -40,13 +41,13 @@ pub(crate) fn encode_with<S: Scalar>(
     // No tile's payload is longer than its values, or, for a few values, than four units.
     let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
     let Some(grid) = grid.filter(fits) else {
-        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+        return stored::encode(bytemuck::cast_slice(values), chunk.threads, out);
     };
-    let plan = Plan { values, grid: &grid, used, fill: spec.params.fill.map(S::Bits::from_u64), gaps };
+    let plan = Plan { values, grid: &grid, used, fill: chunk.params.fill.map(S::Bits::from_u64), gaps };
     let tiles = grid.tiles();
-    let per_run = parallel::run_length(tiles, spec.threads);
+    let per_run = parallel::run_length(tiles, chunk.threads);
     let runs = tiles.div_ceil(per_run);
-    let planned = parallel::try_map(runs, spec.threads, |i| {
+    let planned = parallel::try_map(runs, chunk.threads, |i| {
         vectorize(
             #[inline(always)]
             || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
@@ -56,7 +57,7 @@ pub(crate) fn encode_with<S: Scalar>(
     planned.iter().for_each(|run| histogram.merge(&run.histogram));
     let lengths = codebook::lengths(&histogram.counts());
     let encoder = Encoder::new(&lengths);
-    let coded = parallel::try_map(runs, spec.threads, |i| {
+    let coded = parallel::try_map(runs, chunk.threads, |i| {
         let (mut kinds, mut payload) = (Vec::new(), Vec::new());
         let lens = vectorize(
             #[inline(always)]
@@ -84,7 +85,7 @@ pub(crate) fn encode_with<S: Scalar>(
         memory::reserve(o, coded.iter().map(|(.., payload)| payload.len()).sum())?;
         coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
     })?;
-    writer.seal(spec.threads);
+    writer.seal(chunk.threads);
     Ok(())
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
-    let log = h.mode == 3;
+    let log = h.mode == Mode::PointwiseRelative;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, ends, payload] = frame.sections()?;
@@ -122,12 +123,13 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     })
 }
 
+#[cfg(feature = "testing")]
 /// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
 #[cfg(feature = "cuda")]
 pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let n = frame.elements(S::SIZE)?;
     let h = &frame.header;
-    let log = h.mode == 3;
+    let log = h.mode == Mode::PointwiseRelative;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, ends, payload] = frame.sections()?;

@@ -117,6 +117,7 @@ pub(super) fn tile<S: Scalar>(
     Ok(())
 }
 
+#[cfg(feature = "testing")]
 /// A tile's `n` residuals, 0 where it has none.
 #[cfg(feature = "cuda")]
 pub(super) fn tile_residuals<'s, S: Scalar>(

@@ -2,6 +2,10 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::bound::Used;
+use crate::codec::{Chunk, Codec, chunk};
+use crate::codec_id::CodecId;
+use crate::error::Result;
+use crate::frame::Frame;
 use crate::scalar::Scalar;
 use crate::stage::quantize::Quantizer;
 
@@ -10,10 +14,34 @@ mod decode;
 mod encode;
 mod format;
 #[cfg(feature = "cuda")]
-pub(crate) mod gpu;
+mod launch;
 mod look;
 #[cfg(test)]
 mod tests;
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::LORENZO,
+    sections: &["head", "kinds", "ends", "payload"],
+    encode: encode_chunk,
+    decode: decode_frame,
+    #[cfg(feature = "cuda")]
+    gpu: Some(&launch::GPU),
+};
+
+fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    fn of<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        let used = chunk.used::<S>()?;
+        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::LORENZO, Some(used)), out)?;
+        Ok(true)
+    }
+    if chunk.params.dtype.size == 4 { of::<f32>(chunk, out) } else { of::<f64>(chunk, out) }
+}
+
+fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let (f32s, f64s) = (|v: &mut [f32]| cpu::decode(frame, threads, v), |v: &mut [f64]| cpu::decode(frame, threads, v));
+    chunk::decode_lossy(&frame.header, out, f32s, f64s)
+}
 
 /// What turns values into the integers that are predicted.
 pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
@@ -21,7 +49,7 @@ pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
 }
 
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
     look::choose(q, extents, &mut look::Rows::default(), &mut vec![0; q.len()]).expect("memory")
 }

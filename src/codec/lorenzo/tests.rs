@@ -5,9 +5,10 @@ use super::cpu;
 use super::format::{Class, Kind, Predictor};
 use crate::bound::{self, Used};
 use crate::checksum;
-use crate::codec::Spec;
+use crate::codec::Chunk;
+use crate::codec_id::CodecId;
 use crate::constants::CHECKSUM_OFFSET;
-use crate::frame::{Frame, Header};
+use crate::frame::Frame;
 use crate::params::{Ask, Bound, Codec, Dtype, Params};
 use crate::scalar::{Bits, Scalar};
 use num_bigint::BigInt;
@@ -33,17 +34,11 @@ impl<'a> Case<'a> {
         let mut params = Params::new(Ask { codec: Codec::Lorenzo, bound: self.bound }, dtype, self.dims).unwrap();
         params.fill = self.fill;
         let used = bound::resolve(self.bound, || bound::range(values, self.fill));
-        let header = Header {
-            codec: 2,
-            bound: self.bound,
-            used: used.value(),
-            dtype,
-            extents: params.extents,
-            raw_len: (values.len() * S::SIZE) as u64,
-        };
+        let raw = bytemuck::cast_slice(values);
+        let chunk = Chunk { params: &params, raw, threads: self.threads, used: None };
         let mut out = Vec::new();
-        let spec = Spec { params: &params, threads: self.threads };
-        cpu::encode_with(values, &spec, used, header, self.gaps, &mut out).unwrap();
+        let header = chunk.header(CodecId::LORENZO, Some(used));
+        cpu::encode_with(values, &chunk, used, header, self.gaps, &mut out).unwrap();
         (out, used)
     }
 

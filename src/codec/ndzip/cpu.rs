@@ -6,7 +6,7 @@ use super::format::{self, Grid, Stream};
 use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::params::{Class, Dtype};
+use crate::params::{Class, Dtype, Mode};
 use crate::{memory, parallel};
 use pulp::{Arch, NullaryFnOnce};
 use std::ops::Range;
@@ -42,8 +42,8 @@ pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out:
 /// Decodes one chunk into `out`.
 pub(crate) fn decode<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Result<()> {
     let dtype: Dtype = frame.header.dtype;
-    if dtype.class == Class::Bytes || frame.header.mode != 9 {
-        let why = format!("ndzip with mode {} and type {dtype:?}", frame.header.mode);
+    if dtype.class == Class::Bytes || frame.header.mode != Mode::Lossless {
+        let why = format!("ndzip with mode {} and type {dtype:?}", frame.header.mode.number());
         return Err(Error::corrupt("header", why));
     }
     let [grid, stream] = frame.sections()?;

@@ -5,6 +5,39 @@ pub(crate) mod cpu;
 pub(crate) mod cube;
 pub(crate) mod format;
 #[cfg(feature = "cuda")]
-pub(crate) mod gpu;
+mod launch;
 #[cfg(test)]
 mod tests;
+
+use crate::codec::{Chunk, Codec, chunk};
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::Frame;
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::NDZIP,
+    sections: &["grid", "stream"],
+    encode: encode_chunk,
+    decode: decode_frame,
+    #[cfg(feature = "cuda")]
+    gpu: Some(&launch::GPU),
+};
+
+fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let header = chunk.header(CodecId::NDZIP, None);
+    let done = match chunk.params.dtype.size {
+        4 => cpu::encode(&chunk.values::<u32>()?, header, chunk.threads, out)?,
+        _ => cpu::encode(&chunk.values::<u64>()?, header, chunk.threads, out)?,
+    };
+    Ok(done.is_some())
+}
+
+fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let dtype = frame.header.dtype;
+    match dtype.size {
+        4 => chunk::into_values::<u32>(out, dtype, |v| cpu::decode(frame, threads, v)),
+        8 => chunk::into_values::<u64>(out, dtype, |v| cpu::decode(frame, threads, v)),
+        size => Err(Error::corrupt("header", format!("ndzip with elements of {size} bytes"))),
+    }
+}

@@ -1,54 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw bytes in a frame: the escape of every codec. One section, 64 bytes of header.
 
+use crate::codec::Codec;
+use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
-use crate::frame::{self, Frame, Header, Writer};
+use crate::frame::{Frame, STORED_HEADER, Writer, stored_header};
 use crate::memory;
-use crate::params::{Bound, Dtype, Extents};
+use crate::params::Mode;
 
-pub(crate) const HEADER_LEN: usize = 64;
-
-fn header(raw_len: usize) -> Header {
-    Header {
-        codec: 0,
-        bound: Bound::Lossless,
-        used: 0.0,
-        dtype: Dtype::bytes(0),
-        extents: Extents::default(),
-        raw_len: raw_len as u64,
-    }
-}
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::STORED,
+    sections: &["raw bytes"],
+    encode: |_, _| Ok(false),
+    decode: |frame, _, out| decode(frame, out),
+    #[cfg(feature = "cuda")]
+    gpu: None,
+};
 
 pub(crate) fn encode(raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    let len = raw.len() + HEADER_LEN;
+    let len = raw.len() + STORED_HEADER;
     if out.capacity() < len {
         // As much as is needed and no more, after what was there has been freed.
         *out = Vec::new();
         *out = memory::room(len)?;
     }
-    let mut w = Writer::new(out, header(raw.len()), 1)?;
+    let mut w = Writer::new(out, stored_header(raw.len()), 1)?;
     w.section(|o| memory::append(o, raw))?;
     w.seal(threads);
     Ok(())
 }
 
-/// As [`encode`], into a place of exactly the frame's length: for who has no memory to spare.
-pub(crate) fn write(raw: &[u8], out: &mut [u8]) {
-    assert_eq!(out.len(), raw.len() + HEADER_LEN, "a place of the frame's length");
-    let (head, body) = out.split_at_mut(HEADER_LEN);
-    body.copy_from_slice(raw);
-    head.copy_from_slice(&frame::head(&header(raw.len()), &[raw.len() as u64], (raw.len() + HEADER_LEN) as u64));
-    frame::set_checksum(out, 1);
-}
-
-pub(crate) fn decode(frame: &Frame<'_>, out: &mut [u8]) -> Result<()> {
+fn decode(frame: &Frame<'_>, out: &mut [u8]) -> Result<()> {
     let [raw] = frame.sections()?;
     let h = &frame.header;
-    if h.mode != 9 || !h.extents.as_slice().is_empty() {
+    if h.mode != Mode::Lossless || !h.extents.as_slice().is_empty() {
         let rank = h.extents.as_slice().len();
         return Err(Error::corrupt(
             "header",
-            format!("stored with mode {} and {rank} extents, needed are 9 and none", h.mode),
+            format!("stored with mode {} and {rank} extents, needed are 9 and none", h.mode.number()),
         ));
     }
     if raw.len() != out.len() {
@@ -66,9 +56,9 @@ mod tests {
     fn both_ways_of_storing_give_one_frame() {
         for n in [0, 1, 7, 8, 100, 4099] {
             let raw: Vec<u8> = (0..n).map(|i| i as u8).collect();
-            let (mut a, mut b) = (Vec::new(), vec![0xAA; n + HEADER_LEN]);
+            let (mut a, mut b) = (Vec::new(), vec![0xAA; n + STORED_HEADER]);
             encode(&raw, 1, &mut a).unwrap();
-            write(&raw, &mut b);
+            crate::frame::store(&raw, &mut b);
             assert_eq!(a, b, "{n} bytes");
         }
     }

@@ -6,9 +6,10 @@ use super::encode::{self, Parts, Plan};
 use super::format::{TILE, Words};
 use super::pack::{Bytes, Portable};
 use crate::bound::Used;
-use crate::codec::{Spec, stored};
+use crate::codec::{Chunk, stored};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
+use crate::params::Mode;
 use crate::scalar::Scalar;
 use crate::{memory, parallel};
 use pulp::NullaryFnOnce;
@@ -22,16 +23,16 @@ const TILES_PER_RUN: usize = 32;
 /// Encodes a chunk. One that is too long for the table is stored.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
-    spec: &Spec<'_>,
+    chunk: &Chunk<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let tiles = values.len().div_ceil(TILE);
     if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
-        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+        return stored::encode(bytemuck::cast_slice(values), chunk.threads, out);
     }
-    let plan = Plan::new(used, spec.params.fill);
+    let plan = Plan::new(used, chunk.params.fill);
     let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::room(4 * tiles)?;
@@ -49,13 +50,13 @@ pub(crate) fn encode<S: Scalar>(
         }
     };
     writer.section(|o| {
-        if spec.threads <= 1 || runs <= 1 {
+        if chunk.threads <= 1 || runs <= 1 {
             note(&encode_run(values, &plan, o)?);
             return Ok(());
         }
         parallel::map_in_order(
             runs,
-            spec.threads,
+            chunk.threads,
             || Ok((Vec::new(), Vec::new())),
             |i, (lens, bytes)| {
                 bytes.clear();
@@ -69,7 +70,7 @@ pub(crate) fn encode<S: Scalar>(
         )
     })?;
     writer.patch(0, &table);
-    writer.seal(spec.threads);
+    writer.seal(chunk.threads);
     Ok(())
 }
 
@@ -127,7 +128,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
     let table = Table::new(frame.sections()?, n.div_ceil(TILE))?;
-    let words = Words::new(frame.header.mode == 3, frame.header.used);
+    let words = Words::new(frame.header.mode == Mode::PointwiseRelative, frame.header.used);
     let per_run = parallel::run_length(table.tiles, threads);
     let runs = out.chunks_mut(per_run * TILE);
     parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&table, i * per_run, words, out))
@@ -211,6 +212,7 @@ fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: 
     DecodeRun { table, first, words, level: Portable, out }.call()
 }
 
+#[cfg(feature = "testing")]
 /// Decodes a payload of one tile, whole words long.
 #[cfg(feature = "cuda")]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {

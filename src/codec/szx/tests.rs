@@ -4,10 +4,11 @@
 use super::cpu;
 use crate::bound::{self, Used};
 use crate::checksum;
-use crate::codec::Spec;
+use crate::codec::Chunk;
+use crate::codec_id::CodecId;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::{Frame, Header};
-use crate::params::{Ask, Bound, Codec, Dtype, Extents, Params};
+use crate::params::{Ask, Bound, Codec, Dtype, Extents, Mode, Params};
 use crate::scalar::{Bits, Scalar};
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -21,16 +22,9 @@ fn encode<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>, threads: usi
     let mut params = Params::new(ask, dtype::<S>(), &[values.len() as u64]).unwrap();
     params.fill = fill;
     let used = bound::resolve(bound, || bound::range(values, fill));
-    let header = Header {
-        codec: 1,
-        bound,
-        used: used.value(),
-        dtype: dtype::<S>(),
-        extents: params.extents,
-        raw_len: (values.len() * S::SIZE) as u64,
-    };
+    let chunk = Chunk { params: &params, raw: bytemuck::cast_slice(values), threads, used: None };
     let mut out = Vec::new();
-    cpu::encode(values, &Spec { params: &params, threads }, used, header, &mut out).unwrap();
+    cpu::encode(values, &chunk, used, chunk.header(CodecId::SZX, Some(used)), &mut out).unwrap();
     (out, used)
 }
 
@@ -396,10 +390,10 @@ proptest! {
     ) {
         section.resize(section.len().next_multiple_of(4), 0);
         let tiles = n.div_ceil(4096);
-        let (bound, size) = (Bound::new(mode, 0.01).unwrap(), if wide { 8 } else { 4 });
+        let (mode, size) = (Mode::of(mode).unwrap(), if wide { 8 } else { 4 });
         let dtype = if wide { Dtype::F64 } else { Dtype::F32 };
         let extents = Extents::new(&[n as u64]).unwrap();
-        let header = Header { codec: 1, bound, used: 0.01, dtype, extents, raw_len: (n * size) as u64 };
+        let header = Header { codec: CodecId::SZX, mode, used: 0.01, dtype, extents, raw_len: (n * size) as u64 };
         let mut out = Vec::new();
         let mut w = crate::frame::Writer::new(&mut out, header, 2).unwrap();
         // Mostly kinds of which some are allowed, so that the parts behind them are reached.

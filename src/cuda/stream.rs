@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lanes: a stream with pinned staging and device buffers, lent for one call from a small pool.
+//! Streams: each a CUDA stream with pinned staging slots and device buffers, lent for one call from a small pool.
 //!
 //! Everything grows and nothing shrinks, so that a steady stream of chunks makes no allocation. Copies between the
-//! caller's memory and the staging slots are cut into slices and made by several threads of the [`crew`], each with two
-//! slots of its own: while the device takes one, the thread fills the other.
+//! caller's memory and the staging slots are cut into slices and made by several threads of the [`staging`] pool, each with
+//! two slots of its own: while the device takes one, the thread fills the other.
 
-use super::crew::{self, MOST_WORKERS};
 use super::driver::{Current, Failure};
+use super::staging::{self, MOST_WORKERS};
 use cudarc::driver::{result, sys};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -22,45 +22,45 @@ const WORTH_A_THREAD: usize = 512 << 10;
 /// Slices for each thread, so that the device starts early and threads end together.
 const SLICES_EACH: usize = 4;
 /// Calls that may use the device at the same time; a further one uses the CPU.
-const LANES: usize = 4;
+const STREAMS: usize = 4;
 /// Device offsets given to buffers' parts are multiples of this.
 pub(crate) const ALIGN: usize = 256;
 
-/// The lanes.
+/// The streams of a device.
 #[derive(Default)]
 pub(super) struct Pool {
-    slots: [Mutex<Option<Lane>>; LANES],
+    slots: [Mutex<Option<Stream>>; STREAMS],
 }
 
 impl Pool {
-    /// A free lane, made if need be; `Ok(None)` when all are taken. The device's context must be current.
-    pub(super) fn lend(&self) -> Result<Option<LaneGuard<'_>>, Failure> {
-        // A lane whose user panicked stays locked out: nobody knows what the device still does with it.
+    /// A free stream, made if need be; `Ok(None)` when all are taken. The device's context must be current.
+    pub(super) fn lend(&self) -> Result<Option<StreamGuard<'_>>, Failure> {
+        // A stream whose user panicked stays locked out: nobody knows what the device still does with it.
         let Some(mut slot) = self.slots.iter().find_map(|s| s.try_lock().ok()) else { return Ok(None) };
         if slot.is_none() {
-            *slot = Some(Lane::new()?);
+            *slot = Some(Stream::new()?);
         }
-        Ok(Some(LaneGuard(slot)))
+        Ok(Some(StreamGuard(slot)))
     }
 }
 
-/// A lane lent to one caller. When dropped, waits for what the caller left running.
-pub(crate) struct LaneGuard<'a>(MutexGuard<'a, Option<Lane>>);
+/// A stream lent to one caller. When dropped, waits for what the caller left running.
+pub(crate) struct StreamGuard<'a>(MutexGuard<'a, Option<Stream>>);
 
-impl Deref for LaneGuard<'_> {
-    type Target = Lane;
-    fn deref(&self) -> &Lane {
+impl Deref for StreamGuard<'_> {
+    type Target = Stream;
+    fn deref(&self) -> &Stream {
         self.0.as_ref().expect("lend filled it")
     }
 }
 
-impl DerefMut for LaneGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Lane {
+impl DerefMut for StreamGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Stream {
         self.0.as_mut().expect("lend filled it")
     }
 }
 
-impl Drop for LaneGuard<'_> {
+impl Drop for StreamGuard<'_> {
     fn drop(&mut self) {
         if self.busy && self.wait().is_err() {
             // Its memory may still be written to: forgotten, not freed.
@@ -69,7 +69,7 @@ impl Drop for LaneGuard<'_> {
     }
 }
 
-/// Which of a lane's device buffers.
+/// Which of a stream's device buffers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Buffer {
     /// What is read.
@@ -82,9 +82,9 @@ pub(crate) enum Buffer {
     Tiles,
 }
 
-/// One stream with its memory. Methods need the device's context to be current.
-pub(crate) struct Lane {
-    pub(super) stream: Stream,
+/// A CUDA stream with its memory. Methods need the device's context to be current.
+pub(crate) struct Stream {
+    pub(super) handle: Handle,
     buffers: [DeviceBuffer; 4],
     slots: Vec<Slot>,
     put: Pinned,
@@ -94,11 +94,11 @@ pub(crate) struct Lane {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Stream(pub(super) sys::CUstream);
-// SAFETY: a stream handle may be used from any thread; the lane's owner decides who does.
-unsafe impl Send for Stream {}
+pub(super) struct Handle(pub(super) sys::CUstream);
+// SAFETY: a stream handle may be used from any thread; the stream's owner decides who does.
+unsafe impl Send for Handle {}
 // SAFETY: as above.
-unsafe impl Sync for Stream {}
+unsafe impl Sync for Handle {}
 
 #[derive(Default)]
 struct DeviceBuffer {
@@ -128,7 +128,7 @@ impl Pinned {
     fn grow(&mut self, len: usize) -> Result<(), Failure> {
         if len > self.len {
             if !self.at.is_null() {
-                // SAFETY: allocated by malloc_host; the lane waited before, so nothing copies to or from it.
+                // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
                 unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
                 *self = Self::NONE;
             }
@@ -163,8 +163,8 @@ impl Slot {
         Ok(Slot { memory: Pinned::new(SLOT)?, event, waiting: false })
     }
 
-    fn record(&mut self, stream: Stream) -> Result<(), Failure> {
-        // SAFETY: both handles live as long as the lane.
+    fn record(&mut self, stream: Handle) -> Result<(), Failure> {
+        // SAFETY: both handles live as long as this.
         unsafe { result::event::record(self.event, stream.0) }.map_err(|e| Failure::new("cuEventRecord", e))?;
         self.waiting = true;
         Ok(())
@@ -179,27 +179,28 @@ impl Slot {
     }
 }
 
-/// A part of the caller's memory to fill, and where in the device buffer its bytes are.
-pub(crate) type Wanted<'a> = (usize, &'a mut [MaybeUninit<u8>]);
+/// Uninitialised memory to fill, and where in the device buffer its bytes are.
+type Wanted<'a> = (usize, &'a mut [MaybeUninit<u8>]);
 
-impl Lane {
+impl Stream {
     fn new() -> Result<Self, Failure> {
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+        let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|e| Failure::new("cuStreamCreate", e))?;
-        let mut lane = Lane {
-            stream: Stream(stream),
+        let mut new = Stream {
+            handle: Handle(handle),
             buffers: Default::default(),
             slots: Vec::new(),
             put: Pinned::NONE,
             got: Pinned::NONE,
             busy: false,
         };
-        lane.staging(1)?;
-        Ok(lane)
+        // SAFETY: made above, and nothing was started on it.
+        new.staging(1).inspect_err(|_| _ = unsafe { result::stream::destroy(handle) })?;
+        Ok(new)
     }
 
-    /// Makes room for at least `len` bytes; what was in the buffer is lost. Returns the device address.
-    pub(crate) fn room(&mut self, buffer: Buffer, len: usize) -> Result<u64, Failure> {
+    /// Sees to at least `len` bytes; what was in the buffer is lost. Returns the device address.
+    pub(crate) fn reserve(&mut self, buffer: Buffer, len: usize) -> Result<u64, Failure> {
         let own = &mut self.buffers[buffer as usize];
         if len > own.len {
             if own.at != 0 {
@@ -233,8 +234,8 @@ impl Lane {
 
     /// Waits until all that was started is done.
     pub(crate) fn wait(&mut self) -> Result<(), Failure> {
-        // SAFETY: the stream lives as long as the lane.
-        unsafe { result::stream::synchronize(self.stream.0) }.map_err(|e| Failure::new("cuStreamSynchronize", e))?;
+        // SAFETY: the stream lives as long as this.
+        unsafe { result::stream::synchronize(self.handle.0) }.map_err(|e| Failure::new("cuStreamSynchronize", e))?;
         self.busy = false;
         Ok(())
     }
@@ -244,7 +245,7 @@ impl Lane {
         let to = self.range(buffer, at, len)?;
         self.busy = true;
         // SAFETY: the range is inside the buffer.
-        unsafe { result::memset_d8_async(to, 0, len, self.stream.0) }.map_err(|e| Failure::new("cuMemsetD8Async", e))
+        unsafe { result::memset_d8_async(to, 0, len, self.handle.0) }.map_err(|e| Failure::new("cuMemsetD8Async", e))
     }
 
     /// Starts copying a few kilobytes to the device. One such copy between two waits.
@@ -258,7 +259,7 @@ impl Lane {
         staged.copy_from_slice(bytes);
         self.busy = true;
         // SAFETY: both ranges are inside their memory, which stays until the next wait.
-        unsafe { result::memcpy_htod_async(to, staged, self.stream.0) }
+        unsafe { result::memcpy_htod_async(to, staged, self.handle.0) }
             .map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
     }
 
@@ -271,7 +272,7 @@ impl Lane {
         }
         self.busy = true;
         // SAFETY: both ranges are inside their memory; the wait follows.
-        unsafe { result::memcpy_dtoh_async(&mut self.got.bytes()[..len], from, self.stream.0) }
+        unsafe { result::memcpy_dtoh_async(&mut self.got.bytes()[..len], from, self.handle.0) }
             .map_err(|e| Failure::new("cuMemcpyDtoHAsync", e))?;
         self.wait()?;
         Ok(&self.got.bytes()[..len])
@@ -284,11 +285,11 @@ impl Lane {
         let (slice_len, slices, workers) = cut(total, threads);
         self.staging(workers)?;
         self.busy = true;
-        let (stream, context) = (self.stream, current()?);
+        let (stream, context) = (self.handle, current()?);
         let next = AtomicUsize::new(0);
         let pairs = pairs(&mut self.slots);
         // The slots' events are waited for by their next user.
-        crew::run(workers, |worker| {
+        staging::run(workers, |worker| {
             let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             for turn in 0.. {
@@ -310,18 +311,49 @@ impl Lane {
         })
     }
 
-    /// Copies device bytes to where they are wanted, and waits for them.
-    pub(crate) fn download(&mut self, buffer: Buffer, wanted: Vec<Wanted<'_>>, threads: usize) -> Result<(), Failure> {
+    /// Copies device bytes into slices, each from its offset, and waits for them.
+    pub(crate) fn download(
+        &mut self,
+        buffer: Buffer,
+        wanted: Vec<(usize, &mut [u8])>,
+        threads: usize,
+    ) -> Result<(), Failure> {
+        let uninit = |out: &mut [u8]| -> *mut [MaybeUninit<u8>] { std::ptr::from_mut(out) as *mut [MaybeUninit<u8>] };
+        // SAFETY: the same memory and layout, borrowed as long; only bytes that are there are ever copied into it.
+        let wanted = wanted.into_iter().map(|(at, out)| (at, unsafe { &mut *uninit(out) })).collect();
+        self.fill(buffer, wanted, threads)
+    }
+
+    /// Replaces what vectors hold by so many device bytes, each from its offset, and waits for them.
+    pub(crate) fn download_vecs(
+        &mut self,
+        buffer: Buffer,
+        mut wanted: Vec<(usize, usize, &mut Vec<u8>)>,
+        threads: usize,
+    ) -> Result<(), Failure> {
+        for (_, len, out) in &mut wanted {
+            out.clear();
+            out.try_reserve(*len).map_err(|_| Failure::other("no memory for what the device wrote"))?;
+        }
+        let spare = wanted.iter_mut().map(|(at, len, out)| (*at, &mut out.spare_capacity_mut()[..*len])).collect();
+        self.fill(buffer, spare, threads)?;
+        // SAFETY: reserved above, and filled as far.
+        wanted.into_iter().for_each(|(_, len, out)| unsafe { out.set_len(len) });
+        Ok(())
+    }
+
+    /// Fills all that is wanted, or fails.
+    fn fill(&mut self, buffer: Buffer, wanted: Vec<Wanted<'_>>, threads: usize) -> Result<(), Failure> {
         let end = wanted.iter().map(|(at, out)| at + out.len()).max().unwrap_or(0);
         let from = self.range(buffer, 0, end)?;
         let (slice_len, _, workers) = cut(wanted.iter().map(|w| w.1.len()).sum(), threads);
         let units: Vec<Mutex<Vec<Wanted<'_>>>> = slices(wanted, slice_len).into_iter().map(Mutex::new).collect();
         self.staging(workers)?;
         self.busy = true;
-        let (stream, context) = (self.stream, current()?);
+        let (stream, context) = (self.handle, current()?);
         let next = AtomicUsize::new(0);
         let pairs = pairs(&mut self.slots);
-        crew::run(workers, |worker| {
+        staging::run(workers, |worker| {
             let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             let mut before: Option<Vec<Wanted<'_>>> = None;
@@ -372,7 +404,7 @@ pub(super) fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     let (slice, _, workers) = cut(from.len(), threads);
     let units: Vec<_> = from.chunks(slice).zip(to.chunks_mut(slice)).map(|u| Mutex::new(Some(u))).collect();
     let next = AtomicUsize::new(0);
-    let done = crew::run(workers, |_| {
+    let done = staging::run(workers, |_| {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (from, to) = unit.lock().expect("one user").take().expect("handed out once");
             to.copy_from_slice(from);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads that stage: started when first needed, kept, never joined.
+//! The staging pool: threads that copy between callers' memory and page-locked slots; started when first needed, kept,
+//! never joined.
 //!
 //! Starting and joining threads takes as long as copying a chunk of a megabyte, and a call would do it twice. These stay:
 //! after its part of a call a thread looks out for the next one for a moment, then sleeps.
 //!
 //! They belong to the process that started the driver. A forked child inherits the memory and none of the threads, but
-//! comes here as little as it makes a driver call ([`super::ours`]); one whose parent never started the driver has a crew
+//! comes here as little as it makes a driver call ([`super::ours`]); one whose parent never started the driver has a pool
 //! of its own. At exit they sleep, and end with the process. Whoever calls works itself and waits only for those who
-//! joined, so a crew that is busy elsewhere, or that no thread could be started for, costs time and nothing else.
+//! joined, so a pool that is busy elsewhere, or for which no thread could be started, costs time and nothing else.
 
 use super::driver::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +27,7 @@ struct Call<'a> {
     /// What each of them does, given its number; the caller is 0.
     work: &'a (dyn Fn(usize) + Sync),
     most: usize,
-    /// Threads that took a number. Written under the crew's lock.
+    /// Threads that took a number. Written under the pool's lock.
     joined: AtomicUsize,
     /// Threads that are through, without the caller.
     through: AtomicUsize,
@@ -37,7 +38,7 @@ struct Call<'a> {
 /// A call that threads may join, while it is in the list.
 #[derive(Clone, Copy, PartialEq)]
 struct Open(*const Call<'static>);
-// SAFETY: `Call` may be shared; who takes a number from an open one keeps it alive (see `Crew::run`).
+// SAFETY: `Call` may be shared; who takes a number from an open one keeps it alive (see `Pool::run`).
 unsafe impl Send for Open {}
 
 struct State {
@@ -46,14 +47,14 @@ struct State {
     asleep: usize,
 }
 
-struct Crew {
+struct Pool {
     state: Mutex<State>,
     called: Condvar,
     /// Calls so far, for those who look out.
     calls: AtomicUsize,
 }
 
-static CREW: Crew = Crew {
+static POOL: Pool = Pool {
     state: Mutex::new(State { open: Vec::new(), members: 0, asleep: 0 }),
     called: Condvar::new(),
     calls: AtomicUsize::new(0),
@@ -69,11 +70,11 @@ pub(super) fn run(workers: usize, work: impl Fn(usize) -> Result<(), Failure> + 
             failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(f);
         }
     };
-    CREW.run(workers.min(MOST_WORKERS), &run);
+    POOL.run(workers.min(MOST_WORKERS), &run);
     failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-impl Crew {
+impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +94,7 @@ impl Crew {
         let open = Open(std::ptr::from_ref(&call).cast());
         self.announce(open, most);
         // Waits also when the caller's own part panics.
-        let closing = Closing { crew: self, open, call: &call };
+        let closing = Closing { pool: self, open, call: &call };
         work(0);
         drop(closing);
         assert!(!call.panicked.load(Ordering::Relaxed), "a staging thread panicked");
@@ -174,7 +175,7 @@ impl Call<'_> {
 
 /// Takes a call from the list when dropped, and waits for those who joined.
 struct Closing<'a> {
-    crew: &'a Crew,
+    pool: &'a Pool,
     open: Open,
     call: &'a Call<'a>,
 }
@@ -182,7 +183,7 @@ struct Closing<'a> {
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         let joined = {
-            let mut state = self.crew.lock();
+            let mut state = self.pool.lock();
             state.open.retain(|o| *o != self.open);
             self.call.joined.load(Ordering::Relaxed) - 1
         };
@@ -226,13 +227,13 @@ mod tests {
                     for round in 0..60 {
                         let came = units(1 + (caller + round) % 9, round);
                         assert!((1..=MOST_WORKERS).contains(&came));
-                        // Sometimes the crew sleeps in between.
+                        // Sometimes the pool sleeps in between.
                         std::thread::sleep(Duration::from_micros(40 * (round as u64 % 7)));
                     }
                 });
             }
         });
-        // Nobody else calls: the crew has time.
+        // Nobody else calls: the pool has time.
         assert!((0..50).any(|_| units(4, 100) > 1), "nobody joins");
     }
 

@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 
-use crate::codec::{self, Choice, stored};
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
+mod job;
+
+use crate::codec::{self, Choice, Chunk, stored};
 use crate::error::{Error, Result};
-use crate::float_state;
 use crate::frame::{self, Frame};
-use crate::log;
-use crate::memory;
-use crate::parallel;
+use crate::host::{float_state, log, settings};
 use crate::params::Params;
-use crate::settings;
+use crate::{memory, parallel};
+#[cfg(feature = "cuda")]
+use gpu::MinBytes;
+pub use job::{DecodeJob, EncodeJob};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// One chunk to encode.
-#[derive(Debug, Clone, Copy)]
-pub struct EncodeJob<'a> {
-    /// What was asked and what the chunk is.
-    pub params: &'a Params,
-    /// The chunk's bytes: as many as type and extents say, or they are kept exactly, whatever bound is asked for.
-    pub raw: &'a [u8],
-}
-
-/// One frame to decode.
-#[derive(Debug)]
-pub struct DecodeJob<'a> {
-    /// The frame.
-    pub frame: &'a [u8],
-    /// Where the chunk's bytes go: as many as [`frame::raw_len`] says.
-    pub out: &'a mut [u8],
-}
 
 /// Encodes and decodes batches of chunks. Get it from [`Engine::global`].
 #[derive(Debug)]
@@ -37,70 +22,10 @@ pub struct Engine {
     threads: usize,
     /// Raw bytes that one more thread must have to do.
     per_thread: usize,
-    /// Fewer raw bytes stay on the CPU; `None`: all of them.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-    device_from: Option<DeviceFrom>,
+    /// Raw bytes of one codec that a batch must have for the GPU; `None`: the CPU does all.
+    #[cfg(feature = "cuda")]
+    gpu: Option<MinBytes>,
 }
-
-/// Raw bytes from which a GPU pays.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-struct DeviceFrom {
-    encode: Limits,
-    decode: Limits,
-}
-
-/// Raw bytes that a batch must have of one codec, for each of them.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-pub(crate) struct Limits {
-    szx: usize,
-    lorenzo: usize,
-    ndzip: usize,
-}
-
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-impl Limits {
-    const fn all(n: usize) -> Self {
-        Limits { szx: n, lorenzo: n, ndzip: n }
-    }
-
-    /// For the codec of this number; the others have no kernels.
-    pub(crate) fn of(self, codec: u8) -> usize {
-        match codec {
-            codec::SZX => self.szx,
-            codec::LORENZO => self.lorenzo,
-            codec::NDZIP => self.ndzip,
-            _ => usize::MAX,
-        }
-    }
-
-    /// The lowest: fewer raw bytes need no look at their codecs.
-    fn lowest(self) -> usize {
-        self.szx.min(self.lorenzo).min(self.ndzip)
-    }
-}
-
-/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host (`lane` in
-/// tests/gpu/record.toml); GB/s of raw data, GPU / CPU, at half the limit and at the limit:
-///
-/// ```text
-///            encode                       decode
-/// szx        6.9 / 5.2    10.4 / 4.6      18.7 / 28.1    21.0 / 37.6
-/// lorenzo          -       2.2 / 0.7       3.7 / 1.7      6.2 / 2.0
-/// ndzip      6.4 / 3.7     6.5 / 2.9       6.2 / 2.5      7.0 / 3.8
-/// ```
-///
-/// Some smaller chunks would be faster on the GPU too, but gain less than its start costs. Decoding szx, the way there and
-/// back is all that takes time, and from 4 MiB on eight threads are ahead; through h5py little of that is left in large
-/// chunks (3.0 and 3.2 GB/s at 16 MiB), and cores stay free. `H5Z_GPU_MIN_BYTES` replaces all of these limits.
-const DEVICE_FROM: DeviceFrom = DeviceFrom {
-    encode: Limits { szx: 1 << 20, lorenzo: 256 << 10, ndzip: 1 << 20 },
-    decode: Limits { szx: 8 << 20, lorenzo: 512 << 10, ndzip: 1 << 20 },
-};
-
-/// Chunks that the GPU encoded and decoded in this process.
-static ON_DEVICE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of what coding so many takes, and a chunk of
 /// this size or less is coded by the thread that brings it.
@@ -111,13 +36,15 @@ impl Engine {
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
         ENGINE.get_or_init(|| {
-            settings::warn();
-            let asked = settings::get("H5Z_GPU_MIN_BYTES").and_then(|v| v.parse().ok());
+            settings::faults().for_each(|text| log::warn(&text));
             Engine {
                 threads: parallel::threads(),
                 per_thread: PER_THREAD,
-                device_from: Some(
-                    asked.map_or(DEVICE_FROM, |n| DeviceFrom { encode: Limits::all(n), decode: Limits::all(n) }),
+                #[cfg(feature = "cuda")]
+                gpu: Some(
+                    settings::get("H5Z_GPU_MIN_BYTES")
+                        .and_then(|v| v.parse().ok())
+                        .map_or(MinBytes::Measured, MinBytes::Fixed),
                 ),
             }
         })
@@ -125,68 +52,81 @@ impl Engine {
 
     /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.
     pub fn with_threads(threads: usize) -> Engine {
-        Engine { threads: threads.max(1), per_thread: 1, device_from: None }
-    }
-
-    /// An engine that also uses the process's GPU, if there is one, for at least `device_from` raw bytes of one codec in a
-    /// batch.
-    pub fn with_device(threads: usize, device_from: usize) -> Engine {
-        let limits = Limits::all(device_from);
         Engine {
             threads: threads.max(1),
             per_thread: 1,
-            device_from: Some(DeviceFrom { encode: limits, decode: limits }),
+            #[cfg(feature = "cuda")]
+            gpu: None,
         }
     }
 
-    /// Chunks that the GPU has encoded (0) or decoded (1) in this process so far.
-    #[doc(hidden)]
-    pub fn on_device(what: usize) -> u64 {
-        ON_DEVICE[what].load(Ordering::Relaxed)
+    /// An engine that also uses the process's GPU, if there is one, for at least `min_bytes` raw bytes of one codec in a
+    /// batch.
+    pub fn with_device(threads: usize, min_bytes: usize) -> Engine {
+        let _ = min_bytes;
+        Engine {
+            #[cfg(feature = "cuda")]
+            gpu: Some(MinBytes::Fixed(min_bytes)),
+            ..Engine::with_threads(threads)
+        }
+    }
+
+    /// The name of the GPU that this process uses, or a sentence that says why it uses none. Starts the GPU.
+    ///
+    /// # Errors
+    /// The sentence.
+    pub fn gpu() -> Result<&'static str, String> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::status();
+        #[cfg(not(feature = "cuda"))]
+        Err("this build has no GPU code (feature `cuda`)".into())
+    }
+
+    /// Chunks that the GPU has encoded, and decoded, in this process so far.
+    pub fn chunks_on_gpu() -> (u64, u64) {
+        #[cfg(feature = "cuda")]
+        return gpu::chunks();
+        #[cfg(not(feature = "cuda"))]
+        (0, 0)
     }
 
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
-        float_state::with_default(|| self.try_device(jobs, out, &mut vec![None; jobs.len()]))
+        float_state::with_default(|| self.try_to_encode(jobs, out, &mut vec![None; jobs.len()]))
     }
 
     /// As [`Engine::encode_on_device`]; leaves the codecs that it had to choose.
-    fn try_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], choices: &mut [Option<Choice>]) -> Vec<bool> {
+    fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], choices: &mut [Option<Choice>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if let Some(DeviceFrom { encode: from, .. }) = self.device_from
-            && jobs.iter().map(|j| j.raw.len()).sum::<usize>() >= from.lowest()
-        {
-            return counted(0, jobs.len(), || codec::device::encode(jobs, out, choices, from, self.threads));
+        if let Some(least) = self.gpu {
+            return gpu::encode(jobs, out, choices, least, self.threads);
         }
         let _ = (out, choices);
         vec![false; jobs.len()]
     }
 
     /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn decode_on_device(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         float_state::with_default(|| self.try_to_decode(jobs))
     }
 
     fn try_to_decode(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if let Some(DeviceFrom { decode: from, .. }) = self.device_from
-            && jobs.iter().map(|j| j.out.len()).sum::<usize>() >= from.lowest()
-        {
-            return counted(1, jobs.len(), || codec::device::decode(jobs, from, self.threads));
+        if let Some(least) = self.gpu {
+            return gpu::decode(jobs, least, self.threads);
         }
         vec![false; jobs.len()]
     }
 
-    /// Copies a frame to where a host wants it.
+    /// Copies a frame to where a host wants it, on several threads where the GPU is in use and they are there anyway.
     ///
     /// # Panics
     /// When the lengths differ.
-    #[doc(hidden)]
     pub fn copy(&self, from: &[u8], to: &mut [u8]) {
         #[cfg(feature = "cuda")]
-        codec::device::copy(from, to, self.threads);
+        crate::cuda::copy(from, to, self.threads);
         #[cfg(not(feature = "cuda"))]
         to.copy_from_slice(from);
     }
@@ -224,7 +164,7 @@ impl Engine {
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
         let mut choices = vec![None; jobs.len()];
-        let done = self.try_device(jobs, out, &mut choices);
+        let done = self.try_to_encode(jobs, out, &mut choices);
         let slots = jobs.iter().zip(choices).zip(out.iter_mut()).zip(done);
         let slots: Vec<_> = slots.filter(|(_, done)| !done).map(|(slot, _)| slot).collect();
         let threads = self.threads_for(slots.iter().map(|((job, _), _)| job.raw.len()).sum());
@@ -284,16 +224,6 @@ impl Engine {
     }
 }
 
-#[cfg(feature = "cuda")]
-fn counted(what: usize, jobs: usize, run: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
-    let done = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        log::warn("a GPU's work panicked before it began; the CPU does it. Please report it.");
-        vec![false; jobs]
-    });
-    ON_DEVICE[what].fetch_add(done.iter().filter(|d| **d).count() as u64, Ordering::Relaxed);
-    done
-}
-
 /// Threads need memory of their own each: where there is too little for several, one may do.
 fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Result<R> {
     match run(threads) {
@@ -306,8 +236,9 @@ fn encode_one(job: &EncodeJob<'_>, choice: Option<Choice>, threads: usize, out: 
     // A codec that panics has a bug; the user's data is not the place to find out.
     let coded = catch_unwind(AssertUnwindSafe(|| {
         with_fewer(threads, |threads| {
-            let choice = choice.map_or_else(|| codec::choose(job.params, job.raw, threads), Ok)?;
-            codec::encode(choice, job.params, job.raw, threads, out)
+            let chunk = Chunk { params: job.params, raw: job.raw, threads, used: None };
+            let choice = choice.map_or_else(|| codec::choose(&chunk), Ok)?;
+            codec::encode(choice, &chunk, out)
         })
     }));
     match coded {
@@ -334,15 +265,4 @@ fn decode_with(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
         ));
     }
     codec::decode(&frame, threads, out)
-}
-
-#[cfg(all(test, feature = "cuda"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_panics_is_left_to_the_cpu() {
-        assert_eq!(counted(0, 3, || panic!("a bug")), [false; 3]);
-        assert_eq!(counted(0, 2, || vec![true, false]), [true, false]);
-    }
 }

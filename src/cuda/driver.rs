@@ -2,6 +2,7 @@
 //! The driver library: looked for before the binding can panic over its absence; failures; the current context.
 
 use cudarc::driver::{DriverError, result, sys};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Every driver function that is called here, error texts included. One that is missing means: no GPU.
@@ -11,6 +12,7 @@ const SYMBOLS: &[&str] = &[
     "cuDeviceGet",
     "cuDeviceGetName",
     "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuModuleLoadData",
@@ -18,6 +20,7 @@ const SYMBOLS: &[&str] = &[
     "cuFuncGetAttribute",
     "cuLaunchKernel",
     "cuStreamCreate",
+    "cuStreamDestroy_v2",
     "cuStreamSynchronize",
     "cuEventCreate",
     "cuEventRecord",
@@ -35,55 +38,106 @@ const SYMBOLS: &[&str] = &[
 ];
 
 /// Whether the driver library is there with all that is needed.
-pub(super) fn probe() -> Result<(), String> {
+pub(super) fn probe() -> Result<(), Failure> {
     // The one name that a driver installation guarantees. The handle is kept: the binding opens the same library.
     // SAFETY: loading the driver runs its initialisers, as every CUDA program does.
-    let library = unsafe { libloading::Library::new("libcuda.so.1") }.map_err(|e| format!("no CUDA driver ({e})"))?;
+    let library = unsafe { libloading::Library::new("libcuda.so.1") }
+        .map_err(|e| Failure::other(format!("there is no CUDA driver ({e})")))?;
     std::mem::forget(library);
     // SAFETY: as above; present under at least one of the binding's names.
     if !unsafe { sys::is_culib_present() } {
-        return Err("the CUDA driver library cannot be opened again".into());
+        return Err(Failure::other("the CUDA driver library cannot be opened again"));
     }
     // SAFETY: just seen to be present, so this does not panic.
     let library = unsafe { sys::culib() };
     for name in SYMBOLS {
         // SAFETY: only whether the symbol exists is asked.
         if unsafe { library.get::<*const ()>(name.as_bytes()) }.is_err() {
-            return Err(format!("the CUDA driver has no {name}"));
+            return Err(Failure::other(format!("the CUDA driver has no {name}")));
         }
     }
     Ok(())
 }
 
+/// Result codes of the driver that decide something here, under their names in cuda.h.
+macro_rules! codes {
+    ($($name:ident)*) => {
+        mod code {
+            use super::sys::CUresult;
+            $(pub(super) const $name: u32 = CUresult::$name as u32;)*
+        }
+        const NAMES: &[(u32, &str)] = &[$((code::$name, stringify!($name))),*];
+    };
+}
+
+codes! {
+    CUDA_ERROR_INVALID_VALUE CUDA_ERROR_OUT_OF_MEMORY CUDA_ERROR_DEVICE_UNAVAILABLE CUDA_ERROR_NO_DEVICE
+    CUDA_ERROR_INVALID_IMAGE CUDA_ERROR_NO_BINARY_FOR_GPU CUDA_ERROR_INVALID_PTX CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    CUDA_ERROR_NOT_FOUND CUDA_ERROR_ILLEGAL_ADDRESS CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES CUDA_ERROR_SYSTEM_NOT_READY
+    CUDA_ERROR_SYSTEM_DRIVER_MISMATCH CUDA_ERROR_MPS_CONNECTION_FAILED CUDA_ERROR_MPS_RPC_FAILURE
+    CUDA_ERROR_MPS_SERVER_NOT_READY CUDA_ERROR_MPS_MAX_CLIENTS_REACHED CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED
+}
+
 /// A driver call that failed, or an answer of the device that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    what: &'static str,
+    what: Cow<'static, str>,
+    /// The driver's code. A number: a driver newer than the binding may give one that its enum lacks.
     code: Option<u32>,
 }
 
 impl Failure {
     pub(super) fn new(what: &'static str, error: DriverError) -> Self {
-        Failure { what, code: Some(error.0 as u32) }
+        Failure { what: what.into(), code: Some(error.0 as u32) }
     }
 
     /// Something else than a driver call went wrong.
-    pub(crate) fn other(what: &'static str) -> Self {
-        Failure { what, code: None }
+    pub(crate) fn other(what: impl Into<Cow<'static, str>>) -> Self {
+        Failure { what: what.into(), code: None }
     }
 
     /// Whether the context is of no use after this: all but bad arguments, lack of memory and lack of resources.
     pub(super) fn ends_context(&self) -> bool {
-        !matches!(self.code, None | Some(1 | 2 | 200 | 209 | 218 | 222 | 500 | 701))
+        use code::*;
+        !matches!(
+            self.code,
+            None | Some(
+                CUDA_ERROR_INVALID_VALUE
+                    | CUDA_ERROR_OUT_OF_MEMORY
+                    | CUDA_ERROR_INVALID_IMAGE
+                    | CUDA_ERROR_NO_BINARY_FOR_GPU
+                    | CUDA_ERROR_INVALID_PTX
+                    | CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                    | CUDA_ERROR_NOT_FOUND
+                    | CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+            )
+        )
+    }
+
+    /// Whether a start that failed so may succeed later: others have the device, or its memory, or it is not ready.
+    pub(super) fn may_pass(&self) -> bool {
+        use code::*;
+        matches!(
+            self.code,
+            Some(
+                CUDA_ERROR_OUT_OF_MEMORY
+                    | CUDA_ERROR_DEVICE_UNAVAILABLE
+                    | CUDA_ERROR_SYSTEM_NOT_READY
+                    | CUDA_ERROR_MPS_CONNECTION_FAILED
+                    | CUDA_ERROR_MPS_RPC_FAILURE
+                    | CUDA_ERROR_MPS_SERVER_NOT_READY
+                    | CUDA_ERROR_MPS_MAX_CLIENTS_REACHED
+                    | CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED
+            )
+        )
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            Some(code) => write!(f, "{} fails with CUDA error {code}", self.what),
-            None => f.write_str(self.what),
-        }
+        let Some(code) = self.code else { return f.write_str(&self.what) };
+        write!(f, "{} fails with CUDA error {code}", self.what)?;
+        NAMES.iter().find(|n| n.0 == code).map_or(Ok(()), |n| write!(f, " ({})", n.1))
     }
 }
 

@@ -28,10 +28,32 @@ pub struct Layout {
     pub fields: &'static [Field],
 }
 
+/// What a field may be.
+trait Zero {
+    const ZERO: Self;
+}
+impl Zero for u32 {
+    const ZERO: Self = 0;
+}
+impl Zero for u64 {
+    const ZERO: Self = 0;
+}
+impl Zero for f64 {
+    const ZERO: Self = 0.0;
+}
+impl<const N: usize> Zero for [u32; N] {
+    const ZERO: Self = [0; N];
+}
+
 macro_rules! shared_structs {
     ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
         $($(#[$doc])* #[repr(C)] #[derive(Debug, Clone, Copy)]
-        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* })*
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
+        impl $name {
+            /// Every number 0.
+            #[allow(dead_code)]
+            pub const ZERO: Self = $name { $($field: <$ty as Zero>::ZERO,)* };
+        })*
         /// Every struct above.
         #[allow(dead_code)]
         pub const STRUCTS: &[Layout] = &[$(Layout {
@@ -79,9 +101,9 @@ shared_structs! {
         head_words: u32,
         /// Where the length of the payload's section stands in `head`, in words.
         payload_len_at: u32,
-        /// Extents of the room's grid, slowest first, leading ones 1.
+        /// Extents of the codec's grid, slowest first, leading ones 1.
         extents: [u32; 3],
-        /// Rank of the room's grid.
+        /// Rank of the codec's grid.
         rank: u32,
         /// Device address of the tiles' working memory.
         work: u64,
@@ -102,7 +124,7 @@ shared_structs! {
         sum: u64,
         /// Tiles done.
         done: u32,
-        /// Anything wrong with the chunk: see the room's kernels.
+        /// Anything wrong with the chunk: see the codec's kernels.
         fault: u32,
     }
     /// Arguments of an encoding kernel, and of the one that finds ranges.
@@ -115,7 +137,7 @@ shared_structs! {
         places: u64,
         /// The next tile's number; zero before a launch.
         ticket: u64,
-        /// What the launches share of each chunk, `LORENZO_BOOK` bytes; zero before the first. 0 for rooms without.
+        /// What the launches share of each chunk, `LORENZO_BOOK` bytes; zero before the first. 0 for codecs without.
         shared: u64,
         /// Per chunk the frame's length, u64.
         lengths: u64,
@@ -156,9 +178,9 @@ shared_structs! {
         table_at: u32,
         /// `FLAG_…` bits.
         flags: u32,
-        /// Extents of the room's grid, slowest first, leading ones 1.
+        /// Extents of the codec's grid, slowest first, leading ones 1.
         extents: [u32; 3],
-        /// Rank of the room's grid.
+        /// Rank of the codec's grid.
         rank: u32,
         /// The header's mode.
         mode: u32,
@@ -181,7 +203,7 @@ shared_structs! {
         states: u64,
         /// Per chunk 1 when it decoded and its checksum is right, u64; anything else sends it to the CPU.
         verdicts: u64,
-        /// Per chunk the tables of its codebook, 16-byte aligned; 0 for rooms without.
+        /// Per chunk the tables of its codebook, 16-byte aligned; 0 for codecs without.
         books: u64,
         /// Chunks of the batch.
         chunk_count: u32,
@@ -213,7 +235,7 @@ pub const BOUND_POINTWISE: u32 = 2;
 pub const FLAG_FILL: u32 = 1;
 /// The chunk's numbers have the other byte order.
 pub const FLAG_SWAP: u32 = 2;
-/// The numbers are floating-point (lossless room: mapped to ordered integers).
+/// The numbers are floating-point (ndzip: mapped to ordered integers).
 pub const FLAG_FLOAT: u32 = 4;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_BOOK: u32 = 2080;

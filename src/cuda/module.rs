@@ -34,6 +34,7 @@ pub(crate) struct Kernel {
     pub(super) threads: u32,
 }
 
+#[cfg(feature = "testing")]
 impl Kernel {
     /// Threads of a CTA.
     pub(crate) fn threads(self) -> u32 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One line to stderr, each text once: `H5Z_GPU_LOG` is `off`, `warn` (default), `info` or `debug`.
+//! One line to stderr, each text once: `H5Z_GPU_LOG` is `off`, `warn` (default) or `info`.
 
-use crate::settings;
+use super::settings;
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock};
@@ -11,7 +11,6 @@ enum Level {
     Off,
     Warn,
     Info,
-    Debug,
 }
 
 fn level() -> Level {
@@ -19,7 +18,6 @@ fn level() -> Level {
     *LEVEL.get_or_init(|| match settings::get("H5Z_GPU_LOG").as_deref() {
         Some("off") => Level::Off,
         Some("info") => Level::Info,
-        Some("debug") => Level::Debug,
         _ => Level::Warn,
     })
 }
@@ -50,9 +48,4 @@ pub fn warn(text: &str) {
 /// What was chosen: backend, device, threads.
 pub fn info(text: &str) {
     line(Level::Info, text);
-}
-
-/// Details for whoever looks for a fault.
-pub fn debug(text: &str) {
-    line(Level::Debug, text);
 }

@@ -10,7 +10,7 @@ use crate::codec::ndzip::cube::{self, Cube, Word};
 use crate::codec::ndzip::format::Grid;
 use crate::codec::szx::steps;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, NDZIP_CUBE};
-use crate::gpu::{self, Buffer, Failure};
+use crate::cuda::{self, Buffer, Failure};
 use crate::scalar::{self, Bits, Scalar};
 use crate::stage::{codebook, estimate, interpolate, lorenzo as difference, tiles};
 
@@ -29,7 +29,7 @@ pub enum Arg {
 /// zero before. To the words of the input at the bytes `relative` its device address is added.
 ///
 /// # Errors
-/// What the driver says, or that there is no device or lane.
+/// What the driver says, or that there is no device or stream.
 pub fn run(
     check: &'static [u8],
     kernel: &str,
@@ -40,14 +40,14 @@ pub fn run(
     output: usize,
 ) -> Result<Vec<u8>, String> {
     let work = || -> Result<Vec<u8>, Failure> {
-        let device = gpu::device().ok_or_else(|| Failure::other("there is no device"))?;
+        let device = cuda::device().ok_or_else(|| Failure::other("there is no device"))?;
         let _current = device.enter()?;
-        let mut lane = device.lane()?.ok_or_else(|| Failure::other("all lanes are taken"))?;
+        let mut stream = device.stream()?.ok_or_else(|| Failure::other("all streams are taken"))?;
         let own = kernel.starts_with("check_");
         let function = if own { device.kernel_of("check", check, kernel)? } else { device.kernel(kernel)? };
         // Kernels may read whole words past the end.
-        let from = lane.room(Buffer::Input, input.len() + 64)?;
-        let to = lane.room(Buffer::Output, output.max(1))?;
+        let from = stream.reserve(Buffer::Input, input.len() + 64)?;
+        let to = stream.reserve(Buffer::Output, output.max(1))?;
         let mut input = input.to_vec();
         for &at in relative {
             let word = input[at..].first_chunk_mut::<8>().expect("a word of the input");
@@ -61,11 +61,15 @@ pub fn run(
                 Arg::Number(n) => n,
             };
         }
-        lane.upload(Buffer::Input, &[(0, &input)], 1)?;
-        lane.zero(Buffer::Output, 0, output)?;
-        lane.launch(function, ctas, &words)?;
+        stream.upload(Buffer::Input, &[(0, &input)], 1)?;
+        stream.zero(Buffer::Output, 0, output)?;
+        // SAFETY: the test's addresses lie in the buffers above, with the lengths that its kernel is told of.
+        #[allow(unsafe_code)]
+        unsafe {
+            stream.launch(function, ctas, &words)?;
+        }
         let mut out = vec![0; output];
-        lane.download(Buffer::Output, vec![(0, gpu::as_uninit(&mut out))], 1)?;
+        stream.download(Buffer::Output, vec![(0, &mut out)], 1)?;
         Ok(out)
     };
     work().map_err(|why| format!("{kernel}: {why}"))

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The environment variables that a user may set. One that is not understood counts as not set, and is named.
 
-use crate::log;
-
 /// A variable's name, whether it takes a value, and what it takes, in words.
 pub type Rule = (&'static str, fn(&str) -> bool, &'static str);
 
@@ -11,7 +9,7 @@ pub const RULES: [Rule; 5] = [
     ("H5Z_GPU_DEVICE", |v| matches!(v, "auto" | "cpu") || v.parse::<u32>().is_ok(), "auto, cpu or a device number"),
     ("H5Z_GPU_MIN_BYTES", |v| v.parse::<usize>().is_ok(), "a number of bytes"),
     ("H5Z_GPU_THREADS", |v| v.parse::<usize>().is_ok_and(|n| n > 0), "a number above 0"),
-    ("H5Z_GPU_LOG", |v| matches!(v, "off" | "warn" | "info" | "debug"), "off, warn, info or debug"),
+    ("H5Z_GPU_LOG", |v| matches!(v, "off" | "warn" | "info"), "off, warn or info"),
     ("H5Z_GPU_STRICT", |v| matches!(v, "0" | "1"), "0 or 1"),
 ];
 
@@ -31,7 +29,7 @@ pub fn get(name: &str) -> Option<String> {
     checked(name)?.ok()
 }
 
-/// Names those that are not understood.
-pub(crate) fn warn() {
-    RULES.iter().filter_map(|r| checked(r.0)?.err()).for_each(|text| log::warn(&text));
+/// What is to be said of those that are not understood.
+pub(crate) fn faults() -> impl Iterator<Item = String> {
+    RULES.iter().filter_map(|r| checked(r.0)?.err())
 }

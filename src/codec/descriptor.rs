@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What everybody else knows of a codec. Each codec's `mod.rs` has one, as `CODEC`.
+
+use super::chunk::Chunk;
+#[cfg(feature = "cuda")]
+use super::plan::Gpu;
+use crate::codec_id::CodecId;
+use crate::error::Result;
+use crate::frame::Frame;
+
+/// A codec.
+pub(crate) struct Codec {
+    pub(crate) id: CodecId,
+    /// Names of a frame's sections, in their order.
+    pub(crate) sections: &'static [&'static str],
+    /// Writes a chunk's frame on the CPU. False: the chunk is better stored.
+    pub(crate) encode: fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>,
+    /// Reads a frame on so many CPU threads into a buffer of the frame's raw length.
+    pub(crate) decode: fn(&Frame<'_>, usize, &mut [u8]) -> Result<()>,
+    /// Its side on the GPU, where it has one.
+    #[cfg(feature = "cuda")]
+    pub(crate) gpu: Option<&'static Gpu>,
+}

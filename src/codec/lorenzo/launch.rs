@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernels of `kernels/lorenzo_*.cu` are told about a chunk and about a frame.
+
+use super::encode::{fine, quantizer};
+use crate::codec::chunk;
+use crate::codec::plan::{self, Encoding, Gpu, Head, Launch};
+use crate::codec_id::CodecId;
+use crate::constants::{LORENZO_TILE, SECTION_ALIGN};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_BOOK, LORENZO_HEAD};
+use crate::frame::Frame;
+use crate::params::{Bound, Mode, Params};
+use crate::stage::quantize::Quantizer;
+use crate::stage::tiles::Grid;
+
+/// Measured as for szx (codec/szx/launch.rs): encoding 512 KiB 2.2 and 0.7; decoding 512 KiB and 1 MiB 3.7 and 1.7, 6.2 and
+/// 2.0.
+pub(super) static GPU: Gpu = Gpu {
+    encode_from: 256 << 10,
+    decode_from: 512 << 10,
+    encoding,
+    decoding,
+    encode: &[
+        Launch::range("lorenzo_encode_range"),
+        Launch::new("lorenzo_encode_plan", plan::per_tile),
+        Launch::new("lorenzo_encode_interpolate", plan::per_tile),
+        Launch::new("lorenzo_encode_codebook", plan::per_chunk),
+        Launch::new("lorenzo_encode_write", plan::persistent),
+    ],
+    decode: &[Launch::new("lorenzo_decode_book", plan::per_chunk), Launch::new("lorenzo_decode", plan::per_tile)],
+    shared: LORENZO_BOOK as usize,
+    tables: 20496,
+};
+
+fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
+    if params.ask.bound == Bound::Lossless {
+        return None;
+    }
+    let grid = Grid::new(params.extents.as_slice(), LORENZO_TILE)?;
+    let (extents, tile) = grid.sides()?;
+    let tiles = grid.tiles();
+    let chunk = plan::any_chunk(params, params.ask.bound, raw_len);
+    // The kernel adds the lengths of the first section and of the payload.
+    let sections = [0, tiles as u64, 4 * tiles as u64, 0];
+    let head = Head::new(params, CodecId::LORENZO, Some(chunk.bound), &sections, 0, &[]);
+    // A byte a value, two bits a value for outliers, and for either predictor a word a value for escapes.
+    let values = tile.iter().product::<u32>().next_multiple_of(64);
+    let chunk = EncodeChunk {
+        tiles: u32::try_from(tiles).ok()?,
+        table_at: head.bytes() as u32,
+        head_words: head.len,
+        payload_len_at: Head::section_len_at(params, 3),
+        extents,
+        rank: 3,
+        work_stride: LORENZO_HEAD + values + values / 4 + 8 * values,
+        tile,
+        head: head.words,
+        ..chunk
+    };
+    // The first section has 52 bytes at most and every section is filled up; no tile's payload is longer than its values,
+    // or, for a few values, than four units.
+    let capacity = head.bytes() + 52 + 5 * tiles + 32 + raw_len + 16 * tiles;
+    (capacity / 4 <= u32::MAX as usize).then_some(Encoding { chunk, capacity })
+}
+
+fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
+    let h = &frame.header;
+    if !chunk::is_lossy(h) {
+        return None;
+    }
+    let size = usize::from(h.dtype.size);
+    frame.elements(size).ok()?;
+    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)?;
+    let (extents, tile) = grid.sides()?;
+    let tiles = grid.tiles();
+    let [head, kinds, ends, payload] = frame.sections().ok()?;
+    if head.len() < 2 || kinds.len() != tiles || ends.len() != 4 * tiles || payload.len() % 4 != 0 {
+        return None;
+    }
+    let before = |at: u64, section: &[u8]| at - section.len().next_multiple_of(SECTION_ALIGN) as u64;
+    let payload_at = frame.stored_len() - payload.len() as u64;
+    let ends_at = before(payload_at, ends);
+    let kinds_at = before(ends_at, kinds);
+    let log = h.mode == Mode::PointwiseRelative;
+    let distance = match if size == 4 { quantizer::<f32>(log, h.used) } else { quantizer::<f64>(log, h.used) } {
+        Quantizer::Log(l) => l.step(),
+        Quantizer::Linear(_) => 0,
+    };
+    let (step, fine) = (2.0 * h.used, fine(h.used).step());
+    if !step.is_finite() {
+        // The bits of 0 times infinity are not the same on every machine.
+        return None;
+    }
+    Some(DecodeChunk {
+        payload_at,
+        payload_len: payload.len() as u64,
+        step,
+        fine,
+        distance,
+        tiles: u32::try_from(tiles).ok()?,
+        table_at: u32::try_from(before(kinds_at, head)).ok()?,
+        extents,
+        rank: 3,
+        table_words: tiles as u32,
+        table_len: u32::try_from(head.len()).ok()?,
+        kinds_at: u32::try_from(kinds_at).ok()?,
+        ends_at: u32::try_from(ends_at).ok()?,
+        tile,
+        ..plan::any_frame(frame)
+    })
+}

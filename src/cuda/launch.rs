@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Typed launches: an argument struct and a number of CTAs become one checked driver call; and a stopwatch.
+
+use super::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, STRUCTS};
+use super::driver::Failure;
+use super::module::Kernel;
+use super::stream::Stream;
+use cudarc::driver::result;
+#[cfg(feature = "testing")]
+use cudarc::driver::sys;
+
+/// A struct that a kernel takes by value.
+pub(crate) trait Args: Copy {}
+impl Args for EncodeArgs {}
+impl Args for DecodeArgs {}
+/// What a kernel takes that is launched alone: its own struct, of such words, is no longer.
+impl Args for [u64; 16] {}
+
+/// A struct that kernels read from device memory.
+///
+/// # Safety
+/// Plain numbers without padding: every byte is initialised.
+pub(crate) unsafe trait Described: Copy {
+    /// The bytes of a list of them.
+    fn bytes(list: &[Self]) -> &[u8] {
+        // SAFETY: as the trait demands.
+        unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), std::mem::size_of_val(list)) }
+    }
+}
+// SAFETY: one of `STRUCTS`, in which the assertion below finds no padding.
+unsafe impl Described for EncodeChunk {}
+// SAFETY: as above.
+unsafe impl Described for DecodeChunk {}
+
+/// No struct of the list has a byte that belongs to none of its fields.
+const _: () = {
+    let mut s = 0;
+    while s < STRUCTS.len() {
+        let (mut field, mut bytes) = (0, 0);
+        while field < STRUCTS[s].fields.len() {
+            bytes += STRUCTS[s].fields[field].size;
+            field += 1;
+        }
+        assert!(bytes == STRUCTS[s].size, "a shared struct has padding");
+        s += 1;
+    }
+};
+
+impl Stream {
+    /// Starts a kernel on `ctas` CTAs.
+    ///
+    /// # Safety
+    /// `A` is the kernel's argument. Device addresses in `args`, and in what they lead to, come from this stream's
+    /// [`Stream::reserve`], and what they describe lies inside.
+    pub(crate) unsafe fn launch<A: Args>(&mut self, kernel: Kernel, ctas: u32, args: &A) -> Result<(), Failure> {
+        self.busy = true;
+        let mut args = *args;
+        let mut params = [std::ptr::from_mut(&mut args).cast()];
+        let (grid, cta) = ((ctas, 1, 1), (kernel.threads, 1, 1));
+        // SAFETY: the caller's; the struct, whose layout the kernels' build asserts, is copied by the call.
+        unsafe { result::launch_kernel(kernel.function, grid, cta, 0, self.handle.0, &mut params) }
+            .map_err(|e| Failure::new("cuLaunchKernel", e))
+    }
+}
+
+/// Measures the device's time between points of a stream.
+#[cfg(feature = "testing")]
+pub(crate) struct Timer {
+    marks: Vec<sys::CUevent>,
+}
+
+#[cfg(feature = "testing")]
+impl Timer {
+    /// A stopwatch with so many marks; kept for the life of the process.
+    pub(crate) fn new(marks: usize) -> Result<Self, Failure> {
+        let event = |_| {
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| Failure::new("cuEventCreate", e))
+        };
+        Ok(Timer { marks: (0..marks).map(event).collect::<Result<_, _>>()? })
+    }
+
+    /// Sets a mark where the stream stands.
+    pub(crate) fn mark(&self, k: usize, stream: &Stream) -> Result<(), Failure> {
+        // SAFETY: both handles are alive.
+        unsafe { result::event::record(self.marks[k], stream.handle.0) }.map_err(|e| Failure::new("cuEventRecord", e))
+    }
+
+    /// Milliseconds from each mark to the next; the stream was waited for for all of them.
+    pub(crate) fn read(&self) -> Result<Vec<f32>, Failure> {
+        // SAFETY: both events are recorded and done.
+        let between = |w: &[sys::CUevent]| unsafe { result::event::elapsed(w[0], w[1]) };
+        self.marks.windows(2).map(|w| between(w).map_err(|e| Failure::new("cuEventElapsedTime", e))).collect()
+    }
+}

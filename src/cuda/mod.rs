@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU, as a guest in somebody else's process. The only unsafe code of the library; knows nothing of codecs.
+//!
+//! The host may use the same driver (torch, cupy), may fork, may unload us. So: the driver is probed, never linked; the
+//! device's primary context is shared and never released; the thread's current context is put back after every call; a
+//! forked child makes no driver call and takes no lock; nothing is torn down at exit; nothing starts before a batch is
+//! big enough to be worth it. After an error that ends a context, the CPU does everything for good.
+
+pub mod abi;
+mod driver;
+mod launch;
+mod module;
+mod staging;
+mod stream;
+
+pub(crate) use driver::Failure;
+pub(crate) use launch::Described;
+#[cfg(feature = "testing")]
+pub(crate) use launch::Timer;
+#[cfg(test)]
+pub(crate) use module::IMAGES;
+pub(crate) use module::Kernel;
+pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
+
+use crate::host::log;
+use cudarc::driver::{result, sys};
+use driver::Current;
+use once_cell::sync::OnceCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// One device with its shared context, ready to use.
+pub(crate) struct Device {
+    context: sys::CUcontext,
+    name: String,
+    modules: module::Modules,
+    streams: stream::Pool,
+}
+
+// SAFETY: the context handle may be used from any thread by the driver's own rules; all else synchronises itself.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// Process that started the driver, 0 before. Read before any lock: in a forked child a lock may be held by nobody.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// The process's device, once it has started.
+static DEVICE: OnceCell<Device> = OnceCell::new();
+/// Why the device is of no use for the rest of the process, once it is not.
+static ENDED: OnceLock<String> = OnceLock::new();
+/// Until when a start that failed for want of something is not tried again.
+static PAUSED: Mutex<Option<Instant>> = Mutex::new(None);
+/// Between two such starts: each takes up to a second, and what was missing is seldom back sooner.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The process's device; started by the first call. `None`: use the CPU.
+pub(crate) fn device() -> Option<&'static Device> {
+    if possible() && ours(true) { started().ok() } else { None }
+}
+
+/// The device's name, or why the CPU does everything. Starts the device, pause or no pause.
+pub(crate) fn status() -> Result<&'static str, String> {
+    if module::IMAGES.is_empty() {
+        return Err(
+            "this build has no GPU code: build with an nvcc (H5Z_GPU_CUDA=require names what is missing)".into()
+        );
+    }
+    if !ours(true) {
+        return Err("this process was forked from one that uses the GPU, and CUDA does not work in it".into());
+    }
+    started().map(|device| device.name.as_str())
+}
+
+fn started() -> Result<&'static Device, String> {
+    let device = DEVICE.get_or_try_init(|| {
+        if let Some(why) = ENDED.get() {
+            return Err(why.clone());
+        }
+        let started = catch_unwind(AssertUnwindSafe(Device::start));
+        let failure = match started {
+            Ok(Ok(device)) => return Ok(device),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::other("the driver library is not as expected"),
+        };
+        let why = failure.to_string();
+        log::info(&format!("GPU not used: {why}"));
+        if failure.may_pass() {
+            *PAUSED.lock().unwrap_or_else(|held| held.into_inner()) = Some(Instant::now() + PAUSE);
+            Err(format!("{why}; it is tried again from time to time"))
+        } else {
+            Err(ENDED.get_or_init(|| why).clone())
+        }
+    })?;
+    ENDED.get().map_or(Ok(device), |why| Err(why.clone()))
+}
+
+/// Kernel images in this build.
+#[cfg(feature = "testing")]
+pub(crate) fn images() -> usize {
+    module::IMAGES.len()
+}
+
+/// Whether this process started the driver, or (when `claim`) may start it now.
+fn ours(claim: bool) -> bool {
+    let me = std::process::id();
+    match OWNER.load(Ordering::Acquire) {
+        0 if claim => {
+            OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire).map_or_else(|o| o == me, |_| true)
+        }
+        owner => owner == me,
+    }
+}
+
+/// Whether a device is in use by this process; starts nothing.
+fn in_use() -> bool {
+    ours(false) && DEVICE.get().is_some() && ENDED.get().is_none()
+}
+
+/// Whether [`device`] may answer with one: cheap, and starts nothing.
+pub(crate) fn possible() -> bool {
+    let paused = || PAUSED.lock().is_ok_and(|until| until.is_some_and(|until| Instant::now() < until));
+    !module::IMAGES.is_empty()
+        && ENDED.get().is_none()
+        && (OWNER.load(Ordering::Acquire) == 0 || ours(false) && (DEVICE.get().is_some() || !paused()))
+}
+
+/// Copies bytes of the host: on up to `threads` threads where a device is in use and they are there anyway, else here.
+///
+/// # Panics
+/// When the lengths differ.
+pub(crate) fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    if in_use() { stream::copy(from, to, threads) } else { to.copy_from_slice(from) }
+}
+
+/// Runs GPU work; an error or a panic in it means `None`: do it on the CPU. Says so once per cause.
+pub(crate) fn attempt<R>(what: &str, work: impl FnOnce() -> Result<R, Failure>) -> Option<R> {
+    let why = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(r)) => return Some(r),
+        Ok(Err(failure)) if !failure.ends_context() => {
+            log::warn(&format!("{what} on the GPU: {failure}; done on the CPU instead"));
+            return None;
+        }
+        Ok(Err(failure)) => format!("{what} on the GPU: {failure}; the CPU is used from now on"),
+        Err(_) => format!("{what} on the GPU panicked; the CPU is used from now on. Please report it."),
+    };
+    log::warn(&why);
+    _ = ENDED.set(why);
+    None
+}
+
+impl Device {
+    /// Probes the driver and opens the device that `H5Z_GPU_DEVICE` names.
+    fn start() -> Result<Device, Failure> {
+        let wanted = std::env::var("H5Z_GPU_DEVICE").unwrap_or_default();
+        let wanted = wanted.trim();
+        if wanted == "cpu" {
+            return Err(Failure::other("H5Z_GPU_DEVICE is cpu"));
+        }
+        driver::probe()?;
+        result::init().map_err(|e| Failure::new("cuInit", e))?;
+        let count = result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))?;
+        Self::open(choose(wanted, count)?)
+    }
+
+    fn open(ordinal: i32) -> Result<Device, Failure> {
+        let handle = result::device::get(ordinal).map_err(|e| Failure::new("cuDeviceGet", e))?;
+        let name = result::device::get_name(handle).map_err(|e| Failure::new("cuDeviceGetName", e))?;
+        // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
+        let context =
+            unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
+        let device = Device { context, name, modules: module::Modules::default(), streams: stream::Pool::default() };
+        // The context works when a stream can be made in it.
+        let works = device.enter().and_then(|_current| device.stream().map(drop));
+        if let Err(failure) = works {
+            // SAFETY: retained above, and nobody has it yet. Another start retains it again.
+            _ = unsafe { result::primary_ctx::release(handle) };
+            return Err(failure);
+        }
+        log::info(&format!("GPU {ordinal}: {}", device.name));
+        Ok(device)
+    }
+
+    /// Makes the context current on this thread until the guard is dropped: declare it before anything of the device's.
+    pub(crate) fn enter(&self) -> Result<Current, Failure> {
+        Current::bind(self.context)
+    }
+
+    /// Lends a stream, or `None` when all are taken.
+    pub(crate) fn stream(&self) -> Result<Option<StreamGuard<'_>>, Failure> {
+        self.streams.lend()
+    }
+
+    /// A kernel by name, such as `szx_encode_f32`; its image is loaded by the first call.
+    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Failure> {
+        self.modules.kernel(name)
+    }
+
+    /// As [`Device::kernel`], of an image that this library does not embed.
+    #[cfg(feature = "testing")]
+    pub(crate) fn kernel_of(&self, stem: &'static str, image: &'static [u8], name: &str) -> Result<Kernel, Failure> {
+        if image.as_ptr().align_offset(8) != 0 || image.is_empty() {
+            return Err(Failure::other("the image is empty or not aligned"));
+        }
+        self.modules.kernel_of(stem, image, name)
+    }
+}
+
+/// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.
+fn choose(wanted: &str, count: i32) -> Result<i32, Failure> {
+    if count < 1 {
+        return Err(Failure::other("there is no device"));
+    }
+    if wanted.is_empty() || wanted == "auto" {
+        let rank = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok()?.trim().parse::<u32>().ok());
+        return Ok((rank.unwrap_or(0) % count.unsigned_abs()) as i32);
+    }
+    match wanted.parse::<i32>() {
+        Ok(n) if (0..count).contains(&n) => Ok(n),
+        _ => {
+            let text = format!("H5Z_GPU_DEVICE is {wanted:?}; allowed are auto, cpu, and 0 to {}", count - 1);
+            log::warn(&text);
+            Err(Failure::other(text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_number_outside_the_machine_is_named() {
+        assert_eq!(choose("2", 3), Ok(2));
+        assert!(choose("3", 3).unwrap_err().to_string().contains("0 to 2"));
+        assert!(choose("gpu", 1).is_err());
+        assert!(choose("auto", 0).is_err());
+    }
+}

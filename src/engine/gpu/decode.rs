@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Batches of frames → chunks.
+
+use super::{GROUPS_AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use crate::codec;
+use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
+use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
+use crate::engine::job::DecodeJob;
+use crate::frame::Frame;
+use crate::parallel;
+
+/// What the GPU does with a frame.
+pub(crate) struct Plan {
+    pub(crate) needs: Needs,
+    chunk: DecodeChunk,
+}
+
+/// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
+pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<Plan> {
+    let frame = Frame::open_unsummed(job.frame).ok()?;
+    let (h, len) = (frame.header, job.out.len());
+    if h.raw_len != len as u64 || len > MOST || len == 0 || job.frame.len() > MOST {
+        return None;
+    }
+    let gpu = codec::of(h.codec)?.gpu?;
+    Some(Plan { needs: Needs { gpu, wide: h.dtype.size == 8, range: false }, chunk: (gpu.decoding)(&frame)? })
+}
+
+/// See [`super::decode`].
+pub(super) fn decode(jobs: &mut [DecodeJob<'_>], least: MinBytes, threads: usize) -> Vec<bool> {
+    let mut done = vec![false; jobs.len()];
+    if !cuda::possible() {
+        return done;
+    }
+    let plans: Vec<Option<Plan>> = jobs.iter().map(plan).collect();
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].out.len())));
+    let members = groups(&planned.collect::<Vec<_>>(), |gpu| least.of(gpu.decode_from));
+    if members.is_empty() {
+        return done;
+    }
+    let Some(device) = cuda::device() else { return done };
+    let mut slots: Vec<Option<&mut DecodeJob<'_>>> = jobs.iter_mut().map(Some).collect();
+    let work: Vec<Vec<(&Plan, &mut DecodeJob<'_>)>> = members
+        .iter()
+        .map(|g| {
+            let member = |&i: &usize| (plans[i].as_ref().expect("planned"), slots[i].take().expect("in one group"));
+            g.iter().map(member).collect()
+        })
+        .collect();
+    let inner = threads.div_ceil(work.len().clamp(1, GROUPS_AT_ONCE));
+    let finished = parallel::map_mut(work, threads.min(GROUPS_AT_ONCE), |_, mut group| {
+        cuda::attempt("decoding", || {
+            let _current = device.enter()?;
+            let Some(mut stream) = device.stream()? else { return Ok(Vec::new()) };
+            decode_group(device, &mut stream, &mut group, inner)
+        })
+    });
+    for (group, right) in members.iter().zip(finished) {
+        for (&i, right) in group.iter().zip(right.unwrap_or_default()) {
+            done[i] = right;
+        }
+    }
+    done
+}
+
+/// Decodes one group; true for each frame that was right.
+fn decode_group(
+    device: &Device,
+    stream: &mut Stream,
+    jobs: &mut [(&Plan, &mut DecodeJob<'_>)],
+    threads: usize,
+) -> Result<Vec<bool>, Failure> {
+    let frames: Vec<(&Plan, &[u8], usize)> = jobs.iter().map(|(p, j)| (*p, j.frame, j.out.len())).collect();
+    let needs = frames[0].0.needs;
+    let group = DecodeGroup::load(stream, &frames, threads, |tiles, frames| {
+        needs.kernels(device, needs.gpu.decode, tiles, frames)
+    })?;
+    group.start(stream)?;
+    let right = group.verdicts(stream)?;
+    let wanted = jobs.iter_mut().enumerate().filter(|(k, _)| right[*k]);
+    let wanted = wanted.map(|(k, (_, job))| (group.outputs[k], &mut *job.out)).collect();
+    stream.download(Buffer::Output, wanted, threads)?;
+    Ok(right)
+}
+
+/// Frames that are decoded by the same launches, on the device.
+pub(crate) struct DecodeGroup {
+    steps: Vec<Step>,
+    args: DecodeArgs,
+    /// Offsets of the values in the stream's output.
+    pub(crate) outputs: Vec<usize>,
+    /// What must be zero before a launch.
+    cleared: (usize, usize),
+    verdicts_at: usize,
+}
+
+impl DecodeGroup {
+    /// Frames with their plans and the lengths of their values; `steps` gives the launches for so many tiles and frames.
+    pub(crate) fn load(
+        stream: &mut Stream,
+        frames: &[(&Plan, &[u8], usize)],
+        threads: usize,
+        steps: impl FnOnce(u32, u32) -> Result<Vec<Step>, Failure>,
+    ) -> Result<DecodeGroup, Failure> {
+        // Kernels may read up to 16 bytes past a frame.
+        let inputs = offsets(frames.iter().map(|f| f.1.len() + 16));
+        let outputs = offsets(frames.iter().map(|f| f.2));
+        let input = stream.reserve(Buffer::Input, *inputs.last().expect("an end"))?;
+        let output = stream.reserve(Buffer::Output, *outputs.last().expect("an end"))?;
+        let mut list: Vec<DecodeChunk> = Vec::with_capacity(frames.len());
+        let mut tiles = 0u32;
+        for (k, (plan, _, _)) in frames.iter().enumerate() {
+            let (at, to) = (input + inputs[k] as u64, output + outputs[k] as u64);
+            list.push(DecodeChunk { frame: at, output: to, first_tile: tiles, ..plan.chunk });
+            tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
+        }
+        let described = DecodeChunk::bytes(&list);
+        let tables = frames[0].0.needs.gpu.tables * list.len();
+        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len(), tables]);
+        let parts: [usize; 5] = parts.try_into().expect("four parts and an end");
+        let work = stream.reserve(Buffer::Work, parts[4])?;
+        stream.put(Buffer::Work, parts[2], described)?;
+        let sources: Vec<(usize, &[u8])> = frames.iter().enumerate().map(|(k, f)| (inputs[k], f.1)).collect();
+        stream.upload(Buffer::Input, &sources, threads)?;
+        let args = DecodeArgs {
+            chunks: work + parts[2] as u64,
+            states: work + parts[0] as u64,
+            verdicts: work + parts[1] as u64,
+            books: work + parts[3] as u64,
+            chunk_count: list.len() as u32,
+            tiles,
+        };
+        let steps = steps(tiles, args.chunk_count)?;
+        Ok(DecodeGroup { steps, args, outputs, cleared: (parts[0], parts[2]), verdicts_at: parts[1] })
+    }
+
+    /// Starts the kernels; may be repeated.
+    pub(crate) fn start(&self, stream: &mut Stream) -> Result<(), Failure> {
+        self.start_from(0, stream)
+    }
+
+    /// As [`DecodeGroup::start`], without the first launches, whose results are there.
+    #[allow(unsafe_code)]
+    pub(crate) fn start_from(&self, first: usize, stream: &mut Stream) -> Result<(), Failure> {
+        stream.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
+        // SAFETY: kernels of decoding. `load` reserved on this stream all that their arguments lead to: each frame and 16
+        // bytes more, the values, the tables. Offsets in a frame are checked by the plan or by the kernels.
+        self.steps[first..].iter().try_for_each(|step| unsafe { stream.launch(step.kernel, step.ctas, &self.args) })
+    }
+
+    /// For each frame whether it was right.
+    pub(crate) fn verdicts(&self, stream: &mut Stream) -> Result<Vec<bool>, Failure> {
+        Ok(numbers(stream, self.verdicts_at, self.args.chunk_count)?.into_iter().map(|verdict| verdict == 1).collect())
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program that hosts the engine needs, such as the HDF5 plugin and the command line: one log, the environment
+//! variables, the floating-point state.
+
+#[allow(unsafe_code)]
+pub mod float_state;
+pub mod log;
+pub mod settings;
