@@ -6,7 +6,7 @@
 mod auto;
 pub mod bytes;
 pub(crate) mod chunk;
-mod descriptor;
+pub(crate) mod descriptor;
 pub mod lorenzo;
 pub mod ndzip;
 #[cfg(feature = "cuda")]
@@ -14,14 +14,13 @@ pub(crate) mod plan;
 pub(crate) mod stored;
 pub mod szx;
 
-pub(crate) use chunk::Chunk;
-pub(crate) use descriptor::Codec;
-
 use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER};
 use crate::params::{self, Class};
+use chunk::Chunk;
+use descriptor::Codec;
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =

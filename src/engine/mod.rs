@@ -5,7 +5,8 @@
 pub(crate) mod gpu;
 mod job;
 
-use crate::codec::{self, Choice, Chunk, stored};
+use crate::codec::chunk::Chunk;
+use crate::codec::{self, Choice, stored};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};

@@ -9,7 +9,8 @@ mod timing;
 pub use crate::cuda::abi;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 
-use crate::codec::{self, Chunk, lorenzo};
+use crate::codec::chunk::Chunk;
+use crate::codec::{self, lorenzo};
 use crate::codec_id::CodecId;
 use crate::cuda;
 use crate::error::Result;

@@ -3,9 +3,9 @@
 
 use crate::codec::plan::{Launch, per_tile};
 use crate::cuda::{self, Buffer, Device, Failure, Stream, Timer};
-use crate::engine::gpu::Step;
 use crate::engine::gpu::decode::{self, DecodeGroup};
 use crate::engine::gpu::encode::{self, EncodeGroup};
+use crate::engine::gpu::group::Step;
 use crate::engine::{DecodeJob, EncodeJob};
 
 /// Launches before those that are timed.

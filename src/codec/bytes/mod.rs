@@ -5,7 +5,7 @@ pub(crate) mod cpu;
 mod format;
 mod shuffle;
 
-use crate::codec::Codec;
+use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 
 /// What everybody else knows of this codec.

@@ -2,7 +2,8 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::bound::Used;
-use crate::codec::{Chunk, Codec, chunk};
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::Frame;

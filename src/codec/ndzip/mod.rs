@@ -9,7 +9,8 @@ mod launch;
 #[cfg(test)]
 mod tests;
 
-use crate::codec::{Chunk, Codec, chunk};
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw bytes in a frame: the escape of every codec. One section, 64 bytes of header.
 
-use crate::codec::Codec;
+use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER, Writer, stored_header};

@@ -13,7 +13,8 @@ pub(crate) mod steps;
 #[cfg(test)]
 mod tests;
 
-use crate::codec::{Chunk, Codec, chunk};
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::Frame;

@@ -4,7 +4,7 @@
 use super::cpu;
 use crate::bound::{self, Used};
 use crate::checksum;
-use crate::codec::Chunk;
+use crate::codec::chunk::Chunk;
 use crate::codec_id::CodecId;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::{Frame, Header};

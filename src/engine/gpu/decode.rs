@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Batches of frames → chunks.
 
-use super::{GROUPS_AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
 use crate::codec;
 use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -47,8 +47,8 @@ pub(super) fn decode(jobs: &mut [DecodeJob<'_>], least: MinBytes, threads: usize
             g.iter().map(member).collect()
         })
         .collect();
-    let inner = threads.div_ceil(work.len().clamp(1, GROUPS_AT_ONCE));
-    let finished = parallel::map_mut(work, threads.min(GROUPS_AT_ONCE), |_, mut group| {
+    let inner = threads.div_ceil(work.len().clamp(1, AT_ONCE));
+    let finished = parallel::map_mut(work, threads.min(AT_ONCE), |_, mut group| {
         cuda::attempt("decoding", || {
             let _current = device.enter()?;
             let Some(mut stream) = device.stream()? else { return Ok(Vec::new()) };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Batches of chunks → frames.
 
-use super::{GROUPS_AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use crate::codec::chunk::Chunk;
 use crate::codec::plan::Encoding;
-use crate::codec::{self, Choice, Chunk, stored};
+use crate::codec::{self, Choice, stored};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -67,8 +68,8 @@ pub(super) fn encode(
     let mut frames: Vec<Option<&mut Vec<u8>>> = out.iter_mut().map(Some).collect();
     let mut frame = |&i: &usize| frames[i].take().expect("a job is in one group");
     let work: Vec<Vec<&mut Vec<u8>>> = members.iter().map(|g| g.iter().map(&mut frame).collect()).collect();
-    let inner = threads.div_ceil(work.len().clamp(1, GROUPS_AT_ONCE));
-    let finished = parallel::map_mut(work, threads.min(GROUPS_AT_ONCE), |k, mut frames| {
+    let inner = threads.div_ceil(work.len().clamp(1, AT_ONCE));
+    let finished = parallel::map_mut(work, threads.min(AT_ONCE), |k, mut frames| {
         let chunk = |&i: &usize| (plans[i].as_ref().expect("planned"), jobs[i].raw);
         let chunks: Vec<(&Plan, &[u8])> = members[k].iter().map(chunk).collect();
         cuda::attempt("encoding", || {

@@ -7,45 +7,14 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod group;
 
 use super::job::{DecodeJob, EncodeJob};
-use crate::codec::plan::{Counts, Gpu, Launch};
-use crate::codec::{CODECS, Choice};
-use crate::cuda::{ALIGN, Buffer, Device, Failure, Kernel, Stream};
+use crate::codec::Choice;
 use crate::host::log;
+pub(super) use group::MinBytes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
-const GROUP: usize = 64 << 20;
-/// Groups on their way at the same time: one uploads, one computes, one downloads.
-const GROUPS_AT_ONCE: usize = 3;
-/// Chunks above this many raw bytes are the CPU's: tiles are counted in 32 bits and memory is the host's too.
-const MOST: usize = 2 << 30;
-
-/// Raw bytes of one codec that a batch must have: fewer stay on the CPU.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum MinBytes {
-    /// As each codec's description says, by measurement.
-    Measured,
-    /// So many.
-    Fixed(usize),
-}
-
-impl MinBytes {
-    fn of(self, measured: usize) -> usize {
-        match self {
-            MinBytes::Measured => measured,
-            MinBytes::Fixed(bytes) => bytes,
-        }
-    }
-
-    /// Whether so many raw bytes may be enough for any codec. Fewer need no look at their codecs.
-    fn reached(self, bytes: usize, measured: impl Fn(&Gpu) -> usize) -> bool {
-        let mut gpus = CODECS.iter().filter_map(|codec| codec.gpu);
-        gpus.any(|gpu| bytes >= self.of(measured(gpu)))
-    }
-}
 
 /// Chunks that the GPU encoded and decoded in this process.
 static ENCODED: AtomicU64 = AtomicU64::new(0);
@@ -88,97 +57,9 @@ fn counted(done_here: &AtomicU64, jobs: usize, run: impl FnOnce() -> Vec<bool>) 
     done
 }
 
-/// What a chunk needs. Chunks of a group need the same.
-#[derive(Clone, Copy)]
-pub(crate) struct Needs {
-    pub(crate) gpu: &'static Gpu,
-    /// Numbers of 8 bytes.
-    pub(crate) wide: bool,
-    /// The chunk's value range comes first.
-    pub(crate) range: bool,
-}
-
-impl PartialEq for Needs {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.gpu, other.gpu) && (self.wide, self.range) == (other.wide, other.range)
-    }
-}
-
-impl Needs {
-    /// Kernels and CTAs of these launches for a batch.
-    pub(crate) fn kernels(
-        self,
-        device: &Device,
-        launches: &[Launch],
-        tiles: u32,
-        chunks: u32,
-    ) -> Result<Vec<Step>, Failure> {
-        let counts = Counts { tiles, chunks, wide: self.wide };
-        let needed = launches.iter().filter(|l| self.range || !l.finds_range);
-        needed.map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
-    }
-}
-
-/// One kernel of a group's.
-#[derive(Clone, Copy)]
-pub(crate) struct Step {
-    pub(crate) kernel: Kernel,
-    pub(crate) ctas: u32,
-}
-
-/// One job of a batch: its index, what it needs, its raw bytes.
-type Member = (usize, Needs, usize);
-
-/// Cuts a batch into groups for one launch each: the same needs, and about [`GROUP`] raw bytes. A codec below its limit,
-/// `least` bytes, is left out.
-fn groups(batch: &[Member], least: impl Fn(&Gpu) -> usize) -> Vec<Vec<usize>> {
-    let enough = |gpu: &Gpu| {
-        let of_codec = batch.iter().filter(|b| std::ptr::eq(b.1.gpu, gpu));
-        of_codec.map(|b| b.2).sum::<usize>() >= least(gpu)
-    };
-    let mut open: Vec<(Needs, usize, Vec<usize>)> = Vec::new();
-    let mut full = Vec::new();
-    for &(index, needs, bytes) in batch {
-        let at = open.iter().position(|g| g.0 == needs).unwrap_or_else(|| {
-            open.push((needs, 0, Vec::new()));
-            open.len() - 1
-        });
-        let (_, size, members) = &mut open[at];
-        if *size > 0 && *size + bytes > GROUP {
-            full.push((needs.gpu, std::mem::take(members)));
-            *size = 0;
-        }
-        *size += bytes;
-        members.push(index);
-    }
-    full.extend(open.into_iter().map(|(needs, _, members)| (needs.gpu, members)));
-    full.into_iter().filter(|(gpu, _)| enough(gpu)).map(|(_, members)| members).collect()
-}
-
-fn numbers(stream: &mut Stream, at: usize, count: u32) -> Result<Vec<u64>, Failure> {
-    let bytes = stream.get(Buffer::Work, at, 8 * count as usize)?;
-    Ok(bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
-}
-
-/// Where parts of these lengths start, each aligned, and where the last one ends.
-fn offsets(lens: impl IntoIterator<Item = usize>) -> Vec<usize> {
-    let mut at = 0;
-    let mut all: Vec<usize> = lens
-        .into_iter()
-        .map(|len| {
-            let start = at;
-            at = (at + len.max(1)).next_multiple_of(ALIGN);
-            start
-        })
-        .collect();
-    all.push(at);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::IMAGES;
 
     #[test]
     fn work_that_panics_is_left_to_the_cpu() {
@@ -186,28 +67,5 @@ mod tests {
         assert_eq!(counted(&count, 3, || panic!("a bug")), [false; 3]);
         assert_eq!(counted(&count, 2, || vec![true, false]), [true, false]);
         assert_eq!(count.into_inner(), 1);
-    }
-
-    /// Bytes a thread may spill: more, and a kernel no longer runs from its registers. What comes near is faster with one
-    /// CTA more.
-    const SPILLED: u32 = 256;
-
-    #[test]
-    fn every_kernel_is_in_every_image() {
-        let launches = CODECS.iter().filter_map(|codec| codec.gpu).flat_map(|gpu| gpu.encode.iter().chain(gpu.decode));
-        for name in launches.flat_map(|l| [l.name(false), l.name(true)]) {
-            // A build without kernels has no images.
-            for image in IMAGES.iter().filter(|i| name.starts_with(&format!("{}_", i.stem))) {
-                let mut archs: Vec<u32> = image.kernels.iter().map(|k| k.1).collect();
-                archs.dedup();
-                for arch in archs {
-                    let found = image.kernels.iter().find(|k| k.0 == name && k.1 == arch);
-                    let found = found.unwrap_or_else(|| panic!("{name} is not in {}.cu for sm_{arch}", image.stem));
-                    assert!(found.3 <= SPILLED, "{name} on sm_{arch} spills {} bytes", found.3);
-                }
-            }
-            let known = IMAGES.iter().any(|i| i.kernels.iter().any(|k| k.0 == name));
-            assert!(IMAGES.is_empty() || known, "no image has {name}");
-        }
     }
 }
