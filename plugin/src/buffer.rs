@@ -4,7 +4,7 @@
 //! The rules: `*buf` has at least `nbytes` bytes; a replacement comes from the heap that will free it; `*buf_size` is
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
 
-use crate::host::Heap;
+use crate::hdf5::Heap;
 use crate::reserve::system;
 use h5z_gpu::Engine;
 use libc::c_void;

@@ -64,7 +64,7 @@ unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, St
 }
 
 /// NumPy's name of a type, such as `<f4`, `>f8`, `|u1`, `<i8`, `|V16`.
-fn dtype(name: &str) -> Result<Dtype, String> {
+pub(crate) fn dtype(name: &str) -> Result<Dtype, String> {
     let wrong = || format!("h5z-gpu: type {name:?}: give NumPy's array.dtype.str, such as <f4 or >f8");
     let mut letters = name.chars();
     let (order, kind) = letters.next().zip(letters.next()).ok_or_else(wrong)?;

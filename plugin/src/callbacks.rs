@@ -6,41 +6,20 @@
 
 use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
-use crate::host::{self, Hid, Host};
+use crate::hdf5::{CanApply, FilterLen, Hid, OPTIONAL, REVERSE, SetLocal};
+use crate::host::{self, Host};
 use crate::{dataset, report};
 use h5z_gpu::frame::{self, Frame, HeaderInFile};
 use h5z_gpu::words::{self, Stored};
 use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params, float_state, log};
-use libc::{c_int, c_uint, c_void};
+use libc::{c_uint, c_void};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard};
 
-/// What `can_apply` answers: 1 yes, 0 no, −1 error.
-#[repr(transparent)]
-pub(crate) struct CanApply(c_int);
-
-/// What `set_local` answers: not negative is success.
-#[repr(transparent)]
-pub(crate) struct SetLocal(c_int);
-
-impl SetLocal {
-    const OK: SetLocal = SetLocal(1);
-    const ERROR: SetLocal = SetLocal(-1);
-}
-
-/// What `filter` answers: bytes in the buffer, 0 for failure with everything left as it was.
-#[repr(transparent)]
-pub(crate) struct FilterLen(usize);
-
-impl FilterLen {
-    const FAILED: FilterLen = FilterLen(0);
-}
-
-/// `H5Z_FLAG_REVERSE`: the chunk is being read.
-const REVERSE: c_uint = 0x100;
-/// `H5Z_FLAG_OPTIONAL`: HDF5 stores the chunk unfiltered, and marks it so, where the filter answers 0.
-const OPTIONAL: c_uint = 1;
+const OK: SetLocal = SetLocal(1);
+const ERROR: SetLocal = SetLocal(-1);
+const FAILED: FilterLen = FilterLen(0);
 
 /// What a call of `filter` is told besides its buffer.
 #[derive(Clone, Copy)]
@@ -90,14 +69,14 @@ unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *cons
     const NAME: &CStr = c"set_local";
     // Creating a group asks too, without a type.
     if dcpl < 0 || datatype < 0 {
-        return SetLocal::OK;
+        return OK;
     }
     let refused = |text: String| {
         report::failed(host::of(ret), NAME, &text);
-        SetLocal::ERROR
+        ERROR
     };
     match float_state::with_default(|| catch_unwind(|| dataset::set_local(host::of(ret), dcpl, datatype))) {
-        Ok(Ok(())) => SetLocal::OK,
+        Ok(Ok(())) => OK,
         Ok(Err(text)) => refused(text),
         Err(panic) => refused(panic_text(&*panic)),
     }
@@ -134,7 +113,7 @@ unsafe extern "C" fn filter(
         Err(panic) => panic_text(&*panic),
     };
     report::failed(host::of(ret), c"filter", &text);
-    FilterLen::FAILED
+    FAILED
 }
 
 /// Buffers for frames, lent to one call each and kept: most chunks of a file are alike.

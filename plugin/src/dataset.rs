@@ -3,15 +3,17 @@
 //! pipeline say. Whatever an earlier stored form said of them is found anew.
 
 use crate::FILTER_ID;
-use crate::host::{Hid, Host, Layout, Properties, Standard};
+use crate::hdf5::{
+    BIG_ENDIAN, FLOAT, Hid, IMPLIED, INTEGER, LITTLE_ENDIAN, Layout, NEVER, OWN_FILTERS, Properties, RANK_MAX, SIGNED,
+    Standard, USER_DEFINED,
+};
+use crate::host::Host;
 use h5z_gpu::words;
 use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log, settings};
 use libc::{c_int, c_uint};
 use std::ptr;
 use std::sync::OnceLock;
 
-/// `H5S_MAX_RANK`.
-const RANK_MAX: usize = 32;
 /// More words than any form has: enough to see that there are too many.
 const WORDS_MAX: usize = 64;
 
@@ -105,9 +107,6 @@ fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> 
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
 fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
-    const INTEGER: c_int = 0;
-    const FLOAT: c_int = 1;
-    const BIG_ENDIAN: c_int = 1;
     // SAFETY: the id came from this library with the call; so for every call below.
     let (class, size) = unsafe { ((p.get_class)(datatype), (p.get_size)(datatype)) };
     if class < 0 || size == 0 {
@@ -119,14 +118,14 @@ fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
     }
     // SAFETY: as above.
     let order = unsafe { (p.get_order)(datatype) };
-    if !matches!(order, 0 | BIG_ENDIAN) {
+    if !matches!(order, LITTLE_ENDIAN | BIG_ENDIAN) {
         return (order >= 0).then_some(bytes);
     }
     let mut d = Dtype { big_endian: order == BIG_ENDIAN, ..bytes };
     if class == INTEGER {
         d.class = Class::Integer;
         // SAFETY: as above.
-        d.signed = unsafe { (p.get_sign)(datatype) } == 1;
+        d.signed = unsafe { (p.get_sign)(datatype) } == SIGNED;
         return Some(d);
     }
     d.class = Class::Float;
@@ -162,7 +161,7 @@ fn fields(layout: &Layout, datatype: Hid, size: usize) -> Option<(u8, u8)> {
         return None;
     }
     let bits = 8 * size;
-    let ieee = norm == 0
+    let ieee = norm == IMPLIED
         && precision == bits
         && sign == bits - 1
         && exponent + exponent_bits == sign
@@ -201,15 +200,8 @@ fn filter_before(p: &Properties, dcpl: Hid) -> Option<Option<c_int>> {
 }
 
 fn filter_name(id: c_int) -> String {
-    match id {
-        1 => "deflate".into(),
-        2 => "shuffle".into(),
-        3 => "fletcher32".into(),
-        4 => "szip".into(),
-        5 => "nbit".into(),
-        6 => "scaleoffset".into(),
-        _ => format!("filter {id}"),
-    }
+    let own = usize::try_from(id).ok().and_then(|id| OWN_FILTERS.get(id.wrapping_sub(1)));
+    own.map_or_else(|| format!("filter {id}"), |name| (*name).to_owned())
 }
 
 /// The fill value's bits when the user defined one.
@@ -217,7 +209,6 @@ fn filter_name(id: c_int) -> String {
 /// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
 /// the bits of the number, as codecs see them after their swap.
 fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
-    const USER_DEFINED: c_int = 2;
     let mut defined = 0;
     // SAFETY: a place for the answer.
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
@@ -237,7 +228,6 @@ fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option
 /// Whether chunks are never filled. netCDF does so for a program that asks it not to fill, such as nccopy: then HDF5 does not
 /// know what stands for missing values, whatever the attribute `_FillValue` says.
 fn never_filled(host: &Host, dcpl: Hid) -> bool {
-    const NEVER: c_int = 1;
     let mut time = 0;
     // SAFETY: the id came from this library with the call; a place for the answer.
     host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == NEVER

@@ -5,12 +5,14 @@
 //! `codec` may be absent. libnetcdf calls no `set_local`; `modify_parameters` does that work. The structures are those
 //! of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
 
+use crate::c_api;
 use crate::callbacks::panic_text;
 use crate::entry::entry6;
-use crate::host::{Module, NetCdf};
+use crate::module::Module;
+use crate::netcdf::{BIG_ENDIAN, NATIVE_ENDIAN, NC_EFILTER, NC_ENOMEM, NC_NOERR, NetCdf, TYPES};
 use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
-use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, float_state, log, words};
+use h5z_gpu::{Ask, Bound, Codec, Dtype, Extents, Params, float_state, log, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};
 use std::ffi::{CStr, CString};
@@ -18,10 +20,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 const CODEC_ID: &CStr = c"h5z-gpu";
-
-const NC_NOERR: c_int = 0;
-const NC_ENOMEM: c_int = -61;
-const NC_EFILTER: c_int = -132;
 
 /// netCDF's `NC_MAX_VAR_DIMS`.
 const RANK_MAX: usize = 1024;
@@ -283,24 +281,10 @@ fn describe(n: &NetCdf, ncid: c_int, varid: c_int, ask: Ask) -> Result<(Params, 
 
 /// netCDF's atomic types; what a user defined is bytes.
 fn dtype(xtype: c_int, order: c_int) -> Dtype {
-    const BIG: c_int = 2;
-    let big_endian = order == BIG || (order == 0 && cfg!(target_endian = "big"));
-    let integer = |size, signed| Dtype { class: Class::Integer, signed, ..Dtype::bytes(size) };
-    let d = match xtype {
-        1 => integer(1, true),
-        2 => Dtype::bytes(1),
-        3 => integer(2, true),
-        4 => integer(4, true),
-        5 => Dtype::F32,
-        6 => Dtype::F64,
-        7 => integer(1, false),
-        8 => integer(2, false),
-        9 => integer(4, false),
-        10 => integer(8, true),
-        11 => integer(8, false),
-        _ => return Dtype::bytes(0),
-    };
-    Dtype { big_endian: big_endian && d.class != Class::Bytes, ..d }
+    let big_endian = order == BIG_ENDIAN || (order == NATIVE_ENDIAN && cfg!(target_endian = "big"));
+    let name = usize::try_from(xtype).ok().and_then(|number| TYPES.get(number.wrapping_sub(1)));
+    let numpy = |name| c_api::dtype(&format!("{}{name}", if big_endian { '>' } else { '<' })).ok();
+    name.and_then(numpy).unwrap_or(Dtype::bytes(0))
 }
 
 /// The fill value's bits: netCDF fills with it whether the user named it or not, unless filling is off.

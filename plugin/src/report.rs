@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
+use crate::hdf5::DEFAULT_STACK;
 use crate::host::{self, Host};
 use h5z_gpu::log;
 use std::cell::RefCell;
@@ -48,8 +49,8 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
     let (Some(e), Ok(text)) = (host.errors, CString::new(text)) else { return false };
     let mut paused = false;
     if let Some(p) = host.pausing {
-        // SAFETY: 0 is the default stack; a place for the answer.
-        unsafe { (p.is_paused)(0, &mut paused) };
+        // SAFETY: the stack of this thread; a variable for the answer.
+        unsafe { (p.is_paused)(DEFAULT_STACK, &mut paused) };
     }
     let resume = match host.resume {
         None if paused => return false,
@@ -66,7 +67,8 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
             (r.resume)();
         }
         let (file, format) = (c"h5z-gpu".as_ptr(), c"%s".as_ptr());
-        let done = (e.push)(0, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
+        let done =
+            (e.push)(DEFAULT_STACK, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
         if let Some(r) = resume {
             (r.pause)();
         }
@@ -83,7 +85,9 @@ fn silent_reader(host: &Host) -> bool {
     let mut data = ptr::null_mut();
     // SAFETY: places for the answers; the second call is only valid for printers of the second kind, hence the first.
     let printing = unsafe {
-        (e.auto_is_v2)(0, &mut v2) < 0 || v2 == 0 || ((e.get_auto)(0, &mut print, &mut data) >= 0 && print.is_some())
+        (e.auto_is_v2)(DEFAULT_STACK, &mut v2) < 0
+            || v2 == 0
+            || ((e.get_auto)(DEFAULT_STACK, &mut print, &mut data) >= 0 && print.is_some())
     };
     !printing && (!host::serves(host, "/h5py/") || host::serves(host, "libnetcdf"))
 }
