@@ -3,13 +3,14 @@
 //! pipeline say. Whatever an earlier stored form said of them is found anew.
 
 use crate::FILTER_ID;
+use crate::error::Result;
 use crate::hdf5::{
     BIG_ENDIAN, FLOAT, Hid, IMPLIED, INTEGER, LITTLE_ENDIAN, Layout, NEVER, OWN_FILTERS, Properties, RANK_MAX, SIGNED,
     Standard, USER_DEFINED,
 };
 use crate::host::Host;
 use h5z_gpu::words;
-use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params, log, settings};
+use h5z_gpu::{Ask as Request, Bound, Class, Dtype, Extents, Params, log, settings};
 use libc::{c_int, c_uint};
 use std::ptr;
 use std::sync::OnceLock;
@@ -26,21 +27,21 @@ pub(crate) fn strict() -> bool {
 /// Writes the stored form into the dataset's creation properties.
 ///
 /// `Err` is the sentence for the user: the words contradict themselves, or strictness asks for what is not to be had.
-pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), String> {
+pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
     let properties = match &host.properties {
         Ok(p) => p,
         // The words cannot even be read here; the filter sees them, and warns if they asked for more.
-        Err(why) if strict() => return Err(format!("h5z-gpu: cannot ask the calling HDF5 about the dataset: {why}")),
+        Err(why) if strict() => return Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into()),
         Err(_) => return Ok(()),
     };
-    let (flags, user) = asked(properties, dcpl).ok_or("h5z-gpu: the filter's words cannot be read")?;
-    let ask = words::ask(&user).map_err(|e| e.to_string())?;
-    let (params, rank) = match describe(host, properties, dcpl, datatype, ask) {
+    let (flags, user) = typed(properties, dcpl).ok_or("the filter's words cannot be read")?;
+    let request = words::ask(&user)?;
+    let (params, rank) = match describe(host, properties, dcpl, datatype, request) {
         Ok(described) => described,
-        Err(what) if strict() => return Err(format!("h5z-gpu: HDF5 does not tell {what} of this dataset")),
+        Err(what) if strict() => return Err(format!("HDF5 does not tell {what} of this dataset").into()),
         Err(what) => {
             log::warn(&format!("HDF5 does not tell {what} of a dataset: it is stored losslessly"));
-            (Params { ask, ..Params::default() }, 0)
+            (Params { ask: request, ..Params::default() }, 0)
         }
     };
     let stored = words::store(&params, &user, rank);
@@ -49,10 +50,10 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
     }
     // SAFETY: the ids came from this library with the call; the words outlive it.
     let done = unsafe { (properties.modify_filter)(dcpl, FILTER_ID, flags, stored.len(), stored.as_ptr()) };
-    if done < 0 && ask.bound != Bound::Lossless {
+    if done < 0 && request.bound != Bound::Lossless {
         let text = "HDF5 does not take the stored words";
         if strict() {
-            return Err(format!("h5z-gpu: {text}"));
+            return Err(text.into());
         }
         log::warn(&format!("{text}: a dataset is stored losslessly"));
     }
@@ -60,9 +61,9 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
 }
 
 /// The filter's flags and words.
-fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
+fn typed(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
     let (mut flags, mut n, mut words) = (0, WORDS_MAX, vec![0; WORDS_MAX]);
-    // SAFETY: `words` has room for `n`; no name and no configuration are asked for.
+    // SAFETY: `words` takes `n`; no name and no configuration are read.
     let done = unsafe {
         (p.get_filter_by_id)(
             dcpl,
@@ -80,29 +81,40 @@ fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
 }
 
 /// Parameters and HDF5's rank. `Err` names what could not be had.
-fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Params, u8), &'static str> {
+fn describe(
+    host: &Host,
+    p: &Properties,
+    dcpl: Hid,
+    datatype: Hid,
+    request: Request,
+) -> Result<(Params, u8), &'static str> {
     let dtype = dtype(host, p, datatype).ok_or("the type")?;
     let mut dims = [0u64; RANK_MAX];
-    // SAFETY: room for the largest rank there is.
+    // SAFETY: `dims` takes the largest rank there is.
     let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
     let dims = usize::try_from(rank).ok().and_then(|r| dims.get(..r)).ok_or("the chunk's extents")?;
     let before = filter_before(p, dcpl).ok_or("the pipeline")?;
-    let lossy = ask.bound != Bound::Lossless && dtype.is_ieee();
+    let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
     if let Some(id) = before.filter(|_| lossy) {
         log::warn(&format!("{} stands before h5z-gpu: what it hands on is stored losslessly", filter_name(id)));
     }
     // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
     let known = Extents::new(dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
-    if lossy && fill.is_none() && matches!(ask.bound, Bound::Relative(_) | Bound::Psnr(_)) && never_filled(host, dcpl) {
+    // SAFETY: `dtype` describes `datatype`, and IEEE numbers have 4 or 8 bytes.
+    let fill = if lossy { unsafe { fill(p, dcpl, datatype, dtype) }.ok_or("the fill value")? } else { None };
+    if lossy
+        && fill.is_none()
+        && matches!(request.bound, Bound::Relative(_) | Bound::Psnr(_))
+        && never_filled(host, dcpl)
+    {
         log::warn(
             "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen its \
              relative bound. Give an absolute bound, such as 11003 for 1e-3",
         );
     }
     let lossy_allowed = before.is_none() && known.is_some();
-    Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
+    Ok((Params { ask: request, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
@@ -141,7 +153,7 @@ fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
 /// Bits of exponent and mantissa of a type whose fields lie as in IEEE 754; none of any other.
 fn fields(layout: &Layout, datatype: Hid, size: usize) -> Option<(u8, u8)> {
     let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
-    // SAFETY: the id came from this library with the call; places for five numbers.
+    // SAFETY: the id came from this library with the call; variables for five numbers.
     let (done, bias, norm, precision) = unsafe {
         (
             (layout.get_fields)(
@@ -192,7 +204,7 @@ fn standard_fields(standard: &Standard, datatype: Hid, d: Dtype) -> Option<(u8, 
 /// The first filter of the pipeline when it is not ours: behind any, the bytes are no longer known to be the numbers.
 fn filter_before(p: &Properties, dcpl: Hid) -> Option<Option<c_int>> {
     let (mut flags, mut words) = (0, 0);
-    // SAFETY: the id came from this library with the call; no words, name or configuration are asked for.
+    // SAFETY: the id came from this library with the call; no words, name or configuration are read.
     let id = unsafe {
         (p.get_filter)(dcpl, 0, &mut flags, &mut words, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut())
     };
@@ -208,9 +220,12 @@ fn filter_name(id: c_int) -> String {
 ///
 /// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
 /// the bits of the number, as codecs see them after their swap.
-fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
+///
+/// # Safety
+/// `datatype` has the size of `dtype`, and at most 8 bytes.
+unsafe fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
     let mut defined = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: a variable for the answer.
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
         return None;
     }
@@ -218,7 +233,7 @@ fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option
         return Some(None);
     }
     let mut value = [0u8; 8];
-    // SAFETY: the type has 4 or 8 bytes.
+    // SAFETY: `value` takes the type's bytes, by the caller's promise.
     if unsafe { (p.get_fill_value)(dcpl, datatype, value.as_mut_ptr().cast()) } < 0 {
         return None;
     }
@@ -229,7 +244,7 @@ fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option
 /// know what stands for missing values, whatever the attribute `_FillValue` says.
 fn never_filled(host: &Host, dcpl: Hid) -> bool {
     let mut time = 0;
-    // SAFETY: the id came from this library with the call; a place for the answer.
+    // SAFETY: the id came from this library with the call; a variable for the answer.
     host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == NEVER
 }
 

@@ -11,15 +11,32 @@ use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, St
 use crate::module::{Module, object_of};
 use libc::{c_int, c_void};
 use std::ffi::{CStr, CString};
+use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Why a host cannot be asked about a dataset.
+pub(crate) enum Silent {
+    Unknown,
+    Lacks { module: String, symbol: &'static str },
+    Old([u32; 3]),
+}
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Silent::Unknown => f.write_str("it is not known which library called"),
+            Silent::Lacks { module, symbol } => write!(f, "{module} does not export {symbol}"),
+            Silent::Old(version) => write!(f, "HDF5 {version:?} is older than 1.10"),
+        }
+    }
+}
 
 /// The library that called.
 pub(crate) struct Host {
     /// Where it begins in memory.
     pub(crate) base: usize,
-    /// Or why it cannot be asked.
-    pub(crate) properties: Result<Properties, String>,
+    pub(crate) properties: Result<Properties, Silent>,
     pub(crate) filling: Option<Filling>,
     pub(crate) layout: Option<Layout>,
     pub(crate) standard: Option<Standard>,
@@ -35,14 +52,14 @@ unsafe impl Sync for Host {}
 /// A caller of which nothing is known.
 static UNKNOWN: Host = Host {
     base: 0,
-    properties: Err(String::new()),
+    properties: Err(Silent::Unknown),
     filling: None,
     layout: None,
     standard: None,
     errors: None,
     pausing: None,
     resume: None,
-    memory: Memory::LIBC,
+    memory: Memory::Libc,
 };
 
 /// A return address seen before. Never freed: the list only grows, by one for each call site in each library.
@@ -87,14 +104,13 @@ pub(crate) fn of(ret: *const c_void) -> &'static Host {
 }
 
 fn resolve(module: &Module) -> Host {
-    let properties = Properties::find(module)
-        .map_err(|symbol| format!("{} does not export {symbol}", module.name()))
-        .and_then(|p| {
+    let properties =
+        Properties::find(module).map_err(|symbol| Silent::Lacks { module: module.name(), symbol }).and_then(|p| {
             let mut v = [0; 3];
             let [major, minor, release] = &mut v;
-            // SAFETY: three places for three numbers.
+            // SAFETY: three variables for three numbers.
             unsafe { (p.get_libversion)(major, minor, release) };
-            if v >= [1, 10, 0] { Ok(p) } else { Err(format!("HDF5 {v:?} is older than 1.10")) }
+            if v >= [1, 10, 0] { Ok(p) } else { Err(Silent::Old(v)) }
         });
     Host {
         base: module.base,
@@ -105,7 +121,7 @@ fn resolve(module: &Module) -> Host {
         errors: Errors::find(module).ok(),
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
-        memory: Heap::find(module).map_or(Memory::LIBC, Memory::Host),
+        memory: Heap::find(module).map_or(Memory::Libc, Memory::Host),
     }
 }
 

@@ -14,6 +14,7 @@ mod callbacks;
 mod dataset;
 mod elf;
 mod entry;
+mod error;
 #[macro_use]
 mod module;
 mod hdf5;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
+use crate::error::Error;
 use crate::hdf5::DEFAULT_STACK;
 use crate::host::{self, Host};
 use h5z_gpu::log;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
+use std::fmt;
 use std::ptr;
 
 /// Bytes of the last error that are kept, the final NUL included.
@@ -17,7 +19,8 @@ thread_local! {
 }
 
 /// Remembers `text` as this thread's last error.
-pub(crate) fn remember(text: &str) {
+pub(crate) fn remember(text: &impl fmt::Display) {
+    let text = text.to_string();
     LAST.with(|last| {
         let mut last = last.borrow_mut();
         let mut len = text.len().min(KEPT - 1);
@@ -35,13 +38,19 @@ pub(crate) fn last() -> *const c_char {
 }
 
 /// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that.
-pub(crate) fn failed(host: &Host, callback: &CStr, text: &str) {
-    remember(text);
+pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error) {
+    remember(error);
+    let text = error.to_string();
     // The question first: asking it empties the stack.
     let silent = silent_reader(host);
-    if !push(host, callback, text) || silent {
-        log::warn(text.strip_prefix("h5z-gpu: ").unwrap_or(text));
+    if !push(host, callback, &text) || silent {
+        log::warn(without_name(&text));
     }
+}
+
+/// A sentence without our name at its beginning, which the log writes itself.
+pub(crate) fn without_name(text: &str) -> &str {
+    text.strip_prefix("h5z-gpu: ").unwrap_or(text)
 }
 
 /// Puts the text on the host's error stack. False when it cannot be there afterwards.
@@ -83,7 +92,7 @@ fn silent_reader(host: &Host) -> bool {
     let mut v2 = 0;
     let mut print = None;
     let mut data = ptr::null_mut();
-    // SAFETY: places for the answers; the second call is only valid for printers of the second kind, hence the first.
+    // SAFETY: variables for the answers; the second call is only valid for printers of the second kind, hence the first.
     let printing = unsafe {
         (e.auto_is_v2)(DEFAULT_STACK, &mut v2) < 0
             || v2 == 0
