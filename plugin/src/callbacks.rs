@@ -7,7 +7,7 @@
 use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
 use crate::error::{Error, Result, fenced};
-use crate::hdf5::{CanApply, FilterLen, Hid, OPTIONAL, REVERSE, SetLocal};
+use crate::hdf5::{CanApply, FilterLen, H5Z_FLAG_OPTIONAL, H5Z_FLAG_REVERSE, Hid, SetLocal};
 use crate::host::{self, Host};
 use crate::{dataset, report};
 use h5z_gpu::Error::NoMemory;
@@ -31,7 +31,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn optional(self) -> bool {
-        self.flags & OPTIONAL != 0
+        self.flags & H5Z_FLAG_OPTIONAL != 0
     }
 }
 
@@ -94,7 +94,7 @@ unsafe extern "C" fn filter(
         // SAFETY: by this function's promise.
         let pipeline = unsafe { Pipeline::new(buf, size, used, host.memory) }.ok_or("called without a buffer")?;
         let call = Call { flags, words, host };
-        if flags & REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
+        if flags & H5Z_FLAG_REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
     });
     done.map_or_else(
         |e| {

@@ -5,8 +5,8 @@
 use crate::FILTER_ID;
 use crate::error::Result;
 use crate::hdf5::{
-    BIG_ENDIAN, FLOAT, Hid, IMPLIED, INTEGER, LITTLE_ENDIAN, Layout, NEVER, OWN_FILTERS, Properties, RANK_MAX, SIGNED,
-    Standard, USER_DEFINED,
+    H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_USER_DEFINED, H5S_MAX_RANK, H5T_FLOAT, H5T_INTEGER, H5T_NORM_IMPLIED,
+    H5T_ORDER_BE, H5T_ORDER_LE, H5T_SGN_2, Hid, Layout, OWN_FILTERS, Properties, Standard,
 };
 use crate::host::Host;
 use h5z_gpu::words;
@@ -89,9 +89,9 @@ fn describe(
     request: Request,
 ) -> Result<(Params, u8), &'static str> {
     let dtype = dtype(host, p, datatype).ok_or("the type")?;
-    let mut dims = [0u64; RANK_MAX];
+    let mut dims = [0u64; H5S_MAX_RANK];
     // SAFETY: `dims` takes the largest rank there is.
-    let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
+    let rank = unsafe { (p.get_chunk)(dcpl, H5S_MAX_RANK as c_int, dims.as_mut_ptr()) };
     let dims = usize::try_from(rank).ok().and_then(|r| dims.get(..r)).ok_or("the chunk's extents")?;
     let before = filter_before(p, dcpl).ok_or("the pipeline")?;
     let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
@@ -125,19 +125,19 @@ fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
         return None;
     }
     let bytes = Dtype::bytes(u8::try_from(size).unwrap_or(0));
-    if bytes.size == 0 || !matches!(class, INTEGER | FLOAT) {
+    if bytes.size == 0 || !matches!(class, H5T_INTEGER | H5T_FLOAT) {
         return Some(bytes);
     }
     // SAFETY: as above.
     let order = unsafe { (p.get_order)(datatype) };
-    if !matches!(order, LITTLE_ENDIAN | BIG_ENDIAN) {
+    if !matches!(order, H5T_ORDER_LE | H5T_ORDER_BE) {
         return (order >= 0).then_some(bytes);
     }
-    let mut d = Dtype { big_endian: order == BIG_ENDIAN, ..bytes };
-    if class == INTEGER {
+    let mut d = Dtype { big_endian: order == H5T_ORDER_BE, ..bytes };
+    if class == H5T_INTEGER {
         d.class = Class::Integer;
         // SAFETY: as above.
-        d.signed = unsafe { (p.get_sign)(datatype) } == SIGNED;
+        d.signed = unsafe { (p.get_sign)(datatype) } == H5T_SGN_2;
         return Some(d);
     }
     d.class = Class::Float;
@@ -152,28 +152,23 @@ fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
 
 /// Bits of exponent and mantissa of a type whose fields lie as in IEEE 754; none of any other.
 fn fields(layout: &Layout, datatype: Hid, size: usize) -> Option<(u8, u8)> {
-    let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
+    let mut found = [0; 5];
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = found.each_mut();
     // SAFETY: the id came from this library with the call; variables for five numbers.
     let (done, bias, norm, precision) = unsafe {
         (
-            (layout.get_fields)(
-                datatype,
-                &mut sign,
-                &mut exponent,
-                &mut exponent_bits,
-                &mut mantissa,
-                &mut mantissa_bits,
-            ),
+            (layout.get_fields)(datatype, sign, exponent, exponent_bits, mantissa, mantissa_bits),
             (layout.get_ebias)(datatype),
             (layout.get_norm)(datatype),
             (layout.get_precision)(datatype),
         )
     };
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = found;
     if done < 0 {
         return None;
     }
     let bits = 8 * size;
-    let ieee = norm == IMPLIED
+    let ieee = norm == H5T_NORM_IMPLIED
         && precision == bits
         && sign == bits - 1
         && exponent + exponent_bits == sign
@@ -229,7 +224,7 @@ unsafe fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
         return None;
     }
-    if defined != USER_DEFINED {
+    if defined != H5D_FILL_VALUE_USER_DEFINED {
         return Some(None);
     }
     let mut value = [0u8; 8];
@@ -245,7 +240,7 @@ unsafe fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option
 fn never_filled(host: &Host, dcpl: Hid) -> bool {
     let mut time = 0;
     // SAFETY: the id came from this library with the call; a variable for the answer.
-    host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == NEVER
+    host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == H5D_FILL_TIME_NEVER
 }
 
 /// A number's bits from its bytes.

@@ -10,36 +10,28 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 /// HDF5's `hid_t` since 1.10.
 pub(crate) type Hid = i64;
 
-/// `H5PL_TYPE_FILTER`.
-pub(crate) const PLUGIN_IS_FILTER: c_int = 0;
-/// `H5Z_CLASS_T_VERS` of the record below. A record of version 2 crashes the libraries that are released today.
-pub(crate) const RECORD_VERSION: c_int = 1;
-/// `H5Z_FLAG_REVERSE`: the chunk is being read.
-pub(crate) const REVERSE: c_uint = 0x100;
-/// `H5Z_FLAG_OPTIONAL`: HDF5 stores the chunk unfiltered, and marks it so, where the filter answers 0.
-pub(crate) const OPTIONAL: c_uint = 1;
+pub(crate) const H5PL_TYPE_FILTER: c_int = 0;
+/// Of the record below. One of version 2 crashes the libraries that are released today.
+pub(crate) const H5Z_CLASS_T_VERS: c_int = 1;
+/// The chunk is being read.
+pub(crate) const H5Z_FLAG_REVERSE: c_uint = 0x100;
+/// HDF5 stores the chunk unfiltered, and marks it so, where the filter answers 0.
+pub(crate) const H5Z_FLAG_OPTIONAL: c_uint = 1;
 /// `H5Z_FILTER_DEFLATE` to `H5Z_FILTER_SCALEOFFSET`: HDF5's own filters, from number 1.
 pub(crate) const OWN_FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
-/// `H5S_MAX_RANK`.
-pub(crate) const RANK_MAX: usize = 32;
-/// `H5T_class_t`.
-pub(crate) const INTEGER: c_int = 0;
-/// `H5T_class_t`.
-pub(crate) const FLOAT: c_int = 1;
-/// `H5T_order_t`.
-pub(crate) const LITTLE_ENDIAN: c_int = 0;
-/// `H5T_order_t`.
-pub(crate) const BIG_ENDIAN: c_int = 1;
-/// `H5T_SGN_2`: two's complement.
-pub(crate) const SIGNED: c_int = 1;
-/// `H5T_NORM_IMPLIED`: the first bit of a mantissa is 1 and not stored.
-pub(crate) const IMPLIED: c_int = 0;
-/// `H5D_FILL_VALUE_USER_DEFINED`.
-pub(crate) const USER_DEFINED: c_int = 2;
-/// `H5D_FILL_TIME_NEVER`.
-pub(crate) const NEVER: c_int = 1;
-/// `H5E_DEFAULT`: the error stack of the running thread.
-pub(crate) const DEFAULT_STACK: Hid = 0;
+pub(crate) const H5S_MAX_RANK: usize = 32;
+pub(crate) const H5T_INTEGER: c_int = 0;
+pub(crate) const H5T_FLOAT: c_int = 1;
+pub(crate) const H5T_ORDER_LE: c_int = 0;
+pub(crate) const H5T_ORDER_BE: c_int = 1;
+/// Two's complement.
+pub(crate) const H5T_SGN_2: c_int = 1;
+/// The first bit of a mantissa is 1 and not stored.
+pub(crate) const H5T_NORM_IMPLIED: c_int = 0;
+pub(crate) const H5D_FILL_VALUE_USER_DEFINED: c_int = 2;
+pub(crate) const H5D_FILL_TIME_NEVER: c_int = 1;
+/// The error stack of the running thread.
+pub(crate) const H5E_DEFAULT: Hid = 0;
 
 /// What `can_apply` answers: 1 yes, 0 no, −1 error.
 #[repr(transparent)]

@@ -8,7 +8,7 @@
 
 use crate::buffer::Memory;
 use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, Standard};
-use crate::module::{Module, object_of};
+use crate::module::{Module, base_of};
 use libc::{c_int, c_void};
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -148,7 +148,7 @@ pub(crate) fn serves(host: &Host, part: &str) -> bool {
             }
             // A handle's symbols are also those of what the object depends on.
             let found = libc::dlsym(handle, c"H5Epush2".as_ptr());
-            let same = object_of(found).is_some_and(|(base, _)| base == host.base);
+            let same = base_of(found) == Some(host.base);
             libc::dlclose(handle);
             same
         }

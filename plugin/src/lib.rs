@@ -51,7 +51,7 @@ const _: () = {
 unsafe impl Sync for FilterClass {}
 
 static CLASS: FilterClass = FilterClass {
-    version: hdf5::RECORD_VERSION,
+    version: hdf5::H5Z_CLASS_T_VERS,
     id: FILTER_ID,
     encoder_present: 1,
     decoder_present: 1,
@@ -64,7 +64,7 @@ static CLASS: FilterClass = FilterClass {
 /// `H5PL_TYPE_FILTER`.
 #[unsafe(no_mangle)]
 pub extern "C" fn H5PLget_plugin_type() -> c_int {
-    hdf5::PLUGIN_IS_FILTER
+    hdf5::H5PL_TYPE_FILTER
 }
 
 /// The filter's description, for HDF5.

@@ -54,28 +54,34 @@ pub(crate) struct Module {
     symtab: std::cell::OnceCell<elf::Symbols>,
 }
 
-/// What `dladdr` says of an address: the module's base and file name.
-pub(crate) fn object_of(address: *const c_void) -> Option<(usize, &'static CStr)> {
+/// What the loader says of the object that holds an address.
+fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
     // SAFETY: all-zero is a valid Dl_info; dladdr only compares the address with the loaded objects' ranges.
-    let info = unsafe {
+    unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
-        (libc::dladdr(address, &mut info) != 0).then_some(info)?
-    };
-    if info.dli_fbase.is_null() || info.dli_fname.is_null() {
-        return None;
+        (libc::dladdr(address, &mut info) != 0).then_some(info)
     }
-    // SAFETY: the loader keeps the name for as long as the object is loaded; callers copy it before that ends.
-    Some((info.dli_fbase as usize, unsafe { CStr::from_ptr(info.dli_fname) }))
+}
+
+/// Where the object that holds an address begins.
+pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
+    object_of(address).map(|o| o.dli_fbase as usize).filter(|&base| base != 0)
 }
 
 impl Module {
     /// The module that holds the call before `ret`. It is never unloaded from then on.
     pub(crate) fn of(ret: *const c_void) -> Option<Module> {
         // One byte back: a call may be the last instruction of its function, even of its module.
-        let (base, name) = object_of(ret.cast::<u8>().wrapping_sub(1).cast())?;
+        let object = object_of(ret.cast::<u8>().wrapping_sub(1).cast())?;
+        if object.dli_fname.is_null() || object.dli_fbase.is_null() {
+            return None;
+        }
+        let base = object.dli_fbase as usize;
+        // SAFETY: the loader keeps the name as long as the object is loaded: until our caller returns into it, and longer.
+        let name = unsafe { CStr::from_ptr(object.dli_fname) };
         // SAFETY: getauxval has no preconditions.
         let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as *const c_void;
-        let main = object_of(headers).is_some_and(|(b, _)| b == base);
+        let main = base_of(headers) == Some(base);
         // The main program's name is whatever its caller typed; the loader finds it by no name at all.
         // SAFETY: a name from the loader, or none; NOLOAD never loads or runs anything.
         let handle = unsafe {
@@ -107,7 +113,7 @@ impl Module {
 
     /// The address of a symbol that lies in this module, whatever it is prefixed with here.
     fn find(&self, symbol: &str) -> Option<*mut c_void> {
-        let here = |p: &*mut c_void| object_of(*p).is_some_and(|(base, _)| base == self.base);
+        let here = |p: &*mut c_void| base_of(*p) == Some(self.base);
         PREFIXES.iter().find_map(|prefix| {
             let name = CString::new(format!("{prefix}{symbol}")).ok()?;
             // SAFETY: the handle is never closed, the name ends in NUL.

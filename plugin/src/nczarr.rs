@@ -9,7 +9,7 @@ use crate::c_api;
 use crate::entry::entry6;
 use crate::error::{Error, Result, fenced};
 use crate::module::Module;
-use crate::netcdf::{BIG_ENDIAN, NATIVE_ENDIAN, NC_EFILTER, NC_ENOMEM, NC_NOERR, NetCdf, TYPES};
+use crate::netcdf::{NC_EFILTER, NC_ENDIAN_BIG, NC_ENDIAN_NATIVE, NC_ENOMEM, NC_NOERR, NetCdf, TYPES};
 use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
 use h5z_gpu::Error::NoMemory;
@@ -258,7 +258,7 @@ fn describe(n: &NetCdf, ncid: c_int, varid: c_int, request: Request) -> Result<(
 
 /// netCDF's atomic types; what a user defined is bytes.
 fn dtype(xtype: c_int, order: c_int) -> Dtype {
-    let big_endian = order == BIG_ENDIAN || (order == NATIVE_ENDIAN && cfg!(target_endian = "big"));
+    let big_endian = order == NC_ENDIAN_BIG || (order == NC_ENDIAN_NATIVE && cfg!(target_endian = "big"));
     let name = usize::try_from(xtype).ok().and_then(|number| TYPES.get(number.wrapping_sub(1)));
     let numpy = |name| c_api::dtype(&format!("{}{name}", if big_endian { '>' } else { '<' })).ok();
     name.and_then(numpy).unwrap_or(Dtype::bytes(0))

@@ -6,10 +6,8 @@ use std::ffi::{c_int, c_uint, c_void};
 pub(crate) const NC_NOERR: c_int = 0;
 pub(crate) const NC_ENOMEM: c_int = -61;
 pub(crate) const NC_EFILTER: c_int = -132;
-/// `NC_ENDIAN_NATIVE`.
-pub(crate) const NATIVE_ENDIAN: c_int = 0;
-/// `NC_ENDIAN_BIG`.
-pub(crate) const BIG_ENDIAN: c_int = 2;
+pub(crate) const NC_ENDIAN_NATIVE: c_int = 0;
+pub(crate) const NC_ENDIAN_BIG: c_int = 2;
 /// `NC_BYTE` to `NC_UINT64` in NumPy's words, from number 1.
 pub(crate) const TYPES: [&str; 11] = ["i1", "S1", "i2", "i4", "f4", "f8", "u1", "u2", "u4", "i8", "u8"];
 

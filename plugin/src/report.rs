@@ -2,7 +2,7 @@
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
 use crate::error::Error;
-use crate::hdf5::DEFAULT_STACK;
+use crate::hdf5::H5E_DEFAULT;
 use crate::host::{self, Host};
 use h5z_gpu::log;
 use std::cell::RefCell;
@@ -59,7 +59,7 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
     let mut paused = false;
     if let Some(p) = host.pausing {
         // SAFETY: the stack of this thread; a variable for the answer.
-        unsafe { (p.is_paused)(DEFAULT_STACK, &mut paused) };
+        unsafe { (p.is_paused)(H5E_DEFAULT, &mut paused) };
     }
     let resume = match host.resume {
         None if paused => return false,
@@ -76,8 +76,7 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
             (r.resume)();
         }
         let (file, format) = (c"h5z-gpu".as_ptr(), c"%s".as_ptr());
-        let done =
-            (e.push)(DEFAULT_STACK, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
+        let done = (e.push)(H5E_DEFAULT, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
         if let Some(r) = resume {
             (r.pause)();
         }
@@ -94,9 +93,9 @@ fn silent_reader(host: &Host) -> bool {
     let mut data = ptr::null_mut();
     // SAFETY: variables for the answers; the second call is only valid for printers of the second kind, hence the first.
     let printing = unsafe {
-        (e.auto_is_v2)(DEFAULT_STACK, &mut v2) < 0
+        (e.auto_is_v2)(H5E_DEFAULT, &mut v2) < 0
             || v2 == 0
-            || ((e.get_auto)(DEFAULT_STACK, &mut print, &mut data) >= 0 && print.is_some())
+            || ((e.get_auto)(H5E_DEFAULT, &mut print, &mut data) >= 0 && print.is_some())
     };
     !printing && (!host::serves(host, "/h5py/") || host::serves(host, "libnetcdf"))
 }

@@ -22,7 +22,7 @@ mod same;
 mod theirs;
 
 use same::{pair, same};
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 use std::mem::offset_of;
 
 /// For each table a test that looks its symbols up; the types are compared while it is compiled.
@@ -91,19 +91,15 @@ const _: () = {
     assert!(offset_of!(command_line::FilterClass, id) == offset_of!(theirs::H5Z_class2_t, id));
 };
 
-/// Same fields at the same places, in size and in alignment.
+/// The record of a filter: as large, aligned alike, each field as far from its beginning.
 const _: () = {
     use hdf5::FilterClass as Ours;
     use theirs::H5Z_class2_t as Theirs;
     assert!(size_of::<Ours>() == size_of::<Theirs>() && align_of::<Ours>() == align_of::<Theirs>());
-    assert!(offset_of!(Ours, version) == offset_of!(Theirs, version));
-    assert!(offset_of!(Ours, id) == offset_of!(Theirs, id));
-    assert!(offset_of!(Ours, encoder_present) == offset_of!(Theirs, encoder_present));
-    assert!(offset_of!(Ours, decoder_present) == offset_of!(Theirs, decoder_present));
-    assert!(offset_of!(Ours, name) == offset_of!(Theirs, name));
-    assert!(offset_of!(Ours, can_apply) == offset_of!(Theirs, can_apply));
-    assert!(offset_of!(Ours, set_local) == offset_of!(Theirs, set_local));
-    assert!(offset_of!(Ours, filter) == offset_of!(Theirs, filter));
+    macro_rules! fields {
+        ($($name:ident)*) => { $(assert!(offset_of!(Ours, $name) == offset_of!(Theirs, $name));)* };
+    }
+    fields! { version id encoder_present decoder_present name can_apply set_local filter }
 };
 
 const _: fn(theirs::H5Z_class2_t, hdf5::FilterClass) = |theirs, ours| {
@@ -117,21 +113,13 @@ const _: fn(theirs::H5Z_class2_t, hdf5::FilterClass) = |theirs, ours| {
     pair(&theirs.filter.unwrap(), &ours.filter);
 };
 
-const _: () = {
-    assert!(hdf5::PLUGIN_IS_FILTER == theirs::H5PL_TYPE_FILTER as c_int);
-    assert!(hdf5::RECORD_VERSION == theirs::H5Z_CLASS_T_VERS as c_int);
-    assert!(hdf5::REVERSE == theirs::H5Z_FLAG_REVERSE && hdf5::OPTIONAL == theirs::H5Z_FLAG_OPTIONAL);
-    assert!(hdf5::RANK_MAX == theirs::H5S_MAX_RANK as usize);
-    assert!(hdf5::INTEGER == theirs::H5T_INTEGER as c_int && hdf5::FLOAT == theirs::H5T_FLOAT as c_int);
-    assert!(hdf5::LITTLE_ENDIAN == theirs::H5T_ORDER_LE as c_int && hdf5::BIG_ENDIAN == theirs::H5T_ORDER_BE as c_int);
-    assert!(hdf5::SIGNED == theirs::H5T_SGN_2 as c_int && hdf5::IMPLIED == theirs::H5T_NORM_IMPLIED as c_int);
-    assert!(hdf5::USER_DEFINED == theirs::H5D_FILL_VALUE_USER_DEFINED as c_int);
-    assert!(hdf5::NEVER == theirs::H5D_FILL_TIME_NEVER as c_int);
-    assert!(hdf5::DEFAULT_STACK == theirs::H5E_DEFAULT);
-    assert!(netcdf::NC_NOERR == theirs::NC_NOERR && netcdf::NC_ENOMEM == theirs::NC_ENOMEM);
-    assert!(netcdf::NC_EFILTER == theirs::NC_EFILTER);
-    assert!(netcdf::NATIVE_ENDIAN == theirs::NC_ENDIAN_NATIVE && netcdf::BIG_ENDIAN == theirs::NC_ENDIAN_BIG);
-};
+macro_rules! numbers {
+    ($ours:ident: $($name:ident)*) => { $(const _: () = assert!($ours::$name as i64 == theirs::$name as i64);)* };
+}
+numbers! { hdf5: H5PL_TYPE_FILTER H5Z_CLASS_T_VERS H5Z_FLAG_REVERSE H5Z_FLAG_OPTIONAL H5S_MAX_RANK }
+numbers! { hdf5: H5T_INTEGER H5T_FLOAT H5T_ORDER_LE H5T_ORDER_BE H5T_SGN_2 H5T_NORM_IMPLIED }
+numbers! { hdf5: H5D_FILL_VALUE_USER_DEFINED H5D_FILL_TIME_NEVER H5E_DEFAULT }
+numbers! { netcdf: NC_NOERR NC_ENOMEM NC_EFILTER NC_ENDIAN_NATIVE NC_ENDIAN_BIG }
 
 #[test]
 fn the_numbers_of_hdf5s_own_filters() {
