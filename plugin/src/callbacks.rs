@@ -131,7 +131,7 @@ fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
             return Ok(0);
         }
         // Where the filter is mandatory, an answer of 0 loses the chunk when the file is closed, and HDF5 2.0 crashes there.
-        // So the chunk is written as bytes of unknown shape: `capacity` lets them pass where the filter is mandatory.
+        // So the chunk is written as bytes of unknown shape: `capacity_of` lets them pass where the filter is mandatory.
         log::warn(&format!("{what} stored losslessly"));
         params = Params::default();
     }
@@ -194,7 +194,7 @@ fn store(mut pipeline: Pipeline<'_>) -> Result<usize> {
 fn decode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
     let header = frame::header(pipeline.input())?;
     let raw_len = header.raw_len;
-    let capacity = known(call.words).map_or(Ok(raw_len), |s| capacity(&header, &s, call.optional()))?;
+    let capacity = known(call.words).map_or(Ok(raw_len), |s| capacity_of(&header, &s, call.optional()))?;
     let fits = usize::try_from(capacity).ok().filter(|&n| n <= isize::MAX as usize);
     // Words may describe any length: what the frame does not fill is requested as zeros, and never touched.
     let done = fits.ok_or(Error::from(NoMemory { bytes: capacity })).and_then(|len| {
@@ -224,7 +224,7 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
 /// writes them where the filter is mandatory, as bytes of unknown shape; with words of layout 1 by any codec of bytes.
 /// They come back with their own length, which HDF5 2.2 looks at, in a buffer that is never shorter than the words say:
 /// in a crafted file, zeros are all that HDF5 finds beyond their end.
-fn capacity(frame: &HeaderInFile, words: &Stored, optional: bool) -> Result<u64> {
+fn capacity_of(frame: &HeaderInFile, words: &Stored, optional: bool) -> Result<u64> {
     const OF_NUMBERS: std::ops::RangeInclusive<u8> = 1..=3;
     let got = frame.raw_len;
     let Some(chunk) = described(&words.params).filter(|&n| n != got) else { return Ok(got) };
