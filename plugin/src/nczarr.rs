@@ -137,6 +137,8 @@ fn to_json(request: Request) -> String {
     config.to_string()
 }
 
+/// # Safety
+/// As netCDF calls it.
 unsafe extern "C" fn codec_to_hdf5(codec: *const c_char, count: *mut usize, start: *mut *mut c_uint) -> c_int {
     fence(|| {
         if codec.is_null() {
@@ -150,6 +152,8 @@ unsafe extern "C" fn codec_to_hdf5(codec: *const c_char, count: *mut usize, star
     })
 }
 
+/// # Safety
+/// As netCDF calls it.
 unsafe extern "C" fn hdf5_to_codec(count: usize, start: *const c_uint, codec: *mut *mut c_char) -> c_int {
     fence(|| {
         // SAFETY: as netCDF passes them.

@@ -148,13 +148,13 @@ wrap! {
     "__wrap_free" => free,
 }
 
-unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+extern "C" fn malloc(size: usize) -> *mut c_void {
     // SAFETY: any size is allowed.
     let p = unsafe { system::malloc(size) };
     if p.is_null() { RESERVE.take(size) } else { p }
 }
 
-unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     // SAFETY: any sizes are allowed.
     let p = unsafe { system::calloc(count, size) };
     if !p.is_null() {
@@ -174,8 +174,7 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
     let slot = RESERVE.len(p);
     let (moved, len) = match slot {
-        // SAFETY: any size is allowed.
-        Some(len) => (unsafe { malloc(size) }, len),
+        Some(len) => (malloc(size), len),
         None => {
             // SAFETY: no slot, so the system's or null. Where it fails the old block stays.
             let moved = unsafe { system::realloc(p, size) };
