@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HDF5 as this program declares it. The crate `tests/hdf5` compares each line with bindings.
+//! HDF5 as this program declares it. The crate `tests/hdf5` compares it with bindings, all but what plugins export.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -12,7 +12,7 @@ pub(crate) type PluginFolder = unsafe extern "C" fn(c_uint, *mut c_char, usize) 
 /// `H5Zfilter_avail`.
 pub(crate) type FilterAvail = unsafe extern "C" fn(c_int) -> c_int;
 
-/// `H5PLget_plugin_info`, which a plugin exports.
+/// `H5PLget_plugin_info`, which a plugin exports: no bindings declare it.
 pub(crate) type PluginInfo = unsafe extern "C" fn() -> *const FilterClass;
 
 /// How `H5Z_class2_t` begins, the description of a filter.
