@@ -187,8 +187,8 @@ fn python_nvcc() -> Option<PathBuf> {
     if python.is_absolute() && python.exists() {
         println!("cargo:rerun-if-changed={}", python.display());
     }
-    let ask = "import nvidia; print('\\n'.join(nvidia.__path__))";
-    let said = Command::new(python).args(["-c", ask]).output().ok()?;
+    let request = "import nvidia; print('\\n'.join(nvidia.__path__))";
+    let said = Command::new(python).args(["-c", request]).output().ok()?;
     String::from_utf8_lossy(&said.stdout)
         .lines()
         .map(|dir| Path::new(dir).join("cu13/bin/nvcc"))

@@ -9,7 +9,7 @@
 //! large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a process. `--quick`
 //! times a few requests and leaves the comparison with the CPU out, for comparing kernels with each other.
 
-use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::time::Instant;
 
 struct Field {
@@ -63,7 +63,7 @@ fn error_and_range(dtype: Dtype, a: &[u8], b: &[u8]) -> (f64, f64) {
 }
 
 fn params(field: &Field, dims: &[u64], codec: Codec, bound: Bound) -> Params {
-    Params::new(Ask { codec, bound }, field.dtype, dims).expect("a sensible request")
+    Params::new(Request { codec, bound }, field.dtype, dims).expect("a sensible request")
 }
 
 struct Speed {
@@ -132,24 +132,24 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
     for f in fields {
         let zeros = vec![0; f.raw.len()];
         let (_, range) = error_and_range(f.dtype, &f.raw, &zeros);
-        let mut asks: Vec<(String, Codec, Bound)> = Vec::new();
+        let mut requests: Vec<(String, Codec, Bound)> = Vec::new();
         for r in if cpu.is_some() { &[1e-2, 1e-3, 1e-4][..] } else { &[1e-3] } {
             let r = *r;
-            asks.push((format!("szx abs of rel {r:e}"), Codec::Szx, Bound::Absolute(r * range)));
+            requests.push((format!("szx abs of rel {r:e}"), Codec::Szx, Bound::Absolute(r * range)));
         }
-        asks.push(("szx rel 1e-3".into(), Codec::Szx, Bound::Relative(1e-3)));
+        requests.push(("szx rel 1e-3".into(), Codec::Szx, Bound::Relative(1e-3)));
         if cpu.is_some() {
-            asks.push(("szx pw_rel 1e-3".into(), Codec::Szx, Bound::PointwiseRelative(1e-3)));
+            requests.push(("szx pw_rel 1e-3".into(), Codec::Szx, Bound::PointwiseRelative(1e-3)));
         }
         for r in [1e-2, 1e-3, 1e-4] {
-            asks.push((format!("lorenzo rel {r:e}"), Codec::Lorenzo, Bound::Relative(r)));
+            requests.push((format!("lorenzo rel {r:e}"), Codec::Lorenzo, Bound::Relative(r)));
             if cpu.is_some() {
-                asks.push((format!("lorenzo abs of rel {r:e}"), Codec::Lorenzo, Bound::Absolute(r * range)));
+                requests.push((format!("lorenzo abs of rel {r:e}"), Codec::Lorenzo, Bound::Absolute(r * range)));
             }
         }
-        asks.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
-        asks.retain(|a| codec.is_none_or(|c| c == a.1));
-        for (what, codec, bound) in asks {
+        requests.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
+        requests.retain(|a| codec.is_none_or(|c| c == a.1));
+        for (what, codec, bound) in requests {
             let s = device(f, codec, bound, runs, cpu);
             println!(
                 "{:10} {what:24} {:8.1} {:8.0} {:8.0} {:8.2}  {}",

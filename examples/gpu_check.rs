@@ -17,7 +17,7 @@ mod common;
 mod stages;
 
 use common::{refused, vectors::Vector};
-use h5z_gpu::{Ask, Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use h5z_gpu::{Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 
 /// Codec number of `lorenzo`.
 const LORENZO: u8 = 2;
@@ -189,8 +189,8 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     };
     let codec = if bound != Bound::Lossless && r.one_in(2) { Codec::Lorenzo } else { Codec::Auto };
     let codec = only.filter(|_| bound != Bound::Lossless).unwrap_or(codec);
-    let ask = Ask { codec, bound };
-    let mut params = Params::new(ask, dtype, &dims).expect("a sensible request");
+    let request = Request { codec, bound };
+    let mut params = Params::new(request, dtype, &dims).expect("a sensible request");
     params.fill = fill;
     let mut what = format!("{codec:?} {dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
     if r.one_in(6) {

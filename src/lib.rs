@@ -51,5 +51,5 @@ pub mod words;
 pub use codec_id::CodecId;
 pub use engine::{DecodeJob, EncodeJob, Engine};
 pub use error::{Error, Result};
-pub use params::{Ask, Bound, Class, Codec, Dtype, Extents, Mode, Params};
+pub use params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};
 pub use typed::{Element, decode, decode_into, encode};

@@ -157,23 +157,23 @@ impl std::fmt::Display for Mode {
 
 /// A codec and a bound: all that a user chooses. A text says it too: `"mode=abs,bound=1e-3".parse()`, see [`FromStr`].
 ///
-/// [`FromStr`]: #impl-FromStr-for-Ask
+/// [`FromStr`]: #impl-FromStr-for-Request
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Ask {
+pub struct Request {
     /// Which codec.
     pub codec: Codec,
     /// Which promise.
     pub bound: Bound,
 }
 
-impl From<Bound> for Ask {
+impl From<Bound> for Request {
     /// Leaves the codec to the writer.
     fn from(bound: Bound) -> Self {
-        Ask { codec: Codec::Auto, bound }
+        Request { codec: Codec::Auto, bound }
     }
 }
 
-impl Ask {
+impl Request {
     /// Checks that the bound has a value that it may have, and that codec and bound fit together.
     ///
     /// # Errors
@@ -327,7 +327,7 @@ impl Extents {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Params {
     /// What the user chose.
-    pub ask: Ask,
+    pub request: Request,
     /// What one element is.
     pub dtype: Dtype,
     /// Extents of the chunk.
@@ -344,15 +344,15 @@ impl Params {
     ///
     /// # Errors
     /// `Params` when the ask contradicts itself or the extents hold a zero or more than 2^64 elements.
-    pub fn new(ask: Ask, dtype: Dtype, dims: &[u64]) -> Result<Self> {
+    pub fn new(request: Request, dtype: Dtype, dims: &[u64]) -> Result<Self> {
         let extents = Extents::new(dims)
             .ok_or_else(|| Error::params("extents", format!("{dims:?}; each must be 1 to 4294967295")))?;
-        Ok(Params { ask: ask.check()?, dtype, extents, fill: None, lossy_allowed: true })
+        Ok(Params { request: request.check()?, dtype, extents, fill: None, lossy_allowed: true })
     }
 
     /// Whether this chunk of `raw_len` bytes may lose bits: asked for, allowed, and the bytes are the numbers.
     pub(crate) fn lossy(&self, raw_len: usize) -> bool {
-        self.ask.bound != Bound::Lossless && self.lossy_allowed && self.dtype.is_ieee() && self.fits(raw_len)
+        self.request.bound != Bound::Lossless && self.lossy_allowed && self.dtype.is_ieee() && self.fits(raw_len)
     }
 
     /// Whether `raw_len` is what extents and type say.

@@ -2,7 +2,7 @@
 //! The text form of what a user chooses: one grammar for the command line, Python and string-configured filters.
 
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Codec, Mode};
+use crate::params::{Bound, Codec, Mode, Request};
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,7 +40,7 @@ impl Codec {
 }
 
 /// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same ask.
-impl fmt::Display for Ask {
+impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mode={}", self.bound.mode().name())?;
         if self.bound != Bound::Lossless {
@@ -61,7 +61,7 @@ impl fmt::Display for Ask {
 ///       | "bound" "=" number         decimal; not with lossless
 ///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" )      auto when absent
 /// ```
-impl FromStr for Ask {
+impl FromStr for Request {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -89,7 +89,7 @@ impl FromStr for Ask {
         if mode == "lossless" && bound.is_some() {
             return Err(refuse("lossless takes no bound".into()));
         }
-        Ask { codec: codec.unwrap_or_default(), bound: Bound::named(mode, bound)? }.check()
+        Request { codec: codec.unwrap_or_default(), bound: Bound::named(mode, bound)? }.check()
     }
 }
 
@@ -100,12 +100,15 @@ mod tests {
 
     #[test]
     fn the_forms_mean_what_they_say() {
-        let ask = |text: &str| text.parse::<Ask>().unwrap();
-        assert_eq!(ask("mode=abs,bound=1e-3"), Ask { codec: Codec::Auto, bound: Bound::Absolute(1e-3) });
-        assert_eq!(ask(" codec = szx , bound=0.5, mode=rel"), Ask { codec: Codec::Szx, bound: Bound::Relative(0.5) });
-        assert_eq!(ask("mode=lossless,codec=ndzip"), Ask { codec: Codec::Ndzip, bound: Bound::Lossless });
-        assert_eq!(ask("mode=psnr,bound=60").to_string(), "mode=psnr,bound=6e1");
-        assert_eq!(Ask::default().to_string(), "mode=lossless");
+        let request = |text: &str| text.parse::<Request>().unwrap();
+        assert_eq!(request("mode=abs,bound=1e-3"), Request { codec: Codec::Auto, bound: Bound::Absolute(1e-3) });
+        assert_eq!(
+            request(" codec = szx , bound=0.5, mode=rel"),
+            Request { codec: Codec::Szx, bound: Bound::Relative(0.5) }
+        );
+        assert_eq!(request("mode=lossless,codec=ndzip"), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
+        assert_eq!(request("mode=psnr,bound=60").to_string(), "mode=psnr,bound=6e1");
+        assert_eq!(Request::default().to_string(), "mode=lossless");
     }
 
     #[test]
@@ -128,7 +131,7 @@ mod tests {
             "mode=abs,bound=1,codec=zip",
             "mode=abs,bound=1,eb=2",
         ] {
-            let e = text.parse::<Ask>().expect_err(text).to_string();
+            let e = text.parse::<Request>().expect_err(text).to_string();
             assert!(e.len() > 30, "{text}: {e}");
         }
     }
@@ -138,9 +141,9 @@ mod tests {
         fn every_ask_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
             let value = f64::from_bits(bits >> 1);
             if let Ok(bound) = Bound::new(Mode::of(mode).unwrap(), value) {
-                let ask = Ask { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };
-                let text = ask.to_string();
-                prop_assert_eq!(text.parse::<Ask>().unwrap(), ask);
+                let request = Request { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };
+                let text = request.to_string();
+                prop_assert_eq!(text.parse::<Request>().unwrap(), request);
                 let digits = text.split("bound=").nth(1).unwrap().split('e').next().unwrap();
                 prop_assert!(digits.bytes().filter(u8::is_ascii_digit).count() <= 17, "{}", text);
             }

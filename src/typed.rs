@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::frame;
 use crate::memory;
-use crate::params::{Ask, Class, Dtype, Params};
+use crate::params::{Class, Dtype, Params, Request};
 use bytemuck::{cast_slice, cast_slice_mut};
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ elements! {
     u64: integer(8, false);
 }
 
-/// Compresses an array into a frame. `shape` is its extents, slowest first; `request` a [`Bound`](crate::Bound), or an [`Ask`]
+/// Compresses an array into a frame. `shape` is its extents, slowest first; `request` a [`Bound`](crate::Bound), or an [`Request`]
 /// that names a codec too.
 ///
 /// Uses the process's [`Engine`]: its threads, and its GPU where there is one. NaN and infinities come back bit for bit. For
@@ -50,7 +50,7 @@ elements! {
 /// # Errors
 /// `Params` when `shape` is not the array's or the request contradicts itself, `NoMemory` when there is too little for a
 /// frame.
-pub fn encode<T: Element>(values: &[T], shape: &[usize], request: impl Into<Ask>) -> Result<Vec<u8>> {
+pub fn encode<T: Element>(values: &[T], shape: &[usize], request: impl Into<Request>) -> Result<Vec<u8>> {
     let dims: Vec<u64> = shape.iter().map(|&d| d as u64).collect();
     let params = Params::new(request.into(), T::DTYPE, &dims)?;
     if params.extents.count() != Some(values.len() as u64) {
@@ -121,7 +121,7 @@ mod tests {
         exact(&noise);
         let smooth: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.01).sin()).collect();
         for codec in [Codec::Auto, Codec::Szx, Codec::Lorenzo] {
-            let frame = encode(&smooth, &[100, 100], Ask { codec, bound: Bound::Absolute(1e-3) }).unwrap();
+            let frame = encode(&smooth, &[100, 100], Request { codec, bound: Bound::Absolute(1e-3) }).unwrap();
             assert!(frame.len() < smooth.len() * 2);
             let back = decode::<f64>(&frame).unwrap();
             assert!(smooth.iter().zip(&back).all(|(x, y)| (x - y).abs() <= 1e-3));

@@ -51,7 +51,7 @@ mod short;
 mod stored;
 
 use crate::error::{Error, Result};
-use crate::params::Ask;
+use crate::params::Request;
 
 pub use short::{pack, three};
 pub use stored::{STORED_MAX, Stored, is_stored, store, stored};
@@ -60,12 +60,12 @@ pub use stored::{STORED_MAX, Stored, is_stored, store, stored};
 ///
 /// # Errors
 /// `Params`: the words are none of the forms, or contradict themselves. The text names the word and what is allowed.
-pub fn ask(words: &[u32]) -> Result<Ask> {
+pub fn request(words: &[u32]) -> Result<Request> {
     match words {
-        [] => Ok(Ask::default()),
+        [] => Ok(Request::default()),
         [packed] => short::unpack(*packed),
         &[cm, low, high] => short::of_three([cm, low, high]),
-        _ if is_stored(words) => Ok(stored(words)?.params.ask),
+        _ if is_stored(words) => Ok(stored(words)?.params.request),
         _ => Err(Error::params(
             "cd_values",
             format!(
@@ -84,12 +84,12 @@ mod tests {
     use crate::params::{Bound, Codec};
 
     fn bound_of(word: u32) -> Bound {
-        ask(&[word]).unwrap().bound
+        request(&[word]).unwrap().bound
     }
 
     #[test]
     fn the_contract_examples_mean_what_it_says() {
-        assert_eq!(ask(&[]).unwrap(), Ask::default());
+        assert_eq!(request(&[]).unwrap(), Request::default());
         assert_eq!(bound_of(11003), Bound::Absolute(1e-3));
         assert_eq!(bound_of(12504), Bound::Absolute(2.5e-4));
         assert_eq!(bound_of(15001), Bound::Absolute(0.5));
@@ -98,12 +98,12 @@ mod tests {
         assert_eq!(bound_of(31002), Bound::PointwiseRelative(1e-2));
         assert_eq!(bound_of(40600), Bound::Psnr(60.0));
         assert_eq!(bound_of(90000), Bound::Lossless);
-        assert_eq!(ask(&[390000]).unwrap(), Ask { codec: Codec::Ndzip, bound: Bound::Lossless });
-        assert_eq!(ask(&[111003]).unwrap(), Ask { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
-        let szx = Ask { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
+        assert_eq!(request(&[390000]).unwrap(), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
+        assert_eq!(request(&[111003]).unwrap(), Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
+        let szx = Request { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
         assert_eq!(three(szx)[0], 11);
-        assert_eq!(ask(&three(szx)).unwrap(), szx);
-        assert_eq!(ask(&three(Ask::default())).unwrap(), Ask::default());
+        assert_eq!(request(&three(szx)).unwrap(), szx);
+        assert_eq!(request(&three(Request::default())).unwrap(), Request::default());
     }
 
     #[test]
@@ -130,12 +130,12 @@ mod tests {
             &[u32::MAX],
             &[4294967293],
         ] {
-            let e = ask(words).expect_err(&format!("{words:?}")).to_string();
+            let e = request(words).expect_err(&format!("{words:?}")).to_string();
             assert!(e.len() > 40, "{words:?}: {e}");
         }
         for value in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
             let [low, high] = short::halves(value.to_bits());
-            assert!(ask(&[1, low, high]).is_err(), "{value}");
+            assert!(request(&[1, low, high]).is_err(), "{value}");
         }
     }
 
@@ -145,14 +145,14 @@ mod tests {
             for dd in 10..=99 {
                 for ee in (0..100).step_by(3) {
                     let word = m * 10_000 + dd * 100 + ee;
-                    if let Ok(a) = ask(&[word]) {
-                        assert_eq!(pack(a).and_then(|w| ask(&[w]).ok()), Some(a), "{word}");
+                    if let Ok(a) = request(&[word]) {
+                        assert_eq!(pack(a).and_then(|w| request(&[w]).ok()), Some(a), "{word}");
                     }
                 }
             }
         }
-        assert_eq!(pack(Ask { codec: Codec::Szx, bound: Bound::Absolute(1e-3) }), Some(111003));
-        assert_eq!(pack(Ask { codec: Codec::Auto, bound: Bound::Psnr(60.0) }), Some(40600));
-        assert_eq!(pack(Ask { codec: Codec::Auto, bound: Bound::Absolute(1.23e-3) }), None);
+        assert_eq!(pack(Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) }), Some(111003));
+        assert_eq!(pack(Request { codec: Codec::Auto, bound: Bound::Psnr(60.0) }), Some(40600));
+        assert_eq!(pack(Request { codec: Codec::Auto, bound: Bound::Absolute(1.23e-3) }), None);
     }
 }

@@ -108,7 +108,7 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
         for (g, generator) in generate::NAMES.iter().enumerate() {
             for (s, dims) in shapes.iter().enumerate() {
-                let asks = [
+                let requests = [
                     "mode=lossless",
                     "mode=abs,bound=1e-3",
                     "mode=abs,bound=0.3",
@@ -126,12 +126,12 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                 ];
                 // Two asks out of six for each combination: all meet all.
                 let at = [(t + g + s) % 6, (t + g + s + 3) % 6];
-                for ask in at.map(|k| asks[k]).into_iter().chain(at.map(|k| for_lorenzo[k])) {
+                for request in at.map(|k| requests[k]).into_iter().chain(at.map(|k| for_lorenzo[k])) {
                     let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
-                    let mut params = Params::new(ask.parse().unwrap(), d, dims).unwrap();
+                    let mut params = Params::new(request.parse().unwrap(), d, dims).unwrap();
                     params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
                     let raw = generate::input(generator, (t + s) as u64, d, dims, params.fill, n);
-                    let (name, frame) = (format!("{generator} {dims:?} {ask} {d:?}"), engine.encode(&params, &raw));
+                    let (name, frame) = (format!("{generator} {dims:?} {request} {d:?}"), engine.encode(&params, &raw));
                     if frame[9] == 2 {
                         frames.push((format!("{name} without gap arrays"), without_gaps(&frame), n));
                     }

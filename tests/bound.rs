@@ -7,7 +7,7 @@ mod common;
 
 use common::generate::{self, Random};
 use h5z_gpu::frame::Frame;
-use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Mode, Params};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Mode, Params, Request};
 use num_bigint::{BigInt, BigUint, Sign};
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn decibels_hold(a: &BigUint, b: &BigUint, tenths: u32) -> bool {
 }
 
 /// Judges a whole chunk; the text says which value breaks which promise.
-fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f64) -> Result<(), String> {
+fn judge(request: Request, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f64) -> Result<(), String> {
     let n = raw.len() / size(d);
     let special = |k: usize| {
         let b = bits(raw, d, k);
@@ -95,7 +95,7 @@ fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f6
     };
     let one = whole(1.0);
     // All limits as multiples of 2^-2148.
-    let constant = match ask.bound {
+    let constant = match request.bound {
         Bound::Absolute(b) => Some(whole(b) * &one),
         Bound::Relative(r) => Some(whole(r) * &spread),
         Bound::Psnr(_) => Some(whole(used) * &one),
@@ -117,7 +117,7 @@ fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f6
         let difference = whole(x(k)) - whole(y);
         squares += difference.magnitude() * difference.magnitude();
         let scaled = BigInt::from(difference.magnitude().clone()) * &one;
-        let held = match (&constant, ask.bound) {
+        let held = match (&constant, request.bound) {
             (Some(limit), _) => scaled <= *limit,
             (None, Bound::PointwiseRelative(r)) => scaled <= whole(r) * BigInt::from(whole(x(k)).magnitude().clone()),
             _ => bits(raw, d, k) == bits(out, d, k),
@@ -126,7 +126,7 @@ fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f6
             return Err(why());
         }
     }
-    if let Bound::Psnr(p) = ask.bound {
+    if let Bound::Psnr(p) = request.bound {
         // PSNR = 20 log10(range / sqrt(squares / n)) ≥ p, so n · range² ≥ 10^(p/10) · squares.
         let peak = spread.magnitude() * spread.magnitude() * BigUint::from(finite.len());
         if !decibels_hold(&peak, &squares, (p * 10.0).round() as u32) {
@@ -137,14 +137,14 @@ fn judge(ask: Ask, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], used: f6
 }
 
 /// One chunk through the public API, judged; returns the codec's number.
-fn holds(ask: Ask, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<u8, String> {
-    let mut params = Params::new(ask, d, dims).map_err(|e| e.to_string())?;
+fn holds(request: Request, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<u8, String> {
+    let mut params = Params::new(request, d, dims).map_err(|e| e.to_string())?;
     params.fill = fill;
     let engine = Engine::with_threads(2);
     let frame = engine.encode(&params, raw);
     let header = Frame::open(&frame, 1).map_err(|e| e.to_string())?.header;
     let out = engine.decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
-    judge(ask, fill, d, raw, &out, header.used)?;
+    judge(request, fill, d, raw, &out, header.used)?;
     Ok(header.codec.number())
 }
 
@@ -180,8 +180,8 @@ fn every_mode_type_and_input_holds_its_promise() {
     let mut wrong = Vec::new();
     let mut codecs = [0; 5];
     for (k, bound) in bounds.into_iter().enumerate() {
-        let asks: &[Codec] = if bound == Bound::Lossless { &[Codec::Auto] } else { &[Codec::Szx, Codec::Lorenzo] };
-        for (d, &codec) in dtypes().into_iter().flat_map(|d| asks.iter().map(move |c| (d, c))) {
+        let requests: &[Codec] = if bound == Bound::Lossless { &[Codec::Auto] } else { &[Codec::Szx, Codec::Lorenzo] };
+        for (d, &codec) in dtypes().into_iter().flat_map(|d| requests.iter().map(move |c| (d, c))) {
             for (g, name) in generate::NAMES.iter().enumerate() {
                 for (s, &n) in SIZES.iter().enumerate().filter(|(s, _)| (s + g) % 3 == 0) {
                     for fill in [None, Some(fill_of(d))] {
@@ -191,7 +191,7 @@ fn every_mode_type_and_input_holds_its_promise() {
                         let plane = [side as u64, (n / side) as u64];
                         let dims = if n % side == 0 { &plane[..] } else { &line };
                         let raw = generate::input(name, s as u64, d, dims, fill, n * size(d));
-                        match holds(Ask { codec, bound }, d, dims, fill, &raw) {
+                        match holds(Request { codec, bound }, d, dims, fill, &raw) {
                             Ok(codec) => codecs[usize::from(codec)] += 1,
                             Err(e) => {
                                 wrong.push(format!("{codec:?} {bound:?} {d:?} {name} {dims:?} fill {fill:?}: {e}"))
@@ -218,7 +218,7 @@ fn whatever_room_the_writer_chooses_holds_its_promise() {
                 let n = dims.iter().product::<u64>() as usize * size(d);
                 let fill = Some(fill_of(d));
                 let raw = generate::input(name, (t + b) as u64, d, dims, fill, n);
-                let codec = holds(Ask { codec: Codec::Auto, bound }, d, dims, fill, &raw)
+                let codec = holds(Request { codec: Codec::Auto, bound }, d, dims, fill, &raw)
                     .unwrap_or_else(|e| panic!("{name} {d:?} {dims:?} {bound:?}: {e}"));
                 codecs[usize::from(codec)] += 1;
             }
@@ -240,7 +240,7 @@ fn a_bound_of_the_values_own_size_is_held_at_every_exponent() {
             for bound in absolute.chain([Bound::PointwiseRelative(1e-3)]) {
                 for codec in [Codec::Szx, Codec::Lorenzo] {
                     let dims = if codec == Codec::Szx { &[n][..] } else { &[10, n / 10] };
-                    holds(Ask { codec, bound }, d, dims, None, &raw)
+                    holds(Request { codec, bound }, d, dims, None, &raw)
                         .unwrap_or_else(|e| panic!("{codec:?} {d:?} 2^{k} {bound:?}: {e}"));
                 }
             }
@@ -274,9 +274,9 @@ fn values_next_to_half_steps_hold_the_bound() {
             raw.extend(b);
         }
         for codec in [Codec::Szx, Codec::Lorenzo] {
-            let ask = Ask { codec, bound: Bound::Absolute(bound) };
+            let request = Request { codec, bound: Bound::Absolute(bound) };
             let room =
-                holds(ask, d, &[30, 40], None, &raw).unwrap_or_else(|e| panic!("{codec:?} {d:?} {bound:e}: {e}"));
+                holds(request, d, &[30, 40], None, &raw).unwrap_or_else(|e| panic!("{codec:?} {d:?} {bound:e}: {e}"));
             lossy += u32::from(room > 0);
         }
     }
@@ -288,10 +288,10 @@ fn a_chunk_of_one_value_is_exact_under_a_relative_bound() {
     for d in dtypes() {
         for n in [1, 100, 5000] {
             let raw = generate::input("constant", 9, d, &[n], None, n as usize * size(d));
-            for ask in ["mode=rel,bound=0.5", "mode=rel,bound=0.5,codec=lorenzo"] {
-                let params = Params::new(ask.parse().unwrap(), d, &[n]).unwrap();
+            for request in ["mode=rel,bound=0.5", "mode=rel,bound=0.5,codec=lorenzo"] {
+                let params = Params::new(request.parse().unwrap(), d, &[n]).unwrap();
                 let engine = Engine::with_threads(1);
-                assert_eq!(engine.decode(&engine.encode(&params, &raw), raw.len() as u64).unwrap(), raw, "{ask}");
+                assert_eq!(engine.decode(&engine.encode(&params, &raw), raw.len() as u64).unwrap(), raw, "{request}");
             }
         }
     }
@@ -301,13 +301,13 @@ fn a_chunk_of_one_value_is_exact_under_a_relative_bound() {
 fn zero_stays_zero_under_a_point_wise_bound() {
     let values: Vec<f32> = (0..5000).map(|i| if i % 7 < 4 { 0.0 } else { (i as f32 - 2500.0) * 1e-3 }).collect();
     let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    for ask in ["mode=pw_rel,bound=0.1", "mode=pw_rel,bound=0.1,codec=lorenzo"] {
-        let params = Params::new(ask.parse().unwrap(), Dtype::F32, &[5000]).unwrap();
+    for request in ["mode=pw_rel,bound=0.1", "mode=pw_rel,bound=0.1,codec=lorenzo"] {
+        let params = Params::new(request.parse().unwrap(), Dtype::F32, &[5000]).unwrap();
         let engine = Engine::with_threads(1);
         let out = engine.decode(&engine.encode(&params, &raw), raw.len() as u64).unwrap();
         for (k, (x, y)) in values.iter().zip(out.chunks_exact(4)).enumerate() {
             let y = f32::from_le_bytes(y.try_into().unwrap());
-            assert!(*x != 0.0 || y == 0.0, "{ask}: value {k}: 0 became {y:e}");
+            assert!(*x != 0.0 || y == 0.0, "{request}: value {k}: 0 became {y:e}");
         }
     }
 }
@@ -315,8 +315,8 @@ fn zero_stays_zero_under_a_point_wise_bound() {
 #[test]
 fn the_judge_refuses_what_misses_by_one_bit() {
     let d = Dtype::F64;
-    let ask = |bound| Ask { codec: Codec::Auto, bound };
-    let case = |x: f64, y: f64, bound, used| judge(ask(bound), None, d, &x.to_le_bytes(), &y.to_le_bytes(), used);
+    let request = |bound| Request { codec: Codec::Auto, bound };
+    let case = |x: f64, y: f64, bound, used| judge(request(bound), None, d, &x.to_le_bytes(), &y.to_le_bytes(), used);
     assert!(case(1.0, 0.5, Bound::Absolute(0.5), 0.5).is_ok());
     assert!(case(1.0, 0.5f64.next_down(), Bound::Absolute(0.5), 0.5).is_err());
     assert!(case(1.0, 0.5, Bound::Absolute(0.5), 0.5f64.next_up()).is_err(), "a stated bound above the asked one");
@@ -364,7 +364,7 @@ proptest! {
             2 | 3 => Bound::new(Mode::of(mode).unwrap(), value.min(0.999)).unwrap(),
             _ => Bound::Absolute(value),
         };
-        let outcome = holds(Ask { codec, bound }, d, &dims, fill, &raw);
+        let outcome = holds(Request { codec, bound }, d, &dims, fill, &raw);
         prop_assert!(outcome.is_ok(), "{codec:?} {bound:?} {d:?} {dims:?}: {}", outcome.unwrap_err());
         if let (Codec::Lorenzo, Bound::Absolute(b)) = (codec, bound) {
             let outcome = common::rewritten(b, d, &dims, fill, &raw);

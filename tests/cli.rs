@@ -144,15 +144,15 @@ fn a_file_goes_through_compress_inspect_decompress_and_verify() {
         let n = 40 * 300 * usize::from(dtype.size);
         let fill = if dtype.size == 4 { u64::from(1e20f32.to_bits()) } else { 1e20f64.to_bits() };
         std::fs::write(&raw, generate::input("masked", 3, dtype, &[40, 300], Some(fill), n)).unwrap();
-        for ask in ["abs 1e-3", "rel 1e-3", "pw_rel 1e-2", "psnr 70", "lossless"] {
+        for request in ["abs 1e-3", "rel 1e-3", "pw_rel 1e-2", "psnr 70", "lossless"] {
             let numbers = format!("--dtype {name} --dims 40x300 --fill 1e20");
-            good(&format!("compress {raw} {frame} {numbers} {ask}"));
+            good(&format!("compress {raw} {frame} {numbers} {request}"));
             let text = good(&format!("inspect {frame}"));
             assert!(text.contains(&format!("raw bytes    {n}\n")) && text.contains("checksum     right"), "{text}");
             assert!(text.lines().filter(|l| l.starts_with("section")).all(|l| l.ends_with(')')), "{text}");
             good(&format!("decompress {frame} {back}"));
             for reconstructed in [&frame, &back] {
-                let text = good(&format!("verify {raw} {reconstructed} --dtype {name} --fill 1e20 {ask}"));
+                let text = good(&format!("verify {raw} {reconstructed} --dtype {name} --fill 1e20 {request}"));
                 assert!(text.contains("held: no violation"), "{text}");
             }
         }
@@ -201,7 +201,7 @@ fn verify_holds_a_value_exactly_at_the_bound() {
     let write = |path: &str, values: &[f64]| {
         std::fs::write(path, values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
     };
-    let judged = |ask: &str| run(&["verify", &raw, &other, "--dtype", "f64", "--fill", "9", ask]).0;
+    let judged = |request: &str| run(&["verify", &raw, &other, "--dtype", "f64", "--fill", "9", request]).0;
     write(&raw, &[-1.0, 2.0, unit]);
     for (last, status) in [(down, 0), (down.next_down(), 1)] {
         write(&other, &[-1.0, 2.0, last]);
@@ -297,7 +297,7 @@ fn env_adds_the_folder_and_keeps_what_is_set() {
     }
     std::fs::copy(env!("CARGO_BIN_EXE_h5z-gpu"), &program).unwrap();
     let other = dir.join("a b");
-    let ask = |set: Option<String>| {
+    let request = |set: Option<String>| {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg("eval \"$(\"$0\" env)\"; printf %s \"$HDF5_PLUGIN_PATH\"").arg(&program);
         match set {
@@ -307,16 +307,16 @@ fn env_adds_the_folder_and_keeps_what_is_set() {
         let out = shell.output().unwrap();
         (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
     };
-    let (none, why) = ask(None);
+    let (none, why) = request(None);
     assert!(none.is_empty() && why.contains("`make` puts it there"), "{none}{why}");
 
     std::fs::write(plugin.join("libh5zgpu.so"), "").unwrap();
     let (ours, others) = (plugin.to_str().unwrap(), other.to_str().unwrap());
-    let (value, said) = ask(None);
+    let (value, said) = request(None);
     assert!(value.starts_with(ours) && value.split(':').skip(1).all(|f| Path::new(f).is_dir()), "{value}");
     assert_eq!(said, "");
     // Ours comes first and once; empty parts say nothing to HDF5; behind a folder that is missing HDF5 1.10 finds none.
-    let (value, said) = ask(Some(format!("/missing:{others}::{ours}:{others}")));
+    let (value, said) = request(Some(format!("/missing:{others}::{ours}:{others}")));
     assert_eq!(value, format!("{ours}:{others}"));
     assert!(said.contains("left out /missing") && said.lines().count() == 1, "{said}");
 }

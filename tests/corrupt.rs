@@ -102,11 +102,11 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let engine = Engine::with_threads(1);
     let mut samples: Vec<(String, Vec<u8>)> = cases
         .iter()
-        .map(|(name, d, dims, ask)| {
+        .map(|(name, d, dims, request)| {
             let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
             let raw = generate::input(name, 7, *d, dims, None, n);
-            let frame = engine.encode(&Params::new(ask.parse().unwrap(), *d, dims).unwrap(), &raw);
-            (format!("{} of {name} {dims:?} {ask}", CODECS[usize::from(frame[9])]), frame)
+            let frame = engine.encode(&Params::new(request.parse().unwrap(), *d, dims).unwrap(), &raw);
+            (format!("{} of {name} {dims:?} {request}", CODECS[usize::from(frame[9])]), frame)
         })
         .collect();
     // A whole tile of one value, and a short one of any bits.

@@ -45,7 +45,7 @@ fn bytes_and_values_do_not_depend_on_the_callers_floating_point_state() {
     let n = 60_000;
     let single: Vec<u8> = (0..n).flat_map(|i| (wave(i) as f32).to_le_bytes()).collect();
     let double: Vec<u8> = (0..n).flat_map(|i| wave(i).to_le_bytes()).collect();
-    for ask in [
+    for request in [
         "mode=abs,bound=1e-3",
         "mode=abs,bound=1e-3,codec=szx",
         "mode=abs,bound=3.3e-39,codec=lorenzo",
@@ -56,7 +56,7 @@ fn bytes_and_values_do_not_depend_on_the_callers_floating_point_state() {
         "mode=lossless,codec=ndzip",
     ] {
         for (dtype, raw) in [(Dtype::F32, &single), (Dtype::F64, &double)] {
-            let params = Params::new(ask.parse().unwrap(), dtype, &[60, n as u64 / 60]).unwrap();
+            let params = Params::new(request.parse().unwrap(), dtype, &[60, n as u64 / 60]).unwrap();
             for engine in [Engine::with_threads(1), Engine::with_threads(4)] {
                 let frame = engine.encode(&params, raw);
                 let values = engine.decode(&frame, raw.len() as u64).unwrap();
@@ -70,8 +70,8 @@ fn bytes_and_values_do_not_depend_on_the_callers_floating_point_state() {
                     back[1].resize(raw.len(), 0);
                     let done = engine.decode_batch(&mut [DecodeJob { frame: &frame, out: &mut back[1] }]);
                     assert!(done[0].is_ok());
-                    assert!(first == frame && again.iter().all(|a| *a == frame), "{ask}: other bytes");
-                    assert!(into == values && back.iter().all(|b| *b == values), "{ask}: other values");
+                    assert!(first == frame && again.iter().all(|a| *a == frame), "{request}: other bytes");
+                    assert!(into == values && back.iter().all(|b| *b == values), "{request}: other values");
                 });
             }
         }

@@ -31,7 +31,8 @@ fn paths(text: &str) -> Vec<String> {
         if at > 0 && text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
             continue;
         }
-        let end = text[at..].find([';', '(', ')', '<', '>', ' ', ',', '\n', '|', ']', '!']).map_or(text.len(), |n| at + n);
+        let end =
+            text[at..].find([';', '(', ')', '<', '>', ' ', ',', '\n', '|', ']', '!']).map_or(text.len(), |n| at + n);
         let head = &text[at..end];
         match text[at..].find('{').filter(|n| at + n <= end && head.ends_with("::{") || head.contains("::{")) {
             None => all.push(head.to_owned()),
@@ -136,11 +137,13 @@ fn nobody_imports_himself() {
 #[test]
 fn a_circle_is_found() {
     let arrow = |from: &str, to: &[&str]| (from.to_owned(), to.iter().map(ToString::to_string).collect());
-    let mut graph: BTreeMap<_, _> = [arrow("a", &["b", "d"]), arrow("b", &["c"]), arrow("c", &[]), arrow("d", &["c"])].into();
+    let mut graph: BTreeMap<_, _> =
+        [arrow("a", &["b", "d"]), arrow("b", &["c"]), arrow("c", &[]), arrow("d", &["c"])].into();
     assert_eq!(circle(&graph), None);
     graph.insert("c".into(), ["a".to_owned()].into());
     assert_eq!(circle(&graph).unwrap(), ["a", "b", "c", "a"]);
-    assert_eq!(paths("use crate::a::{b, c::{d, e}, self};\n x = super::f::g(1)"), [
-        "crate::a::b", "crate::a::c::d", "crate::a::c::e", "crate::a::self", "super::f::g"
-    ]);
+    assert_eq!(
+        paths("use crate::a::{b, c::{d, e}, self};\n x = super::f::g(1)"),
+        ["crate::a::b", "crate::a::c::d", "crate::a::c::e", "crate::a::self", "super::f::g"]
+    );
 }

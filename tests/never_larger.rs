@@ -27,7 +27,7 @@ fn dtypes() -> Vec<Dtype> {
     little.iter().copied().chain(big).collect()
 }
 
-const ASKS: [&str; 10] = [
+const REQUESTS: [&str; 10] = [
     "mode=lossless",
     "mode=abs,bound=1e-3",
     "mode=abs,bound=1e-30",
@@ -46,20 +46,20 @@ fn no_frame_is_larger_than_its_chunk_and_64_bytes() {
     for (t, d) in dtypes().into_iter().enumerate() {
         let size = usize::from(d.size).max(1);
         for n in [1usize, 2, 3, 7, 16, 63, 64, 127, 128, 129, 1000, 4095, 4096, 4097, 10_000, 65_537] {
-            for (a, ask) in ASKS.iter().enumerate().filter(|(a, _)| n < 5000 || (a + t) % 3 == 0) {
+            for (a, request) in REQUESTS.iter().enumerate().filter(|(a, _)| n < 5000 || (a + t) % 3 == 0) {
                 for name in ["bits", "noise", "hostile"] {
                     let raw = generate::input(name, (n + a) as u64, d, &[n as u64], None, n * size);
-                    let params = Params::new(ask.parse().unwrap(), d, &[n as u64]).unwrap();
+                    let params = Params::new(request.parse().unwrap(), d, &[n as u64]).unwrap();
                     let frame = engine.encode(&params, &raw);
                     assert!(
                         frame.len() <= raw.len() + 64,
-                        "{} of {} bytes: {name} {n} {d:?} {ask}",
+                        "{} of {} bytes: {name} {n} {d:?} {request}",
                         frame.len(),
                         raw.len()
                     );
                     let out = engine.decode(&frame, raw.len() as u64).unwrap();
                     if a == 0 || d.class != Class::Float || !matches!(d.size, 4 | 8) {
-                        assert!(out == raw, "{name} {n} {d:?} {ask}: {}", difference(&out, &raw));
+                        assert!(out == raw, "{name} {n} {d:?} {request}: {}", difference(&out, &raw));
                     }
                 }
             }
@@ -70,15 +70,15 @@ fn no_frame_is_larger_than_its_chunk_and_64_bytes() {
 #[test]
 fn chunks_whose_shape_does_not_fit_their_bytes_keep_every_byte() {
     let engine = Engine::with_threads(1);
-    for (k, ask) in ASKS.iter().enumerate() {
+    for (k, request) in REQUESTS.iter().enumerate() {
         for (dims, len) in
             [(&[10u64, 10][..], 404), (&[10, 10], 396), (&[10, 10], 0), (&[], 0), (&[], 403), (&[100], 1)]
         {
-            let params = Params::new(ask.parse().unwrap(), Dtype::F32, dims).unwrap();
+            let params = Params::new(request.parse().unwrap(), Dtype::F32, dims).unwrap();
             let raw = generate::input("bits", k as u64, Dtype::bytes(1), &[], None, len);
             let frame = engine.encode(&params, &raw);
             assert!(frame.len() <= len + 64);
-            assert_eq!(engine.decode(&frame, len as u64).unwrap(), raw, "{ask} {dims:?} {len}");
+            assert_eq!(engine.decode(&frame, len as u64).unwrap(), raw, "{request} {dims:?} {len}");
         }
     }
 }
@@ -93,13 +93,13 @@ fn bytes_depend_on_neither_threads_nor_batch() {
         let n = n.max(1) as u64;
         let name = generate::NAMES[random.below(generate::NAMES.len())];
         let raw = generate::input(name, k as u64, d, &[n], None, n as usize * usize::from(d.size).max(1));
-        inputs.push((Params::new(ASKS[k % 10].parse().unwrap(), d, &[n]).unwrap(), raw));
+        inputs.push((Params::new(REQUESTS[k % 10].parse().unwrap(), d, &[n]).unwrap(), raw));
     }
     // Above the size from which the checksum itself is shared between threads.
     let n = 3_000_001;
     let raw = generate::input("wave", 3, Dtype::F32, &[n], None, n as usize * 4);
-    for ask in ["mode=abs,bound=1e-2", "mode=abs,bound=1e-2,codec=lorenzo"] {
-        inputs.push((Params::new(ask.parse().unwrap(), Dtype::F32, &[n]).unwrap(), raw.clone()));
+    for request in ["mode=abs,bound=1e-2", "mode=abs,bound=1e-2,codec=lorenzo"] {
+        inputs.push((Params::new(request.parse().unwrap(), Dtype::F32, &[n]).unwrap(), raw.clone()));
     }
 
     let one = Engine::with_threads(1);
@@ -127,12 +127,12 @@ fn big_endian_chunks_are_their_little_endian_twins() {
         let big = Dtype { big_endian: true, ..little };
         let size = usize::from(little.size);
         let fill = if size == 4 { u64::from(1e20f32.to_bits()) } else { 1e20f64.to_bits() };
-        for ask in ASKS {
+        for request in REQUESTS {
             for name in generate::NAMES {
                 for n in [1u64, 130, 4096, 9000] {
                     let encode = |d| {
                         let raw = generate::input(name, n, d, &[n], Some(fill), n as usize * size);
-                        let mut params = Params::new(ask.parse().unwrap(), d, &[n]).unwrap();
+                        let mut params = Params::new(request.parse().unwrap(), d, &[n]).unwrap();
                         params.fill = Some(fill);
                         let frame = engine.encode(&params, &raw);
                         let out = engine.decode(&frame, raw.len() as u64).unwrap();
@@ -140,12 +140,12 @@ fn big_endian_chunks_are_their_little_endian_twins() {
                     };
                     let ((a, x), (b, mut y)) = (encode(little), encode(big));
                     y.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-                    assert!(x == y, "{ask} {name} {n}: {}", difference(&x, &y));
+                    assert!(x == y, "{request} {name} {n}: {}", difference(&x, &y));
                     // The rooms see numbers, so the frames differ in the type and the checksum alone; `stored` keeps raw bytes.
                     if a[9] != 0 {
                         let same = |at: &usize| !(12..16).contains(at) && !(40..48).contains(at);
                         let first = (0..a.len()).filter(same).find(|&at| a.get(at) != b.get(at));
-                        assert!(a.len() == b.len() && first.is_none(), "{ask} {name} {n}: {}", difference(&a, &b));
+                        assert!(a.len() == b.len() && first.is_none(), "{request} {name} {n}: {}", difference(&a, &b));
                     }
                 }
             }

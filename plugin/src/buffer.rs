@@ -4,7 +4,8 @@
 //! The rules: `*buf` has at least `nbytes` bytes; a replacement comes from the heap that will free it; `*buf_size` is
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
 
-use crate::host::Heap;
+use crate::error::Result;
+use crate::hdf5::Heap;
 use crate::reserve::system;
 use h5z_gpu::Engine;
 use libc::c_void;
@@ -20,15 +21,13 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
-    pub(crate) const LIBC: Memory = Memory::Libc;
-
     /// `len` bytes of whatever the heap holds, or of zeros; `None` when there is no memory. Clearing a chunk of some megabytes
     /// takes longer than decoding it, so zeros are for bytes that are handed on without being written.
-    pub(crate) fn allocate(self, len: usize, zeros: bool) -> Option<Block> {
+    fn allocate(self, len: usize, zeros: bool) -> Option<Block> {
         // HDF5 answers null to a request for nothing.
         let size = len.max(1);
         let start = match self {
-            // SAFETY: any size may be asked for.
+            // SAFETY: any size is allowed.
             Memory::Host(heap) => unsafe { (heap.allocate)(size, zeros) },
             // SAFETY: as above. Cleared: the compiler knows malloc, and that its memory holds nothing yet.
             Memory::Libc => unsafe { system::calloc(size, 1) },
@@ -51,20 +50,20 @@ impl Memory {
 }
 
 /// A block that we own.
-pub(crate) struct Block {
+struct Block {
     start: NonNull<u8>,
     len: usize,
     memory: Memory,
 }
 
 impl Block {
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `len` bytes, cleared or as a foreign function left them, owned, borrowed as long as the block is.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
     /// Gives up ownership; the receiver frees it from the heap it came from.
-    pub(crate) fn into_raw(self) -> *mut c_void {
+    fn into_raw(self) -> *mut c_void {
         let start = self.start.as_ptr();
         std::mem::forget(self);
         start.cast()
@@ -113,35 +112,41 @@ impl<'a> Pipeline<'a> {
         unsafe { std::slice::from_raw_parts((*self.start).cast(), self.used) }
     }
 
-    pub(crate) fn memory(&self) -> Memory {
-        self.memory
-    }
-
-    /// Hands over `bytes` as the output: in place when they are no longer than the input was. Gives itself back where there
-    /// is no memory for them.
-    pub(crate) fn put(self, bytes: &[u8]) -> Result<usize, Self> {
+    /// Hands over `bytes` as the output: in place when they are no longer than the input was. `None`, and nothing has
+    /// changed, where there is no memory for them.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Option<usize> {
         if bytes.len() > self.used {
-            let Some(mut block) = self.memory.allocate(bytes.len(), false) else { return Err(self) };
-            block.bytes().copy_from_slice(bytes);
-            return Ok(self.replace(block, bytes.len()));
+            let copy = |_: &[u8], out: &mut [u8]| {
+                out.copy_from_slice(bytes);
+                Ok(bytes.len())
+            };
+            return self.replace(bytes.len(), false, copy).ok();
         }
         if !bytes.is_empty() {
-            // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer and not part of it.
+            // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer; it is not part of it, for `input` is not
+            // borrowed here.
             let start = unsafe { std::slice::from_raw_parts_mut((*self.start).cast(), bytes.len()) };
             Engine::global().copy(bytes, start);
         }
         // What was there for the input is there; a host that understated it is told.
         *self.size = (*self.size).max(self.used);
-        Ok(bytes.len())
+        Some(bytes.len())
     }
 
-    /// Hands over a block as the output, of which `used` bytes count, and frees the input.
-    pub(crate) fn replace(self, block: Block, used: usize) -> usize {
-        let len = block.len;
+    /// Replaces the buffer by one of `len` bytes, which are zeros where `zeros` says so. `write` fills it from the input and
+    /// answers how many bytes count. Where there is no memory, or `write` fails, nothing has changed.
+    pub(crate) fn replace(
+        &mut self,
+        len: usize,
+        zeros: bool,
+        write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize>,
+    ) -> Result<usize> {
+        let mut block = self.memory.allocate(len, zeros).ok_or(h5z_gpu::Error::NoMemory { bytes: len as u64 })?;
+        let used = write(self.input(), block.bytes())?.min(len);
         // SAFETY: `*buf` came from this heap by the promise of `new`; it is overwritten at once.
         unsafe { self.memory.free(*self.start) };
         *self.start = block.into_raw();
-        *self.size = len;
-        used
+        (*self.size, self.used) = (len, used);
+        Ok(used)
     }
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The codecs for C and for Python's ctypes, without HDF5. What each function does stands in `include/h5z_gpu.h`.
 
-use crate::callbacks::{self, panic_text};
+use crate::callbacks;
+use crate::error::{Result, fenced};
 use crate::{FILTER_ID, report};
-use h5z_gpu::host::float_state;
 use h5z_gpu::words::{self, STORED_MAX};
-use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, frame};
+use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request, frame};
 use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What every function answers instead of a length or count when it failed.
 const FAILED: i64 = -1;
@@ -17,27 +16,20 @@ const FAILED: i64 = -1;
 /// Chunks that the engine is given at a time: enough to fill a device, so few that lists of them are short.
 const BATCH: usize = 128;
 
-/// Runs `run` behind a fence and in the default floating-point state; an error's text is kept for `h5z_gpu_last_error`.
-fn fence(run: impl FnOnce() -> Result<i64, String>) -> i64 {
-    let text = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
-        Ok(Ok(answer)) => return answer,
-        Ok(Err(text)) => text,
-        Err(panic) => panic_text(&*panic),
-    };
-    report::remember(&text);
-    FAILED
-}
-
-fn text_of(e: h5z_gpu::Error) -> String {
-    e.to_string()
+/// Runs `run` behind the fence; an error's text is kept for `h5z_gpu_last_error`.
+fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
+    fenced(run).unwrap_or_else(|e| {
+        report::remember(&e);
+        FAILED
+    })
 }
 
 /// # Safety
 /// `start` has `len` readable items for as long as the answer is used; it may be null when `len` is 0.
-unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T], String> {
+unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T]> {
     match (start.is_null(), len) {
         (_, 0) => Ok(&[]),
-        (true, _) => Err(format!("h5z-gpu: a null pointer where {len} items are announced")),
+        (true, _) => Err(format!("a null pointer where {len} items are announced").into()),
         // SAFETY: the caller's promise.
         _ => Ok(unsafe { std::slice::from_raw_parts(start, len) }),
     }
@@ -45,10 +37,10 @@ unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T], String> {
 
 /// # Safety
 /// As `slice`, writable and used by nobody else.
-unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T], String> {
+unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T]> {
     match (start.is_null(), len) {
         (_, 0) => Ok(&mut []),
-        (true, _) => Err(format!("h5z-gpu: a null pointer where {len} items are announced")),
+        (true, _) => Err(format!("a null pointer where {len} items are announced").into()),
         // SAFETY: the caller's promise.
         _ => Ok(unsafe { std::slice::from_raw_parts_mut(start, len) }),
     }
@@ -56,17 +48,17 @@ unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T], Str
 
 /// # Safety
 /// `text` is null or NUL-terminated.
-unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, String> {
+unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>> {
     if text.is_null() {
-        return Err(format!("h5z-gpu: no {what}"));
+        return Err(format!("no {what}").into());
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
 /// NumPy's name of a type, such as `<f4`, `>f8`, `|u1`, `<i8`, `|V16`.
-fn dtype(name: &str) -> Result<Dtype, String> {
-    let wrong = || format!("h5z-gpu: type {name:?}: give NumPy's array.dtype.str, such as <f4 or >f8");
+pub(crate) fn dtype(name: &str) -> Result<Dtype> {
+    let wrong = || format!("type {name:?}: give NumPy's array.dtype.str, such as <f4 or >f8");
     let mut letters = name.chars();
     let (order, kind) = letters.next().zip(letters.next()).ok_or_else(wrong)?;
     let size: u64 = letters.as_str().parse().map_err(|_| wrong())?;
@@ -74,7 +66,7 @@ fn dtype(name: &str) -> Result<Dtype, String> {
     let big_endian = match order {
         '>' => true,
         '<' | '|' => false,
-        _ => return Err(wrong()),
+        _ => return Err(wrong().into()),
     };
     Ok(match (kind, size) {
         ('f', 4) => Dtype { big_endian, ..Dtype::F32 },
@@ -93,10 +85,10 @@ unsafe fn params(
     rank: usize,
     dims: *const u64,
     fill: *const c_void,
-) -> Result<(Params, Vec<u32>), String> {
+) -> Result<(Params, Vec<u32>)> {
     // SAFETY: the caller's promise, for all four.
     let (user, dims, name) = unsafe { (slice(user, count)?, slice(dims, rank)?, string(datatype, "type")?) };
-    let mut params = Params::new(words::ask(user).map_err(text_of)?, dtype(&name)?, dims).map_err(text_of)?;
+    let mut params = Params::new(words::request(user)?, dtype(&name)?, dims)?;
     if !fill.is_null() && matches!(params.dtype.size, 1..=8) {
         // SAFETY: one element of the type.
         let value: &[u8] = unsafe { slice(fill.cast(), params.dtype.size.into())? };
@@ -106,21 +98,30 @@ unsafe fn params(
 }
 
 /// Refuses raw bytes that are not the chunk described: they would be kept exactly, whatever bound was asked for.
-fn fits(params: &Params, raw_len: usize) -> Result<(), String> {
+fn fits(params: &Params, raw_len: usize) -> Result<()> {
     match callbacks::described(params) {
-        Some(n) if n != raw_len as u64 => Err(format!("h5z-gpu: raw_len is {raw_len}; type and dims are {n} bytes")),
+        Some(n) if n != raw_len as u64 => Err(format!("raw_len is {raw_len}; type and dims are {n} bytes").into()),
         _ => Ok(()),
     }
 }
 
 /// Refuses the empty buffer that the engine leaves where there is no memory for a frame.
-fn kept(frame: &[u8], raw_len: usize) -> Result<(), String> {
+fn kept(frame: &[u8], raw_len: usize) -> Result<()> {
     let needed = raw_len.saturating_add(frame::STORED_HEADER) as u64;
-    if frame.is_empty() { Err(text_of(h5z_gpu::Error::NoMemory { bytes: needed })) } else { Ok(()) }
+    if frame.is_empty() { Err(h5z_gpu::Error::NoMemory { bytes: needed }.into()) } else { Ok(()) }
 }
 
-fn length(n: usize) -> Result<i64, String> {
-    i64::try_from(n).map_err(|_| "h5z-gpu: a length above 2^63".to_owned())
+fn length(n: usize) -> Result<i64> {
+    Ok(i64::try_from(n).map_err(|_| "a length above 2^63")?)
+}
+
+/// The shortest words of a request: none, one number, or three.
+pub(crate) fn short(request: Request) -> Vec<u32> {
+    match words::pack(request) {
+        _ if request == Request::default() => Vec::new(),
+        Some(number) => vec![number],
+        None => words::three(request).to_vec(),
+    }
 }
 
 /// See the header.
@@ -152,20 +153,17 @@ pub extern "C" fn h5z_gpu_device_chunks(decoded: c_int) -> i64 {
 /// See the header.
 ///
 /// # Safety
-/// `text` is NUL-terminated; `out` has room for 20 words.
+/// `text` is NUL-terminated; `out` takes 20 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_words(text: *const c_char, out: *mut u32) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
         let (text, out) = unsafe { (string(text, "text")?, slice_mut(out, STORED_MAX)?) };
         let text = text.trim();
-        let ask = if let Ok(number) = text.parse::<u32>() { words::ask(&[number]) } else { text.parse::<Ask>() };
-        let ask = ask.map_err(text_of)?;
-        let found = match words::pack(ask) {
-            _ if ask == Ask::default() => Vec::new(),
-            Some(packed) => vec![packed],
-            None => words::three(ask).to_vec(),
-        };
+        let found = short(match text.parse::<u32>() {
+            Ok(number) => words::request(&[number])?,
+            Err(_) => text.parse()?,
+        });
         out[..found.len()].copy_from_slice(&found);
         length(found.len())
     })
@@ -198,17 +196,17 @@ pub unsafe extern "C" fn h5z_gpu_stored_words(
 /// See the header.
 ///
 /// # Safety
-/// `user` has `count` words, `out` room for `size` bytes.
+/// `user` has `count` words, `out` takes `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_text(user: *const u32, count: usize, out: *mut c_char, size: usize) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
         let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
-        let text = words::ask(user).map_err(text_of)?.to_string();
-        if let Some((end, room)) = out.split_last_mut() {
-            let n = text.len().min(room.len());
-            room[..n].copy_from_slice(&text.as_bytes()[..n]);
-            room[n..].fill(0);
+        let text = words::request(user)?.to_string();
+        if let Some((end, head)) = out.split_last_mut() {
+            let n = text.len().min(head.len());
+            head[..n].copy_from_slice(&text.as_bytes()[..n]);
+            head[n..].fill(0);
             *end = 0;
         }
         length(text.len())
@@ -250,10 +248,10 @@ pub unsafe extern "C" fn h5z_gpu_encode(
         fits(&params, raw_len)?;
         let frame = Engine::global().encode(&params, raw);
         kept(&frame, raw_len)?;
-        let room = out.get_mut(..frame.len()).ok_or_else(|| {
-            format!("h5z-gpu: the frame has {} bytes, the buffer {size}: see h5z_gpu_max_encoded", frame.len())
+        let out = out.get_mut(..frame.len()).ok_or_else(|| {
+            format!("the frame has {} bytes, the buffer {size}: see h5z_gpu_max_encoded", frame.len())
         })?;
-        room.copy_from_slice(&frame);
+        out.copy_from_slice(&frame);
         length(frame.len())
     })
 }
@@ -289,15 +287,15 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
                 .iter()
                 // SAFETY: as above.
                 .map(|&r| Ok(EncodeJob { params: &params, raw: unsafe { slice(r.cast::<u8>(), raw_len)? } }))
-                .collect::<Result<Vec<_>, String>>()?;
+                .collect::<Result<Vec<_>>>()?;
             let mut frames = vec![Vec::new(); jobs.len()];
             Engine::global().encode_batch(&jobs, &mut frames);
             for ((frame, &out), len) in frames.iter().zip(out).zip(lens) {
                 // SAFETY: as above.
                 let out = unsafe { slice_mut(out.cast::<u8>(), size)? };
                 *len = match (kept(frame, raw_len), out.get_mut(..frame.len())) {
-                    (Ok(()), Some(room)) => {
-                        room.copy_from_slice(frame);
+                    (Ok(()), Some(out)) => {
+                        out.copy_from_slice(frame);
                         done += 1;
                         length(frame.len())?
                     }
@@ -305,8 +303,8 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
                         larger += 1;
                         FAILED
                     }
-                    (Err(text), _) => {
-                        report::remember(&text);
+                    (Err(e), _) => {
+                        report::remember(&e);
                         FAILED
                     }
                 };
@@ -328,26 +326,26 @@ pub unsafe extern "C" fn h5z_gpu_raw_len(frame: *const c_void, len: usize) -> i6
     fence(|| {
         // SAFETY: this function's promise.
         let frame = unsafe { slice(frame.cast::<u8>(), len)? };
-        let raw = frame::raw_len(frame).map_err(text_of)?;
-        i64::try_from(raw).map_err(|_| format!("h5z-gpu: damaged chunk: raw length {raw}"))
+        let raw = frame::raw_len(frame)?;
+        Ok(i64::try_from(raw).map_err(|_| format!("damaged chunk: raw length {raw}"))?)
     })
 }
 
 /// See the header.
 ///
 /// # Safety
-/// `frame` has `len` bytes, `out` room for `size`.
+/// `frame` has `len` bytes, `out` takes `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_decode(frame: *const c_void, len: usize, out: *mut c_void, size: usize) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
         let (frame, out) = unsafe { (slice(frame.cast::<u8>(), len)?, slice_mut(out.cast::<u8>(), size)?) };
-        let raw_len = frame::raw_len(frame).map_err(text_of)?;
+        let raw_len = frame::raw_len(frame)?;
         let out = usize::try_from(raw_len)
             .ok()
             .and_then(|n| out.get_mut(..n))
-            .ok_or_else(|| format!("h5z-gpu: the chunk has {raw_len} bytes, the buffer {size}: see h5z_gpu_raw_len"))?;
-        Engine::global().decode_into(frame, out).map_err(text_of)?;
+            .ok_or_else(|| format!("the chunk has {raw_len} bytes, the buffer {size}: see h5z_gpu_raw_len"))?;
+        Engine::global().decode_into(frame, out)?;
         length(out.len())
     })
 }

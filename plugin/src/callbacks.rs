@@ -6,42 +6,21 @@
 
 use crate::buffer::Pipeline;
 use crate::entry::{entry3, entry6};
-use crate::host::{self, Hid, Host};
+use crate::error::{Error, Result, fenced};
+use crate::hdf5::{CanApply, FilterLen, H5Z_FLAG_OPTIONAL, H5Z_FLAG_REVERSE, Hid, SetLocal};
+use crate::host::{self, Host};
 use crate::{dataset, report};
+use h5z_gpu::Error::NoMemory;
 use h5z_gpu::frame::{self, Frame, Header};
-use h5z_gpu::host::{float_state, log};
+use h5z_gpu::host::log;
 use h5z_gpu::words::{self, Stored};
-use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Error, Params};
-use libc::{c_int, c_uint, c_void};
-use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use libc::{c_uint, c_void};
 use std::sync::{Mutex, MutexGuard};
 
-/// What `can_apply` answers: 1 yes, 0 no, −1 error.
-#[repr(transparent)]
-pub(crate) struct CanApply(c_int);
-
-/// What `set_local` answers: not negative is success.
-#[repr(transparent)]
-pub(crate) struct SetLocal(c_int);
-
-impl SetLocal {
-    const OK: SetLocal = SetLocal(1);
-    const ERROR: SetLocal = SetLocal(-1);
-}
-
-/// What `filter` answers: bytes in the buffer, 0 for failure with everything left as it was.
-#[repr(transparent)]
-pub(crate) struct FilterLen(usize);
-
-impl FilterLen {
-    const FAILED: FilterLen = FilterLen(0);
-}
-
-/// `H5Z_FLAG_REVERSE`: the chunk is being read.
-const REVERSE: c_uint = 0x100;
-/// `H5Z_FLAG_OPTIONAL`: HDF5 stores the chunk unfiltered, and marks it so, where the filter answers 0.
-const OPTIONAL: c_uint = 1;
+const OK: SetLocal = SetLocal(1);
+const ERROR: SetLocal = SetLocal(-1);
+const FAILED: FilterLen = FilterLen(0);
 
 /// What a call of `filter` is told besides its buffer.
 #[derive(Clone, Copy)]
@@ -53,7 +32,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn optional(self) -> bool {
-        self.flags & OPTIONAL != 0
+        self.flags & H5Z_FLAG_OPTIONAL != 0
     }
 }
 
@@ -79,28 +58,19 @@ entry6! {
     ) -> FilterLen
 }
 
-/// What a panic said.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    format!("h5z-gpu: a fault of its own, please report it: {}", said.unwrap_or("no text"))
-}
-
 /// # Safety
 /// `ret` is the return address of the call, or null.
 unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *const c_void) -> SetLocal {
-    const NAME: &CStr = c"set_local";
     // Creating a group asks too, without a type.
     if dcpl < 0 || datatype < 0 {
-        return SetLocal::OK;
+        return OK;
     }
-    let refused = |text: String| {
-        report::failed(host::of(ret), NAME, &text);
-        SetLocal::ERROR
-    };
-    match float_state::with_default(|| catch_unwind(|| dataset::set_local(host::of(ret), dcpl, datatype))) {
-        Ok(Ok(())) => SetLocal::OK,
-        Ok(Err(text)) => refused(text),
-        Err(panic) => refused(panic_text(&*panic)),
+    match fenced(|| dataset::set_local(host::of(ret), dcpl, datatype)) {
+        Ok(()) => OK,
+        Err(e) => {
+            report::failed(host::of(ret), c"set_local", &e);
+            ERROR
+        }
     }
 }
 
@@ -115,7 +85,7 @@ unsafe extern "C" fn filter(
     buf: *mut *mut c_void,
     ret: *const c_void,
 ) -> FilterLen {
-    let run = || {
+    let done = fenced(|| {
         let host = host::of(ret);
         let words = match words.is_null() || count > 1 << 16 {
             true => &[],
@@ -123,19 +93,17 @@ unsafe extern "C" fn filter(
             false => unsafe { std::slice::from_raw_parts(words, count) },
         };
         // SAFETY: by this function's promise.
-        let Some(pipeline) = (unsafe { Pipeline::new(buf, size, used, host.memory) }) else {
-            return Err("h5z-gpu: called without a buffer".to_owned());
-        };
+        let pipeline = unsafe { Pipeline::new(buf, size, used, host.memory) }.ok_or("called without a buffer")?;
         let call = Call { flags, words, host };
-        if flags & REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
-    };
-    let text = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
-        Ok(Ok(len)) => return FilterLen(len),
-        Ok(Err(text)) => text,
-        Err(panic) => panic_text(&*panic),
-    };
-    report::failed(host::of(ret), c"filter", &text);
-    FilterLen::FAILED
+        if flags & H5Z_FLAG_REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
+    });
+    done.map_or_else(
+        |e| {
+            report::failed(host::of(ret), c"filter", &e);
+            FAILED
+        },
+        FilterLen,
+    )
 }
 
 /// Buffers for frames, lent to one call each and kept: most chunks of a file are alike.
@@ -148,7 +116,7 @@ fn scratch() -> Option<MutexGuard<'static, Vec<u8>>> {
     SCRATCH.iter().find_map(|s| s.try_lock().ok())
 }
 
-fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
+fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
     let known = known(call.words);
     if known.is_none() {
         warn_of_short(call);
@@ -164,7 +132,7 @@ fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
             return Ok(0);
         }
         // Where the filter is mandatory, an answer of 0 loses the chunk when the file is closed, and HDF5 2.0 crashes there.
-        // So the chunk is written as bytes of unknown shape: `room_of` lets them pass where the filter is mandatory.
+        // So the chunk is written as bytes of unknown shape: `capacity_of` lets them pass where the filter is mandatory.
         log::warn(&format!("{what} stored losslessly"));
         params = Params::default();
     }
@@ -173,12 +141,12 @@ fn encode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
     let out = lent.as_deref_mut().unwrap_or(&mut own);
     let job = EncodeJob { params: &params, raw: pipeline.input() };
     Engine::global().encode_batch(&[job], std::slice::from_mut(out));
-    // Nothing in the buffer: not even the chunk as it is had room there besides the place that it is stored to.
-    let done = if out.is_empty() { Err(pipeline) } else { pipeline.put(out) };
-    if out.capacity() > KEPT || done.is_err() {
+    // The engine leaves the buffer empty where it had no memory even for the chunk as it is.
+    let done = if out.is_empty() { None } else { pipeline.put(out) };
+    if out.capacity() > KEPT || done.is_none() {
         *out = Vec::new();
     }
-    done.or_else(store)
+    done.map_or_else(|| store(pipeline), Ok)
 }
 
 /// What the words say of the chunk; `None` where they say nothing that may be relied on. Damaged ones are named.
@@ -188,9 +156,9 @@ fn known(words: &[u32]) -> Option<Stored> {
     if words.len() <= TYPED {
         return None;
     }
-    let told = |e: &Error| {
+    let told = |e: &h5z_gpu::Error| {
         let text = e.to_string();
-        let why = text.strip_prefix("h5z-gpu: ").unwrap_or(&text);
+        let why = report::without_name(&text);
         log::warn(&format!(
             "the words of a dataset are not used: chunks say themselves how they are read, and are written losslessly. {why}"
         ));
@@ -200,7 +168,7 @@ fn known(words: &[u32]) -> Option<Stored> {
 
 /// Says why a bound that was asked for in short words is not used.
 fn warn_of_short(call: Call<'_>) {
-    if call.words.is_empty() || !words::ask(call.words).is_ok_and(|ask| ask.bound != Bound::Lossless) {
+    if call.words.is_empty() || !words::request(call.words).is_ok_and(|request| request.bound != Bound::Lossless) {
         return;
     }
     match &call.host.properties {
@@ -216,35 +184,32 @@ fn warn_of_short(call: Call<'_>) {
 }
 
 /// Stores the chunk as it is: all that is left to do without memory.
-fn store(pipeline: Pipeline<'_>) -> Result<usize, String> {
-    let needed = pipeline.input().len() + frame::STORED_HEADER;
-    let mut block = pipeline.memory().allocate(needed, false).ok_or_else(|| no_memory(needed))?;
-    frame::store(pipeline.input(), block.bytes());
-    Ok(pipeline.replace(block, needed))
+fn store(mut pipeline: Pipeline<'_>) -> Result<usize> {
+    let len = pipeline.input().len() + frame::STORED_HEADER;
+    pipeline.replace(len, false, |raw, out| {
+        frame::store(raw, out);
+        Ok(len)
+    })
 }
 
-fn no_memory(bytes: usize) -> String {
-    Error::NoMemory { bytes: bytes as u64 }.to_string()
-}
-
-fn decode(call: Call<'_>, pipeline: Pipeline<'_>) -> Result<usize, String> {
-    let frame = pipeline.input();
-    let header = frame::header(frame).map_err(|e| e.to_string())?;
+fn decode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
+    let header = frame::header(pipeline.input())?;
     let raw_len = header.raw_len;
-    let room =
-        known(call.words).map_or(Ok(raw_len), |s| room_of(&header, &s, call.optional())).map_err(|e| e.to_string())?;
-    let fits = usize::try_from(room).ok().filter(|&n| n <= isize::MAX as usize);
-    // Words may describe any length: what the frame does not fill is asked for as zeros, and never touched.
-    let mut block = fits.and_then(|n| pipeline.memory().allocate(n, room > raw_len)).ok_or_else(|| {
-        // A damaged length may ask for anything; the checksum tells.
-        Frame::open(frame, 1).err().map_or_else(|| no_memory(room as usize), |e| e.to_string())
-    })?;
-    let mut jobs = [DecodeJob { frame, out: &mut block.bytes()[..raw_len as usize] }];
-    Engine::global().decode_batch(&mut jobs).remove(0).map_err(|e| e.to_string())?;
-    if raw_len == 0 {
-        return Err("h5z-gpu: damaged chunk: it holds nothing".into());
-    }
-    Ok(pipeline.replace(block, raw_len as usize))
+    let capacity = known(call.words).map_or(Ok(raw_len), |s| capacity_of(&header, &s, call.optional()))?;
+    let fits = usize::try_from(capacity).ok().filter(|&n| n <= isize::MAX as usize);
+    // Words may describe any length: what the frame does not fill is requested as zeros, and never touched.
+    let done = fits.ok_or(Error::from(NoMemory { bytes: capacity })).and_then(|len| {
+        pipeline.replace(len, capacity > raw_len, |frame, out| {
+            let mut jobs = [DecodeJob { frame, out: &mut out[..raw_len as usize] }];
+            Engine::global().decode_batch(&mut jobs).remove(0)?;
+            if raw_len == 0 { Err("damaged chunk: it holds nothing".into()) } else { Ok(raw_len as usize) }
+        })
+    });
+    done.map_err(|e| match e {
+        // A damaged length may claim any amount of memory; the checksum tells.
+        Error::Library(NoMemory { .. }) => Frame::open(pipeline.input(), 1).err().map_or(e, Error::from),
+        e => e,
+    })
 }
 
 /// Bytes of a chunk as its words describe it, where nothing stands between the numbers and us.
@@ -254,13 +219,13 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
 }
 
 /// How many bytes the buffer of a decoded chunk needs, by what the words say of the chunk: HDF5 copies as many as the chunk
-/// has, whatever we return, and asking for the memory comes first.
+/// has, whatever we return, and the memory is requested first.
 ///
 /// A frame of another length is refused, but for chunks that really reached `encode` with the words of another one. It
 /// writes them where the filter is mandatory, as bytes of unknown shape; with words of layout 1 by any codec of bytes.
 /// They come back with their own length, which HDF5 2.2 looks at, in a buffer that is never shorter than the words say:
 /// in a crafted file, zeros are all that HDF5 finds beyond their end.
-fn room_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64, Error> {
+fn capacity_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64> {
     let got = frame.raw_len;
     let Some(chunk) = described(&words.params).filter(|&n| n != got) else { return Ok(got) };
     let passes = match words.checked {
@@ -268,7 +233,7 @@ fn room_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64, Error>
         false => frame.codec.is_of_bytes(),
     };
     if !passes {
-        return Err(Error::Length { section: "the chunk after decoding", needed: chunk, got });
+        return Err(h5z_gpu::Error::Length { section: "the chunk after decoding", needed: chunk, got }.into());
     }
     if got < chunk {
         log::warn(&format!(

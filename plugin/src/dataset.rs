@@ -3,16 +3,19 @@
 //! pipeline say. Whatever an earlier stored form said of them is found anew.
 
 use crate::FILTER_ID;
-use crate::host::{Hid, Host, Layout, Properties, Standard};
+use crate::error::Result;
+use crate::hdf5::{
+    H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_USER_DEFINED, H5S_MAX_RANK, H5T_FLOAT, H5T_INTEGER, H5T_NORM_IMPLIED,
+    H5T_ORDER_BE, H5T_ORDER_LE, H5T_SGN_2, Hid, Layout, OWN_FILTERS, Properties, Standard,
+};
+use crate::host::Host;
 use h5z_gpu::host::{log, settings};
 use h5z_gpu::words;
-use h5z_gpu::{Ask, Bound, Class, Dtype, Extents, Params};
+use h5z_gpu::{Bound, Class, Dtype, Extents, Params, Request};
 use libc::{c_int, c_uint};
 use std::ptr;
 use std::sync::OnceLock;
 
-/// `H5S_MAX_RANK`.
-const RANK_MAX: usize = 32;
 /// More words than any form has: enough to see that there are too many.
 const WORDS_MAX: usize = 64;
 
@@ -25,21 +28,21 @@ pub(crate) fn strict() -> bool {
 /// Writes the stored form into the dataset's creation properties.
 ///
 /// `Err` is the sentence for the user: the words contradict themselves, or strictness asks for what is not to be had.
-pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), String> {
+pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
     let properties = match &host.properties {
         Ok(p) => p,
         // The words cannot even be read here; the filter sees them, and warns if they asked for more.
-        Err(why) if strict() => return Err(format!("h5z-gpu: cannot ask the calling HDF5 about the dataset: {why}")),
+        Err(why) if strict() => return Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into()),
         Err(_) => return Ok(()),
     };
-    let (flags, user) = asked(properties, dcpl).ok_or("h5z-gpu: the filter's words cannot be read")?;
-    let ask = words::ask(&user).map_err(|e| e.to_string())?;
-    let (params, rank) = match describe(host, properties, dcpl, datatype, ask) {
+    let (flags, user) = typed(properties, dcpl).ok_or("the filter's words cannot be read")?;
+    let request = words::request(&user)?;
+    let (params, rank) = match describe(host, properties, dcpl, datatype, request) {
         Ok(described) => described,
-        Err(what) if strict() => return Err(format!("h5z-gpu: HDF5 does not tell {what} of this dataset")),
+        Err(what) if strict() => return Err(format!("HDF5 does not tell {what} of this dataset").into()),
         Err(what) => {
             log::warn(&format!("HDF5 does not tell {what} of a dataset: it is stored losslessly"));
-            (Params { ask, ..Params::default() }, 0)
+            (Params { request, ..Params::default() }, 0)
         }
     };
     let stored = words::store(&params, &user, rank);
@@ -48,10 +51,10 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
     }
     // SAFETY: the ids came from this library with the call; the words outlive it.
     let done = unsafe { (properties.modify_filter)(dcpl, FILTER_ID, flags, stored.len(), stored.as_ptr()) };
-    if done < 0 && ask.bound != Bound::Lossless {
+    if done < 0 && request.bound != Bound::Lossless {
         let text = "HDF5 does not take the stored words";
         if strict() {
-            return Err(format!("h5z-gpu: {text}"));
+            return Err(text.into());
         }
         log::warn(&format!("{text}: a dataset is stored losslessly"));
     }
@@ -59,9 +62,9 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<(), Str
 }
 
 /// The filter's flags and words.
-fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
+fn typed(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
     let (mut flags, mut n, mut words) = (0, WORDS_MAX, vec![0; WORDS_MAX]);
-    // SAFETY: `words` has room for `n`; no name and no configuration are asked for.
+    // SAFETY: `words` takes `n`; no name and no configuration are read.
     let done = unsafe {
         (p.get_filter_by_id)(
             dcpl,
@@ -79,55 +82,63 @@ fn asked(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
 }
 
 /// Parameters and HDF5's rank. `Err` names what could not be had.
-fn describe(host: &Host, p: &Properties, dcpl: Hid, datatype: Hid, ask: Ask) -> Result<(Params, u8), &'static str> {
+fn describe(
+    host: &Host,
+    p: &Properties,
+    dcpl: Hid,
+    datatype: Hid,
+    request: Request,
+) -> Result<(Params, u8), &'static str> {
     let dtype = dtype(host, p, datatype).ok_or("the type")?;
-    let mut dims = [0u64; RANK_MAX];
-    // SAFETY: room for the largest rank there is.
-    let rank = unsafe { (p.get_chunk)(dcpl, RANK_MAX as c_int, dims.as_mut_ptr()) };
+    let mut dims = [0u64; H5S_MAX_RANK];
+    // SAFETY: `dims` takes the largest rank there is.
+    let rank = unsafe { (p.get_chunk)(dcpl, H5S_MAX_RANK as c_int, dims.as_mut_ptr()) };
     let dims = usize::try_from(rank).ok().and_then(|r| dims.get(..r)).ok_or("the chunk's extents")?;
     let before = filter_before(p, dcpl).ok_or("the pipeline")?;
-    let lossy = ask.bound != Bound::Lossless && dtype.is_ieee();
+    let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
     if let Some(id) = before.filter(|_| lossy) {
         log::warn(&format!("{} stands before h5z-gpu: what it hands on is stored losslessly", filter_name(id)));
     }
     // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
     let known = Extents::new(dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    let fill = if lossy { fill(p, dcpl, datatype, dtype).ok_or("the fill value")? } else { None };
-    if lossy && fill.is_none() && matches!(ask.bound, Bound::Relative(_) | Bound::Psnr(_)) && never_filled(host, dcpl) {
+    // SAFETY: `dtype` describes `datatype`, and IEEE numbers have 4 or 8 bytes.
+    let fill = if lossy { unsafe { fill(p, dcpl, datatype, dtype) }.ok_or("the fill value")? } else { None };
+    if lossy
+        && fill.is_none()
+        && matches!(request.bound, Bound::Relative(_) | Bound::Psnr(_))
+        && never_filled(host, dcpl)
+    {
         log::warn(
             "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen its \
              relative bound. Give an absolute bound, such as 11003 for 1e-3",
         );
     }
     let lossy_allowed = before.is_none() && known.is_some();
-    Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
+    Ok((Params { request: request, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.
 fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
-    const INTEGER: c_int = 0;
-    const FLOAT: c_int = 1;
-    const BIG_ENDIAN: c_int = 1;
     // SAFETY: the id came from this library with the call; so for every call below.
     let (class, size) = unsafe { ((p.get_class)(datatype), (p.get_size)(datatype)) };
     if class < 0 || size == 0 {
         return None;
     }
     let bytes = Dtype::bytes(u8::try_from(size).unwrap_or(0));
-    if bytes.size == 0 || !matches!(class, INTEGER | FLOAT) {
+    if bytes.size == 0 || !matches!(class, H5T_INTEGER | H5T_FLOAT) {
         return Some(bytes);
     }
     // SAFETY: as above.
     let order = unsafe { (p.get_order)(datatype) };
-    if !matches!(order, 0 | BIG_ENDIAN) {
+    if !matches!(order, H5T_ORDER_LE | H5T_ORDER_BE) {
         return (order >= 0).then_some(bytes);
     }
-    let mut d = Dtype { big_endian: order == BIG_ENDIAN, ..bytes };
-    if class == INTEGER {
+    let mut d = Dtype { big_endian: order == H5T_ORDER_BE, ..bytes };
+    if class == H5T_INTEGER {
         d.class = Class::Integer;
         // SAFETY: as above.
-        d.signed = unsafe { (p.get_sign)(datatype) } == 1;
+        d.signed = unsafe { (p.get_sign)(datatype) } == H5T_SGN_2;
         return Some(d);
     }
     d.class = Class::Float;
@@ -142,28 +153,23 @@ fn dtype(host: &Host, p: &Properties, datatype: Hid) -> Option<Dtype> {
 
 /// Bits of exponent and mantissa of a type whose fields lie as in IEEE 754; none of any other.
 fn fields(layout: &Layout, datatype: Hid, size: usize) -> Option<(u8, u8)> {
-    let [mut sign, mut exponent, mut exponent_bits, mut mantissa, mut mantissa_bits] = [0; 5];
-    // SAFETY: the id came from this library with the call; places for five numbers.
+    let mut found = [0; 5];
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = found.each_mut();
+    // SAFETY: the id came from this library with the call; variables for five numbers.
     let (done, bias, norm, precision) = unsafe {
         (
-            (layout.get_fields)(
-                datatype,
-                &mut sign,
-                &mut exponent,
-                &mut exponent_bits,
-                &mut mantissa,
-                &mut mantissa_bits,
-            ),
+            (layout.get_fields)(datatype, sign, exponent, exponent_bits, mantissa, mantissa_bits),
             (layout.get_ebias)(datatype),
             (layout.get_norm)(datatype),
             (layout.get_precision)(datatype),
         )
     };
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = found;
     if done < 0 {
         return None;
     }
     let bits = 8 * size;
-    let ieee = norm == 0
+    let ieee = norm == H5T_NORM_IMPLIED
         && precision == bits
         && sign == bits - 1
         && exponent + exponent_bits == sign
@@ -194,7 +200,7 @@ fn standard_fields(standard: &Standard, datatype: Hid, d: Dtype) -> Option<(u8, 
 /// The first filter of the pipeline when it is not ours: behind any, the bytes are no longer known to be the numbers.
 fn filter_before(p: &Properties, dcpl: Hid) -> Option<Option<c_int>> {
     let (mut flags, mut words) = (0, 0);
-    // SAFETY: the id came from this library with the call; no words, name or configuration are asked for.
+    // SAFETY: the id came from this library with the call; no words, name or configuration are read.
     let id = unsafe {
         (p.get_filter)(dcpl, 0, &mut flags, &mut words, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut())
     };
@@ -202,33 +208,28 @@ fn filter_before(p: &Properties, dcpl: Hid) -> Option<Option<c_int>> {
 }
 
 fn filter_name(id: c_int) -> String {
-    match id {
-        1 => "deflate".into(),
-        2 => "shuffle".into(),
-        3 => "fletcher32".into(),
-        4 => "szip".into(),
-        5 => "nbit".into(),
-        6 => "scaleoffset".into(),
-        _ => format!("filter {id}"),
-    }
+    let own = usize::try_from(id).ok().and_then(|id| OWN_FILTERS.get(id.wrapping_sub(1)));
+    own.map_or_else(|| format!("filter {id}"), |name| (*name).to_owned())
 }
 
 /// The fill value's bits when the user defined one.
 ///
 /// HDF5 is asked for it in the dataset's own type, so it comes unconverted, in the file's byte order; what is kept are
 /// the bits of the number, as codecs see them after their swap.
-fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
-    const USER_DEFINED: c_int = 2;
+///
+/// # Safety
+/// `datatype` has the size of `dtype`, and at most 8 bytes.
+unsafe fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option<u64>> {
     let mut defined = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: a variable for the answer.
     if unsafe { (p.fill_value_defined)(dcpl, &mut defined) } < 0 {
         return None;
     }
-    if defined != USER_DEFINED {
+    if defined != H5D_FILL_VALUE_USER_DEFINED {
         return Some(None);
     }
     let mut value = [0u8; 8];
-    // SAFETY: the type has 4 or 8 bytes.
+    // SAFETY: `value` takes the type's bytes, by the caller's promise.
     if unsafe { (p.get_fill_value)(dcpl, datatype, value.as_mut_ptr().cast()) } < 0 {
         return None;
     }
@@ -238,10 +239,9 @@ fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option<Option
 /// Whether chunks are never filled. netCDF does so for a program that asks it not to fill, such as nccopy: then HDF5 does not
 /// know what stands for missing values, whatever the attribute `_FillValue` says.
 fn never_filled(host: &Host, dcpl: Hid) -> bool {
-    const NEVER: c_int = 1;
     let mut time = 0;
-    // SAFETY: the id came from this library with the call; a place for the answer.
-    host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == NEVER
+    // SAFETY: the id came from this library with the call; a variable for the answer.
+    host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == H5D_FILL_TIME_NEVER
 }
 
 /// A number's bits from its bytes.

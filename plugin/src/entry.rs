@@ -1,62 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand on the address they return to, as one more argument: it lies in the library that called.
 
-/// An entry of three arguments.
-macro_rules! entry3 {
-    ($(#[$doc:meta])* $name:ident => $inner:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+/// An entry in the instructions of each processor. On others the caller stays unknown, which is a supported state.
+macro_rules! entry {
+    ([$($x86:literal)*] [$($arm:literal)*]
+     $(#[$doc:meta])* $name:ident => $inner:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         $(#[$doc])*
         #[cfg(target_arch = "x86_64")]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!("endbr64", "mov rcx, [rsp]", "jmp {}", sym $inner)
+            core::arch::naked_asm!($($x86,)* sym $inner)
         }
 
         $(#[$doc])*
         #[cfg(target_arch = "aarch64")]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!("hint #34", "mov x3, x30", "b {}", sym $inner)
+            core::arch::naked_asm!($($arm,)* sym $inner)
         }
 
-        $crate::entry::entry_without_address! { $(#[$doc])* $name => $inner($($arg: $ty),*) -> $ret }
-    };
-}
-
-/// An entry of six arguments. On x86-64 they fill the registers: the seventh goes onto the stack, and the push aligns it.
-macro_rules! entry6 {
-    ($(#[$doc:meta])* $name:ident => $inner:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
-        $(#[$doc])*
-        #[cfg(target_arch = "x86_64")]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "endbr64",
-                "push qword ptr [rsp]",
-                ".cfi_adjust_cfa_offset 8",
-                "call {}",
-                "add rsp, 8",
-                ".cfi_adjust_cfa_offset -8",
-                "ret",
-                ".cfi_endproc",
-                sym $inner
-            )
-        }
-
-        $(#[$doc])*
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!("hint #34", "mov x6, x30", "b {}", sym $inner)
-        }
-
-        $crate::entry::entry_without_address! { $(#[$doc])* $name => $inner($($arg: $ty),*) -> $ret }
-    };
-}
-
-/// Other processors: the caller stays unknown, which is a supported state.
-macro_rules! entry_without_address {
-    ($(#[$doc:meta])* $name:ident => $inner:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         $(#[$doc])*
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
@@ -66,4 +28,23 @@ macro_rules! entry_without_address {
     };
 }
 
-pub(crate) use {entry_without_address, entry3, entry6};
+/// An entry of three arguments.
+macro_rules! entry3 {
+    ($($entry:tt)*) => {
+        $crate::entry::entry! { ["endbr64" "mov rcx, [rsp]" "jmp {}"] ["hint #34" "mov x3, x30" "b {}"] $($entry)* }
+    };
+}
+
+/// An entry of six arguments. On x86-64 they fill the registers: the seventh goes onto the stack, and the push aligns it.
+macro_rules! entry6 {
+    ($($entry:tt)*) => {
+        $crate::entry::entry! {
+            [".cfi_startproc" "endbr64" "push qword ptr [rsp]" ".cfi_adjust_cfa_offset 8" "call {}" "add rsp, 8"
+             ".cfi_adjust_cfa_offset -8" "ret" ".cfi_endproc"]
+            ["hint #34" "mov x6, x30" "b {}"]
+            $($entry)*
+        }
+    };
+}
+
+pub(crate) use {entry, entry3, entry6};

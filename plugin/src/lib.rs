@@ -14,8 +14,13 @@ mod callbacks;
 mod dataset;
 mod elf;
 mod entry;
+mod error;
+#[macro_use]
+mod module;
+mod hdf5;
 mod host;
 mod nczarr;
+mod netcdf;
 mod report;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod reserve;
@@ -25,27 +30,11 @@ mod reserve {
     pub(crate) use libc as system;
 }
 
-use callbacks::{CanApply, FilterLen, SetLocal};
-use host::Hid;
-use libc::{c_char, c_int, c_uint, c_void};
+use hdf5::FilterClass;
+use libc::{c_int, c_void};
 
 /// Our number in HDF5's testing range, until The HDF Group assigns one.
 pub(crate) const FILTER_ID: c_int = 443;
-
-/// HDF5's description of a filter, `H5Z_class2_t`: the same in 1.8 to 2.x.
-#[repr(C)]
-struct FilterClass {
-    /// `H5Z_CLASS_T_VERS`, which is 1 for this struct. A later struct (2) crashes the libraries that are released today.
-    version: c_int,
-    id: c_int,
-    encoder_present: c_uint,
-    decoder_present: c_uint,
-    /// Stored in every dataset's header, hence short.
-    name: *const c_char,
-    can_apply: unsafe extern "C" fn(Hid, Hid, Hid) -> CanApply,
-    set_local: unsafe extern "C" fn(Hid, Hid, Hid) -> SetLocal,
-    filter: unsafe extern "C" fn(c_uint, usize, *const c_uint, usize, *mut usize, *mut *mut c_void) -> FilterLen,
-}
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
@@ -62,7 +51,7 @@ const _: () = {
 unsafe impl Sync for FilterClass {}
 
 static CLASS: FilterClass = FilterClass {
-    version: 1,
+    version: hdf5::H5Z_CLASS_T_VERS,
     id: FILTER_ID,
     encoder_present: 1,
     decoder_present: 1,
@@ -75,7 +64,7 @@ static CLASS: FilterClass = FilterClass {
 /// `H5PL_TYPE_FILTER`.
 #[unsafe(no_mangle)]
 pub extern "C" fn H5PLget_plugin_type() -> c_int {
-    0
+    hdf5::H5PL_TYPE_FILTER
 }
 
 /// The filter's description, for HDF5.

@@ -5,27 +5,22 @@
 //! `codec` may be absent. libnetcdf calls no `set_local`; `modify_parameters` does that work. The structures are those
 //! of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
 
-use crate::callbacks::panic_text;
+use crate::c_api;
 use crate::entry::entry6;
-use crate::host::{Module, NetCdf};
+use crate::error::{Error, Result, fenced};
+use crate::module::Module;
+use crate::netcdf::{NC_EFILTER, NC_ENDIAN_BIG, NC_ENDIAN_NATIVE, NC_ENOMEM, NC_NOERR, NetCdf, TYPES};
 use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
-use h5z_gpu::host::{float_state, log};
-use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Extents, Params, words};
+use h5z_gpu::Error::NoMemory;
+use h5z_gpu::host::log;
+use h5z_gpu::{Bound, Codec, Dtype, Extents, Params, Request, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};
 use std::ffi::{CStr, CString};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 const CODEC_ID: &CStr = c"h5z-gpu";
-
-const NC_NOERR: c_int = 0;
-const NC_ENOMEM: c_int = -61;
-const NC_EFILTER: c_int = -132;
-
-/// netCDF's `NC_MAX_VAR_DIMS`.
-const RANK_MAX: usize = 1024;
 
 /// `NCZ_codec_t`.
 #[repr(C)]
@@ -65,51 +60,33 @@ pub extern "C" fn NCZ_get_codec_info() -> *const c_void {
     (&raw const CODEC).cast()
 }
 
-/// Runs a callback: its error's text goes to standard error, once, for netCDF has no place for it.
-fn fence(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    let failure = match float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))) {
-        Ok(Ok(())) => return NC_NOERR,
-        Ok(Err(f)) => f,
-        Err(panic) => Failure::Refused(panic_text(&*panic)),
-    };
-    match failure {
-        Failure::NoMemory => NC_ENOMEM,
-        Failure::Refused(text) => {
-            report::remember(&text);
-            log::warn(text.strip_prefix("h5z-gpu: ").unwrap_or(&text));
+/// Runs a callback: its error's text goes to standard error, once, for netCDF passes none on.
+fn fence(run: impl FnOnce() -> Result<()>) -> c_int {
+    match fenced(run) {
+        Ok(()) => NC_NOERR,
+        Err(Error::Library(NoMemory { .. })) => NC_ENOMEM,
+        Err(e) => {
+            report::remember(&e);
+            log::warn(report::without_name(&e.to_string()));
             NC_EFILTER
         }
     }
 }
 
-enum Failure {
-    NoMemory,
-    Refused(String),
-}
-
-impl From<h5z_gpu::Error> for Failure {
-    fn from(e: h5z_gpu::Error) -> Self {
-        Failure::Refused(e.to_string())
-    }
-}
-
-fn refused(text: impl Into<String>) -> Failure {
-    Failure::Refused(text.into())
-}
-
 /// A copy on the C heap, where netCDF frees it.
 ///
 /// # Safety
-/// `count` and `start` are null or places to write to.
-unsafe fn give_words(words: &[u32], count: *mut usize, start: *mut *mut c_uint) -> Result<(), Failure> {
+/// `count` and `start` are null or variables of the caller.
+unsafe fn give_words(words: &[u32], count: *mut usize, start: *mut *mut c_uint) -> Result<()> {
     if count.is_null() || start.is_null() {
-        return Err(refused("h5z-gpu: called without a place for the words"));
+        return Err("called without a variable for the words".into());
     }
-    // SAFETY: room for all the words, or null, which is looked at; the places are the caller's.
+    // SAFETY: malloc gives space for all the words, or null, which is tested; the variables are the caller's.
     unsafe {
-        let copy: *mut c_uint = system::malloc(size_of_val(words).max(1)).cast();
+        let bytes = size_of_val(words).max(1);
+        let copy: *mut c_uint = system::malloc(bytes).cast();
         if copy.is_null() {
-            return Err(Failure::NoMemory);
+            return Err(NoMemory { bytes: bytes as u64 }.into());
         }
         ptr::copy_nonoverlapping(words.as_ptr(), copy, words.len());
         (*count, *start) = (words.len(), copy);
@@ -128,8 +105,8 @@ unsafe fn take_words<'a>(words: *const c_uint, count: usize) -> &'a [u32] {
 }
 
 /// The words of a JSON configuration: one number where one says it, else three.
-fn from_json(text: &str) -> Result<Vec<u32>, Failure> {
-    let wrong = |why: String| refused(format!("h5z-gpu: the codec's configuration {text}: {why}"));
+fn from_json(text: &str) -> Result<Vec<u32>> {
+    let wrong = |why: String| Error::from(format!("the codec's configuration {text}: {why}"));
     let config: Map<String, Value> = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let name = |key: &str, default: &'static str| match config.get(key) {
         None => Ok(default.to_owned()),
@@ -145,54 +122,53 @@ fn from_json(text: &str) -> Result<Vec<u32>, Failure> {
         Some(Value::String(s)) => Some(s.trim().parse().map_err(|_| wrong(format!("bound {s:?} is no number")))?),
         Some(v) => Some(v.as_f64().ok_or_else(|| wrong(format!("bound {v} is no number")))?),
     };
-    let ask =
-        Ask { codec: Codec::named(&name("codec", "auto")?)?, bound: Bound::named(&name("mode", "lossless")?, bound)? }
-            .check()?;
-    Ok(match (ask == Ask::default(), words::pack(ask)) {
-        (true, _) => Vec::new(),
-        (false, Some(packed)) => vec![packed],
-        (false, None) => words::three(ask).to_vec(),
-    })
+    let codec = Codec::named(&name("codec", "auto")?)?;
+    let bound = Bound::named(&name("mode", "lossless")?, bound)?;
+    Ok(c_api::short(Request { codec, bound }.check()?))
 }
 
-fn to_json(ask: Ask) -> String {
-    let mut config = json!({"id": "h5z-gpu", "mode": ask.bound.mode().name()});
-    if ask.bound != Bound::Lossless {
-        config["bound"] = json!(ask.bound.value());
+fn to_json(request: Request) -> String {
+    let mut config = json!({"id": "h5z-gpu", "mode": request.bound.mode().name()});
+    if request.bound != Bound::Lossless {
+        config["bound"] = json!(request.bound.value());
     }
-    if ask.codec != Codec::Auto {
-        config["codec"] = json!(ask.codec.name());
+    if request.codec != Codec::Auto {
+        config["codec"] = json!(request.codec.name());
     }
     config.to_string()
 }
 
+/// # Safety
+/// As netCDF calls it.
 unsafe extern "C" fn codec_to_hdf5(codec: *const c_char, count: *mut usize, start: *mut *mut c_uint) -> c_int {
     fence(|| {
         if codec.is_null() {
-            return Err(refused("h5z-gpu: called without a configuration"));
+            return Err("called without a configuration".into());
         }
         // SAFETY: netCDF passes a NUL-terminated text.
         let text = unsafe { CStr::from_ptr(codec) }.to_string_lossy();
         let words = from_json(&text)?;
-        // SAFETY: the places are netCDF's.
+        // SAFETY: the variables are netCDF's.
         unsafe { give_words(&words, count, start) }
     })
 }
 
+/// # Safety
+/// As netCDF calls it.
 unsafe extern "C" fn hdf5_to_codec(count: usize, start: *const c_uint, codec: *mut *mut c_char) -> c_int {
     fence(|| {
         // SAFETY: as netCDF passes them.
-        let ask = words::ask(unsafe { take_words(start, count) })?;
-        let text = CString::new(to_json(ask)).map_err(|_| refused("h5z-gpu: a NUL in the configuration"))?;
+        let request = words::request(unsafe { take_words(start, count) })?;
+        let text = CString::new(to_json(request)).map_err(|_| "a NUL in the configuration")?;
         if codec.is_null() {
-            return Err(refused("h5z-gpu: called without a place for the configuration"));
+            return Err("called without a variable for the configuration".into());
         }
         // SAFETY: strdup copies a NUL-terminated text onto the C heap, where netCDF frees it.
         let copy = unsafe { libc::strdup(text.as_ptr()) };
         if copy.is_null() {
-            return Err(Failure::NoMemory);
+            return Err(NoMemory { bytes: text.count_bytes() as u64 }.into());
         }
-        // SAFETY: a place for a pointer.
+        // SAFETY: a variable for a pointer.
         unsafe { *codec = copy };
         Ok(())
     })
@@ -226,88 +202,80 @@ unsafe extern "C" fn modify_parameters(
     fence(|| {
         let user = match visible_count.is_null() || visible.is_null() {
             true => &[],
-            // SAFETY: places that netCDF filled.
+            // SAFETY: variables that netCDF filled.
             false => unsafe { take_words(*visible, *visible_count) },
         };
-        let ask = words::ask(user)?;
+        let request = words::request(user)?;
         let netcdf = Module::of(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
-        let described = netcdf.and_then(|n| describe(&n, ncid, varid, ask));
+        let described = netcdf.and_then(|n| describe(&n, ncid, varid, request));
         let stored = match described {
             Ok((params, rank)) => words::store(&params, user, rank),
-            Err(what) if dataset::strict() => return Err(refused(format!("h5z-gpu: netCDF does not tell: {what}"))),
+            Err(what) if dataset::strict() => return Err(format!("netCDF does not tell: {what}").into()),
             Err(what) => {
                 log::warn(&format!("netCDF does not tell what a variable holds ({what}): it is stored losslessly"));
                 user.to_vec()
             }
         };
-        // SAFETY: the places are netCDF's.
+        // SAFETY: the variables are netCDF's.
         unsafe { give_words(&stored, working_count, working) }
     })
 }
 
 /// Parameters and rank of a variable. `Err` names what could not be had.
-fn describe(n: &NetCdf, ncid: c_int, varid: c_int, ask: Ask) -> Result<(Params, u8), &'static str> {
-    let (mut xtype, mut rank, mut order, mut storage) = (0, 0, 0, 0);
-    let mut chunk = vec![0usize; RANK_MAX];
-    let mut filters = 0usize;
-    // SAFETY: places for the answers; `chunk` has room for the largest rank there is.
+fn describe(n: &NetCdf, ncid: c_int, varid: c_int, request: Request) -> Result<(Params, u8), &'static str> {
+    let (mut xtype, mut rank, mut order, mut storage, mut filters) = (0, 0, 0, 0, 0usize);
+    // SAFETY: a variable for the answer.
+    if unsafe { (n.inq_varndims)(ncid, varid, &mut rank) } != NC_NOERR {
+        return Err("its rank");
+    }
+    let mut chunk = vec![0usize; rank.max(1) as usize];
+    // SAFETY: variables for the answers; `chunk` takes one length for each dimension.
     let done = unsafe {
         [
             (n.inq_vartype)(ncid, varid, &mut xtype),
-            (n.inq_varndims)(ncid, varid, &mut rank),
             (n.inq_var_endian)(ncid, varid, &mut order),
             (n.inq_var_chunking)(ncid, varid, &mut storage, chunk.as_mut_ptr()),
             (n.inq_var_filter_ids)(ncid, varid, &mut filters, ptr::null_mut()),
         ]
     };
     if let Some(k) = done.iter().position(|&d| d != NC_NOERR) {
-        return Err(["its type", "its rank", "its byte order", "its chunk", "its filters"][k]);
+        return Err(["its type", "its byte order", "its chunk", "its filters"][k]);
     }
     let mut ids = vec![0 as c_uint; filters.max(1)];
-    // SAFETY: room for as many ids as were counted.
+    // SAFETY: `ids` takes as many as were counted.
     if unsafe { (n.inq_var_filter_ids)(ncid, varid, &mut filters, ids.as_mut_ptr()) } != NC_NOERR {
         return Err("its filters");
     }
     let alone = ids.first() == Some(&(FILTER_ID as c_uint));
     let dtype = dtype(xtype, order);
-    let lossy = ask.bound != Bound::Lossless && dtype.is_ieee();
+    let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
     if lossy && !alone {
         log::warn("another filter stands before h5z-gpu: what it hands on is stored losslessly");
     }
     let dims: Vec<u64> = chunk.iter().take(rank.max(0) as usize).map(|&d| d as u64).collect();
     let known = Extents::new(&dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    let fill = if lossy { fill(n, ncid, varid, dtype).ok_or("its fill value")? } else { None };
+    // SAFETY: `dtype` describes the variable, and IEEE numbers have 4 or 8 bytes.
+    let fill = if lossy { unsafe { fill(n, ncid, varid, dtype) }.ok_or("its fill value")? } else { None };
     let lossy_allowed = alone && known.is_some();
-    Ok((Params { ask, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
+    Ok((Params { request, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// netCDF's atomic types; what a user defined is bytes.
 fn dtype(xtype: c_int, order: c_int) -> Dtype {
-    const BIG: c_int = 2;
-    let big_endian = order == BIG || (order == 0 && cfg!(target_endian = "big"));
-    let integer = |size, signed| Dtype { class: Class::Integer, signed, ..Dtype::bytes(size) };
-    let d = match xtype {
-        1 => integer(1, true),
-        2 => Dtype::bytes(1),
-        3 => integer(2, true),
-        4 => integer(4, true),
-        5 => Dtype::F32,
-        6 => Dtype::F64,
-        7 => integer(1, false),
-        8 => integer(2, false),
-        9 => integer(4, false),
-        10 => integer(8, true),
-        11 => integer(8, false),
-        _ => return Dtype::bytes(0),
-    };
-    Dtype { big_endian: big_endian && d.class != Class::Bytes, ..d }
+    let big_endian = order == NC_ENDIAN_BIG || (order == NC_ENDIAN_NATIVE && cfg!(target_endian = "big"));
+    let name = usize::try_from(xtype).ok().and_then(|number| TYPES.get(number.wrapping_sub(1)));
+    let numpy = |name| c_api::dtype(&format!("{}{name}", if big_endian { '>' } else { '<' })).ok();
+    name.and_then(numpy).unwrap_or(Dtype::bytes(0))
 }
 
 /// The fill value's bits: netCDF fills with it whether the user named it or not, unless filling is off.
-fn fill(n: &NetCdf, ncid: c_int, varid: c_int, dtype: Dtype) -> Option<Option<u64>> {
+///
+/// # Safety
+/// The variable's type has the size of `dtype`, and at most 8 bytes.
+unsafe fn fill(n: &NetCdf, ncid: c_int, varid: c_int, dtype: Dtype) -> Option<Option<u64>> {
     let (mut off, mut value) = (0, [0u8; 8]);
-    // SAFETY: the variable is a float or double, of which `value` holds one.
+    // SAFETY: `value` takes the type's bytes, by the caller's promise.
     if unsafe { (n.inq_var_fill)(ncid, varid, &mut off, value.as_mut_ptr().cast()) } != NC_NOERR {
         return None;
     }
@@ -321,14 +289,15 @@ mod tests {
 
     #[test]
     fn words_survive_the_configuration() {
-        for words in [&[][..], &[11003], &[111003], &[390000], &[40600], &words::three(words::ask(&[131002]).unwrap())]
+        for words in
+            [&[][..], &[11003], &[111003], &[390000], &[40600], &words::three(words::request(&[131002]).unwrap())]
         {
-            let ask = words::ask(words).unwrap();
-            let text = to_json(ask);
-            assert_eq!(words::ask(&from_json(&text).unwrap_or_default()).unwrap(), ask, "{text}");
+            let request = words::request(words).unwrap();
+            let text = to_json(request);
+            assert_eq!(words::request(&from_json(&text).unwrap_or_default()).unwrap(), request, "{text}");
         }
-        let odd = Ask { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) };
-        assert_eq!(words::ask(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
+        let odd = Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) };
+        assert_eq!(words::request(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
     }
 
     #[test]

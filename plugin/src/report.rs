@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
+use crate::error::Error;
+use crate::hdf5::H5E_DEFAULT;
 use crate::host::{self, Host};
 use h5z_gpu::host::log;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
+use std::fmt;
 use std::ptr;
 
 /// Bytes of the last error that are kept, the final NUL included.
@@ -16,7 +19,8 @@ thread_local! {
 }
 
 /// Remembers `text` as this thread's last error.
-pub(crate) fn remember(text: &str) {
+pub(crate) fn remember(text: &impl fmt::Display) {
+    let text = text.to_string();
     LAST.with(|last| {
         let mut last = last.borrow_mut();
         let mut len = text.len().min(KEPT - 1);
@@ -34,13 +38,19 @@ pub(crate) fn last() -> *const c_char {
 }
 
 /// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that.
-pub(crate) fn failed(host: &Host, callback: &CStr, text: &str) {
-    remember(text);
+pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error) {
+    remember(error);
+    let text = error.to_string();
     // The question first: asking it empties the stack.
     let silent = silent_reader(host);
-    if !push(host, callback, text) || silent {
-        log::warn(text.strip_prefix("h5z-gpu: ").unwrap_or(text));
+    if !push(host, callback, &text) || silent {
+        log::warn(without_name(&text));
     }
+}
+
+/// A sentence without our name at its beginning, which the log writes itself.
+pub(crate) fn without_name(text: &str) -> &str {
+    text.strip_prefix("h5z-gpu: ").unwrap_or(text)
 }
 
 /// Puts the text on the host's error stack. False when it cannot be there afterwards.
@@ -48,8 +58,8 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
     let (Some(e), Ok(text)) = (host.errors, CString::new(text)) else { return false };
     let mut paused = false;
     if let Some(p) = host.pausing {
-        // SAFETY: 0 is the default stack; a place for the answer.
-        unsafe { (p.is_paused)(0, &mut paused) };
+        // SAFETY: the stack of this thread; a variable for the answer.
+        unsafe { (p.is_paused)(H5E_DEFAULT, &mut paused) };
     }
     let resume = match host.resume {
         None if paused => return false,
@@ -66,7 +76,7 @@ fn push(host: &Host, callback: &CStr, text: &str) -> bool {
             (r.resume)();
         }
         let (file, format) = (c"h5z-gpu".as_ptr(), c"%s".as_ptr());
-        let done = (e.push)(0, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
+        let done = (e.push)(H5E_DEFAULT, file, callback.as_ptr(), line!(), class, major, minor, format, text.as_ptr());
         if let Some(r) = resume {
             (r.pause)();
         }
@@ -81,9 +91,11 @@ fn silent_reader(host: &Host) -> bool {
     let mut v2 = 0;
     let mut print = None;
     let mut data = ptr::null_mut();
-    // SAFETY: places for the answers; the second call is only valid for printers of the second kind, hence the first.
+    // SAFETY: variables for the answers; the second call is only valid for printers of the second kind, hence the first.
     let printing = unsafe {
-        (e.auto_is_v2)(0, &mut v2) < 0 || v2 == 0 || ((e.get_auto)(0, &mut print, &mut data) >= 0 && print.is_some())
+        (e.auto_is_v2)(H5E_DEFAULT, &mut v2) < 0
+            || v2 == 0
+            || ((e.get_auto)(H5E_DEFAULT, &mut print, &mut data) >= 0 && print.is_some())
     };
     !printing && (!host::serves(host, "/h5py/") || host::serves(host, "libnetcdf"))
 }

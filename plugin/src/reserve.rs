@@ -59,7 +59,10 @@ impl<const SIZE: usize, const BYTES: usize, const WORDS: usize> Slots<SIZE, BYTE
     }
 
     /// Whether it was one of ours; then it is free.
-    fn give_back(&self, p: *mut u8) -> bool {
+    ///
+    /// # Safety
+    /// A slot is given back by who took it, and used no more.
+    unsafe fn give_back(&self, p: *mut u8) -> bool {
         let Some(slot) = self.slot(p) else { return false };
         self.taken[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::Release);
         true
@@ -96,9 +99,13 @@ impl Reserve {
     }
 
     /// Whether it was one of ours; then it is free.
-    fn give_back(&self, p: *mut c_void) -> bool {
+    ///
+    /// # Safety
+    /// As for [`Slots::give_back`].
+    unsafe fn give_back(&self, p: *mut c_void) -> bool {
         let p = p.cast();
-        self.small.give_back(p) || self.middle.give_back(p) || self.large.give_back(p)
+        // SAFETY: the caller's promise.
+        unsafe { self.small.give_back(p) || self.middle.give_back(p) || self.large.give_back(p) }
     }
 }
 
@@ -141,14 +148,14 @@ wrap! {
     "__wrap_free" => free,
 }
 
-unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size is allowed.
     let p = unsafe { system::malloc(size) };
     if p.is_null() { RESERVE.take(size) } else { p }
 }
 
-unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    // SAFETY: any sizes may be asked for.
+extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: any sizes are allowed.
     let p = unsafe { system::calloc(count, size) };
     if !p.is_null() {
         return p;
@@ -167,8 +174,7 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
     let slot = RESERVE.len(p);
     let (moved, len) = match slot {
-        // SAFETY: any size may be asked for.
-        Some(len) => (unsafe { malloc(size) }, len),
+        Some(len) => (malloc(size), len),
         None => {
             // SAFETY: no slot, so the system's or null. Where it fails the old block stays.
             let moved = unsafe { system::realloc(p, size) };
@@ -192,9 +198,11 @@ unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// As C's.
 unsafe extern "C" fn free(p: *mut c_void) {
-    if !RESERVE.give_back(p) {
-        // SAFETY: no slot, so the system's or null.
-        unsafe { system::free(p) }
+    // SAFETY: who frees a block took it. What is no slot is the system's or null.
+    unsafe {
+        if !RESERVE.give_back(p) {
+            system::free(p)
+        }
     }
 }
 
@@ -225,13 +233,15 @@ mod tests {
                     (p as usize).is_multiple_of(ALIGN) && bytes.iter().all(|&b| b == k as u8),
                     "slot {k} of {n} bytes"
                 );
-                assert!(ALL.len(p.cast()).is_some_and(|len| len >= n) && ALL.give_back(p.cast()));
+                // SAFETY: taken above, and used no more.
+                assert!(ALL.len(p.cast()).is_some_and(|len| len >= n) && unsafe { ALL.give_back(p.cast()) });
             }
         }
         assert!(ALL.take(16385).is_null());
         let mut own = [0u8; 8];
         let p = own.as_mut_ptr().cast();
-        assert!(ALL.len(p).is_none() && !ALL.give_back(p));
+        // SAFETY: no slot.
+        assert!(ALL.len(p).is_none() && !unsafe { ALL.give_back(p) });
     }
 
     #[test]
@@ -246,8 +256,8 @@ mod tests {
                         unsafe {
                             p.write_bytes(t, 64);
                             assert!((0..64).all(|k| p.add(k).read_volatile() == t));
+                            assert!(ALL.give_back(p.cast()));
                         }
-                        assert!(ALL.give_back(p.cast()));
                     }
                 });
             }

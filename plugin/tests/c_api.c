@@ -112,7 +112,7 @@ static int there_and_back(const float *x) {
     const uint32_t words[1] = {11003};
     const uint64_t dims[2] = {40, 500};
     const float fill = 1e20f;
-    const size_t raw = N * sizeof(float), room = h5z_gpu_max_encoded(raw);
+    const size_t raw = N * sizeof(float), capacity = h5z_gpu_max_encoded(raw);
     unsigned char *frames[CHUNKS];
     float *back[CHUNKS];
     const void *in[CHUNKS];
@@ -120,12 +120,12 @@ static int there_and_back(const float *x) {
     int64_t got[CHUNKS];
     int status[CHUNKS];
     for (int k = 0; k < CHUNKS; k++) {
-        frames[k] = malloc(room);
+        frames[k] = malloc(capacity);
         back[k] = malloc(raw);
         CHECK(frames[k] && back[k]);
         in[k] = x, sizes[k] = raw;
     }
-    int64_t len = h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[0], room);
+    int64_t len = h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[0], capacity);
     CHECK(len > 0 && (size_t)len < raw / 2);
     CHECK(h5z_gpu_raw_len(frames[0], (size_t)len) == (int64_t)raw);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[0], raw) == (int64_t)raw);
@@ -134,13 +134,13 @@ static int there_and_back(const float *x) {
     CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[1], 100) == -1);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[1], raw - 1) == -1);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len - 1, back[1], raw) == -1);
-    CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw - 4, frames[1], room) == -1);
+    CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw - 4, frames[1], capacity) == -1);
     CHECK(strstr(h5z_gpu_last_error(), "raw_len"));
-    CHECK(h5z_gpu_encode(words, 1, "float", 2, dims, NULL, x, raw, frames[1], room) == -1);
-    CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], room) == -1);
-    CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], room) == -1);
+    CHECK(h5z_gpu_encode(words, 1, "float", 2, dims, NULL, x, raw, frames[1], capacity) == -1);
+    CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], capacity) == -1);
+    CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], capacity) == -1);
 
-    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, room, got) == CHUNKS);
+    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, capacity, got) == CHUNKS);
     for (int k = 0; k < CHUNKS; k++) {
         CHECK(got[k] == len && !memcmp(frames[k], frames[0], (size_t)len));
         lens[k] = (size_t)len;

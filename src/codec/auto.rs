@@ -132,13 +132,13 @@ fn estimate_lorenzo<S: Scalar>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Ask, Bound, Codec, Dtype, Params};
+    use crate::params::{Bound, Codec, Dtype, Params, Request};
 
     const LORENZO: CodecId = CodecId::LORENZO;
     const SZX: CodecId = CodecId::SZX;
 
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> CodecId {
-        let params = Params::new(Ask { bound, ..Ask::default() }, Dtype::F32, dims).unwrap();
+        let params = Params::new(Request { bound, ..Request::default() }, Dtype::F32, dims).unwrap();
         let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
         choose::<f32>(&chunk(&params, bytemuck::cast_slice(&values), 1)).unwrap().0
     }
@@ -182,11 +182,11 @@ mod tests {
         let values: Vec<f32> = (0..300_000).map(|i| (i as f32 * 0.01).sin() + noise(i) * 0.01).collect();
         let raw: &[u8] = bytemuck::cast_slice(&values);
         let codecs = [1e-2, 1e-5].map(|r| {
-            let auto = Ask { bound: Bound::Relative(r), ..Ask::default() };
+            let auto = Request { bound: Bound::Relative(r), ..Request::default() };
             let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
             let choice = crate::codec::choose(&chunk(&params, raw, 2)).unwrap();
             let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
-            let alone = Params::new(Ask { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
+            let alone = Params::new(Request { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
             let frame = |params: &Params| {
                 let mut out = Vec::new();
                 let chunk = chunk(params, raw, 3);
@@ -206,7 +206,8 @@ mod tests {
             (0..1usize << 15).map(|i| f64::from(i as u32 % 256) * 0.01 + f64::from(noise(i))).collect();
         for b in [1e-6, 1e-3, 0.1, 1.0, 10.0] {
             let mut params =
-                Params::new(Ask { bound: Bound::Absolute(b), ..Ask::default() }, Dtype::F64, &[128, 256]).unwrap();
+                Params::new(Request { bound: Bound::Absolute(b), ..Request::default() }, Dtype::F64, &[128, 256])
+                    .unwrap();
             let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             let little = choose::<f64>(&chunk(&params, &raw, 1));
             let mut shifted = vec![0];

@@ -43,7 +43,7 @@ impl<'a> Chunk<'a> {
             Ok(ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z))))
         };
         let mut failed = Ok(());
-        let used = bound::resolve(params.ask.bound, || range().map_err(|e| failed = Err(e)).ok().flatten());
+        let used = bound::resolve(params.request.bound, || range().map_err(|e| failed = Err(e)).ok().flatten());
         failed.map(|()| used)
     }
 
@@ -57,7 +57,7 @@ impl<'a> Chunk<'a> {
 pub(crate) fn header(params: &Params, codec: CodecId, used: Option<f64>, raw_len: usize) -> Header {
     Header {
         codec,
-        mode: used.map_or(Mode::Lossless, |_| params.ask.bound.mode()),
+        mode: used.map_or(Mode::Lossless, |_| params.request.bound.mode()),
         used: used.unwrap_or(0.0),
         dtype: params.dtype,
         extents: params.extents,

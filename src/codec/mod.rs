@@ -49,7 +49,7 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
     let Chunk { params, raw, .. } = *chunk;
     let dtype = params.dtype;
     let codec = if params.lossy(raw.len()) {
-        match (params.ask.codec, dtype.size) {
+        match (params.request.codec, dtype.size) {
             (params::Codec::Szx, _) => CodecId::SZX,
             (params::Codec::Lorenzo, _) => CodecId::LORENZO,
             (_, 4) => return auto::choose::<f32>(chunk).map(|(codec, used)| Choice { codec, used }),

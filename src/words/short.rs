@@ -2,15 +2,15 @@
 //! The short forms: one packed decimal, or three words.
 
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Codec, Mode};
+use crate::params::{Bound, Codec, Mode, Request};
 
-/// The packed decimal that means `ask`, when one does.
+/// The packed decimal that means `request`, when one does.
 ///
 /// The bound must be d.d · 10^e with e from −79 to 19 (PSNR: tenths of decibels up to 999.9).
-pub fn pack(ask: Ask) -> Option<u32> {
-    let head = u32::from(ask.codec.number()) * 10 + u32::from(ask.bound.mode().number());
-    let value = ask.bound.value();
-    let tail = match ask.bound {
+pub fn pack(request: Request) -> Option<u32> {
+    let head = u32::from(request.codec.number()) * 10 + u32::from(request.bound.mode().number());
+    let value = request.bound.value();
+    let tail = match request.bound {
         Bound::Lossless => 0,
         Bound::Psnr(p) => (1..=9999).find(|&t| f64::from(t) / 10.0 == p)?,
         _ => {
@@ -26,13 +26,13 @@ pub fn pack(ask: Ask) -> Option<u32> {
         }
     };
     let word = head.checked_mul(10_000)?.checked_add(tail)?;
-    (unpack(word).ok()? == ask).then_some(word)
+    (unpack(word).ok()? == request).then_some(word)
 }
 
-/// The three-word form of `ask`: `CM`, then the bound's bits, low word first. Says every bound exactly.
-pub fn three(ask: Ask) -> [u32; 3] {
-    let [low, high] = halves(ask.bound.value().to_bits());
-    [u32::from(ask.codec.number()) * 10 + u32::from(ask.bound.mode().number()), low, high]
+/// The three-word form of `request`: `CM`, then the bound's bits, low word first. Says every bound exactly.
+pub fn three(request: Request) -> [u32; 3] {
+    let [low, high] = halves(request.bound.value().to_bits());
+    [u32::from(request.codec.number()) * 10 + u32::from(request.bound.mode().number()), low, high]
 }
 
 /// The value of `DDEE`: the correctly rounded f64 of the decimal text.
@@ -42,7 +42,7 @@ fn decimal(ddee: u32) -> f64 {
     format!("{}.{}e{exponent}", dd / 10, dd % 10).parse().expect("a decimal number")
 }
 
-pub(super) fn unpack(word: u32) -> Result<Ask> {
+pub(super) fn unpack(word: u32) -> Result<Request> {
     if word == 0 {
         // h5py, for one, makes it of (1e-3,): who wants a bound must not get every bit in silence.
         return Err(Error::params(
@@ -66,7 +66,7 @@ pub(super) fn unpack(word: u32) -> Result<Ask> {
         }
         _ => Bound::new(mode, decimal(ddee)),
     };
-    Ask { codec: codec(c)?, bound: bound? }.check()
+    Request { codec: codec(c)?, bound: bound? }.check()
 }
 
 pub(super) fn codec(c: u32) -> Result<Codec> {
@@ -84,7 +84,7 @@ pub(super) fn halves(bits: u64) -> [u32; 2] {
 }
 
 /// The ask of the three-word form.
-pub(super) fn of_three([cm, low, high]: [u32; 3]) -> Result<Ask> {
+pub(super) fn of_three([cm, low, high]: [u32; 3]) -> Result<Request> {
     let mode = Mode::of((cm % 10) as u8).ok_or_else(|| Error::params("mode", Mode::unknown(cm % 10)))?;
-    Ask { codec: codec(cm / 10)?, bound: Bound::new(mode, f64_of(low, high))? }.check()
+    Request { codec: codec(cm / 10)?, bound: Bound::new(mode, f64_of(low, high))? }.check()
 }

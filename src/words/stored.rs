@@ -4,7 +4,7 @@
 use super::short::{codec, f64_of, halves};
 use crate::constants::MAX_RANK;
 use crate::error::{Error, Result};
-use crate::params::{Ask, Bound, Dtype, Extents, Mode, Params};
+use crate::params::{Bound, Dtype, Extents, Mode, Params, Request};
 
 /// Upper 24 bits of word 0; the lowest byte is the layout.
 const MAGIC: u32 = 0xF1C0_DE00;
@@ -68,13 +68,13 @@ pub fn store(params: &Params, user: &[u32], original_rank: u8) -> Vec<u32> {
         MAGIC | LAYOUT,
         count as u32 | WRITER << 8 | READER << 24,
         params.dtype.pack(),
-        u32::from(params.ask.bound.mode().number())
-            | u32::from(params.ask.codec.number()) << 4
+        u32::from(params.request.bound.mode().number())
+            | u32::from(params.request.codec.number()) << 4
             | flags << 8
             | u32::from(original_rank) << 16
             | (dims.len() as u32) << 24,
     ]);
-    words.extend(halves(params.ask.bound.value().to_bits()));
+    words.extend(halves(params.request.bound.value().to_bits()));
     words.push(0);
     words.extend(halves(params.fill.unwrap_or(0)));
     words.extend([typed, 0]);
@@ -184,10 +184,11 @@ struct Fields<'a> {
 impl Fields<'_> {
     fn read(self, words: &[u32]) -> Result<Stored> {
         let mode = Mode::of(self.mode).ok_or_else(|| Error::params("mode", Mode::unknown(self.mode.into())))?;
-        let ask = Ask { codec: codec(self.codec)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
+        let request =
+            Request { codec: codec(self.codec)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
         let dims: Vec<u64> = self.dims.iter().map(|&d| d.into()).collect();
         let params = Params {
-            ask,
+            request,
             dtype: Dtype::unpack(words[2]).ok_or_else(|| refused(words, format!("type word {:#x}", words[2])))?,
             extents: Extents::new(&dims).ok_or_else(|| refused(words, format!("extents {dims:?}")))?,
             fill: (self.flags & FILL_KNOWN != 0).then(|| u64::from(self.fill[0]) | u64::from(self.fill[1]) << 32),
@@ -202,11 +203,11 @@ impl Fields<'_> {
 mod tests {
     use super::*;
     use crate::params::Codec;
-    use crate::words::{ask, three};
+    use crate::words::{request, three};
 
     /// szx, absolute 1e-3, of a chunk of 4 × 1 × 32 little-endian f32 with the fill value 1e20.
     fn params() -> Params {
-        let mut p = Params::new(ask(&[111003]).unwrap(), Dtype::F32, &[4, 1, 32]).unwrap();
+        let mut p = Params::new(request(&[111003]).unwrap(), Dtype::F32, &[4, 1, 32]).unwrap();
         p.fill = Some(1e20f32.to_bits().into());
         p
     }
@@ -227,8 +228,8 @@ mod tests {
         assert_eq!(store(&params(), &[111003], 3), LAYOUT_2, "what is written has not changed");
         assert_eq!(store(&params(), &LAYOUT_1, 3), LAYOUT_2, "a list of layout 1 is written anew as layout 2");
         assert_eq!(store(&params(), &LAYOUT_2, 3), LAYOUT_2, "storing again changes nothing");
-        assert_eq!(ask(&LAYOUT_1).unwrap(), ask(&[111003]).unwrap());
-        assert_eq!(ask(&LAYOUT_2).unwrap(), ask(&[111003]).unwrap());
+        assert_eq!(request(&LAYOUT_1).unwrap(), request(&[111003]).unwrap());
+        assert_eq!(request(&LAYOUT_2).unwrap(), request(&[111003]).unwrap());
     }
 
     /// One list for each rank, type, mode and flag.
@@ -238,7 +239,7 @@ mod tests {
             for (dtype, fill) in [(Dtype::F32, None), (Dtype::F64, Some(1e20f64.to_bits())), (Dtype::bytes(16), None)] {
                 for word in [11003, 21004, 231002, 40600, 90000, 390000] {
                     for lossy_allowed in [true, false] {
-                        let mut p = Params::new(ask(&[word]).unwrap(), dtype, &vec![7; rank]).unwrap();
+                        let mut p = Params::new(request(&[word]).unwrap(), dtype, &vec![7; rank]).unwrap();
                         (p.fill, p.lossy_allowed) = (fill, lossy_allowed);
                         all.push((p, store(&p, &[word], rank as u8)));
                     }
@@ -254,14 +255,18 @@ mod tests {
             assert_eq!(stored(&words).unwrap().params, p, "{words:?}");
             assert_eq!(words.last(), Some(&LAST));
             assert!(words.len() <= STORED_MAX && words.len() == p.extents.as_slice().len() + 12);
-            assert_eq!(ask(&words[words.len() - 1..]).unwrap(), Ask::default(), "what NCO hands to a neighbour");
+            assert_eq!(
+                request(&words[words.len() - 1..]).unwrap(),
+                Request::default(),
+                "what NCO hands to a neighbour"
+            );
             assert_eq!(stored(&[&words[..], &[1, 2]].concat()).unwrap().params, p, "words behind the list are ignored");
             for cut in 0..words.len() {
                 stored(&words[..cut]).expect_err("a list cut short");
             }
         }
-        let odd = three(Ask { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) });
-        let p = Params { ask: ask(&odd).unwrap(), ..params() };
+        let odd = three(Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) });
+        let p = Params { request: request(&odd).unwrap(), ..params() };
         assert_eq!(
             stored(&store(&p, &odd, 3)).unwrap(),
             Stored { params: p, typed: 0, original_rank: 3, checked: true }

@@ -209,7 +209,7 @@ pub fn all() -> Vec<Case> {
 
 fn case(line: &str) -> Option<Case> {
     let parts: Vec<&str> = line.split('|').map(str::trim).collect();
-    let (&[codec, name, generator, dtype, shape, ask, fill], change) = parts.split_first_chunk()?;
+    let (&[codec, name, generator, dtype, shape, request, fill], change) = parts.split_first_chunk()?;
     let (generator, seed) = generator.split_once(' ')?;
     let mut case = Case {
         codec: codec.into(),
@@ -219,7 +219,7 @@ fn case(line: &str) -> Option<Case> {
         dtype: dtype.into(),
         dims: Vec::new(),
         raw_bytes: 0,
-        ask: ask.into(),
+        request: request.into(),
         fill: match fill {
             "" => None,
             hex => Some(u64::from_str_radix(hex.strip_prefix("0x")?, 16).ok()?),

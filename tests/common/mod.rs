@@ -12,7 +12,7 @@ pub mod refused;
 pub mod seal;
 pub mod vectors;
 
-use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 
 /// Every backend that this machine has, with its name. All must give the same bytes.
 pub fn backends() -> Vec<(&'static str, Engine)> {
@@ -48,7 +48,7 @@ pub fn difference(a: &[u8], b: &[u8]) -> String {
 /// Writes a chunk with `lorenzo` under an absolute bound, and what came back once more. Whether every value was kept; the
 /// codec that took the chunk at first, and what came back at first.
 pub fn rewritten(bound: f64, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<(u8, Vec<u8>), String> {
-    let mut params = Params::new(Ask { codec: Codec::Lorenzo, bound: Bound::Absolute(bound) }, d, dims).unwrap();
+    let mut params = Params::new(Request { codec: Codec::Lorenzo, bound: Bound::Absolute(bound) }, d, dims).unwrap();
     params.fill = fill;
     let engine = Engine::with_threads(1);
     let frame = engine.encode(&params, raw);

@@ -2,7 +2,7 @@
 //! Golden vectors: reading, making and checking them. tests/vectors/README.md says what they are.
 
 use super::{backends, by_hand, difference, fnv, generate, seal};
-use h5z_gpu::{Ask, Class, DecodeJob, Dtype, EncodeJob, Engine, Params};
+use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Case {
     /// Empty: no extents are stated, `raw_bytes` bytes of unknown shape.
     pub dims: Vec<u64>,
     pub raw_bytes: usize,
-    pub ask: String,
+    pub request: String,
     pub fill: Option<u64>,
     /// The frame is `lorenzo`'s without its gap arrays, which readers must read and this writer leaves to others.
     pub without_gaps: bool,
@@ -60,8 +60,8 @@ impl Case {
     }
 
     pub fn params(&self) -> Params {
-        let ask: Ask = self.ask.parse().expect("an ask");
-        let mut params = Params::new(ask, self.dtype(), &self.dims).expect("parameters");
+        let request: Request = self.request.parse().expect("an ask");
+        let mut params = Params::new(request, self.dtype(), &self.dims).expect("parameters");
         params.fill = self.fill;
         params
     }
@@ -131,7 +131,7 @@ impl Vector {
         line("dtype", format!("{:?}", c.dtype));
         line("dims", format!("[{}]", dims.join(", ")));
         line("raw_bytes", c.raw_bytes.to_string());
-        line("ask", format!("{:?}", c.ask));
+        line("ask", format!("{:?}", c.request));
         if let Some(fill) = c.fill {
             line("fill_bits", format!("{fill:#x}"));
         }
@@ -178,7 +178,7 @@ impl Vector {
             dtype: text_of("dtype")?,
             dims: dims.map(|d| d.parse().map_err(|e| at(format!("dims: {e}")))).collect::<Result<_, _>>()?,
             raw_bytes: number("raw_bytes")? as usize,
-            ask: text_of("ask")?,
+            request: text_of("ask")?,
             fill: pairs.get("fill_bits").map(|v| hex(v)).transpose()?,
             without_gaps: match pairs.get("change") {
                 None => false,

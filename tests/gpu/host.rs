@@ -8,7 +8,7 @@
 mod stand_in;
 
 use h5z_gpu::testing::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk};
-use h5z_gpu::{Ask, Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Mode, Params, testing};
+use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Mode, Params, Request, testing};
 use stand_in::{Fake, HOSTS_OWN, INSIDE, stand_in, start};
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
@@ -66,7 +66,7 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
                 };
                 let dims: Vec<u64> = c.head[14..14 + rank].iter().map(|&d| d.into()).collect();
                 let dtype = if size == 8 { Dtype::F64 } else { Dtype::F32 };
-                let params = Params::new(Ask { codec, bound }, dtype, &dims).expect("parameters");
+                let params = Params::new(Request { codec, bound }, dtype, &dims).expect("parameters");
                 let frame = cpu.encode(&params, raw);
                 std::slice::from_raw_parts_mut(c.frame as *mut u8, frame.len()).copy_from_slice(&frame);
                 *(args.lengths as *mut u64).add(k) = frame.len() as u64;
@@ -110,12 +110,12 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
         }
     };
     let raws: Vec<Vec<u8>> = sizes.iter().enumerate().map(raw).collect();
-    let ask = |(k, &n): (usize, &usize)| {
+    let request = |(k, &n): (usize, &usize)| {
         let bound = [Bound::Absolute(0.01), Bound::Lossless, Bound::Relative(1e-3)][k % 3];
-        Params::new(Ask { codec: Codec::Auto, bound }, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
+        Params::new(Request { codec: Codec::Auto, bound }, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
     };
-    let asks: Vec<Params> = sizes.iter().enumerate().map(ask).collect();
-    let jobs: Vec<EncodeJob<'_>> = asks.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
+    let requests: Vec<Params> = sizes.iter().enumerate().map(request).collect();
+    let jobs: Vec<EncodeJob<'_>> = requests.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
     let mut want = vec![Vec::new(); jobs.len()];
     cpu.encode_batch(&jobs, &mut want);
     let mut got = vec![Vec::new(); jobs.len()];
@@ -299,7 +299,8 @@ fn small_batches_start_nothing() {
 #[test]
 fn constant_chunks_start_nothing() {
     with_fake("constant_chunks_start_nothing", &[], |fake| {
-        let params = |dtype| Params::new(Ask { codec: Codec::Auto, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
+        let params =
+            |dtype| Params::new(Request { codec: Codec::Auto, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
         let (f32s, f64s) = (params(Dtype::F32).unwrap(), params(Dtype::F64).unwrap());
         let (mut small, large) = (1.5f32.to_le_bytes().repeat(1 << 20), f64::NAN.to_le_bytes().repeat(1 << 20));
         let done = |small: &[u8]| {
@@ -319,7 +320,7 @@ fn elements_of_any_size_are_encoded() {
         let raw: Vec<u8> = (0..1 << 16).map(|i: u32| (i >> 8) as u8).collect();
         // 0: elements of more than 255 bytes, or of a size nobody knows.
         for size in [0, 1, 2, 3, 4, 8, 12, 255] {
-            let params = Params::new(Ask::default(), Dtype::bytes(size), &[]).unwrap();
+            let params = Params::new(Request::default(), Dtype::bytes(size), &[]).unwrap();
             let jobs = [EncodeJob { params: &params, raw: &raw }, EncodeJob { params: &params, raw: &[] }];
             let mut out = vec![Vec::new(); 2];
             gpu().encode_batch(&jobs, &mut out);
@@ -342,13 +343,13 @@ fn chunks_from_the_given_size_on_go_to_the_device() {
 fn every_codec_has_limits_of_its_own() {
     with_fake("every_codec_has_limits_of_its_own", &[], |_| {
         let cpu = Engine::with_threads(1);
-        let done = |asks: &[(Codec, Bound, usize)]| {
+        let done = |requests: &[(Codec, Bound, usize)]| {
             let value = |i: usize| ((i as f32 * 0.01).sin() * 100.0).to_le_bytes();
-            let raws: Vec<Vec<u8>> = asks.iter().map(|a| (0..a.2 / 4).flat_map(value).collect()).collect();
+            let raws: Vec<Vec<u8>> = requests.iter().map(|a| (0..a.2 / 4).flat_map(value).collect()).collect();
             let params = |a: &(Codec, Bound, usize)| {
-                Params::new(Ask { codec: a.0, bound: a.1 }, Dtype::F32, &[a.2 as u64 / 4]).unwrap()
+                Params::new(Request { codec: a.0, bound: a.1 }, Dtype::F32, &[a.2 as u64 / 4]).unwrap()
             };
-            let params: Vec<Params> = asks.iter().map(params).collect();
+            let params: Vec<Params> = requests.iter().map(params).collect();
             let jobs: Vec<EncodeJob<'_>> =
                 params.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
             let mut frames = vec![Vec::new(); jobs.len()];

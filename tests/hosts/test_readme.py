@@ -60,6 +60,25 @@ def test_the_example_programs_work(tmp_path):
     assert out.startswith("(64, 128, 128) float32"), out
 
 
+def test_the_example_applications_work(tmp_path):
+    """In Rust, by the command that is shown, and in C. Each writes and reads; the values are judged with h5py once more."""
+    (shown,) = re.findall(r"`(cargo run [^`]*) target/wave.h5`", TEXT)
+    plugin = {"HDF5_PLUGIN_PATH": clean()["HDF5_PLUGIN_PATH"]}
+    source = ROOT / "examples/hdf5/dataset.c"
+    run("cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "c", source, "-I/usr/include/hdf5/serial", "-lhdf5_serial", "-lm")
+    z, y, x = np.meshgrid(*[np.linspace(0, 6, n) for n in (64, 128, 128)], indexing="ij")
+    temperature = (280 + 10 * np.sin(x) * np.cos(y) + z).astype("f4")
+    for program in (shown.split(), [tmp_path / "c"]):
+        out = run(*program, tmp_path / "a.h5", env=whole() | plugin, cwd=ROOT)
+        error, ratio = map(float, re.search(r"largest error ([0-9.]+), ([0-9.]+) times smaller", out).groups())
+        assert 0 < error <= 0.01 and ratio > 20, out
+        assert listed(filters(tmp_path / "a.h5", "temperature")[0][2])[0] == 11002
+        with h5py.File(tmp_path / "a.h5") as f:
+            # Each language rounds its sines on its own: by less than a part in 10 000 of the bound.
+            assert 0 < np.abs(f["temperature"][...].astype("f8") - temperature).max() <= 0.010_1
+        run(*program, tmp_path / "b.h5", env=whole() | {"HDF5_PLUGIN_PATH": str(tmp_path)}, cwd=ROOT, ok=False)
+
+
 def judged(path):
     with h5py.File(path) as f:
         assert 0 < judge.check(VALUES, f["v"][...], "abs", 1e-3) <= 1

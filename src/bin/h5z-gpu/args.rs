@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arguments that several subcommands share: an ask, a type, extents, a fill value.
+//! Arguments that several subcommands share: a request, a type, extents, a fill value.
 
 use crate::{Fail, Outcome};
 use clap::Args;
-use h5z_gpu::{Ask, Bound, Class, Codec, Dtype, Params};
+use h5z_gpu::{Bound, Class, Codec, Dtype, Params, Request};
 use std::path::Path;
 
 /// What the user chooses.
 #[derive(Args)]
-pub(crate) struct AskArgs {
+pub(crate) struct RequestArgs {
     /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx]
     #[arg(value_name = "MODE [VALUE]", allow_negative_numbers = true)]
-    pub(crate) ask: Vec<String>,
+    pub(crate) request: Vec<String>,
     /// auto, szx, lorenzo, ndzip
     #[arg(long)]
     codec: Option<String>,
 }
 
-impl AskArgs {
-    /// The ask; lossless when nothing is given.
-    pub(crate) fn ask(&self) -> Outcome<Ask> {
+impl RequestArgs {
+    /// The request; lossless when nothing is given.
+    pub(crate) fn request(&self) -> Outcome<Request> {
         let codec = self.codec.as_deref().map(Codec::named).transpose()?;
-        let words: Vec<&str> = self.ask.iter().map(String::as_str).collect();
+        let words: Vec<&str> = self.request.iter().map(String::as_str).collect();
         let bound = match words[..] {
             [] => Bound::Lossless,
             [text] if text.contains('=') => {
-                let ask: Ask = text.parse()?;
-                return Ok(Ask { codec: codec.unwrap_or(ask.codec), ..ask }.check()?);
+                let request: Request = text.parse()?;
+                return Ok(Request { codec: codec.unwrap_or(request.codec), ..request }.check()?);
             }
             [mode] => Bound::named(mode, None)?,
             [mode, value] => Bound::named(mode, Some(number(value)?))?,
             _ => return Err(Fail::Refused(format!("h5z-gpu: {words:?}: give a mode and a value, such as abs 1e-3"))),
         };
-        Ok(Ask { codec: codec.unwrap_or_default(), bound }.check()?)
+        Ok(Request { codec: codec.unwrap_or_default(), bound }.check()?)
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Parameters for `len` bytes of these numbers.
-    pub(crate) fn params(&self, ask: Ask, len: u64) -> Outcome<Params> {
+    pub(crate) fn params(&self, request: Request, len: u64) -> Outcome<Params> {
         let dtype = dtype(&self.dtype)?;
         let size = u64::from(dtype.size);
         let dims = match &self.dims {
@@ -67,7 +67,7 @@ impl Numbers {
                 need.map_or("more than 2^64".into(), |n| n.to_string())
             )));
         }
-        let mut params = Params::new(ask, dtype, &dims)?;
+        let mut params = Params::new(request, dtype, &dims)?;
         params.fill = self.fill(dtype)?;
         Ok(params)
     }

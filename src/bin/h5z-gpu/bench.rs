@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bench`: encoding and decoding in memory, by ask and threads. Every output is compared before a number is printed.
+//! `bench`: encoding and decoding in memory, by request and threads. Every output is compared before a number is printed.
 
 use crate::args::{self, Numbers};
 use crate::judge::{judge, values};
 use crate::verify::kept;
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::{Frame, Header};
-use h5z_gpu::{Ask, Class, DecodeJob, EncodeJob, Engine, Mode, Params};
+use h5z_gpu::{Class, DecodeJob, EncodeJob, Engine, Mode, Params, Request};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     numbers: Numbers,
     /// What to time, may be repeated: mode=rel,bound=1e-3. Lossless and relative 1e-2, 1e-3, 1e-4 when absent
     #[arg(long)]
-    ask: Vec<String>,
+    request: Vec<String>,
     /// Threads, as a list
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     runs: usize,
 }
 
-/// One chunk: its parameters and its place in the file.
+/// One chunk: its parameters and its bytes in the file.
 struct Chunk {
     params: Params,
     begin: usize,
@@ -43,7 +43,7 @@ struct Chunk {
 
 pub(crate) fn run(a: &Args) -> Outcome {
     let raw = args::read(&a.raw)?;
-    let asks: Vec<Ask> = match &a.ask[..] {
+    let requests: Vec<Request> = match &a.request[..] {
         [] => ["mode=lossless", "mode=rel,bound=1e-2", "mode=rel,bound=1e-3", "mode=rel,bound=1e-4"]
             .map(str::parse)
             .into(),
@@ -63,7 +63,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
     say!("copying in memory, one thread: {copy}");
     say!(
         "{:<28} {:>7} {:>7} {:>8} {:>8} {:>17} {:>17} {:>12}",
-        "ask",
+        "request",
         "codec",
         "threads",
         "chunks",
@@ -72,17 +72,17 @@ pub(crate) fn run(a: &Args) -> Outcome {
         "decode",
         "error/limit"
     );
-    for ask in asks {
-        let chunks = cut(a, ask, &raw)?;
+    for request in requests {
+        let chunks = cut(a, request, &raw)?;
         for &threads in &a.threads {
             let engine = if a.gpu { Engine::with_device(threads, 0) } else { Engine::with_threads(threads) };
-            row(&raw, &chunks, ask, &engine, runs)?;
+            row(&raw, &chunks, request, &engine, runs)?;
         }
     }
     Ok(())
 }
 
-fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> Outcome {
+fn row(raw: &[u8], chunks: &[Chunk], request: Request, engine: &Engine, runs: usize) -> Outcome {
     let jobs: Vec<EncodeJob<'_>> =
         chunks.iter().map(|c| EncodeJob { params: &c.params, raw: &raw[c.begin..c.end] }).collect();
     let mut frames = vec![Vec::new(); jobs.len()];
@@ -117,7 +117,7 @@ fn row(raw: &[u8], chunks: &[Chunk], ask: Ask, engine: &Engine, runs: usize) -> 
     let codecs: Vec<String> = codecs.iter().map(ToString::to_string).collect();
     say!(
         "{:<28} {:>7} {:>7} {:>8} {:>8.3} {:>17} {:>17} {error:>12.6}",
-        ask.to_string(),
+        request.to_string(),
         codecs.join("+"),
         engine.threads(),
         chunks.len(),
@@ -145,8 +145,8 @@ fn verified(raw: &[u8], out: &[u8], params: &Params, header: Header) -> Outcome<
     }
 }
 
-fn cut(a: &Args, ask: Ask, raw: &[u8]) -> Outcome<Vec<Chunk>> {
-    let whole = a.numbers.params(ask, raw.len() as u64)?;
+fn cut(a: &Args, request: Request, raw: &[u8]) -> Outcome<Vec<Chunk>> {
+    let whole = a.numbers.params(request, raw.len() as u64)?;
     let dims: Vec<u64> = whole.extents.as_slice().iter().map(|&d| d.into()).collect();
     let Some((&slowest, rest)) = dims.split_first().filter(|_| a.chunk_bytes > 0) else {
         return Ok(vec![Chunk { params: whole, begin: 0, end: raw.len() }]);
@@ -158,7 +158,7 @@ fn cut(a: &Args, ask: Ask, raw: &[u8]) -> Outcome<Vec<Chunk>> {
         .map(|first| {
             let n = rows.min(slowest as usize - first);
             let dims: Vec<u64> = std::iter::once(n as u64).chain(rest.iter().copied()).collect();
-            let mut params = Params::new(ask, whole.dtype, &dims)?;
+            let mut params = Params::new(request, whole.dtype, &dims)?;
             params.fill = whole.fill;
             Ok(Chunk { params, begin: first * row, end: (first + n) * row })
         })

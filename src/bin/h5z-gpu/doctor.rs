@@ -2,14 +2,13 @@
 //! `doctor`: where HDF5 would look for the plugin, what the variables say, and whether the engine works here.
 //! `env`: the line that lets HDF5 find it.
 
-use crate::{Fail, Outcome, elf, hdf5};
+use crate::hdf5::{self, PLUGIN};
+use crate::{Fail, Outcome, elf};
 use h5z_gpu::host::settings;
-use h5z_gpu::{Ask, Bound, Codec, Dtype, Engine, Params};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// File name of the plugin.
-pub(crate) const PLUGIN: &str = "libh5zgpu.so";
 /// Where HDF5 looks when `HDF5_PLUGIN_PATH` is not set, for machines on which no library can be asked.
 const DEFAULTS: [&str; 2] = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin"];
 
@@ -68,9 +67,9 @@ fn beside() -> Option<PathBuf> {
 
 /// Where these libraries look without the variable.
 fn defaults(libraries: &[PathBuf]) -> Vec<PathBuf> {
-    let asked = libraries.iter().filter_map(|l| hdf5::ask(l, false).ok()).flat_map(|a| a.folders);
+    let known = libraries.iter().filter_map(|l| hdf5::query(l, false).ok()).flat_map(|a| a.folders);
     let mut all: Vec<PathBuf> = Vec::new();
-    for folder in asked.chain(DEFAULTS.map(PathBuf::from)) {
+    for folder in known.chain(DEFAULTS.map(PathBuf::from)) {
         if !all.contains(&folder) {
             all.push(folder);
         }
@@ -158,7 +157,7 @@ fn plugin_path(named: &[PathBuf]) -> u32 {
     let mut serving = 0;
     for library in &libraries {
         let name = library.display();
-        match hdf5::ask(library, true) {
+        match hdf5::query(library, true) {
             Ok(hdf5::Answer { version, plugin: Some(plugin), .. }) => {
                 serving += 1;
                 say!("HDF5 {version}, {name}: loads {}", plugin.display());
@@ -231,7 +230,7 @@ fn look(folder: &Path) -> Result<String, Flaw> {
         }
         Some(_) => {}
     }
-    let answer = hdf5::ask(&file, true).map_err(|why| Flaw::Broken(format!("cannot be loaded ({why})")))?;
+    let answer = hdf5::query(&file, true).map_err(|why| Flaw::Broken(format!("cannot be loaded ({why})")))?;
     answer.plugin.ok_or_else(|| Flaw::Broken("is not this plugin".into()))?;
     Ok(format!("{PLUGIN}, {len} bytes"))
 }
@@ -252,20 +251,20 @@ fn variables() -> u32 {
 }
 
 /// Encodes and decodes a wave with an absolute bound and checks it.
-fn round_trip() -> Result<String, String> {
+fn round_trip() -> Outcome<String> {
     let wave: Vec<f32> = (0..64 * 1024).map(|i| (i as f32 * 1e-3).sin()).collect();
     let raw: Vec<u8> = wave.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let ask = Ask { codec: Codec::Auto, bound: Bound::Absolute(1e-3) };
-    let params = Params::new(ask, Dtype::F32, &[64, 1024]).map_err(|e| e.to_string())?;
+    let request = Request { codec: Codec::Auto, bound: Bound::Absolute(1e-3) };
+    let params = Params::new(request, Dtype::F32, &[64, 1024])?;
     let frame = Engine::global().encode(&params, &raw);
-    let back = Engine::global().decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
+    let back = Engine::global().decode(&frame, raw.len() as u64)?;
     let worst = wave
         .iter()
         .zip(back.chunks_exact(4))
         .map(|(x, b)| (f64::from(*x) - f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).abs())
         .fold(0.0, f64::max);
     if worst > 1e-3 {
-        return Err(format!("a value changed by {worst:e}, the bound is 1e-3"));
+        return Err(Fail::Wrong(format!("a value changed by {worst:e}, the bound is 1e-3")));
     }
     Ok(format!("{} bytes to {}, largest error {worst:.2e} at a bound of 1e-3", raw.len(), frame.len()))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One frame in one file: compress, decompress, inspect.
 
-use crate::args::{self, AskArgs, Numbers, dtype_name};
+use crate::args::{self, Numbers, RequestArgs, dtype_name};
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::Frame;
 use h5z_gpu::{Engine, Extents, Mode};
@@ -16,7 +16,7 @@ pub(crate) struct Compress {
     #[command(flatten)]
     numbers: Numbers,
     #[command(flatten)]
-    ask: AskArgs,
+    request: RequestArgs,
 }
 
 #[derive(clap::Args)]
@@ -37,9 +37,9 @@ pub(crate) struct Inspect {
 }
 
 pub(crate) fn compress(a: &Compress) -> Outcome {
-    let ask = a.ask.ask()?;
+    let request = a.request.request()?;
     let raw = args::read(&a.input)?;
-    let params = a.numbers.params(ask, raw.len() as u64)?;
+    let params = a.numbers.params(request, raw.len() as u64)?;
     let frame = Engine::global().encode(&params, &raw);
     args::write(&a.output, &frame)?;
     let codec = Frame::open(&frame, 1)?.header.codec;

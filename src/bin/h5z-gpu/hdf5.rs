@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Asks HDF5 libraries of this machine where they look for plugins, and whether they load ours.
+//! Finds the HDF5 libraries of this machine, and learns where they look for plugins and whether they load ours.
 //!
 //! This program is not linked with HDF5. It opens each library at run time, in a child process (`probe`): what does not load
 //! or crashes ends the child alone, and each answer is that of a program which starts with the variables of now.
 
+use crate::abi::{FilterAvail, GetLibversion, PluginFolder, PluginFolders, PluginInfo};
 use crate::{Fail, Outcome};
-use libloading::{Library, Symbol};
+use libloading::Library;
 use std::collections::BTreeSet;
 use std::env;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// File name of the plugin.
+pub(crate) const PLUGIN: &str = "libh5zgpu.so";
 /// Filter id in HDF5's testing range.
 pub(crate) const ID: u32 = 443;
 
@@ -32,17 +35,21 @@ pub(crate) struct Answer {
 }
 
 /// Opens `library` in a child process. `variable` says whether the child sees HDF5_PLUGIN_PATH.
-pub(crate) fn ask(library: &Path, variable: bool) -> Result<Answer, String> {
-    let mut child = Command::new(env::current_exe().map_err(|e| e.to_string())?);
+pub(crate) fn query(library: &Path, variable: bool) -> Outcome<Answer> {
+    let wrong = |e: std::io::Error| Fail::Wrong(e.to_string());
+    let mut child = Command::new(env::current_exe().map_err(wrong)?);
     child.arg("probe").arg(library).stdin(Stdio::null());
     if !variable {
         child.env_remove("HDF5_PLUGIN_PATH");
     }
-    let end = child.output().map_err(|e| e.to_string())?;
+    let end = child.output().map_err(wrong)?;
     if !end.status.success() {
         let said = String::from_utf8_lossy(&end.stderr);
         let reason = said.lines().last().unwrap_or_default();
-        return Err(if reason.is_empty() { format!("opening it ended with {}", end.status) } else { reason.into() });
+        return Err(Fail::Wrong(match reason {
+            "" => format!("opening it ended with {}", end.status),
+            said => said.into(),
+        }));
     }
     let mut answer = Answer::default();
     for line in String::from_utf8_lossy(&end.stdout).lines() {
@@ -56,47 +63,38 @@ pub(crate) fn ask(library: &Path, variable: bool) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// The child's part: prints what `ask` reads.
+/// The child's part: prints what `query` reads.
 pub(crate) fn probe(a: &Probe) -> Outcome {
     let wrong = |e: libloading::Error| Fail::Wrong(format!("{e}"));
     // SAFETY: the constructors of an HDF5 library or plugin are run, as every program that uses it does; this process has
     // nothing to lose.
     let library = unsafe { Library::new(&a.library) }.map_err(wrong)?;
-    // SAFETY: HDF5's own signatures (H5public.h, H5PLpublic.h, H5Zpublic.h), the same in every release that has the function.
+    // SAFETY: HDF5's own signatures, the same in every release that has the function; `text` and the numbers outlive the calls.
     unsafe {
-        let info: Result<Symbol<'_, extern "C" fn() -> *const c_void>, _> = library.get(b"H5PLget_plugin_info");
-        if let Ok(info) = info {
-            // H5Z_class2_t begins with two int: the version of the record and the filter's id.
-            let class = info().cast::<c_int>();
-            if class.is_null() || *class.add(1) != ID as c_int {
+        if let Ok(info) = library.get::<PluginInfo>(b"H5PLget_plugin_info") {
+            if info().as_ref().is_none_or(|class| class.id != ID as c_int) {
                 return Err(Fail::Wrong(format!("it is a plugin for another filter than {ID}")));
             }
             say!("plugin {}", a.library.display());
             return Ok(());
         }
-        let version: Symbol<'_, extern "C" fn(&mut c_uint, &mut c_uint, &mut c_uint) -> c_int> =
-            library.get(b"H5get_libversion").map_err(wrong)?;
+        let version = library.get::<GetLibversion>(b"H5get_libversion").map_err(wrong)?;
         let (mut major, mut minor, mut release) = (0, 0, 0);
         version(&mut major, &mut minor, &mut release);
         say!("version {major}.{minor}.{release}");
-        let size: Symbol<'_, extern "C" fn(&mut c_uint) -> c_int> = library.get(b"H5PLsize").map_err(wrong)?;
-        let get: Symbol<'_, extern "C" fn(c_uint, *mut c_char, usize) -> isize> =
-            library.get(b"H5PLget").map_err(wrong)?;
+        let folders = library.get::<PluginFolders>(b"H5PLsize").map_err(wrong)?;
+        let folder = library.get::<PluginFolder>(b"H5PLget").map_err(wrong)?;
         let mut count = 0;
-        size(&mut count);
+        folders(&mut count);
         for k in 0..count {
             let mut text = [0u8; 4096];
-            let len = usize::try_from(get(k, text.as_mut_ptr().cast(), text.len())).unwrap_or(0);
+            let len = usize::try_from(folder(k, text.as_mut_ptr().cast(), text.len())).unwrap_or(0);
             say!("folder {}", String::from_utf8_lossy(&text[..len.min(text.len() - 1)]));
         }
-        let avail: Symbol<'_, extern "C" fn(c_int) -> c_int> = library.get(b"H5Zfilter_avail").map_err(wrong)?;
-        if avail(ID as c_int) > 0 {
+        if library.get::<FilterAvail>(b"H5Zfilter_avail").map_err(wrong)?(ID as c_int) > 0 {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-            let file = maps
-                .lines()
-                .filter_map(|l| l.find('/').map(|at| &l[at..]))
-                .find(|f| f.ends_with(super::doctor::PLUGIN));
-            say!("plugin {}", file.unwrap_or("under another name"));
+            let mut files = maps.lines().filter_map(|l| l.find('/').map(|at| &l[at..]));
+            say!("plugin {}", files.find(|f| f.ends_with(PLUGIN)).unwrap_or("under another name"));
         }
     }
     Ok(())

@@ -49,8 +49,8 @@ pub(crate) struct Value {
 pub(crate) fn values(raw: &[u8], size: usize, big_endian: bool) -> impl Iterator<Item = Value> + Clone + '_ {
     raw.chunks_exact(size).map(move |c| {
         let bits = c.iter().enumerate().fold(0u64, |a, (k, &b)| {
-            let place = if big_endian { size - 1 - k } else { k };
-            a | u64::from(b) << (8 * place)
+            let byte = if big_endian { size - 1 - k } else { k };
+            a | u64::from(b) << (8 * byte)
         });
         let x = if size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) };
         Value { bits, x }
@@ -153,7 +153,7 @@ fn within_relative(x: f64, y: f64, r: f64) -> bool {
 fn decided(d: f64, limit: f64) -> Option<bool> {
     const HAIR: f64 = 1e-14;
     match limit {
-        // Where numbers are coarser than the hair, or have no room above, only the exact ones tell.
+        // Where numbers are coarser than the hair, or near the largest, only the exact ones tell.
         _ if !d.is_finite() || !(1e-290..1e290).contains(&limit) => None,
         _ if d < limit * (1.0 - HAIR) => Some(true),
         _ if d > limit * (1.0 + HAIR) => Some(false),

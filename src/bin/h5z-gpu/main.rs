@@ -8,6 +8,7 @@ macro_rules! say {
     ($($text:tt)*) => { crate::say(format_args!($($text)*)) };
 }
 
+mod abi;
 mod args;
 mod bench;
 mod doctor;
@@ -19,6 +20,7 @@ mod verify;
 mod words;
 
 use clap::{Parser, Subcommand};
+use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -62,6 +64,13 @@ pub(crate) enum Fail {
 
 pub(crate) type Outcome<T = ()> = Result<T, Fail>;
 
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Fail::Refused(text) | Fail::Wrong(text)) = self;
+        f.write_str(text)
+    }
+}
+
 impl From<h5z_gpu::Error> for Fail {
     fn from(e: h5z_gpu::Error) -> Self {
         match e {
@@ -71,7 +80,7 @@ impl From<h5z_gpu::Error> for Fail {
     }
 }
 
-fn say(text: std::fmt::Arguments<'_>) {
+fn say(text: fmt::Arguments<'_>) {
     let Err(e) = writeln!(std::io::stdout(), "{text}") else { return };
     if e.kind() != ErrorKind::BrokenPipe {
         eprintln!("h5z-gpu: standard output: {e}");
@@ -93,13 +102,12 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Fail::Wrong(text)) => {
-            eprintln!("{text}");
-            ExitCode::from(1)
-        }
-        Err(Fail::Refused(text)) => {
-            eprintln!("{text}");
-            ExitCode::from(2)
+        Err(fail) => {
+            eprintln!("{fail}");
+            ExitCode::from(match fail {
+                Fail::Wrong(_) => 1,
+                Fail::Refused(_) => 2,
+            })
         }
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `verify`: original against reconstruction, value by value, in exact arithmetic.
 
-use crate::args::{self, AskArgs, dtype};
+use crate::args::{self, RequestArgs, dtype};
 use crate::judge::{judge, values};
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::{FRAME_MAGIC, Frame, Header};
-use h5z_gpu::{Ask, Bound, Class, Dtype, Engine, Mode};
+use h5z_gpu::{Bound, Class, Dtype, Engine, Mode, Request};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -21,12 +21,12 @@ pub(crate) struct Args {
     #[arg(long, allow_negative_numbers = true)]
     fill: Option<String>,
     #[command(flatten)]
-    ask: AskArgs,
+    request: RequestArgs,
 }
 
 pub(crate) fn run(a: &Args) -> Outcome {
     let (original, other) = (args::read(&a.original)?, args::read(&a.reconstructed)?);
-    let asked = if a.ask.ask.is_empty() { None } else { Some(a.ask.ask()?) };
+    let asked = if a.request.request.is_empty() { None } else { Some(a.request.request()?) };
     let mut dtype = a.dtype.as_deref().map(dtype).transpose()?;
     let (other, header) = if other.starts_with(&FRAME_MAGIC) {
         let threads = Engine::global().threads();
@@ -108,7 +108,7 @@ fn check(who: &str, bound: Bound, dtype: Option<Dtype>, fill: Option<u64>, origi
     }
     let read = |raw| values(raw, size, d.big_endian);
     let v = judge(read(original), read(other), bound, fill);
-    let text = Ask { bound, ..Ask::default() };
+    let text = Request { bound, ..Request::default() };
     say!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
     let share = if v.limit > 0.0 { format!(", {:.6} of it", v.worst / v.limit) } else { String::new() };
     say!("largest error {:e}, limit {:e}{share}; PSNR {:.2} dB", v.worst, v.limit, v.psnr());

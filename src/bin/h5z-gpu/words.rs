@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `words`: a bound in every tool's words, and words in plain ones.
 
-use crate::args::{AskArgs, dtype_name};
+use crate::args::{RequestArgs, dtype_name};
 use crate::hdf5::ID;
 use crate::{Fail, Outcome};
-use h5z_gpu::words::{Stored, ask, is_stored, pack, stored, three};
-use h5z_gpu::{Ask, Bound, Codec};
+use h5z_gpu::words::{Stored, is_stored, pack, request as requested, stored, three};
+use h5z_gpu::{Bound, Codec, Request};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    ask: AskArgs,
+    request: RequestArgs,
     /// Prints one tool's line alone: number, h5repack, nccopy, ncks, cdo, ncgen, h5py, xarray, c, netcdf-c, fortran, nf90, matlab, r, julia
     #[arg(long)]
     tool: Option<String>,
 }
 
 pub(crate) fn run(a: &Args) -> Outcome {
-    match numbers(&a.ask.ask)? {
+    match numbers(&a.request.request)? {
         Some(words) if !words.is_empty() => explain(&words),
-        _ => print(a.ask.ask()?, a.tool.as_deref()),
+        _ => print(a.request.request()?, a.tool.as_deref()),
     }
 }
 
@@ -55,7 +55,7 @@ fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
 }
 
 fn explain(words: &[u32]) -> Outcome {
-    let meant = ask(words)?;
+    let meant = requested(words)?;
     if is_stored(words) {
         let Stored { params: p, typed, original_rank, .. } = stored(words)?;
         say!("stored list of {} words", words.len());
@@ -88,12 +88,12 @@ fn fill(bits: u64, size: u8) -> String {
 }
 
 /// The promise in words.
-fn sentence(ask: Ask) -> String {
-    let codec = match ask.codec {
+fn sentence(request: Request) -> String {
+    let codec = match request.codec {
         Codec::Auto => "codec chosen by the writer".into(),
         c => format!("codec {}", c.name()),
     };
-    match ask.bound {
+    match request.bound {
         Bound::Absolute(b) => {
             format!("absolute: no value changes by more than {b:e}, in the units of the data; {codec}")
         }
@@ -108,23 +108,19 @@ fn sentence(ask: Ask) -> String {
     }
 }
 
-fn print(ask: Ask, tool: Option<&str>) -> Outcome {
-    let lines = lines(ask);
+fn print(request: Request, tool: Option<&str>) -> Outcome {
+    let lines = lines(request);
     if let Some(tool) = tool {
         let Some((_, line)) = lines.iter().find(|(name, _)| *name == tool) else {
             let names: Vec<&str> = lines.iter().map(|(name, _)| *name).collect();
             return Err(Fail::Refused(format!("h5z-gpu: --tool {tool:?}; allowed are {}", names.join(", "))));
         };
-        return match line {
-            Ok(line) => {
-                say!("{line}");
-                Ok(())
-            }
-            Err(why) => Err(Fail::Refused(format!("h5z-gpu: {tool} {why}"))),
-        };
+        let line = line.as_ref().map_err(|why| Fail::Refused(format!("h5z-gpu: {tool} {why}")))?;
+        say!("{line}");
+        return Ok(());
     }
-    say!("{}", sentence(ask));
-    say!("as text: {ask}\n");
+    say!("{}", sentence(request));
+    say!("as text: {request}\n");
     for (name, line) in &lines {
         match line {
             Ok(line) => say!("{name:<9} {line}"),
@@ -139,9 +135,9 @@ fn print(ask: Ask, tool: Option<&str>) -> Outcome {
 }
 
 /// Every tool's line, or why it has none. `v` is the variable, `in` and `out` the files.
-fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
-    let number = pack(ask);
-    let words = number.map_or(three(ask).to_vec(), |n| vec![n]);
+fn lines(request: Request) -> Vec<(&'static str, Outcome<String>)> {
+    let number = pack(request);
+    let words = number.map_or(three(request).to_vec(), |n| vec![n]);
     let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
     let (n, plain) = (words.len(), list(","));
     // Fortran and R have no unsigned numbers: the same bits.
@@ -149,16 +145,16 @@ fn lines(ask: Ask) -> Vec<(&'static str, Result<String, String>)> {
     // netCDF's own notation of a double spares the user its two halves.
     let typed = match number {
         Some(n) => n.to_string(),
-        None => format!("{},{:e}d", words[0], ask.bound.value()),
+        None => format!("{},{:e}d", words[0], request.bound.value()),
     };
-    let one = |line: String, why: &str| if n == 1 { Ok(line) } else { Err(why.to_string()) };
+    let one = |line: String, why: &str| if n == 1 { Ok(line) } else { Err(Fail::Refused(why.into())) };
     let tuple = if n == 1 { format!("({plain},)") } else { format!("({})", list(", ")) };
     vec![
         (
             "number",
-            number
-                .map(|n| n.to_string())
-                .ok_or(format!("no one number means this bound (two digits at most); the words are {plain}")),
+            number.map(|n| n.to_string()).ok_or(Fail::Refused(format!(
+                "no one number means this bound (two digits at most); the words are {plain}"
+            ))),
         ),
         ("h5repack", Ok(format!("h5repack -l v:CHUNK=16x64x64 -f v:UD={ID},1,{n},{plain} in.h5 out.h5"))),
         ("nccopy", Ok(format!("nccopy -4 -F 'v,{ID},{typed}' in.nc out.nc"))),

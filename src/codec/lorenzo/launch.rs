@@ -32,13 +32,13 @@ pub(super) static GPU: Gpu = Gpu {
 };
 
 fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
-    if params.ask.bound == Bound::Lossless {
+    if params.request.bound == Bound::Lossless {
         return None;
     }
     let grid = Grid::new(params.extents.as_slice(), LORENZO_TILE)?;
     let (extents, tile) = grid.sides()?;
     let tiles = grid.tiles();
-    let chunk = plan::any_chunk(params, params.ask.bound, raw_len);
+    let chunk = plan::any_chunk(params, params.request.bound, raw_len);
     // The kernel adds the lengths of the first section and of the payload.
     let sections = [0, tiles as u64, 4 * tiles as u64, 0];
     let head = Head::new(params, CodecId::LORENZO, Some(chunk.bound), &sections, 0, &[]);

@@ -9,7 +9,7 @@ use crate::codec::chunk::Chunk;
 use crate::codec_id::CodecId;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::Frame;
-use crate::params::{Ask, Bound, Codec, Dtype, Params};
+use crate::params::{Bound, Codec, Dtype, Params, Request};
 use crate::scalar::{Bits, Scalar};
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ impl<'a> Case<'a> {
 
     fn encode<S: Scalar>(&self, values: &[S]) -> (Vec<u8>, Used) {
         let dtype = if S::SIZE == 4 { Dtype::F32 } else { Dtype::F64 };
-        let mut params = Params::new(Ask { codec: Codec::Lorenzo, bound: self.bound }, dtype, self.dims).unwrap();
+        let mut params = Params::new(Request { codec: Codec::Lorenzo, bound: self.bound }, dtype, self.dims).unwrap();
         params.fill = self.fill;
         let used = bound::resolve(self.bound, || bound::range(values, self.fill));
         let raw = bytemuck::cast_slice(values);

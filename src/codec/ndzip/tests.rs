@@ -6,7 +6,7 @@ use super::format::Grid;
 use crate::checksum;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::Frame;
-use crate::params::{Ask, Bound, Class, Codec, Dtype, Params};
+use crate::params::{Bound, Class, Codec, Dtype, Params, Request};
 use crate::{Engine, Error};
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ const I32: Dtype =
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
 fn params(dtype: Dtype, dims: &[u64]) -> Params {
-    Params::new(Ask { codec: Codec::Ndzip, bound: Bound::Lossless }, dtype, dims).unwrap()
+    Params::new(Request { codec: Codec::Ndzip, bound: Bound::Lossless }, dtype, dims).unwrap()
 }
 
 fn encode(dtype: Dtype, dims: &[u64], raw: &[u8], threads: usize) -> Vec<u8> {

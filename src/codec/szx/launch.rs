@@ -33,10 +33,10 @@ fn encode_ctas(batch: Counts) -> u32 {
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
 fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
-    if params.ask.bound == Bound::Lossless {
+    if params.request.bound == Bound::Lossless {
         return None;
     }
-    let chunk = plan::any_chunk(params, params.ask.bound, raw_len);
+    let chunk = plan::any_chunk(params, params.request.bound, raw_len);
     let tiles = (chunk.values as usize).div_ceil(TILE);
     // The payload's length is added by the kernel.
     let table_len = 4 * tiles;

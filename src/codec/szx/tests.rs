@@ -8,7 +8,7 @@ use crate::codec::chunk::Chunk;
 use crate::codec_id::CodecId;
 use crate::constants::CHECKSUM_OFFSET;
 use crate::frame::{Frame, Header};
-use crate::params::{Ask, Bound, Codec, Dtype, Extents, Mode, Params};
+use crate::params::{Bound, Codec, Dtype, Extents, Mode, Params, Request};
 use crate::scalar::{Bits, Scalar};
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ fn dtype<S: Scalar>() -> Dtype {
 }
 
 fn encode<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>, threads: usize) -> (Vec<u8>, Used) {
-    let ask = Ask { codec: Codec::Szx, bound };
-    let mut params = Params::new(ask, dtype::<S>(), &[values.len() as u64]).unwrap();
+    let request = Request { codec: Codec::Szx, bound };
+    let mut params = Params::new(request, dtype::<S>(), &[values.len() as u64]).unwrap();
     params.fill = fill;
     let used = bound::resolve(bound, || bound::range(values, fill));
     let chunk = Chunk { params: &params, raw: bytemuck::cast_slice(values), threads, used: None };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a call fails, and the fence that every entry point runs behind.
+
+use h5z_gpu::host::float_state;
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Displays as the sentence for the user.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Error {
+    /// The library's own.
+    Library(h5z_gpu::Error),
+    /// An argument of the caller, or what the host does not tell: the sentence behind our name.
+    Call(Cow<'static, str>),
+    /// A panic, and what it said.
+    Panic(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Library(e) => e.fmt(f),
+            Error::Call(text) => write!(f, "h5z-gpu: {text}"),
+            Error::Panic(said) => write!(f, "h5z-gpu: a fault of its own, please report it: {said}"),
+        }
+    }
+}
+
+impl From<h5z_gpu::Error> for Error {
+    fn from(e: h5z_gpu::Error) -> Self {
+        Error::Library(e)
+    }
+}
+
+impl From<&'static str> for Error {
+    fn from(text: &'static str) -> Self {
+        Error::Call(text.into())
+    }
+}
+
+impl From<String> for Error {
+    fn from(text: String) -> Self {
+        Error::Call(text.into())
+    }
+}
+
+/// Runs `run` in the default floating-point state. A panic ends here and becomes an error.
+pub(crate) fn fenced<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    float_state::with_default(|| catch_unwind(AssertUnwindSafe(run))).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::Panic(said.unwrap_or("no text").to_owned()))
+    })
+}
