@@ -49,7 +49,9 @@ fn random_chunks_and_damaged_frames_by_the_kernels() {
     check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", "2000"]);
 }
 
-/// Folder of the kernels, a library for each of `kernels/*.cu`.
+const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
+
+/// Folder of the kernels, a library for each of `kernels/*.cu` and `kernels/testing/*.cu`.
 fn kernels() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -59,7 +61,8 @@ fn kernels() -> &'static Path {
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
-        let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")).unwrap();
+        let folders = [KERNELS.into(), Path::new(KERNELS).join("testing")];
+        let entries = folders.iter().flat_map(|folder: &PathBuf| std::fs::read_dir(folder).unwrap());
         std::thread::scope(|s| {
             for source in entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "cu")) {
                 let dir = &dir;
@@ -101,7 +104,7 @@ fn cxx(args: &[&str], text: &str) -> Output {
     let name = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
     // build.rs leaves the header there that host and kernels share.
     let mut cxx = Command::new(&name);
-    cxx.args(["-std=c++17", "-I", env!("OUT_DIR")]).args(args).args(["-x", "c++", "-"]);
+    cxx.args(["-std=c++17", "-I", env!("OUT_DIR"), "-I", KERNELS]).args(args).args(["-x", "c++", "-"]);
     let mut child =
         cxx.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap_or_else(|e| {
             panic!("{name}: {e}. A C++ compiler is needed: Debian's package g++, or one named by CXX")
