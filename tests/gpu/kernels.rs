@@ -6,7 +6,7 @@
 //! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.
 
 #[allow(dead_code, reason = "its main")]
-#[path = "../../examples/gpu_check.rs"]
+#[path = "../tools/gpu_check.rs"]
 mod gpu_check;
 mod stand_in;
 

@@ -11,7 +11,7 @@
 //! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../common/mod.rs"]
 mod common;
 #[path = "gpu_check/stages/mod.rs"]
 mod stages;
