@@ -101,37 +101,40 @@ impl Stage {
     }
 }
 
-/// All stages, `rounds` times on new input. Tells how many there are and what was compared.
-pub fn check(r: &mut Random, rounds: u64) -> Result<String, String> {
+/// All stages, or those of a codec, `rounds` times on new input. Tells how many there are and what was compared.
+pub fn check(r: &mut Random, rounds: u64, only: Option<&str>) -> Result<String, String> {
     type Run = fn(&mut Random) -> Result<usize, String>;
-    let all: &[Run] = &[
-        base::exact,
-        |r| base::arithmetic(r, false),
-        |r| base::arithmetic(r, true),
-        base::chunk_of,
-        base::sums,
-        base::scans,
-        base::look_back,
-        |r| base::range(r, "szx_range", false),
-        |r| base::range(r, "szx_range", true),
-        |r| base::range(r, "lorenzo_encode_range", false),
-        |r| base::range(r, "lorenzo_encode_range", true),
-        |r| szx_ndzip::szx(r, false),
-        |r| szx_ndzip::szx(r, true),
-        |r| szx_ndzip::ndzip(r, false),
-        |r| szx_ndzip::ndzip(r, true),
-        szx_ndzip::ndzip_places,
-        |r| lorenzo::quantize(r, false),
-        |r| lorenzo::quantize(r, true),
-        lorenzo::lorenzo,
-        lorenzo::codebook,
-        lorenzo::tiles,
+    // What all codecs use is none's.
+    let all: &[(&str, Run)] = &[
+        ("", base::exact),
+        ("", |r| base::arithmetic(r, false)),
+        ("", |r| base::arithmetic(r, true)),
+        ("", base::chunk_of),
+        ("", base::sums),
+        ("", base::scans),
+        ("", base::look_back),
+        ("szx", |r| base::range(r, "szx_range", false)),
+        ("szx", |r| base::range(r, "szx_range", true)),
+        ("lorenzo", |r| base::range(r, "lorenzo_encode_range", false)),
+        ("lorenzo", |r| base::range(r, "lorenzo_encode_range", true)),
+        ("szx", |r| szx_ndzip::szx(r, false)),
+        ("szx", |r| szx_ndzip::szx(r, true)),
+        ("ndzip", |r| szx_ndzip::ndzip(r, false)),
+        ("ndzip", |r| szx_ndzip::ndzip(r, true)),
+        ("ndzip", szx_ndzip::ndzip_places),
+        ("lorenzo", |r| lorenzo::quantize(r, false)),
+        ("lorenzo", |r| lorenzo::quantize(r, true)),
+        ("lorenzo", lorenzo::lorenzo),
+        ("lorenzo", lorenzo::codebook),
+        ("lorenzo", lorenzo::tiles),
     ];
+    let of = |name: &str| name.is_empty() || only.is_none_or(|only| only == name);
+    let wanted: Vec<Run> = all.iter().filter(|(name, _)| of(name)).map(|s| s.1).collect();
     let mut items = 0;
     for round in 0..rounds {
-        for stage in all {
+        for stage in &wanted {
             items += stage(r).map_err(|why| format!("round {round}: {why}"))?;
         }
     }
-    Ok(format!("{} stages, {rounds} rounds, {items} items", all.len()))
+    Ok(format!("{} stages, {rounds} rounds, {items} items", wanted.len()))
 }
