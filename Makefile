@@ -5,6 +5,9 @@
 # make bench    speed and ratio beside other codecs
 # make doc      the documentation of the library
 # make wheel    the Python package, in target/wheel
+# make unit     the library's unit tests, after a change in src
+# make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip; all without K)
+# make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
 
 SHELL   := /bin/sh
 CARGO   ?= cargo
@@ -14,7 +17,7 @@ PLUGIN  := target/plugin/libh5zgpu.so
 PROFILE := dist
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench wheel doc clean rust tools FORCE
+.PHONY: plugin demo test bench wheel doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
@@ -75,6 +78,21 @@ wheel: $(PLUGIN) .env/made
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu
 	@echo "target/doc/h5z_gpu/index.html"
+
+# --- while writing code: one architecture instead of all; what was compiled before is kept -----------------------------
+
+unit check-kernels kernels: export H5Z_GPU_ARCHS := $(or $(ARCH),90)
+
+unit: rust $(NVCC)
+	@$(CARGO) test --quiet -p h5z-gpu --lib
+
+check-kernels: rust $(NVCC)
+	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_CUDA=require $(CARGO) test --quiet -p h5z-gpu --test gpu_kernels -- --nocapture
+
+kernels: rust $(NVCC)
+	@echo '(name, architecture, registers, spilled bytes)'
+	@H5Z_GPU_CUDA=require $(CARGO) build --quiet -p h5z-gpu --lib --features testing --message-format json \
+	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' | xargs -I{} grep -ohE '\("[a-z0-9_]+", [^)]*\)' {}/images.rs
 
 clean:
 	rm -rf target .env

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles `kernels/*.cu` into images that the library embeds.
+//! Compiles `kernels/*.cu` into images that the library embeds; those of `kernels/testing` with the feature `testing` only.
 //!
 //! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no nvcc works; `require` fails then;
 //! `off` does not look for one. nvcc is searched as `H5Z_GPU_NVCC`, `CUDA_HOME`/`CUDA_PATH`, `PATH`, then the
-//! `nvidia-cuda-nvcc` package of the active Python environment. Everything written goes to `OUT_DIR`:
+//! `nvidia-cuda-nvcc` package of the active Python environment. `H5Z_GPU_ARCHS` names architectures, all by default.
+//! Written to `OUT_DIR`:
 //!
 //! - `h5z_abi.cuh`: the format's constants, and the structs shared with the host, with their layout asserted;
-//! - `NAME.fatbin` for every `kernels/NAME.cu`: machine code for each architecture, and PTX for newer ones;
-//! - `check.fatbin`: the same of `kernels/check.cu`, for an example that compares stages; the library does not embed it;
-//! - `images.rs`: the list of images and, from the assembler's report, of kernels per architecture.
+//! - `NAME.fatbin` for every kernel file: machine code for each architecture, and PTX for newer ones;
+//! - `NAME.ptxas.txt`: the assembler's report on it;
+//! - `images.rs`: the list of images and, from the reports, of kernels per architecture.
+//!
+//! A file is compiled when its text, a text that it includes, the flags or the compiler are new. What was compiled before is
+//! kept under a hash of these in the folder `H5Z_GPU_KERNEL_CACHE`, else in `OUT_DIR`. In the repository `.cargo/config.toml`
+//! names a folder for all profiles and features.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 #[allow(dead_code)]
@@ -24,15 +31,14 @@ mod constants;
 
 /// Compute capabilities that get machine code; PTX of the lowest serves the rest.
 const ARCHS: [u32; 5] = [75, 80, 89, 90, 100];
-/// The kernel file that only an example uses.
-const CHECK: &str = "check";
 /// The release whose PTX version drivers from 580 on take.
 const NVCC_RELEASE: &str = "13.0";
 /// Environment that changes what is found.
-const CONSULTED: [&str; 8] = [
+const CONSULTED: [&str; 9] = [
     "H5Z_GPU_CUDA",
     "H5Z_GPU_NVCC",
     "H5Z_GPU_ARCHS",
+    "H5Z_GPU_KERNEL_CACHE",
     "CUDA_HOME",
     "CUDA_PATH",
     "PATH",
@@ -42,7 +48,8 @@ const CONSULTED: [&str; 8] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=kernels");
+    // Not the folder of the kernels, which holds their README; a new file there is of use once a codec launches its kernels.
+    println!("cargo:rerun-if-changed=src/codec");
     println!("cargo:rerun-if-changed=src/constants.rs");
     println!("cargo:rerun-if-changed=src/cuda/abi.rs");
     for name in CONSULTED {
@@ -55,8 +62,6 @@ fn main() {
         "H5Z_GPU_CUDA is {mode:?}; allowed are auto, require, off"
     );
     let mut images = String::new();
-    // Empty where nothing is built: the example says so.
-    fs::write(out.join(format!("{CHECK}.fatbin")), []).expect("OUT_DIR can be written");
     if env::var_os("CARGO_FEATURE_CUDA").is_some() && mode != "off" {
         match build(&out) {
             Ok(text) => images = text,
@@ -68,57 +73,127 @@ fn main() {
     fs::write(out.join("images.rs"), text).expect("OUT_DIR can be written");
 }
 
-/// Compiles every kernel file; returns the entries of `IMAGES`.
+/// A kernel file, and where its image is kept: a name that holds a hash of all that decides the image.
+struct Source {
+    path: PathBuf,
+    stem: String,
+    kept: PathBuf,
+}
+
+/// Compiles every kernel file that is new; returns the entries of `IMAGES`.
 fn build(out: &Path) -> Result<String, String> {
-    let nvcc = find_nvcc()?;
-    fs::write(out.join("h5z_abi.cuh"), header()).map_err(|e| e.to_string())?;
-    let mut sources: Vec<PathBuf> = fs::read_dir("kernels")
-        .map_err(|e| format!("kernels: {e}"))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|x| x == "cu"))
-        .collect();
-    sources.sort();
+    let (nvcc, version) = find_nvcc()?;
+    let header = header();
+    fs::write(out.join("h5z_abi.cuh"), &header).map_err(|e| e.to_string())?;
     let archs = archs()?;
+    let mut flags: Vec<String> =
+        ["-fatbin", "-std=c++17", "-O3", "-fmad=false", "-ftz=false", "-prec-div=true", "-Werror", "all-warnings"]
+            .into_iter()
+            .chain(["--compress-mode=size", "-Xptxas", "-v", "--threads", "0", "-I", "kernels"])
+            .map(String::from)
+            .collect();
+    flags.extend(archs.iter().map(|a| format!("-gencode=arch=compute_{a},code=sm_{a}")));
+    flags.push(format!("-gencode=arch=compute_{0},code=compute_{0}", archs[0]));
+    let cache = env::var_os("H5Z_GPU_KERNEL_CACHE").map_or_else(|| out.join("kernels"), PathBuf::from);
+    fs::create_dir_all(&cache).map_err(|e| format!("{}: {e}", cache.display()))?;
+    let sources = sources(&cache, &(version, header, &flags))?;
     let jobs: Vec<_> = sources
         .iter()
-        .map(|src| {
-            let stem = src.file_stem().expect("a file").to_string_lossy().into_owned();
-            let image = out.join(format!("{stem}.fatbin"));
+        .filter(|s| !s.kept.with_extension("ptxas.txt").is_file())
+        .map(|s| {
+            let made = out.join(&s.stem).with_extension("fatbin");
             let mut cmd = Command::new(&nvcc);
-            cmd.args(["-fatbin", "-std=c++17", "-O3", "-fmad=false", "-ftz=false", "-prec-div=true"])
-                .args(["-Werror", "all-warnings", "--compress-mode=size", "-Xptxas", "-v", "--threads", "0"])
-                .arg("-I")
-                .arg(out)
-                .args(archs.iter().map(|a| format!("-gencode=arch=compute_{a},code=sm_{a}")))
-                .arg(format!("-gencode=arch=compute_{0},code=compute_{0}", archs[0]))
-                .arg("-o")
-                .arg(&image)
-                .arg(src);
-            (stem, image, cmd.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn())
+            cmd.args(&flags).arg("-I").arg(out).arg("-o").arg(&made).arg(&s.path);
+            (s, made, cmd.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn())
         })
         .collect();
-    let mut text = String::new();
-    for (stem, image, child) in jobs {
+    for (source, made, child) in jobs {
         let done =
             child.and_then(std::process::Child::wait_with_output).map_err(|e| format!("{}: {e}", nvcc.display()))?;
         let report = String::from_utf8_lossy(&done.stderr);
         if !done.status.success() {
             let said: Vec<&str> = report.lines().filter(|l| !l.starts_with("ptxas info")).take(20).collect();
-            return Err(format!("{} fails on {stem}.cu: {}", nvcc.display(), said.join(" | ")));
+            return Err(format!("{} fails on {}: {}", nvcc.display(), source.path.display(), said.join(" | ")));
         }
-        fs::write(out.join(format!("{stem}.ptxas.txt")), report.as_bytes()).map_err(|e| e.to_string())?;
-        if stem == CHECK {
-            continue;
-        }
+        // The report comes last, and says that the image is whole. Another build may do the same at the same time.
+        let keep = |name: &Path, bytes: &[u8]| {
+            let new = name.with_extension(format!("new-{}", std::process::id()));
+            fs::write(&new, bytes).and_then(|()| fs::rename(&new, name))
+        };
+        fs::read(made)
+            .and_then(|image| keep(&source.kept.with_extension("fatbin"), &image))
+            .and_then(|()| keep(&source.kept.with_extension("ptxas.txt"), &done.stderr))
+            .map_err(|e| format!("{}: {e}", source.kept.display()))?;
+    }
+    let mut text = String::new();
+    for Source { stem, kept, .. } in &sources {
+        let [image, report] = ["fatbin", "ptxas.txt"].map(|kind| out.join(stem).with_extension(kind));
+        fs::copy(kept.with_extension("fatbin"), &image)
+            .and_then(|_| fs::copy(kept.with_extension("ptxas.txt"), &report))
+            .map_err(|e| format!("{}: {e}", kept.display()))?;
+        let report = fs::read(report).map_err(|e| e.to_string())?;
         writeln!(
             text,
             "    Image {{ stem: {stem:?}, bytes: &Aligned(*include_bytes!({:?})).0, kernels: &[{}] }},",
             image.display().to_string(),
-            kernels(&report).join(", ")
+            kernels(&String::from_utf8_lossy(&report)).join(", ")
         )
         .expect("writing to a string");
     }
     Ok(text)
+}
+
+/// The kernel files, and cargo told of all that they are made of. `common` decides the image of each.
+fn sources(cache: &Path, common: &impl Hash) -> Result<Vec<Source>, String> {
+    let mut folders = vec!["kernels"];
+    if env::var_os("CARGO_FEATURE_TESTING").is_some() && Path::new("kernels/testing").is_dir() {
+        println!("cargo:rerun-if-changed=kernels/testing");
+        folders.push("kernels/testing");
+    }
+    let mut found = Vec::new();
+    let mut read = BTreeSet::new();
+    for folder in folders {
+        for entry in fs::read_dir(folder).map_err(|e| format!("{folder}: {e}"))? {
+            let path = entry.map_err(|e| e.to_string())?.path();
+            if path.extension().is_none_or(|x| x != "cu") {
+                continue;
+            }
+            let mut texts = BTreeSet::new();
+            with_includes(&path, &mut texts);
+            let mut hasher = DefaultHasher::new();
+            common.hash(&mut hasher);
+            for text in &texts {
+                (text, fs::read(text).map_err(|e| format!("{}: {e}", text.display()))?).hash(&mut hasher);
+            }
+            let stem = path.file_stem().expect("a file").to_string_lossy().into_owned();
+            let kept = cache.join(format!("{stem}-{:016x}", hasher.finish()));
+            read.append(&mut texts);
+            found.push(Source { path, stem, kept });
+        }
+    }
+    read.iter().for_each(|text| println!("cargo:rerun-if-changed={}", text.display()));
+    found.sort_by(|a, b| a.stem.cmp(&b.stem));
+    Ok(found)
+}
+
+/// Adds a file of `kernels` and what it includes in quotes, except what this script writes.
+fn with_includes(path: &Path, texts: &mut BTreeSet<PathBuf>) {
+    // `a/../b` is `b`: every file has one name.
+    let path = path.components().fold(PathBuf::new(), |mut path, part| {
+        if part.as_os_str() == ".." {
+            _ = path.pop()
+        } else {
+            path.push(part)
+        }
+        path
+    });
+    let Ok(text) = fs::read_to_string(&path) else { return };
+    if texts.insert(path.clone()) {
+        for name in text.lines().filter_map(|l| l.trim().strip_prefix("#include \"")?.split('"').next()) {
+            with_includes(&path.with_file_name(name), texts);
+            with_includes(&Path::new("kernels").join(name), texts);
+        }
+    }
 }
 
 /// Architectures asked for by `H5Z_GPU_ARCHS` ("90" or "80,90"), or all.
@@ -151,8 +226,8 @@ fn kernels(report: &str) -> Vec<String> {
     found
 }
 
-/// Finds an nvcc that runs; warns when it is of another release than the one tried.
-fn find_nvcc() -> Result<PathBuf, String> {
+/// Finds an nvcc that runs, and what it says of its version; warns when it is of another release than the one tried.
+fn find_nvcc() -> Result<(PathBuf, String), String> {
     let from_env = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let mut candidates: Vec<PathBuf> = from_env("H5Z_GPU_NVCC").into_iter().collect();
     candidates.extend(["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|n| from_env(n)).map(|p| p.join("bin/nvcc")));
@@ -169,7 +244,7 @@ fn find_nvcc() -> Result<PathBuf, String> {
                     nvcc.display()
                 );
             }
-            return Ok(nvcc.clone());
+            return Ok((nvcc.clone(), said));
         }
     }
     Err("no nvcc in H5Z_GPU_NVCC, CUDA_HOME, CUDA_PATH, PATH or the Python environment; `make plugin` installs one"

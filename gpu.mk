@@ -24,10 +24,10 @@ BUNDLE := target/gpu-bundle
 .PHONY: gpu-bundle gpu-record-check
 
 gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
-	@H5Z_GPU_CUDA=require $(CARGO) build --quiet --profile $(PROFILE) --example gpu_check --example gpu_bench
+	@H5Z_GPU_CUDA=require $(CARGO) build --quiet --profile $(PROFILE) -p h5z-gpu-tools --bin gpu_check --bin gpu_bench
 	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/plugin
 	@cp $(PLUGIN) $(BUNDLE)/plugin/
-	@cp target/$(PROFILE)/examples/gpu_check target/$(PROFILE)/examples/gpu_bench $(BUNDLE)/
+	@cp target/$(PROFILE)/gpu_check target/$(PROFILE)/gpu_bench $(BUNDLE)/
 	@cp -r tests/vectors/v1 $(BUNDLE)/vectors
 	@cp tests/gpu/*.py tests/gpu/run.sh $(BUNDLE)/
 	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt

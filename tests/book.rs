@@ -3,7 +3,7 @@
 
 mod common;
 
-#[path = "../examples/decode_by_the_book.rs"]
+#[path = "tools/decode_by_the_book.rs"]
 mod book;
 
 use common::frames;

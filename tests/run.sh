@@ -43,6 +43,8 @@ count() {
 step format $cargo fmt --all --check
 step clippy $cargo clippy --quiet --workspace --all-targets -- -D warnings
 step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
+# What is to be published builds by itself. Not optimised: it is not run.
+step package $cargo package --offline --allow-dirty -p h5z-gpu --config profile.dev.opt-level=0
 count rust $cargo test --workspace --no-fail-fast
 step fields make --no-print-directory target/fields/small/done
 count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" .env/bin/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/hosts

@@ -196,15 +196,6 @@ impl Device {
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Failure> {
         self.modules.kernel(name)
     }
-
-    /// As [`Device::kernel`], of an image that this library does not embed.
-    #[cfg(feature = "testing")]
-    pub(crate) fn kernel_of(&self, stem: &'static str, image: &'static [u8], name: &str) -> Result<Kernel, Failure> {
-        if image.as_ptr().align_offset(8) != 0 || image.is_empty() {
-            return Err(Failure::other("the image is empty or not aligned"));
-        }
-        self.modules.kernel_of(stem, image, name)
-    }
 }
 
 /// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.

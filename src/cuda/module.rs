@@ -66,22 +66,17 @@ impl Modules {
             .iter()
             .find(|i| name.strip_prefix(i.stem).is_some_and(|rest| rest.starts_with('_')))
             .ok_or_else(|| Failure::other("this build has no such kernel"))?;
-        self.kernel_of(image.stem, image.bytes, name)
-    }
-
-    /// A kernel of the image called `stem`: `bytes`, aligned to 8. The device's context must be current.
-    pub(super) fn kernel_of(&self, stem: &'static str, bytes: &'static [u8], name: &str) -> Result<Kernel, Failure> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = found.kernels.get(name) {
             return Ok(*kernel);
         }
-        let module = match found.modules.get(stem) {
+        let module = match found.modules.get(image.stem) {
             Some(&module) => module as sys::CUmodule,
             None => {
                 // SAFETY: a complete image written by nvcc, in memory that is never freed.
-                let module = unsafe { result::module::load_data(bytes.as_ptr().cast()) }
+                let module = unsafe { result::module::load_data(image.bytes.as_ptr().cast()) }
                     .map_err(|e| Failure::new("cuModuleLoadData", e))?;
-                found.modules.insert(stem, module as usize);
+                found.modules.insert(image.stem, module as usize);
                 module
             }
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of vectors. Lines are only added; `cargo run --example vectors` writes the files of new ones.
+//! The list of vectors. Lines are only added; `cargo run -p h5z-gpu-tools --bin vectors` writes the files of new ones.
 
 use super::vectors::Case;
 

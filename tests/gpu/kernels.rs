@@ -2,15 +2,18 @@
 //! The kernels on a machine without a GPU: compiled for the CPU behind `emulator.h`, which says what that shows and what not,
 //! and given all that `gpu_check` gives to a GPU, with a CTA's threads in three orders.
 //!
+//! `H5Z_GPU_TEST_CODEC=szx` (lorenzo, ndzip) checks one codec's kernels, as `make check-kernels K=szx` does.
+//!
 //! What the tests leave in `target/tmp` serves any program and debugger:
 //! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.
 
 #[allow(dead_code, reason = "its main")]
-#[path = "../../examples/gpu_check.rs"]
+#[path = "../tools/gpu_check.rs"]
 mod gpu_check;
 mod stand_in;
 
 use stand_in::{Fake, INSIDE, stand_in, start};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,7 +24,9 @@ fn check(test: &str, args: &[&str]) {
     if std::env::var_os(INSIDE).is_some() {
         let fake = Fake::open(None);
         let seed = std::env::var("EMULATOR_SEED").unwrap();
-        let said = gpu_check::run(args.iter().chain(&["--seed", &seed]).map(ToString::to_string));
+        let only = std::env::var("H5Z_GPU_TEST_CODEC").ok();
+        let only = only.iter().flat_map(|codec| ["--codec", codec]);
+        let said = gpu_check::run(args.iter().copied().chain(["--seed", &seed]).chain(only).map(String::from));
         println!("{}", said.unwrap_or_else(|why| panic!("{why}")));
         fake.judge();
         return;
@@ -46,10 +51,14 @@ fn every_stage_of_the_kernels() {
 
 #[test]
 fn random_chunks_and_damaged_frames_by_the_kernels() {
-    check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", "2000"]);
+    // As many of a codec whether it is alone or not.
+    let cases = if std::env::var_os("H5Z_GPU_TEST_CODEC").is_some() { "700" } else { "2000" };
+    check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", cases]);
 }
 
-/// Folder of the kernels, a library for each of `kernels/*.cu`.
+const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
+
+/// Folder of the kernels, a library for each of `kernels/*.cu` and `kernels/testing/*.cu`.
 fn kernels() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -59,7 +68,8 @@ fn kernels() -> &'static Path {
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
-        let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")).unwrap();
+        let folders = [KERNELS.into(), Path::new(KERNELS).join("testing")];
+        let entries = folders.iter().flat_map(|folder: &PathBuf| std::fs::read_dir(folder).unwrap());
         std::thread::scope(|s| {
             for source in entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "cu")) {
                 let dir = &dir;
@@ -70,13 +80,17 @@ fn kernels() -> &'static Path {
     })
 }
 
-/// Makes `dir/STEM.so` of `STEM.cu`: the kernels of the file, as they are, and the list of them.
+/// Makes `dir/STEM.so` of `STEM.cu`: the kernels of the file, as they are, and the list of them. One that was made of the same
+/// text stays.
 fn compile(source: &Path, dir: &Path) {
-    let listed = cxx(&["-E", "-P"], &format!("#include {source:?}\n"));
+    // The list of kernels; the compiler's version; all that is included.
+    let all = cxx(&["-E"], &format!("#include {source:?}\n__VERSION__\n")).stdout;
+    let listed = String::from_utf8_lossy(&all);
+    let listed = listed.lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>().join("\n");
     let emulator = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/emulator.h");
     let mut text = format!("#include {emulator:?}\n#include {source:?}\n");
     // __global__ __launch_bounds__(BOUNDS) void NAME(ARGS args) { ... }
-    for entry in String::from_utf8_lossy(&listed.stdout).split("__global__").skip(1) {
+    for entry in listed.split("__global__").skip(1) {
         let parts = || {
             let (bounds, rest) =
                 entry.split('{').next()?.trim().strip_prefix("__launch_bounds__")?.rsplit_once("void")?;
@@ -87,13 +101,22 @@ fn compile(source: &Path, dir: &Path) {
     }
     // As nvcc is asked to: nothing fused, nothing assumed of pointers, integers that wrap around. A fibre's stack is not what the
     // checks of a fortified longjmp expect.
-    let made = dir.join(format!("new-{}-{}", source.file_stem().unwrap().display(), std::process::id()));
     let flags = ["-O2", "-g1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-U_FORTIFY_SOURCE"];
     // Not `shift` nor `integer-divide-by-zero`: with them GCC 12 makes `(c ? a : b)[x / 2]` of 2 into a[0].
     let checks = ["-fsanitize=bounds,alignment", "-fno-sanitize-recover=all"];
-    let output = ["-shared", "-fPIC", "-o", made.to_str().unwrap()];
+    let mut hasher = DefaultHasher::new();
+    (all, &text, std::fs::read(emulator).unwrap(), flags, checks).hash(&mut hasher);
+    let hash = format!("{:016x}", hasher.finish());
+    let library = dir.join(source.with_extension("so").file_name().unwrap());
+    let (mark, new) = (library.with_extension("hash"), library.with_extension(format!("new-{}", std::process::id())));
+    if library.exists() && std::fs::read_to_string(&mark).is_ok_and(|of| of == hash) {
+        return;
+    }
+    let output = ["-shared", "-fPIC", "-o", new.to_str().unwrap()];
     cxx(&[&flags[..], &checks, &output].concat(), &text);
-    std::fs::rename(made, dir.join(source.with_extension("so").file_name().unwrap())).unwrap();
+    let _ = std::fs::remove_file(&mark);
+    std::fs::rename(new, library).unwrap();
+    std::fs::write(mark, hash).unwrap();
 }
 
 /// Runs the C++ compiler over a text.
@@ -101,7 +124,7 @@ fn cxx(args: &[&str], text: &str) -> Output {
     let name = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
     // build.rs leaves the header there that host and kernels share.
     let mut cxx = Command::new(&name);
-    cxx.args(["-std=c++17", "-I", env!("OUT_DIR")]).args(args).args(["-x", "c++", "-"]);
+    cxx.args(["-std=c++17", "-I", env!("OUT_DIR"), "-I", KERNELS]).args(args).args(["-x", "c++", "-"]);
     let mut child =
         cxx.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap_or_else(|e| {
             panic!("{name}: {e}. A C++ compiler is needed: Debian's package g++, or one named by CXX")

@@ -126,7 +126,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
 
 #[cfg(feature = "testing")]
 /// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let n = frame.elements(S::SIZE)?;
     let h = &frame.header;

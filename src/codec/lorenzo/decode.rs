@@ -119,7 +119,7 @@ pub(super) fn tile<S: Scalar>(
 
 #[cfg(feature = "testing")]
 /// A tile's `n` residuals, 0 where it has none.
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn tile_residuals<'s, S: Scalar>(
     kind: Kind,
     payload: &[u8],

@@ -215,7 +215,7 @@ fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: 
 
 #[cfg(feature = "testing")]
 /// Decodes a payload of one tile, whole words long.
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
     let end = (payload.len() as u32 / 4).to_le_bytes();
     decode_run(&Table::new([&end, payload], 1)?, 0, words, out)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Stages by themselves, over arrays: `gpu_check --stages` runs each on the GPU and on the CPU. In no library.
+// Stages by themselves, over arrays: `gpu_check --stages` runs each on the GPU and on the CPU.
 //
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"

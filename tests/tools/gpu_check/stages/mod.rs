@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stage by stage: a kernel of `kernels/check.cu` and the CPU's function over the same arrays.
+//! Stage by stage: a kernel of `kernels/testing/check.cu` and the CPU's function over the same arrays.
 //!
 //! A [`Stage`] holds a kernel's arrays and what the CPU makes of them; [`Stage::compare`] launches it and names the first
 //! item that differs. To add one: its kernel, its function in `h5z_gpu::testing::stages`, and a few lines here.
@@ -13,10 +13,6 @@ use super::Random;
 use bytemuck::Pod;
 use h5z_gpu::testing::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use h5z_gpu::testing::stages::{self as cpu, Arg};
-
-#[repr(C, align(16))]
-struct Aligned<T: ?Sized>(T);
-static CHECK: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/check.fatbin")));
 
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
@@ -87,7 +83,7 @@ impl Stage {
     /// Launches and compares; the items compared.
     fn compare(self) -> Result<usize, String> {
         let Stage { kernel, ctas, input, relative, args, outputs, size, alike, what } = self;
-        let mut got = cpu::run(&CHECK.0, &kernel, ctas.max(1) as u32, &args, &input, &relative, size)?;
+        let mut got = cpu::run(&kernel, ctas.max(1) as u32, &args, &input, &relative, size)?;
         alike(&mut got);
         let mut items = 0;
         for Output { name, item, at, want } in &outputs {
@@ -105,40 +101,40 @@ impl Stage {
     }
 }
 
-/// All stages, `rounds` times on new input. Tells how many there are and what was compared.
-pub fn check(r: &mut Random, rounds: u64) -> Result<String, String> {
+/// All stages, or those of a codec, `rounds` times on new input. Tells how many there are and what was compared.
+pub fn check(r: &mut Random, rounds: u64, only: Option<&str>) -> Result<String, String> {
     type Run = fn(&mut Random) -> Result<usize, String>;
-    let all: &[Run] = &[
-        base::exact,
-        |r| base::arithmetic(r, false),
-        |r| base::arithmetic(r, true),
-        base::chunk_of,
-        base::sums,
-        base::scans,
-        base::look_back,
-        |r| base::range(r, "szx_range", false),
-        |r| base::range(r, "szx_range", true),
-        |r| base::range(r, "lorenzo_encode_range", false),
-        |r| base::range(r, "lorenzo_encode_range", true),
-        |r| szx_ndzip::szx(r, false),
-        |r| szx_ndzip::szx(r, true),
-        |r| szx_ndzip::ndzip(r, false),
-        |r| szx_ndzip::ndzip(r, true),
-        szx_ndzip::ndzip_places,
-        |r| lorenzo::quantize(r, false),
-        |r| lorenzo::quantize(r, true),
-        lorenzo::lorenzo,
-        lorenzo::codebook,
-        lorenzo::tiles,
+    // What all codecs use is none's.
+    let all: &[(&str, Run)] = &[
+        ("", base::exact),
+        ("", |r| base::arithmetic(r, false)),
+        ("", |r| base::arithmetic(r, true)),
+        ("", base::chunk_of),
+        ("", base::sums),
+        ("", base::scans),
+        ("", base::look_back),
+        ("szx", |r| base::range(r, "szx_range", false)),
+        ("szx", |r| base::range(r, "szx_range", true)),
+        ("lorenzo", |r| base::range(r, "lorenzo_encode_range", false)),
+        ("lorenzo", |r| base::range(r, "lorenzo_encode_range", true)),
+        ("szx", |r| szx_ndzip::szx(r, false)),
+        ("szx", |r| szx_ndzip::szx(r, true)),
+        ("ndzip", |r| szx_ndzip::ndzip(r, false)),
+        ("ndzip", |r| szx_ndzip::ndzip(r, true)),
+        ("ndzip", szx_ndzip::ndzip_places),
+        ("lorenzo", |r| lorenzo::quantize(r, false)),
+        ("lorenzo", |r| lorenzo::quantize(r, true)),
+        ("lorenzo", lorenzo::lorenzo),
+        ("lorenzo", lorenzo::codebook),
+        ("lorenzo", lorenzo::tiles),
     ];
-    if CHECK.0.is_empty() {
-        return Err("built without kernels/check.cu: no nvcc was found".into());
-    }
+    let of = |name: &str| name.is_empty() || only.is_none_or(|only| only == name);
+    let wanted: Vec<Run> = all.iter().filter(|(name, _)| of(name)).map(|s| s.1).collect();
     let mut items = 0;
     for round in 0..rounds {
-        for stage in all {
+        for stage in &wanted {
             items += stage(r).map_err(|why| format!("round {round}: {why}"))?;
         }
     }
-    Ok(format!("{} stages, {rounds} rounds, {items} items", all.len()))
+    Ok(format!("{} stages, {rounds} rounds, {items} items", wanted.len()))
 }

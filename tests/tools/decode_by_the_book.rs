@@ -4,7 +4,7 @@
 //! document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
 //!
 //! ```text
-//! cargo run --example decode_by_the_book -- FRAME RAW
+//! cargo run -p h5z-gpu-tools --bin decode_by_the_book -- FRAME RAW
 //! ```
 
 #[path = "book/lorenzo.rs"]

@@ -2,16 +2,17 @@
 //! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU, or an emulated one: tests/gpu/kernels.rs.
 //!
 //! ```text
-//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec lorenzo|auto]
-//! gpu_check --stages ROUNDS [--seed N]
-//! gpu_check --vectors DIR
+//! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec NAME]
+//! gpu_check --stages ROUNDS [--seed N] [--codec NAME]
+//! gpu_check --vectors DIR [--codec NAME]
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
 //! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
+//! `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../common/mod.rs"]
 mod common;
 #[path = "gpu_check/stages/mod.rs"]
 mod stages;
@@ -188,11 +189,14 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
     let codec = if bound != Bound::Lossless && r.one_in(2) { Codec::Lorenzo } else { Codec::Auto };
-    let codec = only.filter(|_| bound != Bound::Lossless).unwrap_or(codec);
-    let request = Request { codec, bound };
+    let request = match only {
+        Some(Codec::Ndzip) => Request { codec: Codec::Ndzip, bound: Bound::Lossless },
+        Some(codec) if bound != Bound::Lossless => Request { codec, bound },
+        _ => Request { codec, bound },
+    };
     let mut params = Params::new(request, dtype, &dims).expect("a sensible request");
     params.fill = fill;
-    let mut what = format!("{codec:?} {dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
+    let mut what = format!("{:?} {dims:?} of {dtype:?}, {:?}, fill {fill:x?}", request.codec, request.bound);
     if r.one_in(6) {
         // What was lossy once, again, as a file that is rewritten.
         let engine = Engine::with_threads(1);
@@ -340,8 +344,9 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
 }
 
 /// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by the GPU.
-fn conformance(dir: &std::path::Path, name: &str) -> Result<String, String> {
-    let all = Vector::all_in(dir)?;
+fn conformance(dir: &std::path::Path, only: Option<Codec>, name: &str) -> Result<String, String> {
+    let mut all = Vector::all_in(dir)?;
+    all.retain(|v| only.is_none_or(|only| v.case.codec == only.name()));
     all.iter().try_for_each(Vector::check).map_err(|why| format!("DIFFERENT: {why}"))?;
     let (n, (encoded, decoded)) = (all.len(), Engine::chunks_on_gpu());
     if encoded == 0 || decoded == 0 {
@@ -388,11 +393,12 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
     let cpu = Engine::with_threads(2);
     let name = h5z_gpu::Engine::gpu().ok().ok_or("no GPU in use (H5Z_GPU_LOG=info says why)")?;
     if let Some(dir) = vectors {
-        return conformance(dir.as_ref(), &name);
+        return conformance(dir.as_ref(), only, &name);
     }
     let mut r = Random(seed);
     if rounds > 0 {
-        let said = stages::check(&mut r, rounds).map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
+        let said = stages::check(&mut r, rounds, only.map(Codec::name))
+            .map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
         return Ok(format!("stages on {name}: {said}, all as on the CPU"));
     }
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 3] };

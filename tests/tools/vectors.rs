@@ -2,13 +2,13 @@
 //! Writes the files of listed golden vectors that have none, or checks all that are there.
 //!
 //! ```text
-//! cargo run --example vectors               write what is missing, for every codec
-//! cargo run --example vectors -- szx        only for one codec
-//! cargo run --example vectors -- --check    read, encode and decode every vector
-//! cargo run --example vectors -- --anew     before a release only: throw all files away and write them again
+//! cargo run -p h5z-gpu-tools --bin vectors             write what is missing, for every codec
+//! cargo run -p h5z-gpu-tools --bin vectors -- szx      only for one codec
+//! cargo run -p h5z-gpu-tools --bin vectors -- --check  read, encode and decode every vector
+//! cargo run -p h5z-gpu-tools --bin vectors -- --anew   before a release only: throw all files away and write them again
 //! ```
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../common/mod.rs"]
 mod common;
 
 use common::vectors::{CODECS, Vector, folder};
