@@ -8,7 +8,7 @@
 //! on the chunk: the sample's own range would miss bursts, which make a relative bound a wide one everywhere else. The
 //! rule depends on the values and the words alone, and so is the same on every backend.
 
-use super::{Choice, LORENZO, SZX, foreign, lorenzo, resolve, szx};
+use super::{Choice, LORENZO, SZX, lorenzo, resolve, szx};
 use crate::bound::Used;
 use crate::constants::{CHECKSUM_STEP, SZX_BLOCK};
 use crate::error::Result;
@@ -50,7 +50,7 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
         let mut bytes = [0; 8];
         let from = &raw[i * S::SIZE..][..S::SIZE];
         bytes[..S::SIZE].copy_from_slice(from);
-        if foreign(params.dtype) {
+        if params.dtype.big_endian {
             bytes[..S::SIZE].reverse();
         }
         S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bytes)))
@@ -134,8 +134,8 @@ mod tests {
 
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> u8 {
         let params = Params::new(Ask { bound, ..Ask::default() }, Dtype::F32, dims).unwrap();
-        let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
-        choose::<f32>(&params, bytemuck::cast_slice(&values), 1).unwrap().codec
+        let raw: Vec<u8> = (0..dims.iter().product::<u64>() as usize).flat_map(|i| f(i).to_le_bytes()).collect();
+        choose::<f32>(&params, &raw, 1).unwrap().codec
     }
 
     fn noise(i: usize) -> f32 {
@@ -170,18 +170,18 @@ mod tests {
 
     #[test]
     fn frames_are_what_the_chosen_room_writes_alone() {
-        let values: Vec<f32> = (0..300_000).map(|i| (i as f32 * 0.01).sin() + noise(i) * 0.01).collect();
-        let raw: &[u8] = bytemuck::cast_slice(&values);
+        let value = |i: usize| (i as f32 * 0.01).sin() + noise(i) * 0.01;
+        let raw: Vec<u8> = (0..300_000).flat_map(|i| value(i).to_le_bytes()).collect();
         let codecs = [1e-2, 1e-5].map(|r| {
             let auto = Ask { bound: Bound::Relative(r), ..Ask::default() };
             let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
-            let choice = crate::codec::choose(&params, raw, 2).unwrap();
+            let choice = crate::codec::choose(&params, &raw, 2).unwrap();
             let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
             let alone = Params::new(Ask { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
             let frame = |params: &Params| {
                 let mut out = Vec::new();
                 assert_eq!(
-                    crate::codec::encode(crate::codec::choose(params, raw, 3).unwrap(), params, raw, 3, &mut out),
+                    crate::codec::encode(crate::codec::choose(params, &raw, 3).unwrap(), params, &raw, 3, &mut out),
                     Ok(true)
                 );
                 out

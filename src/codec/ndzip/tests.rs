@@ -2,6 +2,7 @@
 //! The room as a whole: its bytes against the reference implementation's, round trips, damage.
 
 use super::cpu::write_stream;
+use super::cube::Word;
 use super::format::Grid;
 use crate::checksum;
 use crate::constants::CHECKSUM_OFFSET;
@@ -50,8 +51,8 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
 }
 
-fn numbers<W: bytemuck::Pod>(raw: &[u8]) -> Vec<W> {
-    raw.chunks_exact(size_of::<W>()).map(bytemuck::pod_read_unaligned).collect()
+fn numbers<W: Word>(raw: &[u8]) -> Vec<W> {
+    raw.chunks_exact(W::BYTES).map(|w| bytemuck::pod_read_unaligned::<W>(w).little()).collect()
 }
 
 /// Length and hash of the stream that celerity/ndzip (ff4e670, serial CPU codec) writes for `field`; integers: the same

@@ -64,6 +64,7 @@ impl Bytes for Portable {
 }
 
 /// For each byte of a mask: the places of its set bits, one after the other.
+#[cfg(target_arch = "x86_64")]
 const COMPRESS: [u64; 256] = {
     let mut table = [0; 256];
     let mut m = 0;
@@ -82,6 +83,7 @@ const COMPRESS: [u64; 256] = {
 };
 
 /// For each byte of a mask: at each set bit how many are set below it, 128 (a zero, to the shuffle) elsewhere.
+#[cfg(target_arch = "x86_64")]
 const EXPAND: [u64; 256] = {
     let mut table = [0; 256];
     let mut m = 0;
