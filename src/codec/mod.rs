@@ -61,24 +61,17 @@ pub(crate) fn choose(params: &Params, raw: &[u8], threads: usize) -> Result<Choi
 pub(crate) fn encode(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<bool> {
     let dtype = params.dtype;
     let lossless = || header(NDZIP, params, Used::Absolute(0.0), raw.len());
-    match (choice.codec, dtype.size) {
+    let fits = match (choice.codec, dtype.size) {
         (SZX | LORENZO, 4) => lossy::<f32>(choice, params, raw, threads, out)?,
         (SZX | LORENZO, _) => lossy::<f64>(choice, params, raw, threads, out)?,
-        (NDZIP, size) => {
-            let done = match size {
-                4 => ndzip::cpu::encode(&words::<u32>(raw, dtype)?, lossless(), threads, out)?,
-                _ => ndzip::cpu::encode(&words::<u64>(raw, dtype)?, lossless(), threads, out)?,
-            };
-            if done.is_none() {
-                return Ok(false);
-            }
-        }
-        _ => bytes::cpu::encode(raw, dtype, threads, out)?,
-    }
-    Ok(out.len() < raw.len() + stored::HEADER_LEN)
+        (NDZIP, 4) => ndzip::cpu::encode(&words::<u32>(raw, dtype)?, lossless(), threads, out)?,
+        (NDZIP, _) => ndzip::cpu::encode(&words::<u64>(raw, dtype)?, lossless(), threads, out)?,
+        _ => bytes::cpu::encode(raw, dtype, threads, out).map(|()| true)?,
+    };
+    Ok(fits && out.len() < raw.len() + stored::HEADER_LEN)
 }
 
-fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
+fn lossy<S: Scalar>(choice: Choice, params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<bool> {
     let used = choice.used.map_or_else(|| resolve::<S>(params, raw, threads), Ok)?;
     let values = words::<S>(raw, params.dtype)?;
     let spec = Spec { params, threads };
@@ -107,19 +100,19 @@ fn resolve<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Use
 /// A frame of `lorenzo` without gap arrays, which no request asks for yet, for those who compare readers.
 #[cfg(feature = "cuda")]
 pub(crate) fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
-    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn write<S: Scalar>(params: &Params, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let values = words::<S>(raw, params.dtype)?;
         let used = resolve::<S>(params, raw, 1)?;
         let header = header(LORENZO, params, used, raw.len());
         lorenzo::cpu::encode_with(&values, &Spec { params, threads: 1 }, used, header, false, out)
     }
     let mut out = Vec::new();
-    match (choose(params, raw, 1).ok()?.codec, params.dtype.size) {
+    let fits = match (choose(params, raw, 1).ok()?.codec, params.dtype.size) {
         (LORENZO, 4) => write::<f32>(params, raw, &mut out).ok()?,
         (LORENZO, _) => write::<f64>(params, raw, &mut out).ok()?,
         _ => return None,
-    }
-    (out.len() < raw.len() + stored::HEADER_LEN).then_some(out)
+    };
+    (fits && out.len() < raw.len() + stored::HEADER_LEN).then_some(out)
 }
 
 fn header(codec: u8, params: &Params, used: Used, raw_len: usize) -> Header {

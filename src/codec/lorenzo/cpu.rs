@@ -5,7 +5,7 @@ use super::decode::{self, Book, Place, Scratch};
 use super::encode::{self, Plan};
 use super::format::{self, Tiles};
 use crate::bound::Used;
-use crate::codec::{Spec, stored};
+use crate::codec::Spec;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
@@ -16,14 +16,14 @@ use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Encodes a chunk. One that is too long for the table of ends is stored.
+/// Encodes a chunk. False: its payload may be too long for the table of ends.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
     spec: &Spec<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     encode_with(values, spec, used, header, true, out)
 }
 
@@ -35,12 +35,12 @@ pub(crate) fn encode_with<S: Scalar>(
     header: Header,
     gaps: bool,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
     // No tile's payload is longer than its values, or, for a few values, than four units.
     let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
     let Some(grid) = grid.filter(fits) else {
-        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+        return Ok(false);
     };
     let plan = Plan { values, grid: &grid, used, fill: spec.params.fill.map(S::Bits::from_u64), gaps };
     let tiles = grid.tiles();
@@ -85,7 +85,7 @@ pub(crate) fn encode_with<S: Scalar>(
         coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
     })?;
     writer.seal(spec.threads);
-    Ok(())
+    Ok(true)
 }
 
 /// Decodes a frame into `out`.

@@ -17,12 +17,12 @@ const GROUP: usize = 8;
 /// Cubes that a thread takes at a time: their stream stays in its cache until its turn to append it comes.
 const CUBES_PER_RUN: usize = 32;
 
-/// Encodes one chunk. `None`: too large for the stream's 32-bit offsets.
+/// Encodes one chunk. False: it is too large for the stream's 32-bit offsets.
 ///
 /// `values` has as many words as the header's extents say.
-pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
-    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(None) };
-    let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(None) };
+pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<bool> {
+    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(false) };
+    let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(false) };
     let float = header.dtype.class == Class::Float;
     let mut w = Writer::new(out, header, 2)?;
     w.section(|o| {
@@ -36,7 +36,7 @@ pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out:
         write_stream(values, &grid, float, threads, o)
     })?;
     w.seal(threads);
-    Ok(Some(()))
+    Ok(true)
 }
 
 /// Decodes one chunk into `out`.

@@ -6,7 +6,7 @@ use super::encode::{self, Parts, Plan};
 use super::format::{TILE, Words};
 use super::pack::{Bytes, Portable};
 use crate::bound::Used;
-use crate::codec::{Spec, stored};
+use crate::codec::Spec;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::scalar::Scalar;
@@ -19,17 +19,17 @@ const PAYLOAD_UNITS: usize = u32::MAX as usize;
 /// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
 const TILES_PER_RUN: usize = 32;
 
-/// Encodes a chunk. One that is too long for the table is stored.
+/// Encodes a chunk. False: its payload may be too long for the table.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
     spec: &Spec<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     let tiles = values.len().div_ceil(TILE);
     if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
-        return stored::encode(bytemuck::cast_slice(values), spec.threads, out);
+        return Ok(false);
     }
     let plan = Plan::new(used, spec.params.fill);
     let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
@@ -70,7 +70,7 @@ pub(crate) fn encode<S: Scalar>(
     })?;
     writer.patch(0, &table);
     writer.seal(spec.threads);
-    Ok(())
+    Ok(true)
 }
 
 /// Runs of tiles to encode with a level's steps. A type and not a closure, so that all of it is certain to be inlined
