@@ -406,10 +406,10 @@ fn lorenzo_rules(list: &mut List) {
     list.draft("L27-17-units", "17 units", &stream(544, true, &[0; 17]));
     list.draft("L27-82-units", "82 units", &stream(2600, true, &[0; 82]));
     list.draft("L28-stream-too-short", "33", &stream(33, true, &[0]));
-    // Symbols 0 and 98 of one bit each: the second outlier's 30 bits are not there.
-    let mut outliers = stream(2, true, &[u32::MAX]);
-    outliers.sections[0] = [&[9, 99, 1][..], &[0; 48], &[1]].concat();
-    list.draft("L28-outlier-behind-the-end", "codewords end at bit 62", &outliers);
+    // Symbols 0 and 98 of one bit each: the second escape's 30 bits are not there.
+    let mut escapes = stream(2, true, &[u32::MAX]);
+    escapes.sections[0] = [&[9, 99, 1][..], &[0; 48], &[1]].concat();
+    list.draft("L28-outlier-behind-the-end", "codewords end at bit 62", &escapes);
     list.but("L29-run-beyond-the-tile", "99 expected", &good, |d| d.sections[3][20] = 0x1B);
     let mut runs = stream(5, true, &[0]);
     runs.sections[0] = vec![9, 15, 0, 0, 0, 0, 0, 0, 0x10, 1];

@@ -45,7 +45,7 @@ pub(super) struct Run {
     tiles: Vec<Planned>,
     /// Symbols of all tiles that are neither empty nor raw, a byte per residual.
     symbols: Vec<u8>,
-    outliers: Vec<u32>,
+    escapes: Vec<u32>,
     /// The payloads' first parts: exceptions.
     exceptions: Vec<u8>,
     pub(super) histogram: Histogram,
@@ -56,7 +56,7 @@ struct Planned {
     /// Its class is Huffman where that or fixed width will be taken.
     kind: Kind,
     symbols: usize,
-    outliers: usize,
+    escapes: usize,
     exceptions: usize,
     /// Bits of its largest zigzag residual.
     width: u32,
@@ -104,7 +104,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         first,
         tiles: memory::room(last - first)?,
         symbols: memory::room((last - first) * LORENZO_TILE)?,
-        outliers: Vec::new(),
+        escapes: Vec::new(),
         exceptions: Vec::new(),
         histogram: Histogram::new(),
     };
@@ -273,7 +273,7 @@ impl Run {
         let mut planned = Planned {
             kind: Kind { predictor, class: Class::Huffman, exceptions },
             symbols: 0,
-            outliers: 0,
+            escapes: 0,
             exceptions: self.exceptions.len() - before,
             width,
         };
@@ -284,13 +284,13 @@ impl Run {
             planned.kind.class = Class::Empty;
         } else {
             let at = self.symbols.len();
-            let outliers = self.outliers.len();
+            let escapes = self.escapes.len();
             self.symbols.resize(at + n, 0);
-            memory::reserve(&mut self.outliers, n)?;
-            huffman::symbols(residuals, &mut self.symbols[at..], &mut self.outliers);
+            memory::reserve(&mut self.escapes, n)?;
+            huffman::symbols(residuals, &mut self.symbols[at..], &mut self.escapes);
             self.histogram.add(&self.symbols[at..]);
             planned.symbols = n;
-            planned.outliers = self.outliers.len() - outliers;
+            planned.escapes = self.escapes.len() - escapes;
         }
         self.tiles.push(planned);
         Ok(())
@@ -339,7 +339,7 @@ pub(super) fn write<S: Scalar>(
 ) -> Result<Vec<u32>> {
     memory::reserve(kinds, run.tiles.len())?;
     let mut lens = memory::room(run.tiles.len())?;
-    let (mut symbols, mut outliers, mut exceptions) = (&run.symbols[..], &run.outliers[..], &run.exceptions[..]);
+    let (mut symbols, mut escapes, mut exceptions) = (&run.symbols[..], &run.escapes[..], &run.exceptions[..]);
     let mut stream = memory::zeros(huffman::stream_room(LORENZO_TILE))?;
     let mut gaps = memory::room(huffman::gaps_room(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
@@ -349,8 +349,8 @@ pub(super) fn write<S: Scalar>(
         memory::append(out, mine)?;
         let (bytes, rest) = symbols.split_at(p.symbols);
         symbols = rest;
-        let (mine, rest) = outliers.split_at(p.outliers);
-        outliers = rest;
+        let (mine, rest) = escapes.split_at(p.escapes);
+        escapes = rest;
         let mut kind = p.kind;
         if kind.class == Class::Raw {
             write_raw(plan, &plan.grid.tile(i), out)?;
@@ -390,15 +390,15 @@ fn write_raw<S: Scalar>(plan: &Plan<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> R
 }
 
 /// Zigzag residuals of `width` bits each, from their symbols.
-fn write_fixed(bytes: &[u8], outliers: &[u32], width: u32, out: &mut Vec<u8>) {
+fn write_fixed(bytes: &[u8], escapes: &[u32], width: u32, out: &mut Vec<u8>) {
     out.extend(width.to_le_bytes());
     let (mut held, mut count) = (0u64, 0);
-    let mut outliers = outliers.iter();
+    let mut escapes = escapes.iter();
     for &b in bytes {
         let z = if usize::from(b) < crate::constants::LORENZO_DIRECT {
             b.into()
         } else {
-            outliers.next().copied().unwrap_or(0)
+            escapes.next().copied().unwrap_or(0)
         };
         held |= u64::from(z) << count;
         count += width;

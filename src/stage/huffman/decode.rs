@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them, up to eight places with their
-//! residuals, an outlier behind them, and any number of zeros.
+//! residuals, an escape behind them, and any number of zeros.
 //!
 //! What is looked up tells where to look next, and the processor waits for it. So a gap array is used to read a stream's
 //! second half beside the first.
 
-use super::{OUTLIER, SUBSEQUENCE, lower_bits, unzigzag};
+use super::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
 use crate::error::Result;
 use crate::memory;
@@ -13,7 +13,7 @@ use crate::stage::codebook::{self, Lengths};
 
 /// Patterns of the longest codeword.
 const PATTERNS: usize = 1 << CODEWORD_LIMIT;
-/// Places that one look-up tells the residuals of, besides an outlier's.
+/// Places that one look-up tells the residuals of, besides an escape's.
 const NEAR: usize = 8;
 /// Places that one look-up writes.
 const PLACES: usize = 2 * NEAR;
@@ -23,7 +23,7 @@ pub(crate) type Room = [i32; LORENZO_TILE + PLACES];
 const TIMES: usize = 3;
 /// Most bits that a look-up may take.
 const MOST: u8 = 57 / TIMES as u8 - 1;
-/// Most bits that a turn may take: its last look-up may have to be replaced by a long outlier.
+/// Most bits that a turn may take: its last look-up may have to be replaced by a long escape.
 const TURN: usize = (TIMES - 1) * MOST as usize + CODEWORD_LIMIT as usize + 30;
 /// Streams of fewer subsequences are read by one reader.
 const WORTH_TWO: usize = 4;
@@ -36,14 +36,14 @@ struct Entry {
     residuals: [i8; NEAR],
     /// Places in all; those not told are zeros.
     places: u16,
-    /// Bits in all; 0: the first codeword is an outlier's with too many bits.
+    /// Bits in all; 0: the first codeword is an escape's with too many bits.
     bits: u8,
-    /// Bits before those of the outlier's value that its codeword leaves open, and how many they are.
+    /// Bits before those of the escape's value that its codeword leaves open, and how many they are.
     codewords: u8,
     lower: u8,
-    /// Place of the outlier; without one, some place at which a 0 does no harm.
+    /// Place of the escape; without one, some place at which a 0 does no harm.
     place: u8,
-    /// Highest two bits of the outlier's value in zigzag.
+    /// Highest two bits of the escape's value in zigzag.
     highest: u8,
 }
 
@@ -58,7 +58,7 @@ struct Single {
     symbol: u8,
     /// Bits of the codeword.
     len: u8,
-    /// Bits in all, with those of an outlier's value.
+    /// Bits in all, with those of an escape's value.
     bits: u8,
 }
 
@@ -77,7 +77,7 @@ impl Decoder {
         let words = codebook::codewords(lengths);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
-            let bits = len + s.checked_sub(OUTLIER).map_or(0, lower_bits) as u8;
+            let bits = len + s.checked_sub(ESCAPE).map_or(0, lower_bits) as u8;
             for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
                 single[pattern] = Single { symbol: s as u8, len, bits };
             }
@@ -139,7 +139,7 @@ impl Decoder {
     }
 }
 
-/// All whole codewords in a pattern, up to the first outlier.
+/// All whole codewords in a pattern, up to the first escape.
 fn several(single: &[Single], pattern: usize) -> Entry {
     let mut e = Entry::default();
     let mut places = 0usize;
@@ -154,7 +154,7 @@ fn several(single: &[Single], pattern: usize) -> Entry {
             places += 1 << symbol;
         } else if places >= NEAR {
             break;
-        } else if symbol < OUTLIER {
+        } else if symbol < ESCAPE {
             e.residuals[places] = unzigzag((symbol + 1 - LORENZO_RUNS) as u32) as i8;
             places += 1;
         } else {
@@ -171,10 +171,10 @@ fn several(single: &[Single], pattern: usize) -> Entry {
     e
 }
 
-/// The highest two bits of an outlier in zigzag.
+/// The highest two bits of an escape in zigzag.
 #[inline(always)]
 fn highest(symbol: usize) -> u32 {
-    2 + (symbol - OUTLIER) as u32 % 2
+    2 + (symbol - ESCAPE) as u32 % 2
 }
 
 /// Where reading stands.
@@ -308,7 +308,7 @@ impl Tables<'_> {
             r.place += 1 << symbol;
         } else {
             let mut z = (symbol + 1 - LORENZO_RUNS) as u32;
-            if symbol >= OUTLIER {
+            if symbol >= ESCAPE {
                 let lower = bits - len;
                 z = highest(symbol) << lower | (w >> len) as u32 & ((1 << lower) - 1);
             }
@@ -393,13 +393,13 @@ mod tests {
     }
 
     fn encode(r: &[i32]) -> Coded {
-        let (mut bytes, mut outliers, mut gaps) = (vec![0; r.len()], Vec::new(), Vec::new());
-        symbols(r, &mut bytes, &mut outliers);
+        let (mut bytes, mut escapes, mut gaps) = (vec![0; r.len()], Vec::new(), Vec::new());
+        symbols(r, &mut bytes, &mut escapes);
         let mut h = Histogram::new();
         h.add(&bytes);
         let lengths = codebook::lengths(&h.counts());
         let mut stream = vec![0xaa; stream_room(r.len())];
-        let bits = Encoder::new(&lengths).encode(&bytes, &outliers, &mut stream, &mut gaps);
+        let bits = Encoder::new(&lengths).encode(&bytes, &escapes, &mut stream, &mut gaps);
         let expected: u64 = h.counts().iter().zip(lengths).map(|(c, l)| c * u64::from(l)).sum();
         let lower: u64 = bytes.iter().filter(|&&b| b >= 32).map(|&b| u64::from(lower_bits(usize::from(b) - 32))).sum();
         assert_eq!(bits as u64, expected + lower);

@@ -2,7 +2,7 @@
 //! Residuals → symbols → a stream: from one residual that is not zero to the next, the run before it and the residual
 //! written at once.
 
-use super::{FIRST_POWER, OUTLIER, SUBSEQUENCE, lower_bits, zigzag};
+use super::{FIRST_POWER, ESCAPE, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::stage::codebook::{self, Lengths};
 
@@ -14,10 +14,10 @@ const DENSE: u32 = 24;
 const SHORT: usize = 16;
 /// Runs shorter than this are counted by their lengths.
 const RUNS: usize = SHORT * SHORT;
-/// Residuals as bytes: 0 for 0, else symbol − 13; outliers' zigzag values are appended to `outliers`.
+/// Residuals as bytes: 0 for 0, else symbol − 13; escapes' zigzag values are appended to `escapes`.
 #[inline(always)]
-pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u32>) {
-    /// Byte of an outlier from the exponent of its value as a float and the bit behind the highest one.
+pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32>) {
+    /// Byte of an escape from the exponent of its value as a float and the bit behind the highest one.
     const LESS: u32 = 2 * (127 + FIRST_POWER) - LORENZO_DIRECT as u32;
     for (bytes, residuals) in bytes.chunks_mut(PART).zip(residuals.chunks(PART)) {
         let mut most = 0;
@@ -30,13 +30,13 @@ pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u3
             most = most.max(*b);
         }
         if usize::from(most) >= LORENZO_DIRECT {
-            // Whether a residual is an outlier is hard to foresee: all are written, those that are none over each other.
+            // Whether a residual is an escape is hard to foresee: all are written, those that are none over each other.
             let (mut here, mut count) = ([0; PART], 0);
             for (&b, &r) in bytes.iter().zip(residuals) {
                 here[count % PART] = zigzag(r);
                 count += usize::from(usize::from(b) >= LORENZO_DIRECT);
             }
-            outliers.extend_from_slice(&here[..count]);
+            escapes.extend_from_slice(&here[..count]);
         }
     }
 }
@@ -231,7 +231,7 @@ impl Encoder {
             std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
         let residual = |byte: usize| match byte.checked_sub(1).map(|k| k + LORENZO_RUNS) {
             Some(s) if s < LORENZO_SYMBOLS => {
-                let lower = if s >= OUTLIER { lower_bits(s - OUTLIER) } else { 0 };
+                let lower = if s >= ESCAPE { lower_bits(s - ESCAPE) } else { 0 };
                 Residual { word: words[s].into(), len: lengths[s].into(), lower: lower as u16 }
             }
             _ => Residual::default(),
@@ -251,19 +251,19 @@ impl Encoder {
 
     /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
     #[inline(always)]
-    pub(crate) fn encode(&self, bytes: &[u8], outliers: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
-        match outliers {
-            [] => self.encode_with::<false>(bytes, outliers, out, gaps),
-            _ => self.encode_with::<true>(bytes, outliers, out, gaps),
+    pub(crate) fn encode(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
+        match escapes {
+            [] => self.encode_with::<false>(bytes, escapes, out, gaps),
+            _ => self.encode_with::<true>(bytes, escapes, out, gaps),
         }
     }
 
-    /// As [`Encoder::encode`], with or without looking for outliers.
+    /// As [`Encoder::encode`], with or without looking for escapes.
     #[inline(always)]
-    fn encode_with<const OUTLIERS: bool>(
+    fn encode_with<const ESCAPES: bool>(
         &self,
         bytes: &[u8],
-        outliers: &[u32],
+        escapes: &[u32],
         out: &mut [u8],
         gaps: &mut Vec<u8>,
     ) -> usize {
@@ -290,9 +290,9 @@ impl Encoder {
                     }
                 }
                 let code = self.short[zeros % SHORT].then(code);
-                if OUTLIERS {
-                    // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
-                    let z = outliers.get(next).copied().unwrap_or(0);
+                if ESCAPES {
+                    // Whether it is an escape is hard to foresee: what is none has 0 lower bits.
+                    let z = escapes.get(next).copied().unwrap_or(0);
                     next += usize::from(byte >= LORENZO_DIRECT);
                     let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
                     if code.len + lower <= BitWriter::MOST {

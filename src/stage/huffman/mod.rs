@@ -2,7 +2,7 @@
 //! Residuals ⇄ symbols ⇄ a stream of codewords, with or without a gap array.
 //!
 //! Zeros are counted and written as runs of powers of two, so that a smooth tile costs far less than a bit a value. A
-//! residual beyond the symbols of its own (an outlier) is the symbol of its size and its lower bits.
+//! residual beyond the symbols of its own (an escape) is the symbol of its size and its lower bits.
 
 mod decode;
 mod encode;
@@ -12,9 +12,9 @@ pub(crate) use encode::{Encoder, Histogram, gaps_room, stream_room, symbols};
 
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, SUBSEQUENCE_LOG2};
 
-/// First symbol of outliers.
-const OUTLIER: usize = LORENZO_RUNS + LORENZO_DIRECT - 1;
-/// Bits of the smallest outlier below its highest one.
+/// First symbol of escapes.
+const ESCAPE: usize = LORENZO_RUNS + LORENZO_DIRECT - 1;
+/// Bits of the smallest escape below its highest one.
 const FIRST_POWER: u32 = LORENZO_DIRECT.ilog2();
 /// Bits of a subsequence.
 const SUBSEQUENCE: usize = 1 << SUBSEQUENCE_LOG2;
@@ -31,7 +31,7 @@ pub(crate) fn unzigzag(z: u32) -> i32 {
     (z >> 1) as i32 ^ -((z & 1) as i32)
 }
 
-/// Bits of an outlier below those that its symbol tells; `k` is the symbol less the first.
+/// Bits of an escape below those that its symbol tells; `k` is the symbol less the first.
 #[inline(always)]
 fn lower_bits(k: usize) -> u32 {
     FIRST_POWER + k as u32 / 2 - 1
