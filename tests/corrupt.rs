@@ -151,7 +151,7 @@ fn samples_cover_every_room_and_decode() {
         (0x38, 0x18, "Huffman after interpolation"),
         (0x38, 0x20, "fixed width"),
         (0x38, 0x30, "a raw tile"),
-        (0x50, 0x50, "Huffman with exceptions"),
+        (0x50, 0x50, "Huffman with outliers"),
     ] {
         assert!(kinds.iter().any(|k| k & mask == bits), "no sample of lorenzo with {name}: {kinds:x?}");
     }

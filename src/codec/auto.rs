@@ -89,17 +89,17 @@ fn estimate_lorenzo<S: Scalar>(
     let quantizer = lorenzo::quantizer::<S>(used);
     let fill = fill.map(S::Bits::from_u64);
     let n = parts[0].len();
-    let mut ordinary = memory::zeros(n)?;
+    let mut regular = memory::zeros(n)?;
     let mut exact = 0;
     let zeros = || memory::zeros(n);
     let mut quanta: [Vec<i32>; 4] = [zeros()?, zeros()?, zeros()?, zeros()?];
     for (k, (q, x)) in quanta.iter_mut().zip(parts).enumerate() {
-        if quantizer.quantize(x, fill, q, &mut ordinary).exceptions {
-            bridge(q, &ordinary, ROW);
+        if quantizer.quantize(x, fill, q, &mut regular).outliers {
+            bridge(q, &regular, ROW);
             if k == 0 {
-                // Runs of equal exceptions are stored once.
-                let first = |i: usize| i == 0 || ordinary[i - 1] != 0 || x[i - 1].bits() != x[i].bits();
-                exact = (0..n).filter(|&i| ordinary[i] == 0 && first(i)).count();
+                // Runs of equal outliers are stored once.
+                let first = |i: usize| i == 0 || regular[i - 1] != 0 || x[i - 1].bits() != x[i].bits();
+                exact = (0..n).filter(|&i| regular[i] == 0 && first(i)).count();
             }
         }
     }

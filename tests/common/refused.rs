@@ -373,14 +373,14 @@ fn lorenzo_rules(list: &mut List) {
     list.but("L16-raw-and-interpolated", "kind 0x38", &good, kind(0x38));
     list.but("L17-raw-tile-too-short", "raw payload of 24 bytes, 396", &good, kind(0x30));
     list.but("L18-empty-with-a-stream", "for an empty tile", &good, kind(0x41));
-    list.but("L19-no-record-of-exceptions", "0 exceptions", &good, payload(&[0, 0x5B]));
-    list.but("L19-more-records-than-values", "100 exceptions among 99", &good, |d| d.sections[3][0] = 100);
-    list.but("L20-exceptions-beyond-the-payload", "exceptions need", &good, |d| d.sections[3][0] = 3);
+    list.but("L19-no-record-of-exceptions", "0 outliers", &good, payload(&[0, 0x5B]));
+    list.but("L19-more-records-than-values", "100 outliers among 99", &good, |d| d.sections[3][0] = 100);
+    list.but("L20-exceptions-beyond-the-payload", "outliers need", &good, |d| d.sections[3][0] = 3);
     list.but("L20-no-count-of-exceptions", "no count", &good, payload(&[]));
-    list.but("L21-records-that-overlap", "exceptions at 10 to 10, after 11", &good, |d| d.sections[3][8] = 10);
-    list.but("L21-records-that-fall", "exceptions at 8 to 8, after 11", &good, |d| d.sections[3][8] = 8);
-    list.but("L22-exceptions-beyond-the-tile", "exceptions at 40 to 99", &good, |d| d.sections[3][10] = 59);
-    list.but("L22-65536-exceptions-from-the-last-place", "exceptions at 98 to 65633", &good, |d| {
+    list.but("L21-records-that-overlap", "outliers at 10 to 10, after 11", &good, |d| d.sections[3][8] = 10);
+    list.but("L21-records-that-fall", "outliers at 8 to 8, after 11", &good, |d| d.sections[3][8] = 8);
+    list.but("L22-exceptions-beyond-the-tile", "outliers at 40 to 99", &good, |d| d.sections[3][10] = 59);
+    list.but("L22-65536-exceptions-from-the-last-place", "outliers at 98 to 65633", &good, |d| {
         d.sections[3][8..12].copy_from_slice(&[98, 0, 255, 255]);
     });
     let fixed = |n: usize, payload: Vec<u8>| {

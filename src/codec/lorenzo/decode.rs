@@ -92,8 +92,8 @@ pub(super) fn tile<S: Scalar>(
         );
         return Ok(());
     }
-    let exceptions = if kind.exceptions { Exceptions::open::<S>(payload, n)? } else { Exceptions::default() };
-    let at = exceptions.len;
+    let outliers = if kind.outliers { Outliers::open::<S>(payload, n)? } else { Outliers::default() };
+    let at = outliers.len;
     residuals(kind.class, &bytes[at..], len - at, book, n, &mut s.residuals)?;
     let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
@@ -111,8 +111,8 @@ pub(super) fn tile<S: Scalar>(
         #[inline(always)]
         |at, row| quantizer.dequantize(&quanta[at..], row),
     );
-    if kind.exceptions {
-        exceptions.restore(&mut place);
+    if kind.outliers {
+        outliers.restore(&mut place);
     }
     Ok(())
 }
@@ -129,13 +129,13 @@ pub(super) fn tile_residuals<'s, S: Scalar>(
     if kind.class == Class::Raw {
         s.residuals[0][..n].fill(0);
     } else {
-        let at = if kind.exceptions { Exceptions::open::<S>(payload, n)?.len } else { 0 };
+        let at = if kind.outliers { Outliers::open::<S>(payload, n)?.len } else { 0 };
         residuals(kind.class, &payload[at..], payload.len() - at, book, n, &mut s.residuals)?;
     }
     Ok(&s.residuals[0][..n])
 }
 
-/// A tile's `n` residuals from what follows the exceptions: `len` bytes at the head of `bytes`.
+/// A tile's `n` residuals from what follows the outliers: `len` bytes at the head of `bytes`.
 #[inline(always)]
 fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [Room; 2]) -> Result<(), String> {
     out[0][..n].fill(0);
@@ -198,34 +198,34 @@ fn value<S: Scalar>(bytes: &[u8]) -> S {
     S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bits)))
 }
 
-/// A tile's exceptions, checked.
+/// A tile's outliers, checked.
 #[derive(Default)]
-struct Exceptions<'a> {
+struct Outliers<'a> {
     records: &'a [u8],
     values: &'a [u8],
     /// Bytes of the payload that they take.
     len: usize,
 }
 
-impl<'a> Exceptions<'a> {
+impl<'a> Outliers<'a> {
     fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, String> {
         let Some((count, rest)) = payload.split_first_chunk::<4>() else {
-            return Err("no count of exceptions".into());
+            return Err("no count of outliers".into());
         };
         let count = u32::from_le_bytes(*count) as usize;
         if count == 0 || count > n {
-            return Err(format!("{count} exceptions among {n} values"));
+            return Err(format!("{count} outliers among {n} values"));
         }
         let needed = count * (4 + S::SIZE);
         if rest.len() < needed {
-            return Err(format!("{count} exceptions need {needed} bytes of {}", rest.len()));
+            return Err(format!("{count} outliers need {needed} bytes of {}", rest.len()));
         }
         let (records, values) = rest[..needed].split_at(4 * count);
-        let e = Exceptions { records, values, len: 4 + needed };
+        let e = Outliers { records, values, len: 4 + needed };
         let mut next = 0;
         for (start, len) in e.runs() {
             if start < next || start + len > n {
-                return Err(format!("exceptions at {start} to {}, after {next}, among {n} values", start + len - 1));
+                return Err(format!("outliers at {start} to {}, after {next}, among {n} values", start + len - 1));
             }
             next = start + len;
         }

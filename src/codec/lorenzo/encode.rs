@@ -46,8 +46,8 @@ pub(super) struct Run {
     /// Symbols of all tiles that are neither empty nor raw, a byte per residual.
     symbols: Vec<u8>,
     escapes: Vec<u32>,
-    /// The payloads' first parts: exceptions.
-    exceptions: Vec<u8>,
+    /// The payloads' first parts: outliers.
+    outliers: Vec<u8>,
     pub(super) histogram: Histogram,
 }
 
@@ -57,7 +57,7 @@ struct Planned {
     kind: Kind,
     symbols: usize,
     escapes: usize,
-    exceptions: usize,
+    outliers: usize,
     /// Bits of its largest zigzag residual.
     width: u32,
 }
@@ -72,7 +72,7 @@ struct Scratch<S> {
     points: Vec<i32>,
     sampled: look::Rows,
     odd: Vec<i32>,
-    ordinary: Vec<u8>,
+    regular: Vec<u8>,
     good: Vec<u8>,
     bits: Vec<u8>,
     work: Work,
@@ -89,7 +89,7 @@ impl<S: Scalar> Scratch<S> {
             points: memory::zeros(LORENZO_TILE)?,
             sampled: look::Rows::default(),
             odd: memory::room(LORENZO_TILE)?,
-            ordinary: memory::zeros(LORENZO_TILE)?,
+            regular: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
             bits: memory::zeros(LORENZO_TILE)?,
             work: Work::default(),
@@ -105,7 +105,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         tiles: memory::room(last - first)?,
         symbols: memory::room((last - first) * LORENZO_TILE)?,
         escapes: Vec::new(),
-        exceptions: Vec::new(),
+        outliers: Vec::new(),
         histogram: Histogram::new(),
     };
     let (log, used) = match plan.used {
@@ -117,19 +117,19 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
     for i in first..last {
         let tile = plan.grid.tile(i);
         let n = tile.len();
-        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, ordinary, good, bits, work } =
+        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, regular, good, bits, work } =
             &mut s;
-        let (x, quanta, ordinary) = (&mut x[..n], &mut quanta[..n], &mut ordinary[..n]);
+        let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
         plan.grid.gather(plan.values, &tile, x);
-        let found = coarse.quantize(x, plan.fill, quanta, ordinary);
-        if found.exceptions {
-            bridge(quanta, ordinary, tile.extents[2]);
+        let found = coarse.quantize(x, plan.fill, quanta, regular);
+        if found.outliers {
+            bridge(quanta, regular, tile.extents[2]);
         }
         let axes = look::choose(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
-        let mut exceptions = found.exceptions;
+        let mut outliers = found.outliers;
         if !log && !found.exact {
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
@@ -142,15 +142,15 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
                     && (made.exact || estimate::cost(points, bits) < cost)
                 {
                     predictor = Predictor::Interpolation;
-                    exceptions = made.exceptions;
+                    outliers = made.outliers;
                     residuals.copy_from_slice(points);
-                    if exceptions {
-                        interpolate::unpermute(good, tile.extents, ordinary);
+                    if outliers {
+                        interpolate::unpermute(good, tile.extents, regular);
                     }
                 }
             }
         }
-        run.push(x, residuals, predictor, exceptions.then_some(ordinary))?;
+        run.push(x, residuals, predictor, outliers.then_some(regular))?;
     }
     Ok(run)
 }
@@ -165,29 +165,29 @@ struct Interpolate<'a, S: Scalar> {
 
 /// What interpolating a tile found, as [`crate::stage::quantize::Found`].
 struct Made {
-    exceptions: bool,
+    outliers: bool,
     exact: bool,
 }
 
 impl<S: Scalar> Interpolate<'_, S> {
     /// Whether `v` stays as it is whatever is predicted.
     #[inline(always)]
-    fn excepted(&self, v: S) -> bool {
+    fn is_outlier(&self, v: S) -> bool {
         !self.fine.nearest(v).1 | self.fill.is_some_and(|f| f == v.bits())
     }
 
-    /// Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
+    /// Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
     #[inline(always)]
     fn on_grid(&self) -> bool {
         self.x.chunks(64).all(|part| {
             part.iter().all(|&v| {
                 let on: S = self.fine.value(self.fine.nearest(v).0);
-                on.bits() == v.bits() || self.excepted(v)
+                on.bits() == v.bits() || self.is_outlier(v)
             })
         })
     }
 
-    /// Writes residuals in the order of the stream, and which of them are no exceptions. `None` where the tile must not be
+    /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not be
     /// interpolated.
     #[inline(always)]
     fn run(
@@ -235,10 +235,10 @@ impl<S: Scalar> Interpolate<'_, S> {
         if veto != 0 {
             return None;
         }
-        Some(Made { exceptions: least == 0, exact: differ == S::Bits::ZERO })
+        Some(Made { outliers: least == 0, exact: differ == S::Bits::ZERO })
     }
 
-    /// Whether every value that is no exception keeps the bound, in exact arithmetic.
+    /// Whether every value that is no outlier keeps the bound, in exact arithmetic.
     #[cold]
     fn holds(&self, x: &[S], points: &[i32], good: &[u8]) -> bool {
         x.iter().zip(points).zip(good).all(|((&v, &r), &good)| {
@@ -249,14 +249,14 @@ impl<S: Scalar> Interpolate<'_, S> {
 }
 
 impl Run {
-    /// Adds a tile. `ordinary` marks the values that are no exceptions, where there are some.
+    /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
     #[inline(always)]
     fn push<S: Scalar>(
         &mut self,
         x: &[S],
         residuals: &[i32],
         predictor: Predictor,
-        ordinary: Option<&mut [u8]>,
+        regular: Option<&mut [u8]>,
     ) -> Result<()> {
         let n = x.len();
         let all = residuals.iter().fold(
@@ -265,21 +265,21 @@ impl Run {
             |a, &r| a | huffman::zigzag(r),
         );
         let width = 32 - all.leading_zeros();
-        let before = self.exceptions.len();
-        let exceptions = ordinary.is_some();
-        if let Some(ordinary) = ordinary {
-            write_exceptions(x, ordinary, &mut self.exceptions)?;
+        let before = self.outliers.len();
+        let outliers = regular.is_some();
+        if let Some(regular) = regular {
+            write_outliers(x, regular, &mut self.outliers)?;
         }
         let mut planned = Planned {
-            kind: Kind { predictor, class: Class::Huffman, exceptions },
+            kind: Kind { predictor, class: Class::Huffman, outliers },
             symbols: 0,
             escapes: 0,
-            exceptions: self.exceptions.len() - before,
+            outliers: self.outliers.len() - before,
             width,
         };
-        if planned.exceptions + fixed_len(n, width) >= n * S::SIZE {
-            self.exceptions.truncate(before);
-            planned = Planned { kind: Kind::RAW, exceptions: 0, ..planned };
+        if planned.outliers + fixed_len(n, width) >= n * S::SIZE {
+            self.outliers.truncate(before);
+            planned = Planned { kind: Kind::RAW, outliers: 0, ..planned };
         } else if width == 0 {
             planned.kind.class = Class::Empty;
         } else {
@@ -302,16 +302,16 @@ fn fixed_len(n: usize, width: u32) -> usize {
     if width == 0 { 0 } else { 4 + 4 * (n * width as usize).div_ceil(32) }
 }
 
-/// Appends the exceptions of a tile: runs of equal bits.
-fn write_exceptions<S: Scalar>(x: &[S], ordinary: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let most = ordinary.iter().filter(|&&o| o == 0).count();
+/// Appends the outliers of a tile: runs of equal bits.
+fn write_outliers<S: Scalar>(x: &[S], regular: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let most = regular.iter().filter(|&&o| o == 0).count();
     memory::reserve(out, 4 + most * (4 + S::SIZE))?;
     let at = out.len();
     // Their number is written last.
     out.extend([0; 4]);
     let mut open: Option<(usize, usize)> = None;
     let mut record = |(start, len): (usize, usize)| out.extend((start as u32 | (len as u32 - 1) << 16).to_le_bytes());
-    for (i, _) in ordinary.iter().enumerate().filter(|&(_, &o)| o == 0) {
+    for (i, _) in regular.iter().enumerate().filter(|&(_, &o)| o == 0) {
         match &mut open {
             Some((start, len)) if *start + *len == i && x[*start].bits() == x[i].bits() => *len += 1,
             _ => open.replace((i, 1)).into_iter().for_each(&mut record),
@@ -339,13 +339,13 @@ pub(super) fn write<S: Scalar>(
 ) -> Result<Vec<u32>> {
     memory::reserve(kinds, run.tiles.len())?;
     let mut lens = memory::room(run.tiles.len())?;
-    let (mut symbols, mut escapes, mut exceptions) = (&run.symbols[..], &run.escapes[..], &run.exceptions[..]);
+    let (mut symbols, mut escapes, mut outliers) = (&run.symbols[..], &run.escapes[..], &run.outliers[..]);
     let mut stream = memory::zeros(huffman::stream_room(LORENZO_TILE))?;
     let mut gaps = memory::room(huffman::gaps_room(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
-        let (mine, rest) = exceptions.split_at(p.exceptions);
-        exceptions = rest;
+        let (mine, rest) = outliers.split_at(p.outliers);
+        outliers = rest;
         memory::append(out, mine)?;
         let (bytes, rest) = symbols.split_at(p.symbols);
         symbols = rest;

@@ -29,18 +29,18 @@ pub(super) enum Predictor {
 pub(super) struct Kind {
     pub(super) predictor: Predictor,
     pub(super) class: Class,
-    pub(super) exceptions: bool,
+    pub(super) outliers: bool,
 }
 
 impl Kind {
-    pub(super) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, exceptions: false };
+    pub(super) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
 
     pub(super) fn pack(self) -> u8 {
         let predictor = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
             Predictor::Interpolation => 8,
         };
-        predictor | (self.class as u8) << 4 | u8::from(self.exceptions) << 6
+        predictor | (self.class as u8) << 4 | u8::from(self.outliers) << 6
     }
 
     /// `None` for what no writer writes; `log` where the frame's mode is 3.
@@ -48,7 +48,7 @@ impl Kind {
         let kind = Kind {
             predictor: if byte & 8 != 0 { Predictor::Interpolation } else { Predictor::Lorenzo(byte & 7) },
             class: [Class::Empty, Class::Huffman, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
-            exceptions: byte & 0x40 != 0,
+            outliers: byte & 0x40 != 0,
         };
         let raw = kind.class != Class::Raw || kind == Kind::RAW;
         (kind.pack() == byte && raw && !(log && kind.predictor == Predictor::Interpolation)).then_some(kind)

@@ -30,7 +30,7 @@ pub(crate) fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     // The kernel adds the lengths of the first section and of the payload.
     let (head, head_words) = head_words(params, LORENZO, bound, &[0, tiles as u64, 4 * tiles as u64, 0], 0, &[]);
     let rank = params.extents.as_slice().len();
-    // A byte a value, two bits a value for exceptions, and for either predictor a word a value for large residuals.
+    // A byte a value, two bits a value for outliers, and for either predictor a word a value for large residuals.
     let room = tile.iter().product::<u32>().next_multiple_of(64);
     let chunk = EncodeChunk {
         input: 0,

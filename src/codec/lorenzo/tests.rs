@@ -318,7 +318,7 @@ fn bytes_and_values_depend_on_neither_threads_nor_gaps() {
     }
 }
 
-/// Frames that have all there is to damage: gap arrays, exceptions, both predictors, fixed width.
+/// Frames that have all there is to damage: gap arrays, outliers, both predictors, fixed width.
 fn small_frames() -> Vec<(Vec<u8>, usize)> {
     let mut frames = Vec::new();
     let mut add = |dims: &[u64], bound: Bound, change: &dyn Fn(usize, f32) -> f32| {
