@@ -291,7 +291,7 @@ fn szx_rules(list: &mut List) {
     list.but("S7-byte-behind-the-kinds", "kinds are not filled up", &good, payload(3, 1));
     list.but("S8-bitmap-of-no-bit", "bitmap 0x0", &good, payload(12, 0));
     list.but("S8-bitmap-beyond-the-values", "block 1 of 3 values has the bitmap", &good, |d| {
-        // A zero block with one special: the bitmap's bit is that of value 3 of 3.
+        // A zero block with one outlier: the bitmap's bit is that of value 3 of 3.
         let parts: [&[u8]; 3] = [&[1, 0xC0, 0, 0], &le(&[0x3F80_0000, 8, 0, 0, 0]), &[0, 0, 0xC0, 0x7F]];
         d.sections = szx_frame(1, 0.5, F32, &[131], &parts).sections;
     });

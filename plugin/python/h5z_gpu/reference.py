@@ -189,7 +189,7 @@ def szx_tile(head, where, payload, out):
     kinds = [szx_kind(head, int(kind), f"of block {i} {where}") for i, kind in enumerate(part[: len(blocks)])]
     refuse("S7", part[len(blocks) :].any(), f"a byte behind the kinds {where} is not 0")
 
-    bases, places, specials, codes = {}, {}, {}, {}  # by block
+    bases, places, outliers, codes = {}, {}, {}, {}  # by block
     for i, (low, high) in enumerate(kinds):  # B
         if low == CONSTANT or (low > RAW and head.mode != 3):
             bases[i] = take(head.size).view(out.dtype)
@@ -199,7 +199,7 @@ def szx_tile(head, where, payload, out):
             unfit = len(places[i]) == 0 or places[i][-1] >= len(blocks[i])
             refuse("S8", unfit, f"bitmap of block {i} {where}, of {len(blocks[i])} values: {places[i]}")
     for i in places:  # D
-        specials[i] = take(head.size * (1 if kinds[i][1] == 3 else len(places[i]))).view(out.dtype)
+        outliers[i] = take(head.size * (1 if kinds[i][1] == 3 else len(places[i]))).view(out.dtype)
     for i, (low, high) in enumerate(kinds):  # E
         if low > RAW and high != 1:
             bits = np.unpackbits(take(32), bitorder="little")
@@ -218,7 +218,7 @@ def szx_tile(head, where, payload, out):
             t = szx_words(whole(low - 2, 8), codes.get(i), take)
             blocks[i][:] = szx_values(head, low - 2, t, bases.get(i))[: len(blocks[i])]
         if i in places:
-            blocks[i][places[i]] = specials[i]
+            blocks[i][places[i]] = outliers[i]
     refuse("S10", len(payload) != 4 * whole(at, 4), f"{len(payload)} bytes {where}, its parts need {at}")
     refuse("S11", any(payload[at:]), f"a byte at the end {where} is not 0")
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One tile from bytes, FORMAT.md §4 and §7.
 
-use super::format::{BITMAP, CODES, Head, Kind, LEADING, Specials, Words, magic, valid, word_bytes};
+use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
 use super::pack::{Bytes, Plane, SLACK};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::scalar::{Bits, Scalar};
@@ -11,7 +11,7 @@ struct Layout {
     heads: [Head; SZX_TILE_BLOCKS],
     bases: usize,
     bitmaps: usize,
-    specials: usize,
+    outliers: usize,
     codes: usize,
     mid: usize,
 }
@@ -34,33 +34,33 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
     let count = n.div_ceil(SZX_BLOCK);
     let short = || format!("{} bytes are too few for {count} blocks", payload.len());
     let values = |k: usize| (n - k * SZX_BLOCK).min(SZX_BLOCK);
-    let mut heads = [Head { kind: Kind::Zero, specials: Specials::None, codes: false }; SZX_TILE_BLOCKS];
+    let mut heads = [Head { kind: Kind::Zero, outliers: Outliers::None, codes: false }; SZX_TILE_BLOCKS];
     let bases = count.next_multiple_of(4);
     let kinds = payload.get(..bases).ok_or_else(short)?;
     if kinds[count..].iter().any(|&b| b != 0) {
         return Err("the kinds are not filled up with zeros".into());
     }
-    let (mut with_base, mut with_specials, mut with_codes) = (0, 0, 0);
+    let (mut with_base, mut with_outliers, mut with_codes) = (0, 0, 0);
     for (k, &byte) in kinds[..count].iter().enumerate() {
         let head =
             Head::unpack(byte, words).ok_or_else(|| format!("block {k} has kind {byte:#04x}, which is not allowed"))?;
         let coded = matches!(head.kind, Kind::Coded(_));
         with_base += usize::from(head.kind == Kind::Constant || (coded && words != Words::Patterns));
-        with_specials += usize::from(head.specials != Specials::None);
+        with_outliers += usize::from(head.outliers != Outliers::None);
         with_codes += usize::from(head.codes);
         heads[k] = head;
     }
     let bitmaps = bases + with_base * S::SIZE;
-    let specials = bitmaps + with_specials * BITMAP;
-    let mut codes = specials;
-    if with_specials > 0 {
+    let outliers = bitmaps + with_outliers * BITMAP;
+    let mut codes = outliers;
+    if with_outliers > 0 {
         let mut at = bitmaps;
-        for (k, head) in heads[..count].iter().enumerate().filter(|(_, h)| h.specials != Specials::None) {
+        for (k, head) in heads[..count].iter().enumerate().filter(|(_, h)| h.outliers != Outliers::None) {
             let mask = u128::from_le_bytes(*window(payload, at).ok_or_else(short)?);
             if mask == 0 || mask & !valid(values(k)) != 0 {
                 return Err(format!("block {k} of {} values has the bitmap {mask:#x}", values(k)));
             }
-            let stored = if head.specials == Specials::Uniform { 1 } else { mask.count_ones() as usize };
+            let stored = if head.outliers == Outliers::Uniform { 1 } else { mask.count_ones() as usize };
             codes += stored * S::SIZE;
             at += BITMAP;
         }
@@ -91,7 +91,7 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
     if payload[end..].iter().any(|&b| b != 0) {
         return Err("the payload is not filled up with zeros".into());
     }
-    Ok(Layout { heads, bases, bitmaps, specials, codes, mid })
+    Ok(Layout { heads, bases, bitmaps, outliers, codes, mid })
 }
 
 /// Decodes the tile that begins at `bytes[0]` and has `len` bytes; what follows may be read but does not matter.
@@ -174,14 +174,14 @@ fn block<S: Scalar>(
             }
         }
     }
-    if head.specials != Specials::None {
+    if head.outliers != Outliers::None {
         let mut mask = u128::from_le_bytes(*window(bytes, at.bitmaps).expect("checked with the layout"));
         at.bitmaps += BITMAP;
         while mask != 0 {
-            out[mask.trailing_zeros() as usize] = value(bytes, at.specials);
+            out[mask.trailing_zeros() as usize] = value(bytes, at.outliers);
             mask &= mask - 1;
-            if mask == 0 || head.specials == Specials::Each {
-                at.specials += S::SIZE;
+            if mask == 0 || head.outliers == Outliers::Each {
+                at.outliers += S::SIZE;
             }
         }
     }
