@@ -3,7 +3,7 @@
 //! the second one writes with the codebook of the whole chunk.
 
 use super::format::{Class, Kind, Predictor, gap_units};
-use super::look;
+use super::select;
 use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
 use crate::error::Result;
@@ -70,7 +70,7 @@ struct Scratch<S> {
     quanta: Vec<i32>,
     residuals: Vec<i32>,
     points: Vec<i32>,
-    sampled: look::Rows,
+    sampled: select::Rows,
     odd: Vec<i32>,
     regular: Vec<u8>,
     good: Vec<u8>,
@@ -87,7 +87,7 @@ impl<S: Scalar> Scratch<S> {
             quanta: memory::zeros(LORENZO_TILE)?,
             residuals: memory::zeros(LORENZO_TILE)?,
             points: memory::zeros(LORENZO_TILE)?,
-            sampled: look::Rows::default(),
+            sampled: select::Rows::default(),
             odd: memory::room(LORENZO_TILE)?,
             regular: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
@@ -125,7 +125,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
         }
-        let axes = look::choose(quanta, tile.extents, sampled, bits)?;
+        let axes = select::choose(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
@@ -133,7 +133,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if !log && !found.exact {
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
-            if look::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
+            if select::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
                 work.make_room(n)?;
                 interpolate::make_room(lattices, n)?;
                 let (points, good) = (&mut points[..n], &mut good[..n]);

@@ -11,7 +11,7 @@ mod encode;
 mod format;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
-mod look;
+mod select;
 #[cfg(test)]
 mod tests;
 
@@ -23,5 +23,5 @@ pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
 #[cfg(feature = "cuda")]
 pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
-    look::choose(q, extents, &mut look::Rows::default(), &mut vec![0; q.len()]).expect("memory")
+    select::choose(q, extents, &mut select::Rows::default(), &mut vec![0; q.len()]).expect("memory")
 }
