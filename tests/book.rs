@@ -162,8 +162,7 @@ fn what_the_crate_writes_is_read_by_the_book() {
         assert!(CODECS.iter().zip(codecs).any(|(c, n)| *c == codec && n > 0), "no frame of {codec}");
     }
     // Kinds of lorenzo's document, §3.3: every class, with and without outliers, under both predictors.
-    for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for outliers")]
-    {
+    for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for outliers")] {
         assert!(kinds[class..class + 8].iter().any(|&n| n > 0), "no tile of Lorenzo: {name}");
     }
     for (kind, name) in [(0x18, "Huffman"), (0x58, "with outliers"), (0x48, "nothing but outliers")] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which lossy room encodes a chunk where the user leaves it to the writer (C = 0): `lorenzo` where a sample says that it
+//! Which lossy codec encodes a chunk where the user leaves it to the writer (C = 0): `lorenzo` where a sample says that it
 //! at least halves what `szx` would write, else `szx`, which is several times as fast. What neither makes smaller than
 //! the raw bytes is stored.
 //!
@@ -30,7 +30,7 @@ const GAIN: u64 = 2;
 /// Values of a row and the one before it.
 const ROW: usize = SZX_BLOCK + 1;
 
-/// The room for a chunk of the params' extents and type.
+/// The codec for a chunk of the params' extents and type.
 pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> Result<Choice> {
     let unseen = Choice { codec: SZX, used: None };
     let n = raw.len() / S::SIZE;
@@ -57,11 +57,11 @@ pub(super) fn choose<S: Scalar>(params: &Params, raw: &[u8], threads: usize) -> 
     };
     let rows = (n / VALUES_PER_ROW).clamp(*ROWS.start(), *ROWS.end());
     let stretch = (n - first - SZX_BLOCK) / rows;
-    let part = || memory::room(rows * ROW);
+    let part = || memory::with_capacity(rows * ROW);
     let mut parts: [Vec<S>; 4] = [part()?, part()?, part()?, part()?];
-    let mut blocks = memory::room(rows * SZX_BLOCK)?;
+    let mut blocks = memory::with_capacity(rows * SZX_BLOCK)?;
     for k in 0..rows {
-        // A place that no period of the data follows.
+        // An offset that no period of the data follows.
         let jitter = ((k as u64).wrapping_mul(CHECKSUM_STEP) >> 40) as usize % stretch.max(1);
         let at = first + k * stretch + jitter;
         for (part, offset) in parts.iter_mut().zip(offsets) {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_what_the_chosen_room_writes_alone() {
+    fn frames_are_what_the_chosen_codec_writes_alone() {
         let value = |i: usize| (i as f32 * 0.01).sin() + noise(i) * 0.01;
         let raw: Vec<u8> = (0..300_000).flat_map(|i| value(i).to_le_bytes()).collect();
         let codecs = [1e-2, 1e-5].map(|r| {

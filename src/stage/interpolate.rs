@@ -127,16 +127,16 @@ fn half(n: usize) -> usize {
 }
 
 impl Work {
-    /// Room for a tile of `n` points: nothing is allocated on the way through it.
-    pub(crate) fn make_room(&mut self, n: usize) -> Result<()> {
+    /// Memory for a tile of `n` points: nothing is allocated on the way through it.
+    pub(crate) fn reserve(&mut self, n: usize) -> Result<()> {
         let Work { classes, lines, predicted, woven } = self;
-        classes.iter_mut().chain(lines).chain([predicted, woven]).try_for_each(|v| memory::make_room(v, half(n)))
+        classes.iter_mut().chain(lines).chain([predicted, woven]).try_for_each(|v| memory::reserve_total(v, half(n)))
     }
 }
 
 /// The same for [`permute`]'s lattices.
-pub(crate) fn make_room<T>(lattices: &mut [Vec<T>; 2], n: usize) -> Result<()> {
-    lattices.iter_mut().try_for_each(|v| memory::make_room(v, half(n)))
+pub(crate) fn reserve<T>(lattices: &mut [Vec<T>; 2], n: usize) -> Result<()> {
+    lattices.iter_mut().try_for_each(|v| memory::reserve_total(v, half(n)))
 }
 
 /// Walks the tile from its coarsest lattice to its finest.

@@ -127,7 +127,7 @@ impl Grid {
         let mut shares = memory::collect(first.len(), first.map(share))?;
         let blocks = chunk.chunks_mut(whole.max(1));
         for share in &mut shares {
-            share.pieces = memory::room(blocks.len())?;
+            share.pieces = memory::with_capacity(blocks.len())?;
         }
         for block in blocks {
             for (share, piece) in shares.iter_mut().zip(block.chunks_mut(len)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The room `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
+//! The codec `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
 
 use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
@@ -21,7 +21,7 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     let run = parallel::run_length(tiles, threads);
     let coded = parallel::try_map(tiles.div_ceil(run), threads, |r| {
         let mut coder = Coder::new()?;
-        let mut codes = memory::room(run)?;
+        let mut codes = memory::with_capacity(run)?;
         for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
             let code = coder.code(tile, head.stride)?;
             codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
@@ -116,7 +116,7 @@ impl Coder {
             shuffle(tile, stride, &mut self.shuffled);
             &self.shuffled
         };
-        // There is room for the longest code: only memory can be missing.
+        // The buffer holds the longest code: only memory can be missing.
         let len = self.zstd.compress2(self.code.as_mut_slice(), from).map_err(|_| NO_CONTEXT)?;
         Ok((len < tile.len()).then_some(&self.code[..len]))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
-use super::decode::{self, Book, Place, Scratch};
+use super::decode::{self, Context, Place, Scratch};
 use super::encode::{self, Plan};
 use super::format::{self, Tiles};
 use crate::bound::Used;
@@ -102,7 +102,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let context = Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
     let shares = grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         vectorize(
@@ -113,8 +113,8 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
                     let (kind, bytes, len) = tiles.tile(tile).map_err(corrupt)?;
-                    scratch.make_room(kind, place.tile.len())?;
-                    decode::tile(kind, bytes, len, &book, &mut scratch, place).map_err(corrupt)?;
+                    scratch.reserve(kind, place.tile.len())?;
+                    decode::tile(kind, bytes, len, &context, &mut scratch, place).map_err(corrupt)?;
                 }
                 Ok(())
             },
@@ -133,13 +133,13 @@ pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let context = Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
     let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
         let len = grid.tile(tile).len();
         let (kind, bytes, end) = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
-        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &book, &mut scratch, len);
+        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &context, &mut scratch, len);
         all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
     }
     Ok(all)

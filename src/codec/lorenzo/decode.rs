@@ -7,42 +7,42 @@ use crate::constants::LORENZO_TILE;
 use crate::error::Error;
 use crate::memory;
 use crate::scalar::{Bits, Scalar};
-use crate::stage::huffman::{self, Decoder, Room, unzigzag};
+use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Quantizer};
 use crate::stage::tiles::{Grid, Share, Tile};
 
 /// What does not change from tile to tile.
-pub(super) struct Book {
+pub(super) struct Context {
     decoder: Decoder,
     gaps: bool,
     quantizer: Quantizer,
     fine: Quantizer,
 }
 
-impl Book {
+impl Context {
     pub(super) fn new<S: Scalar>(decoder: Decoder, gaps: bool, log: bool, used: f64) -> Self {
         let fine: Linear = fine(used);
-        Book { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
+        Context { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
     }
 }
 
 /// Working memory of one thread.
 pub(super) struct Scratch {
-    residuals: Box<[Room; 2]>,
+    residuals: Box<[Buffer; 2]>,
     points: Vec<i32>,
     work: Work,
 }
 
 impl Scratch {
     pub(super) fn new() -> Result<Self, Error> {
-        Ok(Scratch { residuals: huffman::rooms()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
+        Ok(Scratch { residuals: huffman::buffers()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
     }
 
-    /// Room for a tile of this kind and `n` values: decoding it allocates nothing.
-    pub(super) fn make_room(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
-        if kind.predictor == Predictor::Interpolation { self.work.make_room(n) } else { Ok(()) }
+    /// Memory for a tile of this kind and `n` values: decoding it allocates nothing.
+    pub(super) fn reserve(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
+        if kind.predictor == Predictor::Interpolation { self.work.reserve(n) } else { Ok(()) }
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn tile<S: Scalar>(
     kind: Kind,
     bytes: &[u8],
     len: usize,
-    book: &Book,
+    context: &Context,
     s: &mut Scratch,
     mut place: Place<'_, '_, S>,
 ) -> Result<(), String> {
@@ -94,17 +94,17 @@ pub(super) fn tile<S: Scalar>(
     }
     let outliers = if kind.outliers { Outliers::open::<S>(payload, n)? } else { Outliers::default() };
     let at = outliers.len;
-    residuals(kind.class, &bytes[at..], len - at, book, n, &mut s.residuals)?;
+    residuals(kind.class, &bytes[at..], len - at, context, n, &mut s.residuals)?;
     let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
         Predictor::Lorenzo(axes) => {
             lorenzo::integrate(residuals, place.tile.extents, axes);
-            (&book.quantizer, &*residuals)
+            (&context.quantizer, &*residuals)
         }
         Predictor::Interpolation => {
             let points = &mut s.points[..n];
             interpolate::reconstruct(residuals, place.tile.extents, &mut s.work, points);
-            (&book.fine, &*points)
+            (&context.fine, &*points)
         }
     };
     place.rows(
@@ -122,7 +122,7 @@ pub(super) fn tile<S: Scalar>(
 pub(super) fn tile_residuals<'s, S: Scalar>(
     kind: Kind,
     payload: &[u8],
-    book: &Book,
+    context: &Context,
     s: &'s mut Scratch,
     n: usize,
 ) -> Result<&'s [i32], String> {
@@ -130,31 +130,38 @@ pub(super) fn tile_residuals<'s, S: Scalar>(
         s.residuals[0][..n].fill(0);
     } else {
         let at = if kind.outliers { Outliers::open::<S>(payload, n)?.len } else { 0 };
-        residuals(kind.class, &payload[at..], payload.len() - at, book, n, &mut s.residuals)?;
+        residuals(kind.class, &payload[at..], payload.len() - at, context, n, &mut s.residuals)?;
     }
     Ok(&s.residuals[0][..n])
 }
 
 /// A tile's `n` residuals from what follows the outliers: `len` bytes at the head of `bytes`.
 #[inline(always)]
-fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [Room; 2]) -> Result<(), String> {
+fn residuals(
+    class: Class,
+    bytes: &[u8],
+    len: usize,
+    context: &Context,
+    n: usize,
+    out: &mut [Buffer; 2],
+) -> Result<(), String> {
     out[0][..n].fill(0);
     let units = len / 4;
     match class {
         Class::Huffman => {
-            let gap_units = match book.gaps {
+            let gap_units = match context.gaps {
                 true => split_gaps(units).ok_or_else(|| format!("{units} units of gap array and stream"))?,
                 false => 0,
             };
             let (gaps, stream) = bytes.split_at(4 * gap_units);
             let words = units - gap_units;
             let used = words.div_ceil(16).max(1) - 1;
-            let gaps = match book.gaps {
+            let gaps = match context.gaps {
                 true if gaps[used..].iter().any(|&b| b != 0) => return Err("a gap array longer than its stream".into()),
                 true => Some(gaps),
                 false => None,
             };
-            book.decoder.decode(stream, words, gaps, n, out)
+            context.decoder.decode(stream, words, gaps, n, out)
         }
         Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
         _ if len == 0 => Ok(()),

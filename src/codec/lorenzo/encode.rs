@@ -88,7 +88,7 @@ impl<S: Scalar> Scratch<S> {
             residuals: memory::zeros(LORENZO_TILE)?,
             points: memory::zeros(LORENZO_TILE)?,
             sampled: select::Rows::default(),
-            odd: memory::room(LORENZO_TILE)?,
+            odd: memory::with_capacity(LORENZO_TILE)?,
             regular: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
             bits: memory::zeros(LORENZO_TILE)?,
@@ -102,8 +102,8 @@ impl<S: Scalar> Scratch<S> {
 pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run {
         first,
-        tiles: memory::room(last - first)?,
-        symbols: memory::room((last - first) * LORENZO_TILE)?,
+        tiles: memory::with_capacity(last - first)?,
+        symbols: memory::with_capacity((last - first) * LORENZO_TILE)?,
         escapes: Vec::new(),
         outliers: Vec::new(),
         histogram: Histogram::new(),
@@ -134,8 +134,8 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
             if select::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
-                work.make_room(n)?;
-                interpolate::make_room(lattices, n)?;
+                work.reserve(n)?;
+                interpolate::reserve(lattices, n)?;
                 let (points, good) = (&mut points[..n], &mut good[..n]);
                 let made = view.run(&mut stream[..n], lattices, points, good, work);
                 if let Some(made) = made
@@ -338,10 +338,10 @@ pub(super) fn write<S: Scalar>(
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
     memory::reserve(kinds, run.tiles.len())?;
-    let mut lens = memory::room(run.tiles.len())?;
+    let mut lens = memory::with_capacity(run.tiles.len())?;
     let (mut symbols, mut escapes, mut outliers) = (&run.symbols[..], &run.escapes[..], &run.outliers[..]);
-    let mut stream = memory::zeros(huffman::stream_room(LORENZO_TILE))?;
-    let mut gaps = memory::room(huffman::gaps_room(LORENZO_TILE))?;
+    let mut stream = memory::zeros(huffman::stream_capacity(LORENZO_TILE))?;
+    let mut gaps = memory::with_capacity(huffman::gaps_capacity(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
         let (mine, rest) = outliers.split_at(p.outliers);

@@ -351,7 +351,7 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Puts the right checksum back, so that the damage reaches the room.
+/// Puts the right checksum back, so that the damage reaches the codec.
 fn reseal(bytes: &mut [u8]) {
     let sum = checksum::frame(bytes, 1);
     bytes[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());

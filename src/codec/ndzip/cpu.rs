@@ -139,7 +139,7 @@ fn encode_run<W: Word>(
     scratch: &mut Scratch<W>,
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
-    let mut lens = memory::room(run.len())?;
+    let mut lens = memory::with_capacity(run.len())?;
     let (arch, line) = (Arch::new(), grid.counts()[2]);
     let mut at = run.start;
     while at < run.end {
@@ -225,16 +225,16 @@ fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<
     if grid.rank() == 1 {
         let cubes = parallel::run_length(x, threads);
         let pieces = out[..x * side_x].chunks_mut(cubes * side_x);
-        let mut bars = memory::room(pieces.len())?;
+        let mut bars = memory::with_capacity(pieces.len())?;
         for (k, piece) in pieces.enumerate() {
             let (first, cubes) = (k * cubes, piece.len() / side_x);
             bars.push(Bar { first, cubes, pieces: memory::collect(1, std::iter::once(piece))? });
         }
         return Ok(bars);
     }
-    let mut bars = memory::room(z * y)?;
+    let mut bars = memory::with_capacity(z * y)?;
     for b in 0..z * y {
-        bars.push(Bar { first: b * x, cubes: x, pieces: memory::room(side_z)? });
+        bars.push(Bar { first: b * x, cubes: x, pieces: memory::with_capacity(side_z)? });
     }
     for (k, plane) in out.chunks_exact_mut(rows * row).take(z * side_z).enumerate() {
         let pieces = plane.chunks_exact_mut(side_y * row).take(y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The room as a whole: its bytes against the reference implementation's, round trips, damage.
+//! The codec as a whole: its bytes against the reference implementation's, round trips, damage.
 
 use super::cpu::write_stream;
 use super::cube::Word;
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// A small frame to damage, all of them written by this room.
+/// A small frame to damage, all of them written by this codec.
 fn damaged(which: usize) -> Vec<u8> {
     let (dtype, dims): (Dtype, &[u64]) =
         [(Dtype::F32, &[4098][..]), (Dtype::F64, &[16, 16, 17]), (I32, &[65, 130]), (I64, &[16, 16, 48])][which];
@@ -205,9 +205,9 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the room itself must hold.
+/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the codec itself must hold.
 #[test]
-fn the_room_holds_without_the_checksum() {
+fn the_codec_holds_without_the_checksum() {
     let engine = Engine::with_threads(1);
     for which in 0..4 {
         let frame = damaged(which);

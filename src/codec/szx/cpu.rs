@@ -34,7 +34,7 @@ pub(crate) fn encode<S: Scalar>(
     let plan = Plan::new(used, spec.params.fill);
     let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
     let runs = tiles.div_ceil(TILES_PER_RUN);
-    let mut table = memory::room(4 * tiles)?;
+    let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
     let mut writer = Writer::new(out, header, 2)?;
     writer.section(|o| {
@@ -88,7 +88,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
     #[inline(always)]
     fn call(self) -> Result<Vec<u32>> {
         let mut parts = Parts::new::<S>(self.values.len())?;
-        let mut lens = memory::room(self.values.len().div_ceil(TILE))?;
+        let mut lens = memory::with_capacity(self.values.len().div_ceil(TILE))?;
         for x in self.values.chunks(TILE) {
             let start = self.out.len();
             encode::tile(x, self.plan, self.level, &mut parts, self.out)?;

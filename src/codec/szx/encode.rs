@@ -101,7 +101,7 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §3.1: each has room for all that a tile may bring.
+/// The parts of one tile while it is being written, FORMAT.md §3.1: each has the capacity for all that a tile may bring.
 pub(super) struct Parts {
     heads: Vec<u8>,
     bases: Vec<u8>,
@@ -118,11 +118,11 @@ impl Parts {
     pub(super) fn new<S: Scalar>(values: usize) -> Result<Self> {
         let blocks = values.min(TILE).div_ceil(SZX_BLOCK);
         Ok(Parts {
-            heads: memory::room(blocks)?,
-            bases: memory::room(blocks * S::SIZE)?,
-            bitmaps: memory::room(blocks * BITMAP)?,
-            outliers: memory::room(blocks * SZX_BLOCK * S::SIZE)?,
-            codes: memory::room(blocks * CODES)?,
+            heads: memory::with_capacity(blocks)?,
+            bases: memory::with_capacity(blocks * S::SIZE)?,
+            bitmaps: memory::with_capacity(blocks * BITMAP)?,
+            outliers: memory::with_capacity(blocks * SZX_BLOCK * S::SIZE)?,
+            codes: memory::with_capacity(blocks * CODES)?,
             mid: memory::zeros(values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK)?,
             mid_len: 0,
         })
@@ -468,5 +468,5 @@ fn coded<S: Scalar>(
 /// So many bytes of a buffer that is known to have them.
 #[inline(always)]
 fn window<const N: usize>(bytes: &mut [u8], at: usize) -> &mut [u8; N] {
-    bytes[at..].first_chunk_mut().expect("room for a whole tile and the slack")
+    bytes[at..].first_chunk_mut().expect("a buffer for a whole tile and the slack")
 }

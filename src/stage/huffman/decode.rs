@@ -13,17 +13,17 @@ use crate::stage::codebook::{self, Lengths};
 
 /// Patterns of the longest codeword.
 const PATTERNS: usize = 1 << CODEWORD_LIMIT;
-/// Places that one look-up tells the residuals of, besides an escape's.
+/// Places that one lookup tells the residuals of, besides an escape's.
 const NEAR: usize = 8;
-/// Places that one look-up writes.
+/// Places that one lookup writes.
 const PLACES: usize = 2 * NEAR;
-/// A buffer that the residuals of a tile are decoded into, so long that no look-up needs to ask how much is left.
-pub(crate) type Room = [i32; LORENZO_TILE + PLACES];
+/// A buffer that the residuals of a tile are decoded into, so long that no lookup needs to ask how much is left.
+pub(crate) type Buffer = [i32; LORENZO_TILE + PLACES];
 /// Look-ups by one reading of memory, which brings 57 bits or more.
 const TIMES: usize = 3;
-/// Most bits that a look-up may take.
+/// Most bits that a lookup may take.
 const MOST: u8 = 57 / TIMES as u8 - 1;
-/// Most bits that a turn may take: its last look-up may have to be replaced by a long escape.
+/// Most bits that a turn may take: its last lookup may have to be replaced by a long escape.
 const TURN: usize = (TIMES - 1) * MOST as usize + CODEWORD_LIMIT as usize + 30;
 /// Streams of fewer subsequences are read by one reader.
 const WORTH_TWO: usize = 4;
@@ -48,8 +48,8 @@ struct Entry {
 }
 
 /// Zeros to decode into.
-pub(crate) fn rooms() -> Result<Box<[Room; 2]>> {
-    Ok(memory::zeros(2)?.into_boxed_slice().try_into().expect("two rooms"))
+pub(crate) fn buffers() -> Result<Box<[Buffer; 2]>> {
+    Ok(memory::zeros(2)?.into_boxed_slice().try_into().expect("two buffers"))
 }
 
 /// The first codeword in 11 bits.
@@ -95,7 +95,7 @@ impl Decoder {
         words: usize,
         gaps: Option<&[u8]>,
         n: usize,
-        [out, aside]: &mut [Room; 2],
+        [out, aside]: &mut [Buffer; 2],
     ) -> Result<(), String> {
         if words == 0 {
             return Err("a stream of no words".into());
@@ -185,14 +185,14 @@ struct Reader<'a> {
     boundary: usize,
     /// From the next subsequence's on.
     gaps: &'a [u8],
-    out: &'a mut Room,
+    out: &'a mut Buffer,
     place: usize,
 }
 
 impl<'a> Reader<'a> {
     /// One that begins at bit `start`, where a codeword begins; `gaps` are those of the boundaries behind.
     #[inline(always)]
-    fn new(bytes: &'a [u8], start: usize, gaps: &'a [u8], out: &'a mut Room) -> Self {
+    fn new(bytes: &'a [u8], start: usize, gaps: &'a [u8], out: &'a mut Buffer) -> Self {
         let boundary = if gaps.is_empty() { usize::MAX } else { (start / SUBSEQUENCE + 1) * SUBSEQUENCE };
         Reader { bytes, bit: start, boundary, gaps, out, place: 0 }
     }
@@ -213,12 +213,12 @@ impl<'a> Reader<'a> {
     fn take(&mut self, e: &Entry, w: &mut u64) -> bool {
         // Only streams with too many residuals pass the tile's end; they are refused later.
         let at = self.place.min(LORENZO_TILE);
-        let room = &mut self.out[at..at + PLACES];
+        let out = &mut self.out[at..at + PLACES];
         // All are read before any is written, which is one instruction each.
         let residuals: [i32; NEAR] = std::array::from_fn(|k| e.residuals[k].into());
-        room[..NEAR].copy_from_slice(&residuals);
+        out[..NEAR].copy_from_slice(&residuals);
         let z = u64::from(e.highest) << e.lower | *w >> e.codewords & ((1 << e.lower) - 1);
-        room[usize::from(e.place) % PLACES] = unzigzag(z as u32);
+        out[usize::from(e.place) % PLACES] = unzigzag(z as u32);
         self.place += usize::from(e.places);
         self.bit += usize::from(e.bits);
         *w >>= e.bits;
@@ -280,7 +280,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Takes one look-up where `all` of it is wanted, else one codeword.
+    /// Takes one lookup where `all` of it is wanted, else one codeword.
     #[inline(always)]
     fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), String> {
         let (before, w) = (r.bit, r.peek());
@@ -318,7 +318,7 @@ impl Tables<'_> {
             }
             r.place += 1;
         }
-        // Zeros do not look at the room they take: a stream that is nothing else must end too.
+        // Zeros are not checked against the buffer: a stream that is nothing else must end too.
         if len == 0 || r.place > r.out.len() {
             return Err(format!("a stream of {} or more residuals", r.place));
         }
@@ -356,7 +356,7 @@ fn tail(bytes: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Encoder, Histogram, stream_room, symbols};
+    use super::super::{Encoder, Histogram, stream_capacity, symbols};
     use super::*;
     use crate::constants::LORENZO_SYMBOLS;
 
@@ -398,7 +398,7 @@ mod tests {
         let mut h = Histogram::new();
         h.add(&bytes);
         let lengths = codebook::lengths(&h.counts());
-        let mut stream = vec![0xaa; stream_room(r.len())];
+        let mut stream = vec![0xaa; stream_capacity(r.len())];
         let bits = Encoder::new(&lengths).encode(&bytes, &escapes, &mut stream, &mut gaps);
         let expected: u64 = h.counts().iter().zip(lengths).map(|(c, l)| c * u64::from(l)).sum();
         let lower: u64 = bytes.iter().filter(|&&b| b >= 32).map(|&b| u64::from(lower_bits(usize::from(b) - 32))).sum();
@@ -416,13 +416,13 @@ mod tests {
                 assert_eq!(c.gaps.len(), c.stream.len().div_ceil(64) - 1, "kind {kind}, {n}");
                 let decoder = Decoder::new(&c.lengths).unwrap();
                 for gaps in [None, Some(&c.gaps[..])] {
-                    let mut out = rooms().unwrap();
+                    let mut out = buffers().unwrap();
                     decoder.decode(&c.stream, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                     // What stands behind a stream does not matter.
                     let mut longer = c.stream.clone();
                     longer.extend([0xff; 9]);
-                    let mut out = rooms().unwrap();
+                    let mut out = buffers().unwrap();
                     decoder.decode(&longer, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                 }
@@ -438,7 +438,7 @@ mod tests {
         let single = decoder.single.as_slice().try_into().unwrap();
         let tables = Tables { several: decoder.several.as_slice().try_into().unwrap(), single };
         let mut starts = std::collections::HashSet::new();
-        let mut out = rooms().unwrap();
+        let mut out = buffers().unwrap();
         let mut reader = Reader::new(&c.stream, 0, &[], &mut out[0]);
         while reader.place < 8192 {
             starts.insert(reader.bit);
@@ -461,7 +461,7 @@ mod tests {
             let decoder = Decoder::new(&c.lengths).unwrap();
             let words = c.stream.len() / 4;
             let run = |stream: &[u8], words: usize, gaps: Option<&[u8]>| {
-                decoder.decode(stream, words, gaps, n, &mut rooms().unwrap())
+                decoder.decode(stream, words, gaps, n, &mut buffers().unwrap())
             };
             for cut in 1..words {
                 run(&c.stream[..4 * cut], cut, None).expect_err("a truncated stream");
@@ -487,6 +487,6 @@ mod tests {
             }
         }
         let nothing = Decoder::new(&[0; LORENZO_SYMBOLS]).unwrap();
-        nothing.decode(&[0; 8], 2, None, 5, &mut rooms().unwrap()).expect_err("no codebook");
+        nothing.decode(&[0; 8], 2, None, 5, &mut buffers().unwrap()).expect_err("no codebook");
     }
 }

@@ -2,7 +2,7 @@
 //! Residuals → symbols → a stream: from one residual that is not zero to the next, the run before it and the residual
 //! written at once.
 
-use super::{FIRST_POWER, ESCAPE, SUBSEQUENCE, lower_bits, zigzag};
+use super::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::stage::codebook::{self, Lengths};
 
@@ -215,13 +215,13 @@ struct Residual {
 }
 
 /// Bytes of a stream's working memory for `n` residuals: the longest is 11 + 30 bits each, and stores reach beyond.
-pub(crate) fn stream_room(n: usize) -> usize {
+pub(crate) fn stream_capacity(n: usize) -> usize {
     n * 6 + 64
 }
 
 /// Gaps that such a stream may have, and one behind its end.
-pub(crate) fn gaps_room(n: usize) -> usize {
-    stream_room(n) * 8 / SUBSEQUENCE + 1
+pub(crate) fn gaps_capacity(n: usize) -> usize {
+    stream_capacity(n) * 8 / SUBSEQUENCE + 1
 }
 
 impl Encoder {
@@ -249,7 +249,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
+    /// Writes the stream of a tile's bytes into `out` (of [`stream_capacity`]) and its gaps into `gaps`; returns its bits.
     #[inline(always)]
     pub(crate) fn encode(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
         match escapes {

@@ -7,8 +7,8 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{Decoder, Room, rooms};
-pub(crate) use encode::{Encoder, Histogram, gaps_room, stream_room, symbols};
+pub(crate) use decode::{Buffer, Decoder, buffers};
+pub(crate) use encode::{Encoder, Histogram, gaps_capacity, stream_capacity, symbols};
 
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, SUBSEQUENCE_LOG2};
 
