@@ -6,6 +6,7 @@
 //! has one bit more. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
 
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
+use crate::error::Damage;
 
 /// Lengths of the codewords, in bits; 0 is not in use.
 pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
@@ -73,12 +74,13 @@ pub(crate) fn codewords(lengths: &Lengths) -> [u16; LORENZO_SYMBOLS] {
 }
 
 /// Refuses lengths that are no whole codebook. All 0 is allowed: there is no stream then.
-pub(crate) fn check(lengths: &[u8]) -> Result<(), String> {
+pub(crate) fn check(lengths: &[u8]) -> Result<(), Damage> {
     if let Some(symbol) = lengths.iter().position(|&l| u32::from(l) > CODEWORD_LIMIT) {
         return Err(format!(
             "the codebook is too long: a codeword of {} bits for symbol {symbol}, limit {CODEWORD_LIMIT}",
             lengths[symbol]
-        ));
+        )
+        .into());
     }
     let full = 1u32 << CODEWORD_LIMIT;
     let used: u32 = lengths.iter().filter(|&&l| l > 0).map(|&l| full >> l).sum();
@@ -87,7 +89,7 @@ pub(crate) fn check(lengths: &[u8]) -> Result<(), String> {
         _ if used < full && !lengths.is_empty() => "under-full",
         _ => return Ok(()),
     };
-    Err(format!("the codebook is {state}: codewords for {used} of {full} patterns of {CODEWORD_LIMIT} bits"))
+    Err(format!("the codebook is {state}: codewords for {used} of {full} patterns of {CODEWORD_LIMIT} bits").into())
 }
 
 #[cfg(test)]
@@ -165,7 +167,7 @@ mod tests {
             (&[12, 1], "too long"),
             (&[0, 0, 0], "under-full"),
         ] {
-            let why = check(lengths).unwrap_err();
+            let why = check(lengths).unwrap_err().to_string();
             assert!(why.contains(name), "{lengths:?}: {why}");
         }
         check(&[]).unwrap();

@@ -5,7 +5,7 @@ use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
 use crate::codec::BYTES;
 use crate::constants::BYTES_LEVEL;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{Bound, Dtype, Extents};
 use crate::{memory, parallel};
@@ -151,7 +151,7 @@ impl Decoder {
         Ok(Decoder { zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
     }
 
-    fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), String> {
+    fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), Damage> {
         if code.len() == raw.len() {
             raw.copy_from_slice(code);
             return Ok(());
@@ -159,13 +159,13 @@ impl Decoder {
         // zstd itself would go on with whatever follows its first frame.
         let first = zstd_safe::find_frame_compressed_size(code).map_err(zstd_safe::get_error_name)?;
         if first != code.len() {
-            return Err(format!("its zstd frame ends at {first}"));
+            return Err(format!("its zstd frame ends at {first}").into());
         }
         // The exact length is the limit: zstd refuses to write more, and less is refused here.
         let mut inflate = |out: &mut [u8]| match self.zstd.decompress(out, code) {
             Ok(n) if n == out.len() => Ok(()),
-            Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len())),
-            Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e))),
+            Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len()).into()),
+            Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e)).into()),
         };
         if stride == 1 {
             return inflate(raw);

@@ -4,7 +4,7 @@
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor, split_gaps};
 use crate::constants::LORENZO_TILE;
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::memory;
 use crate::scalar::{Bits, Scalar};
 use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
@@ -75,12 +75,12 @@ pub(super) fn tile<S: Scalar>(
     context: &Context,
     s: &mut Scratch,
     mut place: Place<'_, '_, S>,
-) -> Result<(), String> {
+) -> Result<(), Damage> {
     let n = place.tile.len();
     let payload = &bytes[..len];
     if kind.class == Class::Raw {
         if len != n * S::SIZE {
-            return Err(format!("a raw payload of {len} bytes, {} expected", n * S::SIZE));
+            return Err(format!("a raw payload of {len} bytes, {} expected", n * S::SIZE).into());
         }
         place.rows(
             #[inline(always)]
@@ -125,7 +125,7 @@ pub(super) fn tile_residuals<'s, S: Scalar>(
     context: &Context,
     s: &'s mut Scratch,
     n: usize,
-) -> Result<&'s [i32], String> {
+) -> Result<&'s [i32], Damage> {
     if kind.class == Class::Raw {
         s.residuals[0][..n].fill(0);
     } else {
@@ -144,7 +144,7 @@ fn residuals(
     context: &Context,
     n: usize,
     out: &mut [Buffer; 2],
-) -> Result<(), String> {
+) -> Result<(), Damage> {
     out[0][..n].fill(0);
     let units = len / 4;
     match class {
@@ -165,22 +165,22 @@ fn residuals(
         }
         Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
         _ if len == 0 => Ok(()),
-        _ => Err(format!("{len} bytes for an empty tile")),
+        _ => Err(format!("{len} bytes for an empty tile").into()),
     }
 }
 
 /// Residuals of fixed width.
-fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), String> {
+fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), Damage> {
     let Some((width, words)) = bytes.split_first_chunk::<4>() else {
         return Err("no width".into());
     };
     let width = u32::from_le_bytes(*width);
     if !(1..=32).contains(&width) {
-        return Err(format!("residuals of {width} bits, 1 to 32 allowed"));
+        return Err(format!("residuals of {width} bits, 1 to 32 allowed").into());
     }
     let expected = 4 * (n * width as usize).div_ceil(32);
     if words.len() != expected {
-        return Err(format!("{} bytes of residuals of {width} bits, {expected} expected", words.len()));
+        return Err(format!("{} bytes of residuals of {width} bits, {expected} expected", words.len()).into());
     }
     let (mut held, mut count) = (0u64, 0);
     let mut words = words.as_chunks::<4>().0.iter();
@@ -215,24 +215,26 @@ struct Outliers<'a> {
 }
 
 impl<'a> Outliers<'a> {
-    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, String> {
+    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, Damage> {
         let Some((count, rest)) = payload.split_first_chunk::<4>() else {
             return Err("no count of outliers".into());
         };
         let count = u32::from_le_bytes(*count) as usize;
         if count == 0 || count > n {
-            return Err(format!("{count} outliers among {n} values"));
+            return Err(format!("{count} outliers among {n} values").into());
         }
         let needed = count * (4 + S::SIZE);
         if rest.len() < needed {
-            return Err(format!("{count} outliers need {needed} bytes of {}", rest.len()));
+            return Err(format!("{count} outliers need {needed} bytes of {}", rest.len()).into());
         }
         let (records, values) = rest[..needed].split_at(4 * count);
         let e = Outliers { records, values, len: 4 + needed };
         let mut next = 0;
         for (start, len) in e.runs() {
             if start < next || start + len > n {
-                return Err(format!("outliers at {start} to {}, after {next}, among {n} values", start + len - 1));
+                return Err(
+                    format!("outliers at {start} to {}, after {next}, among {n} values", start + len - 1).into()
+                );
             }
             next = start + len;
         }

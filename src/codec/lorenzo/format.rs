@@ -2,7 +2,7 @@
 //! FORMAT.md §3: head, kinds, ends, and the lengths of a tile's parts. No loops over values.
 
 use crate::constants::{LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::stage::codebook::{self, Lengths};
 
 /// How a tile's residuals are coded.
@@ -149,7 +149,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// A tile's kind, the payload section from its first byte on, and its length.
-    pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), String> {
+    pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), Damage> {
         let byte = self.kinds[tile];
         let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
         let start = if tile == 0 { 0 } else { self.end(tile - 1) as usize };

@@ -4,6 +4,7 @@
 use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
 use super::pack::{Bytes, Plane, SLACK};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
+use crate::error::Damage;
 use crate::scalar::{Bits, Scalar};
 
 /// Where a tile's parts begin, after its lengths were found right.
@@ -30,7 +31,7 @@ fn window<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
 
 /// Goes through kinds, bitmaps and codes of a tile of `n` values and checks every length and every rule of §7.
 #[inline(always)]
-fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout, String> {
+fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout, Damage> {
     let count = n.div_ceil(SZX_BLOCK);
     let short = || format!("{} bytes are too few for {count} blocks", payload.len());
     let values = |k: usize| (n - k * SZX_BLOCK).min(SZX_BLOCK);
@@ -58,7 +59,7 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
         for (k, head) in heads[..count].iter().enumerate().filter(|(_, h)| h.outliers != Outliers::None) {
             let mask = u128::from_le_bytes(*window(payload, at).ok_or_else(short)?);
             if mask == 0 || mask & !valid(values(k)) != 0 {
-                return Err(format!("block {k} of {} values has the bitmap {mask:#x}", values(k)));
+                return Err(format!("block {k} of {} values has the bitmap {mask:#x}", values(k)).into());
             }
             let stored = if head.outliers == Outliers::Uniform { 1 } else { mask.count_ones() as usize };
             codes += stored * S::SIZE;
@@ -78,7 +79,7 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
                 let bytes = word_bytes(q);
                 let leading = bytes.min(LEADING);
                 if masks[leading..].iter().any(|&m| m != u128::MAX) {
-                    return Err(format!("block {k} with words of {bytes} bytes has a code above {leading}"));
+                    return Err(format!("block {k} with words of {bytes} bytes has a code above {leading}").into());
                 }
                 let stored: u32 = masks[..leading].iter().map(|m| m.count_ones()).sum();
                 stored as usize + (bytes - leading) * SZX_BLOCK
@@ -86,7 +87,7 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
         };
     }
     if end.next_multiple_of(4) != payload.len() {
-        return Err(format!("{} bytes, its blocks need {}", payload.len(), end.next_multiple_of(4)));
+        return Err(format!("{} bytes, its blocks need {}", payload.len(), end.next_multiple_of(4)).into());
     }
     if payload[end..].iter().any(|&b| b != 0) {
         return Err("the payload is not filled up with zeros".into());
@@ -102,7 +103,7 @@ pub(super) fn tile<S: Scalar>(
     words: Words<S>,
     level: impl Bytes,
     out: &mut [S],
-) -> Result<(), String> {
+) -> Result<(), Damage> {
     let mut at = layout(&bytes[..len], out.len(), words)?;
     let (blocks, rest) = out.as_chunks_mut::<SZX_BLOCK>();
     let full = blocks.len();

@@ -7,7 +7,7 @@
 
 use super::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
-use crate::error::Result;
+use crate::error::{Damage, Result};
 use crate::memory;
 use crate::stage::codebook::{self, Lengths};
 
@@ -96,7 +96,7 @@ impl Decoder {
         gaps: Option<&[u8]>,
         n: usize,
         [out, aside]: &mut [Buffer; 2],
-    ) -> Result<(), String> {
+    ) -> Result<(), Damage> {
         if words == 0 {
             return Err("a stream of no words".into());
         }
@@ -125,7 +125,7 @@ impl Decoder {
             let [mut r, mut other] = both;
             tables.advance_to(&mut r, start)?;
             let Some(left) = n.checked_sub(r.place) else {
-                return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+                return Err(format!("a stream of {} or more residuals, {n} expected", r.place).into());
             };
             tables.finish(&mut other, sure, left)?;
             r.out[n - left..n].copy_from_slice(&other.out[..left]);
@@ -133,7 +133,7 @@ impl Decoder {
         };
         let left = total.wrapping_sub(r.bit);
         if left > 31 || r.peek() & ((1 << left) - 1) != 0 {
-            return Err(format!("a stream of {total} bits whose codewords end at bit {}", r.bit));
+            return Err(format!("a stream of {total} bits whose codewords end at bit {}", r.bit).into());
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// Reads on in turns until one of the readers is near its end.
     #[inline(always)]
-    fn advance<const N: usize>(&self, readers: &mut [Reader<'_>; N], ends: [usize; N]) -> Result<(), String> {
+    fn advance<const N: usize>(&self, readers: &mut [Reader<'_>; N], ends: [usize; N]) -> Result<(), Damage> {
         while (0..N).all(|k| readers[k].bit + TURN <= ends[k]) {
             let before: [usize; N] = std::array::from_fn(|k| readers[k].bit);
             let next: [u64; N] = std::array::from_fn(|k| readers[k].peek());
@@ -258,7 +258,7 @@ impl Tables<'_> {
 
     /// Reads all codewords that begin before bit `end`.
     #[inline(always)]
-    fn advance_to(&self, r: &mut Reader<'_>, end: usize) -> Result<(), String> {
+    fn advance_to(&self, r: &mut Reader<'_>, end: usize) -> Result<(), Damage> {
         while r.bit < end {
             let whole = r.bit + CODEWORD_LIMIT as usize <= end;
             self.next(r, |_| whole)?;
@@ -268,21 +268,21 @@ impl Tables<'_> {
 
     /// Reads up to `n` residuals in all; what begins before bit `sure` is codewords.
     #[inline(always)]
-    fn finish(&self, r: &mut Reader<'_>, sure: usize, n: usize) -> Result<(), String> {
+    fn finish(&self, r: &mut Reader<'_>, sure: usize, n: usize) -> Result<(), Damage> {
         self.advance(std::array::from_mut(r), [sure])?;
         while r.place < n {
             let left = n - r.place;
             self.next(r, |e| usize::from(e.places) <= left)?;
         }
         if r.place != n {
-            return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+            return Err(format!("a stream of {} or more residuals, {n} expected", r.place).into());
         }
         Ok(())
     }
 
     /// Takes one lookup where `all` of it is wanted, else one codeword.
     #[inline(always)]
-    fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), String> {
+    fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), Damage> {
         let (before, w) = (r.bit, r.peek());
         let e = &self.several[w as usize % PATTERNS];
         if !all(e) || !r.take(e, &mut w.clone()) {
@@ -293,13 +293,13 @@ impl Tables<'_> {
 
     /// Checks the gap of the boundary that reading on from bit `before`, where `w` was next, may have reached.
     #[inline(always)]
-    fn check(&self, r: &mut Reader<'_>, before: usize, w: u64) -> Result<(), String> {
+    fn check(&self, r: &mut Reader<'_>, before: usize, w: u64) -> Result<(), Damage> {
         if r.bit < r.boundary { Ok(()) } else { self.pass(r, before, w) }
     }
 
     /// Takes one codeword.
     #[inline(always)]
-    fn one(&self, r: &mut Reader<'_>) -> Result<(), String> {
+    fn one(&self, r: &mut Reader<'_>) -> Result<(), Damage> {
         let w = r.peek();
         let Single { symbol, len, bits } = self.single[w as usize % PATTERNS];
         let symbol = usize::from(symbol);
@@ -314,20 +314,20 @@ impl Tables<'_> {
             }
             match r.out.get_mut(r.place) {
                 Some(o) => *o = unzigzag(z),
-                None => return Err(format!("a stream with a residual at place {}", r.place)),
+                None => return Err(format!("a stream with a residual at place {}", r.place).into()),
             }
             r.place += 1;
         }
         // Zeros are not checked against the buffer: a stream that is nothing else must end too.
         if len == 0 || r.place > r.out.len() {
-            return Err(format!("a stream of {} or more residuals", r.place));
+            return Err(format!("a stream of {} or more residuals", r.place).into());
         }
         Ok(())
     }
 
     /// As [`Tables::check`], where there is one: of the codewords in `w`, the first ones from bit `before` on.
     #[cold]
-    fn pass(&self, r: &mut Reader<'_>, before: usize, mut w: u64) -> Result<(), String> {
+    fn pass(&self, r: &mut Reader<'_>, before: usize, mut w: u64) -> Result<(), Damage> {
         let mut bit = before;
         while bit < r.boundary {
             let Single { bits, .. } = self.single[w as usize % PATTERNS];
@@ -337,7 +337,7 @@ impl Tables<'_> {
         let (gap, rest) = r.gaps.split_first().expect("a gap for each boundary");
         let want = r.boundary + usize::from(*gap);
         if bit != want {
-            return Err(format!("a gap array that leads to bit {want}, the codeword begins at {bit}"));
+            return Err(format!("a gap array that leads to bit {want}, the codeword begins at {bit}").into());
         }
         r.gaps = rest;
         r.boundary = if rest.is_empty() { usize::MAX } else { r.boundary + SUBSEQUENCE };
