@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Symbol counts → canonical codebook with codewords of limited length, and the checks of one that was read.
 //!
-//! Lengths are the best that the limit allows, by package-merge: `limit` times, the list of symbols by weight is merged
-//! with the pairs of the list before. Every time a symbol occurs in the first 2n − 2 entries of the last list, its codeword
-//! has one bit more. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+//! Lengths are the best that the limit allows, by package-merge (Larmore & Hirschberg, JACM 37(3), 1990,
+//! doi:10.1145/79147.79150). The first list has the n symbols in use by weight. As often as the limit has further bits, the
+//! next list is the symbols again, merged by weight with the pairs of neighbours of the list before. The first 2n − 2 entries
+//! of the last list are taken, and with a pair both entries that it is made of; a codeword has as many bits as its symbol is
+//! taken times. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+//!
+//! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended for
+//! each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
 
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
 use crate::error::Damage;

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tiles → plans → payloads, FORMAT.md §8. Everything a tile becomes but the codewords is known after the first pass;
-//! the second one writes with the codebook of the whole chunk.
+//! Tiles → plans → payloads, FORMAT.md §8, after cuSZ+ (CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047).
+//!
+//! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's axes;
+//! their differences are the residuals. Where it may pay, the tile is also interpolated, from finer quanta, and the
+//! predictor whose residuals cost less is kept. Residuals become symbols, which are counted. Everything a tile becomes but
+//! the codewords is known then.
+//!
+//! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
+//! codewords or with a fixed width, whichever is shorter, or its values as they are where neither pays.
 
 use super::format::{Class, Kind, Predictor, gap_units};
 use super::select;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference implementation: cube after cube, threads over runs of cubes. FORMAT.md §4.
+//! The codec on the CPU: cube after cube, threads over runs of cubes. FORMAT.md §4; ndzip (Knorr, Thoman & Fahringer, DCC 2021,
+//! doi:10.1109/DCC50243.2021.00018).
+//!
+//! The array is cut into cubes of 4096 values; `cube.rs` turns each into integer differences along every axis and those
+//! into bit planes, and drops the planes that are zero. Cubes follow each other in the stream, a table in front says where
+//! each ends, values outside whole cubes come last as they are. When encoding, a thread takes a run of cubes and
+//! appends its stream when its turn comes; when decoding, the table lets every thread begin anywhere.
 
 use super::cube::{self, Cube, Word};
 use super::format::{self, Grid, Stream};

@@ -2,8 +2,14 @@
 //! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them, up to eight places with their
 //! residuals, an escape behind them, and any number of zeros.
 //!
-//! What is looked up tells where to look next, and the processor waits for it. So a gap array is used to read a stream's
-//! second half beside the first.
+//! What is looked up tells where to look next, and the processor waits for it. So a stream with a gap array is read in two
+//! places at once: one reader from the start, one from the first codeword of the middle subsequence, which the gap there
+//! tells. The second writes to a buffer of its own, as only the first finds out how many residuals are before it; then
+//! its residuals are copied behind those of the first. Every gap that a reader passes is compared with where the
+//! codeword begins, the middle one by the first reader, so the array is checked as a whole.
+//!
+//! In turns: memory is read once for three lookups, 57 bits or more, while both readers are so far from their ends that
+//! neither needs a check. The rest goes codeword by codeword.
 
 use super::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Residuals → symbols → a stream: from one residual that is not zero to the next, the run before it and the residual
 //! written at once.
+//!
+//! 1. `symbols`: a byte per residual, 0 for a zero, and the values of escapes in a list of their own.
+//! 2. `Histogram`: bytes and lengths of runs are counted apart; runs become symbols when all tiles have been counted.
+//! 3. The codebook is made of the counts of the whole chunk.
+//! 4. `Encoder`: tables of the codewords of every byte and of every short run. A mask with a bit for each of 64 bytes leads
+//!    from one that is not zero to the next; run and residual are joined in a register and written together. Where the
+//!    stream passes a multiple of 512 bits, the way back to the codeword that crosses it gives the gap.
 
 use super::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
