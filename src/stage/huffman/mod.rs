@@ -7,9 +7,10 @@
 //!
 //! Nothing in a stream tells where a codeword begins, unless all before it are read. A gap array (Yamamoto et al., ICPP
 //! 2020, doi:10.1145/3404397.3404429) says so for every subsequence of 512 bits: how many bits behind its start the first
-//! codeword begins. A CPU reads in two places at once with it, a GPU in all. Without one a GPU lets each thread read from the
-//! start of its subsequence until it meets the codewords of the thread before, for Huffman streams synchronise
-//! themselves (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076); a CPU reads from one end to the other.
+//! codeword begins. A CPU reads in two places at once with it, a GPU in all. Without one a CPU reads from one end to the
+//! other, and a GPU decodes self-synchronising (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076): every
+//! thread begins anywhere, wrong codewords soon fall into step with the right ones, and a thread whose predecessor ends
+//! elsewhere reads its own beginning again.
 
 mod decode;
 mod encode;
