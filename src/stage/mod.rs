@@ -2,6 +2,7 @@
 //! Stages: reversible steps that know no frame, no parameters and no device. Each file: forward, inverse, tests.
 
 pub(crate) mod codebook;
+pub(crate) mod ends;
 pub(crate) mod estimate;
 pub(crate) mod huffman;
 pub(crate) mod interpolate;

@@ -88,21 +88,25 @@ pub(crate) fn encode_with<S: Scalar>(
     Ok(true)
 }
 
-/// Decodes a frame into `out`.
-pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
-    let n = frame.elements(S::SIZE)?;
+/// What a frame says before its first tile, all checked.
+fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> {
     let h = &frame.header;
-    if n != out.len() {
-        let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
-        return Err(Error::Length { section: "the caller's buffer", needed, got });
-    }
     let log = h.mode == 3;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let context = Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    Ok((grid, tiles, Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used)))
+}
+
+/// Decodes a frame into `out`.
+pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    if frame.elements(S::SIZE)? != out.len() {
+        let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let (grid, tiles, context) = open::<S>(frame)?;
     let shares = grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         vectorize(
@@ -126,14 +130,7 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
 #[cfg(feature = "cuda")]
 pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let n = frame.elements(S::SIZE)?;
-    let h = &frame.header;
-    let log = h.mode == 3;
-    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
-        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
-    let [head, kinds, ends, payload] = frame.sections()?;
-    let (gaps, lengths) = format::read_head(head)?;
-    let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let context = Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let (grid, tiles, context) = open::<S>(frame)?;
     let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {

@@ -4,6 +4,7 @@
 use crate::constants::{LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::error::{Damage, Error, Result};
 use crate::stage::codebook::{self, Lengths};
+use crate::stage::ends::Ends;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,49 +112,25 @@ pub(super) fn split_gaps(units: usize) -> Option<usize> {
 /// Where the tiles are, and what.
 pub(super) struct Tiles<'a> {
     kinds: &'a [u8],
-    ends: &'a [u8],
-    payload: &'a [u8],
+    ends: Ends<'a>,
     log: bool,
 }
 
 impl<'a> Tiles<'a> {
     /// Checks the sections' lengths, and that the ends rise to the payload's.
     pub(super) fn new([kinds, ends, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
-        for (section, needed, got) in
-            [("lorenzo kinds", tiles, kinds.len()), ("lorenzo ends", tiles.saturating_mul(4), ends.len())]
-        {
-            if needed != got {
-                return Err(Error::Length { section, needed: needed as u64, got: got as u64 });
-            }
+        if kinds.len() != tiles {
+            return Err(Error::Length { section: "lorenzo kinds", needed: tiles as u64, got: kinds.len() as u64 });
         }
-        let t = Tiles { kinds, ends, payload, log };
-        let mut before = 0;
-        for tile in 0..tiles {
-            let end = t.end(tile);
-            if end < before || end > payload.len() as u64 {
-                let why = format!("tile {tile} ends at {end}, after {before}, in {} bytes", payload.len());
-                return Err(Error::corrupt("lorenzo ends", why));
-            }
-            before = end;
-        }
-        if before != payload.len() as u64 {
-            let why = format!("the last tile ends at {before}, the payload at {}", payload.len());
-            return Err(Error::corrupt("lorenzo ends", why));
-        }
-        Ok(t)
-    }
-
-    fn end(&self, tile: usize) -> u64 {
-        let entry = self.ends[4 * tile..4 * tile + 4].try_into().expect("four bytes");
-        4 * u64::from(u32::from_le_bytes(entry))
+        Ok(Tiles { kinds, ends: Ends::new("lorenzo ends", ends, payload, tiles)?, log })
     }
 
     /// A tile's kind, the payload section from its first byte on, and its length.
     pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), Damage> {
         let byte = self.kinds[tile];
         let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
-        let start = if tile == 0 { 0 } else { self.end(tile - 1) as usize };
-        Ok((kind, &self.payload[start..], self.end(tile) as usize - start))
+        let (bytes, len) = self.ends.tile(tile);
+        Ok((kind, bytes, len))
     }
 }
 
