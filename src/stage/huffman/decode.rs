@@ -68,7 +68,7 @@ struct Single {
     bits: u8,
 }
 
-/// A codebook ready to read with.
+/// The decode tables of a codebook: what the next 11 bits of a stream mean.
 pub(crate) struct Decoder {
     several: Vec<Entry>,
     single: Vec<Single>,
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A [`Decoder`]'s.
+/// The tables of a [`Decoder`], with lengths that the compiler knows.
 struct Tables<'a> {
     several: &'a [Entry; PATTERNS],
     single: &'a [Single; PATTERNS],

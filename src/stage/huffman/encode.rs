@@ -203,7 +203,7 @@ impl Code {
     }
 }
 
-/// A codebook ready to write with.
+/// The codewords of a codebook, also joined for whole runs.
 pub(crate) struct Encoder {
     symbols: [Code; LORENZO_SYMBOLS],
     /// By the byte of a residual that is not zero.
