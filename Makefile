@@ -27,6 +27,7 @@ plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""
 
 include gpu.mk
+include tests/machines.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"

@@ -49,8 +49,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn corrupt(section: &'static str, why: impl Into<String>) -> Self {
-        Error::Corrupt { section, why: why.into() }
+    pub(crate) fn corrupt(section: &'static str, why: impl Into<Damage>) -> Self {
+        Error::Corrupt { section, why: why.into().0 }
     }
 
     pub(crate) fn params(what: &'static str, got: impl Into<String>) -> Self {
@@ -83,3 +83,19 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What contradicts FORMAT.md, as a stage finds it. A caller, who knows section and tile, makes an [`Error::Corrupt`] of it.
+#[derive(Debug)]
+pub(crate) struct Damage(String);
+
+impl<T: Into<String>> From<T> for Damage {
+    fn from(why: T) -> Self {
+        Damage(why.into())
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -16,27 +16,27 @@ pub(crate) fn zeros<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>> {
     bytemuck::allocation::try_zeroed_vec(n).map_err(|()| none::<T>(n))
 }
 
-/// An empty vector with room for `n` items.
-pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+/// An empty vector with a capacity of `n` items.
+pub(crate) fn with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();
     v.try_reserve_exact(n).map_err(|_| none::<T>(n))?;
     Ok(v)
 }
 
-/// Room for `n` items more; grows as pushing them would.
+/// Capacity for `n` items more; grows as pushing them would.
 #[inline(always)]
 pub(crate) fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve(n).map_err(|_| none::<T>(v.len().saturating_add(n)))
 }
 
-/// Room for `n` items in all, where working memory is used again and again.
-pub(crate) fn make_room<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
+/// Capacity for `n` items in all, where working memory is used again and again.
+pub(crate) fn reserve_total<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     reserve(v, n.saturating_sub(v.len()))
 }
 
 /// All items, of which there are `n` at most.
 pub(crate) fn collect<T>(n: usize, items: impl Iterator<Item = T>) -> Result<Vec<T>> {
-    let mut v = room(n)?;
+    let mut v = with_capacity(n)?;
     v.extend(items.take(n));
     Ok(v)
 }

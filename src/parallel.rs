@@ -35,14 +35,14 @@ pub(crate) fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sy
 
 /// As [`map`], where `f` and finding memory for the results may fail: the first failure in order of index.
 pub(crate) fn try_map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let mut all = memory::room(n)?;
+    let mut all = memory::with_capacity(n)?;
     if threads.min(n) <= 1 {
         for i in 0..n {
             all.push(f(i)?);
         }
         return Ok(all);
     }
-    let mut done = in_any_order(n, threads, memory::room(n)?, f);
+    let mut done = in_any_order(n, threads, memory::with_capacity(n)?, f);
     done.sort_unstable_by_key(|&(i, _)| i);
     for (_, r) in done {
         all.push(r?);

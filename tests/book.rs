@@ -161,18 +161,17 @@ fn what_the_crate_writes_is_read_by_the_book() {
     for codec in CODECS {
         assert!(CODECS.iter().zip(codecs).any(|(c, n)| *c == codec && n > 0), "no frame of {codec}");
     }
-    // Kinds of lorenzo's document, §3.3: every class, with and without exceptions, under both predictors.
-    for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for exceptions")]
-    {
+    // Kinds of lorenzo's document, §3.3: every class, with and without outliers, under both predictors.
+    for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for outliers")] {
         assert!(kinds[class..class + 8].iter().any(|&n| n > 0), "no tile of Lorenzo: {name}");
     }
-    for (kind, name) in [(0x18, "Huffman"), (0x58, "with exceptions"), (0x48, "nothing but exceptions")] {
+    for (kind, name) in [(0x18, "Huffman"), (0x58, "with outliers"), (0x48, "nothing but outliers")] {
         assert!(kinds[kind] > 0, "no interpolated tile: {name}");
     }
     assert!(kinds[0x30] > 0, "no raw tile");
 }
 
-/// What no writer writes but §3 of lorenzo's document allows: any codebook, axes, widths, exceptions and bounds.
+/// What no writer writes but §3 of lorenzo's document allows: any codebook, axes, widths, outliers and bounds.
 #[test]
 fn whole_frames_of_random_parts_mean_the_same_to_crate_and_book() {
     let (seed, cases) = fuzz(5, 600);

@@ -207,7 +207,7 @@ fn every_mode_type_and_input_holds_its_promise() {
 }
 
 #[test]
-fn whatever_room_the_writer_chooses_holds_its_promise() {
+fn whatever_codec_the_writer_chooses_holds_its_promise() {
     let shapes: [&[u64]; 3] = [&[20_000], &[130, 140], &[26, 27, 28]];
     let bounds = [Bound::Absolute(0.03), Bound::Relative(1e-3), Bound::PointwiseRelative(1e-2), Bound::Psnr(50.0)];
     let mut codecs = [0; 5];

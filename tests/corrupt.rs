@@ -138,7 +138,7 @@ fn refused(frame: &[u8], what: impl Fn() -> String) -> String {
 }
 
 #[test]
-fn samples_cover_every_room_and_decode() {
+fn samples_cover_every_codec_and_decode() {
     let samples = samples();
     for codec in CODECS {
         assert!(samples.iter().any(|(name, _)| name.starts_with(codec)), "no sample of {codec}");
@@ -151,7 +151,7 @@ fn samples_cover_every_room_and_decode() {
         (0x38, 0x18, "Huffman after interpolation"),
         (0x38, 0x20, "fixed width"),
         (0x38, 0x30, "a raw tile"),
-        (0x50, 0x50, "Huffman with exceptions"),
+        (0x50, 0x50, "Huffman with outliers"),
     ] {
         assert!(kinds.iter().any(|k| k & mask == bits), "no sample of lorenzo with {name}: {kinds:x?}");
     }
@@ -319,7 +319,7 @@ fn change(frame: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Makes the last section end where the frame ends, so that a changed length reaches the room.
+/// Makes the last section end where the frame ends, so that a changed length reaches the codec.
 fn end_with_the_last_section(frame: &mut [u8]) {
     let parts = parts(frame);
     let (Some((_, begin, _)), Some((_, _, table))) = (parts.last(), parts.iter().find(|p| p.0 == "section lengths"))

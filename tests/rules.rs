@@ -52,7 +52,7 @@ const BREAKAGES: &[Breakage] = &[
         p.kinds.iter().any(|k| k & 8 != 0)
     }),
     ("axes of a raw tile", |p, random| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 1 + random.below(15) as u8).is_some()),
-    ("exceptions of a raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 0x40).is_some()),
+    ("outliers of a raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 0x40).is_some()),
     ("a long raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.payloads[k].extend([0; 4])).is_some()),
     ("a short raw tile", |p, _| {
         tile(p, 0x30, 0x30)
@@ -110,8 +110,8 @@ const BREAKAGES: &[Breakage] = &[
         p.head[1] = 0;
         tile(p, 0x30, 0x10).is_some()
     }),
-    ("no exception", |p, _| tile(p, 0x40, 0x40).is_some_and(|k| put(p, k, 0, 0))),
-    ("more exceptions than values", |p, random| {
+    ("no outlier", |p, _| tile(p, 0x40, 0x40).is_some_and(|k| put(p, k, 0, 0))),
+    ("more outliers than values", |p, random| {
         tile(p, 0x40, 0x40).is_some_and(|k| {
             let count = (p.tiles[k] + 1 + random.below(3)) as u32;
             let need = 4 + count as usize * (4 + p.size);
@@ -120,35 +120,35 @@ const BREAKAGES: &[Breakage] = &[
             put(p, k, 0, count)
         })
     }),
-    ("more exceptions than the payload holds", |p, _| {
+    ("more outliers than the payload holds", |p, _| {
         tile(p, 0x70, 0x40).is_some_and(|k| {
             p.payloads[k].truncate(4);
             true
         })
     }),
-    ("an exception beyond the tile", |p, random| {
+    ("an outlier beyond the tile", |p, random| {
         tile(p, 0x40, 0x40).is_some_and(|k| {
-            let last = (p.exceptions(k) - 4) / (4 + p.size);
+            let last = (p.outliers(k) - 4) / (4 + p.size);
             let places = random.below(p.tiles[k]) as u32;
             put(p, k, 4 * last, (p.tiles[k] as u32 - places) | places << 16)
         })
     }),
-    ("exceptions that overlap", |p, _| {
+    ("outliers that overlap", |p, _| {
         tile(p, 0x40, 0x40).is_some_and(|k| {
             let first = u32::from_le_bytes(p.payloads[k][4..8].try_into().unwrap());
-            p.exceptions(k) > 4 + 4 + p.size && put(p, k, 8, (first & 0xFFFF) + (first >> 16))
+            p.outliers(k) > 4 + 4 + p.size && put(p, k, 8, (first & 0xFFFF) + (first >> 16))
         })
     }),
     ("residuals of 0 bits", |p, _| {
         tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
-            let at = p.exceptions(k);
+            let at = p.outliers(k);
             p.payloads[k].truncate(at + 4);
             put(p, k, at, 0)
         })
     }),
     ("residuals of 33 bits", |p, _| {
         tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
-            let at = p.exceptions(k);
+            let at = p.outliers(k);
             p.payloads[k].resize(at + 4 + 4 * (33 * p.tiles[k]).div_ceil(32), 0);
             put(p, k, at, 33)
         })
@@ -158,14 +158,14 @@ const BREAKAGES: &[Breakage] = &[
     }),
     ("no width", |p, _| {
         tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
-            let at = p.exceptions(k);
+            let at = p.outliers(k);
             p.payloads[k].truncate(at);
             true
         })
     }),
     ("filling of fixed width", |p, random| {
         tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {
-            let at = p.exceptions(k);
+            let at = p.outliers(k);
             let used = p.payloads[k][at] as usize * p.tiles[k];
             let free = used.next_multiple_of(32) - used;
             free > 0 && {
@@ -177,7 +177,7 @@ const BREAKAGES: &[Breakage] = &[
     }),
     ("no stream", |p, _| {
         tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
-            let at = p.exceptions(k);
+            let at = p.outliers(k);
             p.payloads[k].truncate(at);
             true
         })
@@ -196,7 +196,7 @@ const BREAKAGES: &[Breakage] = &[
         // Residuals of another number of places.
         tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
             let other = p.tiles.iter().zip(&p.kinds).position(|(&n, kind)| n != p.tiles[k] && kind & 0x70 == 0x10);
-            let mine = p.exceptions(k);
+            let mine = p.outliers(k);
             other.is_some_and(|o| {
                 let bytes = p.payloads[o].clone();
                 p.payloads[k].truncate(mine);
@@ -207,7 +207,7 @@ const BREAKAGES: &[Breakage] = &[
     }),
     ("a gap", |p, random| {
         tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
-            let (at, gaps) = (p.exceptions(k), p.gaps(k));
+            let (at, gaps) = (p.outliers(k), p.gaps(k));
             gaps > 0 && {
                 // Of the gap array's bytes every one is checked, the filling too.
                 p.payloads[k][at + random.below(gaps)] ^= 1 << random.below(8);

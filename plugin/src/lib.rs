@@ -5,9 +5,6 @@
 //! library called a callback is found from the callback's return address (`host.rs`), so one file serves every HDF5 of
 //! a process. Loading it does nothing.
 
-#![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
-
 mod buffer;
 mod c_api;
 mod callbacks;

@@ -8,7 +8,7 @@
 //! on the chunk: the sample's own range would miss bursts, which make a relative bound a wide one everywhere else. The
 //! rule depends on the values and the words alone, and so is the same on every backend.
 
-use super::chunk::{Chunk, foreign};
+use super::chunk::Chunk;
 use super::{lorenzo, szx};
 use crate::bound::Used;
 use crate::codec_id::CodecId;
@@ -52,18 +52,18 @@ pub(super) fn choose<S: Scalar>(chunk: &Chunk<'_>) -> Result<(CodecId, Option<Us
         let mut bytes = [0; 8];
         let from = &raw[i * S::SIZE..][..S::SIZE];
         bytes[..S::SIZE].copy_from_slice(from);
-        if foreign(params.dtype) {
+        if params.dtype.big_endian {
             bytes[..S::SIZE].reverse();
         }
         S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bytes)))
     };
     let rows = (n / VALUES_PER_ROW).clamp(*ROWS.start(), *ROWS.end());
     let stretch = (n - first - SZX_BLOCK) / rows;
-    let part = || memory::room(rows * ROW);
+    let part = || memory::with_capacity(rows * ROW);
     let mut parts: [Vec<S>; 4] = [part()?, part()?, part()?, part()?];
-    let mut blocks = memory::room(rows * SZX_BLOCK)?;
+    let mut blocks = memory::with_capacity(rows * SZX_BLOCK)?;
     for k in 0..rows {
-        // A place that no period of the data follows.
+        // An offset that no period of the data follows.
         let jitter = ((k as u64).wrapping_mul(CHECKSUM_STEP) >> 40) as usize % stretch.max(1);
         let at = first + k * stretch + jitter;
         for (part, offset) in parts.iter_mut().zip(offsets) {
@@ -91,17 +91,17 @@ fn estimate_lorenzo<S: Scalar>(
     let quantizer = lorenzo::quantizer::<S>(used);
     let fill = fill.map(S::Bits::from_u64);
     let n = parts[0].len();
-    let mut ordinary = memory::zeros(n)?;
+    let mut regular = memory::zeros(n)?;
     let mut exact = 0;
     let zeros = || memory::zeros(n);
     let mut quanta: [Vec<i32>; 4] = [zeros()?, zeros()?, zeros()?, zeros()?];
     for (k, (q, x)) in quanta.iter_mut().zip(parts).enumerate() {
-        if quantizer.quantize(x, fill, q, &mut ordinary).exceptions {
-            bridge(q, &ordinary, ROW);
+        if quantizer.quantize(x, fill, q, &mut regular).outliers {
+            bridge(q, &regular, ROW);
             if k == 0 {
-                // Runs of equal exceptions are stored once.
-                let first = |i: usize| i == 0 || ordinary[i - 1] != 0 || x[i - 1].bits() != x[i].bits();
-                exact = (0..n).filter(|&i| ordinary[i] == 0 && first(i)).count();
+                // Runs of equal outliers are stored once.
+                let first = |i: usize| i == 0 || regular[i - 1] != 0 || x[i - 1].bits() != x[i].bits();
+                exact = (0..n).filter(|&i| regular[i] == 0 && first(i)).count();
             }
         }
     }
@@ -139,8 +139,8 @@ mod tests {
 
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> CodecId {
         let params = Params::new(Request { bound, ..Request::default() }, Dtype::F32, dims).unwrap();
-        let values: Vec<f32> = (0..dims.iter().product::<u64>() as usize).map(f).collect();
-        choose::<f32>(&chunk(&params, bytemuck::cast_slice(&values), 1)).unwrap().0
+        let raw: Vec<u8> = (0..dims.iter().product::<u64>() as usize).flat_map(|i| f(i).to_le_bytes()).collect();
+        choose::<f32>(&chunk(&params, &raw, 1)).unwrap().0
     }
 
     fn chunk<'a>(params: &'a Params, raw: &'a [u8], threads: usize) -> Chunk<'a> {
@@ -179,17 +179,17 @@ mod tests {
 
     #[test]
     fn frames_are_what_the_chosen_codec_writes_alone() {
-        let values: Vec<f32> = (0..300_000).map(|i| (i as f32 * 0.01).sin() + noise(i) * 0.01).collect();
-        let raw: &[u8] = bytemuck::cast_slice(&values);
+        let value = |i: usize| (i as f32 * 0.01).sin() + noise(i) * 0.01;
+        let raw: Vec<u8> = (0..300_000).flat_map(|i| value(i).to_le_bytes()).collect();
         let codecs = [1e-2, 1e-5].map(|r| {
             let auto = Request { bound: Bound::Relative(r), ..Request::default() };
             let params = Params::new(auto, Dtype::F32, &[300, 1000]).unwrap();
-            let choice = crate::codec::choose(&chunk(&params, raw, 2)).unwrap();
+            let choice = crate::codec::choose(&chunk(&params, &raw, 2)).unwrap();
             let codec = if choice.codec == LORENZO { Codec::Lorenzo } else { Codec::Szx };
             let alone = Params::new(Request { codec, ..auto }, Dtype::F32, &[300, 1000]).unwrap();
             let frame = |params: &Params| {
                 let mut out = Vec::new();
-                let chunk = chunk(params, raw, 3);
+                let chunk = chunk(params, &raw, 3);
                 let choice = crate::codec::choose(&chunk).unwrap();
                 assert_eq!(crate::codec::encode(choice, &chunk, &mut out), Ok(true));
                 out

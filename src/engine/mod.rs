@@ -142,7 +142,7 @@ impl Engine {
         let threads = self.threads.min((bytes / self.per_thread).max(1));
         let needed = bytes.saturating_mul(COPIES).saturating_add(threads * EACH);
         // Asked for and given back: it is not touched, which takes a few microseconds.
-        if threads > 1 && std::hint::black_box(memory::room::<u8>(needed)).is_err() { 1 } else { threads }
+        if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
     /// CPU threads that a batch may use.

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Symbol counts → canonical codebook with codewords of limited length, and the checks of one that was read.
 //!
-//! Lengths are the best that the limit allows, by package-merge: `limit` times, the list of symbols by weight is merged
-//! with the pairs of the list before. Every time a symbol occurs in the first 2n − 2 entries of the last list, its codeword
-//! has one bit more. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+//! Lengths are the best that the limit allows, by package-merge (Larmore & Hirschberg, JACM 37(3), 1990,
+//! doi:10.1145/79147.79150). The first list has the n symbols in use by weight. As often as the limit has further bits, the
+//! next list is the symbols again, merged by weight with the pairs of neighbours of the list before. The first 2n − 2 entries
+//! of the last list are taken, and with a pair both entries that it is made of; a codeword has as many bits as its symbol is
+//! taken times. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+//!
+//! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended for
+//! each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
 
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
+use crate::error::Damage;
 
 /// Lengths of the codewords, in bits; 0 is not in use.
 pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
@@ -73,12 +79,13 @@ pub(crate) fn codewords(lengths: &Lengths) -> [u16; LORENZO_SYMBOLS] {
 }
 
 /// Refuses lengths that are no whole codebook. All 0 is allowed: there is no stream then.
-pub(crate) fn check(lengths: &[u8]) -> Result<(), String> {
+pub(crate) fn check(lengths: &[u8]) -> Result<(), Damage> {
     if let Some(symbol) = lengths.iter().position(|&l| u32::from(l) > CODEWORD_LIMIT) {
         return Err(format!(
             "the codebook is too long: a codeword of {} bits for symbol {symbol}, limit {CODEWORD_LIMIT}",
             lengths[symbol]
-        ));
+        )
+        .into());
     }
     let full = 1u32 << CODEWORD_LIMIT;
     let used: u32 = lengths.iter().filter(|&&l| l > 0).map(|&l| full >> l).sum();
@@ -87,7 +94,7 @@ pub(crate) fn check(lengths: &[u8]) -> Result<(), String> {
         _ if used < full && !lengths.is_empty() => "under-full",
         _ => return Ok(()),
     };
-    Err(format!("the codebook is {state}: codewords for {used} of {full} patterns of {CODEWORD_LIMIT} bits"))
+    Err(format!("the codebook is {state}: codewords for {used} of {full} patterns of {CODEWORD_LIMIT} bits").into())
 }
 
 #[cfg(test)]
@@ -165,7 +172,7 @@ mod tests {
             (&[12, 1], "too long"),
             (&[0, 0, 0], "under-full"),
         ] {
-            let why = check(lengths).unwrap_err();
+            let why = check(lengths).unwrap_err().to_string();
             assert!(why.contains(name), "{lengths:?}: {why}");
         }
         check(&[]).unwrap();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The workshop: reversible steps that know no frame, no parameters and no device. Each file: forward, inverse, tests.
+//! Stages: reversible steps that know no frame, no parameters and no device. Each file: forward, inverse, tests.
 
 pub(crate) mod codebook;
+pub(crate) mod ends;
 pub(crate) mod estimate;
 pub(crate) mod huffman;
 pub(crate) mod interpolate;

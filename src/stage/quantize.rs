@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic.
+//! Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic. FORMAT.md of lorenzo, §5 and §8.
+//!
+//! A quantum is the integer nearest to the value in steps of twice the bound; under a point-wise relative bound it counts
+//! steps of the value's bits, which are a logarithm, linear between powers of two. In real arithmetic each value would come
+//! back within the bound. In f64 and f32 some do not: so every value is decoded at once and compared, first by a
+//! rounded difference, which settles nearly all, then exactly. What misses the bound, is not finite, has the fill value's bits
+//! or a quantum beyond the limit is an outlier. Its quantum is that of a neighbour, so that prediction does not notice.
 
 use crate::scalar::{Bits, Scalar, mul_down, within};
 
@@ -112,27 +118,27 @@ pub(crate) enum Quantizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Some value must be stored exactly.
-    pub(crate) exceptions: bool,
+    pub(crate) outliers: bool,
     /// Every other value comes back bit for bit.
     pub(crate) exact: bool,
 }
 
 impl Quantizer {
-    /// Quanta of `x`; where `ordinary` becomes 0 the value must be stored exactly, and its quantum means nothing.
+    /// Quanta of `x`; where `regular` becomes 0 the value must be stored exactly, and its quantum means nothing.
     #[inline(always)]
     pub(crate) fn quantize<S: Scalar>(
         &self,
         x: &[S],
         fill: Option<S::Bits>,
         q: &mut [i32],
-        ordinary: &mut [u8],
+        regular: &mut [u8],
     ) -> Found {
         match self {
             Quantizer::Linear(l) => each(
                 x,
                 fill,
                 q,
-                ordinary,
+                regular,
                 #[inline(always)]
                 |v| l.nearest(v),
                 #[inline(always)]
@@ -145,7 +151,7 @@ impl Quantizer {
                 x,
                 fill,
                 q,
-                ordinary,
+                regular,
                 #[inline(always)]
                 |v| l.nearest(v),
                 #[inline(always)]
@@ -180,7 +186,7 @@ fn each<S: Scalar>(
     x: &[S],
     fill: Option<S::Bits>,
     q: &mut [i32],
-    ordinary: &mut [u8],
+    regular: &mut [u8],
     nearest: impl Fn(S) -> (i32, bool),
     value: impl Fn(i32) -> S,
     surely: impl Fn(S, S) -> bool,
@@ -188,7 +194,7 @@ fn each<S: Scalar>(
 ) -> Found {
     let (has_fill, fill) = (fill.is_some(), fill.unwrap_or(S::Bits::ZERO));
     let (mut least, mut differ) = (1u8, S::Bits::ZERO);
-    for ((&v, q), mark) in x.iter().zip(q).zip(&mut *ordinary) {
+    for ((&v, q), mark) in x.iter().zip(q).zip(&mut *regular) {
         let (n, counts) = nearest(v);
         let back = value(n);
         let good = counts & surely(v, back) & !(has_fill & (v.bits() == fill));
@@ -199,7 +205,7 @@ fn each<S: Scalar>(
     }
     if least == 0 {
         least = 1;
-        for (&v, mark) in x.iter().zip(ordinary).filter(|(_, mark)| **mark == 0) {
+        for (&v, mark) in x.iter().zip(regular).filter(|(_, mark)| **mark == 0) {
             let (n, counts) = nearest(v);
             let back = value(n);
             if counts && holds(v, back) && !(has_fill && v.bits() == fill) {
@@ -209,15 +215,15 @@ fn each<S: Scalar>(
             least &= *mark;
         }
     }
-    Found { exceptions: least == 0, exact: differ == S::Bits::ZERO }
+    Found { outliers: least == 0, exact: differ == S::Bits::ZERO }
 }
 
-/// Gives every exception the quantum of its neighbour: the last ordinary one before it in its row of `row` values, else
+/// Gives every outlier the quantum of its neighbour: the last regular one before it in its row of `row` values, else
 /// the first behind it, else 0.
-pub(crate) fn bridge(q: &mut [i32], ordinary: &[u8], row: usize) {
-    for (q, ordinary) in q.chunks_mut(row).zip(ordinary.chunks(row)) {
-        let mut last = ordinary.iter().position(|&o| o != 0).map_or(0, |at| q[at]);
-        for (q, &o) in q.iter_mut().zip(ordinary) {
+pub(crate) fn bridge(q: &mut [i32], regular: &[u8], row: usize) {
+    for (q, regular) in q.chunks_mut(row).zip(regular.chunks(row)) {
+        let mut last = regular.iter().position(|&o| o != 0).map_or(0, |at| q[at]);
+        for (q, &o) in q.iter_mut().zip(regular) {
             if o == 0 {
                 *q = last;
             }
@@ -238,7 +244,7 @@ mod tests {
         let found = l.quantize(&x, Some(7f32.to_bits()), &mut q, &mut o);
         assert_eq!(q[..6], [0, 0, 2, 0, -2, 1]);
         assert_eq!(o, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
-        assert_eq!(found, Found { exceptions: true, exact: false });
+        assert_eq!(found, Found { outliers: true, exact: false });
         let mut back = [0f32; 6];
         l.dequantize(&q[..6], &mut back);
         assert_eq!(back, [0.0, 0.0, 4.0, 0.0, -4.0, 2.0]);

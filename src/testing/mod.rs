@@ -36,17 +36,17 @@ pub fn residuals(frame: &[u8]) -> Option<Vec<i32>> {
 /// A frame of `lorenzo` without gap arrays, which no request asks for yet. `None` where the request is another codec's, or
 /// the chunk is better stored.
 pub fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
-    fn write<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn write<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         let used = chunk.used::<S>()?;
         let header = chunk.header(CodecId::LORENZO, Some(used));
         lorenzo::cpu::encode_with(&chunk.values::<S>()?, chunk, used, header, false, out)
     }
     let chunk = Chunk { params, raw, threads: 1, used: None };
     let mut out = Vec::new();
-    match (codec::choose(&chunk).ok()?.codec, params.dtype.size) {
+    let fits = match (codec::choose(&chunk).ok()?.codec, params.dtype.size) {
         (CodecId::LORENZO, 4) => write::<f32>(&chunk, &mut out).ok()?,
         (CodecId::LORENZO, _) => write::<f64>(&chunk, &mut out).ok()?,
         _ => return None,
-    }
-    (out.len() < raw.len() + STORED_HEADER).then_some(out)
+    };
+    (fits && out.len() < raw.len() + STORED_HEADER).then_some(out)
 }

@@ -154,7 +154,7 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f32-interpolated-classes" | "f64be-interpolated-classes" => {
             let mut p = without_codebook(size, if size == 4 { 1 } else { 2 }, 0.051, dims);
             assert_eq!(p.tiles, [64 * 128, 64 * 2, 6 * 128, 6 * 2]);
-            // Fixed width, empty, fixed width with exceptions, empty but for exceptions.
+            // Fixed width, empty, fixed width with outliers, empty but for outliers.
             p.kinds = vec![0x28, 0x08, 0x68, 0x48];
             let record = |first: u32, places: u32, random: &mut Random| {
                 [le(&[1, first | (places - 1) << 16]), value(random)].concat()

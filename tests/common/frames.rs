@@ -90,8 +90,8 @@ fn stream(book: &[(usize, u32, u64)], n: usize, gaps: bool, random: &mut Random)
     Some(out)
 }
 
-/// Exceptions of a tile of `n` values.
-fn exceptions(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
+/// Outliers of a tile of `n` values.
+fn outliers(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
     let (mut records, mut at) = (Vec::new(), 0);
     let step = 1 + random.below(n);
     loop {
@@ -163,8 +163,8 @@ impl Parts {
         Draft::new(2, self.mode, self.bound, kind, &self.dims, sections).frame()
     }
 
-    /// Bytes of exceptions at the head of a tile's payload.
-    pub fn exceptions(&self, tile: usize) -> usize {
+    /// Bytes of outliers at the head of a tile's payload.
+    pub fn outliers(&self, tile: usize) -> usize {
         let p = &self.payloads[tile];
         let count = || u32::from_le_bytes(p[..4].try_into().unwrap()) as usize;
         if self.kinds[tile] & 0x40 == 0 { 0 } else { 4 + count() * (4 + self.size) }
@@ -172,7 +172,7 @@ impl Parts {
 
     /// Bytes of the gap array of a tile of class Huffman.
     pub fn gaps(&self, tile: usize) -> usize {
-        let units = (self.payloads[tile].len() - self.exceptions(tile)) / 4;
+        let units = (self.payloads[tile].len() - self.outliers(tile)) / 4;
         if self.head[0] == 0 { 0 } else { 4 * units.saturating_sub(16).div_ceil(65) }
     }
 }
@@ -209,16 +209,16 @@ pub fn lorenzo(random: &mut Random) -> Parts {
     let (mut kinds, mut payloads) = (Vec::new(), Vec::new());
     for &n in &tiles {
         let predictor = if mode != 3 && random.below(2) == 0 { 8 } else { random.below(8) as u8 };
-        let with_exceptions = random.below(3) == 0;
-        let mut kind = predictor | u8::from(with_exceptions) << 6;
+        let with_outliers = random.below(3) == 0;
+        let mut kind = predictor | u8::from(with_outliers) << 6;
         let mut payload = Vec::new();
         let class = [0, 1, 1, 1, 1, 2, 2, 3][random.below(8)];
         if class == 3 {
             kind = 0x30;
             payload.extend((0..n).flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
         } else {
-            if with_exceptions {
-                payload.extend(exceptions(n, size, random));
+            if with_outliers {
+                payload.extend(outliers(n, size, random));
             }
             let coded = if class == 1 { stream(&book, n, gaps, random) } else { None };
             if let Some(bytes) = coded {

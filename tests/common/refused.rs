@@ -291,7 +291,7 @@ fn szx_rules(list: &mut List) {
     list.but("S7-byte-behind-the-kinds", "kinds are not filled up", &good, payload(3, 1));
     list.but("S8-bitmap-of-no-bit", "bitmap 0x0", &good, payload(12, 0));
     list.but("S8-bitmap-beyond-the-values", "block 1 of 3 values has the bitmap", &good, |d| {
-        // A zero block with one special: the bitmap's bit is that of value 3 of 3.
+        // A zero block with one outlier: the bitmap's bit is that of value 3 of 3.
         let parts: [&[u8]; 3] = [&[1, 0xC0, 0, 0], &le(&[0x3F80_0000, 8, 0, 0, 0]), &[0, 0, 0xC0, 0x7F]];
         d.sections = szx_frame(1, 0.5, F32, &[131], &parts).sections;
     });
@@ -373,14 +373,14 @@ fn lorenzo_rules(list: &mut List) {
     list.but("L16-raw-and-interpolated", "kind 0x38", &good, kind(0x38));
     list.but("L17-raw-tile-too-short", "raw payload of 24 bytes, 396", &good, kind(0x30));
     list.but("L18-empty-with-a-stream", "for an empty tile", &good, kind(0x41));
-    list.but("L19-no-record-of-exceptions", "0 exceptions", &good, payload(&[0, 0x5B]));
-    list.but("L19-more-records-than-values", "100 exceptions among 99", &good, |d| d.sections[3][0] = 100);
-    list.but("L20-exceptions-beyond-the-payload", "exceptions need", &good, |d| d.sections[3][0] = 3);
+    list.but("L19-no-record-of-exceptions", "0 outliers", &good, payload(&[0, 0x5B]));
+    list.but("L19-more-records-than-values", "100 outliers among 99", &good, |d| d.sections[3][0] = 100);
+    list.but("L20-exceptions-beyond-the-payload", "outliers need", &good, |d| d.sections[3][0] = 3);
     list.but("L20-no-count-of-exceptions", "no count", &good, payload(&[]));
-    list.but("L21-records-that-overlap", "exceptions at 10 to 10, after 11", &good, |d| d.sections[3][8] = 10);
-    list.but("L21-records-that-fall", "exceptions at 8 to 8, after 11", &good, |d| d.sections[3][8] = 8);
-    list.but("L22-exceptions-beyond-the-tile", "exceptions at 40 to 99", &good, |d| d.sections[3][10] = 59);
-    list.but("L22-65536-exceptions-from-the-last-place", "exceptions at 98 to 65633", &good, |d| {
+    list.but("L21-records-that-overlap", "outliers at 10 to 10, after 11", &good, |d| d.sections[3][8] = 10);
+    list.but("L21-records-that-fall", "outliers at 8 to 8, after 11", &good, |d| d.sections[3][8] = 8);
+    list.but("L22-exceptions-beyond-the-tile", "outliers at 40 to 99", &good, |d| d.sections[3][10] = 59);
+    list.but("L22-65536-exceptions-from-the-last-place", "outliers at 98 to 65633", &good, |d| {
         d.sections[3][8..12].copy_from_slice(&[98, 0, 255, 255]);
     });
     let fixed = |n: usize, payload: Vec<u8>| {
@@ -406,10 +406,10 @@ fn lorenzo_rules(list: &mut List) {
     list.draft("L27-17-units", "17 units", &stream(544, true, &[0; 17]));
     list.draft("L27-82-units", "82 units", &stream(2600, true, &[0; 82]));
     list.draft("L28-stream-too-short", "33", &stream(33, true, &[0]));
-    // Symbols 0 and 98 of one bit each: the second outlier's 30 bits are not there.
-    let mut outliers = stream(2, true, &[u32::MAX]);
-    outliers.sections[0] = [&[9, 99, 1][..], &[0; 48], &[1]].concat();
-    list.draft("L28-outlier-behind-the-end", "codewords end at bit 62", &outliers);
+    // Symbols 0 and 98 of one bit each: the second escape's 30 bits are not there.
+    let mut escapes = stream(2, true, &[u32::MAX]);
+    escapes.sections[0] = [&[9, 99, 1][..], &[0; 48], &[1]].concat();
+    list.draft("L28-outlier-behind-the-end", "codewords end at bit 62", &escapes);
     list.but("L29-run-beyond-the-tile", "99 expected", &good, |d| d.sections[3][20] = 0x1B);
     let mut runs = stream(5, true, &[0]);
     runs.sections[0] = vec![9, 15, 0, 0, 0, 0, 0, 0, 0x10, 1];

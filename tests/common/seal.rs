@@ -83,9 +83,9 @@ pub fn without_gaps(frame: &[u8]) -> Vec<u8> {
         let mut rest = &old_payload[begin..end];
         begin = end;
         if kind >> 4 & 3 == 1 {
-            let exceptions = if kind & 64 != 0 { 4 + (4 + size) * number(rest, 0) } else { 0 };
-            payload.extend_from_slice(&rest[..exceptions]);
-            rest = &rest[exceptions..];
+            let outliers = if kind & 64 != 0 { 4 + (4 + size) * number(rest, 0) } else { 0 };
+            payload.extend_from_slice(&rest[..outliers]);
+            rest = &rest[outliers..];
             rest = &rest[4 * (rest.len() / 4).saturating_sub(16).div_ceil(65)..];
         }
         payload.extend_from_slice(rest);

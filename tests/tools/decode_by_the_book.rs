@@ -190,8 +190,8 @@ struct Block<'a> {
     high: u8,
     values: usize,
     base: u64,
-    specials: Option<&'a [u8]>,
-    special_bits: &'a [u8],
+    outliers: Option<&'a [u8]>,
+    outlier_bits: &'a [u8],
     codes: Option<&'a [u8]>,
 }
 
@@ -237,7 +237,7 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
         };
         need(fine, "szx: kind")?;
         let values = (n - 128 * k).min(128);
-        blocks.push(Block { kind, high, values, base: 0, specials: None, special_bits: &[], codes: None });
+        blocks.push(Block { kind, high, values, base: 0, outliers: None, outlier_bits: &[], codes: None });
     }
     // Parts B to E.
     for b in blocks.iter_mut().filter(|b| b.kind == 1 || b.kind > 2 && !pointwise) {
@@ -247,12 +247,12 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
         let map = take(&mut rest, 16)?;
         need(map.iter().any(|&m| m != 0), "szx: empty bitmap")?;
         need((b.values..128).all(|i| !bit(map, i)), "szx: bitmap beyond the values")?;
-        b.specials = Some(map);
+        b.outliers = Some(map);
     }
     for b in &mut blocks {
-        if let Some(map) = b.specials {
-            let specials = (0..128).filter(|&i| bit(map, i)).count();
-            b.special_bits = take(&mut rest, if b.high == 3 { w } else { w * specials })?;
+        if let Some(map) = b.outliers {
+            let outliers = (0..128).filter(|&i| bit(map, i)).count();
+            b.outlier_bits = take(&mut rest, if b.high == 3 { w } else { w * outliers })?;
         }
     }
     for b in blocks.iter_mut().filter(|b| b.kind > 2 && b.high != 1) {
@@ -273,10 +273,10 @@ fn szx_tile(f: &Frame<'_>, tile: &[u8], n: usize, out: &mut Vec<u64>) -> Result<
             }
         };
         values.truncate(b.values);
-        if let Some(map) = b.specials {
+        if let Some(map) = b.outliers {
             let mut next = 0;
             for i in (0..b.values).filter(|&i| bit(map, i)) {
-                values[i] = number(b.special_bits, next, w)?;
+                values[i] = number(b.outlier_bits, next, w)?;
                 next += if b.high == 3 { 0 } else { w };
             }
         }

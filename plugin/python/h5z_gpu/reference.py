@@ -189,7 +189,7 @@ def szx_tile(head, where, payload, out):
     kinds = [szx_kind(head, int(kind), f"of block {i} {where}") for i, kind in enumerate(part[: len(blocks)])]
     refuse("S7", part[len(blocks) :].any(), f"a byte behind the kinds {where} is not 0")
 
-    bases, places, specials, codes = {}, {}, {}, {}  # by block
+    bases, places, outliers, codes = {}, {}, {}, {}  # by block
     for i, (low, high) in enumerate(kinds):  # B
         if low == CONSTANT or (low > RAW and head.mode != 3):
             bases[i] = take(head.size).view(out.dtype)
@@ -199,7 +199,7 @@ def szx_tile(head, where, payload, out):
             unfit = len(places[i]) == 0 or places[i][-1] >= len(blocks[i])
             refuse("S8", unfit, f"bitmap of block {i} {where}, of {len(blocks[i])} values: {places[i]}")
     for i in places:  # D
-        specials[i] = take(head.size * (1 if kinds[i][1] == 3 else len(places[i]))).view(out.dtype)
+        outliers[i] = take(head.size * (1 if kinds[i][1] == 3 else len(places[i]))).view(out.dtype)
     for i, (low, high) in enumerate(kinds):  # E
         if low > RAW and high != 1:
             bits = np.unpackbits(take(32), bitorder="little")
@@ -218,7 +218,7 @@ def szx_tile(head, where, payload, out):
             t = szx_words(whole(low - 2, 8), codes.get(i), take)
             blocks[i][:] = szx_values(head, low - 2, t, bases.get(i))[: len(blocks[i])]
         if i in places:
-            blocks[i][places[i]] = specials[i]
+            blocks[i][places[i]] = outliers[i]
     refuse("S10", len(payload) != 4 * whole(at, 4), f"{len(payload)} bytes {where}, its parts need {at}")
     refuse("S11", any(payload[at:]), f"a byte at the end {where} is not 0")
 
@@ -320,7 +320,7 @@ def lorenzo_head(head):
 def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
-    axes, interpolated, group, exceptions = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1  # §3.3
+    axes, interpolated, group, outliers = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1  # §3.3
     what = f"kind {kind:#04x} {where}"
     refuse("L13", kind >> 7, f"{what}: bit 7 is 1")
     refuse("L14", interpolated and axes, f"{what}: interpolated, but axes {axes}")
@@ -330,7 +330,7 @@ def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
         refuse("L17", len(payload) != n * head.size, f"{len(payload)} bytes {where}, which is raw, of {n} values")
         return np.frombuffer(payload, bits).reshape(shape)
 
-    places, values, rest = lorenzo_exceptions(where, payload, n, bits) if exceptions else ([], [], payload)
+    places, values, rest = lorenzo_outliers(where, payload, n, bits) if outliers else ([], [], payload)
     refuse("L18", group == EMPTY and rest, f"{len(rest)} bytes of residuals {where}, which is empty")
     if group == EMPTY:
         z = np.zeros(n, np.uint32)
@@ -350,18 +350,18 @@ def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
     return x.reshape(shape)
 
 
-def lorenzo_exceptions(where, payload, n, bits):
-    """§3.4: the places of the exceptions, the bits of their values, and what follows in the payload."""
-    refuse("L20", len(payload) < 4, f"no count of exceptions {where}")
+def lorenzo_outliers(where, payload, n, bits):
+    """§3.4: the places of the outliers, the bits of their values, and what follows in the payload."""
+    refuse("L20", len(payload) < 4, f"no count of outliers {where}")
     (count,) = struct.unpack_from("<I", payload)
-    refuse("L19", not 1 <= count <= n, f"{count} records of exceptions {where}, allowed are 1 to {n}")
+    refuse("L19", not 1 <= count <= n, f"{count} records of outliers {where}, allowed are 1 to {n}")
     end = 4 + (4 + bits.itemsize) * count
-    refuse("L20", end > len(payload), f"exceptions of {end} bytes {where}, which has {len(payload)}")
+    refuse("L20", end > len(payload), f"outliers of {end} bytes {where}, which has {len(payload)}")
     records = np.frombuffer(payload, "<u4", count, 4).astype(np.int64)
     first, many = records & 0xFFFF, (records >> 16) + 1
     behind = first + many
-    refuse("L21", (first[1:] < behind[:-1]).any(), f"records of exceptions {where} do not ascend, or overlap")
-    refuse("L22", behind[-1] > n, f"exceptions {where} up to place {behind[-1] - 1} of {n}")
+    refuse("L21", (first[1:] < behind[:-1]).any(), f"records of outliers {where} do not ascend, or overlap")
+    refuse("L22", behind[-1] > n, f"outliers {where} up to place {behind[-1] - 1} of {n}")
     places = np.concatenate([np.arange(a, b) for a, b in zip(first, behind)])
     return places, np.repeat(np.frombuffer(payload, bits, count, 4 + 4 * count), many), payload[end:]
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The room `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
+//! The codec `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
+//!
+//! Bytes of equal place in their elements are alike, so each tile is shuffled: all first bytes, all second bytes, and so
+//! on; then zstd codes it. Whether the element's size or 1 (no shuffle) is the better stride, the first 64 KiB tell. Tiles are
+//! coded apart from each other, by as many threads as there are; one that zstd cannot make smaller stays raw.
 
 use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};
 use crate::codec_id::CodecId;
 use crate::constants::BYTES_LEVEL;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{Dtype, Extents, Mode};
 use crate::{memory, parallel};
@@ -21,7 +25,7 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     let run = parallel::run_length(tiles, threads);
     let coded = parallel::try_map(tiles.div_ceil(run), threads, |r| {
         let mut coder = Coder::new()?;
-        let mut codes = memory::room(run)?;
+        let mut codes = memory::with_capacity(run)?;
         for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
             let code = coder.code(tile, head.stride)?;
             codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
@@ -116,7 +120,7 @@ impl Coder {
             shuffle(tile, stride, &mut self.shuffled);
             &self.shuffled
         };
-        // There is room for the longest code: only memory can be missing.
+        // The buffer holds the longest code: only memory can be missing.
         let len = self.zstd.compress2(self.code.as_mut_slice(), from).map_err(|_| NO_CONTEXT)?;
         Ok((len < tile.len()).then_some(&self.code[..len]))
     }
@@ -151,7 +155,7 @@ impl Decoder {
         Ok(Decoder { zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
     }
 
-    fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), String> {
+    fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), Damage> {
         if code.len() == raw.len() {
             raw.copy_from_slice(code);
             return Ok(());
@@ -159,13 +163,13 @@ impl Decoder {
         // zstd itself would go on with whatever follows its first frame.
         let first = zstd_safe::find_frame_compressed_size(code).map_err(zstd_safe::get_error_name)?;
         if first != code.len() {
-            return Err(format!("its zstd frame ends at {first}"));
+            return Err(format!("its zstd frame ends at {first}").into());
         }
         // The exact length is the limit: zstd refuses to write more, and less is refused here.
         let mut inflate = |out: &mut [u8]| match self.zstd.decompress(out, code) {
             Ok(n) if n == out.len() => Ok(()),
-            Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len())),
-            Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e))),
+            Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len()).into()),
+            Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e)).into()),
         };
         if stride == 1 {
             return inflate(raw);

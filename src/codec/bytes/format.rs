@@ -47,7 +47,7 @@ impl Head {
     }
 }
 
-/// A validated frame of this room: where every tile's code lies.
+/// A validated frame of this codec: where every tile's code lies.
 pub(crate) struct Tiles<'a> {
     pub(crate) head: Head,
     raw_len: usize,

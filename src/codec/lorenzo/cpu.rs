@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
-use super::decode::{self, Book, Place, Scratch};
+use super::decode::{self, Context, Place, Scratch};
 use super::encode::{self, Plan};
 use super::format::{self, Tiles};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
-use crate::codec::stored;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
@@ -18,14 +17,14 @@ use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Encodes a chunk. One that is too long for the table of ends is stored.
+/// Encodes a chunk. False: its payload may be too long for the table of ends.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
     chunk: &Chunk<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     encode_with(values, chunk, used, header, true, out)
 }
 
@@ -37,12 +36,12 @@ pub(crate) fn encode_with<S: Scalar>(
     header: Header,
     gaps: bool,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
     // No tile's payload is longer than its values, or, for a few values, than four units.
     let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
     let Some(grid) = grid.filter(fits) else {
-        return stored::encode(bytemuck::cast_slice(values), chunk.threads, out);
+        return Ok(false);
     };
     let plan = Plan { values, grid: &grid, used, fill: chunk.params.fill.map(S::Bits::from_u64), gaps };
     let tiles = grid.tiles();
@@ -87,24 +86,28 @@ pub(crate) fn encode_with<S: Scalar>(
         coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
     })?;
     writer.seal(chunk.threads);
-    Ok(())
+    Ok(true)
 }
 
-/// Decodes a frame into `out`.
-pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
-    let n = frame.elements(S::SIZE)?;
+/// What a frame says before its first tile, all checked.
+fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> {
     let h = &frame.header;
-    if n != out.len() {
-        let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
-        return Err(Error::Length { section: "the caller's buffer", needed, got });
-    }
     let log = h.mode == Mode::PointwiseRelative;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, ends, payload] = frame.sections()?;
     let (gaps, lengths) = format::read_head(head)?;
     let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    Ok((grid, tiles, Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used)))
+}
+
+/// Decodes a frame into `out`.
+pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    if frame.elements(S::SIZE)? != out.len() {
+        let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let (grid, tiles, context) = open::<S>(frame)?;
     let shares = grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         vectorize(
@@ -115,8 +118,8 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
                     let (kind, bytes, len) = tiles.tile(tile).map_err(corrupt)?;
-                    scratch.make_room(kind, place.tile.len())?;
-                    decode::tile(kind, bytes, len, &book, &mut scratch, place).map_err(corrupt)?;
+                    scratch.reserve(kind, place.tile.len())?;
+                    decode::tile(kind, bytes, len, &context, &mut scratch, place).map_err(corrupt)?;
                 }
                 Ok(())
             },
@@ -124,25 +127,17 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     })
 }
 
-#[cfg(feature = "testing")]
 /// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let n = frame.elements(S::SIZE)?;
-    let h = &frame.header;
-    let log = h.mode == Mode::PointwiseRelative;
-    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
-        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
-    let [head, kinds, ends, payload] = frame.sections()?;
-    let (gaps, lengths) = format::read_head(head)?;
-    let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    let book = Book::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used);
+    let (grid, tiles, context) = open::<S>(frame)?;
     let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
         let len = grid.tile(tile).len();
         let (kind, bytes, end) = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
-        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &book, &mut scratch, len);
+        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &context, &mut scratch, len);
         all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
     }
     Ok(all)

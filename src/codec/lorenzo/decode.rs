@@ -1,48 +1,53 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Payloads → values, FORMAT.md §3.4 to §5.
+//!
+//! For each tile: its outliers are found and checked; residuals are decoded, from codewords or from a fixed width; sums
+//! along the tile's axes, or interpolation, make quanta of them; quanta times the step are values, written row by row to
+//! the tile's place in the chunk; last the outliers replace theirs. Whatever the bytes are, a tile of n values takes n of
+//! each, in memory that was there before.
 
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor, split_gaps};
 use crate::constants::LORENZO_TILE;
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::memory;
 use crate::scalar::{Bits, Scalar};
-use crate::stage::huffman::{self, Decoder, Room, unzigzag};
+use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Quantizer};
 use crate::stage::tiles::{Grid, Share, Tile};
 
 /// What does not change from tile to tile.
-pub(super) struct Book {
+pub(super) struct Context {
     decoder: Decoder,
     gaps: bool,
     quantizer: Quantizer,
     fine: Quantizer,
 }
 
-impl Book {
+impl Context {
     pub(super) fn new<S: Scalar>(decoder: Decoder, gaps: bool, log: bool, used: f64) -> Self {
         let fine: Linear = fine(used);
-        Book { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
+        Context { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
     }
 }
 
 /// Working memory of one thread.
 pub(super) struct Scratch {
-    residuals: Box<[Room; 2]>,
+    residuals: Box<[Buffer; 2]>,
     points: Vec<i32>,
     work: Work,
 }
 
 impl Scratch {
     pub(super) fn new() -> Result<Self, Error> {
-        Ok(Scratch { residuals: huffman::rooms()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
+        Ok(Scratch { residuals: huffman::buffers()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
     }
 
-    /// Room for a tile of this kind and `n` values: decoding it allocates nothing.
-    pub(super) fn make_room(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
-        if kind.predictor == Predictor::Interpolation { self.work.make_room(n) } else { Ok(()) }
+    /// Memory for a tile of this kind and `n` values: decoding it allocates nothing.
+    pub(super) fn reserve(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
+        if kind.predictor == Predictor::Interpolation { self.work.reserve(n) } else { Ok(()) }
     }
 }
 
@@ -72,15 +77,15 @@ pub(super) fn tile<S: Scalar>(
     kind: Kind,
     bytes: &[u8],
     len: usize,
-    book: &Book,
+    context: &Context,
     s: &mut Scratch,
     mut place: Place<'_, '_, S>,
-) -> Result<(), String> {
+) -> Result<(), Damage> {
     let n = place.tile.len();
     let payload = &bytes[..len];
     if kind.class == Class::Raw {
         if len != n * S::SIZE {
-            return Err(format!("a raw payload of {len} bytes, {} expected", n * S::SIZE));
+            return Err(format!("a raw payload of {len} bytes, {} expected", n * S::SIZE).into());
         }
         place.rows(
             #[inline(always)]
@@ -92,27 +97,27 @@ pub(super) fn tile<S: Scalar>(
         );
         return Ok(());
     }
-    let exceptions = if kind.exceptions { Exceptions::open::<S>(payload, n)? } else { Exceptions::default() };
-    let at = exceptions.len;
-    residuals(kind.class, &bytes[at..], len - at, book, n, &mut s.residuals)?;
+    let outliers = if kind.outliers { Outliers::open::<S>(payload, n)? } else { Outliers::default() };
+    let at = outliers.len;
+    residuals(kind.class, &bytes[at..], len - at, context, n, &mut s.residuals)?;
     let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
         Predictor::Lorenzo(axes) => {
             lorenzo::integrate(residuals, place.tile.extents, axes);
-            (&book.quantizer, &*residuals)
+            (&context.quantizer, &*residuals)
         }
         Predictor::Interpolation => {
             let points = &mut s.points[..n];
             interpolate::reconstruct(residuals, place.tile.extents, &mut s.work, points);
-            (&book.fine, &*points)
+            (&context.fine, &*points)
         }
     };
     place.rows(
         #[inline(always)]
         |at, row| quantizer.dequantize(&quanta[at..], row),
     );
-    if kind.exceptions {
-        exceptions.restore(&mut place);
+    if kind.outliers {
+        outliers.restore(&mut place);
     }
     Ok(())
 }
@@ -123,58 +128,65 @@ pub(super) fn tile<S: Scalar>(
 pub(super) fn tile_residuals<'s, S: Scalar>(
     kind: Kind,
     payload: &[u8],
-    book: &Book,
+    context: &Context,
     s: &'s mut Scratch,
     n: usize,
-) -> Result<&'s [i32], String> {
+) -> Result<&'s [i32], Damage> {
     if kind.class == Class::Raw {
         s.residuals[0][..n].fill(0);
     } else {
-        let at = if kind.exceptions { Exceptions::open::<S>(payload, n)?.len } else { 0 };
-        residuals(kind.class, &payload[at..], payload.len() - at, book, n, &mut s.residuals)?;
+        let at = if kind.outliers { Outliers::open::<S>(payload, n)?.len } else { 0 };
+        residuals(kind.class, &payload[at..], payload.len() - at, context, n, &mut s.residuals)?;
     }
     Ok(&s.residuals[0][..n])
 }
 
-/// A tile's `n` residuals from what follows the exceptions: `len` bytes at the head of `bytes`.
+/// A tile's `n` residuals from what follows the outliers: `len` bytes at the head of `bytes`.
 #[inline(always)]
-fn residuals(class: Class, bytes: &[u8], len: usize, book: &Book, n: usize, out: &mut [Room; 2]) -> Result<(), String> {
+fn residuals(
+    class: Class,
+    bytes: &[u8],
+    len: usize,
+    context: &Context,
+    n: usize,
+    out: &mut [Buffer; 2],
+) -> Result<(), Damage> {
     out[0][..n].fill(0);
     let units = len / 4;
     match class {
         Class::Huffman => {
-            let gap_units = match book.gaps {
+            let gap_units = match context.gaps {
                 true => split_gaps(units).ok_or_else(|| format!("{units} units of gap array and stream"))?,
                 false => 0,
             };
             let (gaps, stream) = bytes.split_at(4 * gap_units);
             let words = units - gap_units;
             let used = words.div_ceil(16).max(1) - 1;
-            let gaps = match book.gaps {
+            let gaps = match context.gaps {
                 true if gaps[used..].iter().any(|&b| b != 0) => return Err("a gap array longer than its stream".into()),
                 true => Some(gaps),
                 false => None,
             };
-            book.decoder.decode(stream, words, gaps, n, out)
+            context.decoder.decode(stream, words, gaps, n, out)
         }
         Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
         _ if len == 0 => Ok(()),
-        _ => Err(format!("{len} bytes for an empty tile")),
+        _ => Err(format!("{len} bytes for an empty tile").into()),
     }
 }
 
 /// Residuals of fixed width.
-fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), String> {
+fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), Damage> {
     let Some((width, words)) = bytes.split_first_chunk::<4>() else {
         return Err("no width".into());
     };
     let width = u32::from_le_bytes(*width);
     if !(1..=32).contains(&width) {
-        return Err(format!("residuals of {width} bits, 1 to 32 allowed"));
+        return Err(format!("residuals of {width} bits, 1 to 32 allowed").into());
     }
     let expected = 4 * (n * width as usize).div_ceil(32);
     if words.len() != expected {
-        return Err(format!("{} bytes of residuals of {width} bits, {expected} expected", words.len()));
+        return Err(format!("{} bytes of residuals of {width} bits, {expected} expected", words.len()).into());
     }
     let (mut held, mut count) = (0u64, 0);
     let mut words = words.as_chunks::<4>().0.iter();
@@ -199,34 +211,36 @@ fn value<S: Scalar>(bytes: &[u8]) -> S {
     S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bits)))
 }
 
-/// A tile's exceptions, checked.
+/// A tile's outliers, checked.
 #[derive(Default)]
-struct Exceptions<'a> {
+struct Outliers<'a> {
     records: &'a [u8],
     values: &'a [u8],
     /// Bytes of the payload that they take.
     len: usize,
 }
 
-impl<'a> Exceptions<'a> {
-    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, String> {
+impl<'a> Outliers<'a> {
+    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, Damage> {
         let Some((count, rest)) = payload.split_first_chunk::<4>() else {
-            return Err("no count of exceptions".into());
+            return Err("no count of outliers".into());
         };
         let count = u32::from_le_bytes(*count) as usize;
         if count == 0 || count > n {
-            return Err(format!("{count} exceptions among {n} values"));
+            return Err(format!("{count} outliers among {n} values").into());
         }
         let needed = count * (4 + S::SIZE);
         if rest.len() < needed {
-            return Err(format!("{count} exceptions need {needed} bytes of {}", rest.len()));
+            return Err(format!("{count} outliers need {needed} bytes of {}", rest.len()).into());
         }
         let (records, values) = rest[..needed].split_at(4 * count);
-        let e = Exceptions { records, values, len: 4 + needed };
+        let e = Outliers { records, values, len: 4 + needed };
         let mut next = 0;
         for (start, len) in e.runs() {
             if start < next || start + len > n {
-                return Err(format!("exceptions at {start} to {}, after {next}, among {n} values", start + len - 1));
+                return Err(
+                    format!("outliers at {start} to {}, after {next}, among {n} values", start + len - 1).into()
+                );
             }
             next = start + len;
         }

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tiles → plans → payloads, FORMAT.md §8. Everything a tile becomes but the codewords is known after the first pass;
-//! the second one writes with the codebook of the whole chunk.
+//! Tiles → plans → payloads, FORMAT.md §8, after cuSZ+ (CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047).
+//!
+//! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's axes;
+//! their differences are the residuals. Where it may pay, the tile is also interpolated, from finer quanta, and the
+//! predictor whose residuals cost less is kept. Residuals become symbols, which are counted. Everything a tile becomes but
+//! the codewords is known then.
+//!
+//! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
+//! codewords or with a fixed width, whichever is shorter, or its values as they are where neither pays.
 
 use super::format::{Class, Kind, Predictor, gap_units};
-use super::look;
+use super::select;
 use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
 use crate::error::Result;
@@ -45,9 +52,9 @@ pub(super) struct Run {
     tiles: Vec<Planned>,
     /// Symbols of all tiles that are neither empty nor raw, a byte per residual.
     symbols: Vec<u8>,
-    outliers: Vec<u32>,
-    /// The payloads' first parts: exceptions.
-    exceptions: Vec<u8>,
+    escapes: Vec<u32>,
+    /// The payloads' first parts: outliers.
+    outliers: Vec<u8>,
     pub(super) histogram: Histogram,
 }
 
@@ -56,8 +63,8 @@ struct Planned {
     /// Its class is Huffman where that or fixed width will be taken.
     kind: Kind,
     symbols: usize,
+    escapes: usize,
     outliers: usize,
-    exceptions: usize,
     /// Bits of its largest zigzag residual.
     width: u32,
 }
@@ -70,9 +77,9 @@ struct Scratch<S> {
     quanta: Vec<i32>,
     residuals: Vec<i32>,
     points: Vec<i32>,
-    sampled: look::Rows,
+    sampled: select::Rows,
     odd: Vec<i32>,
-    ordinary: Vec<u8>,
+    regular: Vec<u8>,
     good: Vec<u8>,
     bits: Vec<u8>,
     work: Work,
@@ -87,9 +94,9 @@ impl<S: Scalar> Scratch<S> {
             quanta: memory::zeros(LORENZO_TILE)?,
             residuals: memory::zeros(LORENZO_TILE)?,
             points: memory::zeros(LORENZO_TILE)?,
-            sampled: look::Rows::default(),
-            odd: memory::room(LORENZO_TILE)?,
-            ordinary: memory::zeros(LORENZO_TILE)?,
+            sampled: select::Rows::default(),
+            odd: memory::with_capacity(LORENZO_TILE)?,
+            regular: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
             bits: memory::zeros(LORENZO_TILE)?,
             work: Work::default(),
@@ -102,10 +109,10 @@ impl<S: Scalar> Scratch<S> {
 pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run {
         first,
-        tiles: memory::room(last - first)?,
-        symbols: memory::room((last - first) * LORENZO_TILE)?,
+        tiles: memory::with_capacity(last - first)?,
+        symbols: memory::with_capacity((last - first) * LORENZO_TILE)?,
+        escapes: Vec::new(),
         outliers: Vec::new(),
-        exceptions: Vec::new(),
         histogram: Histogram::new(),
     };
     let (log, used) = match plan.used {
@@ -117,40 +124,40 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
     for i in first..last {
         let tile = plan.grid.tile(i);
         let n = tile.len();
-        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, ordinary, good, bits, work } =
+        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, regular, good, bits, work } =
             &mut s;
-        let (x, quanta, ordinary) = (&mut x[..n], &mut quanta[..n], &mut ordinary[..n]);
+        let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
         plan.grid.gather(plan.values, &tile, x);
-        let found = coarse.quantize(x, plan.fill, quanta, ordinary);
-        if found.exceptions {
-            bridge(quanta, ordinary, tile.extents[2]);
+        let found = coarse.quantize(x, plan.fill, quanta, regular);
+        if found.outliers {
+            bridge(quanta, regular, tile.extents[2]);
         }
-        let axes = look::choose(quanta, tile.extents, sampled, bits)?;
+        let axes = select::choose(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
-        let mut exceptions = found.exceptions;
+        let mut outliers = found.outliers;
         if !log && !found.exact {
             let cost = estimate::cost(residuals, bits);
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
-            if look::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
-                work.make_room(n)?;
-                interpolate::make_room(lattices, n)?;
+            if select::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
+                work.reserve(n)?;
+                interpolate::reserve(lattices, n)?;
                 let (points, good) = (&mut points[..n], &mut good[..n]);
                 let made = view.run(&mut stream[..n], lattices, points, good, work);
                 if let Some(made) = made
                     && (made.exact || estimate::cost(points, bits) < cost)
                 {
                     predictor = Predictor::Interpolation;
-                    exceptions = made.exceptions;
+                    outliers = made.outliers;
                     residuals.copy_from_slice(points);
-                    if exceptions {
-                        interpolate::unpermute(good, tile.extents, ordinary);
+                    if outliers {
+                        interpolate::unpermute(good, tile.extents, regular);
                     }
                 }
             }
         }
-        run.push(x, residuals, predictor, exceptions.then_some(ordinary))?;
+        run.push(x, residuals, predictor, outliers.then_some(regular))?;
     }
     Ok(run)
 }
@@ -165,29 +172,29 @@ struct Interpolate<'a, S: Scalar> {
 
 /// What interpolating a tile found, as [`crate::stage::quantize::Found`].
 struct Made {
-    exceptions: bool,
+    outliers: bool,
     exact: bool,
 }
 
 impl<S: Scalar> Interpolate<'_, S> {
     /// Whether `v` stays as it is whatever is predicted.
     #[inline(always)]
-    fn excepted(&self, v: S) -> bool {
+    fn is_outlier(&self, v: S) -> bool {
         !self.fine.nearest(v).1 | self.fill.is_some_and(|f| f == v.bits())
     }
 
-    /// Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
+    /// Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
     #[inline(always)]
     fn on_grid(&self) -> bool {
         self.x.chunks(64).all(|part| {
             part.iter().all(|&v| {
                 let on: S = self.fine.value(self.fine.nearest(v).0);
-                on.bits() == v.bits() || self.excepted(v)
+                on.bits() == v.bits() || self.is_outlier(v)
             })
         })
     }
 
-    /// Writes residuals in the order of the stream, and which of them are no exceptions. `None` where the tile must not be
+    /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not be
     /// interpolated.
     #[inline(always)]
     fn run(
@@ -235,10 +242,10 @@ impl<S: Scalar> Interpolate<'_, S> {
         if veto != 0 {
             return None;
         }
-        Some(Made { exceptions: least == 0, exact: differ == S::Bits::ZERO })
+        Some(Made { outliers: least == 0, exact: differ == S::Bits::ZERO })
     }
 
-    /// Whether every value that is no exception keeps the bound, in exact arithmetic.
+    /// Whether every value that is no outlier keeps the bound, in exact arithmetic.
     #[cold]
     fn holds(&self, x: &[S], points: &[i32], good: &[u8]) -> bool {
         x.iter().zip(points).zip(good).all(|((&v, &r), &good)| {
@@ -249,14 +256,14 @@ impl<S: Scalar> Interpolate<'_, S> {
 }
 
 impl Run {
-    /// Adds a tile. `ordinary` marks the values that are no exceptions, where there are some.
+    /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
     #[inline(always)]
     fn push<S: Scalar>(
         &mut self,
         x: &[S],
         residuals: &[i32],
         predictor: Predictor,
-        ordinary: Option<&mut [u8]>,
+        regular: Option<&mut [u8]>,
     ) -> Result<()> {
         let n = x.len();
         let all = residuals.iter().fold(
@@ -265,32 +272,32 @@ impl Run {
             |a, &r| a | huffman::zigzag(r),
         );
         let width = 32 - all.leading_zeros();
-        let before = self.exceptions.len();
-        let exceptions = ordinary.is_some();
-        if let Some(ordinary) = ordinary {
-            write_exceptions(x, ordinary, &mut self.exceptions)?;
+        let before = self.outliers.len();
+        let outliers = regular.is_some();
+        if let Some(regular) = regular {
+            write_outliers(x, regular, &mut self.outliers)?;
         }
         let mut planned = Planned {
-            kind: Kind { predictor, class: Class::Huffman, exceptions },
+            kind: Kind { predictor, class: Class::Huffman, outliers },
             symbols: 0,
-            outliers: 0,
-            exceptions: self.exceptions.len() - before,
+            escapes: 0,
+            outliers: self.outliers.len() - before,
             width,
         };
-        if planned.exceptions + fixed_len(n, width) >= n * S::SIZE {
-            self.exceptions.truncate(before);
-            planned = Planned { kind: Kind::RAW, exceptions: 0, ..planned };
+        if planned.outliers + fixed_len(n, width) >= n * S::SIZE {
+            self.outliers.truncate(before);
+            planned = Planned { kind: Kind::RAW, outliers: 0, ..planned };
         } else if width == 0 {
             planned.kind.class = Class::Empty;
         } else {
             let at = self.symbols.len();
-            let outliers = self.outliers.len();
+            let escapes = self.escapes.len();
             self.symbols.resize(at + n, 0);
-            memory::reserve(&mut self.outliers, n)?;
-            huffman::symbols(residuals, &mut self.symbols[at..], &mut self.outliers);
+            memory::reserve(&mut self.escapes, n)?;
+            huffman::symbols(residuals, &mut self.symbols[at..], &mut self.escapes);
             self.histogram.add(&self.symbols[at..]);
             planned.symbols = n;
-            planned.outliers = self.outliers.len() - outliers;
+            planned.escapes = self.escapes.len() - escapes;
         }
         self.tiles.push(planned);
         Ok(())
@@ -302,16 +309,16 @@ fn fixed_len(n: usize, width: u32) -> usize {
     if width == 0 { 0 } else { 4 + 4 * (n * width as usize).div_ceil(32) }
 }
 
-/// Appends the exceptions of a tile: runs of equal bits.
-fn write_exceptions<S: Scalar>(x: &[S], ordinary: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let most = ordinary.iter().filter(|&&o| o == 0).count();
+/// Appends the outliers of a tile: runs of equal bits.
+fn write_outliers<S: Scalar>(x: &[S], regular: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let most = regular.iter().filter(|&&o| o == 0).count();
     memory::reserve(out, 4 + most * (4 + S::SIZE))?;
     let at = out.len();
     // Their number is written last.
     out.extend([0; 4]);
     let mut open: Option<(usize, usize)> = None;
     let mut record = |(start, len): (usize, usize)| out.extend((start as u32 | (len as u32 - 1) << 16).to_le_bytes());
-    for (i, _) in ordinary.iter().enumerate().filter(|&(_, &o)| o == 0) {
+    for (i, _) in regular.iter().enumerate().filter(|&(_, &o)| o == 0) {
         match &mut open {
             Some((start, len)) if *start + *len == i && x[*start].bits() == x[i].bits() => *len += 1,
             _ => open.replace((i, 1)).into_iter().for_each(&mut record),
@@ -338,19 +345,19 @@ pub(super) fn write<S: Scalar>(
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
     memory::reserve(kinds, run.tiles.len())?;
-    let mut lens = memory::room(run.tiles.len())?;
-    let (mut symbols, mut outliers, mut exceptions) = (&run.symbols[..], &run.outliers[..], &run.exceptions[..]);
-    let mut stream = memory::zeros(huffman::stream_room(LORENZO_TILE))?;
-    let mut gaps = memory::room(huffman::gaps_room(LORENZO_TILE))?;
+    let mut lens = memory::with_capacity(run.tiles.len())?;
+    let (mut symbols, mut escapes, mut outliers) = (&run.symbols[..], &run.escapes[..], &run.outliers[..]);
+    let mut stream = memory::zeros(huffman::stream_capacity(LORENZO_TILE))?;
+    let mut gaps = memory::with_capacity(huffman::gaps_capacity(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
-        let (mine, rest) = exceptions.split_at(p.exceptions);
-        exceptions = rest;
+        let (mine, rest) = outliers.split_at(p.outliers);
+        outliers = rest;
         memory::append(out, mine)?;
         let (bytes, rest) = symbols.split_at(p.symbols);
         symbols = rest;
-        let (mine, rest) = outliers.split_at(p.outliers);
-        outliers = rest;
+        let (mine, rest) = escapes.split_at(p.escapes);
+        escapes = rest;
         let mut kind = p.kind;
         if kind.class == Class::Raw {
             write_raw(plan, &plan.grid.tile(i), out)?;
@@ -390,15 +397,15 @@ fn write_raw<S: Scalar>(plan: &Plan<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> R
 }
 
 /// Zigzag residuals of `width` bits each, from their symbols.
-fn write_fixed(bytes: &[u8], outliers: &[u32], width: u32, out: &mut Vec<u8>) {
+fn write_fixed(bytes: &[u8], escapes: &[u32], width: u32, out: &mut Vec<u8>) {
     out.extend(width.to_le_bytes());
     let (mut held, mut count) = (0u64, 0);
-    let mut outliers = outliers.iter();
+    let mut escapes = escapes.iter();
     for &b in bytes {
         let z = if usize::from(b) < crate::constants::LORENZO_DIRECT {
             b.into()
         } else {
-            outliers.next().copied().unwrap_or(0)
+            escapes.next().copied().unwrap_or(0)
         };
         held |= u64::from(z) << count;
         count += width;

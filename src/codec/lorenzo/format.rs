@@ -2,8 +2,9 @@
 //! FORMAT.md §3: head, kinds, ends, and the lengths of a tile's parts. No loops over values.
 
 use crate::constants::{LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::stage::codebook::{self, Lengths};
+use crate::stage::ends::Ends;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +30,18 @@ pub(super) enum Predictor {
 pub(super) struct Kind {
     pub(super) predictor: Predictor,
     pub(super) class: Class,
-    pub(super) exceptions: bool,
+    pub(super) outliers: bool,
 }
 
 impl Kind {
-    pub(super) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, exceptions: false };
+    pub(super) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
 
     pub(super) fn pack(self) -> u8 {
         let predictor = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
             Predictor::Interpolation => 8,
         };
-        predictor | (self.class as u8) << 4 | u8::from(self.exceptions) << 6
+        predictor | (self.class as u8) << 4 | u8::from(self.outliers) << 6
     }
 
     /// `None` for what no writer writes; `log` where the frame's mode is 3.
@@ -48,7 +49,7 @@ impl Kind {
         let kind = Kind {
             predictor: if byte & 8 != 0 { Predictor::Interpolation } else { Predictor::Lorenzo(byte & 7) },
             class: [Class::Empty, Class::Huffman, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
-            exceptions: byte & 0x40 != 0,
+            outliers: byte & 0x40 != 0,
         };
         let raw = kind.class != Class::Raw || kind == Kind::RAW;
         (kind.pack() == byte && raw && !(log && kind.predictor == Predictor::Interpolation)).then_some(kind)
@@ -111,49 +112,25 @@ pub(super) fn split_gaps(units: usize) -> Option<usize> {
 /// Where the tiles are, and what.
 pub(super) struct Tiles<'a> {
     kinds: &'a [u8],
-    ends: &'a [u8],
-    payload: &'a [u8],
+    ends: Ends<'a>,
     log: bool,
 }
 
 impl<'a> Tiles<'a> {
     /// Checks the sections' lengths, and that the ends rise to the payload's.
     pub(super) fn new([kinds, ends, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
-        for (section, needed, got) in
-            [("lorenzo kinds", tiles, kinds.len()), ("lorenzo ends", tiles.saturating_mul(4), ends.len())]
-        {
-            if needed != got {
-                return Err(Error::Length { section, needed: needed as u64, got: got as u64 });
-            }
+        if kinds.len() != tiles {
+            return Err(Error::Length { section: "lorenzo kinds", needed: tiles as u64, got: kinds.len() as u64 });
         }
-        let t = Tiles { kinds, ends, payload, log };
-        let mut before = 0;
-        for tile in 0..tiles {
-            let end = t.end(tile);
-            if end < before || end > payload.len() as u64 {
-                let why = format!("tile {tile} ends at {end}, after {before}, in {} bytes", payload.len());
-                return Err(Error::corrupt("lorenzo ends", why));
-            }
-            before = end;
-        }
-        if before != payload.len() as u64 {
-            let why = format!("the last tile ends at {before}, the payload at {}", payload.len());
-            return Err(Error::corrupt("lorenzo ends", why));
-        }
-        Ok(t)
-    }
-
-    fn end(&self, tile: usize) -> u64 {
-        let entry = self.ends[4 * tile..4 * tile + 4].try_into().expect("four bytes");
-        4 * u64::from(u32::from_le_bytes(entry))
+        Ok(Tiles { kinds, ends: Ends::new("lorenzo ends", ends, payload, tiles)?, log })
     }
 
     /// A tile's kind, the payload section from its first byte on, and its length.
-    pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), String> {
+    pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), Damage> {
         let byte = self.kinds[tile];
         let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
-        let start = if tile == 0 { 0 } else { self.end(tile - 1) as usize };
-        Ok((kind, &self.payload[start..], self.end(tile) as usize - start))
+        let (bytes, len) = self.ends.tile(tile);
+        Ok((kind, bytes, len))
     }
 }
 

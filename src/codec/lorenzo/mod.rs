@@ -16,7 +16,7 @@ mod encode;
 mod format;
 #[cfg(feature = "cuda")]
 mod launch;
-mod look;
+mod select;
 #[cfg(test)]
 mod tests;
 
@@ -33,8 +33,7 @@ pub(crate) static CODEC: Codec = Codec {
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     fn of<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         let used = chunk.used::<S>()?;
-        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::LORENZO, Some(used)), out)?;
-        Ok(true)
+        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::LORENZO, Some(used)), out)
     }
     if chunk.params.dtype.size == 4 { of::<f32>(chunk, out) } else { of::<f64>(chunk, out) }
 }
@@ -52,5 +51,5 @@ pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
-    look::choose(q, extents, &mut look::Rows::default(), &mut vec![0; q.len()]).expect("memory")
+    select::choose(q, extents, &mut select::Rows::default(), &mut vec![0; q.len()]).expect("memory")
 }

@@ -313,7 +313,7 @@ fn bytes_and_values_depend_on_neither_threads_nor_gaps() {
     }
 }
 
-/// Frames that have all there is to damage: gap arrays, exceptions, both predictors, fixed width.
+/// Frames that have all there is to damage: gap arrays, outliers, both predictors, fixed width.
 fn small_frames() -> Vec<(Vec<u8>, usize)> {
     let mut frames = Vec::new();
     let mut add = |dims: &[u64], bound: Bound, change: &dyn Fn(usize, f32) -> f32| {
@@ -346,7 +346,7 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Puts the right checksum back, so that the damage reaches the room.
+/// Puts the right checksum back, so that the damage reaches the codec.
 fn reseal(bytes: &mut [u8]) {
     let sum = checksum::frame(bytes, 1);
     bytes[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference implementation: cube after cube, threads over runs of cubes. FORMAT.md §4.
+//! The codec on the CPU: cube after cube, threads over runs of cubes. FORMAT.md §4; ndzip (Knorr, Thoman & Fahringer, DCC 2021,
+//! doi:10.1109/DCC50243.2021.00018).
+//!
+//! The array is cut into cubes of 4096 values; `cube.rs` turns each into integer differences along every axis and those
+//! into bit planes, and drops the planes that are zero. Cubes follow each other in the stream, a table in front says where
+//! each ends, values outside whole cubes come last as they are. When encoding, a thread takes a run of cubes and
+//! appends its stream when its turn comes; when decoding, the table lets every thread begin anywhere.
 
 use super::cube::{self, Cube, Word};
 use super::format::{self, Grid, Stream};
@@ -17,12 +23,12 @@ const GROUP: usize = 8;
 /// Cubes that a thread takes at a time: their stream stays in its cache until its turn to append it comes.
 const CUBES_PER_RUN: usize = 32;
 
-/// Encodes one chunk. `None`: too large for the stream's 32-bit offsets.
+/// Encodes one chunk. False: it is too large for the stream's 32-bit offsets.
 ///
 /// `values` has as many words as the header's extents say.
-pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
-    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(None) };
-    let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(None) };
+pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<bool> {
+    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(false) };
+    let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(false) };
     let float = header.dtype.class == Class::Float;
     let mut w = Writer::new(out, header, 2)?;
     w.section(|o| {
@@ -36,7 +42,7 @@ pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out:
         write_stream(values, &grid, float, threads, o)
     })?;
     w.seal(threads);
-    Ok(Some(()))
+    Ok(true)
 }
 
 /// Decodes one chunk into `out`.
@@ -139,7 +145,7 @@ fn encode_run<W: Word>(
     scratch: &mut Scratch<W>,
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
-    let mut lens = memory::room(run.len())?;
+    let mut lens = memory::with_capacity(run.len())?;
     let (arch, line) = (Arch::new(), grid.counts()[2]);
     let mut at = run.start;
     while at < run.end {
@@ -225,16 +231,16 @@ fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<
     if grid.rank() == 1 {
         let cubes = parallel::run_length(x, threads);
         let pieces = out[..x * side_x].chunks_mut(cubes * side_x);
-        let mut bars = memory::room(pieces.len())?;
+        let mut bars = memory::with_capacity(pieces.len())?;
         for (k, piece) in pieces.enumerate() {
             let (first, cubes) = (k * cubes, piece.len() / side_x);
             bars.push(Bar { first, cubes, pieces: memory::collect(1, std::iter::once(piece))? });
         }
         return Ok(bars);
     }
-    let mut bars = memory::room(z * y)?;
+    let mut bars = memory::with_capacity(z * y)?;
     for b in 0..z * y {
-        bars.push(Bar { first: b * x, cubes: x, pieces: memory::room(side_z)? });
+        bars.push(Bar { first: b * x, cubes: x, pieces: memory::with_capacity(side_z)? });
     }
     for (k, plane) in out.chunks_exact_mut(rows * row).take(z * side_z).enumerate() {
         let pieces = plane.chunks_exact_mut(side_y * row).take(y);

@@ -144,7 +144,7 @@ pub(super) fn table_len(cubes: usize, word: usize) -> usize {
     (cubes * ENTRY).next_multiple_of(word)
 }
 
-/// Longest stream in bytes, for a chunk that this room may write. `None`: offsets of 32 bits might not hold it.
+/// Longest stream in bytes, for a chunk that this codec may write. `None`: offsets of 32 bits might not hold it.
 pub(super) fn max_len(grid: &Grid, word: usize) -> Option<usize> {
     let cubes = grid.cubes().checked_mul(NDZIP_CUBE + heads(word))?;
     let words = cubes.checked_add(grid.border_len())?;

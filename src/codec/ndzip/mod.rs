@@ -27,11 +27,10 @@ pub(crate) static CODEC: Codec = Codec {
 
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let header = chunk.header(CodecId::NDZIP, None);
-    let done = match chunk.params.dtype.size {
-        4 => cpu::encode(&chunk.values::<u32>()?, header, chunk.threads, out)?,
-        _ => cpu::encode(&chunk.values::<u64>()?, header, chunk.threads, out)?,
-    };
-    Ok(done.is_some())
+    match chunk.params.dtype.size {
+        4 => cpu::encode(&chunk.values::<u32>()?, header, chunk.threads, out),
+        _ => cpu::encode(&chunk.values::<u64>()?, header, chunk.threads, out),
+    }
 }
 
 fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The room as a whole: its bytes against the reference implementation's, round trips, damage.
+//! The codec as a whole: its bytes against the reference implementation's, round trips, damage.
 
 use super::cpu::write_stream;
+use super::cube::Word;
 use super::format::Grid;
 use crate::checksum;
 use crate::constants::CHECKSUM_OFFSET;
@@ -50,8 +51,8 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3))
 }
 
-fn numbers<W: bytemuck::Pod>(raw: &[u8]) -> Vec<W> {
-    raw.chunks_exact(size_of::<W>()).map(bytemuck::pod_read_unaligned).collect()
+fn numbers<W: Word>(raw: &[u8]) -> Vec<W> {
+    raw.chunks_exact(W::BYTES).map(|w| bytemuck::pod_read_unaligned::<W>(w).little()).collect()
 }
 
 /// Length and hash of the stream that celerity/ndzip (ff4e670, serial CPU codec) writes for `field`; integers: the same
@@ -167,7 +168,7 @@ proptest! {
     }
 }
 
-/// A small frame to damage, all of them written by this room.
+/// A small frame to damage, all of them written by this codec.
 fn damaged(which: usize) -> Vec<u8> {
     let (dtype, dims): (Dtype, &[u64]) =
         [(Dtype::F32, &[4098][..]), (Dtype::F64, &[16, 16, 17]), (I32, &[65, 130]), (I64, &[16, 16, 48])][which];
@@ -204,9 +205,9 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the room itself must hold.
+/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the codec itself must hold.
 #[test]
-fn the_room_holds_without_the_checksum() {
+fn the_codec_holds_without_the_checksum() {
     let engine = Engine::with_threads(1);
     for which in 0..4 {
         let frame = damaged(which);

@@ -23,7 +23,7 @@ pub(crate) fn encode(raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()
     if out.capacity() < len {
         // As much as is needed and no more, after what was there has been freed.
         *out = Vec::new();
-        *out = memory::room(len)?;
+        *out = memory::with_capacity(len)?;
     }
     let mut w = Writer::new(out, stored_header(raw.len()), 1)?;
     w.section(|o| memory::append(o, raw))?;

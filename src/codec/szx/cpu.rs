@@ -7,13 +7,16 @@ use super::format::{TILE, Words};
 use super::pack::{Bytes, Portable};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
-use crate::codec::stored;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::Scalar;
+use crate::stage::ends::Ends;
 use crate::{memory, parallel};
 use pulp::NullaryFnOnce;
+
+/// The table of ends, in messages.
+const TABLE: &str = "szx table";
 
 /// Longest payload that the table's entries reach: 2^32 units of four bytes.
 const PAYLOAD_UNITS: usize = u32::MAX as usize;
@@ -21,22 +24,22 @@ const PAYLOAD_UNITS: usize = u32::MAX as usize;
 /// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
 const TILES_PER_RUN: usize = 32;
 
-/// Encodes a chunk. One that is too long for the table is stored.
+/// Encodes a chunk. False: its payload may be too long for the table.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
     chunk: &Chunk<'_>,
     used: Used,
     header: Header,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     let tiles = values.len().div_ceil(TILE);
     if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
-        return stored::encode(bytemuck::cast_slice(values), chunk.threads, out);
+        return Ok(false);
     }
     let plan = Plan::new(used, chunk.params.fill);
     let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
     let runs = tiles.div_ceil(TILES_PER_RUN);
-    let mut table = memory::room(4 * tiles)?;
+    let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
     let mut writer = Writer::new(out, header, 2)?;
     writer.section(|o| {
@@ -72,7 +75,7 @@ pub(crate) fn encode<S: Scalar>(
     })?;
     writer.patch(0, &table);
     writer.seal(chunk.threads);
-    Ok(())
+    Ok(true)
 }
 
 /// Runs of tiles to encode with a level's steps. A type and not a closure, so that all of it is certain to be inlined
@@ -90,7 +93,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
     #[inline(always)]
     fn call(self) -> Result<Vec<u32>> {
         let mut parts = Parts::new::<S>(self.values.len())?;
-        let mut lens = memory::room(self.values.len().div_ceil(TILE))?;
+        let mut lens = memory::with_capacity(self.values.len().div_ceil(TILE))?;
         for x in self.values.chunks(TILE) {
             let start = self.out.len();
             encode::tile(x, self.plan, self.level, &mut parts, self.out)?;
@@ -128,58 +131,17 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
-    let table = Table::new(frame.sections()?, n.div_ceil(TILE))?;
+    let ([table, payload], tiles) = (frame.sections()?, n.div_ceil(TILE));
+    let ends = Ends::new(TABLE, table, payload, tiles)?;
     let words = Words::new(frame.header.mode == Mode::PointwiseRelative, frame.header.used);
-    let per_run = parallel::run_length(table.tiles, threads);
+    let per_run = parallel::run_length(tiles, threads);
     let runs = out.chunks_mut(per_run * TILE);
-    parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&table, i * per_run, words, out))
-}
-
-/// Where the tiles are.
-struct Table<'a> {
-    tiles: usize,
-    table: &'a [u8],
-    payload: &'a [u8],
-}
-
-impl<'a> Table<'a> {
-    /// Checks that the ends grow up to the payload's end.
-    fn new([table, payload]: [&'a [u8]; 2], tiles: usize) -> Result<Self> {
-        if table.len() != 4 * tiles {
-            return Err(Error::Length { section: "szx table", needed: 4 * tiles as u64, got: table.len() as u64 });
-        }
-        let t = Table { tiles, table, payload };
-        let mut before = 0;
-        for tile in 0..tiles {
-            let end = t.end(tile);
-            if end < before || end > payload.len() as u64 {
-                let why = format!("tile {tile} ends at {end}, after {before}, in {} bytes", payload.len());
-                return Err(Error::corrupt("szx table", why));
-            }
-            before = end;
-        }
-        if before != payload.len() as u64 {
-            let why = format!("the last tile ends at {before}, the payload at {}", payload.len());
-            return Err(Error::corrupt("szx table", why));
-        }
-        Ok(t)
-    }
-
-    fn end(&self, tile: usize) -> u64 {
-        let entry = self.table[4 * tile..4 * tile + 4].try_into().expect("four bytes");
-        4 * u64::from(u32::from_le_bytes(entry))
-    }
-
-    /// The payload section from a tile's first byte on, and the tile's length.
-    fn payload_from(&self, tile: usize) -> (&'a [u8], usize) {
-        let start = if tile == 0 { 0 } else { self.end(tile - 1) as usize };
-        (&self.payload[start..], self.end(tile) as usize - start)
-    }
+    parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&ends, i * per_run, words, out))
 }
 
 /// As [`EncodeRun`], the other way: consecutive tiles from number `first` on.
 struct DecodeRun<'a, S: Scalar, L> {
-    table: &'a Table<'a>,
+    ends: &'a Ends<'a>,
     first: usize,
     words: Words<S>,
     level: L,
@@ -192,7 +154,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for DecodeRun<'_, S, L> {
     #[inline(always)]
     fn call(self) -> Result<()> {
         for (tile, out) in (self.first..).zip(self.out.chunks_mut(TILE)) {
-            let (bytes, len) = self.table.payload_from(tile);
+            let (bytes, len) = self.ends.tile(tile);
             decode::tile(bytes, len, self.words, self.level, out)
                 .map_err(|why| Error::corrupt("szx payload", format!("tile {tile}: {why}")))?;
         }
@@ -200,17 +162,17 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for DecodeRun<'_, S, L> {
     }
 }
 
-fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: &mut [S]) -> Result<()> {
+fn decode_run<S: Scalar>(ends: &Ends<'_>, first: usize, words: Words<S>, out: &mut [S]) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
-            return v4.vectorize(DecodeRun { table, first, words, level: *v4, out });
+            return v4.vectorize(DecodeRun { ends, first, words, level: *v4, out });
         }
         if let Some(v3) = pulp::x86::V3::try_new() {
-            return v3.vectorize(DecodeRun { table, first, words, level: v3, out });
+            return v3.vectorize(DecodeRun { ends, first, words, level: v3, out });
         }
     }
-    DecodeRun { table, first, words, level: Portable, out }.call()
+    DecodeRun { ends, first, words, level: Portable, out }.call()
 }
 
 #[cfg(feature = "testing")]
@@ -218,7 +180,7 @@ fn decode_run<S: Scalar>(table: &Table<'_>, first: usize, words: Words<S>, out: 
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
     let end = (payload.len() as u32 / 4).to_le_bytes();
-    decode_run(&Table::new([&end, payload], 1)?, 0, words, out)
+    decode_run(&Ends::new(TABLE, &end, payload, 1)?, 0, words, out)
 }
 
 #[cfg(test)]
@@ -244,12 +206,12 @@ pub(super) mod tests {
             Some(*end)
         });
         let table: Vec<u8> = ends.flat_map(u32::to_le_bytes).collect();
-        let table = Table::new([&table, &want], lens.len()).unwrap();
+        let ends = Ends::new(TABLE, &table, &want, lens.len()).unwrap();
         let words = Words::new(matches!(used, Used::PointwiseRelative(_)), used.value());
         let mut portable = vec![S::ZERO; values.len()];
-        DecodeRun { table: &table, first: 0, words, level: Portable, out: &mut portable }.call().unwrap();
+        DecodeRun { ends: &ends, first: 0, words, level: Portable, out: &mut portable }.call().unwrap();
         let mut out = vec![S::ZERO; values.len()];
-        decode_run(&table, 0, words, &mut out).unwrap();
+        decode_run(&ends, 0, words, &mut out).unwrap();
         assert!(out.iter().zip(&portable).all(|(a, b)| a.bits() == b.bits()));
     }
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One tile from bytes, FORMAT.md §4 and §7.
+//!
+//! First the layout, without a value: kinds tell which blocks have bases, bitmaps and codes, bitmaps how many outliers there
+//! are, codes how many mid bytes. Every rule of §7 is checked on the way, and the sum must be the payload's length; from
+//! then on nothing can be out of bounds. Then block by block: stored bytes are spread to their planes, a running xor along
+//! each plane undoes the differences, planes are joined to words, words become values, outliers are put in their places.
 
-use super::format::{BITMAP, CODES, Head, Kind, LEADING, Specials, Words, magic, valid, word_bytes};
+use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
 use super::pack::{Bytes, Plane, SLACK};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
+use crate::error::Damage;
 use crate::scalar::{Bits, Scalar};
 
 /// Where a tile's parts begin, after its lengths were found right.
@@ -11,7 +17,7 @@ struct Layout {
     heads: [Head; SZX_TILE_BLOCKS],
     bases: usize,
     bitmaps: usize,
-    specials: usize,
+    outliers: usize,
     codes: usize,
     mid: usize,
 }
@@ -30,37 +36,37 @@ fn window<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
 
 /// Goes through kinds, bitmaps and codes of a tile of `n` values and checks every length and every rule of §7.
 #[inline(always)]
-fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout, String> {
+fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout, Damage> {
     let count = n.div_ceil(SZX_BLOCK);
     let short = || format!("{} bytes are too few for {count} blocks", payload.len());
     let values = |k: usize| (n - k * SZX_BLOCK).min(SZX_BLOCK);
-    let mut heads = [Head { kind: Kind::Zero, specials: Specials::None, codes: false }; SZX_TILE_BLOCKS];
+    let mut heads = [Head { kind: Kind::Zero, outliers: Outliers::None, codes: false }; SZX_TILE_BLOCKS];
     let bases = count.next_multiple_of(4);
     let kinds = payload.get(..bases).ok_or_else(short)?;
     if kinds[count..].iter().any(|&b| b != 0) {
         return Err("the kinds are not filled up with zeros".into());
     }
-    let (mut with_base, mut with_specials, mut with_codes) = (0, 0, 0);
+    let (mut with_base, mut with_outliers, mut with_codes) = (0, 0, 0);
     for (k, &byte) in kinds[..count].iter().enumerate() {
         let head =
             Head::unpack(byte, words).ok_or_else(|| format!("block {k} has kind {byte:#04x}, which is not allowed"))?;
         let coded = matches!(head.kind, Kind::Coded(_));
         with_base += usize::from(head.kind == Kind::Constant || (coded && words != Words::Patterns));
-        with_specials += usize::from(head.specials != Specials::None);
+        with_outliers += usize::from(head.outliers != Outliers::None);
         with_codes += usize::from(head.codes);
         heads[k] = head;
     }
     let bitmaps = bases + with_base * S::SIZE;
-    let specials = bitmaps + with_specials * BITMAP;
-    let mut codes = specials;
-    if with_specials > 0 {
+    let outliers = bitmaps + with_outliers * BITMAP;
+    let mut codes = outliers;
+    if with_outliers > 0 {
         let mut at = bitmaps;
-        for (k, head) in heads[..count].iter().enumerate().filter(|(_, h)| h.specials != Specials::None) {
+        for (k, head) in heads[..count].iter().enumerate().filter(|(_, h)| h.outliers != Outliers::None) {
             let mask = u128::from_le_bytes(*window(payload, at).ok_or_else(short)?);
             if mask == 0 || mask & !valid(values(k)) != 0 {
-                return Err(format!("block {k} of {} values has the bitmap {mask:#x}", values(k)));
+                return Err(format!("block {k} of {} values has the bitmap {mask:#x}", values(k)).into());
             }
-            let stored = if head.specials == Specials::Uniform { 1 } else { mask.count_ones() as usize };
+            let stored = if head.outliers == Outliers::Uniform { 1 } else { mask.count_ones() as usize };
             codes += stored * S::SIZE;
             at += BITMAP;
         }
@@ -78,7 +84,7 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
                 let bytes = word_bytes(q);
                 let leading = bytes.min(LEADING);
                 if masks[leading..].iter().any(|&m| m != u128::MAX) {
-                    return Err(format!("block {k} with words of {bytes} bytes has a code above {leading}"));
+                    return Err(format!("block {k} with words of {bytes} bytes has a code above {leading}").into());
                 }
                 let stored: u32 = masks[..leading].iter().map(|m| m.count_ones()).sum();
                 stored as usize + (bytes - leading) * SZX_BLOCK
@@ -86,12 +92,12 @@ fn layout<S: Scalar>(payload: &[u8], n: usize, words: Words<S>) -> Result<Layout
         };
     }
     if end.next_multiple_of(4) != payload.len() {
-        return Err(format!("{} bytes, its blocks need {}", payload.len(), end.next_multiple_of(4)));
+        return Err(format!("{} bytes, its blocks need {}", payload.len(), end.next_multiple_of(4)).into());
     }
     if payload[end..].iter().any(|&b| b != 0) {
         return Err("the payload is not filled up with zeros".into());
     }
-    Ok(Layout { heads, bases, bitmaps, specials, codes, mid })
+    Ok(Layout { heads, bases, bitmaps, outliers, codes, mid })
 }
 
 /// Decodes the tile that begins at `bytes[0]` and has `len` bytes; what follows may be read but does not matter.
@@ -102,7 +108,7 @@ pub(super) fn tile<S: Scalar>(
     words: Words<S>,
     level: impl Bytes,
     out: &mut [S],
-) -> Result<(), String> {
+) -> Result<(), Damage> {
     let mut at = layout(&bytes[..len], out.len(), words)?;
     let (blocks, rest) = out.as_chunks_mut::<SZX_BLOCK>();
     let full = blocks.len();
@@ -174,14 +180,14 @@ fn block<S: Scalar>(
             }
         }
     }
-    if head.specials != Specials::None {
+    if head.outliers != Outliers::None {
         let mut mask = u128::from_le_bytes(*window(bytes, at.bitmaps).expect("checked with the layout"));
         at.bitmaps += BITMAP;
         while mask != 0 {
-            out[mask.trailing_zeros() as usize] = value(bytes, at.specials);
+            out[mask.trailing_zeros() as usize] = value(bytes, at.outliers);
             mask &= mask - 1;
-            if mask == 0 || head.specials == Specials::Each {
-                at.specials += S::SIZE;
+            if mask == 0 || head.outliers == Outliers::Each {
+                at.outliers += S::SIZE;
             }
         }
     }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One tile into bytes, FORMAT.md §8.1.
+//! One tile into bytes, FORMAT.md §8.1, after SZx (Yu et al., HPDC 2022, doi:10.1145/3502181.3531473).
+//!
+//! Each block of 128 values is taken for itself. Where one value stands for all, it is stored alone (zero, constant). Else
+//! every value becomes a word: how many steps it is above the smallest, or, under a point-wise relative bound, the upper part
+//! of its own bits. All words of a block have as many bits as the largest needs, in whole bytes. A word is combined with
+//! the one before by xor, and the bytes at its head that are zero then are left out; a code of two bits counts them. Values
+//! that a decoder would not give back within the bound are outliers, stored bit for bit. A block that gains nothing is raw.
 //!
 //! A block is worked on in a few passes over 128 values that compile to vector code: what its values are, their words
-//! with the decoder's own arithmetic beside them, byte planes. Only blocks with specials or with values that the quick
+//! with the decoder's own arithmetic beside them, byte planes. Only blocks with outliers or with values that the quick
 //! check leaves open are gone through one by one.
 
 use super::format::{
-    BITMAP, CODES, Head, Kind, LEADING, Specials, TILE, Words, magic, pattern_bits, valid, word_bytes,
+    BITMAP, CODES, Head, Kind, LEADING, Outliers, TILE, Words, magic, pattern_bits, valid, word_bytes,
 };
 use super::pack::{Bytes, Plane, SLACK};
 use crate::bound::Used;
@@ -25,7 +31,7 @@ pub(super) struct Plan<S: Scalar> {
     below: S,
     /// Required bits of mode 3.
     q: u32,
-    /// Bits that count as fill; those of an infinity, special anyway, when there is none.
+    /// Bits that count as fill; those of an infinity, an outlier anyway, when there is none.
     fill: S::Bits,
 }
 
@@ -101,12 +107,12 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §3.1: each has room for all that a tile may bring.
+/// The parts of one tile while it is being written, FORMAT.md §3.1: each has the capacity for all that a tile may bring.
 pub(super) struct Parts {
     heads: Vec<u8>,
     bases: Vec<u8>,
     bitmaps: Vec<u8>,
-    specials: Vec<u8>,
+    outliers: Vec<u8>,
     codes: Vec<u8>,
     /// Mid bytes and raw values, up to `mid_len`; a fixed length, because packing writes beyond the end.
     mid: Vec<u8>,
@@ -118,18 +124,18 @@ impl Parts {
     pub(super) fn new<S: Scalar>(values: usize) -> Result<Self> {
         let blocks = values.min(TILE).div_ceil(SZX_BLOCK);
         Ok(Parts {
-            heads: memory::room(blocks)?,
-            bases: memory::room(blocks * S::SIZE)?,
-            bitmaps: memory::room(blocks * BITMAP)?,
-            specials: memory::room(blocks * SZX_BLOCK * S::SIZE)?,
-            codes: memory::room(blocks * CODES)?,
+            heads: memory::with_capacity(blocks)?,
+            bases: memory::with_capacity(blocks * S::SIZE)?,
+            bitmaps: memory::with_capacity(blocks * BITMAP)?,
+            outliers: memory::with_capacity(blocks * SZX_BLOCK * S::SIZE)?,
+            codes: memory::with_capacity(blocks * CODES)?,
             mid: memory::zeros(values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK)?,
             mid_len: 0,
         })
     }
 
     fn raw<S: Scalar>(&mut self, x: &[S]) {
-        self.heads.push(Head { kind: Kind::Raw, specials: Specials::None, codes: false }.pack());
+        self.heads.push(Head { kind: Kind::Raw, outliers: Outliers::None, codes: false }.pack());
         let out = &mut self.mid[self.mid_len..self.mid_len + S::SIZE * x.len()];
         for (out, v) in out.chunks_exact_mut(S::SIZE).zip(x) {
             out.copy_from_slice(bytemuck::bytes_of(&v.bits().le()));
@@ -141,15 +147,15 @@ impl Parts {
         self.bases.extend_from_slice(bytemuck::bytes_of(&base.bits().le()));
     }
 
-    fn specials<S: Scalar>(&mut self, x: &[S; SZX_BLOCK], set: &SpecialSet) {
-        if set.kind == Specials::None {
+    fn outliers<S: Scalar>(&mut self, x: &[S; SZX_BLOCK], set: &OutlierSet) {
+        if set.kind == Outliers::None {
             return;
         }
         self.bitmaps.extend_from_slice(&set.mask.to_le_bytes());
         let mut left = set.mask;
         for _ in 0..set.stored {
             let v = x[left.trailing_zeros() as usize];
-            self.specials.extend_from_slice(bytemuck::bytes_of(&v.bits().le()));
+            self.outliers.extend_from_slice(bytemuck::bytes_of(&v.bits().le()));
             left &= left - 1;
         }
     }
@@ -157,7 +163,7 @@ impl Parts {
     /// Appends all parts to `out` and empties them.
     fn append(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        let parts = [&self.heads, &self.bases, &self.bitmaps, &self.specials, &self.codes];
+        let parts = [&self.heads, &self.bases, &self.bitmaps, &self.outliers, &self.codes];
         memory::reserve(out, parts.iter().map(|p| p.len()).sum::<usize>() + self.mid_len + 6)?;
         let fill_up = |out: &mut Vec<u8>| {
             let len = out.len() - start;
@@ -165,12 +171,12 @@ impl Parts {
         };
         out.extend_from_slice(&self.heads);
         fill_up(out);
-        for part in [&self.bases, &self.bitmaps, &self.specials, &self.codes] {
+        for part in [&self.bases, &self.bitmaps, &self.outliers, &self.codes] {
             out.extend_from_slice(part);
         }
         out.extend_from_slice(&self.mid[..self.mid_len]);
         fill_up(out);
-        for part in [&mut self.heads, &mut self.bases, &mut self.bitmaps, &mut self.specials, &mut self.codes] {
+        for part in [&mut self.heads, &mut self.bases, &mut self.bitmaps, &mut self.outliers, &mut self.codes] {
             part.clear();
         }
         self.mid_len = 0;
@@ -178,22 +184,22 @@ impl Parts {
     }
 }
 
-/// Which values are special, and how many of them are stored.
-struct SpecialSet {
+/// Which values are outliers, and how many of them are stored.
+struct OutlierSet {
     mask: u128,
-    kind: Specials,
+    kind: Outliers,
     stored: u32,
 }
 
-impl SpecialSet {
-    const NONE: SpecialSet = SpecialSet { mask: 0, kind: Specials::None, stored: 0 };
+impl OutlierSet {
+    const NONE: OutlierSet = OutlierSet { mask: 0, kind: Outliers::None, stored: 0 };
 
-    /// From a byte per value, 1 where it is special. Copies behind the first `n` values do not count.
+    /// From a byte per value, 1 where it is an outlier. Copies behind the first `n` values do not count.
     #[inline(always)]
     fn new<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, flags: &Plane, level: impl Bytes) -> Self {
         let mask = level.nonzero(flags) & valid(n);
         if mask == 0 {
-            return SpecialSet::NONE;
+            return OutlierSet::NONE;
         }
         let first = x[mask.trailing_zeros() as usize].bits();
         let mut differ = S::Bits::ZERO;
@@ -202,12 +208,12 @@ impl SpecialSet {
             differ = differ | if flag != 0 { x.bits() ^ first } else { S::Bits::ZERO };
         }
         let uniform = differ == S::Bits::ZERO;
-        let (kind, stored) = if uniform { (Specials::Uniform, 1) } else { (Specials::Each, mask.count_ones()) };
-        SpecialSet { mask, kind, stored }
+        let (kind, stored) = if uniform { (Outliers::Uniform, 1) } else { (Outliers::Each, mask.count_ones()) };
+        OutlierSet { mask, kind, stored }
     }
 
     fn bytes<S: Scalar>(&self) -> usize {
-        if self.kind == Specials::None { 0 } else { BITMAP + self.stored as usize * S::SIZE }
+        if self.kind == Outliers::None { 0 } else { BITMAP + self.stored as usize * S::SIZE }
     }
 }
 
@@ -263,7 +269,7 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                         within(x.to_f64(), back.to_f64(), plan.bound)
                     };
                     let set =
-                        if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { SpecialSet::NONE };
+                        if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { OutlierSet::NONE };
                     coded(x, n, q, Some(lo), &words, &set, level, parts);
                 } else {
                     parts.raw(&x[..n]);
@@ -274,7 +280,7 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                 let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
                 let open = pattern_words(x, cut, plan.bound, &mut words);
                 let holds = |x: S, word: S::Bits| pointwise_holds(x, S::of_bits(word << cut), plan.bound);
-                let set = if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { SpecialSet::NONE };
+                let set = if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { OutlierSet::NONE };
                 coded(x, n, plan.q, None, &words, &set, level, parts);
             }
             Words::Unusable => parts.raw(&x[..n]),
@@ -326,17 +332,17 @@ fn filled<S: Scalar>(
         for (flag, &x) in flags.iter_mut().zip(x) {
             *flag = u8::from(!plan.normal(x));
         }
-        SpecialSet::new(x, n, &flags, level)
+        OutlierSet::new(x, n, &flags, level)
     } else {
-        SpecialSet::NONE
+        OutlierSet::NONE
     };
     if base.map_or(0, |_| S::SIZE) + set.bytes::<S>() >= n * S::SIZE {
         return parts.raw(&x[..n]);
     }
     let kind = if base.is_some() { Kind::Constant } else { Kind::Zero };
-    parts.heads.push(Head { kind, specials: set.kind, codes: false }.pack());
+    parts.heads.push(Head { kind, outliers: set.kind, codes: false }.pack());
     base.into_iter().for_each(|b| parts.base(b));
-    parts.specials(x, &set);
+    parts.outliers(x, &set);
 }
 
 /// Words of the absolute modes behind `words[0]`. True when the quick check leaves a value open.
@@ -376,7 +382,7 @@ fn pattern_words<S: Scalar>(x: &[S; SZX_BLOCK], cut: u32, bound: f64, words: &mu
     open != S::Bits::ZERO
 }
 
-/// Finds the specials, in exact arithmetic, and gives them their predecessors' words.
+/// Finds the outliers, in exact arithmetic, and gives them their predecessors' words.
 #[inline(always)]
 fn settle<S: Scalar>(
     x: &[S; SZX_BLOCK],
@@ -385,7 +391,7 @@ fn settle<S: Scalar>(
     level: impl Bytes,
     words: &mut [S::Bits; SZX_BLOCK + 1],
     holds: impl Fn(S, S::Bits) -> bool,
-) -> SpecialSet {
+) -> OutlierSet {
     let mut flags = [0u8; SZX_BLOCK];
     for i in 0..SZX_BLOCK {
         flags[i] = u8::from(!(plan.normal(x[i]) & holds(x[i], words[i + 1])));
@@ -396,7 +402,7 @@ fn settle<S: Scalar>(
         words[i + 1] = words[i];
         left &= left - 1;
     }
-    SpecialSet::new(x, n, &flags, level)
+    OutlierSet::new(x, n, &flags, level)
 }
 
 /// A coded block, unless its raw values are shorter.
@@ -408,7 +414,7 @@ fn coded<S: Scalar>(
     q: u32,
     base: Option<S>,
     words: &[S::Bits; SZX_BLOCK + 1],
-    set: &SpecialSet,
+    set: &OutlierSet,
     level: impl Bytes,
     parts: &mut Parts,
 ) {
@@ -432,14 +438,14 @@ fn coded<S: Scalar>(
         masks[p] = level.nonzero(&seen);
         mid += masks[p].count_ones() as usize;
     }
-    let with_codes = set.kind != Specials::None || CODES + mid < bytes * SZX_BLOCK;
+    let with_codes = set.kind != Outliers::None || CODES + mid < bytes * SZX_BLOCK;
     let body = if with_codes { CODES + mid } else { bytes * SZX_BLOCK };
     if base.map_or(0, |_| S::SIZE) + set.bytes::<S>() + body >= n * S::SIZE {
         return parts.raw(&x[..n]);
     }
-    parts.heads.push(Head { kind: Kind::Coded(q), specials: set.kind, codes: with_codes }.pack());
+    parts.heads.push(Head { kind: Kind::Coded(q), outliers: set.kind, codes: with_codes }.pack());
     base.into_iter().for_each(|b| parts.base(b));
-    parts.specials(x, set);
+    parts.outliers(x, set);
     let direct = if with_codes {
         let [m0, m1, m2] = masks;
         parts.codes.extend_from_slice(&((m1 & !m0) | !m2).to_le_bytes());
@@ -468,5 +474,5 @@ fn coded<S: Scalar>(
 /// So many bytes of a buffer that is known to have them.
 #[inline(always)]
 fn window<const N: usize>(bytes: &mut [u8], at: usize) -> &mut [u8; N] {
-    bytes[at..].first_chunk_mut().expect("room for a whole tile and the slack")
+    bytes[at..].first_chunk_mut().expect("a buffer for a whole tile and the slack")
 }

@@ -31,15 +31,15 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: Kind,
-    pub(super) specials: Specials,
+    pub(super) outliers: Outliers,
     /// Coded blocks: leading-byte codes are stored.
     pub(super) codes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Specials {
+pub(super) enum Outliers {
     None,
-    /// Every special's bits are stored.
+    /// Every outlier's bits are stored.
     Each,
     /// All have the same bits, stored once.
     Uniform,
@@ -53,10 +53,10 @@ impl Head {
             Kind::Raw => 2,
             Kind::Coded(q) => q + Q_OFFSET,
         };
-        let high = match self.specials {
-            Specials::None => u32::from(matches!(self.kind, Kind::Coded(_)) && !self.codes),
-            Specials::Each => 2,
-            Specials::Uniform => 3,
+        let high = match self.outliers {
+            Outliers::None => u32::from(matches!(self.kind, Kind::Coded(_)) && !self.codes),
+            Outliers::Each => 2,
+            Outliers::Uniform => 3,
         };
         (low | high << 6) as u8
     }
@@ -70,10 +70,10 @@ impl Head {
             2 => Kind::Raw,
             q => Kind::Coded(q - Q_OFFSET),
         };
-        let specials = match byte >> 6 {
-            2 => Specials::Each,
-            3 => Specials::Uniform,
-            _ => Specials::None,
+        let outliers = match byte >> 6 {
+            2 => Outliers::Each,
+            3 => Outliers::Uniform,
+            _ => Outliers::None,
         };
         let coded = match kind {
             Kind::Coded(q) => words.allows(q).then_some(true)?,
@@ -82,7 +82,7 @@ impl Head {
         if (byte >> 6 == 1 && !coded) || (byte >> 6 > 1 && kind == Kind::Raw) {
             return None;
         }
-        Some(Head { kind, specials, codes: coded && byte >> 6 != 1 })
+        Some(Head { kind, outliers, codes: coded && byte >> 6 != 1 })
     }
 }
 

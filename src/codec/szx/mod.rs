@@ -33,8 +33,7 @@ pub(crate) static CODEC: Codec = Codec {
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     fn of<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         let used = chunk.used::<S>()?;
-        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::SZX, Some(used)), out)?;
-        Ok(true)
+        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::SZX, Some(used)), out)
     }
     if chunk.params.dtype.size == 4 { of::<f32>(chunk, out) } else { of::<f64>(chunk, out) }
 }

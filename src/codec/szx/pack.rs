@@ -63,7 +63,8 @@ impl Bytes for Portable {
     }
 }
 
-/// For each byte of a mask: the places of its set bits, one after the other.
+/// For each byte of a mask: the numbers of its set bits, one after the other.
+#[cfg(target_arch = "x86_64")]
 const COMPRESS: [u64; 256] = {
     let mut table = [0; 256];
     let mut m = 0;
@@ -82,6 +83,7 @@ const COMPRESS: [u64; 256] = {
 };
 
 /// For each byte of a mask: at each set bit how many are set below it, 128 (a zero, to the shuffle) elsewhere.
+#[cfg(target_arch = "x86_64")]
 const EXPAND: [u64; 256] = {
     let mut table = [0; 256];
     let mut m = 0;
@@ -118,9 +120,9 @@ impl Bytes for pulp::x86::V3 {
     fn compress(self, plane: &Plane, mask: u128, out: &mut [u8; SZX_BLOCK + SLACK]) {
         let mut at = 0;
         for (bits, bytes) in mask.to_le_bytes().as_chunks::<2>().0.iter().zip(plane.as_chunks::<16>().0) {
-            // The upper half takes its places from the upper eight bytes.
-            let places = [COMPRESS[usize::from(bits[0])], COMPRESS[usize::from(bits[1])] | 0x0808_0808_0808_0808];
-            let packed: [u64; 2] = pulp::cast(self.ssse3._mm_shuffle_epi8(pulp::cast(*bytes), pulp::cast(places)));
+            // The upper half takes from the upper eight bytes.
+            let from = [COMPRESS[usize::from(bits[0])], COMPRESS[usize::from(bits[1])] | 0x0808_0808_0808_0808];
+            let packed: [u64; 2] = pulp::cast(self.ssse3._mm_shuffle_epi8(pulp::cast(*bytes), pulp::cast(from)));
             for half in 0..2 {
                 out[at..at + 8].copy_from_slice(&packed[half].to_le_bytes());
                 at += bits[half].count_ones() as usize;
@@ -133,13 +135,13 @@ impl Bytes for pulp::x86::V3 {
         let (mut at, mut carry) = (0, self.sse2._mm_setzero_si128());
         let last = pulp::cast([15u8; 16]);
         for (bits, bytes) in mask.to_le_bytes().as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<16>().0) {
-            let places = [EXPAND[usize::from(bits[0])], EXPAND[usize::from(bits[1])] | 0x0808_0808_0808_0808];
+            let from = [EXPAND[usize::from(bits[0])], EXPAND[usize::from(bits[1])] | 0x0808_0808_0808_0808];
             let mut halves = [0u64; 2];
             for half in 0..2 {
                 halves[half] = u64::from_le_bytes(packed[at..at + 8].try_into().expect("eight bytes"));
                 at += bits[half].count_ones() as usize;
             }
-            let v = self.ssse3._mm_shuffle_epi8(pulp::cast(halves), pulp::cast(places));
+            let v = self.ssse3._mm_shuffle_epi8(pulp::cast(halves), pulp::cast(from));
             let v = self.sse2._mm_xor_si128(v, self.sse2._mm_slli_si128::<1>(v));
             let v = self.sse2._mm_xor_si128(v, self.sse2._mm_slli_si128::<2>(v));
             let v = self.sse2._mm_xor_si128(v, self.sse2._mm_slli_si128::<4>(v));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single steps of the room, to be compared with those of the kernels.
+//! Single steps of the codec, to be compared with those of the kernels.
 
 use super::cpu::{decode_tile, encode_run};
 use super::encode::Plan;

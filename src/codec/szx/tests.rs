@@ -215,7 +215,7 @@ fn a_second_writing_keeps_coded_values_and_stays_within_a_bound() {
     assert_eq!(once, twice);
 }
 
-/// A small frame with every kind of block: zero, constant, raw, coded with and without codes, all sorts of specials.
+/// A small frame with every kind of block: zero, constant, raw, coded with and without codes, all sorts of outliers.
 fn every_kind() -> Vec<f32> {
     let mut v = vec![0.0f32; 128];
     v.extend([5.0; 128]);

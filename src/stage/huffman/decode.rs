@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them, up to eight places with their
-//! residuals, an outlier behind them, and any number of zeros.
+//! residuals, an escape behind them, and any number of zeros.
 //!
-//! What is looked up tells where to look next, and the processor waits for it. So a gap array is used to read a stream's
-//! second half beside the first.
+//! What is looked up tells where to look next, and the processor waits for it. So a stream with a gap array is read in two
+//! places at once: one reader from the start, one from the first codeword of the middle subsequence, which the gap there
+//! tells. The second writes to a buffer of its own, as only the first finds out how many residuals are before it; then
+//! its residuals are copied behind those of the first. Every gap that a reader passes is compared with where the
+//! codeword begins, the middle one by the first reader, so the array is checked as a whole.
+//!
+//! In turns: memory is read once for three lookups, 57 bits or more, while both readers are so far from their ends that
+//! neither needs a check. The rest goes codeword by codeword.
 
-use super::{OUTLIER, SUBSEQUENCE, lower_bits, unzigzag};
+use super::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
-use crate::error::Result;
+use crate::error::{Damage, Result};
 use crate::memory;
 use crate::stage::codebook::{self, Lengths};
 
 /// Patterns of the longest codeword.
 const PATTERNS: usize = 1 << CODEWORD_LIMIT;
-/// Places that one look-up tells the residuals of, besides an outlier's.
+/// Places that one lookup tells the residuals of, besides an escape's.
 const NEAR: usize = 8;
-/// Places that one look-up writes.
+/// Places that one lookup writes.
 const PLACES: usize = 2 * NEAR;
-/// A buffer that the residuals of a tile are decoded into, so long that no look-up needs to ask how much is left.
-pub(crate) type Room = [i32; LORENZO_TILE + PLACES];
+/// A buffer that the residuals of a tile are decoded into, so long that no lookup needs to ask how much is left.
+pub(crate) type Buffer = [i32; LORENZO_TILE + PLACES];
 /// Look-ups by one reading of memory, which brings 57 bits or more.
 const TIMES: usize = 3;
-/// Most bits that a look-up may take.
+/// Most bits that a lookup may take.
 const MOST: u8 = 57 / TIMES as u8 - 1;
-/// Most bits that a turn may take: its last look-up may have to be replaced by a long outlier.
+/// Most bits that a turn may take: its last lookup may have to be replaced by a long escape.
 const TURN: usize = (TIMES - 1) * MOST as usize + CODEWORD_LIMIT as usize + 30;
 /// Streams of fewer subsequences are read by one reader.
 const WORTH_TWO: usize = 4;
@@ -36,20 +42,20 @@ struct Entry {
     residuals: [i8; NEAR],
     /// Places in all; those not told are zeros.
     places: u16,
-    /// Bits in all; 0: the first codeword is an outlier's with too many bits.
+    /// Bits in all; 0: the first codeword is an escape's with too many bits.
     bits: u8,
-    /// Bits before those of the outlier's value that its codeword leaves open, and how many they are.
+    /// Bits before those of the escape's value that its codeword leaves open, and how many they are.
     codewords: u8,
     lower: u8,
-    /// Place of the outlier; without one, some place at which a 0 does no harm.
+    /// Place of the escape; without one, some place at which a 0 does no harm.
     place: u8,
-    /// Highest two bits of the outlier's value in zigzag.
+    /// Highest two bits of the escape's value in zigzag.
     highest: u8,
 }
 
 /// Zeros to decode into.
-pub(crate) fn rooms() -> Result<Box<[Room; 2]>> {
-    Ok(memory::zeros(2)?.into_boxed_slice().try_into().expect("two rooms"))
+pub(crate) fn buffers() -> Result<Box<[Buffer; 2]>> {
+    Ok(memory::zeros(2)?.into_boxed_slice().try_into().expect("two buffers"))
 }
 
 /// The first codeword in 11 bits.
@@ -58,11 +64,11 @@ struct Single {
     symbol: u8,
     /// Bits of the codeword.
     len: u8,
-    /// Bits in all, with those of an outlier's value.
+    /// Bits in all, with those of an escape's value.
     bits: u8,
 }
 
-/// A codebook ready to read with.
+/// The decode tables of a codebook: what the next 11 bits of a stream mean.
 pub(crate) struct Decoder {
     several: Vec<Entry>,
     single: Vec<Single>,
@@ -77,7 +83,7 @@ impl Decoder {
         let words = codebook::codewords(lengths);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
-            let bits = len + s.checked_sub(OUTLIER).map_or(0, lower_bits) as u8;
+            let bits = len + s.checked_sub(ESCAPE).map_or(0, lower_bits) as u8;
             for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
                 single[pattern] = Single { symbol: s as u8, len, bits };
             }
@@ -95,8 +101,8 @@ impl Decoder {
         words: usize,
         gaps: Option<&[u8]>,
         n: usize,
-        [out, aside]: &mut [Room; 2],
-    ) -> Result<(), String> {
+        [out, aside]: &mut [Buffer; 2],
+    ) -> Result<(), Damage> {
         if words == 0 {
             return Err("a stream of no words".into());
         }
@@ -125,7 +131,7 @@ impl Decoder {
             let [mut r, mut other] = both;
             tables.advance_to(&mut r, start)?;
             let Some(left) = n.checked_sub(r.place) else {
-                return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+                return Err(format!("a stream of {} or more residuals, {n} expected", r.place).into());
             };
             tables.finish(&mut other, sure, left)?;
             r.out[n - left..n].copy_from_slice(&other.out[..left]);
@@ -133,13 +139,13 @@ impl Decoder {
         };
         let left = total.wrapping_sub(r.bit);
         if left > 31 || r.peek() & ((1 << left) - 1) != 0 {
-            return Err(format!("a stream of {total} bits whose codewords end at bit {}", r.bit));
+            return Err(format!("a stream of {total} bits whose codewords end at bit {}", r.bit).into());
         }
         Ok(())
     }
 }
 
-/// All whole codewords in a pattern, up to the first outlier.
+/// All whole codewords in a pattern, up to the first escape.
 fn several(single: &[Single], pattern: usize) -> Entry {
     let mut e = Entry::default();
     let mut places = 0usize;
@@ -154,7 +160,7 @@ fn several(single: &[Single], pattern: usize) -> Entry {
             places += 1 << symbol;
         } else if places >= NEAR {
             break;
-        } else if symbol < OUTLIER {
+        } else if symbol < ESCAPE {
             e.residuals[places] = unzigzag((symbol + 1 - LORENZO_RUNS) as u32) as i8;
             places += 1;
         } else {
@@ -171,10 +177,10 @@ fn several(single: &[Single], pattern: usize) -> Entry {
     e
 }
 
-/// The highest two bits of an outlier in zigzag.
+/// The highest two bits of an escape in zigzag.
 #[inline(always)]
 fn highest(symbol: usize) -> u32 {
-    2 + (symbol - OUTLIER) as u32 % 2
+    2 + (symbol - ESCAPE) as u32 % 2
 }
 
 /// Where reading stands.
@@ -185,14 +191,14 @@ struct Reader<'a> {
     boundary: usize,
     /// From the next subsequence's on.
     gaps: &'a [u8],
-    out: &'a mut Room,
+    out: &'a mut Buffer,
     place: usize,
 }
 
 impl<'a> Reader<'a> {
     /// One that begins at bit `start`, where a codeword begins; `gaps` are those of the boundaries behind.
     #[inline(always)]
-    fn new(bytes: &'a [u8], start: usize, gaps: &'a [u8], out: &'a mut Room) -> Self {
+    fn new(bytes: &'a [u8], start: usize, gaps: &'a [u8], out: &'a mut Buffer) -> Self {
         let boundary = if gaps.is_empty() { usize::MAX } else { (start / SUBSEQUENCE + 1) * SUBSEQUENCE };
         Reader { bytes, bit: start, boundary, gaps, out, place: 0 }
     }
@@ -213,12 +219,12 @@ impl<'a> Reader<'a> {
     fn take(&mut self, e: &Entry, w: &mut u64) -> bool {
         // Only streams with too many residuals pass the tile's end; they are refused later.
         let at = self.place.min(LORENZO_TILE);
-        let room = &mut self.out[at..at + PLACES];
+        let out = &mut self.out[at..at + PLACES];
         // All are read before any is written, which is one instruction each.
         let residuals: [i32; NEAR] = std::array::from_fn(|k| e.residuals[k].into());
-        room[..NEAR].copy_from_slice(&residuals);
+        out[..NEAR].copy_from_slice(&residuals);
         let z = u64::from(e.highest) << e.lower | *w >> e.codewords & ((1 << e.lower) - 1);
-        room[usize::from(e.place) % PLACES] = unzigzag(z as u32);
+        out[usize::from(e.place) % PLACES] = unzigzag(z as u32);
         self.place += usize::from(e.places);
         self.bit += usize::from(e.bits);
         *w >>= e.bits;
@@ -226,7 +232,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A [`Decoder`]'s.
+/// The tables of a [`Decoder`], with lengths that the compiler knows.
 struct Tables<'a> {
     several: &'a [Entry; PATTERNS],
     single: &'a [Single; PATTERNS],
@@ -235,7 +241,7 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// Reads on in turns until one of the readers is near its end.
     #[inline(always)]
-    fn advance<const N: usize>(&self, readers: &mut [Reader<'_>; N], ends: [usize; N]) -> Result<(), String> {
+    fn advance<const N: usize>(&self, readers: &mut [Reader<'_>; N], ends: [usize; N]) -> Result<(), Damage> {
         while (0..N).all(|k| readers[k].bit + TURN <= ends[k]) {
             let before: [usize; N] = std::array::from_fn(|k| readers[k].bit);
             let next: [u64; N] = std::array::from_fn(|k| readers[k].peek());
@@ -258,7 +264,7 @@ impl Tables<'_> {
 
     /// Reads all codewords that begin before bit `end`.
     #[inline(always)]
-    fn advance_to(&self, r: &mut Reader<'_>, end: usize) -> Result<(), String> {
+    fn advance_to(&self, r: &mut Reader<'_>, end: usize) -> Result<(), Damage> {
         while r.bit < end {
             let whole = r.bit + CODEWORD_LIMIT as usize <= end;
             self.next(r, |_| whole)?;
@@ -268,21 +274,21 @@ impl Tables<'_> {
 
     /// Reads up to `n` residuals in all; what begins before bit `sure` is codewords.
     #[inline(always)]
-    fn finish(&self, r: &mut Reader<'_>, sure: usize, n: usize) -> Result<(), String> {
+    fn finish(&self, r: &mut Reader<'_>, sure: usize, n: usize) -> Result<(), Damage> {
         self.advance(std::array::from_mut(r), [sure])?;
         while r.place < n {
             let left = n - r.place;
             self.next(r, |e| usize::from(e.places) <= left)?;
         }
         if r.place != n {
-            return Err(format!("a stream of {} or more residuals, {n} expected", r.place));
+            return Err(format!("a stream of {} or more residuals, {n} expected", r.place).into());
         }
         Ok(())
     }
 
-    /// Takes one look-up where `all` of it is wanted, else one codeword.
+    /// Takes one lookup where `all` of it is wanted, else one codeword.
     #[inline(always)]
-    fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), String> {
+    fn next(&self, r: &mut Reader<'_>, all: impl Fn(&Entry) -> bool) -> Result<(), Damage> {
         let (before, w) = (r.bit, r.peek());
         let e = &self.several[w as usize % PATTERNS];
         if !all(e) || !r.take(e, &mut w.clone()) {
@@ -293,13 +299,13 @@ impl Tables<'_> {
 
     /// Checks the gap of the boundary that reading on from bit `before`, where `w` was next, may have reached.
     #[inline(always)]
-    fn check(&self, r: &mut Reader<'_>, before: usize, w: u64) -> Result<(), String> {
+    fn check(&self, r: &mut Reader<'_>, before: usize, w: u64) -> Result<(), Damage> {
         if r.bit < r.boundary { Ok(()) } else { self.pass(r, before, w) }
     }
 
     /// Takes one codeword.
     #[inline(always)]
-    fn one(&self, r: &mut Reader<'_>) -> Result<(), String> {
+    fn one(&self, r: &mut Reader<'_>) -> Result<(), Damage> {
         let w = r.peek();
         let Single { symbol, len, bits } = self.single[w as usize % PATTERNS];
         let symbol = usize::from(symbol);
@@ -308,26 +314,26 @@ impl Tables<'_> {
             r.place += 1 << symbol;
         } else {
             let mut z = (symbol + 1 - LORENZO_RUNS) as u32;
-            if symbol >= OUTLIER {
+            if symbol >= ESCAPE {
                 let lower = bits - len;
                 z = highest(symbol) << lower | (w >> len) as u32 & ((1 << lower) - 1);
             }
             match r.out.get_mut(r.place) {
                 Some(o) => *o = unzigzag(z),
-                None => return Err(format!("a stream with a residual at place {}", r.place)),
+                None => return Err(format!("a stream with a residual at place {}", r.place).into()),
             }
             r.place += 1;
         }
-        // Zeros do not look at the room they take: a stream that is nothing else must end too.
+        // Zeros are not checked against the buffer: a stream that is nothing else must end too.
         if len == 0 || r.place > r.out.len() {
-            return Err(format!("a stream of {} or more residuals", r.place));
+            return Err(format!("a stream of {} or more residuals", r.place).into());
         }
         Ok(())
     }
 
     /// As [`Tables::check`], where there is one: of the codewords in `w`, the first ones from bit `before` on.
     #[cold]
-    fn pass(&self, r: &mut Reader<'_>, before: usize, mut w: u64) -> Result<(), String> {
+    fn pass(&self, r: &mut Reader<'_>, before: usize, mut w: u64) -> Result<(), Damage> {
         let mut bit = before;
         while bit < r.boundary {
             let Single { bits, .. } = self.single[w as usize % PATTERNS];
@@ -337,7 +343,7 @@ impl Tables<'_> {
         let (gap, rest) = r.gaps.split_first().expect("a gap for each boundary");
         let want = r.boundary + usize::from(*gap);
         if bit != want {
-            return Err(format!("a gap array that leads to bit {want}, the codeword begins at {bit}"));
+            return Err(format!("a gap array that leads to bit {want}, the codeword begins at {bit}").into());
         }
         r.gaps = rest;
         r.boundary = if rest.is_empty() { usize::MAX } else { r.boundary + SUBSEQUENCE };
@@ -356,7 +362,7 @@ fn tail(bytes: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Encoder, Histogram, stream_room, symbols};
+    use super::super::{Encoder, Histogram, stream_capacity, symbols};
     use super::*;
     use crate::constants::LORENZO_SYMBOLS;
 
@@ -393,13 +399,13 @@ mod tests {
     }
 
     fn encode(r: &[i32]) -> Coded {
-        let (mut bytes, mut outliers, mut gaps) = (vec![0; r.len()], Vec::new(), Vec::new());
-        symbols(r, &mut bytes, &mut outliers);
+        let (mut bytes, mut escapes, mut gaps) = (vec![0; r.len()], Vec::new(), Vec::new());
+        symbols(r, &mut bytes, &mut escapes);
         let mut h = Histogram::new();
         h.add(&bytes);
         let lengths = codebook::lengths(&h.counts());
-        let mut stream = vec![0xaa; stream_room(r.len())];
-        let bits = Encoder::new(&lengths).encode(&bytes, &outliers, &mut stream, &mut gaps);
+        let mut stream = vec![0xaa; stream_capacity(r.len())];
+        let bits = Encoder::new(&lengths).encode(&bytes, &escapes, &mut stream, &mut gaps);
         let expected: u64 = h.counts().iter().zip(lengths).map(|(c, l)| c * u64::from(l)).sum();
         let lower: u64 = bytes.iter().filter(|&&b| b >= 32).map(|&b| u64::from(lower_bits(usize::from(b) - 32))).sum();
         assert_eq!(bits as u64, expected + lower);
@@ -416,13 +422,13 @@ mod tests {
                 assert_eq!(c.gaps.len(), c.stream.len().div_ceil(64) - 1, "kind {kind}, {n}");
                 let decoder = Decoder::new(&c.lengths).unwrap();
                 for gaps in [None, Some(&c.gaps[..])] {
-                    let mut out = rooms().unwrap();
+                    let mut out = buffers().unwrap();
                     decoder.decode(&c.stream, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                     // What stands behind a stream does not matter.
                     let mut longer = c.stream.clone();
                     longer.extend([0xff; 9]);
-                    let mut out = rooms().unwrap();
+                    let mut out = buffers().unwrap();
                     decoder.decode(&longer, c.stream.len() / 4, gaps, n, &mut out).unwrap();
                     assert!(out[0][..n] == r, "kind {kind}, {n}");
                 }
@@ -438,7 +444,7 @@ mod tests {
         let single = decoder.single.as_slice().try_into().unwrap();
         let tables = Tables { several: decoder.several.as_slice().try_into().unwrap(), single };
         let mut starts = std::collections::HashSet::new();
-        let mut out = rooms().unwrap();
+        let mut out = buffers().unwrap();
         let mut reader = Reader::new(&c.stream, 0, &[], &mut out[0]);
         while reader.place < 8192 {
             starts.insert(reader.bit);
@@ -461,7 +467,7 @@ mod tests {
             let decoder = Decoder::new(&c.lengths).unwrap();
             let words = c.stream.len() / 4;
             let run = |stream: &[u8], words: usize, gaps: Option<&[u8]>| {
-                decoder.decode(stream, words, gaps, n, &mut rooms().unwrap())
+                decoder.decode(stream, words, gaps, n, &mut buffers().unwrap())
             };
             for cut in 1..words {
                 run(&c.stream[..4 * cut], cut, None).expect_err("a truncated stream");
@@ -487,6 +493,6 @@ mod tests {
             }
         }
         let nothing = Decoder::new(&[0; LORENZO_SYMBOLS]).unwrap();
-        nothing.decode(&[0; 8], 2, None, 5, &mut rooms().unwrap()).expect_err("no codebook");
+        nothing.decode(&[0; 8], 2, None, 5, &mut buffers().unwrap()).expect_err("no codebook");
     }
 }

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Residuals → symbols → a stream: from one residual that is not zero to the next, the run before it and the residual
 //! written at once.
+//!
+//! 1. `symbols`: a byte per residual, 0 for a zero, and the values of escapes in a list of their own.
+//! 2. `Histogram`: bytes and lengths of runs are counted apart; runs become symbols when all tiles have been counted.
+//! 3. The codebook is made of the counts of the whole chunk.
+//! 4. `Encoder`: tables of the codewords of every byte and of every short run. A mask with a bit for each of 64 bytes leads
+//!    from one that is not zero to the next; run and residual are joined in a register and written together. Where the
+//!    stream passes a multiple of 512 bits, the way back to the codeword that crosses it gives the gap.
 
-use super::{FIRST_POWER, OUTLIER, SUBSEQUENCE, lower_bits, zigzag};
+use super::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::stage::codebook::{self, Lengths};
 
@@ -14,10 +21,10 @@ const DENSE: u32 = 24;
 const SHORT: usize = 16;
 /// Runs shorter than this are counted by their lengths.
 const RUNS: usize = SHORT * SHORT;
-/// Residuals as bytes: 0 for 0, else symbol − 13; outliers' zigzag values are appended to `outliers`.
+/// Residuals as bytes: 0 for 0, else symbol − 13; escapes' zigzag values are appended to `escapes`.
 #[inline(always)]
-pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u32>) {
-    /// Byte of an outlier from the exponent of its value as a float and the bit behind the highest one.
+pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32>) {
+    /// Byte of an escape from the exponent of its value as a float and the bit behind the highest one.
     const LESS: u32 = 2 * (127 + FIRST_POWER) - LORENZO_DIRECT as u32;
     for (bytes, residuals) in bytes.chunks_mut(PART).zip(residuals.chunks(PART)) {
         let mut most = 0;
@@ -30,13 +37,13 @@ pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], outliers: &mut Vec<u3
             most = most.max(*b);
         }
         if usize::from(most) >= LORENZO_DIRECT {
-            // Whether a residual is an outlier is hard to foresee: all are written, those that are none over each other.
+            // Whether a residual is an escape is hard to foresee: all are written, those that are none over each other.
             let (mut here, mut count) = ([0; PART], 0);
             for (&b, &r) in bytes.iter().zip(residuals) {
                 here[count % PART] = zigzag(r);
                 count += usize::from(usize::from(b) >= LORENZO_DIRECT);
             }
-            outliers.extend_from_slice(&here[..count]);
+            escapes.extend_from_slice(&here[..count]);
         }
     }
 }
@@ -196,7 +203,7 @@ impl Code {
     }
 }
 
-/// A codebook ready to write with.
+/// The codewords of a codebook, also joined for whole runs.
 pub(crate) struct Encoder {
     symbols: [Code; LORENZO_SYMBOLS],
     /// By the byte of a residual that is not zero.
@@ -215,13 +222,13 @@ struct Residual {
 }
 
 /// Bytes of a stream's working memory for `n` residuals: the longest is 11 + 30 bits each, and stores reach beyond.
-pub(crate) fn stream_room(n: usize) -> usize {
+pub(crate) fn stream_capacity(n: usize) -> usize {
     n * 6 + 64
 }
 
 /// Gaps that such a stream may have, and one behind its end.
-pub(crate) fn gaps_room(n: usize) -> usize {
-    stream_room(n) * 8 / SUBSEQUENCE + 1
+pub(crate) fn gaps_capacity(n: usize) -> usize {
+    stream_capacity(n) * 8 / SUBSEQUENCE + 1
 }
 
 impl Encoder {
@@ -231,7 +238,7 @@ impl Encoder {
             std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
         let residual = |byte: usize| match byte.checked_sub(1).map(|k| k + LORENZO_RUNS) {
             Some(s) if s < LORENZO_SYMBOLS => {
-                let lower = if s >= OUTLIER { lower_bits(s - OUTLIER) } else { 0 };
+                let lower = if s >= ESCAPE { lower_bits(s - ESCAPE) } else { 0 };
                 Residual { word: words[s].into(), len: lengths[s].into(), lower: lower as u16 }
             }
             _ => Residual::default(),
@@ -249,21 +256,21 @@ impl Encoder {
         }
     }
 
-    /// Writes the stream of a tile's bytes into `out` (of [`stream_room`]) and its gaps into `gaps`; returns its bits.
+    /// Writes the stream of a tile's bytes into `out` (of [`stream_capacity`]) and its gaps into `gaps`; returns its bits.
     #[inline(always)]
-    pub(crate) fn encode(&self, bytes: &[u8], outliers: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
-        match outliers {
-            [] => self.encode_with::<false>(bytes, outliers, out, gaps),
-            _ => self.encode_with::<true>(bytes, outliers, out, gaps),
+    pub(crate) fn encode(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
+        match escapes {
+            [] => self.encode_with::<false>(bytes, escapes, out, gaps),
+            _ => self.encode_with::<true>(bytes, escapes, out, gaps),
         }
     }
 
-    /// As [`Encoder::encode`], with or without looking for outliers.
+    /// As [`Encoder::encode`], with or without looking for escapes.
     #[inline(always)]
-    fn encode_with<const OUTLIERS: bool>(
+    fn encode_with<const ESCAPES: bool>(
         &self,
         bytes: &[u8],
-        outliers: &[u32],
+        escapes: &[u32],
         out: &mut [u8],
         gaps: &mut Vec<u8>,
     ) -> usize {
@@ -290,9 +297,9 @@ impl Encoder {
                     }
                 }
                 let code = self.short[zeros % SHORT].then(code);
-                if OUTLIERS {
-                    // Whether it is an outlier is hard to foresee: what is none has 0 lower bits.
-                    let z = outliers.get(next).copied().unwrap_or(0);
+                if ESCAPES {
+                    // Whether it is an escape is hard to foresee: what is none has 0 lower bits.
+                    let z = escapes.get(next).copied().unwrap_or(0);
                     next += usize::from(byte >= LORENZO_DIRECT);
                     let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
                     if code.len + lower <= BitWriter::MOST {

@@ -134,23 +134,23 @@ fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal
     let n: usize = tile.extents.iter().product();
     // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
-    let (class, exceptions) = (tile.kind >> 4 & 3, tile.kind & 64 != 0);
+    let (class, outliers) = (tile.kind >> 4 & 3, tile.kind & 64 != 0);
     need(tile.kind < 128, "lorenzo: kind")?;
     if class == 3 {
         need(tile.kind == 3 << 4 && tile.payload.len() == n * f.size, "lorenzo: a raw tile")?;
         return (0..n).map(|i| number(tile.payload, i * f.size, f.size)).collect();
     }
     need(!interpolated || axes == 0 && f.mode != 3, "lorenzo: interpolation")?;
-    // §3.4, exceptions.
+    // §3.4, outliers.
     let mut rest = tile.payload;
     let mut replaced = Vec::new();
-    if exceptions {
+    if outliers {
         let count = number(rest, 0, 4)? as usize;
-        need((1..=n).contains(&count), "lorenzo: count of exceptions")?;
+        need((1..=n).contains(&count), "lorenzo: count of outliers")?;
         let mut free = 0;
         for k in 0..count {
             let (first, more) = (number(rest, 4 + 4 * k, 2)? as usize, number(rest, 6 + 4 * k, 2)? as usize);
-            need(free <= first && first + more < n, "lorenzo: places of exceptions")?;
+            need(free <= first && first + more < n, "lorenzo: places of outliers")?;
             free = first + more + 1;
             let bits = number(rest, 4 + 4 * count + f.size * k, f.size)?;
             replaced.extend((first..free).map(|i| (i, bits)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prediction of a tile's lattice from every second point of it, level by level, on integers.
+//! Prediction of a tile's lattice from every second point of it, level by level, on integers: interpolation after SZ3 (Zhao
+//! et al., ICDE 2021, doi:10.1109/ICDE51399.2021.00145). FORMAT.md of lorenzo, §4.4.
 //!
 //! A lattice of a × b × c points falls into its even points (all indices even), which are a lattice of half the extents,
 //! and seven classes by the parities of the indices. Once the even points are reconstructed, each class is predicted
@@ -10,107 +11,16 @@
 //! Reconstructed points are used for prediction, so errors do not add up; a step of the residual is 256 units of a point,
 //! so that averages of points keep their fractions. Integers wrap around: a wild prediction costs bits, never the bound.
 
-use crate::constants::LORENZO_FINE_BITS as FINE;
+mod formulas;
+mod levels;
+
 use crate::error::Result;
 use crate::memory;
+use formulas::{beyond, left, linear, middle};
+pub(crate) use formulas::{cubic, point, residual};
+use levels::{ORDER, class, levels, weave};
+pub(crate) use levels::{permute, unpermute};
 use std::ops::Range;
-
-/// The classes in the order of the stream; bit 0 stands for an odd index along x (the last axis), 1 y, 2 z.
-const ORDER: [usize; 7] = [1, 2, 4, 3, 5, 6, 7];
-
-/// Extents of the class of a lattice of extents `d`.
-fn class(d: [usize; 3], c: usize) -> [usize; 3] {
-    std::array::from_fn(|k| if c >> (2 - k) & 1 == 1 { d[k] / 2 } else { d[k].div_ceil(2) })
-}
-
-/// Extents of the lattices, the tile's first, the last one having a single point.
-fn levels(extents: [usize; 3]) -> Vec<[usize; 3]> {
-    let mut all = vec![extents];
-    while let Some(&d) = all.last().filter(|d| d.iter().any(|&e| e > 1)) {
-        all.push(class(d, 0));
-    }
-    all
-}
-
-/// Calls `f` with the place in the tile of each row's first point and its length and stride, in the order of the stream.
-#[inline(always)]
-fn rows(extents: [usize; 3], mut f: impl FnMut(usize, usize, usize)) {
-    f(0, 1, 1);
-    let [_, b, c] = extents;
-    for (l, &d) in levels(extents).iter().enumerate().rev().skip(1) {
-        for parity in ORDER {
-            let [nz, ny, nx] = class(d, parity);
-            if nx == 0 {
-                continue;
-            }
-            let place = |i: usize, bit: usize| (2 * i + (parity >> bit & 1)) << l;
-            for z in 0..nz {
-                for y in 0..ny {
-                    f((place(z, 2) * b + place(y, 1)) * c + place(0, 0), nx, 2 << l);
-                }
-            }
-        }
-    }
-}
-
-/// Puts a tile's values into the order of the stream: splits rows into even and odd places, level by level.
-///
-/// `lattices` is working memory.
-#[inline(always)]
-pub(crate) fn permute<T: Copy>(tile: &[T], extents: [usize; 3], lattices: &mut [Vec<T>; 2], out: &mut [T]) {
-    let [lattice, evens_of] = lattices;
-    for (l, &d) in levels(extents).iter().enumerate() {
-        let from = if l == 0 { tile } else { &lattice[..] };
-        if d == [1; 3] {
-            out[0] = from[0];
-            return;
-        }
-        let [_, b, c] = d;
-        let (ne, no) = (c.div_ceil(2), c / 2);
-        // Where each class begins: the finest level's classes end the stream, in their order.
-        let mut starts = [0; 8];
-        let mut at = class(d, 0).iter().product();
-        evens_of.resize(at, from[0]);
-        let evens = &mut evens_of[..];
-        for parity in ORDER {
-            starts[parity] = at;
-            at += class(d, parity).iter().product::<usize>();
-        }
-        let places = (0..d[0]).flat_map(|z| (0..b).map(move |y| (z, y)));
-        for ((z, y), from) in places.zip(from.chunks_exact(c)) {
-            let parity = (z & 1) << 2 | (y & 1) << 1;
-            let row = z / 2 * class(d, parity)[1] + y / 2;
-            let (head, odds) = out.split_at_mut(starts[parity | 1]);
-            let odds = &mut odds[row * no..][..no];
-            let evens = if parity == 0 { &mut *evens } else { &mut head[starts[parity]..] };
-            let evens = &mut evens[row * ne..][..ne];
-            let (pairs, last) = from.as_chunks::<2>();
-            for ((pair, e), o) in pairs.iter().zip(evens.iter_mut()).zip(odds) {
-                [*e, *o] = *pair;
-            }
-            if let [last] = last {
-                evens[no] = *last;
-            }
-        }
-        std::mem::swap(lattice, evens_of);
-    }
-}
-
-/// The other way: from the order of the stream to that of the tile.
-pub(crate) fn unpermute<T: Copy>(stream: &[T], extents: [usize; 3], out: &mut [T]) {
-    let mut rest = stream;
-    rows(
-        extents,
-        #[inline(always)]
-        |start, len, stride| {
-            let (row, tail) = rest.split_at(len);
-            for (o, v) in out[start..].iter_mut().step_by(stride).zip(row) {
-                *o = *v;
-            }
-            rest = tail;
-        },
-    );
-}
 
 /// Working memory.
 #[derive(Debug, Default)]
@@ -127,16 +37,16 @@ fn half(n: usize) -> usize {
 }
 
 impl Work {
-    /// Room for a tile of `n` points: nothing is allocated on the way through it.
-    pub(crate) fn make_room(&mut self, n: usize) -> Result<()> {
+    /// Memory for a tile of `n` points: nothing is allocated on the way through it.
+    pub(crate) fn reserve(&mut self, n: usize) -> Result<()> {
         let Work { classes, lines, predicted, woven } = self;
-        classes.iter_mut().chain(lines).chain([predicted, woven]).try_for_each(|v| memory::make_room(v, half(n)))
+        classes.iter_mut().chain(lines).chain([predicted, woven]).try_for_each(|v| memory::reserve_total(v, half(n)))
     }
 }
 
 /// The same for [`permute`]'s lattices.
-pub(crate) fn make_room<T>(lattices: &mut [Vec<T>; 2], n: usize) -> Result<()> {
-    lattices.iter_mut().try_for_each(|v| memory::make_room(v, half(n)))
+pub(crate) fn reserve<T>(lattices: &mut [Vec<T>; 2], n: usize) -> Result<()> {
+    lattices.iter_mut().try_for_each(|v| memory::reserve_total(v, half(n)))
 }
 
 /// Walks the tile from its coarsest lattice to its finest.
@@ -325,31 +235,6 @@ fn zip3(a: &[i32], b: &[i32], c: &[i32], out: &mut [i32], f: impl Fn(i32, i32, i
     }
 }
 
-/// (−a + 9b + 9c − d) / 16.
-#[inline(always)]
-pub(crate) fn cubic(a: i32, b: i32, c: i32, d: i32) -> i32 {
-    let near = b.wrapping_add(c);
-    (near >> 1).wrapping_add(near.wrapping_sub(a.wrapping_add(d)) >> 4)
-}
-
-/// (−a + 6b + 3c) / 8: between b and c, with a before them.
-#[inline(always)]
-fn left(a: i32, b: i32, c: i32) -> i32 {
-    let rise = c.wrapping_sub(b);
-    b.wrapping_add(rise.wrapping_add(rise).wrapping_add(c.wrapping_sub(a)) >> 3)
-}
-
-#[inline(always)]
-fn linear(b: i32, c: i32) -> i32 {
-    b.wrapping_add(c.wrapping_sub(b) >> 1)
-}
-
-/// Behind a and b.
-#[inline(always)]
-fn beyond(a: i32, b: i32) -> i32 {
-    b.wrapping_add(b.wrapping_sub(a) >> 1)
-}
-
 /// The mean of a class's inner guesses, or of all where none is inner, at some places.
 #[inline(always)]
 fn mean(lines: &[Vec<i32>; 3], parity: usize, inner: [bool; 3], places: Range<usize>, out: &mut [i32]) {
@@ -372,51 +257,8 @@ fn mean(lines: &[Vec<i32>; 3], parity: usize, inner: [bool; 3], places: Range<us
             #[inline(always)]
             |p, q, _| linear(q, p),
         ),
-        (_, [p, q, r]) => zip3(
-            p,
-            q,
-            r,
-            out,
-            #[inline(always)]
-            |p, q, r| {
-                let rise = p.wrapping_add(q).wrapping_sub(r.wrapping_add(r));
-                r.wrapping_add(rise.wrapping_mul(85).wrapping_add(128) >> 8)
-            },
-        ),
+        (_, [p, q, r]) => zip3(p, q, r, out, middle),
     }
-}
-
-/// The finer lattice of extents `d` from its eight classes.
-#[inline(always)]
-fn weave(d: [usize; 3], classes: &[Vec<i32>; 8], out: &mut [i32]) {
-    let [_, b, c] = d;
-    for (i, row) in out.chunks_exact_mut(c).enumerate() {
-        let (z, y) = (i / b, i % b);
-        let parity = (z & 1) << 2 | (y & 1) << 1;
-        let at = z / 2 * class(d, parity)[1] + y / 2;
-        let (ne, no) = (c.div_ceil(2), c / 2);
-        let even = &classes[parity][at * ne..][..ne];
-        let odd = if no == 0 { &[][..] } else { &classes[parity | 1][at * no..][..no] };
-        let (pairs, tail) = row.as_chunks_mut::<2>();
-        for ((pair, &e), &o) in pairs.iter_mut().zip(even).zip(odd) {
-            *pair = [e, o];
-        }
-        if let [last] = tail {
-            *last = even[no];
-        }
-    }
-}
-
-/// A point from its prediction and its residual.
-#[inline(always)]
-pub(crate) fn point(predicted: i32, residual: i32) -> i32 {
-    predicted.wrapping_add(residual << FINE)
-}
-
-/// The residual that brings a prediction nearest to `x`.
-#[inline(always)]
-pub(crate) fn residual(x: i32, predicted: i32) -> i32 {
-    x.wrapping_sub(predicted).wrapping_add(1 << (FINE - 1)) >> FINE
 }
 
 /// Points of a tile from its residuals.
