@@ -7,7 +7,8 @@
 // and with gap arrays.
 #include "base/frame.cuh"
 #include "stage/huffman_decode.cuh"
-#include "stage/interpolate_any.cuh"
+#include "stage/interpolate/tile_any.cuh"
+#include "stage/interpolate/tile_whole.cuh"
 #include "stage/sums.cuh"
 #include "tuning.cuh"
 
@@ -203,30 +204,61 @@ __device__ __forceinline__ void write_all(const int* values, const Out<S>& out, 
     }
 }
 
-// Writes an interpolated tile of any extents, 128 values of a row a warp, or some short rows.
+// Writes the points of an interpolated whole tile. 1024 values on, a thread has the same distance to go everywhere.
+template <u32 RANK, class S, class Value>
+__device__ __forceinline__ void write_points(const interpolate::Whole<RANK>& tile, const int* points, const Out<S>& out,
+                                             Value value) {
+    using Bits = typename Traits<S>::Bits;
+    constexpr u32 STEPS = tiles::MOST / 4 / THREADS, STEP = 4 * THREADS >> RANK;
+    const u64 step = RANK == 3 ? 2 * out.plane : RANK == 2 ? 8 * out.row : 4 * THREADS;
+    if (out.fours) {
+        const Three p = tile.where(4 * threadIdx.x);
+        u32 at;
+        const int* even = points + interpolate::find_pair(tile.finest(), p, at);
+        const int* odd = points + at;
+        Bits* to = out.of(p.z, p.y) + p.x;
+#pragma unroll
+        for (u32 k = 0; k < STEPS; k++, to += step) {
+            const int2 a = *(const int2*)(even + k * STEP), b = *(const int2*)(odd + k * STEP);
+            Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
+            out.put4(to, v);
+        }
+    } else {
+        for (u32 k = 0; k < 4; k++) {
+            const Three p = tile.where(threadIdx.x + k * THREADS);
+            const int* from = points + interpolate::find(tile.finest(), p);
+            Bits* to = out.of(p.z, p.y) + p.x;
+#pragma unroll 4
+            for (u32 j = 0; j < STEPS; j++, from += STEP, to += step) *to = out.ordered(value(*from));
+        }
+    }
+}
+
+// Those of a tile of any extents, 128 values of a row a warp, or some short rows.
 template <class S, class Value>
-__device__ __forceinline__ void write_rows(const int* values, const interpolate_any::Lattice* level, const Out<S>& out, Value value, int lane, int w) {
+__device__ __forceinline__ void write_points(const interpolate::TileAny& tile, const int* points, const Out<S>& out, Value value,
+                                             int lane, int w) {
     using Bits = typename Traits<S>::Bits;
     const Three& e = out.e;
-    if (e.product() == 1) {
-        if (threadIdx.x == 0) *out.at = out.ordered(value(values[0]));
-        return;
-    }
     const tiles::Divisor by_y(e.y);
+    auto point = [&](u32 z, u32 y, u32 x) { return points[interpolate::find(tile.finest(), Three{z, y, x})]; };
     if (e.x >= 32) {
         const u32 pieces = (e.x + 127) / 128;
         const tiles::Divisor by_pieces(pieces);
         for (u32 i = w; i < e.z * e.y * pieces; i += WARPS) {
-            const u32 r = by_pieces.of(i), z = by_y.of(r), y = r - z * e.y, from = (i - r * pieces) * 128, to = min(from + 128, e.x);
-            const interpolate_any::Row row(values, level, z, y);
+            const u32 r = by_pieces.of(i), z = by_y.of(r), y = r - z * e.y;
+            const u32 from = (i - r * pieces) * 128, to = min(from + 128, e.x);
             Bits* at = out.of(z, y);
             if (out.fours) {
                 const u32 x = from + 4 * lane;
                 if (x >= to) continue;
-                Bits v[4] = {value(row.even[x / 2]), value(row.odd[x / 2]), value(row.even[x / 2 + 1]), value(row.odd[x / 2 + 1])};
+                u32 odd;
+                const int2 a = *(const int2*)(points + interpolate::find_pair(tile.finest(), Three{z, y, x}, odd));
+                const int2 b = *(const int2*)(points + odd);
+                Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
                 out.put4(at + x, v);
             } else {
-                for (u32 x = from + lane; x < to; x += 32) at[x] = out.ordered(value(row(x)));
+                for (u32 x = from + lane; x < to; x += 32) at[x] = out.ordered(value(point(z, y, x)));
             }
         }
     } else {
@@ -234,34 +266,7 @@ __device__ __forceinline__ void write_rows(const int* values, const interpolate_
         if (sub == each) return;
         for (u32 r = w * each + sub; r < e.z * e.y; r += WARPS * each) {
             const u32 z = by_y.of(r), y = r - z * e.y;
-            out.of(z, y)[x] = out.ordered(value(interpolate_any::Row(values, level, z, y)(x)));
-        }
-    }
-}
-
-// Writes an interpolated whole tile.
-template <class S, class Value>
-__device__ __forceinline__ void write_split(const int* values, const Out<S>& out, Value value, int lane, int w) {
-    using Bits = typename Traits<S>::Bits;
-    namespace full = interpolate_full;
-    if (out.fours) {
-        const u32 x = threadIdx.x % 8, y = threadIdx.x / 8 % full::SIDE_Y, z = threadIdx.x / 128;
-        const int *even = full::even(values, z, y) + 2 * x, *odd = full::odd(values, z, y) + 2 * x;
-        Bits* to = out.of(z, y) + 4 * x;
-#pragma unroll
-        for (u32 k = 0; k < full::SIDE_Z / 2; k++, to += 2 * out.plane) {
-            const int2 a = *(const int2*)(even + k * full::PLANE), b = *(const int2*)(odd + k * full::PLANE);
-            Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
-            out.put4(to, v);
-        }
-    } else {
-        // A row a warp: rows w and w + 8 of every plane.
-        for (u32 k = 0; k < 4; k++) {
-            const u32 y = w + k / 2 * WARPS, z = k % 2;
-            const int* from = (lane % 2 ? full::odd(values, z, y) : full::even(values, z, y)) + lane / 2;
-            Bits* to = out.of(z, y) + lane;
-#pragma unroll 4
-            for (u32 j = 0; j < full::SIDE_Z / 2; j++, from += full::PLANE, to += 2 * out.plane) *to = out.ordered(value(*from));
+            out.of(z, y)[x] = out.ordered(value(point(z, y, x)));
         }
     }
 }
@@ -341,25 +346,38 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
         for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = sh.values[i];
         return;
     }
-    const Out<S> out(c, t);
-    const Dequantizer<S, false> linear = {kind.interpolated() ? c.fine : c.step, 0};
     if (kind.coding() == RAW) {
+        const Out<S> out(c, t);
         const Places<S> places(out);
         for (u32 i = threadIdx.x; i < n; i += THREADS) places.put(i, stored<S>(payload, i));
         return;
     }
     if (kind.interpolated()) {
-        if (interpolate_full::fits(t.extents)) {
-            interpolate_full::points(sh.values);
-            write_split(sh.values, out, linear, lane, w);
+        // Found late: before, registers are few.
+        auto linear = [&] { return Dequantizer<S, false>{c.fine, 0}; };
+        auto whole = [&](auto tile) {
+            interpolate::points(tile, sh.values);
+            write_points(tile, sh.values, Out<S>(c, t), linear());
+        };
+        if (interpolate::Tile3d::fits(t.extents)) {
+            whole(interpolate::Tile3d());
+        } else if (interpolate::Tile2d::fits(t.extents)) {
+            whole(interpolate::Tile2d());
+        } else if (interpolate::Tile1d::fits(t.extents)) {
+            whole(interpolate::Tile1d());
         } else {
-            auto* lattices = (interpolate_any::Lattice*)sh.book.several;
-            static_assert(sizeof(sh.book.several) >= 8 * interpolate_any::LEVELS * sizeof(*lattices), "lattices of all levels");
-            interpolate_any::points(sh.values, lattices, t.extents);
-            write_rows(sh.values, lattices, out, linear, lane, w);
+            auto* levels = (interpolate::Level*)sh.book.several;
+            static_assert(sizeof(sh.book.several) >= interpolate::LEVELS * sizeof(*levels), "room for all levels");
+            interpolate::TileAny::prepare(levels, t.extents);
+            __syncthreads();
+            const interpolate::TileAny tile(levels, t.extents);
+            interpolate::points(tile, sh.values);
+            write_points(tile, sh.values, Out<S>(c, t), linear(), lane, w);
         }
     } else if (sums::full(t.extents) && c.mode != 3) {
         sums::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);
+        const Out<S> out(c, t);
+        const Dequantizer<S, false> linear = {c.step, 0};
         if (out.fours) {
             // Two places a thread, in all planes.
             int2 q[16];
@@ -378,14 +396,16 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
         }
     } else {
         sums::any(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
+        const Out<S> out(c, t);
         if (c.mode == 3) {
             write_all(sh.values, out, n, Dequantizer<S, true>{0.0, c.distance}, lane, w);
         } else {
-            write_all(sh.values, out, n, linear, lane, w);
+            write_all(sh.values, out, n, Dequantizer<S, false>{c.step, 0}, lane, w);
         }
     }
     if (p.exceptions) {
         __syncthreads();
+        const Out<S> out(c, t);
         restore<S>(payload + 1, p.exceptions, Places<S>(out), lane, w);
     }
 }

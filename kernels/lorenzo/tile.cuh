@@ -4,7 +4,7 @@
 #pragma once
 #include "../base/frame.cuh"
 #include "../stage/huffman_encode.cuh"
-#include "../stage/interpolate.cuh"
+#include "../stage/interpolate/formulas.cuh"
 #include "../stage/lorenzo.cuh"
 #include "../stage/quantize.cuh"
 #include "../tuning.cuh"

@@ -4,7 +4,8 @@
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"
 #include "stage/codebook.cuh"
-#include "stage/interpolate_any.cuh"
+#include "stage/interpolate/tile_any.cuh"
+#include "stage/interpolate/tile_whole.cuh"
 #include "stage/lorenzo.cuh"
 #include "stage/ndzip_cube.cuh"
 #include "stage/quantize.cuh"
@@ -421,21 +422,26 @@ struct Points {
 // A tile's points from residuals in the order of the stream.
 __device__ __forceinline__ void points_of(const Points& a) {
     alignas(16) __shared__ int points[tiles::MOST];
-    __shared__ interpolate_any::Lattice lattices[8 * interpolate_any::LEVELS];
+    __shared__ interpolate::Level levels[interpolate::LEVELS];
     const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
-    const u32 n = e.product();
-    for (u32 i = threadIdx.x; i < n; i += 256) points[i] = ((const int*)a.residuals)[i];
+    for (u32 i = threadIdx.x; i < e.product(); i += 256) points[i] = ((const int*)a.residuals)[i];
+    interpolate::TileAny::prepare(levels, e);
     __syncthreads();
-    const bool full = interpolate_full::fits(e);
-    if (full) {
-        interpolate_full::points(points);
+    const interpolate::TileAny any(levels, e);
+    auto with = [&](const auto& tile) {
+        interpolate::points(tile, points);
+        for (u32 i = threadIdx.x; i < e.product(); i += 256) {
+            ((int*)a.points)[i] = points[interpolate::find(tile.finest(), tile.where(i))];
+        }
+    };
+    if (interpolate::Tile3d::fits(e)) {
+        with(interpolate::Tile3d());
+    } else if (interpolate::Tile2d::fits(e)) {
+        with(interpolate::Tile2d());
+    } else if (interpolate::Tile1d::fits(e)) {
+        with(interpolate::Tile1d());
     } else {
-        interpolate_any::points(points, lattices, e);
-    }
-    for (u32 i = threadIdx.x; i < n; i += 256) {
-        const u32 row = i / e.x, x = i - row * e.x, z = row / e.y, y = row - z * e.y;
-        const int* half = x % 2 ? interpolate_full::odd(points, z, y) : interpolate_full::even(points, z, y);
-        ((int*)a.points)[i] = n == 1 ? points[0] : full ? half[x / 2] : interpolate_any::Row(points, lattices, z, y)(x);
+        with(any);
     }
 }
 
