@@ -107,9 +107,9 @@ pub fn residual_times(
     decoder: &str,
 ) -> Option<(Vec<bool>, Vec<f32>)> {
     let kernel: &'static str = match decoder {
-        "coarse" => "lorenzo_decode_coarse",
-        "sync" => "lorenzo_decode_sync",
-        _ => "lorenzo_decode_gap",
+        "coarse" => "lorenzo_residuals_coarse",
+        "sync" => "lorenzo_residuals_sync",
+        _ => "lorenzo_residuals_gap",
     };
     let tables_and_residuals = |device: &Device, plan: &decode::Plan, tiles, frames| {
         let mut steps = plan.needs.kernels(device, &plan.needs.gpu.decode[..1], tiles, frames)?;
