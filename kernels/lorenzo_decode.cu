@@ -8,7 +8,7 @@
 #include "lorenzo/payload.cuh"
 #include "stage/interpolate/tile_any.cuh"
 #include "stage/interpolate/tile_whole.cuh"
-#include "stage/sums.cuh"
+#include "stage/lorenzo.cuh"
 
 namespace {
 
@@ -226,28 +226,28 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
             interpolate::points(tile, sh.values);
             write_points(tile, sh.values, Out<S>(c, t), linear(), lane, w);
         }
-    } else if (sums::full(t.extents) && c.mode != 3) {
-        sums::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);
+    } else if (lorenzo::full(t.extents) && c.mode != 3) {
+        lorenzo::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);
         const Out<S> out(c, t);
         const Dequantizer<S, false> linear = {c.step, 0};
         if (out.fours) {
             // Two places a thread, in all planes.
             int2 q[16];
-            sums::planes(q, (const int2*)sh.values + threadIdx.x, kind.axes());
+            lorenzo::planes(q, (const int2*)sh.values + threadIdx.x, kind.axes());
             auto* to = out.of(0, threadIdx.x / 16) + 2 * (threadIdx.x % 16);
 #pragma unroll
             for (u32 k = 0; k < 16; k++, to += out.plane) out.put2(to, linear(q[k].x), linear(q[k].y));
         } else {
             for (u32 y = w; y < 16; y += WARPS) {
                 int q[16];
-                sums::planes(q, sh.values + 32 * y + lane, kind.axes());
+                lorenzo::planes(q, sh.values + 32 * y + lane, kind.axes());
                 auto* to = out.of(0, y) + lane;
 #pragma unroll
                 for (u32 k = 0; k < 16; k++, to += out.plane) *to = out.ordered(linear(q[k]));
             }
         }
     } else {
-        sums::any(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
+        lorenzo::integrate(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
         const Out<S> out(c, t);
         if (c.mode == 3) {
             write_all(sh.values, out, n, Dequantizer<S, true>{0.0, c.distance}, lane, w);

@@ -5,13 +5,11 @@
 
 namespace {
 
-// Bytes are first what `lorenzo::sample` finds.
+// Bytes are first what predictor selection needs.
 struct PlanShared : TileShared {
-    u32 costs[8];
-    lorenzo::Turns turns;
+    selection::Shared selection;
 };
-static_assert(lorenzo::SETS * THREADS <= TILE / 4, "columns fit where bytes will be");
-static_assert(lorenzo::SETS * lorenzo::MASKS <= TILE / 4, "masks fit where bytes will be");
+static_assert(8 * THREADS <= TILE / 4 && selection::SETS * selection::MASKS <= TILE / 4, "a sample fits where bytes will be");
 
 // Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
 // else 0. All threads; `around` has room for two numbers a thread.
@@ -89,37 +87,6 @@ __device__ __forceinline__ bool small(const PlanShared& sh, u32 n) {
     return !__syncthreads_or(any >= 2 * MOST);
 }
 
-// Lorenzo's axes: the first set with the least cost over the sampled rows.
-template <class S>
-__device__ __forceinline__ u32 choose(PlanShared& sh, const tiles::Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                      int lane, int w) {
-    const u32 rows = e.z * e.y, sets = lorenzo::sets_of(e);
-    const bool whole = rows < 8;
-    const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
-    const bool fours = e.x % 4 == 0 && small<S>(sh, e.product());
-    auto sample = [&](auto rank) {
-        lorenzo::sample_fours<THREADS, decltype(rank)::value>(sh.points, e, by_x, by_y, places, whole, sh.classes, sh.turns, sh.bytes, lane, w);
-    };
-    const int rank = rows == 1 ? 1 : e.z == 1 ? 2 : 3;
-    if (fours && rank == 1) {
-        sample(lorenzo::Rank<1>());
-    } else if (fours && rank == 2) {
-        sample(lorenzo::Rank<2>());
-    } else if (fours) {
-        sample(lorenzo::Rank<3>());
-    } else {
-        lorenzo::sample<THREADS>(sh.points, e, by_x, by_y, sets, places, whole, sh.classes, sh.bytes, lane);
-    }
-    __syncthreads();
-    if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
-        const u32 cost = fours ? lorenzo::cost_of<THREADS>((u32)w, rank, sh.classes, sh.turns, places, lane)
-                               : lorenzo::cost_of(sh.classes + estimate::CLASSES * w, sh.bytes + lorenzo::MASKS * w, places, lane);
-        if (lane == 0) sh.costs[w] = cost;
-    }
-    __syncthreads();
-    return lorenzo::axes_of(lorenzo::cheapest(sh.costs, sets, lane));
-}
-
 // The same of tiles with rows of whole fours, along axes known when compiled.
 template <u32 AXES, class S>
 __device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>& in, u32* exact) {
@@ -131,7 +98,7 @@ __device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>&
         constexpr u32 STEPS = TILE / 4 / THREADS;
         const u32 slab = t / columns, i = slab * STEPS * plane + 4 * (t - slab * columns);
         const tiles::Three place = in.where(i);
-        auto four = [&](u32 at, int (&d)[4]) { lorenzo::four(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d); };
+        auto four = [&](u32 at, int (&d)[4]) { lorenzo::difference4(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d); };
         int behind[4] = {0, 0, 0, 0};
         if (place.z > 0) four(i - plane, behind);
 #pragma unroll 1
@@ -153,7 +120,7 @@ __device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>&
     for (u32 i = 4 * t; i < in.n; i += 4 * THREADS) {
         int found[4];
         if (!in.regular) place = in.where(i);
-        lorenzo::four(sh.points, i, e, place, AXES, found);
+        lorenzo::difference4(sh.points, i, e, place, AXES, found);
         place.z += in.step.z, place.y += in.step.y, place.x += in.step.x;
         const u32 d[4] = {(u32)found[0] + 128, (u32)found[1] + 128, (u32)found[2] + 128, (u32)found[3] + 128};
         keep_four(sh.bytes, i, d, exact, all);
@@ -172,7 +139,7 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
         for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
             u32 d[4];
 #pragma unroll
-            for (u32 j = 0; j < 4; j++) d[j] = 128 + (i + j < n ? (u32)one(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
+            for (u32 j = 0; j < 4; j++) d[j] = 128 + (i + j < n ? (u32)lorenzo::difference(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
             keep_four(sh.bytes, i, d, exact, all);
         }
     } else {
@@ -212,26 +179,6 @@ __device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Lin
     return true;
 }
 
-// Whether interpolation may cost less than `cost`. Lorenzo's quanta are in `sh.points`; overwrites bytes and classes.
-__device__ __forceinline__ bool may_pay(PlanShared& sh, const tiles::Three& e, u32 n, u32 cost, int lane, int w) {
-    // What costs 4 bits a value or more is noise, which no prediction takes away.
-    if (cost == 0 || cost >= n * (4u << 8)) return false;
-    if (cost < n * (5u << 7) || e.x < 7) return true;
-    const u32 rows = e.z * e.y, left = (e.x - 5) / 2;
-    const bool whole = rows < 8;
-    const u32 places = lorenzo::sampled_rows(rows, whole) * left;
-    if (threadIdx.x < estimate::CLASSES) sh.classes[threadIdx.x] = 0;
-    __syncthreads();
-    lorenzo::look<THREADS>(sh.points, e.x, tiles::Divisor(left), places, whole, sh.classes, sh.bytes, lane);
-    __syncthreads();
-    if (w == 0) {
-        const u32 found = lorenzo::cost_of(sh.classes, sh.bytes, places, lane);
-        if (lane == 0) sh.cost = found;
-    }
-    __syncthreads();
-    return 8ull * sh.cost * n <= 7ull * cost * places;
-}
-
 template <class S>
 __device__ __forceinline__ void plan(const EncodeArgs& args) {
     using T = Traits<S>;
@@ -250,7 +197,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const bool log = c.bound_kind == BOUND_POINTWISE;
     sh.exceptions[t] = 0;
     if (t == 0) sh.all = 0;
-    if (t < lorenzo::SETS) sh.turns.inside[t] = 0;
+    if (t < selection::SETS) sh.selection.turns.inside[t] = 0;
     clear_counts(sh);
     __syncthreads();
 
@@ -261,15 +208,17 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
     }
-    const u32 axes = choose<S>(sh, in.e, in.by_x, in.by_y, lane, w);
-    if (t < lorenzo::SETS * estimate::CLASSES) sh.classes[t] = 0;
+    const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
+    const u32 axes =
+        selection::choose<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes, sh.selection, lane, w);
+    if (t < selection::SETS * estimate::CLASSES) sh.classes[t] = 0;
     const u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();
     const huffman::Mine mine = huffman::take(sh.bytes, n);
     bool tried = !log && !exact;
     count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
-    tried = tried && (may_pay(sh, in.e, n, cost, lane, w) || on_grid(in, units<S>(used), fill));
+    tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) || on_grid(in, units<S>(used), fill));
     Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), ((Book*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED, meta.cost = cost;

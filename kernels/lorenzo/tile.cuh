@@ -5,9 +5,9 @@
 #include "../base/frame.cuh"
 #include "../stage/huffman_encode.cuh"
 #include "../stage/interpolate/formulas.cuh"
-#include "../stage/lorenzo.cuh"
 #include "../stage/quantize.cuh"
 #include "../tuning.cuh"
+#include "select.cuh"
 
 namespace {
 
@@ -179,7 +179,7 @@ struct TileShared {
     alignas(16) u32 bytes[TILE / 4];
     u32 exceptions[MARKS];
     alignas(16) u32 bins[huffman::BINS];
-    u32 classes[lorenzo::SETS * estimate::CLASSES];
+    u32 classes[selection::SETS * estimate::CLASSES];
     u32 room[THREADS / 32];
     // Of the residuals counted; all zigzag values of the tile together.
     u32 changes, cost, all;
@@ -188,7 +188,7 @@ struct TileShared {
 // Before anything is counted.
 __device__ __forceinline__ void clear_counts(TileShared& sh) {
     for (u32 i = threadIdx.x; i < huffman::BINS; i += THREADS) sh.bins[i] = 0;
-    if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
+    if (threadIdx.x < selection::SETS * estimate::CLASSES) sh.classes[threadIdx.x] = 0;
     if (threadIdx.x == 0) sh.changes = 0;
 }
 
@@ -217,11 +217,22 @@ struct All {
     __device__ __forceinline__ u32 together() const { return large | ((bytes | bytes >> 8 | bytes >> 16 | bytes >> 24) & 255u); }
 };
 
+// Each byte's bit 7, eight times.
+__device__ __forceinline__ u32 signs(u32 word) {
+#ifdef __CUDA_ARCH__
+    u32 signs;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(signs) : "r"(word));
+    return signs;
+#else
+    return (word >> 7 & 0x01010101u) * 255;
+#endif
+}
+
 // Keeps four residuals, each with 128 more, as bytes from place `i` on.
 __device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], u32* exact, All& all) {
     const u32 low = __byte_perm(d[0], d[1], 0x0040), word = __byte_perm(low, __byte_perm(d[2], d[3], 0x0040), 0x5410);
     // Bit 7 is 0 in those below zero.
-    u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~lorenzo::signs(word);
+    u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~signs(word);
     if ((d[0] | d[1] | d[2] | d[3]) < 256 && !huffman::far(zigzag)) {
         all.bytes |= zigzag;
     } else {

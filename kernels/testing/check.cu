@@ -3,10 +3,10 @@
 //
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"
+#include "lorenzo/select.cuh"
 #include "stage/codebook.cuh"
 #include "stage/interpolate/tile_any.cuh"
 #include "stage/interpolate/tile_whole.cuh"
-#include "stage/lorenzo.cuh"
 #include "stage/ndzip_cube.cuh"
 #include "stage/quantize.cuh"
 #include "stage/szx_bytes.cuh"
@@ -373,43 +373,43 @@ struct Tile {
 __device__ __forceinline__ void differences(const Tile& a) {
     __shared__ int4 room[tiles::MOST / 4];
     int* q = (int*)room;
-    __shared__ u32 classes[lorenzo::SETS * estimate::CLASSES], masks[lorenzo::SETS * lorenzo::MASKS], costs[lorenzo::SETS];
+    __shared__ u32 classes[selection::SETS * estimate::CLASSES], masks[selection::SETS * selection::MASKS], costs[selection::SETS];
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
     const tiles::Divisor by_x(e.x), by_y(e.y);
-    const u32 n = e.product(), rows = e.z * e.y, sets = lorenzo::sets_of(e);
+    const u32 n = e.product(), rows = e.z * e.y, sets = selection::sets_of(e);
     for (u32 i = threadIdx.x; i < n; i += 256) q[i] = ((const int*)a.in)[i];
     __syncthreads();
     for (u32 i = 4 * threadIdx.x; i < n; i += 4 * 256) {
         int d[4];
         if (e.x % 4 == 0) {
             const u32 row = by_x.of(i), z = by_y.of(row);
-            lorenzo::four(q, i, e, tiles::Three{z, row - z * e.y, i - row * e.x}, (u32)a.axes, d);
+            lorenzo::difference4(q, i, e, tiles::Three{z, row - z * e.y, i - row * e.x}, (u32)a.axes, d);
         } else {
-            for (u32 j = 0; j < 4 && i + j < n; j++) d[j] = lorenzo::one(q, i + j, e, by_x, by_y, (u32)a.axes);
+            for (u32 j = 0; j < 4 && i + j < n; j++) d[j] = lorenzo::difference(q, i + j, e, by_x, by_y, (u32)a.axes);
         }
         for (u32 j = 0; j < 4 && i + j < n; j++) ((int*)a.out)[i + j] = d[j];
     }
     for (int round = 0; round < 2; round++) {
         const bool whole = round == 0 || rows < 8;
-        const u32 places = lorenzo::sampled_rows(rows, whole) * e.x;
-        if (threadIdx.x < lorenzo::SETS * estimate::CLASSES) classes[threadIdx.x] = 0;
+        const u32 places = selection::sampled_rows(rows, whole) * e.x;
+        if (threadIdx.x < selection::SETS * estimate::CLASSES) classes[threadIdx.x] = 0;
         __syncthreads();
-        lorenzo::sample<256>(q, e, by_x, by_y, sets, places, whole, classes, masks, lane);
+        selection::sample<256>(q, e, by_x, by_y, sets, places, whole, classes, masks, lane);
         __syncthreads();
-        if (w < (int)lorenzo::SETS && (sets >> w & 1)) {
-            const u32 cost = lorenzo::cost_of(classes + estimate::CLASSES * w, masks + lorenzo::MASKS * w, places, lane);
+        if (w < (int)selection::SETS && (sets >> w & 1)) {
+            const u32 cost = selection::cost_of(classes + estimate::CLASSES * w, masks + selection::MASKS * w, places, lane);
             if (lane == 0) costs[w] = cost;
         }
         __syncthreads();
         if (threadIdx.x == 0) {
             u32 best = 0;
-            for (u32 k = 0; k < lorenzo::SETS; k++) {
+            for (u32 k = 0; k < selection::SETS; k++) {
                 if (!(sets >> k & 1)) continue;
                 if (round == 0) ((u32*)a.costs)[k] = costs[k];
                 if (costs[k] < costs[best]) best = k;
             }
-            if (round == 1) *(u32*)a.best = lorenzo::axes_of(best);
+            if (round == 1) *(u32*)a.best = selection::axes_of(best);
         }
         __syncthreads();
     }
