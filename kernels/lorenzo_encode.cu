@@ -6,75 +6,13 @@
 // than a multiprocessor keeps at hand. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
 // and once its next tile is announced finds the place of this one and lets it go; the CTA that finishes a chunk seals it.
 // The three that go through a tile have a file each in `lorenzo/`; `range` comes before all where a bound is relative to it.
+#include "base/range.cuh"
 #include "lorenzo/interpolate.cuh"
 #include "lorenzo/plan.cuh"
 #include "lorenzo/write.cuh"
 #include "stage/codebook.cuh"
 
 namespace {
-
-// --- range ---------------------------------------------------------------------------------------------------------
-
-template <class S>
-__device__ __forceinline__ void find_range(const EncodeArgs& args) {
-    using T = Traits<S>;
-    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    const u32 at = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
-    const EncodeChunk& c = chunks[at];
-    // As many CTAs as the chunk has tiles, each with its part of the values in a row.
-    const u64 per = ((c.values + c.tiles - 1) / c.tiles + 3) & ~3ull, from = per * (blockIdx.x - c.first_tile);
-    const u32 here = from < c.values ? (u32)(c.values - from < per ? c.values - from : per) : 0;
-    // The default fill value, 0, where the user defined none.
-    const typename T::Bits fill = (typename T::Bits)c.fill;
-    const S* input = (const S*)c.input + from;
-    const bool swap = c.flags & FLAG_SWAP;
-    S lo = T::infinity(), hi = -T::infinity();
-#pragma unroll 4
-    for (u32 i = 4 * threadIdx.x; i < here; i += 4 * THREADS) {
-        S x[4];
-        if (i + 4 <= here) {
-            if (T::W == 4) {
-                const uint4 v = *(const uint4*)(input + i);
-                x[0] = T::value(v.x), x[1] = T::value(v.y), x[2] = T::value(v.z), x[3] = T::value(v.w);
-            } else {
-                const uint4 v = ((const uint4*)(input + i))[0], u = ((const uint4*)(input + i))[1];
-                x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
-                x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
-                x[2] = T::value((typename T::Bits)(u.x | (u64)u.y << 32));
-                x[3] = T::value((typename T::Bits)(u.z | (u64)u.w << 32));
-            }
-        } else {
-            for (int j = 0; j < 4; j++) x[j] = input[min(i + j, here - 1)];
-        }
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const auto bits = swap ? swapped(T::bits(x[j])) : T::bits(x[j]);
-            const S v = T::value(bits);
-            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && bits != fill;
-            if (normal && v < lo) lo = v;
-            if (normal && v > hi) hi = v;
-        }
-    }
-    warp::range(lo, hi);
-    __shared__ S los[THREADS / 32], his[THREADS / 32];
-    if (lane == 0) {
-        los[w] = lo;
-        his[w] = hi;
-    }
-    __syncthreads();
-    if (w == 0) {
-        lo = lane < THREADS / 32 ? los[lane] : T::infinity();
-        hi = lane < THREADS / 32 ? his[lane] : -T::infinity();
-        warp::range(lo, hi);
-        if (lane == 0 && lo <= hi) {
-            ChunkState* state = (ChunkState*)args.states + at;
-            const u64 high = exact::ordered((double)hi), low = ~exact::ordered((double)lo);
-            if (lookback::peek(&state->high) < high) atomicMax(&state->high, high);
-            if (lookback::peek(&state->low) < low) atomicMax(&state->low, low);
-        }
-    }
-}
 
 // --- codebook ------------------------------------------------------------------------------------------------------
 
@@ -137,7 +75,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 }  // namespace
 
 #define ENTRIES(S, name)                                                                                                              \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) { find_range<S>(args); }       \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) { frame::find_range<S, THREADS, TILE>(args); }       \
     extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) { plan<S>(args); } \
     extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) { interpolate_tile<S>(args); } \
     extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { make_codebook(args); }    \

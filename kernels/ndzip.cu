@@ -6,6 +6,7 @@
 // a sum over the CTA places the planes, which leave in whole words. Decoding is the same backwards. The border follows
 // the cubes, so its tiles look back like any other.
 #include "base/frame.cuh"
+#include "prim/load.cuh"
 #include "stage/ndzip_cube.cuh"
 #include "tuning.cuh"
 
@@ -54,14 +55,13 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 #pragma unroll
             for (u32 k = 0; k < LOADS; k++) {
                 const u32 i = WIDE * (k * P::THREADS + threadIdx.x);
-                if (sizeof(W) == 4) {
-                    keep(i, (W)v[k].x);
-                    keep(i + 1, (W)v[k].y);
-                    keep(i + 2, (W)v[k].z);
-                    keep(i + 3, (W)v[k].w);
-                } else {
-                    keep(i, (W)(v[k].x | (u64)v[k].y << 32));
-                    keep(i + 1, (W)(v[k].z | (u64)v[k].w << 32));
+                W x[WIDE];
+                unpack(v[k], x);
+                keep(i, x[0]);
+                keep(i + 1, x[1]);
+                if (WIDE == 4) {
+                    keep(i + 2, x[WIDE - 2]);
+                    keep(i + 3, x[WIDE - 1]);
                 }
             }
         } else {

@@ -6,7 +6,7 @@
 // a warp looks back for this one's place in the frame, and it leaves in whole words, which are summed for the checksum
 // on the way. The CTA that finishes a chunk last writes its header. 8-byte values fill the registers: one tile a CTA.
 // Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
-#include "base/frame.cuh"
+#include "base/range.cuh"
 #include "stage/szx_bytes.cuh"
 #include "tuning.cuh"
 
@@ -26,20 +26,7 @@ template <class S>
 __device__ __forceinline__ void load(const S* from, u32 flags, int count, int lane, S (&x)[4]) {
     using T = Traits<S>;
     if (count == (int)BLOCK) {
-        const uint4* at = (const uint4*)(from + 4 * lane);
-        if (T::W == 4) {
-            const uint4 v = *at;
-            x[0] = T::value(v.x);
-            x[1] = T::value(v.y);
-            x[2] = T::value(v.z);
-            x[3] = T::value(v.w);
-        } else {
-            const uint4 v = at[0], w = at[1];
-            x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
-            x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
-            x[2] = T::value((typename T::Bits)(w.x | (u64)w.y << 32));
-            x[3] = T::value((typename T::Bits)(w.z | (u64)w.w << 32));
-        }
+        load4(from + 4 * lane, x);
     } else {
         // Copies of the last value fill a partial block up.
         for (int j = 0; j < 4; j++) x[j] = from[min(4 * lane + j, count - 1)];
@@ -53,63 +40,6 @@ __device__ __forceinline__ void load(const S* from, u32 flags, int count, int la
 // Values of a tile; of a block of it, not positive for those after its end.
 __device__ __forceinline__ u32 tile_values(u64 values, u64 first) { return values - first < TILE ? (u32)(values - first) : TILE; }
 __device__ __forceinline__ int block_values(u32 here, u32 block) { return min((int)here - (int)(block * BLOCK), (int)BLOCK); }
-
-template <class S>
-__device__ __forceinline__ void find_range(const EncodeArgs& args) {
-    using T = Traits<S>;
-    constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
-    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    const u32 at = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
-    const EncodeChunk& c = chunks[at];
-    const u64 first = (u64)(blockIdx.x - c.first_tile) * TILE;
-    // The default fill value, 0, where the user defined none.
-    const typename T::Bits fill = (typename T::Bits)c.fill;
-    const u32 here = tile_values(c.values, first);
-    const S* input = (const S*)c.input + first;
-    S lo = T::infinity(), hi = -T::infinity();
-    S x[PER_WARP][4];
-#pragma unroll
-    for (int k = 0; k < PER_WARP; k++) {
-        const u32 block = (u32)(w * PER_WARP + k);
-        const int count = block_values(here, block);
-        if (count > 0) {
-            load(input + block * BLOCK, c.flags, count, lane, x[k]);
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; j++) x[k][j] = T::infinity();
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < PER_WARP; k++) {
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const auto bits = T::bits(x[k][j]);
-            const bool normal = (bits & T::EXPONENT) != T::EXPONENT && bits != fill;
-            if (normal && x[k][j] < lo) lo = x[k][j];
-            if (normal && x[k][j] > hi) hi = x[k][j];
-        }
-    }
-    warp::range(lo, hi);
-    __shared__ S los[THREADS<S> / 32], his[THREADS<S> / 32];
-    if (lane == 0) {
-        los[w] = lo;
-        his[w] = hi;
-    }
-    __syncthreads();
-    if (w == 0) {
-        constexpr int WARPS = THREADS<S> / 32;
-        lo = lane < WARPS ? los[lane] : T::infinity();
-        hi = lane < WARPS ? his[lane] : -T::infinity();
-        warp::range(lo, hi);
-        if (lane == 0 && lo <= hi) {
-            ChunkState* state = (ChunkState*)args.states + at;
-            const u64 high = exact::ordered((double)hi), low = ~exact::ordered((double)lo);
-            if (lookback::peek(&state->high) < high) atomicMax(&state->high, high);
-            if (lookback::peek(&state->low) < low) atomicMax(&state->low, low);
-        }
-    }
-}
 
 template <class S>
 struct EncodeShared {
@@ -330,13 +260,7 @@ __device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S
             for (int j = 0; j < 4; j++) x[j] = swapped(x[j]);
         }
         if (count == (int)BLOCK) {
-            uint4* at = (uint4*)(output + block * BLOCK);
-            if (T::W == 4) {
-                *at = make_uint4((u32)x[0], (u32)x[1], (u32)x[2], (u32)x[3]);
-            } else {
-                at[0] = make_uint4((u32)x[0], (u32)((u64)x[0] >> 32), (u32)x[1], (u32)((u64)x[1] >> 32));
-                at[1] = make_uint4((u32)x[2], (u32)((u64)x[2] >> 32), (u32)x[3], (u32)((u64)x[3] >> 32));
-            }
+            store4(output + block * BLOCK, x);
         } else {
 #pragma unroll
             for (int j = 0; j < 4; j++) {
@@ -392,9 +316,12 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
+#define LAUNCH(S, CTAS) __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
 #define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) { find_range<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::ENCODE_CTAS, THREADS<S>>)) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::DECODE_CTAS, THREADS<S>>)) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
+    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) {                      \
+        frame::find_range<S, THREADS<S>, TILE>(args);                                                                 \
+    }                                                                                                                 \
+    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); }          \
+    extern "C" __global__ LAUNCH(S, DECODE_CTAS) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
 ENTRIES(float, f32)
 ENTRIES(double, f64)
