@@ -5,7 +5,8 @@
 // halves), differences them along all axes, transposes their bits in registers and knows which planes are not zero;
 // a sum over the CTA places the planes, which leave in whole words. Decoding is the same backwards. The border follows
 // the cubes, so its tiles look back like any other.
-#include "base/frame.cuh"
+#include "base/frame_reader.cuh"
+#include "base/frame_writer.cuh"
 #include "prim/load.cuh"
 #include "stage/ndzip_cube.cuh"
 #include "tuning.cuh"
@@ -19,23 +20,19 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     using P = Shape<W>;
     __shared__ Shared<W> sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
     if (w == 0) {
-        u32 tile = 0;
-        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
-        tile = warp::from(tile, 0);
-        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
+        const frame::Ticket next = frame::ticket(args, lane);
         if (lane == 0) {
-            sh.tile = tile;
-            sh.chunk = at;
+            sh.tile = next.tile;
+            sh.chunk = next.chunk;
         }
     }
     __syncthreads();
-    const EncodeChunk& c = chunks[sh.chunk];
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.chunk];
+    u64* offsets = frame::offsets(args, c);
     const u32 t = sh.tile - c.first_tile, flags = c.flags;
     const Grid g = grid(c);
     const W* input = (const W*)c.input;
-    u64* places = (u64*)args.places + c.first_tile;
     const bool cube = t < g.cubes;
     u32 words;
     if (cube) {
@@ -71,44 +68,29 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         __syncthreads();
         Planes mine;
         words = planes_of(mine, sh, g.rank, lane, w);
-        if (threadIdx.x == 0) lookback::announce(places, t, words);
+        if (threadIdx.x == 0) lookback::announce(offsets, t, words);
         keep_planes(sh, mine);
     } else {
         const u64 b0 = (u64)(t - g.cubes) * CUBE, border = c.values - (u64)g.cubes * CUBE;
         words = (u32)(border - b0 < CUBE ? border - b0 : CUBE);
-        if (threadIdx.x == 0) lookback::announce(places, t, words);
+        if (threadIdx.x == 0) lookback::announce(offsets, t, words);
         for (u32 i = threadIdx.x; i < words; i += P::THREADS) {
             W v = input[border_at(g, b0 + i)];
             sh.words[i] = flags & FLAG_SWAP ? swapped(v) : v;
         }
     }
     if (w == 0) {
-        const u32 start = lookback::start(places, t, words, lane);
+        const u32 start = lookback::place(offsets, t, words, lane);
         if (lane == 0) sh.start = start;
     }
     __syncthreads();
 
     const u32 start = sh.start;
     const u64 word0 = c.payload_at / 4 + (u64)start * (P::BYTES / 4);
-    u32* out = (u32*)c.frame + word0;
-    const u32* stage = (const u32*)sh.words;
-    u64 sum = frame::copy_summed<P::THREADS, 8>(out, stage, word0, words * (P::BYTES / 4));
-    sum = warp::sum(sum);
-    if (lane == 0) sh.sums[w] = sum;
-    __syncthreads();
-    if (w == 0) {
-        sum = warp::sum(lane < P::THREADS / 32 ? sh.sums[lane] : 0ull);
-        if (lane == 0 && cube) {
-            const u64 entry = c.table_at / 4 + t;
-            ((u32*)c.frame)[entry] = start + words;
-            sum += frame::term(start + words, entry);
-        }
-        ChunkState* state = (ChunkState*)args.states + sh.chunk;
-        if (frame::last_of(state, c.tiles, 1, sum, 0, lane)) {
-            const u64 payload = P::BYTES * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
-            frame::seal(c, state, payload, 0.0, (u64*)args.lengths + sh.chunk, lane);
-        }
-    }
+    u64 sum = frame::copy_summed<P::THREADS, 8>((u32*)c.frame + word0, (const u32*)sh.words, word0, words * (P::BYTES / 4));
+    if (threadIdx.x == 0 && cube) sum += frame::put(c, c.table_at / 4 + t, start + words);
+    sum = sh.sums.gather(sum, lane, w);
+    if (w == 0 && frame::last(args, c, sh.chunk, 1, sum, lane)) frame::seal(args, c, sh.chunk, P::BYTES, 0.0, lane);
 }
 
 template <class W>
@@ -130,10 +112,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     u64 from, to;
     bool right;
     if (cube) {
-        from = t ? in[table + t - 1] : 0;
-        to = in[table + t];
-        right = from <= to && to + border <= most && to - from <= P::LONGEST && to - from >= P::COLUMNS
-                && (t + 1 < g.cubes || to + border == most);
+        const frame::Span span(in + table, t, g.cubes, most - border);
+        from = span.from, to = span.to;
+        right = span.right && border <= most && to - from <= P::LONGEST && to - from >= P::COLUMNS;
     } else {
         const u64 b0 = (u64)(t - g.cubes) * CUBE;
         const u64 start = g.cubes ? in[table + g.cubes - 1] : 0;
@@ -143,20 +124,10 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     }
     const u32 words = right ? (u32)(to - from) : 0;
     const u64 word0 = c.payload_at / 4 + from * (P::BYTES / 4);
-    u32* stage = (u32*)sh.words;
-    u64 sum = frame::copy_summed<P::THREADS, 11>(stage, in + word0, word0, words * (P::BYTES / 4));
-    if (t == 0 && w == 1) {
-        // Header and grid, and what fills up the table.
-        for (u64 i = lane; i < table; i += 32) {
-            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
-        }
-        for (u64 i = table + g.cubes + lane; i < c.payload_at / 4; i += 32) sum += frame::term(in[i], i);
-    }
-    sum = warp::sum(sum);
-    if (lane == 0) {
-        sh.sums[w] = sum;
-        if (w == 0) sh.fault = !right;
-    }
+    u64 sum = frame::copy_summed<P::THREADS, 11>((u32*)sh.words, in + word0, word0, words * (P::BYTES / 4));
+    if (t == 0 && w == 1) sum += frame::sum_rest<32>(c, table, table + g.cubes, lane);
+    sh.sums.put(sum, lane, w);
+    if (threadIdx.x == 0) sh.fault = !right;
     __syncthreads();
     if (right && cube) {
         decode_cube<W>(c, g, sh, t, words, lane, w);
@@ -169,20 +140,18 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         }
     }
     if (w == 0) {
-        sum = warp::sum(lane < P::THREADS / 32 ? sh.sums[lane] : 0ull);
+        sum = sh.sums.all(lane);
         if (lane == 0 && cube) sum += frame::term(in[table + t], table + t);
         ChunkState* state = (ChunkState*)args.states + chunk;
-        if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
-            const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;
-            ((u64*)args.verdicts)[chunk] = same ? 1 : 2;
-        }
+        if (lane == 0 && frame::count(state, c.tiles, 1, sum, sh.fault)) frame::verdict(args, chunk);
     }
 }
 
 }  // namespace
 
-#define ENTRIES(W, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>)) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); } \
-    extern "C" __global__ __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>)) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
+#define LAUNCH(W) __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>))
+#define ENTRIES(W, name)                                                                                    \
+    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); }           \
+    extern "C" __global__ LAUNCH(W) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
 ENTRIES(u32, f32)
 ENTRIES(u64, f64)

@@ -6,6 +6,8 @@
 // a warp looks back for this one's place in the frame, and it leaves in whole words, which are summed for the checksum
 // on the way. The CTA that finishes a chunk last writes its header. 8-byte values fill the registers: one tile a CTA.
 // Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
+#include "base/frame_reader.cuh"
+#include "base/frame_writer.cuh"
 #include "base/range.cuh"
 #include "stage/szx_bytes.cuh"
 #include "tuning.cuh"
@@ -48,7 +50,7 @@ struct EncodeShared {
     uint4 slots[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
     uint2 kept[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
     szx::Block<S> blocks[BLOCKS];
-    u64 sums[THREADS<S> / 32];
+    frame::Sums<THREADS<S>> sums;
     // The tile that lies in `stage`, none while it has no words; and tiles of its chunk that are not yet counted.
     alignas(16) u32 old_tile;
     u32 old_chunk, old_words, done;
@@ -64,33 +66,26 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& s
     const u32 words = sh.old_words, t = sh.old_tile;
     if (words == 0) return;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
-    u64* places = (u64*)args.places + c.first_tile;
     if (w == 0) {
-        const u32 start = lookback::start(places, t, words, lane);
+        const u32 start = lookback::place(frame::offsets(args, c), t, words, lane);
         if (lane == 0) {
             sh.start = start;
-            const u64 entry = c.table_at / 4 + t;
-            ((u32*)c.frame)[entry] = start + words;
-            sum += frame::term(start + words, entry);
+            sum += frame::put(c, c.table_at / 4 + t, start + words);
         }
     }
     __syncthreads();
     const u64 word0 = c.payload_at / 4 + sh.start;
     sum += frame::copy_summed<THREADS<S>, 4>((u32*)c.frame + word0, (const u32*)sh.stage, word0, words);
     if (finish) {
-        const u64 all = warp::sum(sum);
+        const u64 added = sh.sums.gather(sum, lane, w);
         sum = 0;
-        if (lane == 0) sh.sums[w] = all;
-        __syncthreads();
         if (w == 0) {
-            const u64 added = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
             const u32 done = sh.done;
             __syncwarp();
             if (lane == 0) sh.done = 0;
-            ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
-            if (frame::last_of(state, c.tiles, done, added, 0, lane)) {
-                const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM);
-                frame::seal(c, state, payload, frame::used_bound(c, state), (u64*)args.lengths + sh.old_chunk, lane);
+            if (frame::last(args, c, sh.old_chunk, done, added, lane)) {
+                const double bound = frame::used_bound(c, (const ChunkState*)args.states + sh.old_chunk);
+                frame::seal(args, c, sh.old_chunk, 4, bound, lane);
             }
         }
     }
@@ -152,8 +147,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     u32 end;
     const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
     const u32 words = (end + 3) / 4;
-    u64* places = (u64*)args.places + c.first_tile;
-    if (threadIdx.x == 0) lookback::announce(places, t, words);
+    if (threadIdx.x == 0) lookback::announce(frame::offsets(args, c), t, words);
     if constexpr (SLOTS) {
         flush(args, sh, sh.old_chunk != sh.chunk, sum, lane, w);
         __syncthreads();
@@ -200,14 +194,11 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     if (threadIdx.x == 0) sh.old_words = sh.old_chunk = sh.done = 0;
     do {
         if (w == 0) {
-            u32 tile = 0;
-            if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
-            tile = warp::from(tile, 0);
-            const u32 at = tile < args.tiles ? frame::chunk_of(chunks, args.chunk_count, tile, lane) : 0;
+            const frame::Ticket next = frame::ticket(args, lane);
             if (lane == 0) {
-                sh.tile = tile;
-                sh.chunk = at;
-                sh.bound = frame::used_bound(chunks[at], (const ChunkState*)args.states + at);
+                sh.tile = next.tile;
+                sh.chunk = next.chunk;
+                sh.bound = frame::used_bound(chunks[next.chunk], (const ChunkState*)args.states + next.chunk);
             }
         }
         __syncthreads();
@@ -229,7 +220,7 @@ struct DecodeShared {
     alignas(16) u8 stage[LONGEST<S> + 16];
     szx::Parts parts[BLOCKS];
     u32 kinds[BLOCKS];
-    u64 sums[THREADS<S> / 32];
+    frame::Sums<THREADS<S>> sums;
     u32 fault;
 };
 
@@ -279,23 +270,14 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const DecodeChunk& c = chunks[chunk];
     const u32 t = blockIdx.x - c.first_tile;
     const u32* in = (const u32*)c.frame;
-    const u64 entry = c.table_at / 4 + t;
-    const u32 from = t ? in[entry - 1] : 0, to = in[entry];
-    const u64 most = c.payload_len / 4;
-    const bool right = from <= to && to <= most && (to - from) * 4ull <= LONGEST<S> && (t + 1 < c.tiles || to == most);
-    const u32 words = right ? to - from : 0;
-    const u64 word0 = c.payload_at / 4 + from;
-    u32* stage = (u32*)sh.stage;
-    u64 sum = frame::copy_summed<THREADS<S>, 4>(stage, in + word0, word0, words);
-    if (t == 0 && w == 1) {
-        // Header, and what fills up the table.
-        for (u64 i = lane; i < c.table_at / 4; i += 32) {
-            if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
-        }
-        for (u64 i = c.table_at / 4 + c.table_words + lane; i < c.payload_at / 4; i += 32) sum += frame::term(in[i], i);
-    }
-    sum = warp::sum(sum);
-    if (lane == 0) sh.sums[w] = sum;
+    const u64 table = c.table_at / 4;
+    const frame::Span span(in + table, t, c.tiles, c.payload_len / 4);
+    const bool right = span.right && (span.to - span.from) * 4ull <= LONGEST<S>;
+    const u32 words = right ? span.to - span.from : 0;
+    const u64 word0 = c.payload_at / 4 + span.from;
+    u64 sum = frame::copy_summed<THREADS<S>, 4>((u32*)sh.stage, in + word0, word0, words);
+    if (t == 0 && w == 1) sum += frame::sum_rest<32>(c, table, table + c.tiles, lane);
+    sh.sums.put(sum, lane, w);
     __syncthreads();
     const u64 first = (u64)t * TILE;
     if (c.mode == 3) {
@@ -304,13 +286,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         decode_tile<S, false>(c, sh, right, words * 4, first, lane, w);
     }
     if (w == 0) {
-        sum = warp::sum(lane < THREADS<S> / 32 ? sh.sums[lane] : 0ull);
-        if (lane == 0) sum += frame::term(to, entry);
+        sum = sh.sums.all(lane);
         ChunkState* state = (ChunkState*)args.states + chunk;
-        if (frame::last_of(state, c.tiles, 1, sum, sh.fault, lane) && lane == 0) {
-            const bool same = atomicAdd(&state->sum, 0ull) == c.checksum && atomicOr(&state->fault, 0u) == 0;
-            ((u64*)args.verdicts)[chunk] = same ? 1 : 2;
-        }
+        if (lane == 0 && frame::count(state, c.tiles, 1, sum + frame::term(span.to, table + t), sh.fault)) frame::verdict(args, chunk);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // `write`: bytes become streams, at their places in the frame; the CTA that finishes a chunk seals it.
 #pragma once
-#include "../prim/lookback.cuh"
+#include "../base/frame_writer.cuh"
 #include "tile.cuh"
 
 namespace {
@@ -19,7 +19,7 @@ struct WriteShared {
     alignas(16) u32 stage[TILE + 4];
     u32 kept[huffman::KEPT * THREADS];
     huffman::Tables tables;
-    u64 sums[THREADS / 32];
+    frame::Sums<THREADS> sums;
     u32 room[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
     u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
@@ -77,14 +77,6 @@ __device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book)
     return sum;
 }
 
-// This CTA's sum, in the first warp.
-__device__ __forceinline__ u64 gather(WriteShared& sh, u64 sum, int lane, int w) {
-    sum = warp::sum(sum);
-    if (lane == 0) sh.sums[w] = sum;
-    __syncthreads();
-    return w == 0 ? warp::sum(lane < THREADS / 32 ? sh.sums[lane] : 0ull) : 0;
-}
-
 // Finds the place of the tile that waits and writes it. `finish`: the next tile is of another chunk, or there is none. `sum`
 // is this thread's part of what the CTA's tiles add to the checksum.
 template <class S>
@@ -93,14 +85,11 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
     const Book* book = (const Book*)args.shared + sh.old_chunk;
     const u32 t = sh.old_tile, front = sh.old_front, words = sh.old_words;
-    u64* places = (u64*)args.places + c.first_tile;
     if (w == 0) {
-        const u32 start = lookback::start(places, t, front + words, lane);
+        const u32 start = lookback::place(frame::offsets(args, c), t, front + words, lane);
         if (lane == 0) {
             sh.start = start;
-            const u64 entry = book->ends_at / 4 + t;
-            ((u32*)c.frame)[entry] = start + front + words;
-            sum += frame::term(start + front + words, entry);
+            sum += frame::put(c, book->ends_at / 4 + t, start + front + words);
             ((u8*)c.frame)[book->kinds_at + t] = (u8)sh.old_kind;
         }
     }
@@ -109,13 +98,12 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
     if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.room);
     sum += frame::copy_summed<THREADS, 4>((u32*)c.frame + word0 + front, sh.stage, word0 + front, words);
     if (finish) {
-        const u64 added = gather(sh, sum, lane, w);
+        const u64 added = sh.sums.gather(sum, lane, w);
         sum = 0;
-        ChunkState* state = (ChunkState*)args.states + sh.old_chunk;
         if (w == 0) {
             const u32 done = sh.done;
             __syncwarp();
-            const bool last = frame::last_of(state, c.tiles, done, added, 0, lane);
+            const bool last = frame::last(args, c, sh.old_chunk, done, added, lane);
             if (lane == 0) {
                 sh.done = 0;
                 sh.last = last;
@@ -123,19 +111,12 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
         }
         __syncthreads();
         if (sh.last) {
-            const u64 kinds = gather(sh, sum_kinds(c, book), lane, w);
+            const u64 kinds = sh.sums.gather(sum_kinds(c, book), lane, w);
             if (w == 0) {
-                const u64 payload = 4 * (lookback::peek(places + c.tiles - 1) & lookback::SUM), stored = book->payload_at + payload;
-                // The lengths of the first section and of the last one, the fourth.
-                const u32 lens = c.payload_len_at - 6;
-                u64 all = frame::write_head(c, stored, frame::used_bound(c, state), lane, [&](u32 i, u32 word) {
-                    if (i == lens) return book->head_len;
-                    if (i == c.payload_len_at) return (u32)payload;
-                    if (i == c.payload_len_at + 1) return (u32)(payload >> 32);
-                    return word;
-                });
-                if (lane == 0) all += kinds;
-                frame::finish(c, state, stored, all, (u64*)args.lengths + sh.old_chunk, lane);
+                // The length of the first section; that of the last one, the fourth, is the writer's to fill in.
+                const double bound = frame::used_bound(c, (const ChunkState*)args.states + sh.old_chunk);
+                frame::seal(args, c, sh.old_chunk, book->payload_at, 4, bound, lane == 0 ? kinds : 0, lane,
+                            [&](u32 i, u32 word) { return i == c.payload_len_at - 6 ? book->head_len : word; });
             }
         }
     }
@@ -153,12 +134,9 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
     if (t == 0) sh.old = sh.old_chunk = sh.done = 0;
     // Takes the next tile, and announces its size: others wait for that. One warp.
     auto take_next = [&](Next& next) {
-        u32 tile = 0;
-        if (lane == 0) tile = atomicAdd((u32*)args.ticket, 1u);
-        tile = warp::from(tile, 0);
+        const auto [tile, at] = frame::ticket(args, lane);
         if (lane == 0) next.tile = tile;
         if (tile >= args.tiles) return;
-        const u32 at = frame::chunk_of(chunks, args.chunk_count, tile, lane);
         const EncodeChunk& c = chunks[at];
         const u32 number = tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
         const Work work(c, number);
@@ -184,7 +162,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             next.front = front;
             next.words = words;
             next.gaps = gaps;
-            lookback::announce((u64*)args.places + c.first_tile, number, front + words);
+            lookback::announce(frame::offsets(args, c), number, front + words);
         }
     };
     if (w == 0) take_next(sh.next[0]);

@@ -21,7 +21,7 @@ __device__ __forceinline__ void announce(u64* places, u32 t, u32 size) {
 }
 
 // Sum of the sizes of all tiles before `t`, which was announced; publishes the tile's end. Whole warp.
-__device__ __forceinline__ u32 start(u64* places, u32 t, u32 size, int lane) {
+__device__ __forceinline__ u32 place(u64* places, u32 t, u32 size, int lane) {
     if (t == 0) return 0;
     u32 before = 0, ends;
     int at = (int)t - 1 - lane;

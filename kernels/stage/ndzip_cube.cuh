@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // One cube of ndzip, 4096 words, on one CTA: where its values are, its differences, and the way back. src/codec/ndzip/FORMAT.md.
 #pragma once
+#include "../base/checksum.cuh"
 #include "planes.cuh"
 
 namespace ndzip {
@@ -97,7 +98,7 @@ struct Shared {
     // A cube's words with gaps, or a tile's payload.
     alignas(16) W words[Shape<W>::LONGEST > Shape<W>::PADDED ? Shape<W>::LONGEST : Shape<W>::PADDED];
     W totals[Shape<W>::THREADS / 32];
-    u64 sums[Shape<W>::THREADS / 32];
+    frame::Sums<Shape<W>::THREADS> sums;
     u32 tile, chunk, start, fault;
 };
 

@@ -132,7 +132,7 @@ __device__ __forceinline__ void look_back(const Places& a) {
     const u32 size = ((const u32*)a.sizes)[t];
     if (lane == 0) lookback::announce((u64*)a.places, t, size);
     __syncwarp();
-    const u32 start = lookback::start((u64*)a.places, t, size, lane);
+    const u32 start = lookback::place((u64*)a.places, t, size, lane);
     if (lane == 0) ((u32*)a.starts)[t] = start;
 }
 
