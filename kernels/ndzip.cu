@@ -8,7 +8,7 @@
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "prim/load.cuh"
-#include "stage/ndzip_cube.cuh"
+#include "ndzip/cube.cuh"
 #include "tuning.cuh"
 
 namespace {

@@ -9,7 +9,7 @@
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
-#include "stage/szx_bytes.cuh"
+#include "szx/decode.cuh"
 #include "tuning.cuh"
 
 namespace {

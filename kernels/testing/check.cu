@@ -4,12 +4,12 @@
 // A kernel takes words: addresses of its arrays first, then numbers. Outputs are zero before.
 #include "base/frame.cuh"
 #include "lorenzo/select.cuh"
+#include "ndzip/cube.cuh"
 #include "stage/codebook.cuh"
 #include "stage/interpolate/tile_any.cuh"
 #include "stage/interpolate/tile_whole.cuh"
-#include "stage/ndzip_cube.cuh"
 #include "stage/quantize.cuh"
-#include "stage/szx_bytes.cuh"
+#include "szx/decode.cuh"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Bit planes of 32 words in one thread's registers.
 #pragma once
-#include "../prim/warp.cuh"
+#include "../base/scalar.cuh"
 
 namespace planes {
 

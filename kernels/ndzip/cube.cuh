@@ -2,7 +2,7 @@
 // One cube of ndzip, 4096 words, on one CTA: where its values are, its differences, and the way back. src/codec/ndzip/FORMAT.md.
 #pragma once
 #include "../base/checksum.cuh"
-#include "planes.cuh"
+#include "../prim/transpose.cuh"
 
 namespace ndzip {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A tile's payload in shared memory: where each block's parts lie, and bytes put in and taken out by one warp.
 #pragma once
-#include "szx_block.cuh"
+#include "encode.cuh"
 
 namespace szx {
 
