@@ -10,6 +10,7 @@
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
 #include "szx/decode.cuh"
+#include "szx/encode.cuh"
 #include "tuning.cuh"
 
 namespace {
@@ -145,7 +146,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
 
     const u32 kind = sh.blocks[lane].kind;
     u32 end;
-    const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
+    const szx::Parts parts = szx::offsets<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
     const u32 words = (end + 3) / 4;
     if (threadIdx.x == 0) lookback::announce(frame::offsets(args, c), t, words);
     if constexpr (SLOTS) {

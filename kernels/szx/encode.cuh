@@ -1,52 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One block of szx, 128 values, on one warp: lane l holds values 4l to 4l + 3. src/codec/szx/FORMAT.md.
+// Blocks of szx into bytes, the twin of src/codec/szx/encode.rs; FORMAT.md §8.1 there. After SZx: X. Yu, S. Di, K. Zhao et al.,
+// "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473, Algorithm 1.
 //
-// Everything that belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
+// A block is 128 values on one warp: lane l holds values 4l to 4l + 3. `analyse` finds the range of the regular values. One value for
+// all of them, within the bound, makes the block constant. Else every value becomes a whole number of steps above the least, a
+// word of as many bits as the range needs (point-wise: the value's own upper bits). A word is stored as its exclusive or with
+// the word before, less its leading zero bytes, whose number is a code of two bits; the bytes of one rank stand together. Values that
+// the decoder's arithmetic would bring back outside the bound are outliers and keep their bits. Blocks that gain nothing stay raw.
+// `emit` puts the parts at their offsets, once all lengths of the tile are known.
+//
+// What belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
 #pragma once
-#include "../prim/warp.cuh"
+#include "format.cuh"
 
 namespace szx {
-
-constexpr u32 ZERO = 0, CONSTANT = 1, RAW = 2, CODED = 2;  // a coded block's kind is CODED + q
-constexpr u32 NO_CODES = 1u << 6, SPECIALS = 2u << 6, UNIFORM = 3u << 6;
-
-// What the header's bound means to every value, the same for all tiles of a chunk.
-template <class S>
-struct Rule {
-    double bound;
-    S step, inverse, surely;
-    S zero;  // the largest magnitude that holds with 0
-    S apart;  // a rounded difference above it is more than twice the bound
-    bool usable, fill_on;
-    u32 q, cut;  // point-wise: required bits, and those cut off
-    typename Traits<S>::Bits fill;
-};
-
-template <class S>
-__device__ __forceinline__ Rule<S> rule(double bound, bool pointwise, u64 fill, bool fill_on) {
-    using T = Traits<S>;
-    Rule<S> r;
-    r.bound = bound;
-    r.fill = (typename T::Bits)fill;
-    r.fill_on = fill_on;
-    const int field = (int)((u64)__double_as_longlong(bound) >> 52 & 0x7ff);
-    const int e = field - 1023;
-    r.usable = field >= 1 && field <= 2046 && e + 1 >= T::LEAST && e + 1 <= T::MOST;
-    r.step = r.usable ? T::power(e + 1) : S(0);
-    r.inverse = r.usable ? T::power(-e - 1) : S(0);
-    r.surely = T::surely(bound);
-    r.zero = T::down(bound);
-    r.apart = T::round(__dmul_rn(bound, 2.0 + 0x1p-18));
-    // A relative bound is normal unless it is absurdly small; then every bit is required.
-    const int fraction = min(max(field == 0 ? T::M : -e - 1, 0), T::M);
-    r.q = pointwise ? (u32)min(1 + T::E + fraction, 61) : 0;
-    r.q = min(r.q, 8u * T::W);
-    r.cut = 8 * T::W - r.q;
-    return r;
-}
-
-// Bytes of a word of q bits.
-__device__ __forceinline__ u32 word_bytes(u32 q) { return (q + 7) / 8; }
 
 // What one lane keeps of a block it has looked at.
 template <class S>
@@ -65,18 +32,6 @@ struct Block {
     u32 lens;  // bytes of part D, and of part F from bit 16 on
 };
 
-__device__ __forceinline__ u32 below_plane(u32 low, u32 high, int p) {
-    // Values whose code is at most p.
-    return p == 0 ? ~(low | high) & 15u : p == 1 ? ~high & 15u : p == 2 ? ~(low & high) & 15u : 15u;
-}
-
-// What a word's bits hold besides the word, the same in all words: of 4-byte words in the absolute modes the exponent, which
-// lies above their three bytes.
-template <class S, bool POINTWISE>
-__device__ __forceinline__ constexpr typename Traits<S>::Bits origin() {
-    return Traits<S>::W == 4 && !POINTWISE ? Traits<S>::MAGIC : 0;
-}
-
 // Whether a value of the block holds with reconstruction y, point-wise.
 template <class S>
 __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
@@ -88,7 +43,7 @@ __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
 }
 
 // Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
-// The block's raw bits are in `word` when it is raw. False when nothing of `own` is needed. Whole warp.
+// A raw block's bits are in `own.word`. False when nothing of `own` is needed. Whole warp.
 template <class S, bool POINTWISE>
 __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count, int lane) {
     using T = Traits<S>;
@@ -97,9 +52,9 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     u32 valid = 15;
     if (count < 128) valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
 
-    u32 normal = 15;
+    u32 regular = 15;
     S lo = x[0], hi = x[0];
-    bool zeros = true;  // all normal values have the bits of +0
+    bool zeros = true;  // all regular values have the bits of +0
     // Zero times a finite number is a zero; times any other it is NaN.
     S finite = T::mul(x[0], S(0));
 #pragma unroll
@@ -110,15 +65,15 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     }
     const bool clean = !r.fill_on && __all_sync(ALL, finite == S(0));
     if (!clean) {
-        normal = 0;
+        regular = 0;
         lo = T::infinity();
         hi = -T::infinity();
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const Bits bits = T::bits(x[j]);
-            const bool n = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
-            normal |= (u32)n << j;
-            if (n) {
+            const bool is = (bits & T::EXPONENT) != T::EXPONENT && !(r.fill_on && bits == r.fill);
+            regular |= (u32)is << j;
+            if (is) {
                 lo = T::least(lo, x[j]);
                 hi = T::most(hi, x[j]);
             }
@@ -128,7 +83,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     lo = T::add(lo, S(0));
     hi = T::add(hi, S(0));
     const bool any = lo <= hi;
-    u32 special = ~normal & 15u;
+    u32 outliers = ~regular & 15u;
 
     b.base = 0;
     b.counts = 0;
@@ -142,7 +97,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     if (POINTWISE || !(r.bound > 0.0)) {
         if (lo == S(0) && hi == S(0)) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) zeros = zeros && (!(normal >> j & 1) || T::bits(x[j]) == 0);
+            for (int j = 0; j < 4; j++) zeros = zeros && (!(regular >> j & 1) || T::bits(x[j]) == 0);
         } else {
             zeros = false;
         }
@@ -159,10 +114,10 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         }
     } else {
         bool constant = false;
-        // Equal bit patterns: only possible when there is nothing normal or nothing else than one value.
+        // Equal bit patterns: only possible when there is nothing regular or nothing else than one value.
         if (!any || lo == hi) {
             const Bits first = warp::from(T::bits(x[0]), 0);
-            bool same = true, same_normal = true;
+            bool same = true, same_regular = true;
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 same = same && T::bits(x[j]) == first;
@@ -170,16 +125,16 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             if (__all_sync(ALL, same)) {
                 constant = true;
                 b.base = first;
-                special = 0;
+                outliers = 0;
             } else if (any && !POINTWISE && !(r.bound > 0.0)) {
-                // Bound 0: all normal values have the same bits?
-                const u32 holders = __ballot_sync(ALL, normal != 0);
-                const int j0 = __ffs((int)normal) - 1;
+                // Bound 0: all regular values have the same bits?
+                const u32 holders = __ballot_sync(ALL, regular != 0);
+                const int j0 = __ffs((int)regular) - 1;
                 Bits mine = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
                 mine = warp::from(mine, __ffs((int)holders) - 1);
 #pragma unroll
-                for (int j = 0; j < 4; j++) same_normal = same_normal && (!(normal >> j & 1) || T::bits(x[j]) == mine);
-                if (__all_sync(ALL, same_normal)) {
+                for (int j = 0; j < 4; j++) same_regular = same_regular && (!(regular >> j & 1) || T::bits(x[j]) == mine);
+                if (__all_sync(ALL, same_regular)) {
                     constant = true;
                     b.base = mine;
                 }
@@ -218,7 +173,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                     for (int j = 0; j < 4; j++) {
                         const Bits t = (Bits)(T::bits(x[j]) + half) >> r.cut;
                         own.word[j] = t;
-                        special |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
+                        outliers |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
                     }
                 } else {
                     // All values up to 2^M - 1 are whole numbers once 2^M is added.
@@ -237,12 +192,12 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                             back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
                             worst = T::most(worst, fabs(T::sub(x[j], back[j])));
                         }
-                        // Differences of normal values are never NaN.
+                        // Differences of regular values are never NaN.
                         if (!(worst <= r.surely)) {
 #pragma unroll
                             for (int j = 0; j < 4; j++) {
-                                const bool bad = (normal >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
-                                special |= (u32)bad << j;
+                                const bool bad = (regular >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                                outliers |= (u32)bad << j;
                             }
                         }
                     }
@@ -261,15 +216,15 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     }
 
     const u32 bytes = word_bytes(q);
-    const bool specials = kind != RAW && __any_sync(ALL, special & valid);
+    const bool has_outliers = kind != RAW && __any_sync(ALL, outliers & valid);
     if (coded) {
-        if (__any_sync(ALL, special)) {
-            // The word of a special is that of the nearest value before it that is none.
+        if (__any_sync(ALL, outliers)) {
+            // An outlier has the word of the nearest value before it that is none.
             Bits carry = 0;
             bool have = false;
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                if (!(special >> j & 1)) {
+                if (!(outliers >> j & 1)) {
                     carry = own.word[j];
                     have = true;
                 }
@@ -279,13 +234,13 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
             if (!before) word = origin<S, POINTWISE>();
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                if (special >> j & 1) own.word[j] = word;
+                if (outliers >> j & 1) own.word[j] = word;
                 word = own.word[j];
             }
         }
         Bits last = __shfl_up_sync(ALL, own.word[3], 1);
         if (lane == 0) last = origin<S, POINTWISE>();
-        // Bytes of a difference up to its leading one, in the (at most three) most significant places: 10 bits for each.
+        // Bytes of a difference up to its leading one, in the (at most three) most significant bytes: 10 bits for each.
         const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
         Bits diff[4];
         u32 held[4];
@@ -313,7 +268,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         own.ranks = upto - mine;
         b.counts = warp::from(upto, 31);
         u32 len = (b.counts & 1023u) + (b.counts >> 10 & 1023u) + (b.counts >> 20) + dense * 128;
-        if (!specials && 128 * bytes <= 32 + len) {
+        if (!has_outliers && 128 * bytes <= 32 + len) {
             kind |= NO_CODES;
             len = 128 * bytes;
         } else {
@@ -322,24 +277,24 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         }
         f_len = len;
     }
-    special &= valid;
-    if (specials) {
+    outliers &= valid;
+    if (has_outliers) {
         // All the same?
-        const u32 holders = __ballot_sync(ALL, special != 0);
-        const int j0 = __ffs((int)special) - 1;
+        const u32 holders = __ballot_sync(ALL, outliers != 0);
+        const int j0 = __ffs((int)outliers) - 1;
         Bits first = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
         first = warp::from(first, __ffs((int)holders) - 1);
         bool same = true;
 #pragma unroll
-        for (int j = 0; j < 4; j++) same = same && (!(special >> j & 1) || T::bits(x[j]) == first);
+        for (int j = 0; j < 4; j++) same = same && (!(outliers >> j & 1) || T::bits(x[j]) == first);
         const bool uniform = __all_sync(ALL, same);
-        kind |= uniform ? UNIFORM : SPECIALS;
-        d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(special)));
+        kind |= uniform ? UNIFORM : OUTLIERS;
+        d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(outliers)));
     }
     const u32 low6 = kind & 63u;
     const bool has_base = low6 == CONSTANT || (low6 > RAW && !POINTWISE);
     const bool has_codes = low6 > RAW && (kind & UNIFORM) != NO_CODES;
-    const u32 whole = (has_base ? T::W : 0) + (specials ? 16 : 0) + d_len + (has_codes ? 32 : 0) + f_len;
+    const u32 whole = (has_base ? T::W : 0) + (has_outliers ? 16 : 0) + d_len + (has_codes ? 32 : 0) + f_len;
     // A raw block itself needs its raw bytes.
     if (low6 == RAW || whole >= (u32)count * T::W) {
         kind = RAW;
@@ -350,8 +305,114 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
     }
     b.kind = kind;
     b.lens = d_len | f_len << 16;
-    own.nibbles = special | low << 8 | high << 16;
+    own.nibbles = outliers | low << 8 | high << 16;
     return true;
+}
+
+// W bytes at a multiple of 4.
+__device__ __forceinline__ void put(u8* to, u32 x) { *(u32*)to = x; }
+__device__ __forceinline__ void put(u8* to, u64 x) {
+    ((u32*)to)[0] = (u32)x;
+    ((u32*)to)[1] = (u32)(x >> 32);
+}
+
+// Byte `p` counted from the most significant of `bytes`.
+template <class Bits>
+__device__ __forceinline__ u8 plane_byte(Bits x, u32 bytes, u32 p) {
+    return (u8)(x >> (8 * (bytes - 1 - p)));
+}
+
+// Writes block `block`'s parts B to F, at their offsets in `stage`. `values` is asked for the block's values where it has
+// outliers. Whole warp.
+template <class S, bool POINTWISE, class Values>
+__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& parts, u32 block, int count,
+                                     int lane, Values values) {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    const u32 low6 = b.kind & 63u;
+    const u32 mid = warp::from(parts.mid, (int)block), base = warp::from(parts.base, (int)block);
+    if (low6 == RAW) {
+        // Not at a whole word in general.
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (4 * lane + j < count) {
+                u8* to = stage + mid + (4 * lane + j) * T::W;
+                if ((mid & 3) == 0) {
+                    put(to, own.word[j]);
+                } else {
+#pragma unroll
+                    for (int k = 0; k < T::W; k++) to[k] = (u8)(own.word[j] >> (8 * k));
+                }
+            }
+        }
+        return;
+    }
+    const bool coded = low6 > RAW;
+    if (lane == 0 && (low6 == CONSTANT || (coded && !POINTWISE))) put(stage + base, b.base);
+    if (!coded && !(b.kind & OUTLIERS)) return;
+    const bool codes = coded && (b.kind & UNIFORM) != NO_CODES;
+    const u32 pair = own.nibbles | __shfl_down_sync(warp::ALL, own.nibbles, 1) << 4;
+    if (b.kind & OUTLIERS) {
+        const u32 outliers = own.nibbles & 15u;
+        const u32 bitmap = warp::from(parts.bitmap, (int)block), stored = warp::from(parts.outliers, (int)block);
+        if ((lane & 1) == 0) stage[bitmap + lane / 2] = (u8)pair;
+        S x[4];
+        values(x);
+        const u32 mine = (u32)__popc(outliers);
+        u32 rank = warp::inclusive(mine, lane) - mine;
+        const bool uniform = (b.kind & UNIFORM) == UNIFORM;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (outliers >> j & 1) {
+                if (!uniform || rank == 0) put(stage + stored + rank * T::W, T::bits(x[j]));
+                rank++;
+            }
+        }
+    }
+    if (!coded) return;
+    const u32 bytes = word_bytes(low6 - CODED);
+    if (codes) {
+        const u32 at = warp::from(parts.codes, (int)block);
+        if ((lane & 1) == 0) {
+            stage[at + lane / 2] = (u8)(pair >> 8);
+            stage[at + 16 + lane / 2] = (u8)(pair >> 16);
+        }
+        const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
+        u8* start = stage + mid;
+#pragma unroll
+        for (int p = 2; p >= 0; p--) {
+            if (p < (int)most) {
+                u8* to = start + (own.ranks >> (10 * p) & 1023u);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    // What a word has besides its bytes is gone from differences.
+                    const u32 top = (u32)(own.word[j] >> (8 * dense)) >> (8 * p);
+                    if (top) {
+                        *to = (u8)top;
+                        to++;
+                    }
+                }
+                start += b.counts >> (10 * p) & 1023u;
+            }
+        }
+        for (u32 p = 3; p < bytes; p++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) start[4 * lane + j] = plane_byte(own.word[j], bytes, p);
+            start += 128;
+        }
+    } else if ((mid & 3) == 0 && bytes <= 4) {
+        for (u32 p = 0; p < bytes; p++) {
+            const u32 s = bytes - 1 - p, two = s | (s + 4) << 4;
+            const u32 a = __byte_perm((u32)own.word[0], (u32)own.word[1], two), c = __byte_perm((u32)own.word[2], (u32)own.word[3], two);
+            *(u32*)(stage + mid + 128 * p + 4 * lane) = __byte_perm(a, c, 0x5410);
+        }
+    } else {
+        for (u32 p = 0; p < bytes; p++) {
+            u8* to = stage + mid + 128 * p + 4 * lane;
+#pragma unroll
+            for (int j = 0; j < 4; j++) to[j] = plane_byte(own.word[j], bytes, p);
+        }
+    }
 }
 
 }  // namespace szx

@@ -10,6 +10,7 @@
 #include "stage/interpolate/tile_whole.cuh"
 #include "stage/quantize.cuh"
 #include "szx/decode.cuh"
+#include "szx/encode.cuh"
 
 namespace {
 
@@ -189,7 +190,7 @@ __device__ __forceinline__ void szx_encode(const Szx& a) {
     __syncwarp();
     const u32 kind = blocks[lane].kind;
     u32 end;
-    const szx::Parts parts = szx::place<T::W>(szx::fixed_parts<POINTWISE>(kind), blocks[lane].lens, count, lane, end);
+    const szx::Parts parts = szx::offsets<T::W>(szx::fixed_parts<POINTWISE>(kind), blocks[lane].lens, count, lane, end);
     if (lane < (int)count) stage[lane] = (u8)kind;
     for (u32 block = 0; block < count; block++) {
         S x[4];
