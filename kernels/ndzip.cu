@@ -48,7 +48,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             constexpr u32 LOADS = CUBE / WIDE / P::THREADS;
             uint4 v[LOADS];
 #pragma unroll
-            for (u32 k = 0; k < LOADS; k++) v[k] = *(const uint4*)(input + from + place_in(g, WIDE * (k * P::THREADS + threadIdx.x)));
+            for (u32 k = 0; k < LOADS; k++) v[k] = *(const uint4*)(input + from + offset_in(g, WIDE * (k * P::THREADS + threadIdx.x)));
 #pragma unroll
             for (u32 k = 0; k < LOADS; k++) {
                 const u32 i = WIDE * (k * P::THREADS + threadIdx.x);
@@ -63,7 +63,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             }
         } else {
 #pragma unroll 8
-            for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) keep(i, input[from + place_in(g, i)]);
+            for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) keep(i, input[from + offset_in(g, i)]);
         }
         __syncthreads();
         Planes mine;

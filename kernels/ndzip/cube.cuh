@@ -1,82 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One cube of ndzip, 4096 words, on one CTA: where its values are, its differences, and the way back. src/codec/ndzip/FORMAT.md.
+// The steps on one cube of ndzip, 4096 words, and back: one CTA. The twin of src/codec/ndzip/cube.rs; FORMAT.md §4 there. After
+// F. Knorr, P. Thoman, T. Fahringer: "ndzip", DCC '21, doi:10.1109/DCC50243.2021.00018, and "ndzip-gpu", SC '21,
+// doi:10.1145/3458817.3476224, sections 3 and 4.
+//
+// Words are differenced along every axis (integer Lorenzo transform) and become sign and magnitude. A column, 32 words or 64, is
+// turned: plane p has bit p of each. A head says which planes of its column are not zero; those are stored, heads first. Here a
+// thread has 32 consecutive words in registers, of 8-byte words one half of each, so its planes are a transposition in registers, not
+// the paper's votes of a warp; a scan over the CTA places them. Back, heads tell where planes are, and running sums along each axis
+// undo the differences, of 4-byte words along the rows in registers.
 #pragma once
 #include "../base/checksum.cuh"
 #include "../prim/transpose.cuh"
+#include "format.cuh"
 
 namespace ndzip {
-
-constexpr u32 CUBE = (u32)fmt::NDZIP_CUBE;
-
-// 4- and 8-byte words. A thread works on 32 half or whole words of 32 bits.
-template <class W>
-struct Shape {
-    static constexpr u32 BYTES = sizeof(W), BITS = 8 * BYTES;
-    static constexpr u32 COLUMNS = CUBE / BITS;
-    static constexpr int THREADS = CUBE / 32 * (BYTES / 4);
-    // CTAs that should fit on one multiprocessor.
-    static constexpr int CTAS = BYTES == 4 ? 8 : 3;
-    static constexpr u32 SEGMENT = CUBE / THREADS;
-    static constexpr u32 LONGEST = CUBE + COLUMNS;
-    // A gap every 32 (or 16) words: threads that read their own runs meet different banks.
-    static constexpr u32 GAP = BYTES == 4 ? 5 : 4;
-    static constexpr u32 PADDED = CUBE + (CUBE >> GAP);
-    static __device__ __forceinline__ u32 at(u32 i) { return i + (i >> GAP); }
-};
-
-// The grid: three extents, unit ones in front, and what follows from them.
-struct Grid {
-    u32 planes, rows, row;  // extents, slowest first
-    u32 whole_z, whole_y, whole_x;  // in whole cubes
-    u32 cubes;
-    int rank;
-};
-
-template <class Chunk>
-__device__ __forceinline__ Grid grid(const Chunk& c) {
-    Grid g;
-    g.planes = c.extents[0];
-    g.rows = c.extents[1];
-    g.row = c.extents[2];
-    g.rank = (int)c.rank;
-    const u32 sx = g.rank == 1 ? (u32)fmt::NDZIP_SIDE_1 : g.rank == 2 ? (u32)fmt::NDZIP_SIDE_2 : (u32)fmt::NDZIP_SIDE_3;
-    const u32 sy = g.rank == 1 ? 1 : sx, sz = g.rank == 3 ? sx : 1;
-    const u32 nz = g.planes / sz, ny = g.rows / sy, nx = g.row / sx;
-    g.cubes = nz * ny * nx;
-    const bool any = g.cubes > 0;
-    g.whole_z = any ? nz * sz : 0;
-    g.whole_y = any ? ny * sy : 0;
-    g.whole_x = any ? nx * sx : 0;
-    return g;
-}
-
-// Index in the array of the first value of a cube.
-__device__ __forceinline__ u64 origin(const Grid& g, u32 cube) {
-    const u32 sx = g.rank == 1 ? (u32)fmt::NDZIP_SIDE_1 : g.rank == 2 ? (u32)fmt::NDZIP_SIDE_2 : (u32)fmt::NDZIP_SIDE_3;
-    const u32 sy = g.rank == 1 ? 1 : sx, sz = g.rank == 3 ? sx : 1;
-    const u32 nx = g.whole_x / sx, ny = g.whole_y / sy;
-    const u32 x = cube % nx, y = cube / nx % ny, z = cube / nx / ny;
-    return ((u64)(z * sz) * g.rows + y * sy) * g.row + x * sx;
-}
-
-// Index in the array, from its cube's first value, of value i of a cube.
-__device__ __forceinline__ u64 place_in(const Grid& g, u32 i) {
-    if (g.rank == 1) return i;
-    if (g.rank == 2) return (u64)(i / 64) * g.row + i % 64;
-    return ((u64)(i / 256) * g.rows + i / 16 % 16) * g.row + i % 16;
-}
-
-// Index in the array of border value b.
-__device__ __forceinline__ u64 border_at(const Grid& g, u64 b) {
-    const u64 plane = (u64)g.rows * g.row;
-    const u32 per_plane = (u32)(plane - (u64)g.whole_y * g.whole_x);
-    const u64 inside = (u64)g.whole_z * per_plane;
-    if (b >= inside) return g.whole_z * plane + (b - inside);
-    const u32 z = (u32)(b / per_plane), r = (u32)(b % per_plane);
-    const u32 tail = g.row - g.whole_x;
-    if (r < g.whole_y * tail) return z * plane + (u64)(r / tail) * g.row + g.whole_x + r % tail;
-    return z * plane + (u64)g.whole_y * g.row + (r - g.whole_y * tail);
-}
 
 template <class W>
 __device__ __forceinline__ W rotl1(W x) {
@@ -182,7 +119,7 @@ __device__ __forceinline__ T cta_inclusive(T x, W* totals, T& total, int lane, i
     return upto + before;
 }
 
-// One thread's planes: which of them are not zero (of 8-byte words in either half), and the place of the first.
+// One thread's planes: which of them are not zero (of 8-byte words in either half), and the offset of the first.
 struct Planes {
     u32 plane[32];
     u32 head, at;
@@ -205,8 +142,8 @@ __device__ __forceinline__ u32 planes_of(Planes& mine, Shared<W>& sh, int rank, 
             mine.plane[j] = sizeof(W) == 4 || low ? (u32)f : (u32)((u64)f >> 32);
         }
     }
-    planes::transpose(mine.plane);
-    mine.head = planes::nonzero(mine.plane);
+    bits::transpose(mine.plane);
+    mine.head = bits::nonzero(mine.plane);
     u32 stored = (u32)__popc(mine.head);
     if (sizeof(W) == 8) {
         mine.head |= __shfl_xor_sync(warp::ALL, mine.head, 1);
@@ -319,7 +256,7 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
             at++;
         }
     }
-    planes::transpose(plane);
+    bits::transpose(plane);
     if constexpr (sizeof(W) == 4) {
         // A run is two rows of a cube, half a row of a square: its sums along the row need no shared memory.
 #pragma unroll
@@ -362,7 +299,7 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
     const u64 step = g.rank == 2 ? g.row : (u64)g.rows * g.row;
     auto store = [&](u32 at, u32 k, u32, W v) {
         if (is_float) v = rotr1(v);
-        output[place_in(g, at) + k * step] = swap ? swapped(v) : v;
+        output[offset_in(g, at) + k * step] = swap ? swapped(v) : v;
     };
     auto keep = [&](u32, u32, u32 i, W v) { sh.words[P::at(i)] = v; };
     constexpr bool SUMMED = sizeof(W) == 4;  // along rows

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Bit planes of 32 words in one thread's registers.
+// Bit planes of 32 words in one thread's registers: H. S. Warren, "Hacker's Delight", section 7-3.
 #pragma once
 #include "../base/scalar.cuh"
 
-namespace planes {
+namespace bits {
 
 // Transposes 32 x 32 bits: afterwards bit 31 - j of word p is what bit 31 - p of word j was. Its own inverse.
 // Blocks of 16 and of 8 bits are moved by byte permutations, smaller ones by masks.
@@ -42,4 +42,4 @@ __device__ __forceinline__ u32 nonzero(const u32 (&x)[32]) {
     return mask;
 }
 
-}  // namespace planes
+}  // namespace bits
