@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The room ndzip: src/codec/ndzip/FORMAT.md. One CTA codes one cube of 4096 words, or copies 4096 words of the border.
+// The codec ndzip: src/codec/ndzip/FORMAT.md, papers in ndzip/cube.cuh. A CTA codes a cube of 4096 words, or copies
+// 4096 words of the border.
 //
-// Encoding: the cube comes into shared memory; every thread takes 32 consecutive words (of 8-byte words their upper or lower
-// halves), differences them along all axes, transposes their bits in registers and knows which planes are not zero;
-// a sum over the CTA places the planes, which leave in whole words. Decoding is the same backwards. The border follows
-// the cubes, so its tiles look back like any other.
+// Encoding: the cube comes into shared memory; every thread takes 32 consecutive words (of 8-byte words their upper or
+// lower halves), differences them along all axes, transposes their bits in registers and knows which planes are not
+// zero; a scan over the CTA places the planes, which leave in whole words. Decoding is the same backwards. The border
+// follows the cubes, so its tiles are announced and placed like any other.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
-#include "prim/load.cuh"
 #include "ndzip/cube.cuh"
+#include "prim/load.cuh"
 #include "tuning.cuh"
 
 namespace {
@@ -48,7 +49,8 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             constexpr u32 LOADS = CUBE / WIDE / P::THREADS;
             uint4 v[LOADS];
 #pragma unroll
-            for (u32 k = 0; k < LOADS; k++) v[k] = *(const uint4*)(input + from + offset_in(g, WIDE * (k * P::THREADS + threadIdx.x)));
+            for (u32 k = 0; k < LOADS; k++)
+                v[k] = *(const uint4*)(input + from + offset_in(g, WIDE * (k * P::THREADS + threadIdx.x)));
 #pragma unroll
             for (u32 k = 0; k < LOADS; k++) {
                 const u32 i = WIDE * (k * P::THREADS + threadIdx.x);
@@ -87,7 +89,8 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 
     const u32 start = sh.start;
     const u64 word0 = c.payload_at / 4 + (u64)start * (P::BYTES / 4);
-    u64 sum = frame::copy_summed<P::THREADS, 8>((u32*)c.frame + word0, (const u32*)sh.words, word0, words * (P::BYTES / 4));
+    u64 sum =
+        frame::copy_summed<P::THREADS, 8>((u32*)c.frame + word0, (const u32*)sh.words, word0, words * (P::BYTES / 4));
     if (threadIdx.x == 0 && cube) sum += frame::put(c, c.table_at / 4 + t, start + words);
     sum = sh.sums.gather(sum, lane, w);
     if (w == 0 && frame::last(args, c, sh.chunk, 1, sum, lane)) frame::seal(args, c, sh.chunk, P::BYTES, 0.0, lane);
@@ -150,8 +153,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define LAUNCH(W) __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>))
-#define ENTRIES(W, name)                                                                                    \
-    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); }           \
+#define ENTRIES(W, name)                                                                           \
+    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); } \
     extern "C" __global__ LAUNCH(W) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
 ENTRIES(u32, f32)
 ENTRIES(u64, f64)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The room szx: src/codec/szx/FORMAT.md. One CTA codes one tile of 4096 values; a warp takes a few of its 32 blocks.
+// The codec szx: src/codec/szx/FORMAT.md, the paper in szx/encode.cuh. A CTA codes a tile of 4096 values; a warp takes
+// a few of its 32 blocks.
 //
-// Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words; the blocks' lengths give
-// the parts' places; the payload is put together in shared memory. Once the CTA has announced the size of its next tile,
-// a warp looks back for this one's place in the frame, and it leaves in whole words, which are summed for the checksum
-// on the way. The CTA that finishes a chunk last writes its header. 8-byte values fill the registers: one tile a CTA.
+// Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words; the blocks' lengths
+// give the offsets of the tile's parts; its payload is put together in shared memory. There it waits until the CTA has
+// announced its next tile: by then the tiles before it are done, and its offset in the frame is found without a stop
+// (base/frame_writer.cuh). It leaves in whole words, summed for the checksum on the way. 8-byte values fill the
+// registers: one tile a CTA.
 // Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
@@ -21,7 +23,7 @@ static_assert(BLOCK == 128 && BLOCKS == 32, "a block is four values a lane, a ti
 template <class S>
 constexpr int THREADS = 32 * (int)BLOCKS / SzxTuning<S>::BLOCKS_PER_WARP;
 
-// Longest payload of a tile, and room to read whole words past its end.
+// Bytes of a tile's longest payload.
 template <class S>
 constexpr u32 LONGEST = BLOCKS + TILE * Traits<S>::W;
 
@@ -40,9 +42,13 @@ __device__ __forceinline__ void load(const S* from, u32 flags, int count, int la
     }
 }
 
-// Values of a tile; of a block of it, not positive for those after its end.
-__device__ __forceinline__ u32 tile_values(u64 values, u64 first) { return values - first < TILE ? (u32)(values - first) : TILE; }
-__device__ __forceinline__ int block_values(u32 here, u32 block) { return min((int)here - (int)(block * BLOCK), (int)BLOCK); }
+// Values of a tile; of a block of it, 0 or less after the tile's end.
+__device__ __forceinline__ u32 tile_values(u64 values, u64 first) {
+    return values - first < TILE ? (u32)(values - first) : TILE;
+}
+__device__ __forceinline__ int block_values(u32 here, u32 block) {
+    return min((int)here - (int)(block * BLOCK), (int)BLOCK);
+}
 
 template <class S>
 struct EncodeShared {
@@ -52,7 +58,7 @@ struct EncodeShared {
     uint2 kept[SzxTuning<S>::SLOTS ? TILE / 4 : 1];
     szx::Block<S> blocks[BLOCKS];
     frame::Sums<THREADS<S>> sums;
-    // The tile that lies in `stage`, none while it has no words; and tiles of its chunk that are not yet counted.
+    // The tile that waits in `stage`, none while it has no words; tiles of its chunk that are not yet counted.
     alignas(16) u32 old_tile;
     u32 old_chunk, old_words, done;
     u32 tile, chunk;
@@ -60,10 +66,11 @@ struct EncodeShared {
     u32 start;
 };
 
-// Finds the place of the tile that waits in `stage` and writes it. `finish`: the next tile is of another chunk, or there
-// is none. `sum` is this thread's part of what the CTA's tiles add to the checksum.
+// Places and writes the tile that waits in `stage`. `finish`: the next tile is of another chunk, or there is none.
+// `sum` is this thread's part of what the CTA's tiles add to the checksum.
 template <class S>
-__device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& sh, bool finish, u64& sum, int lane, int w) {
+__device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& sh, bool finish, u64& sum, int lane,
+                                      int w) {
     const u32 words = sh.old_words, t = sh.old_tile;
     if (words == 0) return;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
@@ -93,7 +100,8 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& s
 }
 
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, u64& sum, int lane, int w) {
+__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, u64& sum,
+                                            int lane, int w) {
     using T = Traits<S>;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u32 t = sh.tile - c.first_tile;
@@ -146,7 +154,8 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
 
     const u32 kind = sh.blocks[lane].kind;
     u32 end;
-    const szx::Parts parts = szx::offsets<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
+    const szx::Parts parts =
+        szx::offsets<T::W>(szx::fixed_parts<POINTWISE>(kind), sh.blocks[lane].lens, blocks, lane, end);
     const u32 words = (end + 3) / 4;
     if (threadIdx.x == 0) lookback::announce(frame::offsets(args, c), t, words);
     if constexpr (SLOTS) {
@@ -184,8 +193,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     }
 }
 
-// Tiles as they come, one after the other, or one. A tile stays in shared memory until the next one is announced: by then those
-// before it are done, and nobody waits for its place.
+// Tiles by tickets: one after the other, or one.
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ EncodeShared<S> sh;
@@ -226,14 +234,16 @@ struct DecodeShared {
 };
 
 template <class S, bool POINTWISE>
-__device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, bool right, u32 len, u64 first, int lane, int w) {
+__device__ __forceinline__ void decode_tile(const DecodeChunk& c, DecodeShared<S>& sh, bool right, u32 len, u64 first,
+                                            int lane, int w) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u32 here = tile_values(c.values, first), blocks = (here + BLOCK - 1) / BLOCK;
     const szx::Rule<S> r = szx::rule<S>(c.bound, POINTWISE, 0, false);
     if (w == 0) {
-        const bool good = right && szx::layout<S, POINTWISE>(sh.stage, sh.parts, sh.kinds, r, len, blocks, max(block_values(here, (u32)lane), 0), lane);
+        const bool good = right && szx::layout<S, POINTWISE>(sh.stage, sh.parts, sh.kinds, r, len, blocks,
+                                                             max(block_values(here, (u32)lane), 0), lane);
         if (lane == 0) sh.fault = !good;
     }
     __syncthreads();
@@ -289,18 +299,19 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (w == 0) {
         sum = sh.sums.all(lane);
         ChunkState* state = (ChunkState*)args.states + chunk;
-        if (lane == 0 && frame::count(state, c.tiles, 1, sum + frame::term(span.to, table + t), sh.fault)) frame::verdict(args, chunk);
+        if (lane == 0 && frame::count(state, c.tiles, 1, sum + frame::term(span.to, table + t), sh.fault))
+            frame::verdict(args, chunk);
     }
 }
 
 }  // namespace
 
 #define LAUNCH(S, CTAS) __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
-#define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) {                      \
-        frame::find_range<S, THREADS<S>, TILE>(args);                                                                 \
-    }                                                                                                                 \
-    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); }          \
+#define ENTRIES(S, name)                                                                                      \
+    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) {              \
+        frame::find_range<S, THREADS<S>, TILE>(args);                                                         \
+    }                                                                                                         \
+    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
     extern "C" __global__ LAUNCH(S, DECODE_CTAS) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -5,8 +5,8 @@
 template <class S>
 struct SzxTuning;
 
-// A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor; whether a block's words wait for
-// their place in shared memory, which lets a warp run through its blocks in a loop, or in registers.
+// A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor; whether a block's words wait
+// for their place in shared memory, which lets a warp run through its blocks in a loop, or in registers.
 template <>
 struct SzxTuning<float> {
     static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 4, DECODE_CTAS = 6;
@@ -30,8 +30,8 @@ constexpr int RESIDENT = 2048;
 template <int CTAS, int THREADS>
 constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 
-// CTAs of 256 threads that should fit on one multiprocessor: shared memory holds five on those of data centres since Hopper, fewer
-// elsewhere. Five are worth some spilled registers where warps wait for each other.
+// CTAs of 256 threads that should fit on one multiprocessor: shared memory holds five on those of data centres since
+// Hopper, fewer elsewhere. Five are worth some spilled registers where warps wait for each other.
 struct LorenzoTuning {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
     static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 5, WRITE_CTAS = 5;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What every kernel asks about the chunks of its batch: which one a tile is of, its bound, whether all its tiles are done.
+// What every kernel asks about the chunks of its batch: which one a tile is of, its bound, whether all its tiles are
+// done.
 #pragma once
 #include "../prim/lookback.cuh"
 #include "checksum.cuh"
@@ -30,8 +31,8 @@ __device__ __forceinline__ double used_bound(const EncodeChunk& c, const ChunkSt
     return exact::mul_down(c.bound, spread);
 }
 
-// Counts `more` tiles of a chunk as done and adds what they sum up to; true for the last ones. Before what the other CTAs left is
-// read, a fence is needed. One lane.
+// Counts `more` tiles of a chunk as done and adds what they sum up to; true for the last ones. Before what the other
+// CTAs left is read, a fence is needed. One lane.
 __device__ __forceinline__ bool count(ChunkState* state, u32 tiles, u32 more, u64 sum, u32 fault) {
     atomicAdd(&state->sum, sum);
     if (fault) atomicOr(&state->fault, fault);

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What decoding kernels do with a frame besides their tiles. Nothing of a frame is believed: a tile's place comes from `Span`, lengths
-// inside it are the codec's to check, all words are summed, and the CTA that is last with a chunk gives the verdict. Anything but
-// a right one sends the frame to the CPU, which names what is wrong.
+// What decoding kernels do with a frame besides their tiles. Nothing of a frame is believed: a tile's place comes from
+// `Span`, lengths inside it are the codec's to check, all words are summed, and the CTA that is last with a chunk gives
+// the verdict. Anything but a right one sends the frame to the CPU, which names what is wrong.
 #pragma once
 #include "frame.cuh"
 
 namespace frame {
 
-// A tile's payload, as the table of ends at `ends` says, of which the last is `most`; `right`: inside the section of payloads.
+// A tile's payload, as the table of ends at `ends` says, of which the last is `most`; `right`: inside the section of
+// payloads.
 struct Span {
     u32 from, to;
     bool right;
-    __device__ __forceinline__ Span(const u32* ends, u32 t, u32 tiles, u64 most) : from(t ? ends[t - 1] : 0), to(ends[t]) {
+    __device__ __forceinline__ Span(const u32* ends, u32 t, u32 tiles, u64 most)
+        : from(t ? ends[t - 1] : 0), to(ends[t]) {
         right = from <= to && to <= most && (t + 1 < tiles || to == most);
     }
 };
 
-// Sums the words before the payloads, but for the checksum's own and the ends of tiles in `ends` up to `after`, which their CTAs sum.
-// A thread takes every `STEP`th from `first` on.
+// Sums the words before the payloads, but for the checksum's own and the ends of tiles in `ends` up to `after`, which
+// their CTAs sum. A thread takes every `STEP`th from `first` on.
 template <u32 STEP>
 __device__ __forceinline__ u64 sum_rest(const DecodeChunk& c, u64 ends, u64 after, u32 first) {
     const u32* in = (const u32*)c.frame;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How the CTAs of an encoding kernel write frames together: in one pass, tiles of any lengths, bytes that do not depend on who is first.
+// How the CTAs of an encoding kernel write frames together: in one pass, tiles of any lengths, bytes that do not depend
+// on who is first.
 //
-//   ticket     frame::ticket gives the next tile of the batch, and its chunk. CTAs begin tiles in this order, so whoever waits for
-//              a tile waits for a CTA that runs.
-//   announce   lookback::announce tells a tile's length as soon as it is known. The tiles after it wait for nothing else.
-//   place      lookback::place finds where the tile's payload starts (decoupled look-back, ../prim/lookback.cuh). The words then go
-//              out with frame::copy_summed, the tile's end into the table with frame::put; both return their part of the checksum.
-//   seal       frame::last counts tiles as done. The CTA that is last with a chunk writes header and checksum: frame::seal.
+//   ticket     frame::ticket gives the next tile of the batch, and its chunk. CTAs begin tiles in this order, so who
+//              waits for a tile waits for a CTA that runs.
+//   announce   lookback::announce tells a tile's length as soon as it is known. Later tiles wait for nothing else.
+//   place      lookback::place finds where its payload starts (decoupled look-back, ../prim/lookback.cuh). The words
+//              leave with frame::copy_summed, the tile's end goes into the table with frame::put; both return their
+//              part of the checksum.
+//   seal       frame::last counts tiles as done. The CTA that is last with a chunk writes header and checksum:
+//              frame::seal.
 //
-// A tile that waits in shared memory until the next one is announced finds its place without a stop: those before it are done by
-// then. Lengths are in a unit of the codec's, of 4 or 8 bytes.
+// A tile that waits in shared memory until the next one is announced is placed without a stop: those before it are done
+// by then. Lengths are in a unit of the codec's, of 4 or 8 bytes.
 #pragma once
 #include "frame.cuh"
 
@@ -40,9 +43,10 @@ __device__ __forceinline__ u64 put(const EncodeChunk& c, u64 i, u32 word) {
     return term(word, i);
 }
 
-// Counts `tiles` tiles of a chunk as done, which add `sum` to the checksum. True in the one warp that is last: it sees what all
-// CTAs wrote. Whole warp.
-__device__ __forceinline__ bool last(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u32 tiles, u64 sum, int lane) {
+// Counts `tiles` tiles of a chunk as done, which add `sum` to the checksum. True in the one warp that is last: it sees
+// what all CTAs wrote. Whole warp.
+__device__ __forceinline__ bool last(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u32 tiles, u64 sum,
+                                     int lane) {
     u32 last = 0;
     if (lane == 0) {
         last = count((ChunkState*)args.states + chunk, c.tiles, tiles, sum, 0);
@@ -51,13 +55,14 @@ __device__ __forceinline__ bool last(const EncodeArgs& args, const EncodeChunk& 
     return warp::from(last, 0) != 0;
 }
 
-// Writes a frame's header, checksum and length. Its payloads begin at byte `payload_at` and are counted in `unit` bytes, its values
-// hold with `bound`, `sum` is of the words that no tile has summed. `patch(i, word)` makes of word i of the header, which is `word` on
-// the host, what only the device knows. Whole warp.
+// Writes a frame's header, checksum and length. Its payloads begin at byte `payload_at` and are counted in `unit`
+// bytes, its values hold with `bound`, `sum` is of the words that no tile has summed. `patch(i, word)` makes of word i
+// of the header, which is `word` on the host, what only the device knows. Whole warp.
 template <class Patch>
-__device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u64 payload_at, u32 unit, double bound, u64 sum, int lane,
-                                     Patch patch) {
-    const u64 payload = unit * (lookback::peek(offsets(args, c) + c.tiles - 1) & lookback::SUM), stored = payload_at + payload;
+__device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u64 payload_at, u32 unit,
+                                     double bound, u64 sum, int lane, Patch patch) {
+    const u64 payload = unit * (lookback::peek(offsets(args, c) + c.tiles - 1) & lookback::SUM),
+              stored = payload_at + payload;
     const u64 used = (u64)__double_as_longlong(bound);
     for (u32 i = lane; i < c.head_words; i += 32) {
         u32 word = patch(i, c.head[i]);
@@ -82,7 +87,8 @@ __device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& 
 }
 
 // The same where a table of `table_words` and zeros up to `payload_at` are all that lies between header and payloads.
-__device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u32 unit, double bound, int lane) {
+__device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& c, u32 chunk, u32 unit, double bound,
+                                     int lane) {
     for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) put(c, i, 0);
     seal(args, c, chunk, c.payload_at, unit, bound, 0, lane, [](u32, u32 word) { return word; });
 }

@@ -30,7 +30,8 @@ struct WriteShared {
 
 // Values of a raw tile; or its exceptions. Written into the frame as they come; returns what they add to the checksum.
 template <class S>
-__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0, u32* room) {
+__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0,
+                                           u32* room) {
     using T = Traits<S>;
     const Source<S> in(c, tiles::of(c.extents, c.tile, tile));
     u32* out = (u32*)c.frame + word0;
@@ -77,8 +78,8 @@ __device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book)
     return sum;
 }
 
-// Finds the place of the tile that waits and writes it. `finish`: the next tile is of another chunk, or there is none. `sum`
-// is this thread's part of what the CTA's tiles add to the checksum.
+// Finds the place of the tile that waits and writes it. `finish`: the next tile is of another chunk, or there is none.
+// `sum` is this thread's part of what the CTA's tiles add to the checksum.
 template <class S>
 __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, bool finish, u64& sum, int lane, int w) {
     if (!sh.old) return;
@@ -222,7 +223,8 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             out.finish();
         } else if ((kind & CLASS) == FIXED) {
             if (t == 0) sh.stage[0] = meta.width;
-            if (32 * t < n) huffman::write_fixed(huffman::kept_again(sh.kept, mask), exact, n, meta.width, sh.stage + 1);
+            if (32 * t < n)
+                huffman::write_fixed(huffman::kept_again(sh.kept, mask), exact, n, meta.width, sh.stage + 1);
         }
     }
     flush<S>(args, sh, true, sum, lane, w);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The steps on one cube of ndzip, 4096 words, and back: one CTA. The twin of src/codec/ndzip/cube.rs; FORMAT.md §4 there. After
-// F. Knorr, P. Thoman, T. Fahringer: "ndzip", DCC '21, doi:10.1109/DCC50243.2021.00018, and "ndzip-gpu", SC '21,
-// doi:10.1145/3458817.3476224, sections 3 and 4.
+// The steps on one cube of ndzip, 4096 words, and back: one CTA. The twin of src/codec/ndzip/cube.rs; FORMAT.md §4
+// there. After F. Knorr, P. Thoman, T. Fahringer: "ndzip", DCC '21, doi:10.1109/DCC50243.2021.00018, and "ndzip-gpu",
+// SC '21, doi:10.1145/3458817.3476224, sections 3 and 4.
 //
-// Words are differenced along every axis (integer Lorenzo transform) and become sign and magnitude. A column, 32 words or 64, is
-// turned: plane p has bit p of each. A head says which planes of its column are not zero; those are stored, heads first. Here a
-// thread has 32 consecutive words in registers, of 8-byte words one half of each, so its planes are a transposition in registers, not
-// the paper's votes of a warp; a scan over the CTA places them. Back, heads tell where planes are, and running sums along each axis
-// undo the differences, of 4-byte words along the rows in registers.
+// Words are differenced along every axis (integer Lorenzo transform) and become sign and magnitude. A column, 32 words
+// or 64, is turned: plane p has bit p of each. A head says which planes of its column are not zero; those are stored,
+// heads first. Here a thread has 32 consecutive words in registers, of 8-byte words one half of each, so its planes are
+// a transposition in registers, not the paper's votes of a warp; a scan over the CTA places them. Back, heads tell
+// where planes are, and running sums along each axis undo the differences, of 4-byte words along the rows in registers.
 #pragma once
 #include "../base/checksum.cuh"
 #include "../prim/transpose.cuh"
@@ -39,8 +39,8 @@ struct Shared {
     u32 tile, chunk, start, fault;
 };
 
-// Differences of the 32 words from index `first` of the cube, along all axes. `first` is a multiple of 32; lane `holder` has
-// the words before them. Whole warp.
+// Differences of the 32 words from index `first` of the cube, along all axes. `first` is a multiple of 32; lane
+// `holder` has the words before them. Whole warp.
 template <class W>
 __device__ __forceinline__ void differences(const W* x, int rank, u32 first, int holder, W (&d)[32]) {
     using P = Shape<W>;
@@ -125,8 +125,8 @@ struct Planes {
     u32 head, at;
 };
 
-// From a cube's words, in `sh.words` with gaps, to planes; returns the words that the cube will have. All threads, and all
-// have then read the cube.
+// From a cube's words, in `sh.words` with gaps, to planes; returns the words that the cube will have. All threads, and
+// all have then read the cube.
 template <class W>
 __device__ __forceinline__ u32 planes_of(Planes& mine, Shared<W>& sh, int rank, int lane, int w) {
     using P = Shape<W>;
@@ -184,8 +184,8 @@ __device__ __forceinline__ void keep_planes(Shared<W>& sh, const Planes& mine) {
 }
 
 // Running sums along one axis: lines of `len` words, `stride` apart in the cube, line k starting at `start(k)`.
-// Threads share a line where there are fewer lines than threads. `put` is told a part's first index, how far from it, the
-// index, and the sum. All threads.
+// Threads share a line where there are fewer lines than threads. `put` is told a part's first index, how far from it,
+// the index, and the sum. All threads.
 template <class W, class Start, class Put>
 __device__ __forceinline__ void integrate(W* x, W* carry, u32 lines, u32 len, u32 stride, Start start, Put put) {
     using P = Shape<W>;
@@ -225,7 +225,8 @@ struct DecodeShared : Shared<W> {
 };
 
 template <class W>
-__device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g, DecodeShared<W>& sh, u32 t, u32 words, int lane, int w) {
+__device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g, DecodeShared<W>& sh, u32 t, u32 words,
+                                            int lane, int w) {
     using P = Shape<W>;
     u32* stage = (u32*)sh.words;
     u32 first;
@@ -321,7 +322,8 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
         sh.carry[threadIdx.x] = cta_inclusive<W, W>(sum, sh.totals, all, lane, w) - sum;
         __syncthreads();
 #pragma unroll 8
-        for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS) store(i, 0, i, sh.words[P::at(i)] + sh.carry[i / P::SEGMENT]);
+        for (u32 i = threadIdx.x; i < CUBE; i += P::THREADS)
+            store(i, 0, i, sh.words[P::at(i)] + sh.carry[i / P::SEGMENT]);
     } else if (g.rank == 2) {
         if (!SUMMED) {
             integrate<W>(sh.words, sh.carry, 64, 64, 1, [](u32 k) { return 64 * k; }, keep);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Decoupled look-back over the tiles of one chunk: where does a tile's payload start? D. Merrill and M. Garland, "Single-pass Parallel
-// Prefix Scan with Decoupled Look-back", NVIDIA technical report NVR-2016-002, 2016.
+// Decoupled look-back over the tiles of one chunk: where does a tile's payload start? D. Merrill and M. Garland,
+// "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA technical report NVR-2016-002, 2016.
 //
-// Every tile owns a word of 64 bits: a state and a sum, nothing at first. `announce` publishes the tile's own length, state PARTIAL.
-// `place` walks back over the tiles before, 32 a step, and adds up their lengths until it meets one in state INCLUSIVE, whose sum
-// holds all before it too; then the tile's own sum is inclusive. Tiles begin in the order of their tickets, so those before
-// run or are done, and the walk ends. The sums do not depend on who is first. Loads of more steps in flight were slower.
+// Every tile owns a word of 64 bits: a state and a sum, nothing at first. `announce` publishes the tile's own length,
+// state PARTIAL. `place` walks back over the tiles before, 32 a step, and adds up their lengths until it meets one in
+// state INCLUSIVE, whose sum holds all before it too; then the tile's own sum is inclusive. Tiles begin in the order of
+// their tickets, so those before run or are done, and the walk ends. The sums do not depend on who is first. Loads of
+// more steps in flight were slower.
 #pragma once
 #include "warp.cuh"
 

@@ -52,7 +52,8 @@ __device__ __forceinline__ void range(S& lo, S& hi) {
 // The same in two instructions, over integers of the same order. No NaN.
 __device__ __forceinline__ void range(float& lo, float& hi) {
     const int a = __float_as_int(lo), b = __float_as_int(hi);
-    const int low = __reduce_min_sync(ALL, a ^ (a >> 31 & 0x7fffffff)), high = __reduce_max_sync(ALL, b ^ (b >> 31 & 0x7fffffff));
+    const int low = __reduce_min_sync(ALL, a ^ (a >> 31 & 0x7fffffff)),
+              high = __reduce_max_sync(ALL, b ^ (b >> 31 & 0x7fffffff));
     lo = __int_as_float(low ^ (low >> 31 & 0x7fffffff));
     hi = __int_as_float(high ^ (high >> 31 & 0x7fffffff));
 }

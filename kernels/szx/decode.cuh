@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tiles of szx from bytes, the twin of src/codec/szx/decode.rs; FORMAT.md §4 and §7 there, SZx's paper in encode.cuh.
 //
-// `layout` checks a tile's kinds, bitmaps and codes, from which every length follows, before anything is read by them. `take` reads a
-// block, one warp: the bytes that codes say are there, rank after rank; a prefix exclusive or over the warp makes words of
-// differences (what the paper calls index propagation); words become values, and outliers go over them.
+// `layout` checks a tile's kinds, bitmaps and codes, from which every length follows, before anything is read by them.
+// `take` reads a block, one warp: the bytes that codes say are there, rank after rank; a prefix exclusive or over the
+// warp makes words of differences (what the paper calls index propagation); words become values, and outliers go over
+// them.
 #pragma once
 #include "format.cuh"
 
@@ -26,16 +27,17 @@ __device__ __forceinline__ u32 below_plane(u32 low, u32 high, int p) {
     return p == 0 ? ~(low | high) & 15u : p == 1 ? ~high & 15u : p == 2 ? ~(low & high) & 15u : 15u;
 }
 
-// Checks kinds, bitmaps, codes and every length of a tile in `len` bytes before any is used, and keeps kinds and offsets. Block
-// `lane` has `count` values. Whole warp, one block a lane.
+// Checks kinds, bitmaps, codes and every length of a tile in `len` bytes before any is used, and keeps kinds and
+// offsets. Block `lane` has `count` values. Whole warp, one block a lane.
 template <class S, bool POINTWISE>
-__device__ __forceinline__ bool layout(const u8* stage, Parts* parts, u32* kinds, const Rule<S>& r, u32 len, u32 blocks, int count, int lane) {
+__device__ __forceinline__ bool layout(const u8* stage, Parts* parts, u32* kinds, const Rule<S>& r, u32 len, u32 blocks,
+                                       int count, int lane) {
     using T = Traits<S>;
     const u32 heads = (blocks + 3) & ~3u;
     if (len < heads) return false;
     const u32 kind = lane < (int)heads ? stage[lane] : 0;
     const u32 low6 = kind & 63u, high2 = kind >> 6;
-    const bool here = lane < (int)blocks, coded = low6 > RAW;
+    const bool here = lane<(int)blocks, coded = low6> RAW;
     const u32 q = low6 - CODED, bytes = word_bytes(q);
     bool good = here || kind == 0;
     if (coded) good = good && (POINTWISE ? q >= 1 + T::E && q <= 8 * T::W : r.usable && q <= T::M);
@@ -129,9 +131,10 @@ __device__ __forceinline__ void take(const u8* stage, u32 kind, const Parts& at,
         u32 first = 0;
         if (codes) {
             const u32 shift = 4 * (lane & 1);
-            const u32 low = stage[at.codes + lane / 2] >> shift & 15u, high = stage[at.codes + 16 + lane / 2] >> shift & 15u;
-            const u32 mine = (u32)__popc(below_plane(low, high, 0)) | (u32)__popc(below_plane(low, high, 1)) << 10
-                             | (u32)__popc(below_plane(low, high, 2)) << 20;
+            const u32 low = stage[at.codes + lane / 2] >> shift & 15u,
+                      high = stage[at.codes + 16 + lane / 2] >> shift & 15u;
+            const u32 mine = (u32)__popc(below_plane(low, high, 0)) | (u32)__popc(below_plane(low, high, 1)) << 10 |
+                             (u32)__popc(below_plane(low, high, 2)) << 20;
             const u32 upto = warp::inclusive(mine, lane);
             const u32 ranks = upto - mine, counts = warp::from(upto, 31);
 #pragma unroll
@@ -162,8 +165,8 @@ __device__ __forceinline__ void take(const u8* stage, u32 kind, const Parts& at,
             x[1] ^= x[0];
             x[2] ^= x[1];
             x[3] ^= x[2];
-            const Bits upto = T::W == 8 && bytes <= 4 ? (Bits)warp::inclusive_xor((u32)x[3], lane)
-                                                      : warp::inclusive_xor(x[3], lane);
+            const Bits upto =
+                T::W == 8 && bytes <= 4 ? (Bits)warp::inclusive_xor((u32)x[3], lane) : warp::inclusive_xor(x[3], lane);
             const Bits before = upto ^ x[3];
 #pragma unroll
             for (int j = 0; j < 4; j++) x[j] ^= before;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Blocks of szx into bytes, the twin of src/codec/szx/encode.rs; FORMAT.md §8.1 there. After SZx: X. Yu, S. Di, K. Zhao et al.,
-// "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473, Algorithm 1.
+// Blocks of szx into bytes, the twin of src/codec/szx/encode.rs; FORMAT.md §8.1 there. After SZx: X. Yu, S. Di, K. Zhao
+// et al., "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473,
+// Algorithm 1.
 //
-// A block is 128 values on one warp: lane l holds values 4l to 4l + 3. `analyse` finds the range of the regular values. One value for
-// all of them, within the bound, makes the block constant. Else every value becomes a whole number of steps above the least, a
-// word of as many bits as the range needs (point-wise: the value's own upper bits). A word is stored as its exclusive or with
-// the word before, less its leading zero bytes, whose number is a code of two bits; the bytes of one rank stand together. Values that
-// the decoder's arithmetic would bring back outside the bound are outliers and keep their bits. Blocks that gain nothing stay raw.
-// `emit` puts the parts at their offsets, once all lengths of the tile are known.
+// A block is 128 values on one warp: lane l holds values 4l to 4l + 3. `analyse` finds the range of the regular values.
+// One value for all of them, within the bound, makes the block constant. Else every value becomes a whole number of
+// steps above the least, a word of as many bits as the range needs (point-wise: the value's own upper bits). A word is
+// stored as its exclusive or with the word before, less its leading zero bytes, whose number is a code of two bits; the
+// bytes of one rank stand together. Values that the decoder's arithmetic would bring back outside the bound are
+// outliers and keep their bits. Blocks that gain nothing stay raw. `emit` puts the parts at their offsets, once all
+// lengths of the tile are known.
 //
 // What belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
 #pragma once
@@ -45,7 +47,8 @@ __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
 // Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
 // A raw block's bits are in `own.word`. False when nothing of `own` is needed. Whole warp.
 template <class S, bool POINTWISE>
-__device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count, int lane) {
+__device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count,
+                                        int lane) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     constexpr u32 ALL = warp::ALL;
@@ -133,7 +136,8 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                 Bits mine = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
                 mine = warp::from(mine, __ffs((int)holders) - 1);
 #pragma unroll
-                for (int j = 0; j < 4; j++) same_regular = same_regular && (!(regular >> j & 1) || T::bits(x[j]) == mine);
+                for (int j = 0; j < 4; j++)
+                    same_regular = same_regular && (!(regular >> j & 1) || T::bits(x[j]) == mine);
                 if (__all_sync(ALL, same_regular)) {
                     constant = true;
                     b.base = mine;
@@ -154,7 +158,8 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                 if (POINTWISE) {
                     const double p = __dmul_rn(r.bound, fmin(fabs(a), fabs(z)));
                     const double c = exact::below(p);
-                    fits = (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) && exact::within(z, (double)m, c);
+                    fits = (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) &&
+                           exact::within(z, (double)m, c);
                 } else {
                     fits = T::sub(m, lo) <= r.surely && T::sub(hi, m) <= r.surely;
                     if (!fits) fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
@@ -186,7 +191,8 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                         S back[4], worst = 0;
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
-                            // This product is exact or of no weight, so fusing it changes no bit. The one below may overflow.
+                            // This product is exact or of no weight, so fusing it changes no bit. The one below may
+                            // overflow.
                             const S k = T::fma(T::sub(x[j], lo), r.inverse, magic);
                             own.word[j] = T::bits(k) - (T::MAGIC - origin<S, POINTWISE>());
                             back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
@@ -196,7 +202,8 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
                         if (!(worst <= r.surely)) {
 #pragma unroll
                             for (int j = 0; j < 4; j++) {
-                                const bool bad = (regular >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                                const bool bad =
+                                    (regular >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
                                 outliers |= (u32)bad << j;
                             }
                         }
@@ -322,11 +329,11 @@ __device__ __forceinline__ u8 plane_byte(Bits x, u32 bytes, u32 p) {
     return (u8)(x >> (8 * (bytes - 1 - p)));
 }
 
-// Writes block `block`'s parts B to F, at their offsets in `stage`. `values` is asked for the block's values where it has
-// outliers. Whole warp.
+// Writes block `block`'s parts B to F, at their offsets in `stage`. `values` is asked for the block's values where it
+// has outliers. Whole warp.
 template <class S, bool POINTWISE, class Values>
-__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& parts, u32 block, int count,
-                                     int lane, Values values) {
+__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& parts, u32 block,
+                                     int count, int lane, Values values) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     const u32 low6 = b.kind & 63u;
@@ -403,7 +410,8 @@ __device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>
     } else if ((mid & 3) == 0 && bytes <= 4) {
         for (u32 p = 0; p < bytes; p++) {
             const u32 s = bytes - 1 - p, two = s | (s + 4) << 4;
-            const u32 a = __byte_perm((u32)own.word[0], (u32)own.word[1], two), c = __byte_perm((u32)own.word[2], (u32)own.word[3], two);
+            const u32 a = __byte_perm((u32)own.word[0], (u32)own.word[1], two),
+                      c = __byte_perm((u32)own.word[2], (u32)own.word[3], two);
             *(u32*)(stage + mid + 128 * p + 4 * lane) = __byte_perm(a, c, 0x5410);
         }
     } else {

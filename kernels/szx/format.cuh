@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// szx as fields, the twin of src/codec/szx/format.rs: kinds of blocks, what a bound means to a value, where a tile's parts lie.
+// szx as fields, the twin of src/codec/szx/format.rs: kinds of blocks, what a bound means to a value, where a tile's
+// parts lie.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -46,8 +47,8 @@ __device__ __forceinline__ Rule<S> rule(double bound, bool pointwise, u64 fill, 
 // Bytes of a word of q bits.
 __device__ __forceinline__ u32 word_bytes(u32 q) { return (q + 7) / 8; }
 
-// What a word's bits hold besides the word, the same in all words: of 4-byte words in the absolute modes the exponent, which
-// lies above their three bytes.
+// What a word's bits hold besides the word, the same in all words: of 4-byte words in the absolute modes the exponent,
+// which lies above their three bytes.
 template <class S, bool POINTWISE>
 __device__ __forceinline__ constexpr typename Traits<S>::Bits origin() {
     return Traits<S>::W == 4 && !POINTWISE ? Traits<S>::MAGIC : 0;
@@ -67,8 +68,8 @@ __device__ __forceinline__ u32 fixed_parts(u32 kind) {
     return base | (kind >> 7) << 8 | codes << 16;
 }
 
-// Where the parts of block `lane` start, from its counts and lengths; the tile's length in `end`. Whole warp, one block a
-// lane; `lens` has the length of D in its lower half and that of F in its upper half.
+// Where the parts of block `lane` start, from its counts and lengths; the tile's length in `end`. Whole warp, one block
+// a lane; `lens` has the length of D in its lower half and that of F in its upper half.
 template <int W>
 __device__ __forceinline__ Parts offsets(u32 fixed, u32 lens, u32 blocks, int lane, u32& end) {
     const u32 f = warp::inclusive(fixed, lane), l = warp::inclusive(lens, lane);
