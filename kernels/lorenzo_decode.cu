@@ -276,14 +276,7 @@ constexpr int BOOK_THREADS = 1024;
 __device__ __forceinline__ void make_book(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
     huffman::make_book((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::Book*)args.books)[blockIdx.x], BOOK_THREADS);
-    const u32* in = (const u32*)c.frame;
-    u64 sum = 0;
-#pragma unroll 4
-    for (u64 i = threadIdx.x; i < c.ends_at / 4; i += BOOK_THREADS) {
-        if (i != frame::CHECKSUM_WORD && i != frame::CHECKSUM_WORD + 1) sum += frame::term(in[i], i);
-    }
-    for (u64 i = c.ends_at / 4 + c.tiles + threadIdx.x; i < c.payload_at / 4; i += BOOK_THREADS) sum += frame::term(in[i], i);
-    sum = warp::sum(sum);
+    const u64 ends = c.ends_at / 4, sum = warp::sum(frame::sum_rest<BOOK_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
 

@@ -5,7 +5,7 @@
 // used. Residuals of fixed width are found each by itself; those of a stream by many threads at once (huffman_decode.cuh),
 // which begin where gap arrays say, or where decoding synchronises itself. A frame's verdict is its last tile's.
 #pragma once
-#include "../base/frame.cuh"
+#include "../base/frame_reader.cuh"
 #include "../stage/huffman_decode.cuh"
 #include "../stage/tiles.cuh"
 #include "../tuning.cuh"
@@ -31,7 +31,7 @@ struct Shared {
     huffman::Tables book;
     u32 pool[POOL];
     huffman::Exchange<WARPS> exchange;
-    u64 sums[WARPS];
+    frame::Sums<THREADS> sums;
     // Sums over warps' rows.
     int totals[WARPS];
     Tile tile;
@@ -153,19 +153,6 @@ __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 wo
     return right;
 }
 
-// A tile's payload, as the table of ends says.
-struct Span {
-    u32 from, to;
-    bool right;
-    __device__ __forceinline__ Span(const DecodeChunk& c, u32 t) {
-        const u32* ends = (const u32*)(c.frame + c.ends_at);
-        const u64 most = c.payload_len / 4;
-        from = t ? ends[t - 1] : 0;
-        to = ends[t];
-        right = from <= to && to <= most && (t + 1 < c.tiles || to == most);
-    }
-};
-
 // Decodes one tile to residuals in shared memory; `finish` does the rest, in which nothing can be wrong any more.
 template <int W, Gaps GAPS, class Finish>
 __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finish) {
@@ -175,7 +162,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
     const DecodeChunk& c = chunks[chunk];
     const u32 t = blockIdx.x - c.first_tile;
-    const Span span(c, t);
+    const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
     // Divisions, by one thread, while the others wait for memory.
     if (threadIdx.x == THREADS - 1) sh.tile = tiles::of(c.extents, c.tile, t);
@@ -211,8 +198,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
             key += frame::KEY_STEP * THREADS;
         }
     }
-    sum = warp::sum(sum);
-    if (lane == 0) sh.sums[w] = sum;
+    sh.sums.put(sum, lane, w);
     __syncthreads();
     const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.book);
     const bool right = span.right && kind.allowed(log) && residuals<GAPS>(sh, payload, words, p, kind, sh.tile.values());
@@ -220,23 +206,14 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
     ChunkState* state = (ChunkState*)args.states + chunk;
     const bool teller = w == WARPS - 1;
-    u32 before = 0;
+    bool last = false;
     if (teller) {
-        sum = warp::sum(lane < WARPS ? sh.sums[lane] : 0ull);
-        if (lane == 0) {
-            atomicAdd(&state->sum, sum + frame::term(span.to, c.ends_at / 4 + t));
-            if (fault) atomicOr(&state->fault, fault);
-            __threadfence();
-            before = atomicAdd(&state->done, 1u);
-        }
+        sum = sh.sums.all(lane);
+        last = lane == 0 && frame::count(state, c.tiles, 1, sum + frame::term(span.to, c.ends_at / 4 + t), fault);
     }
     if (!fault) finish(c, sh, payload, p, kind, lane, w);
-    if (teller && lane == 0 && before == c.tiles - 1) {
-        __threadfence();
-        // A comparison runs again without `decode_book`, which sums the frame's head.
-        const bool same = GAPS != STORED || atomicAdd(&state->sum, 0ull) == c.checksum;
-        ((u64*)args.verdicts)[chunk] = same && atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
-    }
+    // A comparison runs again without `decode_book`, which sums the frame's head.
+    if (last) frame::verdict(args, chunk, GAPS == STORED);
 }
 
 constexpr int CTAS = AT_ONCE<LorenzoTuning::DECODE_CTAS, THREADS>;

@@ -54,7 +54,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     const DecodeChunk& c = chunks[chunk];
     const huffman::Tables& book = chunk == home ? shared : ((const huffman::Book*)args.books)[chunk].tables;
     const u32 t = number - c.first_tile;
-    const Span span(c, t);
+    const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
     const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 n = tile.values();
@@ -75,9 +75,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
         while (right && put.next < n) put.to[put.next++] = 0;
     }
     ChunkState* state = (ChunkState*)args.states + chunk;
-    if (!right) atomicOr(&state->fault, 1u);
-    __threadfence();
-    if (atomicAdd(&state->done, 1u) == c.tiles - 1) ((u64*)args.verdicts)[chunk] = atomicOr(&state->fault, 0u) == 0 ? 1 : 2;
+    if (frame::count(state, c.tiles, 1, 0, !right)) frame::verdict(args, chunk, false);
 }
 
 constexpr int COARSE = 64;
