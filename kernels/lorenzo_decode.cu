@@ -6,6 +6,7 @@
 // axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or interpolation; values
 // leave; outliers over them.
 #include "lorenzo/payload.cuh"
+#include "prim/load.cuh"
 #include "stage/interpolate/tile_any.cuh"
 #include "stage/interpolate/tile_whole.cuh"
 #include "stage/lorenzo.cuh"
@@ -28,11 +29,6 @@ struct Dequantizer {
 
 __device__ __forceinline__ void store2(u32* at, u32 a, u32 b) { *(uint2*)at = make_uint2(a, b); }
 __device__ __forceinline__ void store2(u64* at, u64 a, u64 b) { *(uint4*)at = make_uint4((u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32)); }
-__device__ __forceinline__ void store4(u32* at, const u32 (&x)[4]) { *(uint4*)at = make_uint4(x[0], x[1], x[2], x[3]); }
-__device__ __forceinline__ void store4(u64* at, const u64 (&x)[4]) {
-    ((uint4*)at)[0] = make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
-    ((uint4*)at)[1] = make_uint4((u32)x[2], (u32)(x[2] >> 32), (u32)x[3], (u32)(x[3] >> 32));
-}
 
 // Where a tile's values go.
 template <class S>

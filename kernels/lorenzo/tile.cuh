@@ -3,6 +3,7 @@
 // residuals are kept and counted.
 #pragma once
 #include "../base/frame.cuh"
+#include "../prim/load.cuh"
 #include "../stage/huffman_encode.cuh"
 #include "../stage/interpolate/formulas.cuh"
 #include "../stage/quantize.cuh"
@@ -136,21 +137,13 @@ struct Source {
     }
     // The same in two steps: as they are stored, and in this machine's order of bytes.
     __device__ __forceinline__ void raw(u32 i, u32 place_, S (&x)[4]) const {
-        using T = Traits<S>;
         if (fours) {
             const S* at = first + place_;
             if (!whole) {
 #pragma unroll
                 for (int j = 0; j < 4; j++) x[j] = at[j];
-            } else if (T::W == 4) {
-                const uint4 v = *(const uint4*)at;
-                x[0] = T::value(v.x), x[1] = T::value(v.y), x[2] = T::value(v.z), x[3] = T::value(v.w);
             } else {
-                const uint4 v = ((const uint4*)at)[0], w = ((const uint4*)at)[1];
-                x[0] = T::value((typename T::Bits)(v.x | (u64)v.y << 32));
-                x[1] = T::value((typename T::Bits)(v.z | (u64)v.w << 32));
-                x[2] = T::value((typename T::Bits)(w.x | (u64)w.y << 32));
-                x[3] = T::value((typename T::Bits)(w.z | (u64)w.w << 32));
+                load4(at, x);
             }
         } else {
             for (int j = 0; j < 4; j++) x[j] = first[place(min(i + j, n - 1))];
