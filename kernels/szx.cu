@@ -7,7 +7,7 @@
 // announced its next tile: by then the tiles before it are done, and its offset in the frame is found without a stop
 // (base/frame_writer.cuh). It leaves in whole words, summed for the checksum on the way. 8-byte values fill the
 // registers: one tile a CTA.
-// Decoding: the tile's payload comes in whole words, summed on the way; one warp checks every length before any is used.
+// Decoding: the payload comes in whole words, summed on the way; one warp checks every length before any is used.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"

@@ -73,7 +73,7 @@ struct Scans {
     u64 in, sums, scans, xors, ranges, n;
 };
 
-// Words of 8 bytes, 32 a warp: their sum, running sums and exclusive ors; range of their upper halves as f32, and as f64.
+// Words of 8 bytes, 32 a warp: their sum, running sums and exclusive ors; range of them as f64, of upper halves as f32.
 __device__ __forceinline__ void scans(const Scans& a) {
     const int lane = threadIdx.x & 31;
     const u64 i = (u64)blockIdx.x * 128 + threadIdx.x;

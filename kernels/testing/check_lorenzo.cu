@@ -48,7 +48,7 @@ struct Tile {
     u64 in, out, costs, best, z, y, x, axes;
 };
 
-// A tile's residuals along given axes; the cost of all of them for every set of axes that it allows; the set that is taken.
+// A tile's residuals along given axes; the cost of all of them for every set of axes allowed; the set that is taken.
 __device__ __forceinline__ void differences(const Tile& a) {
     __shared__ int4 room[tiles::MOST / 4];
     int* q = (int*)room;
