@@ -9,20 +9,29 @@ __device__ __forceinline__ void unpack(const uint4& v, T* x) {
     u32* words = (u32*)x;
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
 }
-template <class T>
-__device__ __forceinline__ uint4 pack(const T* x) {
-    const u32* words = (const u32*)x;
-    return make_uint4(words[0], words[1], words[2], words[3]);
+// By arithmetic: the compiler makes four stores of 4 bytes where an array of 8-byte numbers is seen as words.
+__device__ __forceinline__ uint4 pack(const u32* x) { return make_uint4(x[0], x[1], x[2], x[3]); }
+__device__ __forceinline__ uint4 pack(const u64* x) {
+    return make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
 }
 
-// Four numbers.
+// Four numbers. Written out: in a loop the compiler makes loads and stores of 4 and 8 bytes of them.
 template <class T>
 __device__ __forceinline__ void load4(const T* at, T (&x)[4]) {
-#pragma unroll
-    for (int k = 0; k < (int)sizeof(T) / 4; k++) unpack(((const uint4*)at)[k], x + 16 / sizeof(T) * k);
+    const uint4* from = (const uint4*)at;
+    if constexpr (sizeof(T) == 4) {
+        unpack(*from, x);
+    } else {
+        const uint4 v = from[0], w = from[1];
+        unpack(v, x), unpack(w, x + 2);
+    }
 }
 template <class T>
 __device__ __forceinline__ void store4(T* at, const T (&x)[4]) {
-#pragma unroll
-    for (int k = 0; k < (int)sizeof(T) / 4; k++) ((uint4*)at)[k] = pack(x + 16 / sizeof(T) * k);
+    uint4* to = (uint4*)at;
+    if constexpr (sizeof(T) == 4) {
+        *to = pack(x);
+    } else {
+        to[0] = pack(x), to[1] = pack(x + 2);
+    }
 }
