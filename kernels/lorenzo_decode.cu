@@ -37,10 +37,10 @@ struct Out {
     Bits* at;
     u64 row, plane;
     Three e;
-    bool swap, fours;
+    bool swap, vec4;
     __device__ __forceinline__ Out(const DecodeChunk& c, const Tile& t)
         : at((Bits*)c.output + t.start), row(c.extents[2]), plane((u64)c.extents[1] * c.extents[2]), e(t.extents),
-          swap(c.flags & FLAG_SWAP), fours(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
+          swap(c.flags & FLAG_SWAP), vec4(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
     __device__ __forceinline__ Bits* of(u32 z, u32 y) const { return at + z * plane + y * row; }
     __device__ __forceinline__ Bits ordered(Bits x) const { return swap ? swapped(x) : x; }
     // Two or four values, where the tile's rows begin at multiples of four.
@@ -79,7 +79,7 @@ template <class S, class Value>
 __device__ __forceinline__ void write_all(const int* values, const Out<S>& out, u32 n, Value value, int lane, int w) {
     using Bits = typename Traits<S>::Bits;
     const Places<S> places(out);
-    if (out.fours) {
+    if (out.vec4) {
         for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
             const int4 q = *(const int4*)(values + i);
             Bits x[4] = {value(q.x), value(q.y), value(q.z), value(q.w)};
@@ -104,7 +104,7 @@ __device__ __forceinline__ void write_points(const interpolate::Whole<RANK>& til
     using Bits = typename Traits<S>::Bits;
     constexpr u32 STEPS = tiles::MOST / 4 / THREADS, STEP = 4 * THREADS >> RANK;
     const u64 step = RANK == 3 ? 2 * out.plane : RANK == 2 ? 8 * out.row : 4 * THREADS;
-    if (out.fours) {
+    if (out.vec4) {
         const Three p = tile.where(4 * threadIdx.x);
         u32 at;
         const int* even = points + interpolate::find_pair(tile.finest(), p, at);
@@ -142,7 +142,7 @@ __device__ __forceinline__ void write_points(const interpolate::TileAny& tile, c
             const u32 r = by_pieces.of(i), z = by_y.of(r), y = r - z * e.y;
             const u32 from = (i - r * pieces) * 128, to = min(from + 128, e.x);
             Bits* at = out.of(z, y);
-            if (out.fours) {
+            if (out.vec4) {
                 const u32 x = from + 4 * lane;
                 if (x >= to) continue;
                 u32 odd;
@@ -214,8 +214,8 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
         } else if (interpolate::Tile1d::fits(t.extents)) {
             whole(interpolate::Tile1d());
         } else {
-            auto* levels = (interpolate::Level*)sh.book.several;
-            static_assert(sizeof(sh.book.several) >= interpolate::LEVELS * sizeof(*levels), "room for all levels");
+            auto* levels = (interpolate::Level*)sh.tables.several;
+            static_assert(sizeof(sh.tables.several) >= interpolate::LEVELS * sizeof(*levels), "all levels fit");
             interpolate::TileAny::prepare(levels, t.extents);
             __syncthreads();
             const interpolate::TileAny tile(levels, t.extents);
@@ -223,10 +223,10 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
             write_points(tile, sh.values, Out<S>(c, t), linear(), lane, w);
         }
     } else if (lorenzo::full(t.extents) && c.mode != 3) {
-        lorenzo::rows_and_lines(sh.values, kind.axes(), (int*)sh.book.several);
+        lorenzo::rows_and_lines(sh.values, kind.axes(), (int*)sh.tables.several);
         const Out<S> out(c, t);
         const Dequantizer<S, false> linear = {c.step, 0};
-        if (out.fours) {
+        if (out.vec4) {
             // Two places a thread, in all planes.
             int2 q[16];
             lorenzo::planes(q, (const int2*)sh.values + threadIdx.x, kind.axes());
@@ -251,10 +251,10 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
             write_all(sh.values, out, n, Dequantizer<S, false>{c.step, 0}, lane, w);
         }
     }
-    if (p.exceptions) {
+    if (p.outliers) {
         __syncthreads();
         const Out<S> out(c, t);
-        restore<S>(payload + 1, p.exceptions, Places<S>(out), lane, w);
+        restore<S>(payload + 1, p.outliers, Places<S>(out), lane, w);
     }
 }
 
@@ -269,9 +269,10 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 constexpr int BOOK_THREADS = 1024;
 
 // Tables, and the checksum's part of all that is not a tile's.
-__device__ __forceinline__ void make_book(const DecodeArgs& args) {
+__device__ __forceinline__ void make_tables(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
-    huffman::make_book((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::Book*)args.books)[blockIdx.x], BOOK_THREADS);
+    huffman::make_tables((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::FrameTables*)args.books)[blockIdx.x],
+                         BOOK_THREADS);
     const u64 ends = c.ends_at / 4, sum = warp::sum(frame::sum_rest<BOOK_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
@@ -280,7 +281,7 @@ __device__ __forceinline__ void make_book(const DecodeArgs& args) {
 
 #define ENTRIES(S, name)                                                                                              \
     extern "C" __global__ __launch_bounds__(BOOK_THREADS) void lorenzo_decode_book_##name(DecodeArgs args) {          \
-        make_book(args);                                                                                              \
+        make_tables(args);                                                                                            \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {              \
         decode<S>(args);                                                                                              \

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The room lorenzo, writing: src/codec/lorenzo/FORMAT.md. One CTA codes one tile of up to 8192 values; five launches at most.
+// The codec lorenzo, writing: src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020, doi:10.1145/3410463.3414624)
+// and cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). One CTA codes one tile of up to 8192 values; five
+// launches at most.
 //
 // `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit one, in
 // the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would be more code
@@ -23,7 +25,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     __shared__ u32 used;
     const u32 t = threadIdx.x;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[blockIdx.x];
-    Book* book = (Book*)args.shared + blockIdx.x;
+    Codebook* book = (Codebook*)args.shared + blockIdx.x;
     if (t == 0) used = 0;
     codebook::make(sh, book->counts);
     if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// `interpolate`: the tiles that `plan` has marked, again, each point predicted from those of coarser levels.
+// `interpolate`: the tiles that `plan` has marked, again: src/codec/lorenzo/FORMAT.md §4.4 and §8.
+//
+// points.cuh makes points and residuals of a tile. Then it is asked whether the points hold: each must keep the bound of its
+// value in exact arithmetic, and not give the fill value. For most points this follows from how they were found; only those in
+// `sh.unsure` are looked at again, unless there is a fill value or the unit is near the ends of the type's range. If all hold
+// and the residuals cost less than Lorenzo's, or if the points give every value bit for bit, they take the place of what `plan`
+// has left in working memory; else that stays.
 #pragma once
 #include "points.cuh"
 
@@ -9,7 +15,7 @@ namespace {
 template <class S>
 __device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Source<S>& in, u32 i) {
     const interpolate::Level& level = sh.finest;
-    if (!in.fours) {
+    if (!in.vec4) {
         auto one = [&](u32 k) { return sh.points[find(level, in.where(min(i + k, in.n - 1)))]; };
         return make_int4(one(0), one(1), one(2), one(3));
     }
@@ -18,7 +24,7 @@ __device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Sou
     return make_int4(even.x, odd.x, even.y, odd.y);
 }
 
-// Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but exceptions bit for bit.
+// Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but outliers bit for bit.
 template <class S>
 __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
                                             typename Traits<S>::Bits fill, bool& exact) {
@@ -31,7 +37,7 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
         in.four(i, place, x);
         const int4 r4 = points_at(sh, in, i);
         const int r[4] = {r4.x, r4.y, r4.z, r4.w};
-        const u32 fits = four_valid(i, in.n) & ~(sh.exceptions[i / 32] >> (i % 32));
+        const u32 fits = four_valid(i, in.n) & ~(sh.outliers[i / 32] >> (i % 32));
         u32 unsure = 0;
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -55,7 +61,8 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
     return __syncthreads_and(holds);
 }
 
-// The same for points that are sure, of values without a fill value, but for those in `sh.unsure`; `exact` may be said too often.
+// The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone. `exact`
+// is judged by 32 points: it may be true where some value differs, never false where all are the same.
 template <class S>
 __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
                                             bool& exact, int lane, int w) {
@@ -63,7 +70,7 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
     if (w == 0) {
         const u32 i = min((u32)lane * (in.n / 32 + 1), in.n - 1);
         const int r = sh.points[find(sh.finest, in.where(i))];
-        const bool same = (sh.exceptions[i / 32] >> (i % 32) & 1) || Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
+        const bool same = (sh.outliers[i / 32] >> (i % 32) & 1) || Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
         const bool alike = __all_sync(warp::ALL, same);
         if (lane == 0) sh.alike = alike;
     }
@@ -73,7 +80,7 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
         const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
         const Three place = tile.place_of(at);
         const u32 i = (place.z * in.e.y + place.y) * in.e.x + place.x;
-        if (sh.exceptions[i / 32] >> (i % 32) & 1) continue;
+        if (sh.outliers[i / 32] >> (i % 32) & 1) continue;
         const int r = sh.points[find(sh.finest, place)];
         const S x = in.one(i);
         holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(x, fine.value(quantize::number(r)));
@@ -83,7 +90,7 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
     return holds;
 }
 
-// Whether the points give all but exceptions bit for bit.
+// Whether the points give all but outliers bit for bit.
 template <class S>
 __device__ __forceinline__ bool points_same(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
     using T = Traits<S>;
@@ -96,7 +103,7 @@ __device__ __forceinline__ bool points_same(const InterpolateShared& sh, const S
             in.four(i, x);
             const int4 r4 = points_at(sh, in, i);
             const int r[4] = {r4.x, r4.y, r4.z, r4.w};
-            const u32 fits = four_valid(i, in.n) & ~(sh.exceptions[i / 32] >> (i % 32));
+            const u32 fits = four_valid(i, in.n) & ~(sh.outliers[i / 32] >> (i % 32));
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 if (fits >> j & 1) differ |= T::bits(fine.value(quantize::number(r[j]))) ^ T::bits(x[j]);
@@ -124,7 +131,7 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const u32 n = in.n;
     const typename Traits<S>::Bits fill = fill_of<S>(c);
     const quantize::Linear<S> fine = units<S>(frame::used_bound(c, (const ChunkState*)args.states + chunk));
-    sh.exceptions[t] = 0;
+    sh.outliers[t] = 0;
     sh.unsure[t] = 0;
     if (t == 0) sh.all = 0;
     interpolate::TileAny::prepare(sh.levels(), in.e);
@@ -154,7 +161,7 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
         count(sh, mine, n, true, lane, w);
         taken = sh.cost < meta.cost || (same && (!sure || points_same(sh, in, fine)));
     }
-    u32* counts = ((Book*)args.shared + chunk)->counts;
+    u32* counts = ((Codebook*)args.shared + chunk)->counts;
     if (taken) {
         meta = settle(sh, in, work, mine, INTERPOLATED, some, all, lane);
         if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), counts, true);

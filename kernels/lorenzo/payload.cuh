@@ -28,7 +28,7 @@ enum Gaps { STORED, IGNORED, NEEDED };
 
 struct Shared {
     alignas(16) int values[tiles::MOST];
-    huffman::Tables book;
+    huffman::Tables tables;
     u32 pool[POOL];
     huffman::Exchange<WARPS> exchange;
     frame::Sums<THREADS> sums;
@@ -44,7 +44,7 @@ struct Kind {
     __device__ __forceinline__ bool interpolated() const { return bits & 8; }
     __device__ __forceinline__ u32 axes() const { return bits & 7; }
     __device__ __forceinline__ u32 coding() const { return bits >> 4 & 3; }
-    __device__ __forceinline__ bool exceptions() const { return bits & 0x40; }
+    __device__ __forceinline__ bool outliers() const { return bits & 0x40; }
     __device__ __forceinline__ bool allowed(bool log) const {
         return !(bits & 0x80) && !(interpolated() && (log || axes())) && !(coding() == 3 && bits != 0x30);
     }
@@ -53,8 +53,8 @@ enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
 
 // What a payload consists of, in words from its first.
 struct Parts {
-    // Records of exceptions; 0 for none.
-    u32 exceptions;
+    // Records of outliers; 0 for none.
+    u32 outliers;
     // Gap array, or the width of fixed width.
     u32 gaps;
     u32 stream, words;
@@ -63,17 +63,17 @@ struct Parts {
 
 // Checks every length of a payload of `words` words for `n` values of W bytes; the same in all threads.
 template <int W>
-__device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Tables& book) {
+__device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Tables& tables) {
     Parts p = {0, 0, 0, 0, true};
     u32 at = 0;
-    if (kind.exceptions()) {
-        p.exceptions = words ? payload[0] : 0;
-        if (p.exceptions == 0 || p.exceptions > n || p.exceptions * (1 + W / 4) >= words) {
-            p.exceptions = 0;
+    if (kind.outliers()) {
+        p.outliers = words ? payload[0] : 0;
+        if (p.outliers == 0 || p.outliers > n || p.outliers * (1 + W / 4) >= words) {
+            p.outliers = 0;
             p.right = false;
             return p;
         }
-        at = 1 + p.exceptions * (1 + W / 4);
+        at = 1 + p.outliers * (1 + W / 4);
     }
     const u32 left = words - at;
     p.gaps = at;
@@ -89,8 +89,8 @@ __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, 
             break;
         }
         default: {
-            const u32 gaps = book.gaps ? huffman::gap_units(left) : 0;
-            p.right = book.usable && gaps < left && left - gaps <= LONGEST_STREAM;
+            const u32 gaps = tables.gaps ? huffman::gap_units(left) : 0;
+            p.right = tables.usable && gaps < left && left - gaps <= LONGEST_STREAM;
             p.stream = at + gaps;
             p.words = left - gaps;
             if (p.right && gaps) {
@@ -127,11 +127,11 @@ __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32
 // Decodes a payload's residuals, as the stream has them. False, in some thread, where it is not right. The caller waits.
 template <Gaps GAPS>
 __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 words, const Parts& p, Kind kind, u32 n) {
-    if (!p.right || sh.book.bad) return false;
-    bool right = records_right(payload + 1, p.exceptions, n);
+    if (!p.right || sh.tables.bad) return false;
+    bool right = records_right(payload + 1, p.outliers, n);
     if (kind.coding() == HUFFMAN) {
         const u8* gaps = (const u8*)(payload + p.gaps);
-        if (GAPS == IGNORED || !sh.book.gaps) gaps = nullptr;
+        if (GAPS == IGNORED || !sh.tables.gaps) gaps = nullptr;
         if (GAPS == NEEDED && !gaps) return false;
         const InOrder put = {sh.values};
         // Words known to be in shared memory come faster.
@@ -140,11 +140,11 @@ __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 wo
         huffman::Exchange<WARPS>& ex = sh.exchange;
         bool whole;
         if (words <= SHORT) {
-            whole = huffman::read<THREADS, true, true>(sh.book, staged, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, true, true>(sh.tables, staged, p.words, gaps, n, ex, put);
         } else if (payload == sh.pool) {
-            whole = huffman::read<THREADS, true, false>(sh.book, staged, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, true, false>(sh.tables, staged, p.words, gaps, n, ex, put);
         } else {
-            whole = huffman::read<THREADS, false, false>(sh.book, stream, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, false, false>(sh.tables, stream, p.words, gaps, n, ex, put);
         }
         right = right && whole;
     } else if (kind.coding() == FIXED) {
@@ -172,16 +172,16 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     const u32 first = threadIdx.x < words ? in[threadIdx.x] : 0;
     const bool log = c.mode == 3;
     {
-        const huffman::Book& book = ((const huffman::Book*)args.books)[chunk];
+        const huffman::FrameTables& all = ((const huffman::FrameTables*)args.books)[chunk];
         constexpr u32 FIRST = huffman::PATTERNS / 4, ALL = sizeof(huffman::Tables) / 16;
-        const uint4 *several = (const uint4*)(words <= SHORT ? book.sparse : book.tables.several), *others = (const uint4*)&book.tables;
+        const uint4 *several = (const uint4*)(words <= SHORT ? all.sparse : all.tables.several), *others = (const uint4*)&all.tables;
 #pragma unroll
         for (u32 k = 0; k < ALL / THREADS; k++) {
             const u32 i = threadIdx.x + k * THREADS;
-            ((uint4*)&sh.book)[i] = (k < FIRST / THREADS ? several : others)[i];
+            ((uint4*)&sh.tables)[i] = (k < FIRST / THREADS ? several : others)[i];
         }
         static_assert(FIRST % THREADS == 0 && ALL % THREADS == 1, "a thread copies what is left");
-        if (threadIdx.x == 0) ((uint4*)&sh.book)[ALL - 1] = others[ALL - 1];
+        if (threadIdx.x == 0) ((uint4*)&sh.tables)[ALL - 1] = others[ALL - 1];
     }
     // Residuals are zeros where a stream says nothing.
 #pragma unroll
@@ -200,7 +200,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     }
     sh.sums.put(sum, lane, w);
     __syncthreads();
-    const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.book);
+    const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.tables);
     const bool right = span.right && kind.allowed(log) && residuals<GAPS>(sh, payload, words, p, kind, sh.tile.values());
     const u32 fault = __syncthreads_or(!right);
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// `plan`: quanta, the axes of their differences, and whether interpolation is worth trying.
+// `plan`: quanta, the axes of their differences, and whether interpolation is worth trying: FORMAT.md §8 of lorenzo.
+//
+// Values become quanta in shared memory, and outliers get the quantum of a neighbour. A sample of rows selects the axes
+// (select.cuh). Residuals become bytes, and go to the chunk's working memory with what does not fit a byte. Bytes and runs of
+// zeros are counted: that tells the cost, by which interpolation is tried or not, and goes into the chunk's counts of symbols
+// unless it is tried.
 #pragma once
 #include "tile.cuh"
 
@@ -11,19 +16,20 @@ struct PlanShared : TileShared {
 };
 static_assert(8 * THREADS <= TILE / 4 && selection::SETS * selection::MASKS <= TILE / 4, "a sample fits where bytes will be");
 
-// Gives every exception the quantum of its neighbour: the last ordinary one before it in its row, else the first behind it,
-// else 0. All threads; `around` has room for two numbers a thread.
-__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row, u32* around, u32* room) {
+// Gives every outlier the quantum of a neighbour in its row: the last regular one before it, else the first behind it, else 0.
+// All threads; `around` has a number for each.
+__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row, u32* around,
+                                       u32* scratch) {
     const u32 t = threadIdx.x, first = 32 * t;
     const u32 valid = first >= n ? 0 : n - first < 32 ? (1u << (n - first)) - 1 : warp::ALL;
-    const u32 ordinary = valid & ~marks[t];
+    const u32 regular = valid & ~marks[t];
     u32 total;
-    // One more than the last ordinary place in the words before this one.
-    const u32 before = block::most_before<THREADS>(ordinary ? first + estimate::highest(ordinary) + 1 : 0, room, total);
+    // One more than the last regular place in the words before this one.
+    const u32 before = block::most_before<THREADS>(regular ? first + estimate::highest(regular) + 1 : 0, scratch, total);
     // The first one in this word and those behind it, counted from the end, in the thread that mirrors this one.
-    around[THREADS - 1 - t] = ordinary ? TILE - (first + (u32)__ffs((int)ordinary) - 1) : 0;
+    around[THREADS - 1 - t] = regular ? TILE - (first + (u32)__ffs((int)regular) - 1) : 0;
     __syncthreads();
-    const u32 mirrored = block::most_before<THREADS>(around[t], room, total);
+    const u32 mirrored = block::most_before<THREADS>(around[t], scratch, total);
     around[THREADS - 1 - t] = mirrored;
     __syncthreads();
     const u32 behind = TILE - around[t];
@@ -31,7 +37,7 @@ __device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row,
     while (left) {
         const u32 i = (u32)__ffs((int)left) - 1, at = first + i, start = by_row.of(at) * row;
         left &= left - 1;
-        const u32 low = ordinary & ((1u << i) - 1), high = ordinary & ~((2u << i) - 1);
+        const u32 low = regular & ((1u << i) - 1), high = regular & ~((2u << i) - 1);
         const u32 from = low ? first + estimate::highest(low) + 1 : before;
         const u32 to = high ? first + (u32)__ffs((int)high) - 1 : behind;
         q[at] = from > start ? q[from - 1] : to < start + row ? q[to] : 0;
@@ -39,11 +45,11 @@ __device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row,
     __syncthreads();
 }
 
-// Quantises a tile, whose quanta go to `sh.points` and exceptions to `sh.exceptions`. Tells whether there are some, and whether
+// Quantises a tile, whose quanta go to `sh.points` and outliers to `sh.outliers`. Tells whether there are some, and whether
 // every other value comes back bit for bit.
 template <class S, class Quantizer>
 __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer, typename Traits<S>::Bits fill,
-                                         bool& exceptions, bool& exact) {
+                                         bool& outliers, bool& exact) {
     typename Traits<S>::Bits differ = 0;
     u32 bad = 0;
     const bool here = in.stage(sh.points);
@@ -60,14 +66,14 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
         *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
     });
     exact = !__syncthreads_or(differ != 0);
-    exceptions = __syncthreads_or(bad != 0);
-    if (exceptions) {
+    outliers = __syncthreads_or(bad != 0);
+    if (outliers) {
         for (u32 k = 0; k < 8; k++) {
             const u32 group = threadIdx.x + k * THREADS, four = bad >> (4 * k) & 15u;
-            if (four) atomicOr(sh.exceptions + group / 8, four << (4 * (group % 8)));
+            if (four) atomicOr(sh.outliers + group / 8, four << (4 * (group % 8)));
         }
         __syncthreads();
-        bridge(sh.points, sh.exceptions, in.n, in.e.x, in.by_x, sh.bins, sh.room);
+        bridge(sh.points, sh.outliers, in.n, in.e.x, in.by_x, sh.bins, sh.scratch);
         clear_counts(sh);
         __syncthreads();
     }
@@ -87,9 +93,9 @@ __device__ __forceinline__ bool small(const PlanShared& sh, u32 n) {
     return !__syncthreads_or(any >= 2 * MOST);
 }
 
-// The same of tiles with rows of whole fours, along axes known when compiled.
+// Residuals of a tile whose rows are whole vec4s, along axes known when compiled.
 template <u32 AXES, class S>
-__device__ __forceinline__ All difference_fours(PlanShared& sh, const Source<S>& in, u32* exact) {
+__device__ __forceinline__ All difference_vec4(PlanShared& sh, const Source<S>& in, u32* exact) {
     const tiles::Three& e = in.e;
     const u32 t = threadIdx.x, plane = e.x * e.y, columns = plane / 4;
     All all = {0, 0};
@@ -134,7 +140,7 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
     using namespace lorenzo;
     const u32 n = in.n;
     All all = {0, 0};
-    if (!in.fours) {
+    if (!in.vec4) {
 #pragma unroll 1
         for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
             u32 d[4];
@@ -143,12 +149,12 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
             keep_four(sh.bytes, i, d, exact, all);
         }
     } else {
-        all = axes == (X | Y | Z) ? difference_fours<X | Y | Z>(sh, in, exact)
-              : axes == (X | Y)   ? difference_fours<X | Y>(sh, in, exact)
-              : axes == X         ? difference_fours<X>(sh, in, exact)
-              : axes == Y         ? difference_fours<Y>(sh, in, exact)
-              : axes == Z         ? difference_fours<Z>(sh, in, exact)
-                                  : difference_fours<0>(sh, in, exact);
+        all = axes == (X | Y | Z) ? difference_vec4<X | Y | Z>(sh, in, exact)
+              : axes == (X | Y)   ? difference_vec4<X | Y>(sh, in, exact)
+              : axes == X         ? difference_vec4<X>(sh, in, exact)
+              : axes == Y         ? difference_vec4<Y>(sh, in, exact)
+              : axes == Z         ? difference_vec4<Z>(sh, in, exact)
+                                  : difference_vec4<0>(sh, in, exact);
     }
     // Zeros up to the end of the last thread's bytes.
     const u32 end = (n + 3) / 4 + threadIdx.x;
@@ -156,7 +162,7 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
     return all.together();
 }
 
-// Whether every value that is no exception lies on a point, as in a tile that was interpolated before.
+// Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
 template <class S>
 __device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
     using T = Traits<S>;
@@ -195,18 +201,18 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const typename T::Bits fill = fill_of<S>(c);
     const double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
     const bool log = c.bound_kind == BOUND_POINTWISE;
-    sh.exceptions[t] = 0;
+    sh.outliers[t] = 0;
     if (t == 0) sh.all = 0;
     if (t < selection::SETS) sh.selection.turns.inside[t] = 0;
     clear_counts(sh);
     __syncthreads();
 
-    bool exceptions, exact;
+    bool outliers, exact;
     if (log) {
-        quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, exceptions, exact);
+        quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, outliers, exact);
     } else {
         const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
-        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, exceptions, exact);
+        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, outliers, exact);
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
     const u32 axes =
@@ -219,8 +225,8 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
     tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) || on_grid(in, units<S>(used), fill));
-    Meta meta = settle(sh, in, work, mine, axes, exceptions, all, lane);
-    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), ((Book*)args.shared + chunk)->counts, !tried);
+    Meta meta = settle(sh, in, work, mine, axes, outliers, all, lane);
+    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED, meta.cost = cost;
     if (t == 0) *work.meta() = meta;
 }

@@ -83,7 +83,7 @@ __device__ __forceinline__ void code_four(InterpolateShared& sh, u32 at, const u
     keep_four(sh.bytes, at, d, exact, all);
 }
 
-// The first warp brings the coarsest points. Outliers go to `sh.exceptions`; tells whether this thread has met some.
+// The first warp brings the coarsest points. Outliers go to `sh.outliers`; tells whether this thread has met some.
 template <class Tile, class S>
 __device__ __forceinline__ bool bring_coarse(InterpolateShared& sh, const Tile& tile, const Source<S>& in,
                                              const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane) {
@@ -102,7 +102,7 @@ __device__ __forceinline__ bool bring_coarse(InterpolateShared& sh, const Tile& 
         if (q == NONE) {
             some = true;
             const u32 i = (p.z * in.e.y + p.y) * in.e.x + p.x;
-            atomicOr(sh.exceptions + i / 32, 1u << (i % 32));
+            atomicOr(sh.outliers + i / 32, 1u << (i % 32));
         }
     }
     return some;
@@ -150,9 +150,9 @@ __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Tile& 
         if (bad) {
             bad &= four_valid(i, n);
             some = some || bad;
-            atomicOr(sh.exceptions + i / 32, bad << (i % 32));
+            atomicOr(sh.outliers + i / 32, bad << (i % 32));
         }
-        if (Tile::FOURS || in.fours) {
+        if (Tile::VEC4 || in.vec4) {
             put_four(sh.points, tile, tile.where(i), q);
         } else {
 #pragma unroll

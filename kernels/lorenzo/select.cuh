@@ -3,7 +3,7 @@
 //
 // Some rows of a tile, about a quarter, stand for all. For each of up to six sets of axes their Lorenzo residuals are counted
 // by length, and where zero and not zero meet; estimate.cuh makes a cost of these counts, and the first set with the least
-// cost is taken (`choose`). Where rows consist of whole fours, four neighbours are counted at a time: a 64-bit word has a
+// cost is taken (`choose`). Where rows consist of whole vec4s, four neighbours are counted at a time: a 64-bit word has a
 // count of four bits for each length, so that one addition counts a residual of any; counts of all threads are added up
 // before they overflow. Whether interpolation may cost less than Lorenzo is asked of the same rows: every second quantum is
 // predicted from its neighbours (`may_pay`).
@@ -203,7 +203,7 @@ struct Few {
     }
 };
 
-// The same counts for tiles with rows of whole fours, of the last `RANK` axes, and quanta below 2^26. All threads.
+// The same counts for tiles with rows of whole vec4s, of the last `RANK` axes, and quanta below 2^26. All threads.
 template <int THREADS, int RANK>
 __device__ __forceinline__ void sample_vec4(const int* q, const Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
                                              u32 count, bool whole, u32* classes, Turns& turns, u32* columns, int lane, int w) {
@@ -375,7 +375,7 @@ struct Shared {
     Turns turns;
 };
 
-// Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole fours
+// Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole vec4s
 // below 2^26. `classes` are zero before, `words` has as many as the static_assert below says. All threads.
 template <int THREADS>
 __device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,

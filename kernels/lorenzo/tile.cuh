@@ -17,16 +17,16 @@ constexpr u32 TILE = tiles::MOST, MARKS = TILE / 32;
 static_assert(TILE == 32 * THREADS, "a thread has 32 residuals in a row");
 
 // A tile's kind, FORMAT.md §3.3.
-constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4, RAW = 3 << 4, EXCEPTIONS = 1 << 6;
+constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4, RAW = 3 << 4, OUTLIERS = 1 << 6;
 
 // What the launches share of a chunk; counts are zero before.
-struct Book {
+struct Codebook {
     u32 counts[128];
     huffman::Codes codes;
     u64 kinds_at, ends_at, payload_at;
     u32 head_len, spare;
 };
-static_assert(sizeof(Book) == LORENZO_BOOK, "the host makes room for it");
+static_assert(sizeof(Codebook) == LORENZO_BOOK, "as the host reserves");
 
 // What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it costs.
 constexpr u32 TRIED = 1u << 31;
@@ -37,19 +37,20 @@ struct Meta {
 // A tile's part of the chunk's working memory.
 struct Work {
     u8* at;
-    u32 room;
+    // Bytes for a tile's values, one each.
+    u32 capacity;
     __device__ __forceinline__ Work(const EncodeChunk& c, u32 t)
-        : at((u8*)c.work + (u64)c.work_stride * t), room((c.tile[0] * c.tile[1] * c.tile[2] + 63) & ~63u) {}
+        : at((u8*)c.work + (u64)c.work_stride * t), capacity((c.tile[0] * c.tile[1] * c.tile[2] + 63) & ~63u) {}
     __device__ __forceinline__ Meta* meta() const { return (Meta*)at; }
     // How often the tile has each symbol.
     __device__ __forceinline__ unsigned short* counts() const { return (unsigned short*)(at + sizeof(Meta)); }
     __device__ __forceinline__ u32* bytes() const { return (u32*)(at + LORENZO_HEAD); }
-    // A bit for each exception; one for the first of each record.
-    __device__ __forceinline__ u32* marks() const { return (u32*)(at + LORENZO_HEAD + room); }
-    __device__ __forceinline__ u32* starts() const { return (u32*)(at + LORENZO_HEAD + room + room / 8); }
+    // A bit for each outlier; one for the first of each record.
+    __device__ __forceinline__ u32* marks() const { return (u32*)(at + LORENZO_HEAD + capacity); }
+    __device__ __forceinline__ u32* starts() const { return (u32*)(at + LORENZO_HEAD + capacity + capacity / 8); }
     // Zigzag values that no byte holds, at their places: Lorenzo's, then interpolation's.
     __device__ __forceinline__ u32* exact(bool interpolated) const {
-        return (u32*)(at + LORENZO_HEAD + room + room / 4) + (interpolated ? room : 0);
+        return (u32*)(at + LORENZO_HEAD + capacity + capacity / 4) + (interpolated ? capacity : 0);
     }
 };
 static_assert(sizeof(Meta) + 2 * huffman::SYMBOLS <= LORENZO_HEAD, "the counts fit");
@@ -64,11 +65,11 @@ struct Source {
     // 4 · THREADS values on in a tile, where that is the same step everywhere: in places, and in the chunk.
     tiles::Three step;
     u32 skip;
-    bool regular, fours, whole, swap;
+    bool regular, vec4, whole, swap;
     __device__ __forceinline__ Source(const EncodeChunk& c, const tiles::Tile& t)
         : first((const S*)c.input + t.start), e(t.extents), n(t.values()), rise(c.extents[2]), plane(c.extents[1] * c.extents[2]),
-          by_x(t.extents.x), by_y(t.extents.y), fours(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
-        whole = fours && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
+          by_x(t.extents.x), by_y(t.extents.y), vec4(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
+        whole = vec4 && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
         const u32 rows = by_x.of(4 * THREADS), planes = by_y.of(rows), left = 4 * THREADS - rows * e.x;
         if (n == e.x) {
             step = {0, 0, 4u * THREADS};
@@ -103,7 +104,7 @@ struct Source {
 #pragma unroll
         for (int j = 0; j < 4; j++) x[j] = T::value((typename T::Bits)(swap ? swapped(b[j]) : b[j]));
     }
-    // Calls `f(k, first place, its place in the chunk)` for this thread's fours.
+    // Calls `f(k, first place, its place in the chunk)` for this thread's values, four at a time.
     template <class F>
     __device__ __forceinline__ void each(F f) const {
         const u32 first = 4 * threadIdx.x;
@@ -130,14 +131,14 @@ struct Source {
         return Traits<S>::value(swap ? swapped(b) : b);
     }
     // The values from place `i` of the tile on, a multiple of 4; the last one again after the end.
-    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const { four(i, fours ? place(i) : 0, x); }
+    __device__ __forceinline__ void four(u32 i, S (&x)[4]) const { four(i, vec4 ? place(i) : 0, x); }
     __device__ __forceinline__ void four(u32 i, u32 place_, S (&x)[4]) const {
         raw(i, place_, x);
         turn(x);
     }
     // The same in two steps: as they are stored, and in this machine's order of bytes.
     __device__ __forceinline__ void raw(u32 i, u32 place_, S (&x)[4]) const {
-        if (fours) {
+        if (vec4) {
             const S* at = first + place_;
             if (!whole) {
 #pragma unroll
@@ -170,10 +171,11 @@ struct TileShared {
     alignas(16) int points[TILE];
     // Residuals, a byte each, in the order of the stream.
     alignas(16) u32 bytes[TILE / 4];
-    u32 exceptions[MARKS];
+    u32 outliers[MARKS];
     alignas(16) u32 bins[huffman::BINS];
     u32 classes[selection::SETS * estimate::CLASSES];
-    u32 room[THREADS / 32];
+    // A word a warp, for scans.
+    u32 scratch[THREADS / 32];
     // Of the residuals counted; all zigzag values of the tile together.
     u32 changes, cost, all;
 };
@@ -242,11 +244,11 @@ __device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], 
     bytes[i / 4] = zigzag;
 }
 
-// Marks the first exception of every record: those behind each other with the same bits are one. Returns the records.
+// Marks the first outlier of every record: those behind each other with the same bits are one. Returns the records.
 template <class S>
 __device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, const Work& work) {
     const u32 t = threadIdx.x;
-    const u32* marks = sh.exceptions;
+    const u32* marks = sh.outliers;
     u32 starts = 0;
     for (u32 left = marks[t]; left; left &= left - 1) {
         const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
@@ -258,26 +260,26 @@ __device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, cons
         work.starts()[t] = starts;
     }
     u32 total;
-    block::sum_before<THREADS>((u32)__popc(starts), sh.room, total);
+    block::sum_before<THREADS>((u32)__popc(starts), sh.scratch, total);
     return total;
 }
 
 // Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
 template <class S>
 __device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine, u32 predictor,
-                                       bool exceptions, u32 all, int lane) {
-    const u32 n = in.n, t = threadIdx.x, found = exceptions ? records(sh, in, work) : 0;
+                                       bool outliers, u32 all, int lane) {
+    const u32 n = in.n, t = threadIdx.x, found = outliers ? records(sh, in, work) : 0;
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
     if (lane == 0 && all) atomicOr(&sh.all, all);
     __syncthreads();
     const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
-    const u32 stored = exceptions ? 4 + found * (4 + Traits<S>::W) : 0;
+    const u32 stored = outliers ? 4 + found * (4 + Traits<S>::W) : 0;
     u32 kind = predictor;
     if (stored + huffman::fixed_len(n, width) >= n * Traits<S>::W) {
         kind = RAW;
     } else {
-        if (exceptions) kind |= EXCEPTIONS;
+        if (outliers) kind |= OUTLIERS;
         if (width) kind |= HUFFMAN;
     }
     if (32 * t < n) {
@@ -300,7 +302,7 @@ __device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine&
     const u32 t = threadIdx.x;
     // Short runs are counted by their length.
     if (t < huffman::SHORT) sh.bytes[t] = 0;
-    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.scratch, end);
     auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
     auto add = [&](u32 run) {
         atomicAdd(sh.bytes + run % huffman::SHORT, 1u);

@@ -69,7 +69,7 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
 }
 
 // Sums the kinds, which were written byte by byte. All threads.
-__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Book* book) {
+__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Codebook* book) {
     const u32* words = (const u32*)c.frame;
     u64 sum = 0;
     for (u64 i = book->kinds_at / 4 + threadIdx.x; i < book->ends_at / 4; i += THREADS) {
@@ -84,7 +84,7 @@ template <class S>
 __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, bool finish, u64& sum, int lane, int w) {
     if (!sh.old) return;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
-    const Book* book = (const Book*)args.shared + sh.old_chunk;
+    const Codebook* book = (const Codebook*)args.shared + sh.old_chunk;
     const u32 t = sh.old_tile, front = sh.old_front, words = sh.old_words;
     if (w == 0) {
         const u32 start = lookback::place(frame::offsets(args, c), t, front + words, lane);
@@ -144,9 +144,9 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         Meta meta = *work.meta();
         u32 front = 0, words = 0, gaps = 0;
         if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
-        if (meta.kind & EXCEPTIONS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
+        if (meta.kind & OUTLIERS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
         if ((meta.kind & CLASS) == HUFFMAN) {
-            const u32 bits = huffman::length(work.counts(), ((const Book*)args.shared + at)->codes, lane);
+            const u32 bits = huffman::length(work.counts(), ((const Codebook*)args.shared + at)->codes, lane);
             const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
             words = (bits + 31) / 32;
             gaps = huffman::gap_units(words);
@@ -175,7 +175,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         const EncodeChunk& c = chunks[chunk];
         const u32 number = now.tile - c.first_tile, n = now.values;
         if (chunk != booked) {
-            huffman::make_tables(sh.tables, ((const Book*)args.shared + chunk)->codes);
+            huffman::make_tables(sh.tables, ((const Codebook*)args.shared + chunk)->codes);
             booked = chunk;
         }
         const Meta meta = now.meta;

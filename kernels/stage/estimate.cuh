@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How many bits residuals will take, from a few counts: src/stage/estimate.rs. A tile's numbers fit 32 bits.
+// How many bits residuals will take, from a few counts: src/codec/lorenzo/FORMAT.md §8, on the CPU src/stage/estimate.rs.
+//
+// Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower bits
+// behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the two prices
+// runs of zeros. Logarithms come from a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A tile's numbers fit 32
+// bits.
 #pragma once
 #include "../prim/warp.cuh"
 

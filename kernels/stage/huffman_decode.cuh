@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Streams of codewords → residuals: FORMAT.md §3.2, §3.4 and §4.2 of lorenzo.
+// A stream of codewords → residuals, by many threads: src/codec/lorenzo/FORMAT.md §3.2, §3.4 and §4.2.
 //
-// A codebook becomes tables, looked into with the next 11 bits. One tells the first codeword; the others up to two residuals
-// that are not zero, with zeros around them, or, for short streams, one among many zeros. A stream is read by many threads, each a piece of 64 to 512 bits. They
-// begin where the gap array says, or, where it says nothing, anywhere: codewords fall into step soon, and whoever finds that
-// the one before ends elsewhere reads its own beginning again. First everybody counts, then, knowing the place, writes.
-// Every thread must end where the next began, so by induction all began right.
+// A codebook becomes decode tables, looked into with the next 11 bits of the stream. `single` tells the first codeword.
+// `several` tells up to two residuals that are not zero and the zeros around them (`Dense`) or, for short streams, one such
+// residual among many zeros (`Sparse`).
+//
+// The stream is cut into pieces of 64 to 512 bits, a thread each. A thread must know where the first codeword of its piece
+// begins. Gap arrays say so for every 512 bits (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429). All other pieces
+// use self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076): a thread begins at the
+// first bit of its piece, and after a few codewords it most likely is where a reader from the start would be. It then
+// compares where its predecessor ended with where it began, and begins again there if they differ, until none does.
+//
+// Threads first count the places that their codewords take; a scan over these counts tells each where to write, which is a
+// second pass. Every thread must have begun where the one before it ended, so by induction all of them began right.
 #pragma once
 #include "tiles.cuh"
 
 namespace huffman {
 
 constexpr u32 BITS = (u32)fmt::CODEWORD_LIMIT, PATTERNS = 1u << BITS, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, OUTLIER = RUNS + (u32)fmt::LORENZO_DIRECT - 1;
+constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, ESCAPE = RUNS + (u32)fmt::LORENZO_DIRECT - 1;
 constexpr u32 SUBSEQUENCE_LOG2 = (u32)fmt::SUBSEQUENCE_LOG2, SUBSEQUENCE = 1u << SUBSEQUENCE_LOG2, PART_WORDS = SUBSEQUENCE / 32;
-// An outlier's bits below those that its symbol tells: so many for the first two symbols.
+// An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two symbols.
 constexpr u32 LEAST_LOWER = 4;
-// Longest codeword with its outlier's bits.
-constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - OUTLIER) / 2;
+// Longest codeword with its escape's bits.
+constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - ESCAPE) / 2;
 static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_TILE, "symbols as in FORMAT.md §3.2");
 
 // What a stream is read by.
@@ -29,20 +36,20 @@ struct Tables {
     // Streams can be read; they have gap arrays; the head is not right.
     u32 usable, gaps, bad, filling;
 };
-// What kernels know of a frame's codebook: `several` is `Dense` there.
-struct Book {
+// All decode tables of a frame: `several` of the first is `Dense`.
+struct FrameTables {
     Tables tables;
     u32 sparse[PATTERNS];
 };
-static_assert(sizeof(Book) == 20496 && sizeof(Book) % 16 == 0, "src/codec/device/decode.rs makes room for it");
+static_assert(sizeof(FrameTables) == 20496 && sizeof(FrameTables) % 16 == 0, "as the host reserves");
 
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 
-// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an outlier. What is not there is
+// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an escape. What is not there is
 // said by what may be written all the same: a is 0, for a place of the zeros; b is a again.
 struct Dense {
     u32 entry;
-    // Bits of the stream, outlier's too: at most 32; 0 where the first codeword is a long run or a long outlier.
+    // Bits of the stream, an escape's too: at most 32; 0 where the first codeword is a long run or a long escape.
     __device__ __forceinline__ u32 bits() const { return entry & 63; }
     __device__ __forceinline__ u32 places() const { return entry >> 24; }
     // Places to a, and from a to b.
@@ -50,16 +57,16 @@ struct Dense {
     __device__ __forceinline__ u32 to_b() const { return entry >> 10 & 15; }
     __device__ __forceinline__ int a() const { return (int)(entry << 13) >> 27; }
     __device__ __forceinline__ int b() const { return (int)(entry << 8) >> 27; }
-    // The first outlier's is 0.
-    __device__ __forceinline__ u32 outlier() const { return entry >> 14 & 63; }
+    // The first escape's is 0.
+    __device__ __forceinline__ u32 escape() const { return entry >> 14 & 63; }
 };
-// `to_b` of an entry with an outlier.
-constexpr u32 HAS_OUTLIER = 15;
+// `to_b` of an entry with an escape.
+constexpr u32 HAS_ESCAPE = 15;
 
-// One residual that is not zero, or none, with many zeros around it; no outlier.
+// One residual that is not zero, or none, with many zeros around it; no escape.
 struct Sparse {
     u32 entry;
-    // 0 where the first codeword is an outlier's, or all zeros that there can be.
+    // 0 where the first codeword is an escape's, or all zeros that there can be.
     __device__ __forceinline__ u32 bits() const { return entry & 63; }
     __device__ __forceinline__ u32 places() const { return entry >> 19; }
     __device__ __forceinline__ u32 to_a() const { return entry >> 6 & 255; }
@@ -67,7 +74,7 @@ struct Sparse {
     __device__ __forceinline__ int a() const { return (int)(entry << 13) >> 27; }
 };
 
-// Bits of an outlier that follow its codeword.
+// Bits of an escape that follow its codeword.
 __device__ __forceinline__ u32 lower_of(u32 nth) { return LEAST_LOWER + nth / 2; }
 
 // The entry of `Dense` for a pattern.
@@ -83,14 +90,14 @@ __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
             zeros += 1u << symbol;
             continue;
         }
-        const u32 nth = symbol - OUTLIER, value = (u32)unzigzag(symbol + 1 - RUNS) & 31;
-        const bool outlier = symbol >= OUTLIER;
-        if (found == 2 || places == 255 || zeros > (found ? HAS_OUTLIER - 2 : 15) || (outlier && (found || bits + lower_of(nth) > 32))) {
+        const u32 nth = symbol - ESCAPE, value = (u32)unzigzag(symbol + 1 - RUNS) & 31;
+        const bool escape = symbol >= ESCAPE;
+        if (found == 2 || places == 255 || zeros > (found ? HAS_ESCAPE - 2 : 15) || (escape && (found || bits + lower_of(nth) > 32))) {
             bits -= len;
             break;
         }
-        if (outlier) {
-            entry = zeros << 6 | HAS_OUTLIER << 10 | nth << 14;
+        if (escape) {
+            entry = zeros << 6 | HAS_ESCAPE << 10 | nth << 14;
             bits += lower_of(nth);
         } else if (found == 0) {
             entry = zeros << 6 | value << 14 | value << 19;
@@ -100,7 +107,7 @@ __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
         found++;
         zeros = 0;
         places++;
-        if (outlier) break;
+        if (escape) break;
     }
     return entry | places << 24 | bits;
 }
@@ -110,7 +117,7 @@ __device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) 
     u32 bits = 0, places = 0, entry = 0;
     for (bool found = false;;) {
         const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
-        if (len == 0 || bits + len > BITS || symbol >= OUTLIER) break;
+        if (len == 0 || bits + len > BITS || symbol >= ESCAPE) break;
         if (symbol < RUNS) {
             if (places + (1u << symbol) >= tiles::MOST) break;
             places += 1u << symbol;
@@ -126,7 +133,7 @@ __device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) 
 }
 
 // Makes the tables from the head's `len` bytes; whole CTA, at least 128 threads.
-__device__ inline void make_book(const u8* head, u32 len, Book& book, u32 threads) {
+__device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u32 threads) {
     __shared__ u32 count[4][16], first[16], offset[16], counts[16];
     __shared__ u8 sorted[SYMBOLS + 1];
     __shared__ unsigned short single[PATTERNS];
@@ -184,18 +191,18 @@ __device__ inline void make_book(const u8* head, u32 len, Book& book, u32 thread
             }
         }
         single[pattern] = (unsigned short)entry;
-        book.tables.single[pattern] = (unsigned short)entry;
+        made.tables.single[pattern] = (unsigned short)entry;
     }
     __syncthreads();
     for (u32 pattern = t; pattern < PATTERNS; pattern += threads) {
-        book.tables.several[pattern] = usable ? combine(single, pattern) : 0;
-        book.sparse[pattern] = usable ? combine_sparse(single, pattern) : 0;
+        made.tables.several[pattern] = usable ? combine(single, pattern) : 0;
+        made.sparse[pattern] = usable ? combine_sparse(single, pattern) : 0;
     }
     if (t == 0) {
-        book.tables.usable = usable;
-        book.tables.gaps = subsequence != 0;
-        book.tables.bad = bad;
-        book.tables.filling = 0;
+        made.tables.usable = usable;
+        made.tables.gaps = subsequence != 0;
+        made.tables.bad = bad;
+        made.tables.filling = 0;
     }
 }
 
@@ -243,10 +250,10 @@ struct Reader {
 
 // Takes one codeword.
 template <class Reader, class Put>
-__device__ __forceinline__ void take_one(const Tables& book, Reader& r, u32& place, Put& put) {
-    const u32 s = book.single[r.window() & (PATTERNS - 1)], symbol = s & 255, nth = symbol - OUTLIER;
+__device__ __forceinline__ void take_one(const Tables& tables, Reader& r, u32& place, Put& put) {
+    const u32 s = tables.single[r.window() & (PATTERNS - 1)], symbol = s & 255, nth = symbol - ESCAPE;
     r.take(s >> 8);
-    if (symbol >= OUTLIER) {
+    if (symbol >= ESCAPE) {
         const u32 lower = lower_of(nth);
         put(place, unzigzag((2 + nth % 2) << lower | (r.window() & ((1u << lower) - 1))));
         r.take(lower);
@@ -259,31 +266,32 @@ __device__ __forceinline__ void take_one(const Tables& book, Reader& r, u32& pla
 // No bit of a stream.
 constexpr u32 NEVER = 0x7fffffff;
 
-// Takes codewords up to bit `stop`, as long as places are below `limit` where that counts: all that a pattern has or, where those
-// would pass bit `hard`, the first alone. With `hard` = `stop`, as it is where pieces are not SHORT, those are the ones that
-// begin before; later, a few more. Threads of a warp then come to single ones together.
+// Takes the codewords that begin before bit `stop`; with LIMITED, as long as places are below `limit`. A look-up takes all
+// that a pattern has, unless these would pass bit `hard`: then the first alone. With `hard` = `stop`, as it is unless pieces
+// are SHORT, no codeword that begins at `stop` or later is taken; with a later `hard` a few more may be. Threads of a warp
+// come to single codewords together.
 template <bool LIMITED, bool SHORT, class Reader, class Put>
-__device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u32 hard, u32 limit, u32& place, Put& put) {
+__device__ __forceinline__ void until(const Tables& tables, Reader& r, u32 stop, u32 hard, u32 limit, u32& place, Put& put) {
     while (r.bit < stop && (!LIMITED || place < limit)) {
         auto fit = [&](auto e) { return e.bits() - 1 < hard - r.bit && (!LIMITED || e.places() <= limit - place); };
         if constexpr (SHORT) {
-            const Sparse e = {book.several[r.window() & (PATTERNS - 1)]};
+            const Sparse e = {tables.several[r.window() & (PATTERNS - 1)]};
             if (fit(e)) {
                 put(place + e.to_a(), e.a());
                 place += e.places();
                 r.take(e.bits());
             } else {
-                take_one(book, r, place, put);
+                take_one(tables, r, place, put);
             }
         } else {
             for (;;) {
                 const u32 window = r.window();
-                const Dense e = {book.several[window & (PATTERNS - 1)]};
+                const Dense e = {tables.several[window & (PATTERNS - 1)]};
                 if (!fit(e)) break;
                 u32 to_b = e.to_b();
                 int a = e.a(), b = e.b();
-                if (to_b == HAS_OUTLIER) {
-                    const u32 lower = lower_of(e.outlier()), high = 2 + e.outlier() % 2;
+                if (to_b == HAS_ESCAPE) {
+                    const u32 lower = lower_of(e.escape()), high = 2 + e.escape() % 2;
                     a = b = unzigzag(high << lower | window << (32 - e.bits()) >> (32 - lower));
                     to_b = 0;
                 }
@@ -293,7 +301,7 @@ __device__ __forceinline__ void until(const Tables& book, Reader& r, u32 stop, u
                 place += e.places();
                 r.take(e.bits());
             }
-            if (r.bit < stop && (!LIMITED || place < limit)) take_one(book, r, place, put);
+            if (r.bit < stop && (!LIMITED || place < limit)) take_one(tables, r, place, put);
         }
     }
 }
@@ -307,12 +315,12 @@ __device__ __forceinline__ bool ended(const Reader& r, u32 total, u32 n, u32 pla
 
 // Counts the places of codewords up to bit `stop`.
 template <bool SHORT, class Reader>
-__device__ __forceinline__ u32 count(const Tables& book, Reader& r, u32 stop, u32 hard) {
+__device__ __forceinline__ u32 count(const Tables& tables, Reader& r, u32 stop, u32 hard) {
     struct {
         __device__ __forceinline__ void operator()(u32, int) const {}
     } nothing;
     u32 places = 0;
-    until<false, SHORT>(book, r, stop, hard, 0, places, nothing);
+    until<false, SHORT>(tables, r, stop, hard, 0, places, nothing);
     return places;
 }
 
@@ -334,12 +342,12 @@ __device__ __forceinline__ u32 gap_units(u32 units) {
 
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is enough.
 // `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero, and some zeros.
-// SHORT, where the stream has at most as many words as there are threads and `book.several` is `Sparse`. False, in at least one thread, where the
-// stream is not right. The caller waits for everybody.
+// SHORT: the stream has at most as many words as there are threads, and `tables.several` is `Sparse`. False, in at least one
+// thread, where the stream is not right. The caller waits for everybody.
 //
 // A subsequence is cut into pieces, a thread each, as long as there are threads for them.
 template <int THREADS, bool SHARED, bool SHORT, class Put>
-__device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
+__device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
     const u32 cuts = SHORT || words <= THREADS ? 3 : words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
     const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
@@ -351,11 +359,11 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         const u32 k = from + threadIdx.x;
         const bool here = k < pieces, last = k + 1 == pieces;
         const u32 stop = last ? total : (k + 1) << log;
-        // A short piece ends where its look-ups happen to end, and the next one begins there, but for those whose next one's beginning
-        // is known, and near the end, where nobody may read what fills the last word up.
+        // A short piece ends where its last look-up happens to end, and the next one begins there. Not so where a gap array
+        // says where the next one begins, and near the end, where nobody may read what fills the last word up.
         const bool exact = !SHORT || k + 2 >= pieces || (gaps && ((k + 1) & ((1u << cuts) - 1)) == 0);
         const u32 hard = exact ? stop : NEVER;
-        // Where codewords fall into step is behind here in most pieces.
+        // By here, most pieces have synchronised.
         const u32 middle = (k << log) + (cuts == 3 ? 32 : cuts ? 64 : 128);
         u32 start = k << log, end = 0, met = 0, early = 0, late = 0, before;
         // A gap beyond the longest codeword is not right: nobody ends there.
@@ -364,9 +372,9 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         if (threadIdx.x == 0 && !known) start = begin;
         if (here && !last) {
             Reader<SHARED> r(stream, start);
-            early = count<SHORT>(book, r, middle, hard);
+            early = count<SHORT>(tables, r, middle, hard);
             met = r.bit;
-            late = count<SHORT>(book, r, stop, hard);
+            late = count<SHORT>(tables, r, stop, hard);
             end = r.bit;
         }
         for (;;) {
@@ -382,10 +390,10 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
                 start = before;
                 if (!last) {
                     Reader<SHARED> r(stream, start);
-                    early = count<SHORT>(book, r, middle, hard);
+                    early = count<SHORT>(tables, r, middle, hard);
                     if (r.bit != met) {
                         met = r.bit;
-                        late = count<SHORT>(book, r, stop, hard);
+                        late = count<SHORT>(tables, r, stop, hard);
                         end = r.bit;
                     }
                 }
@@ -404,7 +412,7 @@ __device__ __forceinline__ bool read(const Tables& book, const u32* stream, u32 
         if (here) {
             Reader<SHARED> r(stream, start);
             u32 at = first;
-            until<true, SHORT>(book, r, stop, hard, n, at, put);
+            until<true, SHORT>(tables, r, stop, hard, n, at, put);
             if (last) good = good && ended(r, total, n, at);
         }
         if (from + THREADS < pieces) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals → symbols → a stream of codewords with its gap array: src/stage/huffman/encode.rs. A thread has 32 residuals in a row.
+// Residuals → symbols → a stream of codewords with its gap array: src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
+// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with runs of zeros
+// as powers of two and gap arrays (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429).
 //
-// A tile's residuals are zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose values lie in a second
-// array: so a byte always tells how long its code is.
+// A thread has 32 residuals in a row, zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose values lie
+// in a second array: so a byte always tells how long its code is. Threads count bytes and runs of zeros, of which a codebook
+// is made; then each finds the length of its codewords, a scan tells where they begin in the stream, and each writes its own.
+// Whoever writes across a multiple of 512 bits notes in the gap array where the next codeword begins.
 #pragma once
 #include "../prim/block.cuh"
 #include "estimate.cuh"
@@ -11,11 +15,11 @@
 namespace huffman {
 
 constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, DIRECT = (u32)fmt::LORENZO_DIRECT, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 OUTLIER = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT, SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
+constexpr u32 ESCAPE = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT, SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
 static_assert(DIRECT == 32 && LIMIT == 11 && SYMBOLS <= 128, "symbols are found by shifts");
 
 // The first byte that stands for a symbol, and the symbol. It begins the upper half of zigzag values of eight bits.
-constexpr u32 FAR = 192, FAR_SYMBOL = OUTLIER + 5;
+constexpr u32 FAR = 192, FAR_SYMBOL = ESCAPE + 5;
 static_assert(FAR + SYMBOLS - FAR_SYMBOL <= 256, "the symbols of all larger values have a byte");
 // Counters: by byte, then by symbol.
 constexpr u32 BINS = 256 + 128;
@@ -24,11 +28,11 @@ constexpr u32 BINS = 256 + 128;
 __device__ __forceinline__ u32 symbol(u32 z) {
     if (z < DIRECT) return RUNS - 1 + z;
     const u32 power = estimate::highest(z);
-    return OUTLIER + 2 * (power - 5) + (z >> (power - 1) & 1);
+    return ESCAPE + 2 * (power - 5) + (z >> (power - 1) & 1);
 }
 __device__ __forceinline__ u32 lower_bits(u32 z) { return z < DIRECT ? 0 : estimate::highest(z) - 1; }
 // The same of all zigzag values that have this symbol.
-__device__ __forceinline__ u32 lower_bits_of(u32 symbol) { return symbol < OUTLIER ? 0 : 4 + (symbol - OUTLIER) / 2; }
+__device__ __forceinline__ u32 lower_bits_of(u32 symbol) { return symbol < ESCAPE ? 0 : 4 + (symbol - ESCAPE) / 2; }
 
 // The byte of a zigzag value; the symbol of a byte that is not 0.
 __device__ __forceinline__ u32 byte_of(u32 z) { return z < FAR ? z : FAR - FAR_SYMBOL + symbol(z); }
@@ -87,7 +91,7 @@ __device__ __forceinline__ u32 changes(u32 mask, bool before, u32 n) {
 
 // Counts of classes from those of bytes. All threads; thread k takes byte k.
 __device__ __forceinline__ void classes(const u32* bins, u32* classes) {
-    const u32 k = threadIdx.x, power = 5 + (symbol_of(FAR) - OUTLIER + k - FAR) / 2;
+    const u32 k = threadIdx.x, power = 5 + (symbol_of(FAR) - ESCAPE + k - FAR) / 2;
     if (k > 0 && bins[k]) atomicAdd(classes + (k < FAR ? estimate::highest(k) : min(power, estimate::CLASSES - 1)), bins[k]);
 }
 
@@ -99,9 +103,9 @@ __device__ __forceinline__ void fold(u32* bins) {
 
 // The place after the last residual before this thread's that is not 0; `end`: the one after the last of the tile.
 template <int THREADS>
-__device__ __forceinline__ u32 runs_begin(u32 mask, u32* room, u32& end) {
+__device__ __forceinline__ u32 runs_begin(u32 mask, u32* scratch, u32& end) {
     const u32 mine = mask ? 32 * threadIdx.x + 32 - (u32)__clz((int)mask) : 0;
-    return block::most_before<THREADS>(mine, room, end);
+    return block::most_before<THREADS>(mine, scratch, end);
 }
 
 // Calls `f(run)` for every run of zeros that ends at one of this thread's residuals.

@@ -245,14 +245,14 @@ struct Column {
             for (u32 j = 0; j < 4; j++) v[k][j] += before;
         }
     }
-    // The eight, and behind them those of the thread with the same columns in the CTA's other half. `room` has 512 words.
-    __device__ __forceinline__ void down(int* room) {
+    // The eight, and behind them those of the thread with the same columns in the CTA's other half. `scratch` has 512 words.
+    __device__ __forceinline__ void down(int* scratch) {
 #pragma unroll
         for (u32 k = 1; k < 8; k++) {
 #pragma unroll
             for (u32 j = 0; j < 4; j++) v[k][j] += v[k - 1][j];
         }
-        int4* last = (int4*)room + threadIdx.x % 128;
+        int4* last = (int4*)scratch + threadIdx.x % 128;
         const bool second = threadIdx.x >= 128;
         if (!second) *last = make_int4((int)v[7][0], (int)v[7][1], (int)v[7][2], (int)v[7][3]);
         __syncthreads();
@@ -269,13 +269,13 @@ struct Column {
 };
 
 // Along x and y.
-__device__ __forceinline__ void rows_and_lines(int* values, u32 axes, int* room) {
+__device__ __forceinline__ void rows_and_lines(int* values, u32 axes, int* scratch) {
     if (!(axes & 3)) return;
     Column c;
     int* at = values + threadIdx.x / 8 % 16 * PLANE + threadIdx.x / 128 * 8 * ROW + 4 * (threadIdx.x % 8);
     c.load(at, ROW);
     if (axes & 1) c.along_rows();
-    if (axes & 2) c.down(room);
+    if (axes & 2) c.down(scratch);
     c.store(at, ROW);
     __syncthreads();
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic: src/stage/quantize.rs.
+// Values → quanta under a bound: src/codec/lorenzo/FORMAT.md §5 and §8, on the CPU src/stage/quantize.rs.
+//
+// A quantum is the nearest multiple of a step to the value (`Linear`), or, for bounds relative to each value, to the bits of its
+// magnitude (`Log`). The value that a decoder will find is computed with the decoder's own arithmetic and compared with the
+// bound: first by a rounded difference, which settles almost all, then exactly. A value whose bound does not hold is an
+// outlier, as are those that are not finite, have the fill value's bits or a quantum beyond the limit.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -62,7 +67,7 @@ struct Log {
     }
 };
 
-// Quanta of four values. Returns which of them are no exceptions; `differ` gathers what those lose. `fill` is the fill value's
+// Quanta of four values. Returns which of them are no outliers; `differ` gathers what those lose. `fill` is the fill value's
 // bits, or those of infinity; only values of `valid` count.
 template <class S>
 __device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid, int (&q)[4],

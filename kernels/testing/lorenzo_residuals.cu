@@ -44,7 +44,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     const u32 first = blockIdx.x * threads;
     const u32 home = frame::chunk_of(chunks, args.chunk_count, min(first, args.tiles - 1), lane);
     for (u32 i = threadIdx.x; i < sizeof(huffman::Tables) / 16; i += threads) {
-        ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::Book*)args.books)[home].tables)[i];
+        ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::FrameTables*)args.books)[home].tables)[i];
     }
     __syncthreads();
     const u32 number = first + threadIdx.x;
@@ -52,22 +52,22 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     u32 chunk = home;
     while (chunk + 1 < args.chunk_count && chunks[chunk + 1].first_tile <= number) chunk++;
     const DecodeChunk& c = chunks[chunk];
-    const huffman::Tables& book = chunk == home ? shared : ((const huffman::Book*)args.books)[chunk].tables;
+    const huffman::Tables& tables = chunk == home ? shared : ((const huffman::FrameTables*)args.books)[chunk].tables;
     const u32 t = number - c.first_tile;
     const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
     const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 n = tile.values();
     const u32* payload = (const u32*)c.frame + c.payload_at / 4 + span.from;
-    bool right = span.right && kind.allowed(c.mode == 3) && !book.bad;
+    bool right = span.right && kind.allowed(c.mode == 3) && !tables.bad;
     if (right) {
-        const Parts p = part<Traits<S>::W>(payload, span.to - span.from, kind, n, book);
+        const Parts p = part<Traits<S>::W>(payload, span.to - span.from, kind, n, tables);
         right = p.right;
         OneByOne put = {residuals_of(c, tile), n, 0};
         if (right && kind.coding() == HUFFMAN) {
             huffman::Reader<false> r(payload + p.stream, 0);
             u32 place = 0;
-            huffman::until<true, false>(book, r, 32 * p.words, 32 * p.words, n, place, put);
+            huffman::until<true, false>(tables, r, 32 * p.words, 32 * p.words, n, place, put);
             right = huffman::ended(r, 32 * p.words, n, place);
         } else if (right && kind.coding() == FIXED) {
             for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);

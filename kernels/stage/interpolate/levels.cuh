@@ -41,8 +41,8 @@ struct Level {
     __device__ __forceinline__ Three extents(u32 parity) const {
         return {parity & 4 ? odd.z : even.z, parity & 2 ? odd.y : even.y, parity & 1 ? odd.x : even.x};
     }
-    // Whether its classes have equal extents, rows of whole fours, but for an axis of one place.
-    __device__ __forceinline__ bool fours() const {
+    // Whether its classes have equal extents, rows of whole vec4s, but for an axis of one place.
+    __device__ __forceinline__ bool vec4() const {
         return even.x == odd.x && even.x % 4 == 0 && (even.y == odd.y || odd.y == 0) && (even.z == odd.z || odd.z == 0);
     }
     // The classes of `pass` + 1 odd places, and which of them has what is at `i`.
@@ -148,7 +148,7 @@ __device__ __forceinline__ void visit_each(const int* v, const L& level, F visit
 
 // The same four neighbours at a time, of a level whose classes have equal extents.
 template <class L, class F>
-__device__ __forceinline__ void visit_fours(const int* v, const L& level, F visit) {
+__device__ __forceinline__ void visit_vec4(const int* v, const L& level, F visit) {
 #pragma unroll 1
     for (u32 pass = 0; pass < L::PASSES; pass++) {
 #pragma unroll 1
@@ -181,9 +181,9 @@ __device__ __forceinline__ void merge(int* v, const L& level) {
     Group::sync();
 }
 
-// The same of a level with rows of whole fours.
+// The same of a level with rows of whole vec4s.
 template <u32 MOST, class L>
-__device__ __forceinline__ void merge_fours(int* v, const L& level) {
+__device__ __forceinline__ void merge_vec4(int* v, const L& level) {
     constexpr u32 EACH = MOST / 4 / Cta::THREADS;
     int4 held[EACH];
 #pragma unroll

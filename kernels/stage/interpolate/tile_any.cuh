@@ -13,9 +13,9 @@ __device__ __forceinline__ u32 top_of(const Three& e) {
 }
 
 struct TileAny {
-    // Known late; and not all rows are whole fours.
+    // Known late; and not all rows are whole vec4s.
     static constexpr u32 FINE_LEVELS = 0, POINTS = 128;
-    static constexpr bool FOURS = false;
+    static constexpr bool VEC4 = false;
     // The finest level first.
     const Level* levels;
     // All levels, and those that the CTA does.
@@ -68,9 +68,9 @@ struct TileAny {
     __device__ __forceinline__ void visit_others(int* v, One one, Four four) const {
 #pragma unroll 1
         for (u32 l = fine; l-- > 0;) {
-            const bool fours = levels[l].fours();
-            if (fours) {
-                visit_fours(v, levels[l], four);
+            const bool vec4 = levels[l].vec4();
+            if (vec4) {
+                visit_vec4(v, levels[l], four);
             } else {
                 visit_each<Cta>(v, levels[l], one);
             }

@@ -56,7 +56,7 @@ struct Whole {
     using Finest = Halves<RANK>;
     // Places along x are a power of two; levels that the CTA does, above which there are 128 points.
     static constexpr u32 LOG_X = (LEVELS + RANK - 1) / RANK, FINE_LEVELS = (LEVELS - 7) / RANK, POINTS = 128;
-    static constexpr bool FOURS = true;
+    static constexpr bool VEC4 = true;
     static constexpr u32 SIDE_X = 1u << LOG_X, SIDE_Y = RANK > 1 ? SIDE_X / 2 : 1, SIDE_Z = RANK > 2 ? SIDE_X / 2 : 1;
     static_assert(SIDE_Z * SIDE_Y * SIDE_X == tiles::MOST, "a whole tile");
 
@@ -110,9 +110,9 @@ struct Whole {
 #pragma unroll 1
             for (u32 log_x = LOG_X - FINE_LEVELS;; log_x++) {
                 const Finest level = {log_x};
-                visit_fours(v, level, four);
+                visit_vec4(v, level, four);
                 if (log_x == LOG_X - 1) return;
-                merge_fours<(tiles::MOST >> RANK)>(v, level);
+                merge_vec4<(tiles::MOST >> RANK)>(v, level);
             }
         }
     }
