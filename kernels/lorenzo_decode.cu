@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Decoding of the codec lorenzo: src/codec/lorenzo/FORMAT.md. Two launches.
 //
-// `decode_book` takes a CTA a frame, which makes the codebook's decode tables. `decode` takes a CTA a tile and does all the
-// rest in shared memory: residuals as lorenzo/payload.cuh tells; then the inverse of the tile's prediction, sums along its
-// axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or interpolation; values
-// leave; outliers over them.
+// `decode_book` takes a CTA a frame, which makes the codebook's decode tables. `decode` takes a CTA a tile and does all
+// the rest in shared memory: residuals as lorenzo/payload.cuh tells; then the inverse of the tile's prediction, sums
+// along its axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or
+// interpolation; values leave; outliers over them.
 #include "lorenzo/payload.cuh"
 #include "prim/load.cuh"
 #include "stage/interpolate/tile_any.cuh"
@@ -28,7 +28,9 @@ struct Dequantizer {
 };
 
 __device__ __forceinline__ void store2(u32* at, u32 a, u32 b) { *(uint2*)at = make_uint2(a, b); }
-__device__ __forceinline__ void store2(u64* at, u64 a, u64 b) { *(uint4*)at = make_uint4((u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32)); }
+__device__ __forceinline__ void store2(u64* at, u64 a, u64 b) {
+    *(uint4*)at = make_uint4((u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32));
+}
 
 // Where a tile's values go.
 template <class S>
@@ -39,8 +41,12 @@ struct Out {
     Three e;
     bool swap, vec4;
     __device__ __forceinline__ Out(const DecodeChunk& c, const Tile& t)
-        : at((Bits*)c.output + t.start), row(c.extents[2]), plane((u64)c.extents[1] * c.extents[2]), e(t.extents),
-          swap(c.flags & FLAG_SWAP), vec4(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
+        : at((Bits*)c.output + t.start),
+          row(c.extents[2]),
+          plane((u64)c.extents[1] * c.extents[2]),
+          e(t.extents),
+          swap(c.flags & FLAG_SWAP),
+          vec4(e.x % 4 == 0 && c.extents[2] % 4 == 0 && t.start % 4 == 0) {}
     __device__ __forceinline__ Bits* of(u32 z, u32 y) const { return at + z * plane + y * row; }
     __device__ __forceinline__ Bits ordered(Bits x) const { return swap ? swapped(x) : x; }
     // Two or four values, where the tile's rows begin at multiples of four.
@@ -129,8 +135,8 @@ __device__ __forceinline__ void write_points(const interpolate::Whole<RANK>& til
 
 // Those of a tile of any extents, 128 values of a row a warp, or some short rows.
 template <class S, class Value>
-__device__ __forceinline__ void write_points(const interpolate::TileAny& tile, const int* points, const Out<S>& out, Value value,
-                                             int lane, int w) {
+__device__ __forceinline__ void write_points(const interpolate::TileAny& tile, const int* points, const Out<S>& out,
+                                             Value value, int lane, int w) {
     using Bits = typename Traits<S>::Bits;
     const Three& e = out.e;
     const tiles::Divisor by_y(e.y);
@@ -190,8 +196,8 @@ __device__ __forceinline__ void restore(const u32* records, u32 count, const Pla
 
 // Residuals become values, which leave; nothing can be wrong any more.
 template <class S>
-__device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p, Kind kind,
-                                            int lane, int w) {
+__device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p,
+                                            Kind kind, int lane, int w) {
     const Tile& t = sh.tile;
     const u32 n = t.values();
     if (kind.coding() == RAW) {
@@ -260,10 +266,10 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
 
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
-    decode_tile<Traits<S>::W, STORED>(args, [](const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p,
-                                               Kind kind, int lane, int w) {
-        finish_tile<S>(c, sh, payload, p, kind, lane, w);
-    });
+    decode_tile<Traits<S>::W, STORED>(
+        args, [](const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p, Kind kind, int lane, int w) {
+            finish_tile<S>(c, sh, payload, p, kind, lane, w);
+        });
 }
 
 constexpr int BOOK_THREADS = 1024;
@@ -271,20 +277,21 @@ constexpr int BOOK_THREADS = 1024;
 // Tables, and the checksum's part of all that is not a tile's.
 __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
-    huffman::make_tables((const u8*)(c.frame + c.table_at), c.table_len, ((huffman::FrameTables*)args.books)[blockIdx.x],
-                         BOOK_THREADS);
-    const u64 ends = c.ends_at / 4, sum = warp::sum(frame::sum_rest<BOOK_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
+    huffman::make_tables((const u8*)(c.frame + c.table_at), c.table_len,
+                         ((huffman::FrameTables*)args.books)[blockIdx.x], BOOK_THREADS);
+    const u64 ends = c.ends_at / 4;
+    const u64 sum = warp::sum(frame::sum_rest<BOOK_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(BOOK_THREADS) void lorenzo_decode_book_##name(DecodeArgs args) {          \
-        make_tables(args);                                                                                            \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {              \
-        decode<S>(args);                                                                                              \
+#define ENTRIES(S, name)                                                                                     \
+    extern "C" __global__ __launch_bounds__(BOOK_THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { \
+        make_tables(args);                                                                                   \
+    }                                                                                                        \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {     \
+        decode<S>(args);                                                                                     \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec lorenzo, writing: src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020, doi:10.1145/3410463.3414624)
-// and cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). One CTA codes one tile of up to 8192 values; five
-// launches at most.
+// The codec lorenzo, writing: src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020,
+// doi:10.1145/3410463.3414624) and cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). One CTA
+// codes one tile of up to 8192 values; five launches at most.
 //
-// `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit one, in
-// the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would be more code
-// than a multiprocessor keeps at hand. `codebook` makes a chunk's codebook of the counts. `write` turns bytes into a stream,
-// and once its next tile is announced finds the place of this one and lets it go; the CTA that finishes a chunk seals it.
-// The three that go through a tile have a file each in `lorenzo/`; `range` comes before all where a bound is relative to it.
+// `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit
+// one, in the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would
+// be more code than a multiprocessor keeps at hand. `codebook` makes a chunk's codebook of the counts. `write` turns
+// bytes into a stream, and once its next tile is announced finds the place of this one and lets it go; the CTA that
+// finishes a chunk seals it. The three that go through a tile have a file each in `lorenzo/`; `range` comes before all
+// where a bound is relative to it.
 #include "base/range.cuh"
 #include "lorenzo/interpolate.cuh"
 #include "lorenzo/plan.cuh"
@@ -33,7 +34,8 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     u32 bytes = 0;
     if (t > 0 && huffman::symbol_of(t) < huffman::SYMBOLS) {
         const u32 symbol = huffman::symbol_of(t), lower = t < huffman::FAR ? huffman::lower_bits(t) : 0;
-        bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol], sh.lengths[symbol] + lower);
+        bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol],
+                                 sh.lengths[symbol] + lower);
     }
     book->codes.bytes[t] = bytes;
     if (t < 128) book->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
@@ -76,11 +78,24 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                                              \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) { frame::find_range<S, THREADS, TILE>(args); }       \
-    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) { plan<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) { interpolate_tile<S>(args); } \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { make_codebook(args); }    \
-    extern "C" __global__ __launch_bounds__(THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) { write<S>(args); }
+#define ENTRIES(S, name)                                                                                    \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) {    \
+        frame::find_range<S, THREADS, TILE>(args);                                                          \
+    }                                                                                                       \
+    extern "C" __global__ __launch_bounds__(                                                                \
+        THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) {               \
+        plan<S>(args);                                                                                      \
+    }                                                                                                       \
+    extern "C" __global__ __launch_bounds__(                                                                \
+        THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) { \
+        interpolate_tile<S>(args);                                                                          \
+    }                                                                                                       \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
+        make_codebook(args);                                                                                \
+    }                                                                                                       \
+    extern "C" __global__ __launch_bounds__(                                                                \
+        THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {             \
+        write<S>(args);                                                                                     \
+    }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // `interpolate`: the tiles that `plan` has marked, again: src/codec/lorenzo/FORMAT.md §4.4 and §8.
 //
-// points.cuh makes points and residuals of a tile. Then it is asked whether the points hold: each must keep the bound of its
-// value in exact arithmetic, and not give the fill value. For most points this follows from how they were found; only those in
-// `sh.unsure` are looked at again, unless there is a fill value or the unit is near the ends of the type's range. If all hold
-// and the residuals cost less than Lorenzo's, or if the points give every value bit for bit, they take the place of what `plan`
-// has left in working memory; else that stays.
+// points.cuh makes points and residuals of a tile. Then it is asked whether the points hold: each must keep the bound
+// of its value in exact arithmetic, and not give the fill value. For most points this follows from how they were found;
+// only those in `sh.unsure` are looked at again, unless there is a fill value or the unit is near the ends of the
+// type's range. If all hold and the residuals cost less than Lorenzo's, or if the points give every value bit for bit,
+// they take the place of what `plan` has left in working memory; else that stays.
 #pragma once
 #include "points.cuh"
 
@@ -20,14 +20,16 @@ __device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Sou
         return make_int4(one(0), one(1), one(2), one(3));
     }
     u32 at;
-    const int2 even = *(const int2*)(sh.points + find_pair(level, in.where(i), at)), odd = *(const int2*)(sh.points + at);
+    const int2 even = *(const int2*)(sh.points + find_pair(level, in.where(i), at)),
+               odd = *(const int2*)(sh.points + at);
     return make_int4(even.x, odd.x, even.y, odd.y);
 }
 
 // Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but outliers bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
-                                            typename Traits<S>::Bits fill, bool& exact) {
+__device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const Source<S>& in,
+                                            const quantize::Linear<S>& fine, typename Traits<S>::Bits fill,
+                                            bool& exact) {
     using T = Traits<S>;
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     bool veto = false;
@@ -61,8 +63,8 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
     return __syncthreads_and(holds);
 }
 
-// The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone. `exact`
-// is judged by 32 points: it may be true where some value differs, never false where all are the same.
+// The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone.
+// `exact` is judged by 32 points: it may be true where some value differs, never false where all are the same.
 template <class S>
 __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
                                             bool& exact, int lane, int w) {
@@ -70,7 +72,8 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
     if (w == 0) {
         const u32 i = min((u32)lane * (in.n / 32 + 1), in.n - 1);
         const int r = sh.points[find(sh.finest, in.where(i))];
-        const bool same = (sh.outliers[i / 32] >> (i % 32) & 1) || Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
+        const bool same = (sh.outliers[i / 32] >> (i % 32) & 1) ||
+                          Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
         const bool alike = __all_sync(warp::ALL, same);
         if (lane == 0) sh.alike = alike;
     }
@@ -92,7 +95,8 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<
 
 // Whether the points give all but outliers bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_same(const InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine) {
+__device__ __forceinline__ bool points_same(const InterpolateShared& sh, const Source<S>& in,
+                                            const quantize::Linear<S>& fine) {
     using T = Traits<S>;
 #pragma unroll 1
     for (u32 k = 0; k < 8; k++) {

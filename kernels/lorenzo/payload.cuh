@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A tile's payload to residuals in shared memory: src/codec/lorenzo/FORMAT.md §3.4 and §4.2.
 //
-// One CTA decodes one tile. The payload comes in whole words, summed on the way. `part` checks every length before it is
-// used. Residuals of fixed width are found each by itself; those of a stream by many threads at once (huffman_decode.cuh),
-// which begin where gap arrays say, or where decoding synchronises itself. A frame's verdict is its last tile's.
+// One CTA decodes one tile. The payload comes in whole words, summed on the way. `part` checks every length before it
+// is used. Residuals of fixed width are found each by itself; those of a stream by many threads at once
+// (huffman_decode.cuh), which begin where gap arrays say, or where decoding synchronises itself. A frame's verdict is
+// its last tile's.
 #pragma once
 #include "../base/frame_reader.cuh"
 #include "../stage/huffman_decode.cuh"
@@ -105,7 +106,8 @@ __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, 
 // The z-value at place i of words of fixed width.
 __device__ __forceinline__ int fixed(const u32* words, u32 width, u32 i) {
     const u32 bit = i * width, at = bit / 32;
-    return huffman::unzigzag(__funnelshift_r(words[at], words[at + 1], bit % 32) & (width == 32 ? ~0u : (1u << width) - 1));
+    return huffman::unzigzag(__funnelshift_r(words[at], words[at + 1], bit % 32) &
+                             (width == 32 ? ~0u : (1u << width) - 1));
 }
 
 // Writes residuals where the stream has them. Places are below the tile's values.
@@ -124,7 +126,8 @@ __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32
     return right;
 }
 
-// Decodes a payload's residuals, as the stream has them. False, in some thread, where it is not right. The caller waits.
+// Decodes a payload's residuals, as the stream has them. False, in some thread, where it is not right. The caller
+// waits.
 template <Gaps GAPS>
 __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 words, const Parts& p, Kind kind, u32 n) {
     if (!p.right || sh.tables.bad) return false;
@@ -174,7 +177,8 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     {
         const huffman::FrameTables& all = ((const huffman::FrameTables*)args.books)[chunk];
         constexpr u32 FIRST = huffman::PATTERNS / 4, ALL = sizeof(huffman::Tables) / 16;
-        const uint4 *several = (const uint4*)(words <= SHORT ? all.sparse : all.tables.several), *others = (const uint4*)&all.tables;
+        const uint4 *several = (const uint4*)(words <= SHORT ? all.sparse : all.tables.several),
+                    *others = (const uint4*)&all.tables;
 #pragma unroll
         for (u32 k = 0; k < ALL / THREADS; k++) {
             const u32 i = threadIdx.x + k * THREADS;
@@ -185,7 +189,8 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     }
     // Residuals are zeros where a stream says nothing.
 #pragma unroll
-    for (u32 k = 0; k < tiles::MOST / 4 / THREADS; k++) ((int4*)sh.values)[threadIdx.x + k * THREADS] = make_int4(0, 0, 0, 0);
+    for (u32 k = 0; k < tiles::MOST / 4 / THREADS; k++)
+        ((int4*)sh.values)[threadIdx.x + k * THREADS] = make_int4(0, 0, 0, 0);
     const u32* payload = words + 4 <= POOL ? sh.pool : in;
     u64 sum = 0;
     {
@@ -201,7 +206,8 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     sh.sums.put(sum, lane, w);
     __syncthreads();
     const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.tables);
-    const bool right = span.right && kind.allowed(log) && residuals<GAPS>(sh, payload, words, p, kind, sh.tile.values());
+    const bool right =
+        span.right && kind.allowed(log) && residuals<GAPS>(sh, payload, words, p, kind, sh.tile.values());
     const u32 fault = __syncthreads_or(!right);
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
     ChunkState* state = (ChunkState*)args.states + chunk;

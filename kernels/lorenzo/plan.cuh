@@ -2,9 +2,9 @@
 // `plan`: quanta, the axes of their differences, and whether interpolation is worth trying: FORMAT.md §8 of lorenzo.
 //
 // Values become quanta in shared memory, and outliers get the quantum of a neighbour. A sample of rows selects the axes
-// (select.cuh). Residuals become bytes, and go to the chunk's working memory with what does not fit a byte. Bytes and runs of
-// zeros are counted: that tells the cost, by which interpolation is tried or not, and goes into the chunk's counts of symbols
-// unless it is tried.
+// (select.cuh). Residuals become bytes, and go to the chunk's working memory with what does not fit a byte. Bytes and
+// runs of zeros are counted: that tells the cost, by which interpolation is tried or not, and goes into the chunk's
+// counts of symbols unless it is tried.
 #pragma once
 #include "tile.cuh"
 
@@ -14,18 +14,20 @@ namespace {
 struct PlanShared : TileShared {
     selection::Shared selection;
 };
-static_assert(8 * THREADS <= TILE / 4 && selection::SETS * selection::MASKS <= TILE / 4, "a sample fits where bytes will be");
+static_assert(8 * THREADS <= TILE / 4 && selection::SETS * selection::MASKS <= TILE / 4,
+              "a sample fits where bytes will be");
 
-// Gives every outlier the quantum of a neighbour in its row: the last regular one before it, else the first behind it, else 0.
-// All threads; `around` has a number for each.
-__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row, u32* around,
-                                       u32* scratch) {
+// Gives every outlier the quantum of a neighbour in its row: the last regular one before it, else the first behind it,
+// else 0. All threads; `around` has a number for each.
+__device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row, const tiles::Divisor& by_row,
+                                       u32* around, u32* scratch) {
     const u32 t = threadIdx.x, first = 32 * t;
     const u32 valid = first >= n ? 0 : n - first < 32 ? (1u << (n - first)) - 1 : warp::ALL;
     const u32 regular = valid & ~marks[t];
     u32 total;
     // One more than the last regular place in the words before this one.
-    const u32 before = block::most_before<THREADS>(regular ? first + estimate::highest(regular) + 1 : 0, scratch, total);
+    const u32 before =
+        block::most_before<THREADS>(regular ? first + estimate::highest(regular) + 1 : 0, scratch, total);
     // The first one in this word and those behind it, counted from the end, in the thread that mirrors this one.
     around[THREADS - 1 - t] = regular ? TILE - (first + (u32)__ffs((int)regular) - 1) : 0;
     __syncthreads();
@@ -45,11 +47,11 @@ __device__ __forceinline__ void bridge(int* q, const u32* marks, u32 n, u32 row,
     __syncthreads();
 }
 
-// Quantises a tile, whose quanta go to `sh.points` and outliers to `sh.outliers`. Tells whether there are some, and whether
-// every other value comes back bit for bit.
+// Quantises a tile, whose quanta go to `sh.points` and outliers to `sh.outliers`. Tells whether there are some, and
+// whether every other value comes back bit for bit.
 template <class S, class Quantizer>
-__device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer, typename Traits<S>::Bits fill,
-                                         bool& outliers, bool& exact) {
+__device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, const Quantizer& quantizer,
+                                         typename Traits<S>::Bits fill, bool& outliers, bool& exact) {
     typename Traits<S>::Bits differ = 0;
     u32 bad = 0;
     const bool here = in.stage(sh.points);
@@ -99,12 +101,15 @@ __device__ __forceinline__ All difference_vec4(PlanShared& sh, const Source<S>& 
     const tiles::Three& e = in.e;
     const u32 t = threadIdx.x, plane = e.x * e.y, columns = plane / 4;
     All all = {0, 0};
-    if (AXES == (lorenzo::X | lorenzo::Y | lorenzo::Z) && in.n == TILE && columns <= THREADS && THREADS % columns == 0) {
+    if (AXES == (lorenzo::X | lorenzo::Y | lorenzo::Z) && in.n == TILE && columns <= THREADS &&
+        THREADS % columns == 0) {
         // A thread goes from plane to plane, and has what is behind a four from the step before.
         constexpr u32 STEPS = TILE / 4 / THREADS;
         const u32 slab = t / columns, i = slab * STEPS * plane + 4 * (t - slab * columns);
         const tiles::Three place = in.where(i);
-        auto four = [&](u32 at, int (&d)[4]) { lorenzo::difference4(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d); };
+        auto four = [&](u32 at, int (&d)[4]) {
+            lorenzo::difference4(sh.points, at, e, place, lorenzo::X | lorenzo::Y, d);
+        };
         int behind[4] = {0, 0, 0, 0};
         if (place.z > 0) four(i - plane, behind);
 #pragma unroll 1
@@ -145,7 +150,8 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
         for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
             u32 d[4];
 #pragma unroll
-            for (u32 j = 0; j < 4; j++) d[j] = 128 + (i + j < n ? (u32)lorenzo::difference(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
+            for (u32 j = 0; j < 4; j++)
+                d[j] = 128 + (i + j < n ? (u32)lorenzo::difference(sh.points, i + j, in.e, in.by_x, in.by_y, axes) : 0);
             keep_four(sh.bytes, i, d, exact, all);
         }
     } else {
@@ -164,7 +170,8 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
 
 // Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
 template <class S>
-__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, typename Traits<S>::Bits fill) {
+__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine,
+                                        typename Traits<S>::Bits fill) {
     using T = Traits<S>;
 #pragma unroll 1
     for (u32 k = 0; k < 8; k++) {
@@ -215,8 +222,8 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, outliers, exact);
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
-    const u32 axes =
-        selection::choose<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes, sh.selection, lane, w);
+    const u32 axes = selection::choose<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
+                                                sh.selection, lane, w);
     if (t < selection::SETS * estimate::CLASSES) sh.classes[t] = 0;
     const u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();
@@ -224,9 +231,11 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     bool tried = !log && !exact;
     count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
-    tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) || on_grid(in, units<S>(used), fill));
+    tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) ||
+                      on_grid(in, units<S>(used), fill));
     Meta meta = settle(sh, in, work, mine, axes, outliers, all, lane);
-    if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
+    if ((meta.kind & CLASS) == HUFFMAN)
+        add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED, meta.cost = cost;
     if (t == 0) *work.meta() = meta;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From a tile's values to points and residuals: values come into shared memory where the stream has their points, then each
-// is replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once, while the
-// others bring all values; then all threads code the finer levels.
+// From a tile's values to points and residuals: values come into shared memory where the stream has their points, then
+// each is replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once,
+// while the others bring all values; then all threads code the finer levels.
 #pragma once
 #include "../stage/interpolate/tile_any.cuh"
 #include "../stage/interpolate/tile_whole.cuh"
@@ -34,8 +34,8 @@ __device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, ty
     return fine.nearest(x, whole, q) && Traits<S>::bits(x) != fill ? q : NONE;
 }
 
-// A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as rounding it to
-// the type takes at most a quarter of a unit: up to this size, away from the ends of the type's range.
+// A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as
+// rounding it to the type takes at most a quarter of a unit: up to this size, away from the ends of the type's range.
 constexpr u32 SURE = 1u << 22;
 template <class S>
 __device__ __forceinline__ bool usual(double unit) {
@@ -47,7 +47,8 @@ __device__ __forceinline__ void code_one(InterpolateShared& sh, u32 at, int pred
     const int read = sh.points[at], x = read == NONE ? predicted : read;
     const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
     sh.points[at] = r;
-    if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
+    if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE)
+        atomicOr(sh.unsure + at / 32, 1u << (at % 32));
     const u32 z = estimate::zigzag(d);
     all |= z;
     if (z >= huffman::FAR) exact[at] = z;
@@ -55,8 +56,8 @@ __device__ __forceinline__ void code_one(InterpolateShared& sh, u32 at, int pred
 }
 
 // Four points at `at` and their residuals, from what is predicted. With `some` there are outliers.
-__device__ __forceinline__ void code_four(InterpolateShared& sh, u32 at, const u32 (&predicted)[4], bool some, u32* exact,
-                                          All& all) {
+__device__ __forceinline__ void code_four(InterpolateShared& sh, u32 at, const u32 (&predicted)[4], bool some,
+                                          u32* exact, All& all) {
     constexpr u32 HALF = 1u << (interpolate::FINE - 1);
     const int4 x4 = *(const int4*)(sh.points + at);
     int x[4] = {x4.x, x4.y, x4.z, x4.w};
@@ -126,7 +127,8 @@ __device__ __forceinline__ void put_four(int* points, const Tile& tile, const Th
 // The other warps bring all values, each 128 at a time.
 template <class Tile, class S>
 __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Tile& tile, const Source<S>& in,
-                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane, int w) {
+                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
+                                             int w) {
     constexpr u32 APART = 128 * (THREADS / 32 - 1);
     const u32 n = tile.fine_levels() ? tile.values() : 0;
     bool some = false;
@@ -181,7 +183,8 @@ __device__ __forceinline__ u32 code_points(InterpolateShared& sh, const Tile& ti
         some = bring_others(sh, tile, in, fine, fill, lane, w);
     }
     some = __syncthreads_or(some);
-    tile.visit_others(sh.points, one, [&](u32 at, const u32 (&guess)[4]) { code_four(sh, at, guess, some, exact, all); });
+    tile.visit_others(sh.points, one,
+                      [&](u32 at, const u32(&guess)[4]) { code_four(sh, at, guess, some, exact, all); });
     return all.together();
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Predictor selection: src/codec/lorenzo/FORMAT.md §8 (axes, interpolation); on the CPU src/codec/lorenzo/select.rs.
 //
-// Some rows of a tile, about a quarter, stand for all. For each of up to six sets of axes their Lorenzo residuals are counted
-// by length, and where zero and not zero meet; estimate.cuh makes a cost of these counts, and the first set with the least
-// cost is taken (`choose`). Where rows consist of whole vec4s, four neighbours are counted at a time: a 64-bit word has a
-// count of four bits for each length, so that one addition counts a residual of any; counts of all threads are added up
-// before they overflow. Whether interpolation may cost less than Lorenzo is asked of the same rows: every second quantum is
-// predicted from its neighbours (`may_pay`).
+// Some rows of a tile, about a quarter, stand for all. For each of up to six sets of axes their Lorenzo residuals are
+// counted by length, and where zero and not zero meet; estimate.cuh makes a cost of these counts, and the first set
+// with the least cost is taken (`choose`). Where rows consist of whole vec4s, four neighbours are counted at a time: a
+// 64-bit word has a count of four bits for each length, so that one addition counts a residual of any; counts of all
+// threads are added up before they overflow. Whether interpolation may cost less than Lorenzo is asked of the same
+// rows: every second quantum is predicted from its neighbours (`may_pay`).
 #pragma once
 #include "../stage/estimate.cuh"
 #include "../stage/lorenzo.cuh"
@@ -44,8 +44,9 @@ constexpr u32 MASKS = tiles::MOST / 32;
 
 // Counts residuals of the sampled rows for every set of axes: how many are of each class, and which are not zero.
 template <int THREADS>
-__device__ __forceinline__ void sample(const int* q, const Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                       u32 sets, u32 count, bool whole, u32* classes, u32* masks, int lane) {
+__device__ __forceinline__ void sample(const int* q, const Three& e, const tiles::Divisor& by_x,
+                                       const tiles::Divisor& by_y, u32 sets, u32 count, bool whole, u32* classes,
+                                       u32* masks, int lane) {
     const u32 rise = e.x, plane = e.x * e.y;
     for (u32 s = threadIdx.x; s < (count + 31) / 32 * 32; s += THREADS) {
         u32 d[SETS] = {0, 0, 0, 0, 0, 0};
@@ -90,8 +91,8 @@ __device__ __forceinline__ void sample(const int* q, const Three& e, const tiles
 // Counts what interpolation would leave of the sampled rows' odd places, from quanta on either side. The caller has
 // `left` = (x − 5) / 2 of them in each row.
 template <int THREADS>
-__device__ __forceinline__ void sample_odd(const int* q, u32 x, const tiles::Divisor& by_left, u32 count, bool whole, u32* classes, u32* masks,
-                                     int lane) {
+__device__ __forceinline__ void sample_odd(const int* q, u32 x, const tiles::Divisor& by_left, u32 count, bool whole,
+                                           u32* classes, u32* masks, int lane) {
     for (u32 s = threadIdx.x; s < (count + 31) / 32 * 32; s += THREADS) {
         u32 z = 0;
         if (s < count) {
@@ -128,9 +129,9 @@ __device__ __forceinline__ u32 one_at(u32 k) {
 #endif
 }
 
-// Adds up the fields, of `FIELDS` bits each, of `C` words of every thread. Calls `to(c, k, sum)` for words c and fields k < 4,
-// or 2 of eight bits: `sum` has field k's sum in its lower half, and in the upper one that of the field 16 bits on. `columns`
-// has a word for every thread and each of the `C`. All threads.
+// Adds up the fields, of `FIELDS` bits each, of `C` words of every thread. Calls `to(c, k, sum)` for words c and fields
+// k < 4, or 2 of eight bits: `sum` has field k's sum in its lower half, and in the upper one that of the field 16 bits
+// on. `columns` has a word for every thread and each of the `C`. All threads.
 template <int THREADS, int FIELDS, u32 C, class F>
 __device__ __forceinline__ void add_up(const u32 (&words)[C], u32* columns, int lane, int w, F to) {
     static_assert(C <= THREADS / 32, "a warp a word");
@@ -162,8 +163,8 @@ __device__ __forceinline__ void add_up(const u32 (&words)[C], u32* columns, int 
     __syncthreads();
 }
 
-// What four neighbours at a time find: where zero and not zero meet, for each set; and what the first lane and the last of a
-// warp had seen.
+// What four neighbours at a time find: where zero and not zero meet, for each set; and what the first lane and the last
+// of a warp had seen.
 struct Turns {
     u32 inside[SETS];
     u32 first[tiles::MOST / 128], last[tiles::MOST / 128];
@@ -205,8 +206,9 @@ struct Few {
 
 // The same counts for tiles with rows of whole vec4s, of the last `RANK` axes, and quanta below 2^26. All threads.
 template <int THREADS, int RANK>
-__device__ __forceinline__ void sample_vec4(const int* q, const Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                             u32 count, bool whole, u32* classes, Turns& turns, u32* columns, int lane, int w) {
+__device__ __forceinline__ void sample_vec4(const int* q, const Three& e, const tiles::Divisor& by_x,
+                                            const tiles::Divisor& by_y, u32 count, bool whole, u32* classes,
+                                            Turns& turns, u32* columns, int lane, int w) {
     constexpr u32 N = 2 * RANK, AT_ONCE = 1 << at_once_log2(RANK), FIRST = 0x11111111u >> (32 - 4 * N * AT_ONCE);
     const u32 rise = e.x, plane = e.x * e.y;
     Few<N> few;
@@ -375,11 +377,12 @@ struct Shared {
     Turns turns;
 };
 
-// Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole vec4s
-// below 2^26. `classes` are zero before, `words` has as many as the static_assert below says. All threads.
+// Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole
+// vec4s below 2^26. `classes` are zero before, `words` has as many as the static_assert below says. All threads.
 template <int THREADS>
-__device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles::Divisor& by_x, const tiles::Divisor& by_y,
-                                      bool vec4, u32* classes, u32* words, Shared& sh, int lane, int w) {
+__device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles::Divisor& by_x,
+                                      const tiles::Divisor& by_y, bool vec4, u32* classes, u32* words, Shared& sh,
+                                      int lane, int w) {
     const u32 rows = e.z * e.y, sets = sets_of(e);
     const bool whole = rows < 8;
     const u32 places = sampled_rows(rows, whole) * e.x;
@@ -407,15 +410,15 @@ __device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles:
 }
 static_assert(MASKS >= 256, "a set's bits and a column of a word a thread take as many words");
 
-// Interpolation is tried where Lorenzo costs less than so many 1/256 bits a value: what costs more is noise, which no prediction
-// takes away. Below the second number it is tried whatever a sample says.
+// Interpolation is tried where Lorenzo costs less than so many 1/256 bits a value: what costs more is noise, which no
+// prediction takes away. Below the second number it is tried whatever a sample says.
 constexpr u32 WORTH = 4 << 8, SURELY_WORTH = 5 << 7;
 
-// Whether interpolation may cost less than `cost`, which Lorenzo's residuals of all of the tile do. Overwrites `classes` and
-// `words`. All threads.
+// Whether interpolation may cost less than `cost`, which Lorenzo's residuals of all of the tile do. Overwrites
+// `classes` and `words`. All threads.
 template <int THREADS>
-__device__ __forceinline__ bool may_pay(const int* q, const Three& e, u32 cost, u32* classes, u32* words, u32& found, int lane,
-                                        int w) {
+__device__ __forceinline__ bool may_pay(const int* q, const Three& e, u32 cost, u32* classes, u32* words, u32& found,
+                                        int lane, int w) {
     const u32 n = e.product();
     if (cost == 0 || cost >= n * WORTH) return false;
     if (cost < n * SURELY_WORTH || e.x < 7) return true;

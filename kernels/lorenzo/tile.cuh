@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the kernels that write lorenzo know of a tile: its values in the chunk, its part of the chunk's working memory, how its
-// residuals are kept and counted.
+// What the kernels that write lorenzo know of a tile: its values in the chunk, its part of the chunk's working memory,
+// how its residuals are kept and counted.
 #pragma once
 #include "../base/frame.cuh"
 #include "../prim/load.cuh"
@@ -28,7 +28,8 @@ struct Codebook {
 };
 static_assert(sizeof(Codebook) == LORENZO_BOOK, "as the host reserves");
 
-// What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it costs.
+// What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it
+// costs.
 constexpr u32 TRIED = 1u << 31;
 struct Meta {
     u32 kind, width, records, cost;
@@ -67,8 +68,15 @@ struct Source {
     u32 skip;
     bool regular, vec4, whole, swap;
     __device__ __forceinline__ Source(const EncodeChunk& c, const tiles::Tile& t)
-        : first((const S*)c.input + t.start), e(t.extents), n(t.values()), rise(c.extents[2]), plane(c.extents[1] * c.extents[2]),
-          by_x(t.extents.x), by_y(t.extents.y), vec4(t.extents.x % 4 == 0), swap(c.flags & FLAG_SWAP) {
+        : first((const S*)c.input + t.start),
+          e(t.extents),
+          n(t.values()),
+          rise(c.extents[2]),
+          plane(c.extents[1] * c.extents[2]),
+          by_x(t.extents.x),
+          by_y(t.extents.y),
+          vec4(t.extents.x % 4 == 0),
+          swap(c.flags & FLAG_SWAP) {
         whole = vec4 && t.start % 4 == 0 && (rise % 4 == 0 || n == e.x);
         const u32 rows = by_x.of(4 * THREADS), planes = by_y.of(rows), left = 4 * THREADS - rows * e.x;
         if (n == e.x) {
@@ -86,7 +94,8 @@ struct Source {
         const u32 row = by_x.of(i), z = by_y.of(row);
         return {z, row - z * e.y, i - row * e.x};
     }
-    // Brings this thread's values of a whole tile to where their quanta will be, all loads in flight at once. Tells whether it did.
+    // Brings this thread's values of a whole tile to where their quanta will be, all loads in flight at once. Tells
+    // whether it did.
     __device__ __forceinline__ bool stage(int* to) const {
         if (Traits<S>::W != 4 || !regular || !whole || n != TILE) return false;
         const S* at = first + place(4 * threadIdx.x);
@@ -122,9 +131,7 @@ struct Source {
             }
         }
     }
-    __device__ __forceinline__ u32 place(u32 i) const {
-        return place(where(i));
-    }
+    __device__ __forceinline__ u32 place(u32 i) const { return place(where(i)); }
     __device__ __forceinline__ u32 place(const tiles::Three& p) const { return p.z * plane + p.y * rise + p.x; }
     __device__ __forceinline__ S one(u32 i) const {
         const auto b = Traits<S>::bits(first[place(i)]);
@@ -209,7 +216,9 @@ __device__ __forceinline__ void count(TileShared& sh, const huffman::Mine& mine,
 // Zigzag values together: those of four bytes, and those beyond.
 struct All {
     u32 bytes, large;
-    __device__ __forceinline__ u32 together() const { return large | ((bytes | bytes >> 8 | bytes >> 16 | bytes >> 24) & 255u); }
+    __device__ __forceinline__ u32 together() const {
+        return large | ((bytes | bytes >> 8 | bytes >> 16 | bytes >> 24) & 255u);
+    }
 };
 
 // Each byte's bit 7, eight times.
@@ -266,8 +275,8 @@ __device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, cons
 
 // Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
 template <class S>
-__device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine, u32 predictor,
-                                       bool outliers, u32 all, int lane) {
+__device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine,
+                                       u32 predictor, bool outliers, u32 all, int lane) {
     const u32 n = in.n, t = threadIdx.x, found = outliers ? records(sh, in, work) : 0;
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
@@ -295,15 +304,18 @@ __device__ __forceinline__ void add_symbol(u32* counts, u32 count) {
     if (count) atomicAdd(counts + threadIdx.x, count);
 }
 
-// Keeps how often a tile has each symbol as its `own`; those that are no runs are counted by byte. With `wanted`, adds that to
-// the chunk's counts. All threads; overwrites `sh.bytes`.
-__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, unsigned short* own, u32* counts, bool wanted) {
+// Keeps how often a tile has each symbol as its `own`; those that are no runs are counted by byte. With `wanted`, adds
+// that to the chunk's counts. All threads; overwrites `sh.bytes`.
+__device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, unsigned short* own,
+                                            u32* counts, bool wanted) {
     u32 end;
     const u32 t = threadIdx.x;
     // Short runs are counted by their length.
     if (t < huffman::SHORT) sh.bytes[t] = 0;
     const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.scratch, end);
-    auto powers = [&](u32 run, u32 times) { huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); }); };
+    auto powers = [&](u32 run, u32 times) {
+        huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); });
+    };
     auto add = [&](u32 run) {
         atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
         if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);

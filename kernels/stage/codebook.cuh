@@ -2,10 +2,11 @@
 // Symbol counts → canonical codebook with codewords of limited length: src/codec/lorenzo/FORMAT.md §8, on the CPU
 // src/stage/codebook.rs. One CTA.
 //
-// Package-merge (Larmore & Hirschberg, J. ACM 37(3), 1990): a level's entries are the symbols and the pairs of neighbours of
-// the level before, merged by weight; among equal weights symbols come first. After as many levels as a codeword may have
-// bits, the 2n − 2 lightest entries are taken. A symbol among them gets a bit; a pair takes its two entries of the level
-// before, and so on. Ranks come from binary searches, so that each thread places one entry of a level.
+// Package-merge (Larmore & Hirschberg, J. ACM 37(3), 1990): a level's entries are the symbols and the pairs of
+// neighbours of the level before, merged by weight; among equal weights symbols come first. After as many levels as a
+// codeword may have bits, the 2n − 2 lightest entries are taken. A symbol among them gets a bit; a pair takes its two
+// entries of the level before, and so on. Ranks come from binary searches, so that each thread places one entry of a
+// level.
 #pragma once
 #include "huffman_encode.cuh"
 

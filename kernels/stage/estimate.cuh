@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How many bits residuals will take, from a few counts: src/codec/lorenzo/FORMAT.md §8, on the CPU src/stage/estimate.rs.
+// How many bits residuals will take, from a few counts: src/codec/lorenzo/FORMAT.md §8, on the CPU
+// src/stage/estimate.rs.
 //
-// Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower bits
-// behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the two prices
-// runs of zeros. Logarithms come from a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A tile's numbers fit 32
-// bits.
+// Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower
+// bits behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the
+// two prices runs of zeros. Logarithms come from a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A
+// tile's numbers fit 32 bits.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -56,14 +57,19 @@ __device__ __forceinline__ u32 weight(u32 n) {
 
 __device__ __forceinline__ u32 less(u32 a, u32 b) { return a > b ? a - b : 0; }
 
-// The cost of `n` residuals of which `classes` counts those that are not zero, and in which zero and not zero meet `changes`
-// times. Whole warp; every lane has the answer.
+// The cost of `n` residuals of which `classes` counts those that are not zero, and in which zero and not zero meet
+// `changes` times. Whole warp; every lane has the answer.
 __device__ __forceinline__ u32 cost(const u32* classes, u32 n, u32 changes, int lane) {
     const u32 mine = lane < (int)CLASSES ? classes[lane] : 0;
     const u32 others = warp::total(mine), below = warp::total(mine * (u32)lane), zeros = n - others;
     // Zeros that stay and others that do; a lane has one of six weights, or a class's.
     const u32 left = min(changes / 2, zeros), right = min(changes / 2, others);
-    const u32 six = lane == 16 ? zeros : lane == 17 ? zeros - left : lane == 18 ? left : lane == 19 ? others : lane == 20 ? others - right : right;
+    const u32 six = lane == 16   ? zeros
+                    : lane == 17 ? zeros - left
+                    : lane == 18 ? left
+                    : lane == 19 ? others
+                    : lane == 20 ? others - right
+                                 : right;
     const u32 own = weight(lane < (int)CLASSES ? mine : six), weights = warp::total(lane < (int)CLASSES ? own : 0);
     auto of = [&](int k) { return warp::from(own, 16 + k); };
     return less(of(0), of(1) + of(2)) + less(of(3), of(4) + of(5)) + less(of(3), weights) + (below << 8);

@@ -2,17 +2,19 @@
 // A stream of codewords → residuals, by many threads: src/codec/lorenzo/FORMAT.md §3.2, §3.4 and §4.2.
 //
 // A codebook becomes decode tables, looked into with the next 11 bits of the stream. `single` tells the first codeword.
-// `several` tells up to two residuals that are not zero and the zeros around them (`Dense`) or, for short streams, one such
-// residual among many zeros (`Sparse`).
+// `several` tells up to two residuals that are not zero and the zeros around them (`Dense`) or, for short streams, one
+// such residual among many zeros (`Sparse`).
 //
-// The stream is cut into pieces of 64 to 512 bits, a thread each. A thread must know where the first codeword of its piece
-// begins. Gap arrays say so for every 512 bits (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429). All other pieces
-// use self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076): a thread begins at the
-// first bit of its piece, and after a few codewords it most likely is where a reader from the start would be. It then
-// compares where its predecessor ended with where it began, and begins again there if they differ, until none does.
+// The stream is cut into pieces of 64 to 512 bits, a thread each. A thread must know where the first codeword of its
+// piece begins. Gap arrays say so for every 512 bits (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429). All
+// other pieces use self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076): a
+// thread begins at the first bit of its piece, and after a few codewords it most likely is where a reader from the
+// start would be. It then compares where its predecessor ended with where it began, and begins again there if they
+// differ, until none does.
 //
-// Threads first count the places that their codewords take; a scan over these counts tells each where to write, which is a
-// second pass. Every thread must have begun where the one before it ended, so by induction all of them began right.
+// Threads first count the places that their codewords take; a scan over these counts tells each where to write, which
+// is a second pass. Every thread must have begun where the one before it ended, so by induction all of them began
+// right.
 #pragma once
 #include "tiles.cuh"
 
@@ -20,8 +22,10 @@ namespace huffman {
 
 constexpr u32 BITS = (u32)fmt::CODEWORD_LIMIT, PATTERNS = 1u << BITS, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
 constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, ESCAPE = RUNS + (u32)fmt::LORENZO_DIRECT - 1;
-constexpr u32 SUBSEQUENCE_LOG2 = (u32)fmt::SUBSEQUENCE_LOG2, SUBSEQUENCE = 1u << SUBSEQUENCE_LOG2, PART_WORDS = SUBSEQUENCE / 32;
-// An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two symbols.
+constexpr u32 SUBSEQUENCE_LOG2 = (u32)fmt::SUBSEQUENCE_LOG2, SUBSEQUENCE = 1u << SUBSEQUENCE_LOG2,
+              PART_WORDS = SUBSEQUENCE / 32;
+// An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two
+// symbols.
 constexpr u32 LEAST_LOWER = 4;
 // Longest codeword with its escape's bits.
 constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - ESCAPE) / 2;
@@ -45,8 +49,8 @@ static_assert(sizeof(FrameTables) == 20496 && sizeof(FrameTables) % 16 == 0, "as
 
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 
-// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an escape. What is not there is
-// said by what may be written all the same: a is 0, for a place of the zeros; b is a again.
+// Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an escape. What is not
+// there is said by what may be written all the same: a is 0, for a place of the zeros; b is a again.
 struct Dense {
     u32 entry;
     // Bits of the stream, an escape's too: at most 32; 0 where the first codeword is a long run or a long escape.
@@ -92,7 +96,8 @@ __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
         }
         const u32 nth = symbol - ESCAPE, value = (u32)unzigzag(symbol + 1 - RUNS) & 31;
         const bool escape = symbol >= ESCAPE;
-        if (found == 2 || places == 255 || zeros > (found ? HAS_ESCAPE - 2 : 15) || (escape && (found || bits + lower_of(nth) > 32))) {
+        if (found == 2 || places == 255 || zeros > (found ? HAS_ESCAPE - 2 : 15) ||
+            (escape && (found || bits + lower_of(nth) > 32))) {
             bits -= len;
             break;
         }
@@ -141,7 +146,8 @@ __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u
     static_assert(SYMBOLS + 1 <= 128, "four warps have a symbol a thread");
     const u32 t = threadIdx.x;
     const u32 subsequence = head[0], symbols = head[1];
-    const bool shaped = (subsequence == 0 || subsequence == SUBSEQUENCE_LOG2) && symbols <= SYMBOLS && len == 2 + (symbols + 1) / 2;
+    const bool shaped =
+        (subsequence == 0 || subsequence == SUBSEQUENCE_LOG2) && symbols <= SYMBOLS && len == 2 + (symbols + 1) / 2;
     if (t == 0) bad = !shaped;
     __syncthreads();
     // One more than there are: an odd number's filling.
@@ -206,8 +212,8 @@ __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u
     }
 }
 
-// Bits of a stream, from the low end of its words, which lie in shared or in global memory. A stream is readable up to four
-// words behind its end.
+// Bits of a stream, from the low end of its words, which lie in shared or in global memory. A stream is readable up to
+// four words behind its end.
 template <bool SHARED>
 struct Reader {
     const u32* words;
@@ -228,15 +234,19 @@ struct Reader {
         if (SHARED) {
             u32 at = (u32)__cvta_generic_to_shared(words);
             asm volatile(
-                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, 0;\n\t"
+                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, "
+                "0;\n\t"
                 "@p mov.b32 %0, %1;\n\t@p mov.b32 %1, %2;\n\t@p ld.shared.u32 %2, [%3];\n\t@p add.u32 %3, %3, 4;\n\t}"
-                : "+r"(low), "+r"(high), "+r"(next), "+r"(at) : "r"(bit), "r"(was));
+                : "+r"(low), "+r"(high), "+r"(next), "+r"(at)
+                : "r"(bit), "r"(was));
             words = (const u32*)__cvta_shared_to_generic(at);
         } else {
             asm volatile(
-                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, 0;\n\t"
+                "{\n\t.reg .pred p;\n\t.reg .b32 x;\n\txor.b32 x, %4, %5;\n\tand.b32 x, x, 32;\n\tsetp.ne.u32 p, x, "
+                "0;\n\t"
                 "@p mov.b32 %0, %1;\n\t@p mov.b32 %1, %2;\n\t@p ld.global.u32 %2, [%3];\n\t@p add.u64 %3, %3, 4;\n\t}"
-                : "+r"(low), "+r"(high), "+r"(next), "+l"(words) : "r"(bit), "r"(was));
+                : "+r"(low), "+r"(high), "+r"(next), "+l"(words)
+                : "r"(bit), "r"(was));
         }
 #else
         if ((bit ^ was) & 32) {
@@ -266,12 +276,13 @@ __device__ __forceinline__ void take_one(const Tables& tables, Reader& r, u32& p
 // No bit of a stream.
 constexpr u32 NEVER = 0x7fffffff;
 
-// Takes the codewords that begin before bit `stop`; with LIMITED, as long as places are below `limit`. A look-up takes all
-// that a pattern has, unless these would pass bit `hard`: then the first alone. With `hard` = `stop`, as it is unless pieces
-// are SHORT, no codeword that begins at `stop` or later is taken; with a later `hard` a few more may be. Threads of a warp
-// come to single codewords together.
+// Takes the codewords that begin before bit `stop`; with LIMITED, as long as places are below `limit`. A look-up takes
+// all that a pattern has, unless these would pass bit `hard`: then the first alone. With `hard` = `stop`, as it is
+// unless pieces are SHORT, no codeword that begins at `stop` or later is taken; with a later `hard` a few more may be.
+// Threads of a warp come to single codewords together.
 template <bool LIMITED, bool SHORT, class Reader, class Put>
-__device__ __forceinline__ void until(const Tables& tables, Reader& r, u32 stop, u32 hard, u32 limit, u32& place, Put& put) {
+__device__ __forceinline__ void until(const Tables& tables, Reader& r, u32 stop, u32 hard, u32 limit, u32& place,
+                                      Put& put) {
     while (r.bit < stop && (!LIMITED || place < limit)) {
         auto fit = [&](auto e) { return e.bits() - 1 < hard - r.bit && (!LIMITED || e.places() <= limit - place); };
         if constexpr (SHORT) {
@@ -340,15 +351,20 @@ __device__ __forceinline__ u32 gap_units(u32 units) {
     return (parts - 1 + 3) / 4 == gaps ? gaps : units + 1;
 }
 
-// Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is enough.
-// `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero, and some zeros.
-// SHORT: the stream has at most as many words as there are threads, and `tables.several` is `Sparse`. False, in at least one
+// Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is
+// enough. `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero, and some zeros. SHORT: the
+// stream has at most as many words as there are threads, and `tables.several` is `Sparse`. False, in at least one
 // thread, where the stream is not right. The caller waits for everybody.
 //
 // A subsequence is cut into pieces, a thread each, as long as there are threads for them.
 template <int THREADS, bool SHARED, bool SHORT, class Put>
-__device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, const u8* gaps, u32 n, Exchange<THREADS / 32>& ex, Put put) {
-    const u32 cuts = SHORT || words <= THREADS ? 3 : words <= 4 * THREADS ? 2 : words <= 8 * THREADS ? 1 : 0, log = SUBSEQUENCE_LOG2 - cuts;
+__device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, const u8* gaps, u32 n,
+                                     Exchange<THREADS / 32>& ex, Put put) {
+    const u32 cuts = SHORT || words <= THREADS ? 3
+                     : words <= 4 * THREADS    ? 2
+                     : words <= 8 * THREADS    ? 1
+                                               : 0,
+              log = SUBSEQUENCE_LOG2 - cuts;
     const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const bool wide = pieces > 32;
@@ -359,8 +375,8 @@ __device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u3
         const u32 k = from + threadIdx.x;
         const bool here = k < pieces, last = k + 1 == pieces;
         const u32 stop = last ? total : (k + 1) << log;
-        // A short piece ends where its last look-up happens to end, and the next one begins there. Not so where a gap array
-        // says where the next one begins, and near the end, where nobody may read what fills the last word up.
+        // A short piece ends where its last look-up happens to end, and the next one begins there. Not so where a gap
+        // array says where the next one begins, and near the end, where nobody may read what fills the last word up.
         const bool exact = !SHORT || k + 2 >= pieces || (gaps && ((k + 1) & ((1u << cuts) - 1)) == 0);
         const u32 hard = exact ? stop : NEVER;
         // By here, most pieces have synchronised.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Residuals → symbols → a stream of codewords with its gap array: src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
-// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with runs of zeros
-// as powers of two and gap arrays (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429).
+// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with runs
+// of zeros as powers of two and gap arrays (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429).
 //
-// A thread has 32 residuals in a row, zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose values lie
-// in a second array: so a byte always tells how long its code is. Threads count bytes and runs of zeros, of which a codebook
-// is made; then each finds the length of its codewords, a scan tells where they begin in the stream, and each writes its own.
-// Whoever writes across a multiple of 512 bits notes in the gap array where the next codeword begins.
+// A thread has 32 residuals in a row, zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose
+// values lie in a second array: so a byte always tells how long its code is. Threads count bytes and runs of zeros, of
+// which a codebook is made; then each finds the length of its codewords, a scan tells where they begin in the stream,
+// and each writes its own. Whoever writes across a multiple of 512 bits notes in the gap array where the next codeword
+// begins.
 #pragma once
 #include "../prim/block.cuh"
 #include "estimate.cuh"
@@ -15,7 +16,8 @@
 namespace huffman {
 
 constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, DIRECT = (u32)fmt::LORENZO_DIRECT, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 ESCAPE = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT, SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
+constexpr u32 ESCAPE = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT,
+              SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
 static_assert(DIRECT == 32 && LIMIT == 11 && SYMBOLS <= 128, "symbols are found by shifts");
 
 // The first byte that stands for a symbol, and the symbol. It begins the upper half of zigzag values of eight bits.
@@ -92,7 +94,8 @@ __device__ __forceinline__ u32 changes(u32 mask, bool before, u32 n) {
 // Counts of classes from those of bytes. All threads; thread k takes byte k.
 __device__ __forceinline__ void classes(const u32* bins, u32* classes) {
     const u32 k = threadIdx.x, power = 5 + (symbol_of(FAR) - ESCAPE + k - FAR) / 2;
-    if (k > 0 && bins[k]) atomicAdd(classes + (k < FAR ? estimate::highest(k) : min(power, estimate::CLASSES - 1)), bins[k]);
+    if (k > 0 && bins[k])
+        atomicAdd(classes + (k < FAR ? estimate::highest(k) : min(power, estimate::CLASSES - 1)), bins[k]);
 }
 
 // Adds the counts of bytes to those of their symbols.
@@ -293,7 +296,8 @@ __device__ __forceinline__ u32 far_code(const Tables& tables, u32 byte, u32 z) {
 
 // Writes what `length` has counted, two neighbours at a time. With `FARS` some bytes stand for symbols.
 template <bool FARS>
-__device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, const u32* exact, const Tables& tables, Writer& out) {
+__device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, const u32* exact, const Tables& tables,
+                                      Writer& out) {
     const unsigned short* pairs = (const unsigned short*)(kept + KEPT * threadIdx.x);
     // Place after the last residual that is not 0, from this thread's first one on.
     int next = begin - 32 * (int)threadIdx.x;
@@ -355,7 +359,9 @@ __device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, cons
 }
 
 // Units of gap array that belong to a stream of `words`.
-__device__ __forceinline__ u32 gap_units(u32 words) { return (max((words + SUBSEQUENCE_WORDS - 1) / SUBSEQUENCE_WORDS, 1u) + 2) / 4; }
+__device__ __forceinline__ u32 gap_units(u32 words) {
+    return (max((words + SUBSEQUENCE_WORDS - 1) / SUBSEQUENCE_WORDS, 1u) + 2) / 4;
+}
 
 // Bytes of a fixed-width part.
 __device__ __forceinline__ u32 fixed_len(u32 n, u32 width) { return width ? 4 + (n * width + 31) / 32 * 4 : 0; }

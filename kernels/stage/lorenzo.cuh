@@ -2,11 +2,11 @@
 // Integer Lorenzo prediction of one tile, as in cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047):
 // src/codec/lorenzo/FORMAT.md §4.3; on the CPU src/stage/lorenzo.rs.
 //
-// A writer takes differences of quanta along some of three axes, one after the other; what is outside the tile is 0. As sums
-// of up to eight neighbours these need no order: `difference4` finds four in a row, `difference` one. A reader undoes them by
-// running sums along each axis (`integrate`): a warp scans a row piece by piece, a thread sums a line along another axis,
-// pieces of it where lines are few. Whole tiles of 16 × 16 × 32 stay in registers: a thread has eight times four values of a
-// plane, and in the end all planes' values at a place. Integers wrap around.
+// A writer takes differences of quanta along some of three axes, one after the other; what is outside the tile is 0. As
+// sums of up to eight neighbours these need no order: `difference4` finds four in a row, `difference` one. A reader
+// undoes them by running sums along each axis (`integrate`): a warp scans a row piece by piece, a thread sums a line
+// along another axis, pieces of it where lines are few. Whole tiles of 16 × 16 × 32 stay in registers: a thread has
+// eight times four values of a plane, and in the end all planes' values at a place. Integers wrap around.
 #pragma once
 #include "tiles.cuh"
 
@@ -20,12 +20,13 @@ constexpr u32 X = 1, Y = 2, Z = 4;
 
 // a + factor · b, four times.
 __device__ __forceinline__ int4 plus(int4 a, int4 b, u32 factor) {
-    return make_int4((int)((u32)a.x + factor * (u32)b.x), (int)((u32)a.y + factor * (u32)b.y), (int)((u32)a.z + factor * (u32)b.z),
-                     (int)((u32)a.w + factor * (u32)b.w));
+    return make_int4((int)((u32)a.x + factor * (u32)b.x), (int)((u32)a.y + factor * (u32)b.y),
+                     (int)((u32)a.z + factor * (u32)b.z), (int)((u32)a.w + factor * (u32)b.w));
 }
 
 // Residuals of the values from place `i` on, four of one row.
-__device__ __forceinline__ void difference4(const int* q, u32 i, const Three& e, const Three& place, u32 axes, int (&d)[4]) {
+__device__ __forceinline__ void difference4(const int* q, u32 i, const Three& e, const Three& place, u32 axes,
+                                            int (&d)[4]) {
     const u32 x = place.x, y = place.y, z = place.z;
     const bool up = (axes & Y) && y > 0, back = (axes & Z) && z > 0, left = (axes & X) && x > 0;
     const int* at = q + i;
@@ -63,7 +64,8 @@ __device__ __forceinline__ int difference(const int* q, u32 i, const Three& e, c
     u32 v = 0;
 #pragma unroll
     for (u32 corner = 0; corner < 8; corner++) {
-        const bool there = (corner & ~axes) == 0 && !((corner & X) && x == 0) && !((corner & Y) && y == 0) && !((corner & Z) && z == 0);
+        const bool there = (corner & ~axes) == 0 && !((corner & X) && x == 0) && !((corner & Y) && y == 0) &&
+                           !((corner & Z) && z == 0);
         if (there) {
             const u32 p = (u32)q[i - (corner & 1) - (corner >> 1 & 1) * rise - (corner >> 2) * plane];
             v += (0x96u >> corner & 1) ? 0u - p : p;
@@ -76,11 +78,12 @@ __device__ __forceinline__ int difference(const int* q, u32 i, const Three& e, c
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 
-// Lines along an axis that is not the last. Line i begins at place first(i); its values lie `stride` apart. Long lines are
-// summed in pieces, when there are few.
+// Lines along an axis that is not the last. Line i begins at place first(i); its values lie `stride` apart. Long lines
+// are summed in pieces, when there are few.
 template <class First>
 __device__ __forceinline__ void lines(int* values, u32 lines, u32 length, u32 stride, First first) {
-    const u32 pieces = lines >= THREADS ? 1 : max(1u, min(THREADS / lines, length / 8)), each = (length + pieces - 1) / pieces;
+    const u32 pieces = lines >= THREADS ? 1 : max(1u, min(THREADS / lines, length / 8)),
+              each = (length + pieces - 1) / pieces;
     for (u32 i = threadIdx.x; i < lines * pieces; i += THREADS) {
         const u32 piece = i / lines, from = piece * each, to = min(from + each, length);
         int* at = values + first(i - piece * lines) + from * stride;
@@ -186,7 +189,8 @@ __device__ __forceinline__ void rows(int* values, u32 n, u32 c, int* totals, int
             for (u32 i = from + 4 * lane; i < end; i += 128) {
                 int4* at = (int4*)(values + i);
                 const int4 v = *at;
-                *at = make_int4((int)((u32)v.x + before), (int)((u32)v.y + before), (int)((u32)v.z + before), (int)((u32)v.w + before));
+                *at = make_int4((int)((u32)v.x + before), (int)((u32)v.y + before), (int)((u32)v.z + before),
+                                (int)((u32)v.w + before));
             }
         } else {
             for (u32 i = from + lane; i < end; i += 32) values[i] = (int)((u32)values[i] + before);
@@ -231,7 +235,8 @@ struct Column {
     }
     __device__ __forceinline__ void store(int* at, u32 stride) const {
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) *(int4*)(at + k * stride) = make_int4((int)v[k][0], (int)v[k][1], (int)v[k][2], (int)v[k][3]);
+        for (u32 k = 0; k < 8; k++)
+            *(int4*)(at + k * stride) = make_int4((int)v[k][0], (int)v[k][1], (int)v[k][2], (int)v[k][3]);
     }
     // Rows of 32: eight lanes have one.
     __device__ __forceinline__ void along_rows() {
@@ -245,7 +250,8 @@ struct Column {
             for (u32 j = 0; j < 4; j++) v[k][j] += before;
         }
     }
-    // The eight, and behind them those of the thread with the same columns in the CTA's other half. `scratch` has 512 words.
+    // The eight, and behind them those of the thread with the same columns in the CTA's other half. `scratch` has 512
+    // words.
     __device__ __forceinline__ void down(int* scratch) {
 #pragma unroll
         for (u32 k = 1; k < 8; k++) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Values → quanta under a bound: src/codec/lorenzo/FORMAT.md §5 and §8, on the CPU src/stage/quantize.rs.
 //
-// A quantum is the nearest multiple of a step to the value (`Linear`), or, for bounds relative to each value, to the bits of its
-// magnitude (`Log`). The value that a decoder will find is computed with the decoder's own arithmetic and compared with the
-// bound: first by a rounded difference, which settles almost all, then exactly. A value whose bound does not hold is an
-// outlier, as are those that are not finite, have the fill value's bits or a quantum beyond the limit.
+// A quantum is the nearest multiple of a step to the value (`Linear`), or, for bounds relative to each value, to the
+// bits of its magnitude (`Log`). The value that a decoder will find is computed with the decoder's own arithmetic and
+// compared with the bound: first by a rounded difference, which settles almost all, then exactly. A value whose bound
+// does not hold is an outlier, as are those that are not finite, have the fill value's bits or a quantum beyond the
+// limit.
 #pragma once
 #include "../prim/warp.cuh"
 
 namespace quantize {
 
-// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits of the
-// sum are that integer's.
+// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
+// of the sum are that integer's.
 constexpr double ROUND = 6755399441055744.0;
 
 // Whole multiples of a step.
@@ -67,11 +68,11 @@ struct Log {
     }
 };
 
-// Quanta of four values. Returns which of them are no outliers; `differ` gathers what those lose. `fill` is the fill value's
-// bits, or those of infinity; only values of `valid` count.
+// Quanta of four values. Returns which of them are no outliers; `differ` gathers what those lose. `fill` is the fill
+// value's bits, or those of infinity; only values of `valid` count.
 template <class S>
-__device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid, int (&q)[4],
-                                    typename Traits<S>::Bits& differ) {
+__device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid,
+                                    int (&q)[4], typename Traits<S>::Bits& differ) {
     using T = Traits<S>;
     S back[4];
     bool counts[4], plain = true;
@@ -96,8 +97,8 @@ __device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typenam
 }
 
 template <class S>
-__device__ __forceinline__ u32 four(const Log<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid, int (&q)[4],
-                                    typename Traits<S>::Bits& differ) {
+__device__ __forceinline__ u32 four(const Log<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid,
+                                    int (&q)[4], typename Traits<S>::Bits& differ) {
     u32 good = 0;
 #pragma unroll 1
     for (int j = 0; j < 4; j++) {

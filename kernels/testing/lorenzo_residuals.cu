@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Residuals of lorenzo in device memory, by three decoders to compare; in no library.
 //
-// `coarse` has a thread a tile, as cuSZ has (Tian et al., PACT 2020, doi:10.1145/3410463.3414624). `sync` has a CTA a tile,
-// whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076);
-// `gap` has the same and reads them from gap arrays (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429). Tables are
-// made beforehand by `lorenzo_decode_book`.
+// `coarse` has a thread a tile, as cuSZ has (Tian et al., PACT 2020, doi:10.1145/3410463.3414624). `sync` has a CTA a
+// tile, whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018,
+// doi:10.1145/3225058.3225076); `gap` has the same and reads them from gap arrays (Yamamoto et al., ICPP 2020,
+// doi:10.1145/3404397.3404429). Tables are made beforehand by `lorenzo_decode_book`.
 #include "../lorenzo/payload.cuh"
 
 namespace {
 
-// Where a tile's residuals go, in the order of tiles: what comes before are whole layers, in this layer whole rows of tiles,
-// and in this row whole tiles.
+// Where a tile's residuals go, in the order of tiles: what comes before are whole layers, in this layer whole rows of
+// tiles, and in this row whole tiles.
 __device__ __forceinline__ int* residuals_of(const DecodeChunk& c, const Tile& t) {
     return (int*)c.output + ((u64)t.origin.z * c.extents[1] + (u64)t.extents.z * t.origin.y) * c.extents[2] +
            (u64)t.extents.z * t.extents.y * t.origin.x;
@@ -18,10 +18,12 @@ __device__ __forceinline__ int* residuals_of(const DecodeChunk& c, const Tile& t
 
 template <class S, Gaps GAPS>
 __device__ __forceinline__ void decode_fine(const DecodeArgs& args) {
-    decode_tile<Traits<S>::W, GAPS>(args, [](const DecodeChunk& c, Shared& sh, const u32*, const Parts&, Kind, int, int) {
-        int* to = residuals_of(c, sh.tile);
-        for (u32 i = threadIdx.x; i < sh.tile.values(); i += THREADS) to[i] = sh.values[i];
-    });
+    decode_tile<Traits<S>::W, GAPS>(args,
+                                    [](const DecodeChunk& c, Shared& sh, const u32*, const Parts&, Kind, int, int) {
+                                        int* to = residuals_of(c, sh.tile);
+                                        for (u32 i = threadIdx.x; i < sh.tile.values(); i += THREADS)
+                                            to[i] = sh.values[i];
+                                    });
 }
 
 // Writes every residual, zeros too, one after the other.
@@ -82,15 +84,15 @@ constexpr int COARSE = 64;
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_residuals_coarse_##name(DecodeArgs args) {           \
-        decode_coarse<S>(args, COARSE);                                                                               \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_sync_##name(DecodeArgs args) {      \
-        decode_fine<S, IGNORED>(args);                                                                                \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_gap_##name(DecodeArgs args) {       \
-        decode_fine<S, NEEDED>(args);                                                                                 \
+#define ENTRIES(S, name)                                                                                         \
+    extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_residuals_coarse_##name(DecodeArgs args) {      \
+        decode_coarse<S>(args, COARSE);                                                                          \
+    }                                                                                                            \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_sync_##name(DecodeArgs args) { \
+        decode_fine<S, IGNORED>(args);                                                                           \
+    }                                                                                                            \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_gap_##name(DecodeArgs args) {  \
+        decode_fine<S, NEEDED>(args);                                                                            \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -2,10 +2,11 @@
 // Interpolation of a tile's lattice, after SZ3 (Zhao et al., ICDE 2021, doi:10.1109/ICDE51399.2021.00145), on integers:
 // src/codec/lorenzo/FORMAT.md §4.4; on the CPU src/stage/interpolate.rs.
 //
-// Level l has the points whose three places are multiples of 2^l. Its even part is level l + 1; all others fall into seven
-// classes, by which of their places in units of 2^l are odd. A class is predicted along its odd axes, from the four nearest
-// points on each such line, which lie in classes with one odd axis less. So the stream has the single point of the topmost
-// level first, then level by level the classes of one odd axis, of two, of three; each pass needs the one before.
+// Level l has the points whose three places are multiples of 2^l. Its even part is level l + 1; all others fall into
+// seven classes, by which of their places in units of 2^l are odd. A class is predicted along its odd axes, from the
+// four nearest points on each such line, which lie in classes with one odd axis less. So the stream has the single
+// point of the topmost level first, then level by level the classes of one odd axis, of two, of three; each pass needs
+// the one before.
 //
 // Points lie in shared memory where the stream has them. A level is its even part, in the order of its places, and its
 // classes behind that. Once a level is complete it is put into the order of its places: the even part of the next one.
@@ -83,8 +84,16 @@ __device__ __forceinline__ u32 predict(const int* v, const Level& level, u32 pas
     // From the class that is even along `axis`.
     auto line = [&](u32 axis) {
         const Three e = level.extents(parity ^ axis);
-        return along(v + level.index(parity ^ axis, at, i), axis == 1 ? at.x : axis == 2 ? at.y : at.z,
-                     axis == 1 ? e.x : axis == 2 ? e.y : e.z, axis == 1 ? 1 : axis == 2 ? e.x : e.x * e.y);
+        return along(v + level.index(parity ^ axis, at, i),
+                     axis == 1   ? at.x
+                     : axis == 2 ? at.y
+                                 : at.z,
+                     axis == 1   ? e.x
+                     : axis == 2 ? e.y
+                                 : e.z,
+                     axis == 1   ? 1
+                     : axis == 2 ? e.x
+                                 : e.x * e.y);
     };
     const u32 first = parity & (0u - parity);
     Guess guess = line(first);
@@ -100,8 +109,8 @@ __device__ __forceinline__ void load(const int* p, u32 (&v)[4]) {
     v[0] = (u32)q.x, v[1] = (u32)q.y, v[2] = (u32)q.z, v[3] = (u32)q.w;
 }
 
-// Guesses along a row of `extent` points, between four at `at`, the first of which is number `x`, and the next ones each.
-// All are inner but, at the end of a row, the last one.
+// Guesses along a row of `extent` points, between four at `at`, the first of which is number `x`, and the next ones
+// each. All are inner but, at the end of a row, the last one.
 __device__ __forceinline__ void along_row(const int* at, u32 x, u32 extent, u32 (&g)[4]) {
     const bool first = x == 0, last = x + 4 == extent;
     u32 m[4];
@@ -119,8 +128,8 @@ __device__ __forceinline__ void along_row(const int* at, u32 x, u32 extent, u32 
     }
 }
 
-// Guesses across rows, between four points at `at`, the `i`-th of `extent` that lie `apart`, and the next ones. Tells whether
-// they are inner. Where a warp has one `i`, it takes one way.
+// Guesses across rows, between four points at `at`, the `i`-th of `extent` that lie `apart`, and the next ones. Tells
+// whether they are inner. Where a warp has one `i`, it takes one way.
 __device__ __forceinline__ bool across_rows(const int* at, u32 i, u32 extent, u32 apart, u32 (&g)[4]) {
     const bool before = i >= 1, inner = i + 1 < extent, behind = i + 2 < extent;
     u32 b[4], c[4], d[4];

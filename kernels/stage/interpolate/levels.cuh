@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A level of a tile's lattice in shared memory, as formulas.cuh tells: which point lies where, and the passes over it, by a
-// warp or a CTA. Two kinds of levels have the same members: those of any extents, and those of powers of two.
+// A level of a tile's lattice in shared memory, as formulas.cuh tells: which point lies where, and the passes over it,
+// by a warp or a CTA. Two kinds of levels have the same members: those of any extents, and those of powers of two.
 #pragma once
 #include "formulas.cuh"
 
@@ -50,8 +50,12 @@ struct Level {
     __device__ __forceinline__ u32 end(u32 pass) const { return starts[pass == 0 ? 3 : pass == 1 ? 7 : 8]; }
     __device__ __forceinline__ u32 class_of(u32 pass, u32 i) const {
         return pass == 2   ? 7
-               : pass == 1 ? (i >= starts[6] ? 6 : i >= starts[5] ? 5 : 3)
-                           : (i >= starts[4] ? 4 : i >= starts[2] ? 2 : 1);
+               : pass == 1 ? (i >= starts[6]   ? 6
+                              : i >= starts[5] ? 5
+                                               : 3)
+                           : (i >= starts[4]   ? 4
+                              : i >= starts[2] ? 2
+                                               : 1);
     }
     // Place of a class's point `i`, and where the point at a place is.
     __device__ __forceinline__ Three place(u32 parity, u32 i) const {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles of any extents, with the members of tile_whole.cuh: the levels' extents are found beforehand and lie in shared memory.
-// Levels of up to 128 points are one warp's; of others the CTA does four points of a row at once where its classes have
-// equal extents, else one by one.
+// Tiles of any extents, with the members of tile_whole.cuh: the levels' extents are found beforehand and lie in shared
+// memory. Levels of up to 128 points are one warp's; of others the CTA does four points of a row at once where its
+// classes have equal extents, else one by one.
 #pragma once
 #include "levels.cuh"
 
 namespace interpolate {
 
 // The level that has a single point.
-__device__ __forceinline__ u32 top_of(const Three& e) {
-    return 32u - (u32)__clz((int)(max(e.z, max(e.y, e.x)) - 1));
-}
+__device__ __forceinline__ u32 top_of(const Three& e) { return 32u - (u32)__clz((int)(max(e.z, max(e.y, e.x)) - 1)); }
 
 struct TileAny {
     // Known late; and not all rows are whole vec4s.
@@ -25,7 +23,8 @@ struct TileAny {
     static __device__ __forceinline__ void prepare(Level* levels, const Three& e) {
         if (threadIdx.x < max(top_of(e), 1u)) levels[threadIdx.x].set(e, threadIdx.x);
     }
-    __device__ __forceinline__ TileAny(const Level* levels_, const Three& e) : levels(levels_), top(top_of(e)), fine(0) {
+    __device__ __forceinline__ TileAny(const Level* levels_, const Three& e)
+        : levels(levels_), top(top_of(e)), fine(0) {
         while (fine < top && levels[fine].points() > POINTS) fine++;
     }
     __device__ __forceinline__ const Level& finest() const { return levels[0]; }
@@ -79,14 +78,14 @@ struct TileAny {
     }
 };
 
-// Points from residuals, of a tile of either kind; whole CTA, which has waited for these. Points remain where the finest level
-// has them.
+// Points from residuals, of a tile of either kind; whole CTA, which has waited for these. Points remain where the
+// finest level has them.
 template <class Tile>
 __device__ __forceinline__ void points(const Tile& tile, int* v) {
     auto one = [&](u32 at, u32 guess) { v[at] = point((int)guess, v[at]); };
     if (threadIdx.x < 32) tile.visit_coarse(v, one);
     __syncthreads();
-    tile.visit_others(v, one, [&](u32 at, const u32 (&guess)[4]) {
+    tile.visit_others(v, one, [&](u32 at, const u32(&guess)[4]) {
         const int4 d = *(const int4*)(v + at);
         *(int4*)(v + at) = make_int4(point((int)guess[0], d.x), point((int)guess[1], d.y), point((int)guess[2], d.z),
                                      point((int)guess[3], d.w));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Whole tiles of the shapes that large chunks are cut into, by code that knows their extents: 8192 values in a line, 64 × 128,
-// 16 × 16 × 32. Along x there are as many places as a power of two says, along the other axes half as many, and so on each
-// level. The coarsest 128 points are one warp's, while others bring values; then the CTA does four points of a row at once.
+// Whole tiles of the shapes that large chunks are cut into, by code that knows their extents: 8192 values in a line, 64
+// × 128, 16 × 16 × 32. Along x there are as many places as a power of two says, along the other axes half as many, and
+// so on each level. The coarsest 128 points are one warp's, while others bring values; then the CTA does four points of
+// a row at once.
 #pragma once
 #include "levels.cuh"
 
 namespace interpolate {
 
-// The finest level of 16 × 16 × 32: rows of a warp lie in one plane (p) or behind each other (q), so that an axis has one place in all of
-// the warp. What differs little is written once: less code is read faster.
+// The finest level of 16 × 16 × 32: rows of a warp lie in one plane (p) or behind each other (q), so that an axis has
+// one place in all of the warp. What differs little is written once: less code is read faster.
 template <class Four>
 __device__ __forceinline__ void visit_finest(const int* v, Four four) {
     constexpr u32 ROW = 16, SIDE = 8, PLANE = ROW * SIDE, CLASS = PLANE * SIDE;
@@ -73,7 +74,8 @@ struct Whole {
     static __device__ __forceinline__ u32 coarse_points() { return POINTS; }
     static __device__ __forceinline__ Three coarse_place(u32 i) {
         constexpr u32 X = SIDE_X >> FINE_LEVELS, Y = RANK > 1 ? SIDE_Y >> FINE_LEVELS : 1;
-        return {RANK > 2 ? i / (X * Y) << FINE_LEVELS : 0, RANK > 1 ? i / X % Y << FINE_LEVELS : 0, i % X << FINE_LEVELS};
+        return {RANK > 2 ? i / (X * Y) << FINE_LEVELS : 0, RANK > 1 ? i / X % Y << FINE_LEVELS : 0,
+                i % X << FINE_LEVELS};
     }
     // Where the stream has the point at a place of level `l`.
     static __device__ __forceinline__ u32 at(const Three& p, u32 l) {
