@@ -117,12 +117,12 @@ __device__ __forceinline__ void look_back(const Places& a) {
 
 }  // namespace
 
-STAGE(exact, 128, Arrays, exact_ops)
-STAGE(arithmetic_f32, 128, Arrays, arithmetic<float>)
-STAGE(arithmetic_f64, 128, Arrays, arithmetic<double>)
-STAGE(chunk_of, 128, Chunks, chunk_of)
-STAGE(sum_4, 128, Copy, (copy_summed<128, 4>))
-STAGE(sum_8, 256, Copy, (copy_summed<256, 8>))
-STAGE(sum_11, 128, Copy, (copy_summed<128, 11>))
-STAGE(scans, 128, Scans, scans)
-STAGE(look_back, 32, Places, look_back)
+STAGE(base_exact, 128, Arrays, exact_ops)
+STAGE(base_arithmetic_f32, 128, Arrays, arithmetic<float>)
+STAGE(base_arithmetic_f64, 128, Arrays, arithmetic<double>)
+STAGE(base_chunk_of, 128, Chunks, chunk_of)
+STAGE(base_sum_4, 128, Copy, (copy_summed<128, 4>))
+STAGE(base_sum_8, 256, Copy, (copy_summed<256, 8>))
+STAGE(base_sum_11, 128, Copy, (copy_summed<128, 11>))
+STAGE(base_scans, 128, Scans, scans)
+STAGE(base_look_back, 32, Places, look_back)

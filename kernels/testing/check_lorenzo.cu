@@ -161,9 +161,9 @@ __device__ __forceinline__ void cut(const Cut& a) {
 
 }  // namespace
 
-STAGE(quantize_f32, 128, Quanta, quantize_all<float>)
-STAGE(quantize_f64, 128, Quanta, quantize_all<double>)
-STAGE(differences, 256, Tile, differences)
-STAGE(interpolate, 256, Points, points_of)
-STAGE(codebook, 256, Counts, codebook_of)
-STAGE(tiles, 128, Cut, cut)
+STAGE(lorenzo_quantize_f32, 128, Quanta, quantize_all<float>)
+STAGE(lorenzo_quantize_f64, 128, Quanta, quantize_all<double>)
+STAGE(lorenzo_differences, 256, Tile, differences)
+STAGE(lorenzo_interpolate, 256, Points, points_of)
+STAGE(lorenzo_codebook, 256, Counts, codebook_of)
+STAGE(lorenzo_tiles, 128, Cut, cut)

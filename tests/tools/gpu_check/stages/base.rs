@@ -30,7 +30,7 @@ pub(super) fn exact(r: &mut Random) -> Result<usize, String> {
         ]);
     }
     let n = input.len() / 3;
-    let stage = Stage::new("check_exact", n.div_ceil(128)).reads(&input).writes("seven results an item", &want);
+    let stage = Stage::new("check_base_exact", n.div_ceil(128)).reads(&input).writes("seven results an item", &want);
     stage.numbers(&[n as u64]).compare()
 }
 
@@ -56,7 +56,7 @@ pub(super) fn arithmetic(r: &mut Random, wide: bool) -> Result<usize, String> {
         }
     }
     let n = input.len() / 4;
-    let stage = Stage::new(format!("check_arithmetic_{}", suffix(wide)), n.div_ceil(128)).reads(&input);
+    let stage = Stage::new(format!("check_base_arithmetic_{}", suffix(wide)), n.div_ceil(128)).reads(&input);
     stage.writes("eight results an item", &want).numbers(&[n as u64]).compare()
 }
 
@@ -81,7 +81,7 @@ pub(super) fn chunk_of(r: &mut Random) -> Result<usize, String> {
     let tiles: Vec<u32> = (0..500).map(|_| r.below(u64::from(first[first.len() - 1]) + 9) as u32).collect();
     let want: Vec<u32> = tiles.iter().map(|t| first.partition_point(|f| f <= t) as u32 - 1).collect();
     let list = chunks(first.len(), &[("first_tile", &|k| first[k].into())]);
-    let stage = Stage::new("check_chunk_of", tiles.len().div_ceil(4)).reads(&list).reads(&tiles);
+    let stage = Stage::new("check_base_chunk_of", tiles.len().div_ceil(4)).reads(&list).reads(&tiles);
     stage.writes("chunks", &want).numbers(&[first.len() as u64, tiles.len() as u64]).compare()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn sums(r: &mut Random) -> Result<usize, String> {
         parts.map(|(k, w)| cpu::checksum(bytemuck::cast_slice(w), first + (k * segment) as u64)).collect();
     let mut items = 0;
     for batch in [4, 8, 11] {
-        let stage = Stage::new(format!("check_sum_{batch}"), want.len()).reads(&words);
+        let stage = Stage::new(format!("check_base_sum_{batch}"), want.len()).reads(&words);
         let stage = stage.writes("copied words", &words).writes("sums", &want);
         items += stage.numbers(&[words.len() as u64, first, segment as u64]).compare()?;
     }
@@ -123,7 +123,7 @@ pub(super) fn scans(r: &mut Random) -> Result<usize, String> {
         totals.push(sum);
         ranges.extend([plain32(f[0] + 0.0), plain32(f[1] + 0.0), plain64(d[0] + 0.0), plain64(d[1] + 0.0)]);
     }
-    let stage = Stage::new("check_scans", n.div_ceil(128)).reads(&input).writes("sums", &totals);
+    let stage = Stage::new("check_base_scans", n.div_ceil(128)).reads(&input).writes("sums", &totals);
     let stage = stage.writes("running sums", &running).writes("running exclusive ors", &xors);
     stage.writes("ranges", &ranges).numbers(&[n as u64]).compare()
 }
@@ -139,7 +139,7 @@ pub(super) fn look_back(r: &mut Random) -> Result<usize, String> {
         // As the tile's word says it: the end is known.
         ends.push(u64::from(end) | 2 << 62);
     }
-    let stage = Stage::new("check_look_back", sizes.len()).reads(&sizes).writes("starts", &starts);
+    let stage = Stage::new("check_base_look_back", sizes.len()).reads(&sizes).writes("starts", &starts);
     stage.writes("ends", &ends).room(8).compare()
 }
 

@@ -23,7 +23,7 @@ pub(super) fn quantize(r: &mut Random, wide: bool) -> Result<usize, String> {
     }
     let fill = r.one_in(3).then(|| v[r.below(n as u64) as usize]);
     let (quanta, ordinary, exact) = cpu::quantize(&raw, wide, bound, log, fill);
-    let stage = Stage::new(format!("check_quantize_{}", suffix(wide)), n.div_ceil(512)).reads(&raw);
+    let stage = Stage::new(format!("check_lorenzo_quantize_{}", suffix(wide)), n.div_ceil(512)).reads(&raw);
     let stage =
         stage.writes("quanta", &quanta).writes("no exceptions", &ordinary).writes("losses", &[u32::from(!exact)]);
     let stage = stage.about(format!(", {n} values, bound {bound:e}, logarithmic {log}, fill {fill:x?}"));
@@ -76,14 +76,15 @@ pub(super) fn lorenzo(r: &mut Random) -> Result<usize, String> {
     if cpu::running_sums(&residuals, extents, axes) != q {
         return Err(format!("running sums on the CPU are no inverse, {extents:?}, axes {axes}"));
     }
-    let stage = Stage::new("check_differences", 1).reads(&q).writes("residuals", &residuals).writes("costs", &costs);
+    let stage =
+        Stage::new("check_lorenzo_differences", 1).reads(&q).writes("residuals", &residuals).writes("costs", &costs);
     let stage = stage.writes("axes", &[u32::from(cpu::axes(&q, extents))]).about(format!(", {extents:?}, axes {axes}"));
     let [z, y, x] = extents.map(|e| e as u64);
     let mut items = stage.numbers(&[z, y, x, axes.into()]).compare()?;
 
     let residuals = integers(r, extents);
     let points = cpu::interpolated(&residuals, extents);
-    let stage = Stage::new("check_interpolate", 1).reads(&residuals).writes("points", &points);
+    let stage = Stage::new("check_lorenzo_interpolate", 1).reads(&residuals).writes("points", &points);
     items += stage.about(format!(", {extents:?}")).numbers(&[z, y, x]).compare()?;
     Ok(items)
 }
@@ -102,7 +103,7 @@ pub(super) fn codebook(r: &mut Random) -> Result<usize, String> {
         };
     }
     let (lengths, codewords) = cpu::codebook(&counts);
-    let stage = Stage::new("check_codebook", 1).reads(&counts.map(|c| c as u32)).writes("lengths", &lengths);
+    let stage = Stage::new("check_lorenzo_codebook", 1).reads(&counts.map(|c| c as u32)).writes("lengths", &lengths);
     stage.writes("codewords", &codewords).about(format!(", counts {counts:?}")).compare()
 }
 
@@ -110,6 +111,6 @@ pub(super) fn tiles(r: &mut Random) -> Result<usize, String> {
     let extents: Vec<u32> = (0..1 + r.below(4)).map(|_| 1 + few(r, 400) as u32).collect();
     let Some(cpu::Tiles { extents, tile, all }) = cpu::cut(&extents) else { return Ok(0) };
     let all = &all[..all.len().min(100_000)];
-    let stage = Stage::new("check_tiles", all.len().div_ceil(128)).reads(&[extents, tile].concat());
+    let stage = Stage::new("check_lorenzo_tiles", all.len().div_ceil(128)).reads(&[extents, tile].concat());
     stage.writes("places and extents", all).numbers(&[all.len() as u64]).about(format!(", {extents:?}")).compare()
 }
