@@ -32,6 +32,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __constant__ static const
 // Nothing else is thread_local here, which makes shared memory one piece that `shared_memory` finds.

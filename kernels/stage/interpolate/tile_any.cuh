@@ -64,15 +64,10 @@ struct TileAny {
         }
     }
     template <class One, class Four>
-    __device__ __forceinline__ void visit_others(int* v, One one, Four four) const {
+    __device__ __forceinline__ void visit_others(int* v, One one, Four) const {
 #pragma unroll 1
         for (u32 l = fine; l-- > 0;) {
-            const bool vec4 = levels[l].vec4();
-            if (vec4) {
-                visit_vec4(v, levels[l], four);
-            } else {
-                visit_each<Cta>(v, levels[l], one);
-            }
+            visit_each<Cta>(v, levels[l], one);
             if (l) merge<Cta, tiles::MOST / 2>(v, levels[l]);
         }
     }
