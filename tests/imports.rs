@@ -72,7 +72,9 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
     files(root, root, &mut found);
     let graph = found.iter().map(|(module, path)| {
         let text = std::fs::read_to_string(path).unwrap();
-        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let is_tests = |at: &usize| text[*at..].lines().nth(1).is_some_and(|l| l.contains("mod ") && l.ends_with('{'));
+        let end = text.match_indices("#[cfg(test)]\n").map(|m| m.0).find(is_tests).unwrap_or(text.len());
+        let text = &text[..end];
         let code: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).flat_map(|l| [l, "\n"]).collect();
         let own: Vec<&str> = module.split("::").collect();
         // A file takes from the modules that it declares.

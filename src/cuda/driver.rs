@@ -63,7 +63,7 @@ pub(super) fn probe() -> Result<(), Failure> {
 macro_rules! codes {
     ($($name:ident)*) => {
         mod code {
-            use super::sys::CUresult;
+            use cudarc::driver::sys::CUresult;
             $(pub(super) const $name: u32 = CUresult::$name as u32;)*
         }
         const NAMES: &[(u32, &str)] = &[$((code::$name, stringify!($name))),*];

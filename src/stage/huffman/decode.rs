@@ -11,7 +11,7 @@
 //! In turns: memory is read once for three lookups, 57 bits or more, while both readers are so far from their ends that
 //! neither needs a check. The rest goes codeword by codeword.
 
-use super::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
+use super::symbols::{ESCAPE, SUBSEQUENCE, lower_bits, unzigzag};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_RUNS, LORENZO_TILE};
 use crate::error::{Damage, Result};
 use crate::memory;

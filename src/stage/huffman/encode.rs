@@ -9,7 +9,7 @@
 //!    from one that is not zero to the next; run and residual are joined in a register and written together. Where the
 //!    stream passes a multiple of 512 bits, the way back to the codeword that crosses it gives the gap.
 
-use super::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
+use super::symbols::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
 use crate::stage::codebook::{self, Lengths};
 
