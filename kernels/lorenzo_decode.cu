@@ -176,7 +176,7 @@ __device__ __forceinline__ typename Traits<S>::Bits stored(const u32* words, u32
     return (typename Traits<S>::Bits)(words[2 * i] | (u64)words[2 * i + 1] << 32);
 }
 
-// Exceptions over values that are there. Short runs by a lane each, long ones by a warp.
+// Outliers over values that are there. Short runs by a lane each, long ones by a warp.
 template <class S>
 __device__ __forceinline__ void restore(const u32* records, u32 count, const Places<S>& out, int lane, int w) {
     const u32* values = records + count;
@@ -286,26 +286,26 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         });
 }
 
-constexpr int BOOK_THREADS = 1024;
+constexpr int TABLE_THREADS = 1024;
 
 // Tables, and the checksum's part of all that is not a tile's.
 __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
     huffman::make_tables((const u8*)(c.frame + c.table_at), c.table_len,
-                         ((huffman::FrameTables*)args.books)[blockIdx.x], BOOK_THREADS);
+                         ((huffman::FrameTables*)args.tables)[blockIdx.x], TABLE_THREADS);
     const u64 ends = c.ends_at / 4;
-    const u64 sum = warp::sum(frame::sum_rest<BOOK_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
+    const u64 sum = warp::sum(frame::sum_rest<TABLE_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                     \
-    extern "C" __global__ __launch_bounds__(BOOK_THREADS) void lorenzo_decode_book_##name(DecodeArgs args) { \
-        make_tables(args);                                                                                   \
-    }                                                                                                        \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {     \
-        decode<S>(args);                                                                                     \
+#define ENTRIES(S, name)                                                                                        \
+    extern "C" __global__ __launch_bounds__(TABLE_THREADS) void lorenzo_decode_tables_##name(DecodeArgs args) { \
+        make_tables(args);                                                                                      \
+    }                                                                                                           \
+    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {        \
+        decode<S>(args);                                                                                        \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -26,9 +26,9 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     __shared__ u32 used;
     const u32 t = threadIdx.x;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[blockIdx.x];
-    Codebook* book = (Codebook*)args.shared + blockIdx.x;
+    Codebook* codebook = (Codebook*)args.shared + blockIdx.x;
     if (t == 0) used = 0;
-    codebook::make(sh, book->counts);
+    codebook::make(sh, codebook->counts);
     if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);
     auto code = [&](u32 symbol) { return huffman::code_of(sh.codewords[symbol], sh.lengths[symbol]); };
     u32 bytes = 0;
@@ -37,17 +37,17 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
         bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol],
                                  sh.lengths[symbol] + lower);
     }
-    book->codes.bytes[t] = bytes;
-    if (t < 128) book->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
+    codebook->codes.bytes[t] = bytes;
+    if (t < 128) codebook->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
     __syncthreads();
     const u32 n = used, head_len = 2 + (n + 1) / 2;
     const u64 head_at = c.table_at, kinds_at = aligned(head_at + head_len), ends_at = aligned(kinds_at + c.tiles);
     const u64 payload_at = aligned(ends_at + 4ull * c.tiles);
     if (t == 0) {
-        book->kinds_at = kinds_at;
-        book->ends_at = ends_at;
-        book->payload_at = payload_at;
-        book->head_len = head_len;
+        codebook->kinds_at = kinds_at;
+        codebook->ends_at = ends_at;
+        codebook->payload_at = payload_at;
+        codebook->head_len = head_len;
     }
     if (t < 32) {
         u32* out = (u32*)c.frame;

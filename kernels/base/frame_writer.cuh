@@ -34,7 +34,7 @@ __device__ __forceinline__ Ticket ticket(const EncodeArgs& args, int lane) {
 
 // The look-back's words of a chunk's tiles.
 __device__ __forceinline__ u64* offsets(const EncodeArgs& args, const EncodeChunk& c) {
-    return (u64*)args.places + c.first_tile;
+    return (u64*)args.offsets + c.first_tile;
 }
 
 // Writes word `i` of a frame; returns what it adds to the checksum.

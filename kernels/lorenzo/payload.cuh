@@ -175,7 +175,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     const u32 first = threadIdx.x < words ? in[threadIdx.x] : 0;
     const bool log = c.mode == 3;
     {
-        const huffman::FrameTables& all = ((const huffman::FrameTables*)args.books)[chunk];
+        const huffman::FrameTables& all = ((const huffman::FrameTables*)args.tables)[chunk];
         constexpr u32 FIRST = huffman::PATTERNS / 4, ALL = sizeof(huffman::Tables) / 16;
         const uint4 *several = (const uint4*)(words <= SHORT ? all.sparse : all.tables.several),
                     *others = (const uint4*)&all.tables;

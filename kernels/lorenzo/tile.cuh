@@ -26,7 +26,7 @@ struct Codebook {
     u64 kinds_at, ends_at, payload_at;
     u32 head_len, spare;
 };
-static_assert(sizeof(Codebook) == LORENZO_BOOK, "as the host reserves");
+static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
 
 // What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it
 // costs.

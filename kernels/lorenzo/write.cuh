@@ -10,7 +10,7 @@ namespace {
 struct Next {
     u32 tile, chunk, values;
     Meta meta;
-    // Words of values or exceptions, of what follows them, and of the gap array in that.
+    // Words of values or outliers, of what follows them, and of the gap array in that.
     u32 front, words, gaps;
 };
 
@@ -20,7 +20,7 @@ struct WriteShared {
     u32 kept[huffman::KEPT * THREADS];
     huffman::Tables tables;
     frame::Sums<THREADS> sums;
-    u32 room[THREADS / 32];
+    u32 scan[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
     u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
     u32 start, last;
@@ -28,10 +28,10 @@ struct WriteShared {
     Next next[2];
 };
 
-// Values of a raw tile; or its exceptions. Written into the frame as they come; returns what they add to the checksum.
+// Values of a raw tile; or its outliers. Written into the frame as they come; returns what they add to the checksum.
 template <class S>
 __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0,
-                                           u32* room) {
+                                           u32* scan) {
     using T = Traits<S>;
     const Source<S> in(c, tiles::of(c.extents, c.tile, tile));
     u32* out = (u32*)c.frame + word0;
@@ -54,11 +54,11 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
     const u32* marks = work.marks();
     const u32* starts = work.starts();
     u32 left = t < words ? starts[t] : 0, total;
-    u32 k = block::sum_before<THREADS>((u32)__popc(left), room, total);
+    u32 k = block::sum_before<THREADS>((u32)__popc(left), scan, total);
     if (t == 0) put(0, records);
     for (; left; left &= left - 1, k++) {
         const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
-        // Up to the next record, or the next value that is no exception.
+        // Up to the next record, or the next value that is no outlier.
         u32 word = t, stops = (starts[t] | ~marks[t]) & ~((2u << i) - 1);
         while (!stops && ++word < words) stops = starts[word] | ~marks[word];
         const u32 end = word < words ? min(32 * word + (u32)__ffs((int)stops) - 1, in.n) : in.n;
@@ -69,10 +69,10 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
 }
 
 // Sums the kinds, which were written byte by byte. All threads.
-__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Codebook* book) {
+__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Codebook* codebook) {
     const u32* words = (const u32*)c.frame;
     u64 sum = 0;
-    for (u64 i = book->kinds_at / 4 + threadIdx.x; i < book->ends_at / 4; i += THREADS) {
+    for (u64 i = codebook->kinds_at / 4 + threadIdx.x; i < codebook->ends_at / 4; i += THREADS) {
         sum += frame::term(*(const volatile u32*)(words + i), i);
     }
     return sum;
@@ -84,19 +84,19 @@ template <class S>
 __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, bool finish, u64& sum, int lane, int w) {
     if (!sh.old) return;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[sh.old_chunk];
-    const Codebook* book = (const Codebook*)args.shared + sh.old_chunk;
+    const Codebook* codebook = (const Codebook*)args.shared + sh.old_chunk;
     const u32 t = sh.old_tile, front = sh.old_front, words = sh.old_words;
     if (w == 0) {
         const u32 start = lookback::place(frame::offsets(args, c), t, front + words, lane);
         if (lane == 0) {
             sh.start = start;
-            sum += frame::put(c, book->ends_at / 4 + t, start + front + words);
-            ((u8*)c.frame)[book->kinds_at + t] = (u8)sh.old_kind;
+            sum += frame::put(c, codebook->ends_at / 4 + t, start + front + words);
+            ((u8*)c.frame)[codebook->kinds_at + t] = (u8)sh.old_kind;
         }
     }
     __syncthreads();
-    const u64 word0 = book->payload_at / 4 + sh.start;
-    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.room);
+    const u64 word0 = codebook->payload_at / 4 + sh.start;
+    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.scan);
     sum += frame::copy_summed<THREADS, 4>((u32*)c.frame + word0 + front, sh.stage, word0 + front, words);
     if (finish) {
         const u64 added = sh.sums.gather(sum, lane, w);
@@ -112,12 +112,12 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
         }
         __syncthreads();
         if (sh.last) {
-            const u64 kinds = sh.sums.gather(sum_kinds(c, book), lane, w);
+            const u64 kinds = sh.sums.gather(sum_kinds(c, codebook), lane, w);
             if (w == 0) {
                 // The length of the first section; that of the last one, the fourth, is the writer's to fill in.
                 const double bound = frame::used_bound(c, (const ChunkState*)args.states + sh.old_chunk);
-                frame::seal(args, c, sh.old_chunk, book->payload_at, 4, bound, lane == 0 ? kinds : 0, lane,
-                            [&](u32 i, u32 word) { return i == c.payload_len_at - 6 ? book->head_len : word; });
+                frame::seal(args, c, sh.old_chunk, codebook->payload_at, 4, bound, lane == 0 ? kinds : 0, lane,
+                            [&](u32 i, u32 word) { return i == c.payload_len_at - 6 ? codebook->head_len : word; });
             }
         }
     }
@@ -190,10 +190,10 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             mask = mine.mask;
             far = __any_sync(warp::ALL, huffman::any_far(mine));
             if ((kind & CLASS) == HUFFMAN) {
-                begin = huffman::runs_begin<THREADS>(mine.mask, sh.room, end);
+                begin = huffman::runs_begin<THREADS>(mine.mask, sh.scan, end);
                 u32 own = huffman::length(mine, begin, sh.tables);
                 if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
-                first = block::sum_before<THREADS>(own, sh.room, bits);
+                first = block::sum_before<THREADS>(own, sh.scan, bits);
             }
         }
         // While the first warp looks back, the last one looks for the next tile.

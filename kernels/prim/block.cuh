@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// CTA scope: scans over all threads, all of which take part. `room` has a word for each warp.
+// CTA scope: scans over all threads, all of which take part. `sums` has a word for each warp.
 #pragma once
 #include "warp.cuh"
 
@@ -8,7 +8,7 @@ namespace block {
 // Combines, for every thread, what the threads before it have; `total` becomes what all of them have together. `f` is
 // associative, 0 changes nothing.
 template <int THREADS, class F>
-__device__ __forceinline__ u32 before(u32 x, u32* room, u32& total, F f) {
+__device__ __forceinline__ u32 before(u32 x, u32* sums, u32& total, F f) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     u32 upto = x;
 #pragma unroll
@@ -16,7 +16,7 @@ __device__ __forceinline__ u32 before(u32 x, u32* room, u32& total, F f) {
         const u32 y = __shfl_up_sync(warp::ALL, upto, k);
         if (lane >= k) upto = f(upto, y);
     }
-    if (lane == 31) room[w] = upto;
+    if (lane == 31) sums[w] = upto;
     u32 less = __shfl_up_sync(warp::ALL, upto, 1);
     if (lane == 0) less = 0;
     __syncthreads();
@@ -25,20 +25,20 @@ __device__ __forceinline__ u32 before(u32 x, u32* room, u32& total, F f) {
 #pragma unroll
     for (int k = 0; k < THREADS / 32; k++) {
         if (k == w) front = total;
-        total = f(total, room[k]);
+        total = f(total, sums[k]);
     }
     __syncthreads();
     return f(front, less);
 }
 
 template <int THREADS>
-__device__ __forceinline__ u32 sum_before(u32 x, u32* room, u32& total) {
-    return before<THREADS>(x, room, total, [](u32 a, u32 b) { return a + b; });
+__device__ __forceinline__ u32 sum_before(u32 x, u32* sums, u32& total) {
+    return before<THREADS>(x, sums, total, [](u32 a, u32 b) { return a + b; });
 }
 
 template <int THREADS>
-__device__ __forceinline__ u32 most_before(u32 x, u32* room, u32& total) {
-    return before<THREADS>(x, room, total, [](u32 a, u32 b) { return max(a, b); });
+__device__ __forceinline__ u32 most_before(u32 x, u32* sums, u32& total) {
+    return before<THREADS>(x, sums, total, [](u32 a, u32 b) { return max(a, b); });
 }
 
 }  // namespace block

@@ -10,7 +10,7 @@
 namespace {
 
 struct Quanta {
-    u64 values, quanta, ordinary, differ, n, bound, log, fill, fill_on;
+    u64 values, quanta, regular, differ, n, bound, log, fill, fill_on;
 };
 
 template <class S, class Quantizer>
@@ -27,7 +27,7 @@ __device__ __forceinline__ void quantize_with(const Quanta& a, const Quantizer& 
     for (int j = 0; j < 4; j++) {
         if (valid >> j & 1) {
             ((int*)a.quanta)[i + j] = good >> j & 1 ? q[j] : 0;
-            ((u8*)a.ordinary)[i + j] = good >> j & 1;
+            ((u8*)a.regular)[i + j] = good >> j & 1;
         }
     }
     if (differ) atomicOr((u32*)a.differ, 1u);
@@ -50,8 +50,8 @@ struct Tile {
 
 // A tile's residuals along given axes; the cost of all of them for every set of axes allowed; the set that is taken.
 __device__ __forceinline__ void differences(const Tile& a) {
-    __shared__ int4 room[tiles::MOST / 4];
-    int* q = (int*)room;
+    __shared__ int4 words[tiles::MOST / 4];
+    int* q = (int*)words;
     __shared__ u32 classes[selection::SETS * estimate::CLASSES], masks[selection::SETS * selection::MASKS],
         costs[selection::SETS];
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;

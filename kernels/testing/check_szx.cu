@@ -31,8 +31,8 @@ struct Szx {
 template <class S, bool POINTWISE>
 __device__ __forceinline__ void szx_encode(const Szx& a) {
     using T = Traits<S>;
-    __shared__ uint4 room[LONGEST<S> / 16 + 1];
-    u8* stage = (u8*)room;
+    __shared__ uint4 bytes[LONGEST<S> / 16 + 1];
+    u8* stage = (u8*)bytes;
     __shared__ szx::Block<S> blocks[32];
     const int lane = threadIdx.x;
     const u64 first = (u64)blockIdx.x * 4096;
@@ -84,8 +84,8 @@ struct SzxBack {
 template <class S, bool POINTWISE>
 __device__ __forceinline__ void szx_decode(const SzxBack& a) {
     using Bits = typename Traits<S>::Bits;
-    __shared__ uint4 room[LONGEST<S> / 16 + 1];
-    u8* stage = (u8*)room;
+    __shared__ uint4 bytes[LONGEST<S> / 16 + 1];
+    u8* stage = (u8*)bytes;
     __shared__ szx::Parts parts[32];
     __shared__ u32 kinds[32];
     const int lane = threadIdx.x;

@@ -4,7 +4,7 @@
 // `coarse` has a thread a tile, as cuSZ has (Tian et al., PACT 2020, doi:10.1145/3410463.3414624). `sync` has a CTA a
 // tile, whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018,
 // doi:10.1145/3225058.3225076); `gap` has the same and reads them from gap arrays (Yamamoto et al., ICPP 2020,
-// doi:10.1145/3404397.3404429). Tables are made beforehand by `lorenzo_decode_book`.
+// doi:10.1145/3404397.3404429). Tables are made beforehand by `lorenzo_decode_tables`.
 #include "../lorenzo/payload.cuh"
 
 namespace {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     const u32 first = blockIdx.x * threads;
     const u32 home = frame::chunk_of(chunks, args.chunk_count, min(first, args.tiles - 1), lane);
     for (u32 i = threadIdx.x; i < sizeof(huffman::Tables) / 16; i += threads) {
-        ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::FrameTables*)args.books)[home].tables)[i];
+        ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::FrameTables*)args.tables)[home].tables)[i];
     }
     __syncthreads();
     const u32 number = first + threadIdx.x;
@@ -54,7 +54,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     u32 chunk = home;
     while (chunk + 1 < args.chunk_count && chunks[chunk + 1].first_tile <= number) chunk++;
     const DecodeChunk& c = chunks[chunk];
-    const huffman::Tables& tables = chunk == home ? shared : ((const huffman::FrameTables*)args.books)[chunk].tables;
+    const huffman::Tables& tables = chunk == home ? shared : ((const huffman::FrameTables*)args.tables)[chunk].tables;
     const u32 t = number - c.first_tile;
     const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};

@@ -74,7 +74,7 @@ shared_structs! {
     EncodeChunk {
         /// Device address of the values, 16-byte aligned.
         input: u64,
-        /// Device address of the frame, 16-byte aligned, with room for the largest one.
+        /// Device address of the frame, 16-byte aligned, as long as the largest one.
         frame: u64,
         /// Values in the chunk.
         values: u64,
@@ -134,10 +134,10 @@ shared_structs! {
         /// `ChunkState`s.
         states: u64,
         /// One word a tile for the look-back; zero before a launch.
-        places: u64,
+        offsets: u64,
         /// The next tile's number; zero before a launch.
         ticket: u64,
-        /// What the launches share of each chunk, `LORENZO_BOOK` bytes; zero before the first. 0 for codecs without.
+        /// What the launches share of each chunk, `LORENZO_SHARED` bytes; zero before the first. 0 for codecs without.
         shared: u64,
         /// Per chunk the frame's length, u64.
         lengths: u64,
@@ -204,7 +204,7 @@ shared_structs! {
         /// Per chunk 1 when it decoded and its checksum is right, u64; anything else sends it to the CPU.
         verdicts: u64,
         /// Per chunk the tables of its codebook, 16-byte aligned; 0 for codecs without.
-        books: u64,
+        tables: u64,
         /// Chunks of the batch.
         chunk_count: u32,
         /// Tiles of the batch.
@@ -221,7 +221,7 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
-    ("LORENZO_BOOK", LORENZO_BOOK),
+    ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
 ];
 
@@ -238,6 +238,6 @@ pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point (ndzip: mapped to ordered integers).
 pub const FLAG_FLOAT: u32 = 4;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
-pub const LORENZO_BOOK: u32 = 2080;
+pub const LORENZO_SHARED: u32 = 2080;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
 pub const LORENZO_HEAD: u32 = 256;

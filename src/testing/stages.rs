@@ -141,7 +141,7 @@ pub fn ndzip_cube(raw: &[u8], wide: bool, rank: usize, float: bool) -> Steps {
         cube::forward(&mut cube, &mut rows, rank, float);
         cube::turn_back(&rows, &mut cube);
         let residuals = bytemuck::cast_slice(&cube[..]).to_vec();
-        // As in the codec, with room for one column more.
+        // As in the codec, one column longer.
         let mut words = vec![W::ZERO; W::COLUMNS + cube.len() + W::BITS];
         let mut len = W::COLUMNS;
         let any = cube::heads(&rows, &mut words[..W::COLUMNS]);
@@ -198,11 +198,11 @@ pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
 pub fn quantize(raw: &[u8], wide: bool, bound: f64, log: bool, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
     fn quanta<S: Scalar>(raw: &[u8], used: Used, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
         let x = numbers::<S>(raw);
-        let (mut q, mut ordinary) = (vec![0; x.len()], vec![0; x.len()]);
+        let (mut q, mut regular) = (vec![0; x.len()], vec![0; x.len()]);
         let quantizer = lorenzo::quantizer::<S>(used);
-        let found = quantizer.quantize(&x, fill.map(S::Bits::from_u64), &mut q, &mut ordinary);
-        q.iter_mut().zip(&ordinary).filter(|(_, o)| **o == 0).for_each(|(q, _)| *q = 0);
-        (q, ordinary, found.exact)
+        let found = quantizer.quantize(&x, fill.map(S::Bits::from_u64), &mut q, &mut regular);
+        q.iter_mut().zip(&regular).filter(|(_, o)| **o == 0).for_each(|(q, _)| *q = 0);
+        (q, regular, found.exact)
     }
     if wide { quanta::<f64>(raw, used(bound, log), fill) } else { quanta::<f32>(raw, used(bound, log), fill) }
 }

@@ -73,7 +73,7 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
             }
         } else if name.contains("_decode_") {
             let args = *args.cast::<DecodeArgs>();
-            if name.contains("book") {
+            if name.contains("tables") {
                 assert_eq!(ctas, args.chunk_count);
                 return;
             }

@@ -6,7 +6,7 @@ use crate::codec::chunk;
 use crate::codec::plan::{self, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::{LORENZO_TILE, SECTION_ALIGN};
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_BOOK, LORENZO_HEAD};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
 use crate::frame::Frame;
 use crate::params::{Bound, Mode, Params};
 use crate::stage::quantize::Quantizer;
@@ -26,8 +26,8 @@ pub(super) static GPU: Gpu = Gpu {
         Launch::new("lorenzo_encode_codebook", plan::per_chunk),
         Launch::new("lorenzo_encode_write", plan::persistent),
     ],
-    decode: &[Launch::new("lorenzo_decode_book", plan::per_chunk), Launch::new("lorenzo_decode", plan::per_tile)],
-    shared: LORENZO_BOOK as usize,
+    decode: &[Launch::new("lorenzo_decode_tables", plan::per_chunk), Launch::new("lorenzo_decode", plan::per_tile)],
+    shared: LORENZO_SHARED as usize,
     tables: 20496,
 };
 

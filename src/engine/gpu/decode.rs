@@ -115,8 +115,8 @@ impl DecodeGroup {
             tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
         let described = DecodeChunk::bytes(&list);
-        let tables = frames[0].0.needs.gpu.tables * list.len();
-        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len(), tables]);
+        let tables_len = frames[0].0.needs.gpu.tables * list.len();
+        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len(), tables_len]);
         let parts: [usize; 5] = parts.try_into().expect("four parts and an end");
         let work = stream.reserve(Buffer::Work, parts[4])?;
         stream.put(Buffer::Work, parts[2], described)?;
@@ -126,7 +126,7 @@ impl DecodeGroup {
             chunks: work + parts[2] as u64,
             states: work + parts[0] as u64,
             verdicts: work + parts[1] as u64,
-            books: work + parts[3] as u64,
+            tables: work + parts[3] as u64,
             chunk_count: list.len() as u32,
             tiles,
         };

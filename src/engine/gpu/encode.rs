@@ -163,7 +163,7 @@ impl EncodeGroup {
         let args = EncodeArgs {
             chunks: work + parts[5] as u64,
             states: work + parts[1] as u64,
-            places: work + parts[2] as u64,
+            offsets: work + parts[2] as u64,
             ticket: work + parts[0] as u64,
             shared: work + parts[3] as u64,
             lengths: work + parts[4] as u64,
