@@ -28,7 +28,11 @@ mod bound;
 mod checksum;
 pub mod codec;
 mod codec_id;
+#[cfg(not(feature = "testing"))]
 mod constants;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod constants;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)]
 mod cuda;

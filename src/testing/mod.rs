@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests and benchmarks ask for. Not part of the interface: it may change with any release.
 
-#[path = "../constants.rs"]
-pub mod constants;
 pub mod stages;
 mod timing;
 
+pub use crate::constants;
 pub use crate::cuda::abi;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 
