@@ -393,7 +393,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
     let cpu = Engine::with_threads(2);
     let name = h5z_gpu::Engine::gpu().ok().ok_or("no GPU in use (H5Z_GPU_LOG=info says why)")?;
     if let Some(dir) = vectors {
-        return conformance(dir.as_ref(), only, &name);
+        return conformance(dir.as_ref(), only, name);
     }
     let mut r = Random(seed);
     if rounds > 0 {
