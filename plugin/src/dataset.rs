@@ -115,7 +115,7 @@ fn describe(
         );
     }
     let lossy_allowed = before.is_none() && known.is_some();
-    Ok((Params { request: request, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
+    Ok((Params { request, dtype, extents: known.unwrap_or_default(), fill, lossy_allowed }, rank as u8))
 }
 
 /// The type, as far as codecs care. Floats that are not IEEE binary32 or binary64 bit for bit never look like them.

@@ -10,6 +10,7 @@ pub mod abi;
 mod driver;
 mod launch;
 mod module;
+mod slices;
 mod staging;
 mod stream;
 

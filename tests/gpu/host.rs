@@ -383,7 +383,7 @@ fn every_codec_has_limits_of_its_own() {
 fn the_device_is_chosen_by_number_and_by_rank() {
     let me = "the_device_is_chosen_by_number_and_by_rank";
     if std::env::var_os(INSIDE).is_some() {
-        return with_fake(me, &[], |_| println!("name={}.", Engine::gpu().ok().unwrap_or("none".into())));
+        return with_fake(me, &[], |_| println!("name={}.", Engine::gpu().ok().unwrap_or("none")));
     }
     for (name, value, want) in [
         ("H5Z_GPU_DEVICE", "1", "Fake 1"),
