@@ -139,7 +139,7 @@ impl Mode {
     /// The refusal of a number that is no mode's.
     pub(crate) fn unknown(number: u32) -> String {
         let all: Vec<String> = Mode::ALL.iter().map(|m| format!("{} {m}", m.number())).collect();
-        format!("M = {number}; allowed are {}", all.join(", "))
+        format!("M = {number}, allowed are {}", all.join(", "))
     }
 }
 
