@@ -12,7 +12,7 @@ pub(crate) struct RequestArgs {
     /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx]
     #[arg(value_name = "MODE [VALUE]", allow_negative_numbers = true)]
     pub(crate) request: Vec<String>,
-    /// auto, szx, lorenzo, ndzip
+    /// A codec's name; without it the writer chooses
     #[arg(long)]
     codec: Option<String>,
 }
