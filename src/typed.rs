@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arrays of numbers to frames and back: the whole library in three functions.
 
+use crate::codec::chunk::{foreign, swap};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::frame;
@@ -57,8 +58,8 @@ pub fn encode<T: Element>(values: &[T], shape: &[usize], request: impl Into<Requ
         return Err(Error::params("shape", format!("{shape:?}; the array has {} elements", values.len())));
     }
     let mut raw: Cow<'_, [u8]> = cast_slice(values).into();
-    if cfg!(target_endian = "big") {
-        reverse_each(raw.to_mut(), size_of::<T>());
+    if foreign(T::DTYPE) {
+        swap(raw.to_mut(), size_of::<T>());
     }
     let frame = Engine::global().encode(&params, &raw);
     if frame.is_empty() { Err(Error::NoMemory { bytes: raw.len() as u64 }) } else { Ok(frame) }
@@ -83,21 +84,16 @@ pub fn decode<T: Element>(frame: &[u8]) -> Result<Vec<T>> {
 pub fn decode_into<T: Element>(frame: &[u8], values: &mut [T]) -> Result<()> {
     let dtype = frame::header(frame)?.dtype;
     // Stored bytes have no type: they are what `encode` was given.
-    let foreign = dtype.big_endian != cfg!(target_endian = "big");
     if dtype.little() != T::DTYPE && dtype != Dtype::bytes(0) {
         let got = std::any::type_name::<T>();
         return Err(Error::params("type", format!("{got}; the frame holds {dtype:?}")));
     }
     let bytes: &mut [u8] = cast_slice_mut(values);
     Engine::global().decode_into(frame, bytes)?;
-    if foreign {
-        reverse_each(bytes, size_of::<T>());
+    if foreign(dtype) {
+        swap(bytes, size_of::<T>());
     }
     Ok(())
-}
-
-fn reverse_each(bytes: &mut [u8], size: usize) {
-    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
 #[cfg(test)]

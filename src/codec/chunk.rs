@@ -65,6 +65,24 @@ pub(crate) fn header(params: &Params, codec: CodecId, used: Option<f64>, raw_len
     }
 }
 
+/// A lossy codec's encoder for one type: values, chunk, bound used, header, frame. False: the chunk is better stored.
+type LossyEncoder<S> = fn(&[S], &Chunk<'_>, Used, Header, &mut Vec<u8>) -> Result<bool>;
+
+/// Encodes a chunk by a lossy codec's encoder of its type.
+pub(crate) fn encode_lossy(
+    chunk: &Chunk<'_>,
+    codec: CodecId,
+    out: &mut Vec<u8>,
+    f32s: LossyEncoder<f32>,
+    f64s: LossyEncoder<f64>,
+) -> Result<bool> {
+    fn of<S: Scalar>(chunk: &Chunk<'_>, codec: CodecId, out: &mut Vec<u8>, encode: LossyEncoder<S>) -> Result<bool> {
+        let used = chunk.used::<S>()?;
+        encode(&chunk.values::<S>()?, chunk, used, chunk.header(codec, Some(used)), out)
+    }
+    if chunk.params.dtype.size == 4 { of(chunk, codec, out, f32s) } else { of(chunk, codec, out, f64s) }
+}
+
 /// Decodes the numbers of a lossy frame by the function of their type; refuses other types and modes.
 pub(crate) fn decode_lossy(
     h: &Header,
@@ -125,6 +143,7 @@ pub(crate) fn foreign(dtype: Dtype) -> bool {
     dtype.big_endian != cfg!(target_endian = "big")
 }
 
-fn swap(bytes: &mut [u8], size: usize) {
+/// Turns the bytes of each number around.
+pub(crate) fn swap(bytes: &mut [u8], size: usize) {
     bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }

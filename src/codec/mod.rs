@@ -66,7 +66,7 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
 /// Encodes one chunk on the CPU into `out`, by the codec chosen. False: this chunk is better stored.
 pub(crate) fn encode(choice: Choice, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let codec = of(choice.codec).expect("a codec of this build");
-    let chunk = Chunk { used: choice.used.or(chunk.used), ..*chunk };
+    let chunk = Chunk { used: choice.used, ..*chunk };
     Ok((codec.encode)(&chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 

@@ -2,11 +2,9 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::bound::Used;
-use crate::codec::chunk::{self, Chunk};
+use crate::codec::chunk;
 use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
-use crate::error::Result;
-use crate::frame::Frame;
 use crate::scalar::Scalar;
 use crate::stage::quantize::Quantizer;
 
@@ -24,24 +22,13 @@ mod tests;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::LORENZO,
     sections: &["head", "kinds", "ends", "payload"],
-    encode: encode_chunk,
-    decode: decode_frame,
+    encode: |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode),
+    decode: |frame, threads, out| {
+        chunk::decode_lossy(&frame.header, out, |v| cpu::decode(frame, threads, v), |v| cpu::decode(frame, threads, v))
+    },
     #[cfg(feature = "cuda")]
     gpu: Some(&launch::GPU),
 };
-
-fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    fn of<S: Scalar>(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-        let used = chunk.used::<S>()?;
-        cpu::encode(&chunk.values::<S>()?, chunk, used, chunk.header(CodecId::LORENZO, Some(used)), out)
-    }
-    if chunk.params.dtype.size == 4 { of::<f32>(chunk, out) } else { of::<f64>(chunk, out) }
-}
-
-fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    let (f32s, f64s) = (|v: &mut [f32]| cpu::decode(frame, threads, v), |v: &mut [f64]| cpu::decode(frame, threads, v));
-    chunk::decode_lossy(&frame.header, out, f32s, f64s)
-}
 
 /// What turns values into the integers that are predicted.
 pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {

@@ -6,13 +6,7 @@
 //! those of `hdf5-metno-sys` and `netcdf-sys` (`same.rs`), numbers and layouts by constant assertions. A declaration that is
 //! off does not compile here. The tests that remain at run time look each symbol up in the library, by its name.
 //!
-//! # Which crate serves where
-//!
-//! `cudarc` (the CUDA driver, loaded at run time) and `libc` carry the plugin. `hdf5-metno-sys`, the fork of `hdf5-sys`
-//! that is kept up, and `hdf5-metno` above it serve tests, examples and this check. They are never linked into the plugin:
-//! they would bring a second HDF5, whose handles mean nothing to the one that calls, and such a plugin fails in every
-//! Python wheel, because each wheel carries an HDF5 of its own. `OnceLock` of the standard library does what `lazy_static`
-//! did; `once_cell` is for an initialisation that may fail and is tried again.
+//! Which crate serves where stands in ARCHITECTURE.md.
 
 #![cfg(test)]
 #![deny(unsafe_op_in_unsafe_fn)]
