@@ -45,3 +45,15 @@ struct LorenzoTuning {
     static constexpr int DECODE_CTAS = 3;
 #endif
 };
+
+// CTAs of four warps, a tile a warp.
+template <class S>
+struct PlanesTuning;
+template <>
+struct PlanesTuning<float> {
+    static constexpr int ENCODE_CTAS = 4, DECODE_CTAS = 6;
+};
+template <>
+struct PlanesTuning<double> {
+    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5;
+};

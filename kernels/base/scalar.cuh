@@ -4,6 +4,7 @@
 #include "h5z_abi.cuh"
 
 using u8 = unsigned char;
+using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 

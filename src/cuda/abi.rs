@@ -139,7 +139,7 @@ shared_structs! {
         ticket: u64,
         /// What the launches share of each chunk, `LORENZO_SHARED` bytes; zero before the first. 0 for codecs without.
         shared: u64,
-        /// Per chunk the frame's length, u64.
+        /// Per chunk the frame's length, u64; 0 where the kernels leave the chunk to the CPU.
         lengths: u64,
         /// Chunks of the batch.
         chunk_count: u32,
@@ -221,6 +221,7 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
+    ("FLAG_DENSE", FLAG_DENSE),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
 ];
@@ -237,6 +238,8 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point (ndzip: mapped to ordered integers).
 pub const FLAG_FLOAT: u32 = 4;
+/// `planes` of level B.
+pub const FLAG_DENSE: u32 = 8;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_SHARED: u32 = 2080;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.

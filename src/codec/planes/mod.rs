@@ -10,6 +10,8 @@ mod difference;
 mod encode;
 mod exceptions;
 mod format;
+#[cfg(feature = "cuda")]
+mod launch;
 mod layout;
 mod level;
 mod number;
@@ -33,7 +35,7 @@ pub(crate) static CODEC: Codec = Codec {
     encode: encode_chunk,
     decode: decode_frame,
     #[cfg(feature = "cuda")]
-    gpu: None,
+    gpu: Some(&launch::GPU),
 };
 
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {

@@ -74,24 +74,24 @@ pub(super) fn encode(
         let chunks: Vec<(&Plan, &[u8])> = members[k].iter().map(chunk).collect();
         cuda::attempt("encoding", || {
             let _current = device.enter()?;
-            let Some(mut stream) = device.stream()? else { return Ok(false) };
-            encode_group(device, &mut stream, &chunks, &mut frames, inner).map(|()| true)
+            let Some(mut stream) = device.stream()? else { return Ok(vec![false; chunks.len()]) };
+            encode_group(device, &mut stream, &chunks, &mut frames, inner)
         })
     });
     for (group, finished) in members.iter().zip(finished) {
-        group.iter().for_each(|&i| done[i] = finished == Some(true));
+        group.iter().zip(finished.unwrap_or_default()).for_each(|(&i, finished)| done[i] = finished);
     }
     done
 }
 
-/// Encodes one group into its frames.
+/// Encodes one group into its frames. False for a chunk that the kernels leave to the CPU.
 fn encode_group(
     device: &Device,
     stream: &mut Stream,
     chunks: &[(&Plan, &[u8])],
     frames: &mut [&mut Vec<u8>],
     threads: usize,
-) -> Result<(), Failure> {
+) -> Result<Vec<bool>, Failure> {
     let group = EncodeGroup::load(device, stream, chunks, threads)?;
     group.start(stream)?;
     let lengths = group.lengths(stream)?;
@@ -99,6 +99,9 @@ fn encode_group(
     for (k, frame) in frames.iter_mut().enumerate() {
         let (plan, raw) = chunks[k];
         let len = usize::try_from(lengths[k]).unwrap_or(usize::MAX);
+        if len == 0 {
+            continue;
+        }
         if len < HEADER_FIXED || len > plan.encoding.capacity {
             return Err(Failure::other("a kernel wrote no frame"));
         }
@@ -108,7 +111,8 @@ fn encode_group(
             stored::encode(raw, threads, frame).map_err(|_| Failure::other("no memory for a frame"))?;
         }
     }
-    stream.download_vecs(Buffer::Output, wanted, threads)
+    stream.download_vecs(Buffer::Output, wanted, threads)?;
+    Ok(lengths.iter().map(|&len| len != 0).collect())
 }
 
 /// Chunks that are encoded by the same launches, on the device.

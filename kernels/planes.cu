@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values, a CTA four tiles in a row.
+//
+// Encoding: a lane reads 32 values, 16 bytes at a time, and makes quanta of them, two in a register; the next 32 are on
+// their way meanwhile. Prediction is a difference of registers, with a neighbour lane where needed. Residuals become bit
+// planes (planes/coder.cuh), which wait in shared memory until the four tiles' lengths are known; then a look-back finds
+// their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
+// memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
+#include "base/frame_reader.cuh"
+#include "base/frame_writer.cuh"
+#include "base/range.cuh"
+#include "planes/coder.cuh"
+#include "tuning.cuh"
+
+namespace {
+
+using namespace planes;
+
+template <class S>
+__device__ __forceinline__ void swap_block(S (&x)[8][4]) {
+    using T = Traits<S>;
+#pragma unroll
+    for (int k = 0; k < 32; k++) x[k / 4][k % 4] = T::value(swapped(T::bits(x[k / 4][k % 4])));
+}
+
+template <class S>
+__device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
+    using T = Traits<S>;
+    bool any = false;
+#pragma unroll
+    for (int k = 0; k < 32; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
+    return any;
+}
+
+// A warp's tile, of which the next block's values are on their way.
+template <class S>
+struct Next {
+    // Its number in the batch; none where it is not below that of tiles.
+    u32 tile;
+    Tile p;
+    S x[8][4];
+};
+
+// Writes `words` words behind those that `to` and `key` point behind; returns what they add to the checksum. One warp.
+__device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, u32 words, int lane) {
+    u64 sum = 0, mine = key + (u64)lane * frame::KEY_STEP;
+#pragma unroll 4
+    for (u32 i = lane; i < words; i += 32) {
+        const u32 word = from[i];
+        to[i] = word;
+        sum += frame::keyed(word, mine);
+        mine += 32 * frame::KEY_STEP;
+    }
+    to += words;
+    key += words * frame::KEY_STEP;
+    return sum;
+}
+
+// Places and writes the tile that waits.
+__device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
+    const Waiting& t = s.waiting;
+    const u32 total = t.total;
+    if (total == 0) return;
+    const u32 index = t.tile - s.first_tile, words = t.words, nibbles = t.nibbles;
+    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    u64 sum = s.sum[lane];
+    if (lane == 0) {
+        ((u32*)s.table)[index] = start + total;
+        sum += frame::term(start + total, index + s.table_key);
+    }
+    u32* to = (u32*)s.payloads + start;
+    u64 key = s.key + start * frame::KEY_STEP;
+    const u32* from = s.words + t.start;
+    sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
+    if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
+    sum += write_words(to, key, from, words, lane);
+    if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
+    s.sum[lane] = sum;
+    __syncwarp();
+    if (lane == 0) {
+        s.done++;
+        s.waiting.total = 0;
+    }
+    __syncwarp();
+}
+
+// Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end then.
+__device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
+    flush(s, turn ^ 1, lane);
+    const u32 start = s.start, words = end - start;
+    for (u32 k = 0; k < words; k += 32) {
+        const u32 word = k + lane < words ? s.words[start + k + lane] : 0;
+        __syncwarp();
+        if (k + lane < words) s.words[k + lane] = word;
+        __syncwarp();
+    }
+    if (lane == 0) s.start = 0, s.limit = dense ? NIBBLES_AT : STAGE;
+    __syncwarp();
+    return words;
+}
+
+// Whether the growing tile has room for `more` words.
+__device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 turn, u32 more, int lane) {
+    if (LIKELY(n.words + more <= s.limit)) return true;
+    n.words = move_words(s, n.words, dense, turn, lane);
+    return n.words + more <= s.limit;
+}
+
+// Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the next
+// one, of the same chunk, in `now`. The batch has `tiles` tiles.
+template <class S, bool dense>
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& r, u32 next, Next<S>& now, Stage& s,
+                                         u32 turn, u32& drawn, int lane) {
+    using T = Traits<S>;
+    constexpr long long LIMIT = Quantizer<S>::LIMIT;
+    const u32 rank = s.array.rank, flags = s.flags;
+    const bool tile = now.tile < args.tiles;
+    // All of the tile's values that lie in the array, as lane 0 counts them.
+    if (lane == 0) s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+    auto& x = now.x;
+    u32* front = s.front[turn];
+    Parts n = begin_tile(s, dense, lane);
+    bool good = r.usable;
+    long long base = 0;
+    if (flags & FLAG_SWAP) swap_block(x);
+    if (tile) {
+        S lo = x[0][0], hi = x[0][0];
+#pragma unroll
+        for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
+        warp::range(lo, hi);
+        const long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
+        good = good && first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        base = good ? middle<S>(first, last) : 0;
+        good = good && narrow<S>(base);
+        if (dense) {
+            for (u32 k = lane; k < STAGE_NIBBLES; k += 32) s.words[NIBBLES_AT + k] = 0;
+            __syncwarp();
+        }
+    }
+    const auto magic = Quantizer<S>::magic_of(base);
+    Before before;
+    u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
+#pragma unroll 1
+    for (u32 block = 0; block < BLOCKS; block++) {
+        u32 a[8], b[8];
+        if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
+        if ((flags & FLAG_FILL) && good) good = !any_fill(x, s.fill);
+        Quantizer<S> quantizer(magic);
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const u32 q0 = quantizer.one(x[k][0], r), q1 = quantizer.one(x[k][1], r), q2 = quantizer.one(x[k][2], r),
+                      q3 = quantizer.one(x[k][3], r);
+            a[k] = pair(q0, q2);
+            b[k] = pair(q1, q3);
+        }
+        good = good && quantizer.good(r);
+        if (tile && block == 0) {
+            u32 ta[8], tb[8];
+#pragma unroll
+            for (int k = 0; k < 8; k++) ta[k] = a[k], tb[k] = b[k];
+            predictor = select(ta, tb, rank, lane);
+            bias = predictor == 0 ? 0x00800080u - ZEROS : 0x00800080u;
+        }
+        u32 fetched = block + 1;
+        if (fetched == BLOCKS) {
+            now.tile = s.next;
+            if (now.tile < args.tiles) now.p = tile_at(s.array, now.tile - s.first_tile, lane);
+            fetched = 0;
+        }
+        if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
+        if (!tile) continue;
+        if (predictor > 0) forward_x(a, b, rank, before, lane);
+        if (predictor > 1) forward_y(a, b, rank, before, lane);
+        if (predictor > 2) forward_z(a, b, before);
+        u32 all = 0;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            a[k] += bias, b[k] += bias;
+            all |= a[k] ^ 0x00800080u;
+            all |= b[k] ^ 0x00800080u;
+        }
+        const bool some = __any_sync(warp::ALL, all != 0), wide = __any_sync(warp::ALL, (all & 0xff00ff00u) != 0);
+        u32 modes = 0;
+        if (wide) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) a[k] += CLEAN - 0x00800080u, b[k] += CLEAN - 0x00800080u;
+            head |= 16u << block;
+        }
+        if (some) {
+            const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
+            if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
+            good = good && room;
+        }
+        // Halves of words, in the order of slices.
+        if (lane == 0) {
+            ((u16*)s.modes)[slices] = (u16)modes;
+            if (wide) ((u16*)s.modes)[slices + 1] = (u16)(modes >> 16);
+        }
+        slices += wide ? 2 : 1;
+    }
+    const bool draw = lane == 0 && now.tile < args.tiles;
+    if (!tile) {
+        if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
+        return;
+    }
+    if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
+    u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
+    good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
+    __syncwarp();
+    if (!__all_sync(warp::ALL, good)) {
+        // A tile of another kind: the chunk is the CPU's.
+        if (lane == 0) atomicOr((u32*)s.fault, 1u);
+        head = 3, predictor = 0, before_ballots = 1, nibbles = bytes = 0;
+        n.words = s.start, n.ballots = 0;
+    } else {
+        const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
+        // One with nothing but absent planes is its head alone.
+        if (!__any_sync(warp::ALL, modes != 0)) {
+            before_ballots = 1;
+            head &= ~0xf0u;
+        }
+        if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+    }
+    if (dense) {
+        if (lane < 4 && (n.bytes + lane) / 4 == n.bytes / 4) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
+        __syncwarp();
+        for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
+        for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
+    }
+    const u32 number = s.number, start = s.start, total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
+    if (total > s.inside * (T::W / 4) && lane == 0) atomicOr((u32*)s.fault, 1u);
+    if (lane == 0) {
+        front[MOST_FRONT - before_ballots] = head | predictor << 2;
+        lookback::announce((u64*)s.offsets, number - s.first_tile, total);
+        if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
+    }
+    // The one before is on its way by now.
+    flush(s, turn ^ 1, lane);
+    if (lane == 0) {
+        s.waiting = {number, total, start, n.words - start, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+    }
+    __syncwarp();
+}
+
+// The warp's tiles of a chunk, from ticket `next` on; leaves the first ticket behind them.
+template <class S, bool DENSE>
+__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<S>& r, u32 chunk, frame::Ticket& next,
+                                             Stage& s, int lane) {
+    Next<S> now;
+    now.tile = args.tiles, now.p = {};
+#pragma unroll
+    for (int k = 0; k < 32; k++) now.x[k / 4][k % 4] = 0;
+    u32 turn = 0;
+    do {
+        u32 drawn = 0;
+        put_tile<S, DENSE>(args, r, next.chunk == chunk ? next.tile : args.tiles, now, s, turn, drawn, lane);
+        if (now.tile < args.tiles) {
+            const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+            drawn = warp::from(drawn, 0);
+            next = {drawn, drawn < args.tiles ? frame::chunk_of(chunks, args.chunk_count, drawn, lane) : 0};
+        }
+        turn ^= 1;
+    } while (now.tile < args.tiles);
+    flush(s, turn ^ 1, lane);
+}
+
+// Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
+// by then those before it are, and it finds its place without a stop. Before the first tile and behind the last one comes
+// one that is none, which leaves the first block of the first one and writes the last one.
+template <class S>
+__device__ __forceinline__ void encode(const EncodeArgs& args) {
+    __shared__ Stage stages[WARPS];
+    const int lane = threadIdx.x & 31;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    Stage& s = stages[threadIdx.x / 32];
+    frame::Ticket next = frame::ticket(args, lane);
+    while (next.tile < args.tiles) {
+        const u32 chunk = next.chunk;
+        const EncodeChunk& c = chunks[chunk];
+        const double bound = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+        const Rule<S> r = rule<S>(bound);
+        __syncwarp();
+        if (lane == 0) {
+            s.array = array_of(c, c.input);
+            s.flags = c.flags;
+            s.fill = c.fill;
+            s.first_tile = c.first_tile;
+            s.offsets = (u64)frame::offsets(args, c);
+            s.table = c.frame + c.table_at;
+            s.table_key = c.table_at / 4;
+            s.payloads = c.frame + c.payload_at;
+            s.key = frame::key_of(c.payload_at / 4);
+            s.fault = (u64)&((ChunkState*)args.states)[chunk].fault;
+            s.waiting.total = s.done = 0;
+        }
+        s.sum[lane] = 0;
+        __syncwarp();
+        if (c.flags & FLAG_DENSE) {
+            encode_chunk<S, true>(args, r, chunk, next, s, lane);
+        } else {
+            encode_chunk<S, false>(args, r, chunk, next, s, lane);
+        }
+        const u64 sum = warp::sum(s.sum[lane]);
+        if (frame::last(args, c, chunk, s.done, sum, lane)) {
+            if (*(const volatile u32*)&((const ChunkState*)args.states)[chunk].fault) {
+                if (lane == 0) ((u64*)args.lengths)[chunk] = 0;
+            } else {
+                frame::seal(args, c, chunk, 4, bound, lane);
+            }
+        }
+    }
+}
+
+// Moves words of the frame, the first at its place `word0`, into shared memory; returns what they add to the checksum. Half
+// of the loads are on their way while the others are summed. One warp.
+__device__ __forceinline__ u64 fetch(u32* to, const u32* from, u64 word0, u32 words, int lane) {
+    constexpr int BATCH = 8;
+    u64 sum = 0, key = frame::key_of(word0 + lane);
+    u32 word[BATCH];
+    int left = (int)words - lane;
+    to += lane, from += lane;
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) word[k] = left > 32 * k ? from[32 * k] : 0;
+#pragma unroll 1
+    while (left > 0) {
+        from += 32 * BATCH;
+        u32 more[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) more[k] = left > 32 * (BATCH + k) ? from[32 * k] : 0;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            if (left > 32 * k) to[32 * k] = word[k];
+            sum += frame::keyed(word[k], key + k * (32 * frame::KEY_STEP));
+            word[k] = more[k];
+        }
+        key += BATCH * (32 * frame::KEY_STEP);
+        to += 32 * BATCH;
+        left -= 32 * BATCH;
+    }
+    return sum;
+}
+
+// Words of the longest tile of class 0 without exceptions, and of a plane's values.
+constexpr u32 LONGEST = 2176;
+template <class S>
+constexpr u32 PLANE = 512 * sizeof(S) / 4;
+
+// Finds the parts of a tile of class 0 that has these modes, `front` words before its ballots. False: they are not what the
+// tile has.
+__device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words, u32 front, u32 modes, int lane) {
+    const u32 upper = modes >> 1 & 0x55555555u, lower = modes & 0x55555555u;
+    const u32 counts = warp::total((u32)__popc(upper) | (u32)__popc(lower & ~upper) << 8 | (u32)__popc(lower & upper) << 16);
+    const u32 ballots = counts & 255, full = counts >> 8 & 255, bytes = counts >> 16;
+    if (words < front + ballots + 32 * full) return false;
+    t.ballots = stage + front;
+    u32 of_ballots = 0;
+    for (u32 i = lane; i < ballots; i += 32) of_ballots += __popc(t.ballots[i]);
+    of_ballots = warp::total(of_ballots);
+    t.nibble_words = t.words = t.ballots + ballots;
+    if (bytes == 0) return words == front + ballots + 32 * full + of_ballots;
+    // Both kinds in one tile are no writer's, but for masks.
+    if (bytes != ballots) return false;
+    const u32 nibbles = (of_ballots + 7) / 8, least = front + ballots + nibbles + 32 * full;
+    if (words < least) return false;
+    t.words += nibbles;
+    t.bytes = (const u8*)(t.words + 32 * full);
+    u32 of_nibbles = 0;
+    for (u32 i = lane; i < nibbles; i += 32) of_nibbles += __popc(t.nibble_words[i]);
+    of_nibbles = warp::total(of_nibbles);
+    if (words != least + (of_nibbles + 3) / 4) return false;
+    // Filling.
+    const u32 over = of_ballots % 8 ? t.nibble_words[nibbles - 1] >> 4 * (of_ballots % 8) : 0,
+              beyond = of_nibbles % 4 ? stage[words - 1] >> 8 * (of_nibbles % 4) : 0;
+    return (over | beyond) == 0;
+}
+
+// A tile of class 0 without exceptions. False: it is another, or not right.
+template <class S>
+__device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, u32* stage,
+                                          u32 words, int lane) {
+    using Bits = typename Traits<S>::Bits;
+    Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
+    const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
+    if ((head & 0x703) != 0 || predictor > rank || !r.usable) return false;
+    Taker t;
+    const bool zero = words == 1, wides = head & 0xf0;
+    if (zero) {
+        if (wides) return false;
+    } else {
+        const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
+        if (words < front) return false;
+        // Lanes look at a word of modes each.
+        const u32 modes = 1 + lane < (int)front ? stage[1 + lane] : 0;
+        if (slices % 2 && __any_sync(warp::ALL, lane + 2 == (int)front && modes >> 16 != 0)) return false;
+        if (!open_tile(t, stage, words, front, modes, lane)) return false;
+    }
+    const Scale<S> scale((long long)((int)head >> 11) * (1 << Quantizer<S>::UNIT_LOG2), r.step);
+    Sums sums;
+    u32 wrong = 0;
+    const u16* next = (const u16*)(stage + 1);
+#pragma unroll 1
+    for (u32 block = 0; block < BLOCKS; block++) {
+        u32 a[8], b[8], modes = 0;
+        const bool wide = head >> (4 + block) & 1;
+        if (!zero) {
+            modes = *next++;
+            if (wide) modes |= (u32)*next++ << 16;
+        }
+        if (modes != 0) {
+            take_block(t, a, b, wide, modes, lane);
+        } else {
+#pragma unroll
+            for (int k = 0; k < 8; k++) a[k] = b[k] = 0;
+        }
+#pragma unroll 1
+        for (u32 k = 0; k < 2; k++) {
+            u32 pa[4], pb[4];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                pa[r] = a[r], pb[r] = b[r];
+                a[r] = a[4 + r], b[r] = b[4 + r];
+            }
+            if (predictor > 2) {
+                backward_z(pa, pb, sums);
+                if (wides) {
+#pragma unroll
+                    for (int r = 0; r < 4; r++) wrong |= ((pa[r] + 0x40004000u) | (pb[r] + 0x40004000u)) & 0x80008000u;
+                }
+            }
+            if (predictor > 1) {
+                backward_y(pa, pb, rank, sums, lane);
+                if (wides) {
+#pragma unroll
+                    for (int r = 0; r < 4; r++) wrong |= ((pa[r] + 0x20002000u) | (pb[r] + 0x20002000u)) & 0xc000c000u;
+                }
+            }
+            if (predictor > 0) {
+                backward_x(pa, pb, rank, sums, lane);
+            } else {
+#pragma unroll
+                for (int r = 0; r < 4; r++) pa[r] += ZEROS, pb[r] += ZEROS;
+            }
+            const Rows<Bits> rows(c, p, 2 * block + k, lane, buffer);
+#pragma unroll
+            for (u32 r = 0; r < 4; r++) {
+                wrong |= (pa[r] | pb[r]) & 0xe000e000u;
+                Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                if (swap) {
+#pragma unroll
+                    for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
+                }
+                store4(rows.to + r * rows.step, v);
+            }
+            if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
+        }
+    }
+    return !__any_sync(warp::ALL, wrong != 0);
+}
+
+template <class S>
+__device__ __forceinline__ void decode(const DecodeArgs& args) {
+    __shared__ alignas(16) u32 stages[WARPS][LONGEST];
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 tile = WARPS * blockIdx.x + w;
+    if (tile >= args.tiles) return;
+    const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, tile, lane);
+    const DecodeChunk& c = chunks[chunk];
+    const u32 t = tile - c.first_tile, tiles = c.tiles;
+    const u32* in = (const u32*)c.frame;
+    const u64 table = c.table_at / 4, word0 = c.payload_at / 4;
+    const frame::Span span(in + table, t, tiles, c.payload_len / 4);
+    const u32 words = span.to - span.from;
+    u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
+    if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
+    bool right = span.right && words > 0 && words <= LONGEST;
+    if (right) {
+        u32* stage = stages[w];
+        sum += fetch(stage, in + word0 + span.from, word0 + span.from, words, lane);
+        __syncwarp();
+        const Array array = array_of(c, c.output);
+        const Tile p = tile_at(array, t, lane);
+        right = (p.left == 0 || words + 3 + PLANE<S> <= LONGEST) &&
+                take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, lane);
+    }
+    sum = warp::sum(sum);
+    // Who is last gives the verdict elsewhere; here that would wait for every value to be written.
+    ChunkState* state = (ChunkState*)args.states + chunk;
+    if (lane == 0) {
+        atomicAdd(&state->sum, sum);
+        if (!right) atomicOr(&state->fault, 1u);
+    }
+}
+
+}  // namespace
+
+#define ENTRIES(S, name)                                                                                         \
+    extern "C" __global__ __launch_bounds__(THREADS) void planes_range_##name(EncodeArgs args) {                 \
+        frame::find_range<S, THREADS, TILE>(args);                                                               \
+    }                                                                                                            \
+    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, THREADS>)) void      \
+        planes_encode_##name(EncodeArgs args) {                                                                  \
+        encode<S>(args);                                                                                         \
+    }                                                                                                            \
+    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, THREADS>)) void      \
+        planes_decode_##name(DecodeArgs args) {                                                                  \
+        decode<S>(args);                                                                                         \
+    }                                                                                                            \
+    extern "C" __global__ __launch_bounds__(32) void planes_verdict_##name(DecodeArgs args) {                    \
+        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                  \
+    }
+ENTRIES(float, f32)
+ENTRIES(double, f64)

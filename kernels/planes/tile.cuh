@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Tiles of planes: where their values lie in the chunk, FORMAT.md §3.1. A tile has eight planes of 512 values, a lane of
+// its warp four rows of four values of each. Two planes are a block.
+//
+// A tile that lies in the array with all its values, and whose rows are aligned, is read and written 16 bytes a lane. In
+// any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
+#pragma once
+#include "../prim/load.cuh"
+#include "../prim/warp.cuh"
+
+// The compiler puts the other case out of the way.
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+namespace planes {
+
+constexpr u32 TILE = (u32)fmt::PLANES_TILE, BLOCKS = 4, WARPS = 4, THREADS = 32 * WARPS;
+
+// What kernels need of a chunk, in shared memory.
+struct Array {
+    u64 values;  // their address
+    u32 rank, Z, Y, X;
+    // Values from a lane's first row in a tile to the next one, and from a plane to the next.
+    u32 row, plane;
+};
+
+template <class Chunk>
+__device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
+    const u32 rank = c.rank, Y = c.extents[1], X = c.extents[2];
+    return {values, rank, c.extents[0], Y, X, rank == 1 ? 128 : X, rank == 1 ? 512 : rank == 2 ? 16 * X : X * Y};
+}
+
+// A lane's part of a tile. Places are counted in 32 bits: larger chunks are the CPU's.
+struct Tile {
+    // Place of the lane's first value, where it lies in the array.
+    u32 first;
+    // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 64 added to values and 256 to
+    // rows, which may have ended before; 0 where the tile is read and written by 16 bytes.
+    u32 left;
+
+    __device__ __forceinline__ int values() const { return (int)(left & 0x1fff) - 64; }
+    __device__ __forceinline__ int rows() const { return (int)(left >> 13 & 0x1ff) - 256; }
+    __device__ __forceinline__ int planes() const { return (int)(left >> 22); }
+};
+
+__device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
+    if (c.rank == 1) {
+        const u32 x = t * TILE + 4 * (u32)lane, left = c.X - t * TILE;
+        return {x, left >= TILE ? 0 : (x < c.X ? c.X - x + 64 : 64) | 384 << 13 | 8 << 22};
+    }
+    const u32 high = c.rank == 2 ? 128 : 16, nx = (c.X + 31) / 32, ny = (c.Y + high - 1) / high;
+    const u32 line = t / nx, slab = line / ny, x0 = 32 * (t - line * nx), y0 = high * (line - slab * ny), z0 = 8 * slab;
+    const u32 x = x0 + 4 * ((u32)lane % 8), y = y0 + 4 * ((u32)lane / 8);
+    const u32 planes = c.rank == 2 ? 8 : min(c.Z - z0, 8u);
+    const bool whole = c.X % 4 == 0 && c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
+    const u32 left = (min(c.X - x0, 32u) + x0 - x + 64) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
+    return {(z0 * c.Y + y) * c.X + x, whole ? 0 : left};
+}
+
+// Values of the tile that lie in the array, from lane 0's part of it.
+__device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
+    if (p.left == 0) return TILE;
+    if (c.rank == 1) return (u32)p.values();
+    return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
+}
+
+// The lane's rows of a block, four values each; 16 bytes a load, or of any tile.
+template <class S>
+__device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
+    const S* input = (const S*)c.values;
+    if (LIKELY(p.left == 0)) {
+        const S* from = input + (p.first + 2 * block * c.plane);
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) load4(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        return;
+    }
+    // Beyond the array stands the last value of each axis.
+    const int rank = (int)c.rank, last = p.values() - 1;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const int plane = 2 * (int)block + k / 4, r = k % 4;
+        int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
+        if (rank > 1) {
+            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
+            from = z * (int)c.plane + y * (int)c.row, to = from + last;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[k][i] = input[p.first + (u32)min(from + i, to)];
+    }
+}
+
+// Where a lane puts its rows of a plane: where they belong, 16 bytes a time; or, of a tile whose rows are not aligned or not
+// whole, into a buffer of 512 values, from which store_plane brings them in order.
+template <class B>
+struct Rows {
+    B* to;
+    u32 step;
+    __device__ __forceinline__ Rows(const Array& c, const Tile& p, u32 plane, int lane, B* buffer) {
+        const bool single = c.rank == 1;
+        if (LIKELY(p.left == 0)) {
+            to = (B*)c.values + (p.first + plane * c.plane), step = c.row;
+        } else {
+            to = buffer + (single ? 4 * lane : 128 * (lane / 8) + 4 * (lane % 8)), step = single ? 128 : 32;
+        }
+    }
+};
+
+// Writes a plane's values that lie in the array, a row of the tile at a time. Whole warp.
+template <class B>
+__device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 plane, int lane, const B* buffer) {
+    const bool single = c.rank == 1;
+    // From the lane's first value to the tile's, and what lies in the array from there.
+    const int x = single ? 4 * lane : 4 * (lane % 8), y = single ? 0 : 4 * (lane / 8);
+    const int values = p.values() + x - (single ? (int)(512 * plane) : 0),
+              rows = (int)plane >= p.planes() ? 0 : p.rows() + y - (c.rank == 2 ? (int)(16 * plane) : 0);
+    const u32 step = single ? 32 : c.row;
+    B* to = (B*)c.values + (p.first + plane * c.plane - x - y * c.row + lane);
+    __syncwarp();
+#pragma unroll 4
+    for (int k = 0; k < 16; k++, to += step) {
+        if (single ? 32 * k + lane < values : k < rows && lane < values) *to = buffer[32 * k + lane];
+    }
+    __syncwarp();
+}
+
+}  // namespace planes
