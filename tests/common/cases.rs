@@ -200,6 +200,97 @@ lorenzo | f64be-only-raw-tiles | by-hand 11 | f64be | 50x3x7      | mode=pw_rel,
 ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless                    |
 ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless                    |
 ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless                    |
+planes | f32-3d                 | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes         |
+planes | f32-3d-dense           | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64-3d                 | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes         |
+planes | f64-3d-dense           | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32be-3d               | wave 2      | f32be | 8x16x32     | mode=abs,bound=1e-3,codec=planes         |
+planes | f64be-3d-dense         | wave 2      | f64be | 13x16x40    | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32-coarse-3d          | wave 3      | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=planes         |
+planes | f32-coarse-3d-dense    | wave 3      | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=planes-dense   |
+planes | f32-2d                 | wave 4      | f32   | 128x32      | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-2d-cut-dense       | wave 4      | f32   | 129x33      | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f64-2d-cut             | wave 5      | f64   | 250x40      | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-5d-dense           | wave 6      | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=planes-dense   |
+planes | f32-thin-3d            | wave 7      | f32   | 9x17x40     | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-of-1               | constant 1  | f32   | 1           | mode=abs,bound=0.1,codec=planes          |
+planes | f32-of-31              | wave 31     | f32   | 31          | mode=abs,bound=0.1,codec=planes          |
+planes | f64-of-32-dense        | wave 32     | f64   | 32          | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f32be-of-33-dense      | wave 33     | f32be | 33          | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f32-of-4095            | ramp 8      | f32   | 4095        | mode=abs,bound=0.1,codec=planes          |
+planes | f64-of-4096-dense      | ramp 8      | f64   | 4096        | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f32-of-4097-dense      | ramp 8      | f32   | 4097        | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f32-rel                | wave 9      | f32   | 70x140      | mode=rel,bound=1e-4,codec=planes         |
+planes | f64-rel-dense          | wave 9      | f64   | 70x140      | mode=rel,bound=1e-4,codec=planes-dense   |
+planes | f32-psnr-dense         | wave 10     | f32   | 40x200      | mode=psnr,bound=60,codec=planes-dense    |
+planes | f64-psnr-tenths        | wave 11     | f64   | 16x16x40    | mode=psnr,bound=84.9,codec=planes        |
+planes | f32-fine               | wave 12     | f32   | 70x64       | mode=abs,bound=1e-6,codec=planes         |
+planes | f32-fine-dense         | wave 12     | f32   | 70x64       | mode=abs,bound=1e-6,codec=planes-dense   |
+planes | f64-fine               | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes         |
+planes | f64-fine-dense         | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes-dense   |
+planes | f64-finest-dense       | wave 13     | f64   | 70x64       | mode=abs,bound=1e-14,codec=planes-dense  |
+planes | f32-finer-than-numbers | noise 14    | f32   | 3000        | mode=abs,bound=1e-9,codec=planes         |
+planes | f64-far-from-zero      | padded 15   | f64   | 30x150      | mode=abs,bound=1e-7,codec=planes         |
+planes | f32-padded-dense       | padded 15   | f32   | 30x150      | mode=rel,bound=1e-3,codec=planes-dense   |
+planes | f32-masked             | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x60ad78ec
+planes | f32-masked-dense       | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes-dense   | 0x60ad78ec
+planes | f64-masked-3d-dense    | masked 17   | f64   | 16x16x40    | mode=rel,bound=1e-3,codec=planes-dense   | 0x4415af1d78b58c40
+planes | f32-masked-with-nan    | masked 18   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x7fc00000
+planes | f64be-masked-with-nan-dense | masked 19   | f64be | 128x33      | mode=abs,bound=1e-3,codec=planes-dense   | 0x7ff8000000000001
+planes | f32-masked-no-fill     | masked 20   | f32   | 50x100      | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-sparse             | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-sparse-dense       | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f64be-spots-dense      | spots 22    | f64be | 4800        | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f32-hostile-dense      | hostile 23  | f32   | 1500        | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64-hostile            | hostile 24  | f64   | 20x60       | mode=abs,bound=1e-3,codec=planes         |
+planes | f32-hostile-huge       | hostile 25  | f32   | 1500        | mode=abs,bound=1e29,codec=planes         |
+planes | f32-constant           | constant 26 | f32   | 70x300      | mode=abs,bound=1e-3,codec=planes         |
+planes | f64-constant-dense     | constant 27 | f64   | 9000        | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32-constant-rel       | constant 28 | f32   | 70x64       | mode=rel,bound=0.5,codec=planes          |
+planes | f32-steps-dense        | steps 29    | f32   | 9000        | mode=abs,bound=0.5,codec=planes-dense    |
+planes | f32-stacked-3d         | stacked 30  | f32   | 16x20x30    | mode=abs,bound=1e-2,codec=planes         |
+planes | f64-stacked-3d-dense   | stacked 30  | f64   | 16x20x30    | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f32-patches            | patches 31  | f32   | 70x140      | mode=abs,bound=1e-3,codec=planes         |
+planes | f64be-patches-dense    | patches 32  | f64be | 70x64       | mode=abs,bound=1e-4,codec=planes-dense   |
+planes | f32-noise-dense        | noise 33    | f32   | 6000        | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f32-largest-bound      | wave 34     | f32   | 300         | mode=abs,bound=6.3e29,codec=planes       |
+planes | f32-lossless           | wave 35     | f32   | 16x17x33    | mode=lossless,codec=planes               |
+planes | f64be-lossless         | ramp 36     | f64be | 70x64       | mode=lossless,codec=planes               |
+planes | f32-lossless-hostile   | sparse 37   | f32   | 70x70       | mode=lossless,codec=planes               |
+planes | i32-lossless           | wave 38     | i32   | 16x32x33    | mode=lossless,codec=planes               |
+planes | u32-lossless           | ramp 39     | u32   | 129x33      | mode=lossless,codec=planes               |
+planes | i64-lossless           | wave 40     | i64   | 70x64       | mode=lossless,codec=planes               |
+planes | i64be-lossless         | steps 41    | i64be | 4500        | mode=lossless,codec=planes               |
+planes | i32-bits-and-steps     | patches 42  | i32   | 70x140      | mode=lossless,codec=planes               |
+planes | f32-zeros-that-are-stored | by-hand 20  | f32   | 8x16x32     | mode=abs,bound=0.5                       |
+planes | f32-quanta-from-end-to-end | by-hand 21  | f32   | 13x16x40    | mode=abs,bound=0.25                      |
+planes | f64be-quanta-from-end-to-end | by-hand 22  | f64be | 300x32      | mode=rel,bound=1e-2                      |
+planes | f64-sums-that-wrap    | by-hand 48  | f64   | 128x32      | mode=abs,bound=1e-3 |
+planes | f32-heads-alone        | by-hand 23  | f32   | 16x40x60    | mode=abs,bound=0.1                       |
+planes | f64-heads-alone        | by-hand 24  | f64   | 500x40      | mode=abs,bound=0.1                       |
+planes | f32-wide-quanta-overflow | by-hand 25  | f32   | 128x32      | mode=abs,bound=6.3e29                    |
+planes | f64-wide-quanta-overflow | by-hand 26  | f64   | 4096        | mode=psnr,bound=60                       |
+planes | f32-smallest-step      | by-hand 27  | f32   | 31          | mode=abs,bound=3.9e-31                   |
+planes | f64be-smallest-step    | by-hand 28  | f64be | 33          | mode=abs,bound=4.6e-302                  |
+planes | f32-signs-alone        | by-hand 29  | f32   | 4097        | mode=abs,bound=0.125                     |
+planes | f32-signs-of-one-slice | by-hand 30  | f32   | 9000        | mode=rel,bound=1e-2                      |
+planes | f64-signs-alone        | by-hand 31  | f64   | 4100        | mode=abs,bound=0.125                     |
+planes | i64be-signs-alone      | by-hand 32  | i64be | 77          | mode=lossless                            |
+planes | f32-no-slices          | by-hand 33  | f32   | 13000       | mode=abs,bound=3                         |
+planes | f32be-exceptions-of-many-values | by-hand 34  | f32be | 8x16x32     | mode=abs,bound=1e-2                      |
+planes | f64-exceptions-of-one-value | by-hand 35  | f64   | 5000        | mode=abs,bound=1e-2                      |
+planes | f32-4096-exceptions    | by-hand 36  | f32   | 5           | mode=abs,bound=1                         |
+planes | f64-exceptions-beyond-the-array | by-hand 37  | f64   | 3           | mode=abs,bound=1                         |
+planes | i32be-every-mode       | by-hand 38  | i32be | 8x16x32     | mode=lossless                            |
+planes | u32-slices-as-bytes    | by-hand 39  | u32   | 100x31      | mode=lossless                            |
+planes | i64-slices-as-bytes    | by-hand 40  | i64   | 2000        | mode=lossless                            |
+planes | f64-wide-slices-as-bytes | by-hand 41  | f64   | 4000        | mode=abs,bound=1e-9                      |
+planes | f32-every-class        | by-hand 42  | f32   | 13x16x40    | mode=rel,bound=1e-4                      |
+planes | f64be-every-class      | by-hand 43  | f64be | 13x16x40    | mode=rel,bound=1e-4                      |
+planes | f32-bound-of-0         | by-hand 44  | f32   | 4200        | mode=rel,bound=1e-4                      |
+planes | f32-places-of-rank-1   | by-hand 45  | f32   | 4096        | mode=abs,bound=0.502                     |
+planes | f32-places-of-rank-2   | by-hand 46  | f32   | 128x32      | mode=abs,bound=0.502                     |
+planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,bound=0.502                     |
 ";
 
 /// Every case of the list.
