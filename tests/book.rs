@@ -22,12 +22,13 @@ fn every_vector_is_read_by_the_book() {
     }
 }
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     include_str!("../src/FORMAT.md"),
     include_str!("../src/codec/szx/FORMAT.md"),
     include_str!("../src/codec/lorenzo/FORMAT.md"),
     include_str!("../src/codec/ndzip/FORMAT.md"),
     include_str!("../src/codec/bytes/FORMAT.md"),
+    include_str!("../src/codec/planes/FORMAT.md"),
 ];
 
 /// The bytes of a document's dump. A line may begin with its offset, three digits; `*` repeats the line before it.
