@@ -200,6 +200,7 @@ lorenzo | f64be-only-raw-tiles | by-hand 11 | f64be | 50x3x7      | mode=pw_rel,
 ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless                    |
 ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless                    |
 ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless                    |
+planes | worked-example        | planes-example 0 | f32 | 40       | mode=abs,bound=0.25,codec=planes-dense   |
 planes | f32-3d                 | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-3d-dense           | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes-dense   |
 planes | f64-3d                 | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes         |
@@ -213,10 +214,10 @@ planes | f32-2d-cut-dense       | wave 4      | f32   | 129x33      | mode=abs,b
 planes | f64-2d-cut             | wave 5      | f64   | 250x40      | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-5d-dense           | wave 6      | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=planes-dense   |
 planes | f32-thin-3d            | wave 7      | f32   | 9x17x40     | mode=abs,bound=1e-2,codec=planes         |
-planes | f32-of-1               | constant 1  | f32   | 1           | mode=abs,bound=0.1,codec=planes          |
-planes | f32-of-31              | wave 31     | f32   | 31          | mode=abs,bound=0.1,codec=planes          |
+planes | f32-of-8               | wave 1      | f32   | 8           | mode=abs,bound=1e3,codec=planes          |
+planes | f32-of-31              | wave 31     | f32   | 31          | mode=abs,bound=5,codec=planes            |
 planes | f64-of-32-dense        | wave 32     | f64   | 32          | mode=abs,bound=0.1,codec=planes-dense    |
-planes | f32be-of-33-dense      | wave 33     | f32be | 33          | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f32be-of-33-dense      | wave 33     | f32be | 33          | mode=abs,bound=1,codec=planes-dense      |
 planes | f32-of-4095            | ramp 8      | f32   | 4095        | mode=abs,bound=0.1,codec=planes          |
 planes | f64-of-4096-dense      | ramp 8      | f64   | 4096        | mode=abs,bound=0.1,codec=planes-dense    |
 planes | f32-of-4097-dense      | ramp 8      | f32   | 4097        | mode=abs,bound=0.1,codec=planes-dense    |
@@ -229,7 +230,7 @@ planes | f32-fine-dense         | wave 12     | f32   | 70x64       | mode=abs,b
 planes | f64-fine               | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes         |
 planes | f64-fine-dense         | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes-dense   |
 planes | f64-finest-dense       | wave 13     | f64   | 70x64       | mode=abs,bound=1e-14,codec=planes-dense  |
-planes | f32-finer-than-numbers | noise 14    | f32   | 3000        | mode=abs,bound=1e-9,codec=planes         |
+planes | f32-bits-in-patches    | patches 14  | f32   | 64x256      | mode=abs,bound=1e-3,codec=planes         |
 planes | f64-far-from-zero      | padded 15   | f64   | 30x150      | mode=abs,bound=1e-7,codec=planes         |
 planes | f32-padded-dense       | padded 15   | f32   | 30x150      | mode=rel,bound=1e-3,codec=planes-dense   |
 planes | f32-masked             | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x60ad78ec
@@ -241,7 +242,7 @@ planes | f32-masked-no-fill     | masked 20   | f32   | 50x100      | mode=abs,b
 planes | f32-sparse             | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-sparse-dense       | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes-dense   |
 planes | f64be-spots-dense      | spots 22    | f64be | 4800        | mode=abs,bound=1e-2,codec=planes-dense   |
-planes | f32-hostile-dense      | hostile 23  | f32   | 1500        | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32-hostile-dense      | hostile 23  | f32   | 700         | mode=abs,bound=1e-3,codec=planes-dense   |
 planes | f64-hostile            | hostile 24  | f64   | 20x60       | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-hostile-huge       | hostile 25  | f32   | 1500        | mode=abs,bound=1e29,codec=planes         |
 planes | f32-constant           | constant 26 | f32   | 70x300      | mode=abs,bound=1e-3,codec=planes         |
