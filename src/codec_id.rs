@@ -18,9 +18,11 @@ impl CodecId {
     pub const NDZIP: CodecId = CodecId(3);
     /// Lossless, for bytes of any kind.
     pub const BYTES: CodecId = CodecId(4);
+    /// Lossy or lossless, speed and ratio at once, for 4- and 8-byte numbers.
+    pub const PLANES: CodecId = CodecId(5);
 
     /// Names by number.
-    pub(crate) const NAMES: [&str; 5] = ["stored", "szx", "lorenzo", "ndzip", "bytes"];
+    pub(crate) const NAMES: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
 
     /// The number.
     pub fn number(self) -> u8 {

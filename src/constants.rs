@@ -67,6 +67,39 @@ format_constants! {
     LORENZO_LIMIT: i32 = 1 << 30;
     /// Largest interpolated point, so far below the largest value that rounding to f32 cannot lift it above that.
     LORENZO_POINT_LIMIT: i32 = 1 << 29;
+    /// Values of one tile of `planes`, in every grid rank.
+    PLANES_TILE: usize = 4096;
+    /// Planes of a tile of `planes`, and values of each.
+    PLANES_COUNT: usize = 8;
+    /// Lanes of a plane: a bit plane has a word for each, as a warp has threads.
+    PLANES_LANES: usize = 32;
+    /// The step of `planes` is its bound times this many 128ths: 2b less its 256th part, so that rounding to the type cannot
+    /// lift a difference above the bound.
+    PLANES_STEP_128THS: u32 = 255;
+    /// Binary logarithm of the largest usable step of f32, and of one over the smallest.
+    PLANES_STEP_LOG2_F32: u32 = 100;
+    /// The same for f64.
+    PLANES_STEP_LOG2_F64: u32 = 1000;
+    /// Largest quantum of f32: its value, rounded to f32, still has the same quantum.
+    PLANES_LIMIT_F32: i64 = 1i64 << 21;
+    /// Largest quantum of f64, for the same reason.
+    PLANES_LIMIT_F64: i64 = 1i64 << 49;
+    /// Class 0 takes quanta from this much below the base to one less above: eight of them, added, fit 16 bits.
+    PLANES_NEAR: i64 = 4096;
+    /// A base of class 0 is a multiple of this for f32 …
+    PLANES_UNIT_F32: i64 = 2;
+    /// … and of this for f64: 21 bits of the head reach as far as 30 then.
+    PLANES_UNIT_F64: i64 = 512;
+    /// Largest base of class 0, either sign, for f32 …
+    PLANES_BASE_F32: i64 = (1 << 21) - 4096;
+    /// … and for f64.
+    PLANES_BASE_F64: i64 = (1 << 29) - 4096;
+    /// Most exceptions of a tile that are not all the same.
+    PLANES_EXCEPTIONS: usize = 256;
+    /// Most bytes of the part *bytes* of a tile: what a CTA keeps in shared memory.
+    PLANES_BYTES: usize = 2048;
+    /// Half bytes of a bit plane that is stored as it is: one that takes as many otherwise is.
+    PLANES_FULL: usize = 256;
     /// Raw bytes of one tile of `bytes`.
     BYTES_TILE: usize = 1 << 20;
     /// Largest element size by which `bytes` shuffles: what the type word can say.

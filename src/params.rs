@@ -17,11 +17,21 @@ pub enum Codec {
     Lorenzo,
     /// Lossless (ndzip).
     Ndzip,
+    /// Lossy or lossless, speed and ratio at once: bit planes of differences.
+    Planes,
+    /// The same, with more work for a better ratio; lossless the same bytes.
+    PlanesDense,
 }
 
 impl Codec {
-    /// The codecs by their number in the words.
-    pub const ALL: [Codec; 4] = [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip];
+    /// All of them.
+    pub const ALL: [Codec; 6] =
+        [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes, Codec::PlanesDense];
+
+    /// The codec of a number in the words. There is no 4: a frame's codec of that number, `bytes`, cannot be asked for.
+    pub(crate) fn of(number: u32) -> Option<Codec> {
+        Codec::ALL.into_iter().find(|c| u32::from(c.number()) == number)
+    }
 
     /// Name as typed by a user.
     pub fn name(self) -> &'static str {
@@ -30,11 +40,21 @@ impl Codec {
             Codec::Szx => "szx",
             Codec::Lorenzo => "lorenzo",
             Codec::Ndzip => "ndzip",
+            Codec::Planes => "planes",
+            Codec::PlanesDense => "planes-dense",
         }
     }
 
+    /// Its number in the words.
     pub(crate) fn number(self) -> u8 {
-        self as u8
+        match self {
+            Codec::Auto => 0,
+            Codec::Szx => 1,
+            Codec::Lorenzo => 2,
+            Codec::Ndzip => 3,
+            Codec::Planes => 5,
+            Codec::PlanesDense => 6,
+        }
     }
 }
 
@@ -184,7 +204,7 @@ impl Request {
             (Codec::Ndzip, b) if b != Bound::Lossless => Err(Error::params(
                 "codec",
                 format!(
-                    "ndzip is lossless and takes no {} bound; use szx (C = 1) or lorenzo (C = 2), or 390000",
+                    "ndzip is lossless and takes no {} bound; use szx (C = 1), lorenzo (C = 2) or planes (C = 5), or 390000",
                     b.mode().name()
                 ),
             )),
@@ -194,6 +214,14 @@ impl Request {
             (Codec::Lorenzo, Bound::Lossless) => {
                 Err(Error::params("codec", "lorenzo is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
             }
+            (Codec::Planes | Codec::PlanesDense, Bound::PointwiseRelative(_)) => Err(Error::params(
+                "codec",
+                format!(
+                    "{} takes no {} bound; use szx (C = 1) or lorenzo (C = 2)",
+                    self.codec.name(),
+                    self.bound.mode().name()
+                ),
+            )),
             _ => Ok(self),
         }
     }

@@ -11,6 +11,7 @@ pub mod lorenzo;
 pub mod ndzip;
 #[cfg(feature = "cuda")]
 pub(crate) mod plan;
+pub mod planes;
 pub(crate) mod stored;
 pub mod szx;
 
@@ -24,7 +25,7 @@ use descriptor::Codec;
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
-    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC];
+    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC, &planes::CODEC];
 
 /// The codec of this number; `None` where this build lacks it.
 pub(crate) fn of(id: CodecId) -> Option<&'static Codec> {
@@ -52,11 +53,15 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
         match (params.request.codec, dtype.size) {
             (params::Codec::Szx, _) => CodecId::SZX,
             (params::Codec::Lorenzo, _) => CodecId::LORENZO,
+            (params::Codec::Planes | params::Codec::PlanesDense, _) => CodecId::PLANES,
             (_, 4) => return auto::choose::<f32>(chunk).map(|(codec, used)| Choice { codec, used }),
             _ => return auto::choose::<f64>(chunk).map(|(codec, used)| Choice { codec, used }),
         }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
-        CodecId::NDZIP
+        match params.request.codec {
+            params::Codec::Planes | params::Codec::PlanesDense => CodecId::PLANES,
+            _ => CodecId::NDZIP,
+        }
     } else {
         CodecId::BYTES
     };

@@ -7,5 +7,6 @@ pub(crate) mod estimate;
 pub(crate) mod huffman;
 pub(crate) mod interpolate;
 pub(crate) mod lorenzo;
+pub(crate) mod pack;
 pub(crate) mod quantize;
 pub(crate) mod tiles;

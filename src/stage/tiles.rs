@@ -55,20 +55,26 @@ impl<T> Share<'_, T> {
     }
 }
 
+/// A chunk's extents as three, slowest first: the leading ones multiplied together. `None` where memory cannot hold them.
+pub(crate) fn fold(dims: &[u32]) -> Option<[usize; 3]> {
+    let mut extents = [1usize; 3];
+    let (lead, tail) = dims.split_at(dims.len().saturating_sub(3));
+    for (e, &d) in extents.iter_mut().rev().zip(tail.iter().rev()) {
+        *e = d as usize;
+    }
+    for &d in lead {
+        extents[0] = extents[0].checked_mul(d as usize)?;
+    }
+    extents.iter().try_fold(1usize, |a, &e| a.checked_mul(e))?;
+    Some(extents)
+}
+
 impl Grid {
     /// Cuts a chunk into tiles of at most `most` values. `None` where the chunk's values are more than memory can hold.
     ///
     /// Starts with one value and doubles the shortest side that may still grow, the fastest among equals.
     pub(crate) fn new(dims: &[u32], most: usize) -> Option<Self> {
-        let mut extents = [1usize; 3];
-        let (lead, tail) = dims.split_at(dims.len().saturating_sub(3));
-        for (e, &d) in extents.iter_mut().rev().zip(tail.iter().rev()) {
-            *e = d as usize;
-        }
-        for &d in lead {
-            extents[0] = extents[0].checked_mul(d as usize)?;
-        }
-        extents.iter().try_fold(1usize, |a, &e| a.checked_mul(e))?;
+        let extents = fold(dims)?;
         let mut tile = [1usize; 3];
         loop {
             let volume: usize = tile.iter().product();
@@ -82,6 +88,11 @@ impl Grid {
         }
         let counts = std::array::from_fn(|k| extents[k].div_ceil(tile[k]));
         Some(Grid { extents, tile, counts })
+    }
+
+    /// A chunk of these extents in tiles of given sides, cut off at the chunk's ends.
+    pub(crate) fn with_sides(extents: [usize; 3], tile: [usize; 3]) -> Self {
+        Grid { extents, tile, counts: std::array::from_fn(|k| extents[k].div_ceil(tile[k])) }
     }
 
     /// The chunk's extents, slowest first.

@@ -70,7 +70,7 @@ pub(super) fn unpack(word: u32) -> Result<Request> {
 }
 
 pub(super) fn codec(c: u32) -> Result<Codec> {
-    Codec::ALL.get(c as usize).copied().ok_or_else(|| {
+    Codec::of(c).ok_or_else(|| {
         let names: Vec<String> = Codec::ALL.iter().map(|c| format!("{} {}", c.number(), c.name())).collect();
         Error::params("codec", format!("C = {c}; allowed are absent or {}", names.join(", ")))
     })

@@ -4,7 +4,6 @@
 use super::decode;
 use super::encode::{self, Parts, Plan};
 use super::format::{TILE, Words};
-use super::pack::{Bytes, Portable};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
@@ -12,6 +11,7 @@ use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::Scalar;
 use crate::stage::ends::Ends;
+use crate::stage::pack::{Bytes, Portable};
 use crate::{memory, parallel};
 use pulp::NullaryFnOnce;
 

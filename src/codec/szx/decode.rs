@@ -7,10 +7,10 @@
 //! each plane undoes the differences, planes are joined to words, words become values, outliers are put in their places.
 
 use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
-use super::pack::{Bytes, Plane, SLACK};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::error::Damage;
 use crate::scalar::{Bits, Scalar};
+use crate::stage::pack::{Bytes, Plane, SLACK};
 
 /// Where a tile's parts begin, after its lengths were found right.
 struct Layout {

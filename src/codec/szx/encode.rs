@@ -14,12 +14,12 @@
 use super::format::{
     BITMAP, CODES, Head, Kind, LEADING, Outliers, TILE, Words, magic, pattern_bits, valid, word_bytes,
 };
-use super::pack::{Bytes, Plane, SLACK};
 use crate::bound::Used;
 use crate::constants::SZX_BLOCK;
 use crate::error::Result;
 use crate::memory;
 use crate::scalar::{Bits, Scalar, within};
+use crate::stage::pack::{Bytes, Plane, SLACK};
 
 /// What is the same for every block of a chunk.
 #[derive(Clone, Copy)]

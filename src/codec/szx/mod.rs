@@ -7,7 +7,6 @@ mod encode;
 mod format;
 #[cfg(feature = "cuda")]
 mod launch;
-mod pack;
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) mod steps;
 #[cfg(test)]

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A block's residuals as bit planes and back. FORMAT.md §3.1, §3.2, §4.
+//!
+//! A slice is one byte of each of a block's 1024 residuals. Its bytes stand in eight rows of 32 words: row 4 · (plane mod 2) + r
+//! has in byte p(c) of word l the byte of the value (plane, l, r, c). The bit planes are those rows transposed: bit i of
+//! byte p(c) of word l of bit plane k is bit k of the same byte of row i. So 8 × 8 bits change places for each of 128 bytes,
+//! all alike: three exchanges of half words, of quarters and of eighths between rows, on whole rows at a time. The
+//! exchange undoes itself.
+//!
+//! ```text
+//! class 0         bytes of d; planes below the sign's are stored xor the sign's
+//! class 1 and 2   bytes of the code: abs(d), the highest bit replaced by the sign
+//! ```
+
+use super::number::Int;
+use super::shape::{BLOCK, PLANE, ROW, row_of};
+use crate::constants::PLANES_LANES;
+
+/// One bit of each of a block's residuals: a word a lane.
+pub(super) type BitPlane = [u32; PLANES_LANES];
+/// A slice: eight rows of bytes, or eight bit planes.
+pub(super) type Slice = [BitPlane; 8];
+
+/// Lanes that are worked on at a time: eight rows of them stay in registers.
+const LANES: usize = 8;
+
+/// The rows of byte `k` of a block's residuals.
+#[inline(always)]
+pub(super) fn rows<I: Int>(d: &[I; BLOCK], rank: usize, k: usize, out: &mut Slice) {
+    for (i, row) in out.iter_mut().enumerate() {
+        for (group, words) in row.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let from = &d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..ROW];
+            for (word, [a, b, c, d]) in words.iter_mut().zip(from.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes([a.byte(k), c.byte(k), b.byte(k), d.byte(k)]);
+            }
+        }
+    }
+}
+
+/// Sets byte `k` of a block's residuals, of which it is 0, from its rows.
+#[inline(always)]
+pub(super) fn add_rows<I: Int>(rows: &Slice, rank: usize, k: usize, d: &mut [I; BLOCK]) {
+    for (i, row) in rows.iter().enumerate() {
+        for (group, words) in row.as_chunks::<LANES>().0.iter().enumerate() {
+            let to = &mut d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..ROW];
+            for (word, to) in words.iter().zip(to.as_chunks_mut::<4>().0) {
+                let [a, c, b, d] = word.to_le_bytes();
+                for (to, byte) in to.iter_mut().zip([a, b, c, d]) {
+                    *to = *to | I::of(i64::from(byte)) << (8 * k as u32);
+                }
+            }
+        }
+    }
+}
+
+/// Rows to bit planes, and back.
+#[inline(always)]
+pub(super) fn transpose(slice: &mut Slice) {
+    for group in 0..PLANES_LANES / LANES {
+        let mut v: [[u32; LANES]; 8] =
+            std::array::from_fn(|i| *slice[i][group * LANES..].first_chunk().expect("lanes of a group"));
+        exchange::<4>(&mut v, 0x0F0F_0F0F);
+        exchange::<2>(&mut v, 0x3333_3333);
+        exchange::<1>(&mut v, 0x5555_5555);
+        for (row, v) in slice.iter_mut().zip(&v) {
+            row[group * LANES..][..LANES].copy_from_slice(v);
+        }
+    }
+}
+
+/// Exchanges the upper bits of a row, those that `mask` leaves, with the lower bits of the row `N` further on.
+#[inline(always)]
+fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
+    for i in (0..8).filter(|i| i & N == 0) {
+        for l in 0..LANES {
+            let t = (v[i][l] >> N ^ v[i + N][l]) & mask;
+            v[i + N][l] ^= t;
+            v[i][l] ^= t << N;
+        }
+    }
+}
+
+/// Replaces residuals of a block of classes 1 and 2 by their codes, for so many slices.
+#[inline(always)]
+pub(super) fn encode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) {
+    let (sign, below) = sign_bit::<I>(slices);
+    for d in d {
+        let (zero, minus) = (I::ZERO, *d >> (8 * I::BYTES as u32 - 1));
+        let magnitude = if *d < zero { zero.minus(*d) } else { *d };
+        *d = magnitude & below | minus & sign;
+    }
+}
+
+/// Undoes [`encode_signs`].
+#[inline(always)]
+pub(super) fn decode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) {
+    let (sign, below) = sign_bit::<I>(slices);
+    for d in d {
+        let magnitude = *d & below;
+        let least = if magnitude == I::ZERO { sign } else { magnitude };
+        *d = if *d & sign == I::ZERO { magnitude } else { I::ZERO.minus(least) };
+    }
+}
+
+/// The sign's bit in a number of so many slices, and all bits below it.
+#[inline(always)]
+fn sign_bit<I: Int>(slices: usize) -> (I, I) {
+    let sign = I::ONE << (8 * slices as u32 - 1);
+    (sign, sign.minus(I::ONE))
+}
+
+/// Sign bits of 16-bit residuals that have one slice.
+#[inline(always)]
+pub(super) fn widen<I: Int>(d: &mut [I; BLOCK]) {
+    let up = 8 * I::BYTES as u32 - 8;
+    for d in d {
+        *d = *d << up >> up;
+    }
+}
+
+/// Slices that hold a block's residuals as signed numbers; 0 where all are 0.
+#[inline(always)]
+pub(super) fn slices<I: Int>(d: &[I; BLOCK]) -> usize {
+    let (mut any, mut folded) = ([I::ZERO; ROW], [I::ZERO; ROW]);
+    for row in d.as_chunks::<ROW>().0 {
+        for k in 0..ROW {
+            any[k] = any[k] | row[k];
+            folded[k] = folded[k] | row[k].fold();
+        }
+    }
+    let or = |v: &[I; ROW]| v.iter().fold(I::ZERO, |a, &b| a | b);
+    if or(&any) == I::ZERO { 0 } else { or(&folded).length() as usize / 8 + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::planes::shape::Shape;
+    use crate::stage::tiles::Grid;
+    use proptest::prelude::*;
+
+    /// Every bit of every bit plane is where §3.1 says.
+    fn check<I: Int>(d: &[I; BLOCK], rank: usize) {
+        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]) };
+        let mut back = [I::ZERO; BLOCK];
+        for k in 0..I::BYTES {
+            let mut planes = [[0; PLANES_LANES]; 8];
+            rows(d, rank, k, &mut planes);
+            let as_rows = planes;
+            transpose(&mut planes);
+            for (p, plane) in planes.iter().enumerate() {
+                for (lane, word) in plane.iter().enumerate() {
+                    for bit in 0..32 {
+                        let value = d[shape.place_of_bit(0, lane, bit)];
+                        assert_eq!(word >> bit & 1, u32::from(value.byte(k) >> p & 1));
+                    }
+                }
+            }
+            transpose(&mut planes);
+            assert_eq!(planes, as_rows);
+            add_rows(&planes, rank, k, &mut back);
+        }
+        assert_eq!(&back, d);
+        let slices = slices(d);
+        if slices > 0 {
+            encode_signs(&mut back, slices);
+            decode_signs(&mut back, slices);
+            assert_eq!(&back, d);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+        #[test]
+        fn bits_are_where_the_format_says(seed: u64, cut in 0u32..63, rank in 1usize..=3) {
+            let mut x = seed;
+            let wide: [i64; BLOCK] = std::array::from_fn(|_| {
+                x = x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                (x ^ x >> 29) as i64 >> cut
+            });
+            check(&wide, rank);
+            check(&wide.map(|d| d as i32), rank);
+            check(&wide.map(|d| d as i16), rank);
+        }
+    }
+
+    #[test]
+    fn slices_hold_the_residuals() {
+        let of = |a: i64, b: i64| {
+            let mut d = [0; BLOCK];
+            (d[7], d[900]) = (a, b);
+            let n = slices(&d);
+            if n > 0 {
+                let mut coded = d;
+                encode_signs(&mut coded, n);
+                assert!(coded.iter().all(|&c| n == 8 || c >> (8 * n) == 0));
+                decode_signs(&mut coded, n);
+                assert_eq!(coded, d);
+            }
+            n
+        };
+        assert_eq!((of(0, 0), of(-1, 0), of(127, -128), of(128, 0), of(-129, 0)), (0, 1, 1, 2, 2));
+        assert_eq!((of(32767, -32768), of(32768, 0), of(i64::MIN, 0), of(i64::MAX, 5)), (2, 3, 8, 8));
+    }
+}

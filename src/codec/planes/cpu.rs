@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
+
+use super::decode::{self, Context};
+use super::encode::{self, Plan};
+use super::format;
+use super::level::{self, Run};
+use super::number::Value;
+use super::parts::How;
+use super::quantize::Quantizer;
+use super::shape::Shape;
+use crate::bound::Used;
+use crate::codec::chunk::Chunk;
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Header, Writer};
+use crate::params::{self, Class, Mode};
+use crate::stage::ends::Ends;
+use crate::stage::pack::Bytes;
+use crate::stage::tiles::Share;
+use crate::{memory, parallel};
+use std::ops::Range;
+
+/// The table of ends, in messages.
+const TABLE: &str = "planes table";
+
+/// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
+const TILES_PER_RUN: usize = 32;
+
+/// Encodes a chunk under a bound. False: its payload may be too long for the table.
+pub(super) fn encode_lossy<S: Value>(
+    values: &[S],
+    chunk: &Chunk<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let how = if chunk.params.request.codec == params::Codec::PlanesDense { How::Dense } else { How::Plain };
+    encode(values, Quantizer::new(used.value(), chunk.params.fill), how, chunk.threads, header, out)
+}
+
+/// Encodes a chunk bit for bit. False as in [`encode_lossy`].
+pub(super) fn encode_lossless<S: Value>(
+    values: &[S],
+    chunk: &Chunk<'_>,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    encode(values, None, How::Dense, chunk.threads, header, out)
+}
+
+fn encode<S: Value>(
+    values: &[S],
+    quantizer: Option<Quantizer<S>>,
+    how: How,
+    threads: usize,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let Some(shape) = Shape::choose(header.extents.as_slice()) else { return Ok(false) };
+    let tiles = shape.grid.tiles();
+    // No tile's payload has more than a head before its values.
+    if values.len() / 4 * S::SIZE + tiles > u32::MAX as usize {
+        return Ok(false);
+    }
+    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, how };
+    let runs = tiles.div_ceil(TILES_PER_RUN);
+    let mut table = memory::with_capacity(4 * tiles)?;
+    let mut end = 0;
+    let mut writer = Writer::new(out, header, 2)?;
+    writer.section(|o| {
+        memory::reserve(o, 4 * tiles)?;
+        o.resize(o.len() + 4 * tiles, 0);
+        Ok(())
+    })?;
+    let mut note = |lens: &[u32]| {
+        for len in lens {
+            end += len;
+            table.extend(end.to_le_bytes());
+        }
+    };
+    writer.section(|o| {
+        if threads <= 1 || runs <= 1 {
+            note(&encode_run(values, &plan, 0..tiles, &mut encode::Scratch::new()?, o)?);
+            return Ok(());
+        }
+        parallel::map_in_order(
+            runs,
+            threads,
+            || Ok((encode::Scratch::new()?, Vec::new(), Vec::new())),
+            |i, (scratch, lens, bytes)| {
+                let run = i * TILES_PER_RUN..tiles.min((i + 1) * TILES_PER_RUN);
+                bytes.clear();
+                *lens = encode_run(values, &plan, run, scratch, bytes)?;
+                Ok(())
+            },
+            |_, (_, lens, bytes)| {
+                note(lens);
+                memory::append(o, bytes)
+            },
+        )
+    })?;
+    writer.patch(0, &table);
+    writer.seal(threads);
+    Ok(true)
+}
+
+/// Appends the payloads of consecutive tiles; returns their lengths in words.
+fn encode_run<S: Value>(
+    values: &[S],
+    plan: &Plan<S>,
+    tiles: Range<usize>,
+    scratch: &mut encode::Scratch<S>,
+    out: &mut Vec<u8>,
+) -> Result<Vec<u32>> {
+    level::dispatch(EncodeRun { values, plan, tiles, scratch, out })
+}
+
+struct EncodeRun<'a, S: Value> {
+    values: &'a [S],
+    plan: &'a Plan<S>,
+    tiles: Range<usize>,
+    scratch: &'a mut encode::Scratch<S>,
+    out: &'a mut Vec<u8>,
+}
+
+impl<S: Value> Run for EncodeRun<'_, S> {
+    type Output = Result<Vec<u32>>;
+
+    #[inline(always)]
+    fn run(self, level: impl Bytes) -> Self::Output {
+        let EncodeRun { values, plan, tiles, scratch, out } = self;
+        let mut lens = memory::with_capacity(tiles.len())?;
+        for k in tiles {
+            let (start, tile) = (out.len(), plan.shape.grid.tile(k));
+            plan.shape.gather(values, &tile, &mut scratch.x);
+            encode::tile(plan, &tile, level, scratch, out)?;
+            lens.push(((out.len() - start) / 4) as u32);
+        }
+        Ok(lens)
+    }
+}
+
+/// Decodes a frame into `out`.
+pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    let h = &frame.header;
+    if frame.elements(S::SIZE)? != out.len() {
+        let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let shape = Shape::choose(h.extents.as_slice())
+        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
+    let [table, payload] = frame.sections()?;
+    let ends = Ends::new(TABLE, table, payload, shape.grid.tiles())?;
+    let step = if h.mode == Mode::Lossless { None } else { format::step(h.used) };
+    let context = Context { shape, step, float: h.dtype.class == Class::Float };
+    let shares = shape.grid.share(out, threads)?;
+    parallel::try_each(shares.len(), shares.into_iter(), threads, |_, share| {
+        level::dispatch(DecodeShare { ends: &ends, context: &context, share })
+    })
+}
+
+struct DecodeShare<'a, 'b, S> {
+    ends: &'a Ends<'a>,
+    context: &'a Context<S>,
+    share: Share<'b, S>,
+}
+
+impl<S: Value> Run for DecodeShare<'_, '_, S> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run(self, level: impl Bytes) -> Self::Output {
+        let DecodeShare { ends, context, mut share } = self;
+        let mut scratch = decode::Scratch::new()?;
+        let grid = &context.shape.grid;
+        for k in grid.tiles_of(&share) {
+            let (bytes, len) = ends.tile(k);
+            let words = bytes[..len].as_chunks().0;
+            decode::tile(words, context, &grid.tile(k), level, &mut scratch, &mut share)
+                .map_err(|why| Error::corrupt("planes payload", format!("tile {k}: {why}")))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lorenzo differences of a tile along x, y and z, which of them to take, and their sums. FORMAT.md §4, §8.2.
+//!
+//! A predictor is how many axes differ: 0 none, 1 x, 2 x and y, 3 all. What lies before a tile's first values along an axis
+//! counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
+
+use super::number::Int;
+use super::shape::{PLANE, ROW, row_of};
+use crate::constants::{PLANES_LANES, PLANES_NEAR, PLANES_TILE};
+
+/// A tile's integers.
+pub(super) type Ints<I> = [I; PLANES_TILE];
+
+/// Values that differ along x: all of the tile in grid rank 1.
+fn run(rank: usize, len: usize) -> usize {
+    if rank == 1 { len } else { ROW }
+}
+
+/// Values of the rows that differ along y from their predecessors: in grid rank 3 those of one plane.
+fn sheet(rank: usize, len: usize) -> usize {
+    if rank == 3 { PLANE } else { len }
+}
+
+#[inline(always)]
+fn along_x<I: Int>(from: &[I], to: &mut [I], rank: usize) {
+    let run = run(rank, from.len());
+    for (from, to) in from.chunks_exact(run).zip(to.chunks_exact_mut(run)) {
+        to[0] = from[0];
+        for (to, pair) in to[1..].iter_mut().zip(from.windows(2)) {
+            *to = pair[1].minus(pair[0]);
+        }
+    }
+}
+
+#[inline(always)]
+fn along_y<I: Int>(v: &mut [I], rank: usize) {
+    for sheet in v.chunks_exact_mut(sheet(rank, v.len())) {
+        backwards::<I, ROW>(sheet);
+    }
+}
+
+#[inline(always)]
+fn along_z<I: Int>(v: &mut [I]) {
+    backwards::<I, PLANE>(v);
+}
+
+/// Takes from every part of `N` the one before it.
+#[inline(always)]
+fn backwards<I: Int, const N: usize>(v: &mut [I]) {
+    let parts = v.as_chunks_mut::<N>().0;
+    for k in (1..parts.len()).rev() {
+        let (before, this) = parts.split_at_mut(k);
+        for (this, before) in this[0].iter_mut().zip(&before[k - 1]) {
+            *this = this.minus(*before);
+        }
+    }
+}
+
+/// Adds to every part of `N` the one before it, which has been added to already.
+#[inline(always)]
+fn forwards<I: Int, const N: usize>(v: &mut [I]) {
+    let parts = v.as_chunks_mut::<N>().0;
+    for k in 1..parts.len() {
+        let (before, this) = parts.split_at_mut(k);
+        for (this, before) in this[0].iter_mut().zip(&before[k - 1]) {
+            *this = this.plus(*before);
+        }
+    }
+}
+
+/// Differences of a tile by a predictor.
+#[inline(always)]
+pub(super) fn difference<I: Int>(v: &Ints<I>, rank: usize, predictor: usize, out: &mut Ints<I>) {
+    if predictor == 0 {
+        *out = *v;
+        return;
+    }
+    along_x(v, out, rank);
+    if predictor > 1 {
+        along_y(out, rank);
+    }
+    if predictor > 2 {
+        along_z(out);
+    }
+}
+
+/// Undoes [`difference`] in place.
+#[inline(always)]
+pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize) {
+    if predictor > 2 {
+        forwards::<I, PLANE>(v);
+    }
+    if predictor > 1 {
+        v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<I, ROW>);
+    }
+    if predictor > 0 {
+        for run in v.chunks_exact_mut(run(rank, PLANES_TILE)) {
+            let mut sum = I::ZERO;
+            for v in run {
+                sum = sum.plus(*v);
+                *v = sum;
+            }
+        }
+    }
+}
+
+/// As [`integrate`] for class 0, where sums are whole numbers and quanta from −4096 to 4095. False where one is not.
+///
+/// Sums wrap around at 16 bits, yet none that is wrong passes: along z, a right sum within ±16383 and a residual of 16 bits give
+/// one whose lower 16 bits, if it does not fit them, are not within ±16383 again. The same holds along y within ±8192
+/// and along x from −4096 to 4095. Of quanta that are in their range, all differences are within those limits.
+#[inline(always)]
+pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize) -> bool {
+    let mut inside = true;
+    if predictor > 2 {
+        forwards::<i16, PLANE>(v);
+        inside &= all_below(v, 14);
+    }
+    if predictor > 1 {
+        v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<i16, ROW>);
+        inside &= all_below(v, 13);
+    }
+    integrate(v, rank, predictor.min(1));
+    inside & all_below(v, PLANES_NEAR.ilog2())
+}
+
+/// Whether all are from −2^bits to 2^bits − 1.
+#[inline(always)]
+fn all_below(v: &Ints<i16>, bits: u32) -> bool {
+    let mut all = [0i16; ROW];
+    for row in v.as_chunks::<ROW>().0 {
+        for k in 0..ROW {
+            all[k] |= row[k].fold();
+        }
+    }
+    all.iter().fold(0, |a, &b| a | b) >> bits == 0
+}
+
+/// The predictor that §8.2 chooses, by the residuals of plane 1.
+#[inline(always)]
+pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize) -> usize {
+    let first: &[I; 2 * PLANE] = v.first_chunk().expect("two planes");
+    let mut d = *first;
+    let (mut best, mut least) = (0, cost(&d, rank));
+    for predictor in 1..=rank {
+        match predictor {
+            1 => along_x(first, &mut d, rank),
+            2 => along_y(&mut d, rank),
+            _ => along_z(&mut d),
+        }
+        let cost = cost(&d, rank);
+        if cost < least {
+            (best, least) = (predictor, cost);
+        }
+    }
+    best
+}
+
+/// Over the lanes, the sum of the bit length of the *or* of the lane's residuals in plane 1.
+#[inline(always)]
+fn cost<I: Int>(d: &[I; 2 * PLANE], rank: usize) -> u32 {
+    let plane = &d[PLANE..];
+    let mut sum = 0;
+    for group in 0..PLANES_LANES / 8 {
+        let mut all = [I::ZERO; ROW];
+        for r in 0..4 {
+            for (all, d) in all.iter_mut().zip(&plane[row_of(rank, r, group)..][..ROW]) {
+                *all = *all | d.fold();
+            }
+        }
+        for [a, b, c, d] in all.as_chunks::<4>().0 {
+            sum += (*a | *b | *c | *d).length();
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Differences as §4 undoes them, place by place.
+    fn back(d: &Ints<i16>, rank: usize, predictor: usize) -> Vec<i16> {
+        let mut v = d.to_vec();
+        let mut sum = |step: usize, has: &dyn Fn(usize) -> bool| {
+            for i in (0..PLANES_TILE).filter(|&i| has(i)) {
+                v[i] = v[i].wrapping_add(v[i - step]);
+            }
+        };
+        if predictor > 0 {
+            sum(1, &|i| if rank == 1 { i > 0 } else { i % 32 > 0 });
+        }
+        if predictor > 1 {
+            sum(32, &|i| if rank == 2 { i >= 32 } else { i % 512 >= 32 });
+        }
+        if predictor > 2 {
+            sum(512, &|i| i >= 512);
+        }
+        v
+    }
+
+    #[test]
+    fn sums_undo_differences() {
+        let mut word = 1u32;
+        let v: Ints<i16> = std::array::from_fn(|_| {
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (word >> 16) as i16
+        });
+        for rank in 1..=3 {
+            for predictor in 0..=rank {
+                let mut d = [0; PLANES_TILE];
+                difference(&v, rank, predictor, &mut d);
+                assert_eq!(back(&d, rank, predictor), v, "grid rank {rank}, predictor {predictor}");
+                integrate(&mut d, rank, predictor);
+                assert_eq!(d, v, "grid rank {rank}, predictor {predictor}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slope_is_differenced_along_its_axes() {
+        let slope = |i: usize| (i % 32 * 5 + i / 32 % 16 * 3 + i / 512 * 7) as i32;
+        let v: Ints<i32> = std::array::from_fn(slope);
+        assert_eq!(choose(&v, 3), 3);
+        let noise: Ints<i32> = std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B1) as i32 >> 20);
+        assert_eq!(choose(&noise, 3), 0);
+        assert_eq!(choose(&std::array::from_fn(|i| i as i64 * 100), 1), 1);
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a tile's parts are, found and checked before any of them is used, and bit plane after bit plane taken from them.
+//! FORMAT.md §3.2, §7.
+//!
+//! Head and modes say how many ballots there are, ballots how many words and nibbles, nibbles how many bytes, the masks'
+//! word how many values. So all lengths are known from what stands in front, and nothing that is read later can be beyond
+//! the tile. What the masks themselves say is compared with their word when they have been read.
+
+use super::bitplanes::{BitPlane, Slice};
+use super::format::{Class, Exceptions, Head, Masks, Mode};
+use super::parts::SLICES;
+use super::shape::BLOCKS;
+use crate::constants::PLANES_LANES;
+use crate::error::Damage;
+use crate::stage::pack::{self, Bytes};
+
+/// A word as it stands in a payload.
+pub(super) type Word = [u8; 4];
+
+/// A tile of class 0, 1 or 2 whose lengths were found right.
+pub(super) struct Layout<'a> {
+    pub(super) head: Head,
+    /// Words of the base in classes 1 and 2.
+    pub(super) base: &'a [Word],
+    pub(super) masks: Option<Masks>,
+    modes: [u16; SLICES],
+    pub(super) planes: Planes<'a>,
+    /// Words of the exceptions' values.
+    pub(super) values: &'a [Word],
+}
+
+/// What is left of a tile's bit planes.
+pub(super) struct Planes<'a> {
+    ballots: &'a [Word],
+    nibbles: &'a [Word],
+    /// Nibbles taken.
+    taken: usize,
+    words: &'a [Word],
+    bytes: &'a [u8],
+}
+
+/// A word as a number.
+#[inline(always)]
+pub(super) fn number(word: Word) -> u32 {
+    u32::from_le_bytes(word)
+}
+
+/// Takes the first `n` words of what is left of a tile.
+#[inline(always)]
+fn take<'a>(rest: &mut &'a [Word], n: usize, part: &str) -> Result<&'a [Word], Damage> {
+    let Some((taken, left)) = rest.split_at_checked(n) else {
+        return Err(format!("{n} words of {part} where {} are left", rest.len()).into());
+    };
+    *rest = left;
+    Ok(taken)
+}
+
+impl<'a> Layout<'a> {
+    /// Finds the parts of a tile with this head. `tile` begins with it.
+    #[inline(always)]
+    pub(super) fn find(tile: &'a [Word], head: Head, size: usize) -> Result<Self, Damage> {
+        let mut rest = &tile[1..];
+        let mut modes = [0; SLICES];
+        if head.class == Class::Quanta && rest.is_empty() {
+            if number(tile[0]) & 0x7F0 != 0 {
+                return Err(format!("head {:#010x} alone, bits 4 to 10 must be 0", number(tile[0])).into());
+            }
+            let planes = Planes { ballots: rest, nibbles: rest, taken: 0, words: rest, bytes: &[] };
+            return Ok(Layout { head, base: rest, masks: None, modes, planes, values: rest });
+        }
+        let base = take(&mut rest, if head.class == Class::Quanta { 0 } else { size / 4 }, "the base")?;
+        let masks = match head.exceptions {
+            Exceptions::None => None,
+            _ => Some(Masks::unpack(number(take(&mut rest, 1, "the masks")?[0]))?),
+        };
+        let slices: usize = head.slices.iter().sum();
+        let stored = take(&mut rest, slices.div_ceil(2), "modes")?.as_flattened();
+        for (mode, bytes) in modes.iter_mut().zip(stored.as_chunks().0) {
+            *mode = u16::from_le_bytes(*bytes);
+        }
+        if slices % 2 == 1 && modes[slices] != 0 {
+            return Err(format!("modes {:#06x} behind the last of {slices} slices", modes[slices]).into());
+        }
+        let counts = |modes: u32| {
+            let (low, high) = (modes & 0x5555, modes >> 1 & 0x5555);
+            [low & !high, high & !low, low & high].map(|m| m.count_ones() as usize)
+        };
+        let [mut full, mut words, mut bytes] = counts(masks.map_or(0, |m| m.modes));
+        for &mode in &modes[..slices] {
+            let [f, w, b] = counts(mode.into());
+            (full, words, bytes) = (full + f, words + w, bytes + b);
+        }
+        let ballots = take(&mut rest, words + bytes, "ballots")?;
+        let lanes = |ballots: &[Word]| ballots.iter().map(|&b| number(b).count_ones() as usize).sum::<usize>();
+        let all = lanes(ballots);
+        let of_words = match (words, bytes) {
+            (0, _) => 0,
+            (_, 0) => all,
+            _ => {
+                let mut of_words = 0;
+                let mut ballots = ballots.iter();
+                in_order(&head, &modes, masks, |mode| {
+                    if matches!(mode, Mode::Words | Mode::Bytes) {
+                        let lanes = number(*ballots.next().expect("one for each")).count_ones() as usize;
+                        of_words += if mode == Mode::Words { lanes } else { 0 };
+                    }
+                });
+                of_words
+            }
+        };
+        let of_bytes = all - of_words;
+        let nibbles = take(&mut rest, of_bytes.div_ceil(8), "nibbles")?;
+        if let Some(&last) = nibbles.last()
+            && !of_bytes.is_multiple_of(8)
+            && number(last) >> (4 * (of_bytes % 8)) != 0
+        {
+            return Err(format!("nibbles {:#010x} behind the last of {of_bytes}", number(last)).into());
+        }
+        let count = lanes(nibbles);
+        let words = take(&mut rest, PLANES_LANES * full + of_words, "words")?;
+        let (bytes, filling) = take(&mut rest, count.div_ceil(4), "bytes")?.as_flattened().split_at(count);
+        if filling.iter().any(|&b| b != 0) {
+            return Err(format!("filling {filling:?} behind {count} bytes").into());
+        }
+        let stored = match (head.exceptions, masks) {
+            (Exceptions::Each, Some(masks)) => masks.count,
+            (Exceptions::Uniform, _) => 1,
+            _ => 0,
+        };
+        let values = take(&mut rest, stored * size / 4, "values")?;
+        if !rest.is_empty() {
+            return Err(format!("{} words, its parts have {}", tile.len(), tile.len() - rest.len()).into());
+        }
+        Ok(Layout { head, base, masks, modes, planes: Planes { ballots, nibbles, taken: 0, words, bytes }, values })
+    }
+
+    /// Modes of a block's slices.
+    #[inline(always)]
+    pub(super) fn modes(&self, block: usize) -> &[u16] {
+        let first: usize = self.head.slices[..block].iter().sum();
+        &self.modes[first..first + self.head.slices[block]]
+    }
+}
+
+/// The modes of a tile's planes, in order of coding.
+fn in_order(head: &Head, modes: &[u16; SLICES], masks: Option<Masks>, mut each: impl FnMut(Mode)) {
+    let mut first = 0;
+    for block in 0..BLOCKS {
+        let slices = &modes[first..first + head.slices[block]];
+        first += slices.len();
+        if let Some((&top, lower)) = slices.split_last() {
+            (0..7).rev().for_each(|p| each(Mode::of(u32::from(top) >> (2 * p))));
+            for &slice in lower.iter().rev() {
+                (0..8).rev().for_each(|p| each(Mode::of(u32::from(slice) >> (2 * p))));
+            }
+            each(Mode::of(u32::from(top) >> 14));
+        }
+        if let Some(masks) = masks {
+            each(masks.mode(block));
+        }
+    }
+}
+
+impl Planes<'_> {
+    /// Takes the next bit plane.
+    #[inline(always)]
+    pub(super) fn plane(&mut self, mode: Mode, out: &mut BitPlane, level: impl Bytes) {
+        match mode {
+            Mode::Absent => *out = [0; PLANES_LANES],
+            Mode::Full => self.full(out),
+            Mode::Words => {
+                *out = [0; PLANES_LANES];
+                let mut left = self.ballot();
+                let (words, rest) = self.words.split_at(left.count_ones() as usize);
+                self.words = rest;
+                for &word in words {
+                    out[left.trailing_zeros() as usize] = number(word);
+                    left &= left - 1;
+                }
+            }
+            Mode::Bytes => {
+                let mut left = self.ballot();
+                let mut mask = 0u128;
+                while left != 0 {
+                    let nibble = number(self.nibbles[self.taken / 8]) >> (4 * (self.taken % 8)) & 15;
+                    mask |= u128::from(nibble) << (4 * left.trailing_zeros());
+                    self.taken += 1;
+                    left &= left - 1;
+                }
+                let count = mask.count_ones() as usize;
+                let mut bytes = [0; pack::PLANE];
+                if self.bytes.len() >= count + pack::SLACK {
+                    level.expand(self.bytes, mask, &mut bytes);
+                } else {
+                    let mut padded = [0; pack::PLANE + pack::SLACK];
+                    padded[..count].copy_from_slice(&self.bytes[..count]);
+                    level.expand(&padded, mask, &mut bytes);
+                }
+                self.bytes = &self.bytes[count..];
+                *out = bytemuck::cast::<_, BitPlane>(bytes).map(u32::from_le);
+            }
+        }
+    }
+
+    /// Takes a slice that is stored as bytes are.
+    #[inline(always)]
+    pub(super) fn rows(&mut self, out: &mut Slice) {
+        out.iter_mut().for_each(|row| self.full(row));
+    }
+
+    #[inline(always)]
+    fn full(&mut self, out: &mut BitPlane) {
+        let (words, rest) = self.words.split_at(PLANES_LANES);
+        self.words = rest;
+        for (out, &word) in out.iter_mut().zip(words) {
+            *out = number(word);
+        }
+    }
+
+    #[inline(always)]
+    fn ballot(&mut self) -> u32 {
+        let (&first, rest) = self.ballots.split_first().expect("one for each plane with one");
+        self.ballots = rest;
+        number(first)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
+mod bitplanes;
+#[cfg(test)]
+mod by_the_book;
+pub(crate) mod cpu;
+mod decode;
+mod difference;
+mod encode;
+mod exceptions;
+mod format;
+mod layout;
+mod level;
+mod number;
+mod parts;
+mod quantize;
+pub(crate) mod shape;
+#[cfg(test)]
+mod tests;
+
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::descriptor::Codec;
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::Frame;
+use crate::params::{Class, Mode};
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::PLANES,
+    sections: &["table", "payload"],
+    encode: encode_chunk,
+    decode: decode_frame,
+    #[cfg(feature = "cuda")]
+    gpu: None,
+};
+
+fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let params = chunk.params;
+    if params.lossy(chunk.raw.len()) {
+        return chunk::encode_lossy(chunk, CodecId::PLANES, out, cpu::encode_lossy, cpu::encode_lossy);
+    }
+    let header = chunk.header(CodecId::PLANES, None);
+    // The bits alone count: integers go through as floats of their size, of which nothing is computed.
+    match params.dtype.size {
+        4 => cpu::encode_lossless::<f32>(&chunk.values()?, chunk, header, out),
+        _ => cpu::encode_lossless::<f64>(&chunk.values()?, chunk, header, out),
+    }
+}
+
+fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let h = &frame.header;
+    let allowed = match h.mode {
+        Mode::Lossless => h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8),
+        Mode::PointwiseRelative => false,
+        _ => h.dtype.is_ieee(),
+    };
+    if !allowed {
+        return Err(Error::corrupt("header", format!("planes with mode {} and type {:?}", h.mode, h.dtype)));
+    }
+    match h.dtype.size {
+        4 => chunk::into_values::<f32>(out, h.dtype, |v| cpu::decode(frame, threads, v)),
+        _ => chunk::into_values::<f64>(out, h.dtype, |v| cpu::decode(frame, threads, v)),
+    }
+}

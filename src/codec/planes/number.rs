@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codec's two kinds of numbers: residuals of 16, 32 and 64 bits behind one name, and values of 4 and 8 bytes with what the
+//! format fixes for each.
+
+use crate::constants::{
+    PLANES_BASE_F32, PLANES_BASE_F64, PLANES_LIMIT_F32, PLANES_LIMIT_F64, PLANES_STEP_LOG2_F32, PLANES_STEP_LOG2_F64,
+    PLANES_UNIT_F32, PLANES_UNIT_F64,
+};
+use crate::scalar::Scalar;
+use std::fmt::Debug;
+use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
+
+/// A quantum less its base, or a difference of such: wraps around at its width.
+pub(super) trait Int:
+    bytemuck::Pod
+    + Ord
+    + Debug
+    + Send
+    + Sync
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    /// Bytes, which are also the most slices of a block.
+    const BYTES: usize;
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    /// Keeps the lowest bits.
+    fn of(wide: i64) -> Self;
+    fn wide(self) -> i64;
+    /// Bits of a number that is not negative, without leading zeros.
+    fn length(self) -> u32;
+    fn byte(self, k: usize) -> u8;
+
+    /// d, or −d − 1 where d is negative.
+    #[inline(always)]
+    fn fold(self) -> Self {
+        self ^ self >> (8 * Self::BYTES as u32 - 1)
+    }
+}
+
+macro_rules! int {
+    ($t:ident) => {
+        impl Int for $t {
+            const BYTES: usize = size_of::<$t>();
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn of(wide: i64) -> Self {
+                wide as $t
+            }
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn length(self) -> u32 {
+                $t::BITS - self.leading_zeros()
+            }
+            #[inline(always)]
+            fn byte(self, k: usize) -> u8 {
+                (self >> (8 * k)) as u8
+            }
+        }
+    };
+}
+
+int!(i16);
+int!(i32);
+int!(i64);
+
+/// A value of 4 or 8 bytes.
+pub(super) trait Value: Scalar {
+    /// The integer of its size.
+    type Wide: Int;
+    /// Largest quantum.
+    const LIMIT: i64;
+    /// What a base of class 0 is a multiple of.
+    const UNIT: i64;
+    /// Largest base of class 0, either sign.
+    const BASE: i64;
+    /// Whether a larger base is brought down to that.
+    const CLAMPED: bool;
+    /// Binary logarithm of the largest usable step.
+    const STEP_LOG2: u32;
+    /// Binary logarithm of the part of the bound by which the test for it is stricter.
+    const STRICTER_LOG2: i32;
+    /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most the
+    /// limit; beyond it, and for NaN, the number is not within the limit.
+    fn quantum(self, inverse: Self) -> (Self, Self::Wide);
+    /// f(q).
+    fn of_quantum(q: Self::Wide) -> Self;
+    fn to_wide(self) -> Self::Wide;
+    fn of_wide(bits: Self::Wide) -> Self;
+}
+
+/// Added to an f64 below 2^51, this leaves no fraction bits, and the integer in the lowest bits.
+const MAGIC: f64 = 1.5 * (1u64 << 52) as f64;
+
+impl Value for f32 {
+    type Wide = i32;
+    const LIMIT: i64 = PLANES_LIMIT_F32;
+    const UNIT: i64 = PLANES_UNIT_F32;
+    const BASE: i64 = PLANES_BASE_F32;
+    const CLAMPED: bool = true;
+    const STEP_LOG2: u32 = PLANES_STEP_LOG2_F32;
+    const STRICTER_LOG2: i32 = 20;
+
+    #[inline(always)]
+    fn quantum(self, inverse: Self) -> (Self, i32) {
+        // The product of two f32 is an f64.
+        let sum = f64::from(self) * f64::from(inverse) + MAGIC;
+        ((sum - MAGIC) as f32, sum.to_bits() as i32)
+    }
+
+    #[inline(always)]
+    fn of_quantum(q: i32) -> Self {
+        q as f32
+    }
+
+    #[inline(always)]
+    fn to_wide(self) -> i32 {
+        self.to_bits() as i32
+    }
+
+    #[inline(always)]
+    fn of_wide(bits: i32) -> Self {
+        f32::from_bits(bits as u32)
+    }
+}
+
+impl Value for f64 {
+    type Wide = i64;
+    const LIMIT: i64 = PLANES_LIMIT_F64;
+    const UNIT: i64 = PLANES_UNIT_F64;
+    const BASE: i64 = PLANES_BASE_F64;
+    const CLAMPED: bool = false;
+    const STEP_LOG2: u32 = PLANES_STEP_LOG2_F64;
+    const STRICTER_LOG2: i32 = 40;
+
+    #[inline(always)]
+    fn quantum(self, inverse: Self) -> (Self, i64) {
+        let sum = self * inverse + MAGIC;
+        (sum - MAGIC, (sum.to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64))
+    }
+
+    #[inline(always)]
+    fn of_quantum(q: i64) -> Self {
+        q as f64
+    }
+
+    #[inline(always)]
+    fn to_wide(self) -> i64 {
+        self.to_bits() as i64
+    }
+
+    #[inline(always)]
+    fn of_wide(bits: i64) -> Self {
+        f64::from_bits(bits as u64)
+    }
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The parts of a tile's payload while it is being written, and how a bit plane is stored. FORMAT.md §3.2, §8.3.
+//!
+//! ```text
+//! plain    a plane is absent (all 0), full (all of its words are not 0), or has a ballot and the words that are not 0
+//! dense    absent; ballot, a nibble for each word that is not 0 and the bytes that are not 0; or full, where that is shorter
+//! ```
+//!
+//! Once a plane of a block is full, those after it are too: they are noise, and nobody looks at them.
+
+use super::bitplanes::{BitPlane, Slice};
+use super::format::{ALL_FULL, Mode};
+use super::shape::BLOCKS;
+use crate::constants::{PLANES_BYTES, PLANES_FULL, PLANES_LANES};
+use crate::error::Result;
+use crate::memory;
+use crate::stage::pack::{self, Bytes};
+
+/// Most slices of a tile.
+pub(super) const SLICES: usize = 8 * BLOCKS;
+/// Most bit planes of a tile, masks counted.
+const PLANES: usize = 8 * SLICES + BLOCKS;
+
+/// The parts *modes* to *bytes* of one tile.
+pub(super) struct Parts {
+    modes: [u16; SLICES],
+    slices: usize,
+    ballots: Vec<u32>,
+    nibbles: Nibbles,
+    words: Vec<u32>,
+    /// Bytes up to `bytes_len`; a fixed length, because packing writes beyond the end.
+    bytes: Vec<u8>,
+    bytes_len: usize,
+}
+
+impl Parts {
+    pub(super) fn new() -> Result<Self> {
+        let bytes = PLANES_BYTES + BLOCKS * pack::PLANE;
+        Ok(Parts {
+            modes: [0; SLICES],
+            slices: 0,
+            ballots: memory::with_capacity(PLANES)?,
+            nibbles: Nibbles { words: memory::with_capacity(bytes / 8 + 1)?, last: 0, bits: 0 },
+            words: memory::with_capacity(PLANES * PLANES_LANES)?,
+            bytes: memory::zeros(bytes + pack::PLANE + pack::SLACK)?,
+            bytes_len: 0,
+        })
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.slices = 0;
+        self.ballots.clear();
+        self.nibbles.words.clear();
+        (self.nibbles.last, self.nibbles.bits) = (0, 0);
+        self.words.clear();
+        self.bytes_len = 0;
+    }
+
+    /// Whether all planes so far are absent.
+    pub(super) fn nothing(&self) -> bool {
+        self.ballots.is_empty() && self.words.is_empty()
+    }
+
+    /// Places for the modes of a block's slices.
+    pub(super) fn begin_block(&mut self, slices: usize) -> Block {
+        let first = self.slices;
+        self.slices += slices;
+        self.modes[first..self.slices].fill(0);
+        Block { first, full: false }
+    }
+
+    /// Stores one bit plane of a slice.
+    #[inline(always)]
+    pub(super) fn plane(
+        &mut self,
+        block: &mut Block,
+        slice: usize,
+        p: usize,
+        plane: &BitPlane,
+        how: How,
+        level: impl Bytes,
+    ) {
+        let mode = if block.full {
+            self.words.extend_from_slice(plane);
+            Mode::Full
+        } else {
+            match how {
+                How::Plain => self.plain(plane),
+                How::Dense => self.dense(plane, PLANES_BYTES, level),
+            }
+        };
+        block.full |= mode == Mode::Full;
+        self.modes[block.first + slice] |= (mode as u16) << (2 * p);
+    }
+
+    /// Stores a slice that is not its block's highest as bytes are: all of its planes are full.
+    #[inline(always)]
+    pub(super) fn rows(&mut self, block: &mut Block, slice: usize, rows: &Slice) {
+        block.full = true;
+        self.modes[block.first + slice] = ALL_FULL;
+        self.words.extend_from_slice(rows.as_flattened());
+    }
+
+    /// Whether a plane would be full if it were stored next.
+    #[inline(always)]
+    pub(super) fn would_fill(&self, block: &Block, plane: &BitPlane, how: How, level: impl Bytes) -> bool {
+        block.full
+            || match how {
+                How::Plain => plane.iter().all(|&w| w != 0),
+                How::Dense => {
+                    let mask = level.nonzero(&bytes_of(plane));
+                    mask != 0 && self.does_not_pay(mask, PLANES_BYTES)
+                }
+            }
+    }
+
+    /// Stores a mask, in either level alike, and returns its mode.
+    #[inline(always)]
+    pub(super) fn mask(&mut self, plane: &BitPlane, level: impl Bytes) -> Mode {
+        self.dense(plane, usize::MAX, level)
+    }
+
+    #[inline(always)]
+    fn plain(&mut self, plane: &BitPlane) -> Mode {
+        let ballot = ballot(plane);
+        match ballot {
+            0 => return Mode::Absent,
+            u32::MAX => {
+                self.words.extend_from_slice(plane);
+                return Mode::Full;
+            }
+            _ => {}
+        }
+        self.ballots.push(ballot);
+        let mut left = ballot;
+        while left != 0 {
+            self.words.push(plane[left.trailing_zeros() as usize]);
+            left &= left - 1;
+        }
+        Mode::Words
+    }
+
+    #[inline(always)]
+    fn dense(&mut self, plane: &BitPlane, most: usize, level: impl Bytes) -> Mode {
+        let bytes = bytes_of(plane);
+        let mask = level.nonzero(&bytes);
+        if mask == 0 {
+            return Mode::Absent;
+        }
+        if self.does_not_pay(mask, most) {
+            self.words.extend_from_slice(plane);
+            return Mode::Full;
+        }
+        self.ballots.push(ballot_of(mask));
+        self.nibbles.push(mask as u64);
+        self.nibbles.push((mask >> 64) as u64);
+        let to = self.bytes[self.bytes_len..].first_chunk_mut().expect("place for a plane");
+        level.compress(&bytes, mask, to);
+        self.bytes_len += mask.count_ones() as usize;
+        Mode::Bytes
+    }
+
+    /// Whether a plane with these bytes is stored as it is.
+    #[inline(always)]
+    fn does_not_pay(&self, mask: u128, most: usize) -> bool {
+        let (n, m) = (lanes_of(mask).count_ones() as usize, mask.count_ones() as usize);
+        8 + n + 2 * m >= PLANES_FULL || self.bytes_len + m > most
+    }
+
+    /// Words of all parts.
+    pub(super) fn len(&self) -> usize {
+        self.slices.div_ceil(2)
+            + self.ballots.len()
+            + self.nibbles.len()
+            + self.words.len()
+            + self.bytes_len.div_ceil(4)
+    }
+
+    /// Appends the parts to `out`, which has room for them.
+    #[inline(always)]
+    pub(super) fn append(&self, out: &mut Vec<u8>) {
+        let modes = &self.modes[..self.slices];
+        modes.iter().for_each(|m| out.extend_from_slice(&m.to_le_bytes()));
+        if self.slices % 2 == 1 {
+            out.extend_from_slice(&[0; 2]);
+        }
+        append_words(&self.ballots, out);
+        append_words(&self.nibbles.words, out);
+        if self.nibbles.bits > 0 {
+            append_words(&[self.nibbles.last as u32], out);
+        }
+        append_words(&self.words, out);
+        out.extend_from_slice(&self.bytes[..self.bytes_len]);
+        out.extend_from_slice(&[0; 3][..self.bytes_len.next_multiple_of(4) - self.bytes_len]);
+    }
+}
+
+/// Appends words as the format has them.
+#[inline(always)]
+fn append_words(words: &[u32], out: &mut Vec<u8>) {
+    if cfg!(target_endian = "little") {
+        out.extend_from_slice(bytemuck::cast_slice(words));
+    } else {
+        words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+    }
+}
+
+/// How the planes of a tile are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Level A.
+    Plain,
+    /// Level B, and lossless.
+    Dense,
+}
+
+/// A block that is being stored.
+pub(super) struct Block {
+    /// Its first slice.
+    first: usize,
+    /// A plane was full.
+    full: bool,
+}
+
+/// The part *nibbles*.
+struct Nibbles {
+    words: Vec<u32>,
+    /// Bits that fill no word yet.
+    last: u128,
+    bits: u32,
+}
+
+impl Nibbles {
+    /// Appends those of 16 nibbles that are not 0.
+    #[inline(always)]
+    fn push(&mut self, nibbles: u64) {
+        let (mut packed, mut at) = (0u64, 0);
+        let mut left = nonzero_nibbles(nibbles);
+        while left != 0 {
+            packed |= (nibbles >> left.trailing_zeros() & 15) << at;
+            at += 4;
+            left &= left - 1;
+        }
+        self.last |= u128::from(packed) << self.bits;
+        self.bits += at;
+        while self.bits >= 32 {
+            self.words.push(self.last as u32);
+            self.last >>= 32;
+            self.bits -= 32;
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.words.len() + usize::from(self.bits > 0)
+    }
+}
+
+/// The lowest bit of every nibble that is not 0.
+#[inline(always)]
+fn nonzero_nibbles(x: u64) -> u64 {
+    let x = x | x >> 1;
+    (x | x >> 2) & 0x1111_1111_1111_1111
+}
+
+/// The same for a plane: a bit for every lane whose word is not 0.
+#[inline(always)]
+fn lanes_of(mask: u128) -> u128 {
+    u128::from(nonzero_nibbles(mask as u64)) | u128::from(nonzero_nibbles((mask >> 64) as u64)) << 64
+}
+
+/// Which words of a plane are not 0, from which bytes are not.
+#[inline(always)]
+fn ballot_of(mask: u128) -> u32 {
+    let half = |x: u64| {
+        let x = nonzero_nibbles(x);
+        let x = (x | x >> 3) & 0x0303_0303_0303_0303;
+        let x = (x | x >> 6) & 0x000F_000F_000F_000F;
+        let x = (x | x >> 12) & 0x0000_00FF_0000_00FF;
+        (x | x >> 24) as u32 & 0xFFFF
+    };
+    half(mask as u64) | half((mask >> 64) as u64) << 16
+}
+
+#[inline(always)]
+fn ballot(plane: &BitPlane) -> u32 {
+    plane.iter().enumerate().fold(0, |ballot, (l, &w)| ballot | u32::from(w != 0) << l)
+}
+
+/// A plane's bytes in the format's order.
+#[inline(always)]
+fn bytes_of(plane: &BitPlane) -> pack::Plane {
+    bytemuck::cast(plane.map(u32::to_le))
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values to quanta, and what a value becomes. FORMAT.md §8.1.
+//!
+//! The quantum q is the integer nearest to x over the step. A value holds where the decoder's q · step is within the bound of it, by
+//! a test in the type's own arithmetic that is stricter than the bound by more than it can err. All depends on the value
+//! and the bound alone, so that a value that was stored once never moves again.
+
+use super::format;
+use super::number::{Int, Value};
+use super::shape::{PLANE, ROW};
+use crate::constants::{PLANES_NEAR, PLANES_TILE};
+use crate::scalar::{Bits, mul_down};
+
+/// The numbers that decide what a value becomes.
+#[derive(Clone, Copy)]
+pub(super) struct Quantizer<S: Value> {
+    step: S,
+    inverse: S,
+    /// e: the largest difference that holds.
+    most: S,
+    /// Largest quantum.
+    limit: S,
+    /// Bits that count as fill; those of an infinity, which never holds, when there is none.
+    fill: S::Bits,
+}
+
+/// What a value is by itself.
+struct Judged<S: Value> {
+    /// The quantum as a number of the type and as an integer, right where `within`.
+    number: S,
+    quantum: S::Wide,
+    /// Normal, and within the limit.
+    within: bool,
+    /// Comes back within the bound too.
+    holds: bool,
+}
+
+impl<S: Value> Quantizer<S> {
+    /// `None` where the bound gives no usable step.
+    pub(super) fn new(bound: f64, fill: Option<u64>) -> Option<Self> {
+        let step: S = format::step(bound)?;
+        let stricter = mul_down(bound, 1.0 - f64::exp2(-f64::from(S::STRICTER_LOG2)));
+        let near = S::from_f64(stricter);
+        let most = if near.to_f64() > stricter { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
+        Some(Quantizer {
+            step,
+            inverse: S::from_f64(1.0 / step.to_f64()),
+            most,
+            limit: S::from_f64(S::LIMIT as f64),
+            fill: fill.map_or(S::INFINITY.bits(), S::Bits::from_u64),
+        })
+    }
+
+    #[inline(always)]
+    fn judge(&self, x: S) -> Judged<S> {
+        let (number, quantum) = x.quantum(self.inverse);
+        let within = (number.abs() <= self.limit) & (x.bits() != self.fill);
+        Judged { number, quantum, within, holds: within & ((x - number * self.step).abs() <= self.most) }
+    }
+
+    /// r(x): what the value becomes.
+    #[inline(always)]
+    pub(super) fn settled(&self, x: S) -> S {
+        let judged = self.judge(x);
+        if judged.holds { judged.number * self.step } else { x }
+    }
+
+    /// The smallest and the largest quantum of the first plane that has one.
+    #[inline(always)]
+    pub(super) fn range(&self, x: &[S; PLANES_TILE]) -> Option<(i64, i64)> {
+        x.as_chunks::<PLANE>().0.iter().find_map(|plane| {
+            let (mut lo, mut hi) = ([S::INFINITY; ROW], [-S::INFINITY; ROW]);
+            for row in plane.as_chunks::<ROW>().0 {
+                for k in 0..ROW {
+                    let judged = self.judge(row[k]);
+                    let (a, z) =
+                        if judged.within { (judged.number, judged.number) } else { (S::INFINITY, -S::INFINITY) };
+                    lo[k] = if a < lo[k] { a } else { lo[k] };
+                    hi[k] = if z > hi[k] { z } else { hi[k] };
+                }
+            }
+            let lo = lo.iter().fold(S::INFINITY, |a, &b| if b < a { b } else { a });
+            let hi = hi.iter().fold(-S::INFINITY, |a, &b| if b > a { b } else { a });
+            (lo <= hi).then(|| (lo.to_f64() as i64, hi.to_f64() as i64))
+        })
+    }
+
+    /// Quanta of a tile less `base`. False where there are exceptions: values that do not hold, and with `near` those that
+    /// are too far from the base.
+    #[inline(always)]
+    pub(super) fn quantize<I: Int>(
+        &self,
+        x: &[S; PLANES_TILE],
+        base: S::Wide,
+        near: bool,
+        out: &mut [I; PLANES_TILE],
+    ) -> bool {
+        let mut open = [S::Bits::ZERO; ROW];
+        for (x, out) in x.as_chunks::<ROW>().0.iter().zip(out.as_chunks_mut::<ROW>().0) {
+            for k in 0..ROW {
+                let (v, regular) = self.regular(x[k], base, near);
+                out[k] = I::of(v.wide());
+                open[k] = open[k] | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+            }
+        }
+        open.iter().all(|&o| o == S::Bits::ZERO)
+    }
+
+    /// A byte for each value, 1 where [`Quantizer::quantize`] counts it an exception.
+    #[inline(always)]
+    pub(super) fn flags(&self, x: &[S; PLANES_TILE], base: S::Wide, near: bool, flags: &mut [u8; PLANES_TILE]) {
+        for (x, flag) in x.iter().zip(flags) {
+            *flag = u8::from(!self.regular(*x, base, near).1);
+        }
+    }
+
+    #[inline(always)]
+    fn regular(&self, x: S, base: S::Wide, near: bool) -> (S::Wide, bool) {
+        let judged = self.judge(x);
+        let v = judged.quantum.minus(base);
+        // From −4096 to 4095.
+        let inside = v.plus(S::Wide::of(PLANES_NEAR)) >> (2 * PLANES_NEAR).ilog2() == S::Wide::ZERO;
+        (v, judged.holds & (inside | !near))
+    }
+}
+
+/// The base of class 0 for quanta with this middle; `None` where it is beyond what a head can say.
+pub(super) fn base<S: Value>(mid: i64) -> Option<i64> {
+    let base = (mid + S::UNIT / 2).div_euclid(S::UNIT) * S::UNIT;
+    let near = base.clamp(-S::BASE, S::BASE);
+    (S::CLAMPED || near == base).then_some(near)
+}
+
+/// Between a float's bits and a number of the same order; undoes itself.
+#[inline(always)]
+pub(super) fn ordered<I: Int>(bits: I) -> I {
+    let below = (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE);
+    bits ^ bits >> (8 * I::BYTES as u32 - 1) & below
+}

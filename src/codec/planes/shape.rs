@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which tiles a chunk has, where a tile's values stand, and a tile's values in and out. FORMAT.md §3.1.
+//!
+//! A tile is an array of 4096 values in the order of z, y, x: eight planes of 512. In grid rank 2 and 3 a plane has 16 rows of
+//! 32, in grid rank 1 four rows of 128; every lane owns four values in four rows of it. A tile that reaches beyond the chunk is filled
+//! up with the last values along each axis, so that all that follows has to do with whole tiles only.
+
+use crate::constants::{PLANES_COUNT, PLANES_TILE};
+use crate::stage::tiles::{self, Grid, Share, Tile};
+
+/// Values of a plane.
+pub(super) const PLANE: usize = PLANES_TILE / PLANES_COUNT;
+/// Values of a block.
+pub(super) const BLOCK: usize = 2 * PLANE;
+/// Blocks of a tile.
+pub(super) const BLOCKS: usize = PLANES_TILE / BLOCK;
+/// Values of a row in grid ranks 2 and 3.
+pub(super) const ROW: usize = 32;
+/// Rows of a tile there.
+const ROWS: usize = PLANES_TILE / ROW;
+/// Byte of a lane's word in which column c stands.
+const BYTE_OF_COLUMN: [usize; 4] = [0, 2, 1, 3];
+
+/// A chunk in tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Grid rank, 1 to 3.
+    pub(super) rank: usize,
+    pub(super) grid: Grid,
+}
+
+impl Shape {
+    /// The tiles of a chunk of these extents. `None` where memory cannot hold its values.
+    pub(crate) fn choose(extents: &[u32]) -> Option<Self> {
+        let folded @ [z, y, x] = tiles::fold(extents)?;
+        let n = z.checked_mul(y)?.checked_mul(x)?;
+        let candidates = [(3, folded, [8, 16, ROW]), (2, [1, z * y, x], [1, 128, ROW])];
+        for (rank, extents_of, sides) in candidates {
+            let grid = Grid::with_sides(extents_of, sides);
+            let held = grid.tiles().checked_mul(PLANES_TILE);
+            if extents.len() >= rank && held.is_some_and(|held| held <= n.saturating_mul(2)) {
+                return Some(Shape { rank, grid });
+            }
+        }
+        Some(Shape { rank: 1, grid: Grid::with_sides([1, 1, n], [1, 1, PLANES_TILE]) })
+    }
+
+    /// Copies a tile out of the chunk, filled up where it reaches beyond.
+    #[inline(always)]
+    pub(super) fn gather<T: Copy>(&self, chunk: &[T], tile: &Tile, out: &mut [T; PLANES_TILE]) {
+        let [ez, ey, ex] = tile.extents;
+        if self.rank == 1 {
+            let at = self.grid.row(tile, 0, 0);
+            out[..ex].copy_from_slice(&chunk[at..at + ex]);
+            out[ex..].fill(chunk[at + ex - 1]);
+            return;
+        }
+        let side = if self.rank == 3 { 16 } else { ROWS };
+        for (k, row) in out.as_chunks_mut::<ROW>().0.iter_mut().enumerate() {
+            let at = self.grid.row(tile, (k / side).min(ez - 1), (k % side).min(ey - 1));
+            match chunk[at..].first_chunk() {
+                Some(whole) if ex == ROW => *row = *whole,
+                _ => {
+                    row[..ex].copy_from_slice(&chunk[at..at + ex]);
+                    row[ex..].fill(chunk[at + ex - 1]);
+                }
+            }
+        }
+    }
+
+    /// Copies what lies in the chunk to its place: inverse of [`Shape::gather`].
+    #[inline(always)]
+    pub(super) fn scatter<T: Copy>(&self, values: &[T; PLANES_TILE], tile: &Tile, share: &mut Share<'_, T>) {
+        let [ez, ey, ex] = tile.extents;
+        if self.rank == 1 {
+            share.row(self.grid.row(tile, 0, 0), ex).copy_from_slice(&values[..ex]);
+            return;
+        }
+        let side = if self.rank == 3 { 16 } else { ROWS };
+        for z in 0..ez {
+            for y in 0..ey {
+                let row = &values.as_chunks::<ROW>().0[z * side + y];
+                let to = share.row(self.grid.row(tile, z, y), ex);
+                match to.as_mut_array() {
+                    Some(whole) => *whole = *row,
+                    None => to.copy_from_slice(&row[..ex]),
+                }
+            }
+        }
+    }
+
+    /// Whether a place of the tile lies in the chunk.
+    #[inline(always)]
+    pub(super) fn inside(&self, tile: &Tile, place: usize) -> bool {
+        let [ez, ey, ex] = tile.extents;
+        match self.rank {
+            1 => place < ex,
+            2 => place % ROW < ex && place / ROW < ey,
+            _ => place % ROW < ex && place / ROW % 16 < ey && place / PLANE < ez,
+        }
+    }
+
+    /// The place of a lane's value in a tile.
+    #[inline(always)]
+    pub(super) fn place(&self, plane: usize, lane: usize, r: usize, c: usize) -> usize {
+        PLANE * plane + row_of(self.rank, r, lane / 8) + 4 * (lane % 8) + c
+    }
+
+    /// The place in a tile of a bit of a lane's word in a bit plane of a block.
+    #[inline(always)]
+    pub(super) fn place_of_bit(&self, block: usize, lane: usize, bit: usize) -> usize {
+        self.place(2 * block + bit / 4 % 2, lane, bit % 4, BYTE_OF_COLUMN[bit / 8])
+    }
+}
+
+/// Where in a plane the 32 values begin that eight lanes, numbers 8 `group` to 8 `group` + 7, own in their row r.
+#[inline(always)]
+pub(super) fn row_of(rank: usize, r: usize, group: usize) -> usize {
+    if rank == 1 { 128 * r + ROW * group } else { ROW * (4 * group + r) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_rank_is_the_highest_that_wastes_at_most_half() {
+        let rank = |dims: &[u32]| Shape::choose(dims).unwrap().rank;
+        assert_eq!(rank(&[512, 512, 512]), 3);
+        assert_eq!(rank(&[2, 3, 8, 16, 32]), 3);
+        assert_eq!(rank(&[4, 16, 32]), 3);
+        assert_eq!(rank(&[3, 16, 32]), 1);
+        assert_eq!(rank(&[3, 160, 32]), 2);
+        assert_eq!(rank(&[1000, 1000]), 2);
+        assert_eq!(rank(&[64, 32]), 2);
+        assert_eq!(rank(&[63, 32]), 1);
+        assert_eq!(rank(&[1000, 3]), 1);
+        assert_eq!(rank(&[1 << 20]), 1);
+        assert_eq!(rank(&[]), 1);
+        assert_eq!(Shape::choose(&[u32::MAX; 3]), None);
+    }
+
+    #[test]
+    fn every_place_has_one_bit() {
+        for rank in 1..=3 {
+            let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]) };
+            let mut seen = [0; PLANES_TILE];
+            for block in 0..BLOCKS {
+                for lane in 0..32 {
+                    (0..32).for_each(|bit| seen[shape.place_of_bit(block, lane, bit)] += 1);
+                }
+            }
+            assert!(seen.iter().all(|&n| n == 1), "grid rank {rank}");
+        }
+    }
+
+    #[test]
+    fn a_tile_at_a_border_is_filled_up_and_comes_back() {
+        for dims in [&[5000][..], &[150, 70], &[9, 17, 40], &[2, 5, 20, 33]] {
+            let shape = Shape::choose(dims).unwrap();
+            let n = dims.iter().product::<u32>() as usize;
+            let chunk: Vec<usize> = (0..n).collect();
+            let mut back = vec![0; n];
+            let mut values = [0; PLANES_TILE];
+            for mut share in shape.grid.share(&mut back, 2).unwrap() {
+                for i in shape.grid.tiles_of(&share) {
+                    let tile = shape.grid.tile(i);
+                    shape.gather(&chunk, &tile, &mut values);
+                    let inside = (0..PLANES_TILE).filter(|&p| shape.inside(&tile, p)).count();
+                    assert_eq!(inside, tile.len(), "{dims:?}");
+                    shape.scatter(&values, &tile, &mut share);
+                }
+            }
+            assert_eq!(back, chunk, "{dims:?}");
+        }
+    }
+}

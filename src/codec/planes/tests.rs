@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codec by whole chunks: bounds, exact values, the same value whatever stands around it, readers by the book, damage.
+
+use super::by_the_book;
+use crate::constants::PLANES_TILE;
+use crate::engine::Engine;
+use crate::frame::{self, Frame, Header, Writer};
+use crate::params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};
+use crate::scalar::within;
+use crate::{CodecId, memory};
+
+const LEVELS: [Codec; 2] = [Codec::Planes, Codec::PlanesDense];
+
+/// A small generator of numbers that look random.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        let x = self.0 ^ self.0 >> 32;
+        x.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ x >> 29
+    }
+
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What a chunk is filled with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Smooth,
+    Noise,
+    Constant,
+    Steps,
+    /// Smooth, but for some values each of which is hostile in a way of its own.
+    Hostile,
+    /// Smooth, and large parts of fill.
+    Masked,
+    /// Far apart: quanta do not fit 13 bits.
+    Wide,
+    /// Bits of any kind.
+    Bits,
+}
+
+const KINDS: [Kind; 8] =
+    [Kind::Smooth, Kind::Noise, Kind::Constant, Kind::Steps, Kind::Hostile, Kind::Masked, Kind::Wide, Kind::Bits];
+
+const FILL: f64 = 1e20;
+
+fn value(kind: Kind, i: usize, row: usize, random: &mut Random, size: usize) -> f64 {
+    let (x, y) = ((i % row) as f64, (i / row) as f64);
+    let smooth = (0.05 * x).sin() + (0.031 * y).cos() * 2.0;
+    match kind {
+        Kind::Smooth => smooth,
+        Kind::Noise => random.unit(),
+        Kind::Constant => 273.15,
+        Kind::Steps => (i / 1000) as f64,
+        Kind::Hostile => match random.bits() % 200 {
+            0 => f64::NAN,
+            1 => f64::INFINITY,
+            2 => f64::NEG_INFINITY,
+            3 => -0.0,
+            4 => {
+                if size == 4 {
+                    f32::MAX.into()
+                } else {
+                    f64::MAX
+                }
+            }
+            5 => {
+                if size == 4 {
+                    1e-42
+                } else {
+                    5e-324
+                }
+            }
+            6 => 1e6,
+            _ => smooth,
+        },
+        Kind::Masked => {
+            if (x * 0.02).sin() + (y * 0.013).cos() > 0.3 {
+                FILL
+            } else {
+                smooth
+            }
+        }
+        Kind::Wide => random.unit() * 100.0 + smooth,
+        Kind::Bits => {
+            let bits = random.bits();
+            if size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+        }
+    }
+}
+
+fn size(dtype: Dtype) -> usize {
+    dtype.size.into()
+}
+
+/// The bits of every value.
+fn all_bits(raw: &[u8], dtype: Dtype) -> Vec<u64> {
+    let bits = |b: &[u8]| {
+        let mut all = [0; 8];
+        all[..b.len()].copy_from_slice(b);
+        if dtype.big_endian {
+            all[..b.len()].reverse();
+        }
+        u64::from_le_bytes(all)
+    };
+    raw.chunks_exact(size(dtype)).map(bits).collect()
+}
+
+fn number(bits: u64, dtype: Dtype) -> f64 {
+    if dtype.size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+}
+
+fn bytes_of(x: f64, dtype: Dtype) -> Vec<u8> {
+    let mut b = if dtype.size == 4 { (x as f32).to_le_bytes().to_vec() } else { x.to_le_bytes().to_vec() };
+    if dtype.big_endian {
+        b.reverse();
+    }
+    b
+}
+
+fn chunk(kind: Kind, dims: &[u64], dtype: Dtype) -> Vec<u8> {
+    let n: u64 = dims.iter().product();
+    let row = dims.last().copied().unwrap_or(1).min(512) as usize;
+    let mut random = Random(n + kind as u64);
+    (0..n as usize).flat_map(|i| bytes_of(value(kind, i, row, &mut random, size(dtype)), dtype)).collect()
+}
+
+fn params(codec: Codec, bound: Bound, dtype: Dtype, dims: &[u64], fill: Option<f64>) -> Params {
+    let mut params = Params::new(Request { codec, bound }, dtype, dims).unwrap();
+    let fill = fill.map(|fill| bytes_of(fill, Dtype { big_endian: false, ..dtype }));
+    params.fill = fill.map(|bytes| all_bits(&bytes, Dtype { big_endian: false, ..dtype })[0]);
+    params
+}
+
+fn decode(frame: &[u8], len: usize) -> Vec<u8> {
+    Engine::with_threads(1).decode(frame, len as u64).unwrap()
+}
+
+/// Encodes and decodes a chunk, with all that must hold; the frame and what comes back.
+fn round_trip(params: &Params, raw: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let frame = Engine::with_threads(1).encode(params, raw);
+    assert!(frame.len() <= raw.len() + frame::STORED_HEADER, "{params:?}");
+    let back = decode(&frame, raw.len());
+    let header = Frame::open(&frame, 1).unwrap().header;
+    if header.codec == CodecId::STORED {
+        assert_eq!(back, raw);
+        return (frame, back);
+    }
+    assert_eq!(header.codec, CodecId::PLANES);
+    for threads in [2, 5] {
+        let engine = Engine::with_threads(threads);
+        assert!(engine.encode(params, raw) == frame, "{threads} threads: {params:?}");
+        assert!(engine.decode(&frame, raw.len() as u64).unwrap() == back, "{threads} threads: {params:?}");
+    }
+    assert!(by_the_book::decode(&frame).unwrap() == back, "by the book: {params:?}");
+    if header.mode == Mode::Lossless {
+        assert!(back == raw, "{params:?}");
+        return (frame, back);
+    }
+    let pairs = all_bits(raw, params.dtype).into_iter().zip(all_bits(&back, params.dtype));
+    for (k, (x, y)) in pairs.enumerate() {
+        let (a, b) = (number(x, params.dtype), number(y, params.dtype));
+        let exact = !a.is_finite() || params.fill == Some(x);
+        let holds = if exact { x == y } else { x == y || within(a, b, header.used) };
+        assert!(holds, "value {k}: {a:e} ({x:#x}) came back as {b:e} ({y:#x}): {params:?}");
+    }
+    (frame, back)
+}
+
+const SHAPES: [&[u64]; 14] = [
+    &[1],
+    &[2],
+    &[4095],
+    &[4096],
+    &[4097],
+    &[9000],
+    &[128, 32],
+    &[130, 70],
+    &[200, 33],
+    &[8, 16, 32],
+    &[9, 17, 40],
+    &[17, 18, 70],
+    &[2, 5, 20, 33],
+    &[3, 700, 3],
+];
+
+fn dtypes() -> [Dtype; 4] {
+    let big = |d: Dtype| Dtype { big_endian: true, ..d };
+    [Dtype::F32, Dtype::F64, big(Dtype::F32), big(Dtype::F64)]
+}
+
+#[test]
+fn every_value_comes_back_within_the_bound() {
+    let mut classes = [0; 4];
+    for dims in SHAPES {
+        for kind in KINDS {
+            for (k, dtype) in dtypes().into_iter().enumerate() {
+                let raw = chunk(kind, dims, dtype);
+                for bound in [Bound::Absolute(1e-3), Bound::Relative(1e-4), Bound::Absolute(0.3), Bound::Psnr(60.0)] {
+                    for codec in LEVELS {
+                        let fill = (kind == Kind::Masked && k % 2 == 0).then_some(FILL);
+                        let (frame, _) = round_trip(&params(codec, bound, dtype, dims, fill), &raw);
+                        by_the_book::heads(&frame).into_iter().for_each(|head| classes[head as usize & 3] += 1);
+                    }
+                }
+            }
+        }
+    }
+    assert!(classes.iter().all(|&n| n > 100), "tiles by class: {classes:?}");
+}
+
+#[test]
+fn bounds_of_every_size_are_kept() {
+    for dtype in [Dtype::F32, Dtype::F64] {
+        for kind in [Kind::Smooth, Kind::Hostile, Kind::Bits] {
+            let raw = chunk(kind, &[5000], dtype);
+            for e in (-320..=308).step_by(if kind == Kind::Smooth { 4 } else { 37 }) {
+                let bound = Bound::Absolute(format!("1.7e{e}").parse::<f64>().unwrap().max(5e-324));
+                round_trip(&params(Codec::Planes, bound, dtype, &[5000], None), &raw);
+            }
+        }
+    }
+}
+
+#[test]
+fn lossless_brings_every_bit_back() {
+    let integer = |size, signed| Dtype { class: Class::Integer, signed, ..Dtype::bytes(size) };
+    let types =
+        [Dtype::F32, Dtype::F64, integer(4, true), integer(8, false), Dtype { big_endian: true, ..integer(4, false) }];
+    for dims in SHAPES {
+        for kind in KINDS {
+            for dtype in types {
+                let mut raw = chunk(kind, dims, if dtype.size == 4 { Dtype::F32 } else { Dtype::F64 });
+                if dtype.class == Class::Integer && kind != Kind::Bits {
+                    let values = all_bits(&raw, integer(dtype.size, true)).into_iter().enumerate();
+                    raw = values
+                        .flat_map(|(i, bits)| {
+                            let mut b = ((bits >> 12 & 0xFFF) + i as u64 * 3).to_le_bytes()[..size(dtype)].to_vec();
+                            if dtype.big_endian {
+                                b.reverse();
+                            }
+                            b
+                        })
+                        .collect();
+                }
+                let frames = LEVELS.map(|codec| round_trip(&params(codec, Bound::Lossless, dtype, dims, None), &raw).0);
+                assert!(frames[0] == frames[1], "both levels write the same");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_stored_once_never_moves_again() {
+    for dtype in [Dtype::F32, Dtype::F64] {
+        for kind in KINDS {
+            let raw = chunk(kind, &[9, 17, 40], dtype);
+            let fill = (kind == Kind::Masked).then_some(FILL);
+            for bound in [1e-5, 1e-3, 0.3] {
+                let bound = Bound::Absolute(bound);
+                let (frame, once) = round_trip(&params(Codec::Planes, bound, dtype, &[9, 17, 40], fill), &raw);
+                let moved = Frame::open(&frame, 1).unwrap().header.codec == CodecId::PLANES;
+                for codec in LEVELS {
+                    for dims in [&[9, 17, 40][..], &[153, 40], &[6120], &[40, 153]] {
+                        let params = params(codec, bound, dtype, dims, fill);
+                        let (frame, again) = round_trip(&params, &raw);
+                        let stored = Frame::open(&frame, 1).unwrap().header.codec == CodecId::STORED;
+                        assert!(stored || !moved || again == once, "{kind:?} {params:?}: another shape");
+                        assert!(!moved || round_trip(&params, &once).1 == once, "{kind:?} {params:?}: twice");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_constant_tile_takes_one_word() {
+    for (dims, x) in [(&[4096][..], 0.0), (&[64, 64, 64], 0.0)] {
+        let raw = bytes_of(x, Dtype::F32).repeat(dims.iter().product::<u64>() as usize);
+        let params = params(Codec::PlanesDense, Bound::Absolute(1e-3), Dtype::F32, dims, None);
+        let frame = round_trip(&params, &raw).0;
+        let tiles = raw.len() / 4 / PLANES_TILE;
+        assert_eq!(Frame::open(&frame, 1).unwrap().section_lens(), [4 * tiles, 4 * tiles]);
+    }
+}
+
+#[test]
+fn damage_is_refused_or_harmless() {
+    for (kind, dims, dtype, codec, bound) in [
+        (Kind::Smooth, &[200][..], Dtype::F32, Codec::Planes, Bound::Absolute(0.1)),
+        (Kind::Hostile, &[700], Dtype::F32, Codec::PlanesDense, Bound::Absolute(0.1)),
+        (Kind::Hostile, &[40, 33], Dtype::F64, Codec::Planes, Bound::Absolute(0.1)),
+        (Kind::Steps, &[1500], Dtype::F64, Codec::Planes, Bound::Lossless),
+        (Kind::Wide, &[3500], Dtype::F32, Codec::PlanesDense, Bound::Absolute(2e-3)),
+    ] {
+        let raw = chunk(kind, dims, dtype);
+        let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, None), &raw);
+        assert_eq!(frame[9], CodecId::PLANES.number(), "{kind:?} {dims:?}");
+        for at in (8..frame.len()).step_by(1 + frame.len() / 1500) {
+            for flip in [1, 2, 4, 8, 16, 32, 64, 128, 0xFF].into_iter().step_by(if frame.len() > 1500 { 3 } else { 1 })
+            {
+                let before = frame[at];
+                frame[at] ^= flip;
+                let mut sealed = frame.clone();
+                frame::set_checksum(&mut sealed, 1);
+                if let Ok(back) = Engine::with_threads(1).decode(&sealed, raw.len() as u64)
+                    && sealed[9] == CodecId::PLANES.number()
+                {
+                    assert!(by_the_book::decode(&sealed).unwrap() == back, "byte {at} xor {flip}");
+                }
+                frame[at] = before;
+            }
+        }
+    }
+}
+
+/// A frame of one tile with these words.
+fn frame_of(words: &[u32], dims: &[u64], dtype: Dtype, mode: Mode, used: f64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let extents = Extents::new(dims).unwrap();
+    let raw_len = extents.count().unwrap() * u64::from(dtype.size);
+    let mut w =
+        Writer::new(&mut out, Header { codec: CodecId::PLANES, mode, used, dtype, extents, raw_len }, 2).unwrap();
+    w.section(|o| memory::append(o, &(words.len() as u32).to_le_bytes())).unwrap();
+    w.section(|o| memory::append(o, &words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>())).unwrap();
+    w.seal(1);
+    out
+}
+
+#[test]
+fn what_no_writer_makes_is_read_by_the_book() {
+    // Words of any kind behind a head that is right: planes in all modes, values that wrap around.
+    let mut random = Random(9);
+    let mut read = [0; 3];
+    for round in 0..4000 {
+        let class = round % 3;
+        let exceptions = if class < 2 && round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
+        let (dtype, wide) = if round % 2 == 0 { (Dtype::F32, 1) } else { (Dtype::F64, 2) };
+        let dims: &[u64] = [&[4096][..], &[1000], &[128, 32], &[100, 30], &[8, 16, 32], &[7, 15, 31]][round / 3 % 6];
+        let rank = dims.len();
+        let mut slices: Vec<usize> =
+            (0..4).map(|_| (random.bits() % (if class == 0 { 2 } else { 4 * wide + 1 }) as u64) as usize).collect();
+        let mut head = class as u32 | (random.bits() as u32 % (rank as u32 + 1)) << 2 | exceptions;
+        if class == 0 {
+            head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (4 + k)).sum::<u32>();
+            head |= (random.bits() as u32) << 11;
+            slices.iter_mut().for_each(|s| *s += 1);
+        } else {
+            head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (16 + 4 * k)).sum::<u32>();
+        }
+        let mut words = vec![head];
+        words.extend((0..if class == 0 { 0 } else { wide }).map(|_| random.bits() as u32));
+        let total: usize = slices.iter().sum();
+        // Of class 0, few planes and low ones: quanta have a range.
+        let quiet = [0xFFFF, 0xFF, 0xF, 0][random.bits() as usize % 4];
+        let mode = |random: &mut Random| match random.bits() % 3 {
+            0 if class > 0 => 0x5555,
+            _ => random.bits() as u16 & if class > 0 { 0xFFFF } else { quiet },
+        };
+        let modes: Vec<u16> = (0..total).map(|_| mode(&mut random)).collect();
+        let mask_modes = if exceptions > 0 { random.bits() as u8 } else { 0 };
+        // Parts in order of coding: mode of each plane, then of its block's mask.
+        let mut planes = Vec::new();
+        let mut masks = Vec::new();
+        let mut first = 0;
+        for (k, &s) in slices.iter().enumerate() {
+            let of = |p: usize| u32::from(modes[first + p / 8]) >> (2 * (p % 8)) & 3;
+            if s > 0 {
+                planes.extend((0..8 * s - 1).rev().chain([8 * s - 1]).map(of));
+            }
+            first += s;
+            if exceptions > 0 {
+                masks.push(planes.len());
+                planes.push(u32::from(mask_modes) >> (2 * k) & 3);
+            }
+        }
+        let (mut ballots, mut nibbles, mut body, mut bytes) = (vec![], vec![], vec![], vec![]);
+        let mut count = 0;
+        for (at, &mode) in planes.iter().enumerate() {
+            let mask = masks.contains(&at);
+            let ballot = random.bits() as u32 & random.bits() as u32;
+            let mut bits = 0;
+            match mode {
+                1 => (0..32).for_each(|_| body.push(random.bits() as u32)),
+                2 => {
+                    ballots.push(ballot);
+                    (0..ballot.count_ones()).for_each(|_| body.push(random.bits() as u32));
+                }
+                3 => {
+                    ballots.push(ballot);
+                    for _ in 0..ballot.count_ones() {
+                        let nibble = random.bits() as u8 & 15;
+                        nibbles.push(nibble);
+                        for _ in 0..nibble.count_ones() {
+                            bytes.push(random.bits() as u8);
+                            bits += bytes.last().unwrap().count_ones();
+                        }
+                    }
+                }
+                _ => {}
+            }
+            if mask {
+                count += match mode {
+                    1 => body[body.len() - 32..].iter().map(|w| w.count_ones()).sum(),
+                    2 => body[body.len() - ballot.count_ones() as usize..].iter().map(|w| w.count_ones()).sum(),
+                    _ => bits,
+                };
+            }
+        }
+        if exceptions > 0 {
+            words.push(u32::from(mask_modes) | count << 8);
+        }
+        let pairs = modes.chunks(2).map(|m| u32::from(m[0]) | u32::from(m.get(1).copied().unwrap_or(0)) << 16);
+        words.extend(pairs);
+        words.extend(ballots);
+        words.extend(nibbles.chunks(8).map(|n| n.iter().rev().fold(0, |w, &n| w << 4 | u32::from(n))));
+        words.extend(body);
+        words.extend(bytes.chunks(4).map(|b| b.iter().rev().fold(0, |w, &b| w << 8 | u32::from(b))));
+        let values = if exceptions >> 10 == 1 { 1 } else { count };
+        (0..if exceptions > 0 { values as usize * wide } else { 0 }).for_each(|_| words.push(random.bits() as u32));
+        let frame = frame_of(&words, dims, dtype, Mode::Absolute, 1e-3);
+        let len = dims.iter().product::<u64>() as usize * size(dtype);
+        match Engine::with_threads(1).decode(&frame, len as u64) {
+            Ok(back) => {
+                assert!(by_the_book::decode(&frame).unwrap() == back, "round {round}: {words:08x?}");
+                read[class] += 1;
+            }
+            Err(_) if exceptions > 0 && count == 0 => {}
+            Err(why) => assert!(class == 0 && by_the_book::decode(&frame).is_none(), "round {round}: {why}"),
+        }
+    }
+    assert!(read[0] > 100 && read[1] > 1000 && read[2] > 1000, "{read:?}");
+}
+
+#[test]
+fn every_rule_is_kept_with_a_reason() {
+    let refused = |words: &[u32], rule: &str| {
+        let frame = frame_of(words, &[4096], Dtype::F32, Mode::Absolute, 1e-3);
+        let why = Engine::with_threads(1).decode(&frame, 16384).expect_err(rule).to_string();
+        assert!(why.contains("planes"), "{rule}: {why}");
+    };
+    assert!(Engine::with_threads(1).decode(&frame_of(&[0], &[4096], Dtype::F32, Mode::Absolute, 1e-3), 16384).is_ok());
+    refused(&[], "P4");
+    refused(&[2 << 2, 0, 0], "P5: predictor");
+    refused(&[1 << 8, 0, 0], "P5: bit 8");
+    refused(&[1 << 4], "P5: alone");
+    refused(&[2 | 1 << 9, 0], "P5: exceptions of class 2");
+    refused(&[3 | 1 << 16, 0], "P5: class 3");
+    refused(&[1 << 10, 0, 0], "P5: uniform");
+    refused(&[2 | 5 << 16, 0, 0, 0, 0], "P7");
+    refused(&[1 << 9, 0, 0, 0], "P8: none");
+    refused(&[1 << 9, 1 << 8 | 1 << 21, 0, 0], "P8: reserved");
+    refused(&[2 | 1 << 16, 0, 1 << 16], "P9");
+    refused(&[0, 0, 0, 0], "P10: longer");
+    refused(&[0, 0], "P10: shorter");
+    refused(&[0, 2, 0], "P10: no ballot");
+    refused(&[0, 3, 0, 1, 0x10], "P11: nibble");
+    refused(&[0, 3, 0, 1, 1, 0x100], "P11: byte");
+    refused(&[1 << 9, 1 << 8, 0, 0, 0], "P12");
+    // One bit of the highest plane below the sign: 2^14, along no axis, and along x from 2 · 2^14.
+    let high = |head: u32, ballot: u32, words: &[u32]| {
+        [&[head | 1 << 4, 0, 2 << 12, 0, 0][..], &[0; 0], &[ballot], words].concat()
+    };
+    refused(&high(0, 1, &[1]), "P13: predictor 0");
+    refused(&high(1 << 2, 1, &[1]), "P13: predictor 1");
+    for (mode, used) in [(Mode::Lossless, 0.0), (Mode::Absolute, 0.0), (Mode::Absolute, 1e300)] {
+        let frame = frame_of(&[0], &[4096], Dtype::F32, mode, used);
+        Engine::with_threads(1).decode(&frame, 16384).expect_err("P6");
+    }
+    let frame = frame_of(&[0], &[4096], Dtype::F32, Mode::PointwiseRelative, 1e-3);
+    Engine::with_threads(1).decode(&frame, 16384).expect_err("F7");
+    let frame = frame_of(&[2, 0], &[4096], Dtype { size: 2, ..Dtype::F32 }, Mode::Lossless, 0.0);
+    Engine::with_threads(1).decode(&frame, 8192).expect_err("F9");
+}
