@@ -655,7 +655,7 @@ def planes_tile(head, G, where, payload, shape):
     refuse("P9", modes[sum(slices) :].any(), f"a bit behind the modes {where} is not 0")
     modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, np.uint16) & 3).ravel()
     modes = np.split(modes, 8 * np.cumsum(slices)[:3])  # of a block's planes, lowest first
-    D = planes_words(where, modes, [mask >> 2 * k & 3 for k in range(4)] if exceptions else None, take)
+    D = planes_words(where, kind, modes, [mask >> 2 * k & 3 for k in range(4)] if exceptions else None, take)
     values = take(W * (1 if uniform else count), f"<u{W}")
     refuse("P10", at != len(payload), f"{len(payload)} bytes {where}, its parts need {at}")
     marks = np.stack([planes_numbers(words[-1:]) for words in D]).astype(bool)
@@ -676,7 +676,7 @@ def planes_tile(head, G, where, payload, shape):
     return x[tuple(map(slice, shape))]
 
 
-def planes_words(where, modes, masks, take):
+def planes_words(where, kind, modes, masks, take):
     """§3.2, from the ballots to the bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
     D = [np.zeros((len(mine) + 1, 32), "<u4") for mine in modes]
     order = []  # of coding: the words, the mode, the lanes whose words are stored
@@ -709,6 +709,8 @@ def planes_words(where, modes, masks, take):
         for low in range(0, len(mine) - 8, 8):
             if (mine[low : low + 8] == FULL).all():
                 planes[low : low + 8] = planes_from_bytes(planes[low : low + 8][::-1])
+                if kind == QUANTA:  # bytes of d: as if they had been combined with the signs
+                    planes[low : low + 8] ^= planes[len(mine) - 1]
     return D
 
 

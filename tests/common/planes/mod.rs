@@ -157,7 +157,11 @@ impl Tile {
                 let slice = &block.planes[p / 8 * 8..][..8];
                 if p / 8 + 1 < n / 8 && slice.iter().all(|p| p.mode == 1) {
                     // Its words stand where the first of its planes would.
-                    parts.words.extend(if p % 8 == 7 { as_bytes(slice) } else { Vec::new() });
+                    parts.words.extend(if p % 8 == 7 {
+                        as_bytes(slice, signs(self.class, &block.planes))
+                    } else {
+                        Vec::new()
+                    });
                 } else {
                     parts.plane(&block.planes[p]);
                 }
@@ -241,9 +245,14 @@ fn folded(class: u32, slices: usize, d: i64) -> u64 {
     (magnitude as u64 & (top - 1)) | if d < 0 { top } else { 0 }
 }
 
+/// What §3.2 takes back from the planes where a slice is stored as bytes are: the signs in class 0, whose bytes are those of d.
+fn signs(class: u32, planes: &[Plane]) -> [u32; 32] {
+    if class == 0 { planes[planes.len() - 1].words } else { [0; 32] }
+}
+
 /// §3.2, a slice that is stored as bytes are: word 32 · row + lane holds in byte p what the planes have in the bits 8p + row.
-fn as_bytes(slice: &[Plane]) -> Vec<u32> {
-    let byte = |l: usize, bit: usize| (0..8).map(|q| (slice[q].words[l] >> bit & 1) << q).sum::<u32>();
+fn as_bytes(slice: &[Plane], signs: [u32; 32]) -> Vec<u32> {
+    let byte = |l: usize, bit: usize| (0..8).map(|q| ((slice[q].words[l] ^ signs[l]) >> bit & 1) << q).sum::<u32>();
     (0..256).map(|i| (0..4).map(|p| byte(i % 32, 8 * p + i / 32) << (8 * p)).sum()).collect()
 }
 

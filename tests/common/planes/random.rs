@@ -127,7 +127,7 @@ pub fn draft(random: &mut Random) -> Draft {
         kind = I32 & !0xFF0 | (size as u32) << 4;
     }
     kind |= [0, BIG_ENDIAN][random.below(2)];
-    let largest = if size == 4 { 30.0 } else { 300.0 };
+    let largest = if size == 4 { 29.5 } else { 299.5 };
     let bound = match random.below(4) {
         _ if mode == 9 => 0.0,
         0 => 10f64.powf(largest * (2.0 * random.unit() - 1.0)),

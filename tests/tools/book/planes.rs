@@ -104,6 +104,15 @@ fn place_of_bit(rank: usize, block: usize, l: usize, bit: usize) -> usize {
     place(rank, 2 * block + bit / 4 % 2, l, bit % 4, c)
 }
 
+/// What the parts from *modes* to *bytes* say.
+struct Coded {
+    /// Of each block: numbers whose bit p is that of the bit plane p.
+    numbers: Vec<Block>,
+    marks: Vec<Block>,
+    /// Of each block: bits that slices hold which are stored as bytes are.
+    as_bytes: [u64; 4],
+}
+
 /// Parts of a payload, one after the other.
 struct Parts<'a> {
     bytes: &'a [u8],
@@ -167,7 +176,7 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
         let mask = if exceptions { number(parts.take(1)?, 0, 4)? as u32 } else { 0 };
         let count = (mask >> 8 & 0x1FFF) as usize;
         need(mask >> 21 == 0 && (!exceptions || (1..=4096).contains(&count)), "P8, planes: mask")?;
-        let (numbers, marks) = blocks(&mut parts, &slices, exceptions.then_some(mask))?;
+        let Coded { numbers, marks, as_bytes } = blocks(&mut parts, &slices, exceptions.then_some(mask))?;
         let named = marks.iter().flatten().filter(|&&m| m == 1).count();
         let mut values = Vec::new();
         for _ in 0..if uniform { 1 } else { count } {
@@ -178,7 +187,7 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
         for block in 0..4 {
             for (i, &number) in numbers[block].iter().enumerate() {
                 let at = place_of_bit(rank, block, i / 32, i % 32);
-                v[at] = residual(class, slices[block], number);
+                v[at] = residual(class, slices[block], number, as_bytes[block]);
                 if marks[block][i] == 1 {
                     replaced.push((at, values[if uniform { 0 } else { replaced.len() }]));
                 }
@@ -205,8 +214,8 @@ fn raw(f: &Frame<'_>, rank: usize, inside: [usize; 3], bytes: &[u8]) -> Result<V
     Ok(x)
 }
 
-/// §3.2, from *modes* to *bytes*: the blocks' numbers, whose bit p is that of the bit plane p, and their masks' bits.
-fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<(Vec<Block>, Vec<Block>), Refusal> {
+/// §3.2, from *modes* to *bytes*.
+fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<Coded, Refusal> {
     let total: usize = slices.iter().sum();
     let modes = parts.take(total.div_ceil(2))?;
     need(modes[2 * total..].iter().all(|&b| b == 0), "P9, planes: behind the last slice's modes")?;
@@ -241,6 +250,7 @@ fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<
 
     let mut numbers = vec![vec![0; 1024]; 4];
     let mut marks = vec![vec![0; 1024]; 4];
+    let mut as_bytes = [0; 4];
     let (mut next_word, mut next_nibble, mut next_byte) = (0, 0, 0);
     let mut word = || {
         next_word += 1;
@@ -253,13 +263,13 @@ fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<
             let same = |other: &&Plane| other.block == block && other.number.is_some_and(|o| o / 8 == p / 8);
             if order.iter().filter(same).all(|other| other.mode == 1) {
                 if p % 8 == 7 {
+                    as_bytes[block] |= 0xFF << (8 * (p / 8));
                     for i in 0..256 {
                         let (row, l) = (i / 32, i % 32);
                         let w = word()?;
-                        for column in 0..4 {
-                            let bit = 8 * BYTE_OF_COLUMN[column] + 4 * (row / 4) + row % 4;
-                            let byte = w >> (8 * BYTE_OF_COLUMN[column]) & 0xFF;
-                            numbers[block][32 * l + bit] |= byte << (8 * (p / 8));
+                        for at in BYTE_OF_COLUMN {
+                            let bit = 8 * at + 4 * (row / 4) + row % 4;
+                            numbers[block][32 * l + bit] |= (w >> (8 * at) & 0xFF) << (8 * (p / 8));
                         }
                     }
                 }
@@ -292,11 +302,12 @@ fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<
             }
         }
     }
-    Ok((numbers, marks))
+    Ok(Coded { numbers, marks, as_bytes })
 }
 
-/// §4: a residual from the bits of its planes, in two's complement of 64 bits.
-fn residual(class: u32, slices: usize, number: u64) -> u64 {
+/// §4: a residual from the bits of its planes, in two's complement of 64 bits. In class 0, bits of slices that are stored as bytes are
+/// d's already.
+fn residual(class: u32, slices: usize, number: u64, as_bytes: u64) -> u64 {
     if slices == 0 {
         return 0;
     }
@@ -304,7 +315,7 @@ fn residual(class: u32, slices: usize, number: u64) -> u64 {
     let (negative, m) = (number & top != 0, number & (top - 1));
     match (negative, class) {
         (false, _) => m,
-        (true, 0) => !m,
+        (true, 0) => m ^ !as_bytes,
         (true, _) if m == 0 => top.wrapping_neg(),
         (true, _) => m.wrapping_neg(),
     }
