@@ -29,10 +29,8 @@ const LANES: usize = 8;
 pub(super) fn rows<I: Int>(d: &[I; BLOCK], rank: usize, k: usize, out: &mut Slice) {
     for (i, row) in out.iter_mut().enumerate() {
         for (group, words) in row.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            let from = &d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..ROW];
-            for (word, [a, b, c, d]) in words.iter_mut().zip(from.as_chunks::<4>().0) {
-                *word = u32::from_le_bytes([a.byte(k), c.byte(k), b.byte(k), d.byte(k)]);
-            }
+            let at = i / 4 * PLANE + row_of(rank, i % 4, group);
+            I::bytes(d[at..].first_chunk().expect("a row"), k, words);
         }
     }
 }
@@ -42,13 +40,8 @@ pub(super) fn rows<I: Int>(d: &[I; BLOCK], rank: usize, k: usize, out: &mut Slic
 pub(super) fn add_rows<I: Int>(rows: &Slice, rank: usize, k: usize, d: &mut [I; BLOCK]) {
     for (i, row) in rows.iter().enumerate() {
         for (group, words) in row.as_chunks::<LANES>().0.iter().enumerate() {
-            let to = &mut d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..ROW];
-            for (word, to) in words.iter().zip(to.as_chunks_mut::<4>().0) {
-                let [a, c, b, d] = word.to_le_bytes();
-                for (to, byte) in to.iter_mut().zip([a, b, c, d]) {
-                    *to = *to | I::of(i64::from(byte)) << (8 * k as u32);
-                }
-            }
+            let at = i / 4 * PLANE + row_of(rank, i % 4, group);
+            I::add_bytes(words, k, d[at..].first_chunk_mut().expect("a row"));
         }
     }
 }
@@ -80,15 +73,19 @@ fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
     }
 }
 
-/// Replaces residuals of a block of classes 1 and 2 by their codes, for so many slices.
+/// Replaces residuals of a block of classes 1 and 2 by their codes, for so many slices; the *or* of all of them.
 #[inline(always)]
-pub(super) fn encode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) {
+pub(super) fn encode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) -> I {
     let (sign, below) = sign_bit::<I>(slices);
-    for d in d {
-        let (zero, minus) = (I::ZERO, *d >> (8 * I::BYTES as u32 - 1));
-        let magnitude = if *d < zero { zero.minus(*d) } else { *d };
-        *d = magnitude & below | minus & sign;
+    let mut union = [I::ZERO; ROW];
+    for row in d.as_chunks_mut::<ROW>().0 {
+        for (d, union) in row.iter_mut().zip(&mut union) {
+            let minus = *d >> (8 * I::BYTES as u32 - 1);
+            *d = (*d ^ minus).minus(minus) & below | minus & sign;
+            *union = *union | *d;
+        }
     }
+    union.iter().fold(I::ZERO, |a, &b| a | b)
 }
 
 /// Undoes [`encode_signs`].
@@ -118,18 +115,39 @@ pub(super) fn widen<I: Int>(d: &mut [I; BLOCK]) {
     }
 }
 
-/// Slices that hold a block's residuals as signed numbers; 0 where all are 0.
-#[inline(always)]
-pub(super) fn slices<I: Int>(d: &[I; BLOCK]) -> usize {
-    let (mut any, mut folded) = ([I::ZERO; ROW], [I::ZERO; ROW]);
-    for row in d.as_chunks::<ROW>().0 {
-        for k in 0..ROW {
-            any[k] = any[k] | row[k];
-            folded[k] = folded[k] | row[k].fold();
+/// How large a block's residuals are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent<I> {
+    /// Slices that hold all of them as signed numbers; 0 where all are 0.
+    pub(super) slices: usize,
+    /// The *or* of all, those below 0 taken as -d - 1.
+    folded: I,
+    /// One is below 0.
+    minus: bool,
+}
+
+impl<I: Int> Extent<I> {
+    #[inline(always)]
+    pub(super) fn of(d: &[I; BLOCK]) -> Self {
+        let (mut any, mut folded) = ([I::ZERO; ROW], [I::ZERO; ROW]);
+        for row in d.as_chunks::<ROW>().0 {
+            for k in 0..ROW {
+                any[k] = any[k] | row[k];
+                folded[k] = folded[k] | row[k].fold();
+            }
         }
+        let or = |v: &[I; ROW]| v.iter().fold(I::ZERO, |a, &b| a | b);
+        let (any, folded) = (or(&any), or(&folded));
+        let slices = if any == I::ZERO { 0 } else { folded.length() as usize / 8 + 1 };
+        Extent { slices, folded, minus: any < I::ZERO }
     }
-    let or = |v: &[I; ROW]| v.iter().fold(I::ZERO, |a, &b| a | b);
-    if or(&any) == I::ZERO { 0 } else { or(&folded).length() as usize / 8 + 1 }
+
+    /// Class 0: the *or* of the bit planes' bits, if the block has so many slices.
+    #[inline(always)]
+    pub(super) fn union(&self, slices: usize) -> I {
+        let (sign, below) = sign_bit::<I>(slices);
+        self.folded & below | if self.minus { sign } else { I::ZERO }
+    }
 }
 
 #[cfg(test)]
@@ -161,7 +179,7 @@ mod tests {
             add_rows(&planes, rank, k, &mut back);
         }
         assert_eq!(&back, d);
-        let slices = slices(d);
+        let slices = Extent::of(d).slices;
         if slices > 0 {
             encode_signs(&mut back, slices);
             decode_signs(&mut back, slices);
@@ -189,10 +207,11 @@ mod tests {
         let of = |a: i64, b: i64| {
             let mut d = [0; BLOCK];
             (d[7], d[900]) = (a, b);
-            let n = slices(&d);
+            let n = Extent::of(&d).slices;
             if n > 0 {
                 let mut coded = d;
-                encode_signs(&mut coded, n);
+                let union = encode_signs(&mut coded, n);
+                assert_eq!(union, coded.iter().fold(0, |a, b| a | b));
                 assert!(coded.iter().all(|&c| n == 8 || c >> (8 * n) == 0));
                 decode_signs(&mut coded, n);
                 assert_eq!(coded, d);

@@ -4,7 +4,7 @@
 use super::decode::{self, Context};
 use super::encode::{self, Plan};
 use super::format;
-use super::level::{self, Run};
+use super::level::{self, Run, Unit};
 use super::number::Value;
 use super::parts::How;
 use super::quantize::Quantizer;
@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{self, Class, Mode};
 use crate::stage::ends::Ends;
-use crate::stage::pack::Bytes;
 use crate::stage::tiles::Share;
 use crate::{memory, parallel};
 use std::ops::Range;
@@ -127,7 +126,7 @@ impl<S: Value> Run for EncodeRun<'_, S> {
     type Output = Result<Vec<u32>>;
 
     #[inline(always)]
-    fn run(self, level: impl Bytes) -> Self::Output {
+    fn run(self, level: impl Unit) -> Self::Output {
         let EncodeRun { values, plan, tiles, scratch, out } = self;
         let mut lens = memory::with_capacity(tiles.len())?;
         for k in tiles {
@@ -169,7 +168,7 @@ impl<S: Value> Run for DecodeShare<'_, '_, S> {
     type Output = Result<()>;
 
     #[inline(always)]
-    fn run(self, level: impl Bytes) -> Self::Output {
+    fn run(self, level: impl Unit) -> Self::Output {
         let DecodeShare { ends, context, mut share } = self;
         let mut scratch = decode::Scratch::new()?;
         let grid = &context.shape.grid;

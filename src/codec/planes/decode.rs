@@ -12,12 +12,12 @@ use super::difference::{self, Ints};
 use super::encode::boxed;
 use super::format::{ALL_FULL, Class, Head, Mode};
 use super::layout::{Layout, Word, number};
+use super::level::Unit;
 use super::number::{Int, Value};
 use super::quantize;
 use super::shape::{BLOCK, BLOCKS, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
-use crate::stage::pack::Bytes;
 use crate::stage::tiles::{Share, Tile};
 
 /// What a frame says before its first tile.
@@ -57,7 +57,7 @@ pub(super) fn tile<S: Value>(
     words: &[Word],
     context: &Context<S>,
     tile: &Tile,
-    level: impl Bytes,
+    level: impl Unit,
     s: &mut Scratch<S>,
     share: &mut Share<'_, S>,
 ) -> Result<(), Damage> {
@@ -155,7 +155,7 @@ fn exceptions<S: Value>(
 fn residuals<I: Int>(
     at: &mut Layout<'_>,
     rank: usize,
-    level: impl Bytes,
+    level: impl Unit,
     d: &mut Ints<I>,
     slices: &mut [Slice; 8],
     masks: &mut [BitPlane; BLOCKS],
@@ -174,7 +174,7 @@ fn block<I: Int>(
     at: &mut Layout<'_>,
     k: usize,
     rank: usize,
-    level: impl Bytes,
+    level: impl Unit,
     d: &mut [I; BLOCK],
     slices: &mut [Slice; 8],
 ) {

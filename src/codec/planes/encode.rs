@@ -13,19 +13,19 @@
 //!
 //! Nearly all tiles are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
 
-use super::bitplanes::{self, Slice};
+use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
 use super::exceptions::{self, Set};
 use super::format::{Class, Exceptions, Head, Masks};
+use super::level::Unit;
 use super::number::{Int, Value};
 use super::parts::{How, Parts};
 use super::quantize::{self, Quantizer};
-use super::shape::{BLOCK, Shape};
+use super::shape::{BLOCK, PLANE, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
 use crate::scalar::Bits;
-use crate::stage::pack::Bytes;
 use crate::stage::tiles::Tile;
 
 /// What is the same for every tile of a chunk.
@@ -79,14 +79,11 @@ struct Coded<I> {
 pub(super) fn tile<S: Value>(
     plan: &Plan<S>,
     tile: &Tile,
-    level: impl Bytes,
+    level: impl Unit,
     s: &mut Scratch<S>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let coded = match quanta(plan, tile, level, s) {
-        Some(coded) => coded,
-        None => bits(plan, level, s),
-    };
+    let coded = code(plan, tile, level, s);
     let words = S::SIZE / 4;
     let values = match coded.head.exceptions {
         Exceptions::None => &[][..],
@@ -135,43 +132,54 @@ impl<S: Value> Plan<S> {
     }
 }
 
-/// A tile as class 0 or 1. `None` where it has to be class 2.
+/// Makes a tile's parts, as the lowest class that takes it.
 #[inline(always)]
-fn quanta<S: Value>(plan: &Plan<S>, tile: &Tile, level: impl Bytes, s: &mut Scratch<S>) -> Option<Coded<S::Wide>> {
-    let (lo, hi) = plan.quantizer.as_ref()?.range(&s.x)?;
-    let mid = (lo + hi) >> 1;
-    if let Some(base) = quantize::base::<S>(mid) {
+fn code<S: Value>(plan: &Plan<S>, tile: &Tile, level: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
+    let fused = level_fused(level);
+    let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, fused)).map(|(lo, hi)| (lo + hi) >> 1);
+    if let Some(base) = mid.and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;
-        if let Some(exceptions) = regular(plan, tile, &s.x, S::Wide::of(base), true, v, &mut s.flags, &mut s.set) {
-            let how = Way { class: Class::Quanta, exceptions, plan, level };
-            let (mut head, masks) = how.residuals(v, d, &s.set, &mut s.parts);
+        if let Some(exceptions) =
+            regular(plan, tile, &s.x, (S::Wide::of(base), true), fused, v, &mut s.flags, &mut s.set)
+        {
+            let way = Way { class: Class::Quanta, exceptions, plan, level };
+            let (mut head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
             head.base = (base / S::UNIT) as i32;
-            return Some(Coded { head, base: None, masks });
+            return Coded { head, base: None, masks };
         }
     }
-    let base = S::Wide::of(mid);
     let [v, d] = &mut *s.wide;
-    let exceptions = regular(plan, tile, &s.x, base, false, v, &mut s.flags, &mut s.set)?;
-    let how = Way { class: Class::Wide, exceptions, plan, level };
-    let (head, masks) = how.residuals(v, d, &s.set, &mut s.parts);
-    Some(Coded { head, base: Some(base), masks })
+    let wide = mid.and_then(|mid| {
+        let base = S::Wide::of(mid);
+        let exceptions = regular(plan, tile, &s.x, (base, false), fused, v, &mut s.flags, &mut s.set)?;
+        Some((Class::Wide, base, exceptions))
+    });
+    let (class, base, exceptions) = wide.unwrap_or_else(|| (Class::Bits, bits(plan, &s.x, v), Exceptions::None));
+    let way = Way { class, exceptions, plan, level };
+    let (head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
+    Coded { head, base: Some(base), masks }
 }
 
-/// Quanta less their base, exceptions bridged. `None` where there are more exceptions than a tile may have.
+#[inline(always)]
+fn level_fused<U: Unit>(_: U) -> bool {
+    U::FUSED
+}
+
+/// Quanta less their base, exceptions bridged; `near`: of class 0. `None` where there are more exceptions than a tile may have.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn regular<S: Value, I: Int>(
     plan: &Plan<S>,
     tile: &Tile,
     x: &[S; PLANES_TILE],
-    base: S::Wide,
-    near: bool,
+    (base, near): (S::Wide, bool),
+    fused: bool,
     v: &mut Ints<I>,
     flags: &mut [u8; PLANES_TILE],
     set: &mut Set<S::Wide>,
 ) -> Option<Exceptions> {
     let q = plan.quantizer.as_ref()?;
-    if q.quantize(x, base, near, v) {
+    if q.quantize(x, base, near, fused, v) {
         return Some(Exceptions::None);
     }
     q.flags(x, base, near, flags);
@@ -182,23 +190,20 @@ fn regular<S: Value, I: Int>(
     Some(if set.uniform { Exceptions::Uniform } else { Exceptions::Each })
 }
 
-/// A tile as class 2.
+/// The ordered bits of a tile's values less a base, which is returned.
 #[inline(always)]
-fn bits<S: Value>(plan: &Plan<S>, level: impl Bytes, s: &mut Scratch<S>) -> Coded<S::Wide> {
-    let [v, d] = &mut *s.wide;
-    for (v, &x) in v.iter_mut().zip(s.x.iter()) {
+fn bits<S: Value>(plan: &Plan<S>, x: &[S; PLANES_TILE], v: &mut Ints<S::Wide>) -> S::Wide {
+    for (v, &x) in v.iter_mut().zip(x) {
         let bits = plan.settled(x).to_wide();
         *v = if plan.float { quantize::ordered(bits) } else { bits };
     }
-    let first = &v[..super::shape::PLANE];
+    let first = &v[..PLANE];
     let (lo, hi) = first.iter().fold((first[0], first[0]), |(lo, hi), &m| (lo.min(m), hi.max(m)));
     // Half of the difference as an unsigned number.
     let half = hi.minus(lo) >> 1 & (S::Wide::ONE << (8 * S::SIZE as u32 - 1)).minus(S::Wide::ONE);
     let base = lo.plus(half);
     v.iter_mut().for_each(|m| *m = m.minus(base));
-    let how = Way { class: Class::Bits, exceptions: Exceptions::None, plan, level };
-    let (head, masks) = how.residuals(v, d, &s.set, &mut s.parts);
-    Coded { head, base: Some(base), masks }
+    base
 }
 
 /// How a tile's integers are stored.
@@ -209,7 +214,7 @@ struct Way<'a, S: Value, L> {
     level: L,
 }
 
-impl<S: Value, L: Bytes> Way<'_, S, L> {
+impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
     #[inline(always)]
     fn residuals<I: Int>(&self, v: &Ints<I>, d: &mut Ints<I>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
@@ -233,45 +238,53 @@ impl<S: Value, L: Bytes> Way<'_, S, L> {
     #[inline(always)]
     fn block<I: Int>(&self, d: &mut [I; BLOCK], parts: &mut Parts) -> usize {
         let near = self.class == Class::Quanta;
-        let slices = bitplanes::slices(d).max(usize::from(near));
+        let extent = Extent::of(d);
+        let slices = extent.slices.max(usize::from(near));
         let mut block = parts.begin_block(slices);
-        if slices == 0 {
-            return 0;
+        if extent.slices == 0 {
+            return slices;
         }
-        if !near {
-            bitplanes::encode_signs(d, slices);
-        }
-        let (how, rank, level) = (self.plan.how, self.plan.shape.rank, self.level);
-        let planes_of = |slice: &mut Slice| bitplanes::transpose(slice);
-        let top = slices - 1;
+        // Which bit planes are not all 0.
+        let union = if near { extent.union(slices) } else { bitplanes::encode_signs(d, slices) };
+        let (how, rank, level, top) = (self.plan.how, self.plan.shape.rank, self.level, slices - 1);
+        let mut sign = [0; PLANES_LANES];
         let mut planes = [[0; PLANES_LANES]; 8];
-        bitplanes::rows(d, rank, top, &mut planes);
-        planes_of(&mut planes);
-        let sign = planes[7];
-        let flip = |slice: &mut [bitplanes::BitPlane]| {
-            if near {
-                slice.as_flattened_mut().iter_mut().zip(sign.iter().cycle()).for_each(|(w, s)| *w ^= s);
+        // Slices from the highest down, then the signs.
+        for step in 0..=slices {
+            let (k, order) = match step {
+                0 => (top, 0..7),
+                _ if step == slices => (top, 7..8),
+                _ => (top - step, 0..8),
+            };
+            let some = union.byte(k);
+            if step == slices {
+                planes[7] = sign;
+            } else if some != 0 {
+                bitplanes::rows(d, rank, k, &mut planes);
+                let rows = planes;
+                let as_bytes = k < top && some == 0xFF;
+                if as_bytes && block.full {
+                    parts.rows(&mut block, k, &rows);
+                    continue;
+                }
+                bitplanes::transpose(&mut planes);
+                if k == top {
+                    sign = planes[7];
+                }
+                if near {
+                    for plane in &mut planes {
+                        plane.iter_mut().zip(&sign).for_each(|(w, s)| *w ^= s);
+                    }
+                }
+                if as_bytes && parts.would_fill(&planes[7], how, level) {
+                    parts.rows(&mut block, k, &rows);
+                    continue;
+                }
             }
-        };
-        flip(&mut planes[..7]);
-        for p in (0..7).rev() {
-            parts.plane(&mut block, top, p, &planes[p], how, level);
-        }
-        for k in (0..top).rev() {
-            let mut rows = [[0; PLANES_LANES]; 8];
-            bitplanes::rows(d, rank, k, &mut rows);
-            planes = rows;
-            planes_of(&mut planes);
-            flip(&mut planes);
-            if parts.would_fill(&block, &planes[7], how, level) {
-                parts.rows(&mut block, k, &rows);
-                continue;
-            }
-            for p in (0..8).rev() {
+            for p in order.rev().filter(|p| some >> p & 1 == 1) {
                 parts.plane(&mut block, k, p, &planes[p], how, level);
             }
         }
-        parts.plane(&mut block, top, 7, &sign, how, level);
         slices
     }
 }

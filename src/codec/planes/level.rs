@@ -3,16 +3,31 @@
 
 use crate::stage::pack::{Bytes, Portable};
 
+/// A vector unit.
+pub(super) trait Unit: Bytes {
+    /// It multiplies and adds with one rounding: in software that would be slow.
+    const FUSED: bool;
+}
+
+impl Unit for Portable {
+    const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Unit for pulp::x86::V3 {
+    const FUSED: bool = true;
+}
+
 /// Work that is compiled for each vector unit. A type and not a closure, so that all of it is certain to be inlined into the
 /// function that is compiled for the vector unit.
 pub(super) trait Run {
     type Output;
-    fn run(self, level: impl Bytes) -> Self::Output;
+    fn run(self, level: impl Unit) -> Self::Output;
 }
 
 struct On<R, L>(R, L);
 
-impl<R: Run, L: Bytes> pulp::NullaryFnOnce for On<R, L> {
+impl<R: Run, L: Unit> pulp::NullaryFnOnce for On<R, L> {
     type Output = R::Output;
 
     #[inline(always)]

@@ -34,7 +34,27 @@ pub(super) trait Int:
     fn wide(self) -> i64;
     /// Bits of a number that is not negative, without leading zeros.
     fn length(self) -> u32;
+    /// Byte k, 0 the lowest.
     fn byte(self, k: usize) -> u8;
+
+    /// Byte k of each of 32, four in a word in the order that the format has them: the first, third, second, fourth.
+    #[inline(always)]
+    fn bytes(from: &[Self; 32], k: usize, words: &mut [u32; 8]) {
+        for (word, [a, b, c, d]) in words.iter_mut().zip(from.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes([a.byte(k), c.byte(k), b.byte(k), d.byte(k)]);
+        }
+    }
+
+    /// Sets byte k, which is 0, of each of 32.
+    #[inline(always)]
+    fn add_bytes(words: &[u32; 8], k: usize, to: &mut [Self; 32]) {
+        for (word, to) in words.iter().zip(to.as_chunks_mut::<4>().0) {
+            let [a, c, b, d] = word.to_le_bytes();
+            for (to, byte) in to.iter_mut().zip([a, b, c, d]) {
+                *to = *to | Self::of(i64::from(byte)) << (8 * k as u32);
+            }
+        }
+    }
 
     /// d, or −d − 1 where d is negative.
     #[inline(always)]
@@ -44,8 +64,9 @@ pub(super) trait Int:
 }
 
 macro_rules! int {
-    ($t:ident) => {
+    ($t:ident $($more:tt)*) => {
         impl Int for $t {
+            $($more)*
             const BYTES: usize = size_of::<$t>();
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -77,9 +98,46 @@ macro_rules! int {
     };
 }
 
-int!(i16);
+int!(i16
+    #[inline(always)]
+    fn bytes(from: &[i16; 32], k: usize, words: &mut [u32; 8]) {
+        for (word, four) in words.iter_mut().zip(from.as_chunks::<4>().0) {
+            let bytes = in_one(four) >> (8 * k) & LOW_BYTES;
+            *word = (bytes | bytes >> 24) as u32;
+        }
+    }
+
+    #[inline(always)]
+    fn add_bytes(words: &[u32; 8], k: usize, to: &mut [i16; 32]) {
+        for (&word, four) in words.iter().zip(to.as_chunks_mut::<4>().0) {
+            let bytes = (u64::from(word) | u64::from(word) << 24) & LOW_BYTES;
+            *four = apart(in_one(four) | bytes << (8 * k));
+        }
+    }
+);
 int!(i32);
 int!(i64);
+
+/// The lower byte of each of four 16-bit numbers.
+const LOW_BYTES: u64 = 0x00FF_00FF_00FF_00FF;
+
+/// Four 16-bit numbers in one, the first lowest.
+#[inline(always)]
+fn in_one(four: &[i16; 4]) -> u64 {
+    if cfg!(target_endian = "little") {
+        return bytemuck::cast(*four);
+    }
+    four.iter().rev().fold(0, |all, &v| all << 16 | u64::from(v as u16))
+}
+
+/// Undoes [`in_one`].
+#[inline(always)]
+fn apart(all: u64) -> [i16; 4] {
+    if cfg!(target_endian = "little") {
+        return bytemuck::cast(all);
+    }
+    std::array::from_fn(|k| (all >> (16 * k)) as i16)
+}
 
 /// A value of 4 or 8 bytes.
 pub(super) trait Value: Scalar {
@@ -89,6 +147,8 @@ pub(super) trait Value: Scalar {
     const LIMIT: i64;
     /// What a base of class 0 is a multiple of.
     const UNIT: i64;
+    /// Added to a middle before it is rounded down to such a multiple.
+    const HALF_UNIT: i64;
     /// Largest base of class 0, either sign.
     const BASE: i64;
     /// Whether a larger base is brought down to that.
@@ -98,8 +158,8 @@ pub(super) trait Value: Scalar {
     /// Binary logarithm of the part of the bound by which the test for it is stricter.
     const STRICTER_LOG2: i32;
     /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most the
-    /// limit; beyond it, and for NaN, the number is not within the limit.
-    fn quantum(self, inverse: Self) -> (Self, Self::Wide);
+    /// limit; beyond it, and for NaN, the number is not within the limit. `fused` changes the way, not the result.
+    fn quantum(self, inverse: Self, fused: bool) -> (Self, Self::Wide);
     /// f(q).
     fn of_quantum(q: Self::Wide) -> Self;
     fn to_wide(self) -> Self::Wide;
@@ -113,13 +173,22 @@ impl Value for f32 {
     type Wide = i32;
     const LIMIT: i64 = PLANES_LIMIT_F32;
     const UNIT: i64 = PLANES_UNIT_F32;
+    // None: where all quanta are alike, they are to be 0 or 1 above the base, not 1 below. All of -1 looks short to
+    // the choice of a predictor, and is a full plane of signs.
+    const HALF_UNIT: i64 = 0;
     const BASE: i64 = PLANES_BASE_F32;
     const CLAMPED: bool = true;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F32;
     const STRICTER_LOG2: i32 = 20;
 
     #[inline(always)]
-    fn quantum(self, inverse: Self) -> (Self, i32) {
+    fn quantum(self, inverse: Self, fused: bool) -> (Self, i32) {
+        if fused {
+            // The sum of the exact product and 1.5 · 2^23 is rounded once, to an integer where it is below 2^24.
+            const MAGIC: f32 = 1.5 * (1u32 << 23) as f32;
+            let sum = self.mul_add(inverse, MAGIC);
+            return (sum - MAGIC, (sum.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32));
+        }
         // The product of two f32 is an f64.
         let sum = f64::from(self) * f64::from(inverse) + MAGIC;
         ((sum - MAGIC) as f32, sum.to_bits() as i32)
@@ -145,13 +214,14 @@ impl Value for f64 {
     type Wide = i64;
     const LIMIT: i64 = PLANES_LIMIT_F64;
     const UNIT: i64 = PLANES_UNIT_F64;
+    const HALF_UNIT: i64 = PLANES_UNIT_F64 / 2;
     const BASE: i64 = PLANES_BASE_F64;
     const CLAMPED: bool = false;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F64;
     const STRICTER_LOG2: i32 = 40;
 
     #[inline(always)]
-    fn quantum(self, inverse: Self) -> (Self, i64) {
+    fn quantum(self, inverse: Self, _: bool) -> (Self, i64) {
         let sum = self * inverse + MAGIC;
         (sum - MAGIC, (sum.to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64))
     }

@@ -6,7 +6,7 @@
 //! dense    absent; ballot, a nibble for each word that is not 0 and the bytes that are not 0; or full, where that is shorter
 //! ```
 //!
-//! Once a plane of a block is full, those after it are too: they are noise, and nobody looks at them.
+//! Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
 
 use super::bitplanes::{BitPlane, Slice};
 use super::format::{ALL_FULL, Mode};
@@ -69,7 +69,7 @@ impl Parts {
         Block { first, full: false }
     }
 
-    /// Stores one bit plane of a slice.
+    /// Stores one bit plane of a slice, which is not all 0.
     #[inline(always)]
     pub(super) fn plane(
         &mut self,
@@ -101,17 +101,13 @@ impl Parts {
         self.words.extend_from_slice(rows.as_flattened());
     }
 
-    /// Whether a plane would be full if it were stored next.
+    /// Whether a plane that is not all 0 would be full if it were stored next, in a block that has no full one.
     #[inline(always)]
-    pub(super) fn would_fill(&self, block: &Block, plane: &BitPlane, how: How, level: impl Bytes) -> bool {
-        block.full
-            || match how {
-                How::Plain => plane.iter().all(|&w| w != 0),
-                How::Dense => {
-                    let mask = level.nonzero(&bytes_of(plane));
-                    mask != 0 && self.does_not_pay(mask, PLANES_BYTES)
-                }
-            }
+    pub(super) fn would_fill(&self, plane: &BitPlane, how: How, level: impl Bytes) -> bool {
+        match how {
+            How::Plain => ballot(plane) == u32::MAX,
+            How::Dense => self.does_not_pay(level.nonzero(&bytes_of(plane)), PLANES_BYTES),
+        }
     }
 
     /// Stores a mask, in either level alike, and returns its mode.
@@ -219,7 +215,7 @@ pub(super) struct Block {
     /// Its first slice.
     first: usize,
     /// A plane was full.
-    full: bool,
+    pub(super) full: bool,
 }
 
 /// The part *nibbles*.

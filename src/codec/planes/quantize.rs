@@ -52,8 +52,8 @@ impl<S: Value> Quantizer<S> {
     }
 
     #[inline(always)]
-    fn judge(&self, x: S) -> Judged<S> {
-        let (number, quantum) = x.quantum(self.inverse);
+    fn judge(&self, x: S, fused: bool) -> Judged<S> {
+        let (number, quantum) = x.quantum(self.inverse, fused);
         let within = (number.abs() <= self.limit) & (x.bits() != self.fill);
         Judged { number, quantum, within, holds: within & ((x - number * self.step).abs() <= self.most) }
     }
@@ -61,18 +61,18 @@ impl<S: Value> Quantizer<S> {
     /// r(x): what the value becomes.
     #[inline(always)]
     pub(super) fn settled(&self, x: S) -> S {
-        let judged = self.judge(x);
+        let judged = self.judge(x, false);
         if judged.holds { judged.number * self.step } else { x }
     }
 
     /// The smallest and the largest quantum of the first plane that has one.
     #[inline(always)]
-    pub(super) fn range(&self, x: &[S; PLANES_TILE]) -> Option<(i64, i64)> {
+    pub(super) fn range(&self, x: &[S; PLANES_TILE], fused: bool) -> Option<(i64, i64)> {
         x.as_chunks::<PLANE>().0.iter().find_map(|plane| {
             let (mut lo, mut hi) = ([S::INFINITY; ROW], [-S::INFINITY; ROW]);
             for row in plane.as_chunks::<ROW>().0 {
                 for k in 0..ROW {
-                    let judged = self.judge(row[k]);
+                    let judged = self.judge(row[k], fused);
                     let (a, z) =
                         if judged.within { (judged.number, judged.number) } else { (S::INFINITY, -S::INFINITY) };
                     lo[k] = if a < lo[k] { a } else { lo[k] };
@@ -93,12 +93,13 @@ impl<S: Value> Quantizer<S> {
         x: &[S; PLANES_TILE],
         base: S::Wide,
         near: bool,
+        fused: bool,
         out: &mut [I; PLANES_TILE],
     ) -> bool {
         let mut open = [S::Bits::ZERO; ROW];
         for (x, out) in x.as_chunks::<ROW>().0.iter().zip(out.as_chunks_mut::<ROW>().0) {
             for k in 0..ROW {
-                let (v, regular) = self.regular(x[k], base, near);
+                let (v, regular) = self.regular(x[k], base, near, fused);
                 out[k] = I::of(v.wide());
                 open[k] = open[k] | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
             }
@@ -110,13 +111,13 @@ impl<S: Value> Quantizer<S> {
     #[inline(always)]
     pub(super) fn flags(&self, x: &[S; PLANES_TILE], base: S::Wide, near: bool, flags: &mut [u8; PLANES_TILE]) {
         for (x, flag) in x.iter().zip(flags) {
-            *flag = u8::from(!self.regular(*x, base, near).1);
+            *flag = u8::from(!self.regular(*x, base, near, false).1);
         }
     }
 
     #[inline(always)]
-    fn regular(&self, x: S, base: S::Wide, near: bool) -> (S::Wide, bool) {
-        let judged = self.judge(x);
+    fn regular(&self, x: S, base: S::Wide, near: bool, fused: bool) -> (S::Wide, bool) {
+        let judged = self.judge(x, fused);
         let v = judged.quantum.minus(base);
         // From −4096 to 4095.
         let inside = v.plus(S::Wide::of(PLANES_NEAR)) >> (2 * PLANES_NEAR).ilog2() == S::Wide::ZERO;
@@ -126,7 +127,7 @@ impl<S: Value> Quantizer<S> {
 
 /// The base of class 0 for quanta with this middle; `None` where it is beyond what a head can say.
 pub(super) fn base<S: Value>(mid: i64) -> Option<i64> {
-    let base = (mid + S::UNIT / 2).div_euclid(S::UNIT) * S::UNIT;
+    let base = (mid + S::HALF_UNIT).div_euclid(S::UNIT) * S::UNIT;
     let near = base.clamp(-S::BASE, S::BASE);
     (S::CLAMPED || near == base).then_some(near)
 }
