@@ -22,12 +22,13 @@ fn every_vector_is_read_by_the_book() {
     }
 }
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     include_str!("../src/FORMAT.md"),
     include_str!("../src/codec/szx/FORMAT.md"),
     include_str!("../src/codec/lorenzo/FORMAT.md"),
     include_str!("../src/codec/ndzip/FORMAT.md"),
     include_str!("../src/codec/bytes/FORMAT.md"),
+    include_str!("../src/codec/planes/FORMAT.md"),
 ];
 
 /// The bytes of a document's dump. A line may begin with its offset, three digits; `*` repeats the line before it.
@@ -103,8 +104,18 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let engine = Engine::with_threads(2);
     let be = |d| Dtype { big_endian: true, ..d };
     let mut frames = Vec::new();
-    let shapes: [&[u64]; 8] =
-        [&[1], &[130], &[9000], &[70, 140], &[17, 33, 40], &[2, 3, 20, 90], &[2, 1, 3, 7, 210], &[3, 5000]];
+    let shapes: [&[u64]; 10] = [
+        &[1],
+        &[130],
+        &[9000],
+        &[70, 140],
+        &[17, 33, 40],
+        &[2, 3, 20, 90],
+        &[2, 1, 3, 7, 210],
+        &[3, 5000],
+        &[250, 40],
+        &[9, 32, 64],
+    ];
     for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
         for (g, generator) in generate::NAMES.iter().enumerate() {
             for (s, dims) in shapes.iter().enumerate() {
@@ -124,9 +135,18 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                     "mode=abs,bound=1e-6,codec=lorenzo",
                     "mode=psnr,bound=60,codec=lorenzo",
                 ];
+                let for_planes = [
+                    "mode=abs,bound=1e-3,codec=planes",
+                    "mode=abs,bound=0.3,codec=planes-dense",
+                    "mode=rel,bound=1e-4,codec=planes",
+                    "mode=lossless,codec=planes",
+                    "mode=abs,bound=1e-7,codec=planes-dense",
+                    "mode=psnr,bound=60,codec=planes",
+                ];
                 // Two asks out of six for each combination: all meet all.
                 let at = [(t + g + s) % 6, (t + g + s + 3) % 6];
-                for request in at.map(|k| requests[k]).into_iter().chain(at.map(|k| for_lorenzo[k])) {
+                let asks = [requests, for_lorenzo, for_planes].map(|list| at.map(|k| list[k]));
+                for request in asks.into_iter().flatten() {
                     let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
                     let mut params = Params::new(request.parse().unwrap(), d, dims).unwrap();
                     params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });

@@ -70,7 +70,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 27] = [
+    let cases: [(&str, Dtype, &[u64], &str); 37] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),
@@ -98,6 +98,16 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("constant", Dtype::F64, &[90, 100], "mode=abs,bound=1e3,codec=lorenzo"),
         ("noise", Dtype::F32, &[1000], "mode=abs,bound=0.00098,codec=lorenzo"),
         ("masked", Dtype::F32, &[2, 3, 4, 30], "mode=pw_rel,bound=1e-3,codec=lorenzo"),
+        ("wave", Dtype::F32, &[8, 16, 32], "mode=abs,bound=3e-2,codec=planes"),
+        ("wave", Dtype::F32, &[8, 16, 32], "mode=abs,bound=3e-2,codec=planes-dense"),
+        ("hostile", Dtype::F32, &[300], "mode=abs,bound=1e-2,codec=planes-dense"),
+        ("sparse", Dtype::F64, &[9, 8, 7], "mode=psnr,bound=60,codec=planes-dense"),
+        ("noise", f32be, &[300], "mode=rel,bound=1e-3,codec=planes"),
+        ("constant", Dtype::F32, &[90, 100], "mode=abs,bound=1e-3,codec=planes"),
+        ("wave", Dtype::F64, &[400], "mode=abs,bound=1e-9,codec=planes"),
+        ("steps", i32, &[17, 16, 18], "mode=lossless,codec=planes"),
+        ("wave", Dtype::F32, &[300], "mode=abs,bound=1e-6,codec=planes-dense"),
+        ("masked", Dtype::F64, &[2, 3, 4, 30], "mode=rel,bound=1e-3,codec=planes"),
     ];
     let engine = Engine::with_threads(1);
     let mut samples: Vec<(String, Vec<u8>)> = cases
@@ -114,6 +124,8 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     raw.extend(generate::input("bits", 7, Dtype::F32, &[60], None, 4 * 60));
     let params = Params::new("mode=abs,bound=1e3,codec=lorenzo".parse().unwrap(), Dtype::F32, &[8192 + 60]).unwrap();
     samples.push(("lorenzo with a raw tile".into(), engine.encode(&params, &raw)));
+    let params = Params::new("mode=abs,bound=1e3,codec=planes".parse().unwrap(), Dtype::F32, &[8192 + 60]).unwrap();
+    samples.push(("planes with a raw tile".into(), engine.encode(&params, &raw)));
     let gapless: Vec<_> = samples.iter().filter(|(_, frame)| frame[9] == 2).take(2).collect();
     let gapless = gapless.into_iter().map(|(name, frame)| (format!("{name} without gap arrays"), without_gaps(frame)));
     samples.extend(gapless.collect::<Vec<_>>());

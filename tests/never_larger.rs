@@ -27,7 +27,7 @@ fn dtypes() -> Vec<Dtype> {
     little.iter().copied().chain(big).collect()
 }
 
-const REQUESTS: [&str; 10] = [
+const REQUESTS: [&str; 14] = [
     "mode=lossless",
     "mode=abs,bound=1e-3",
     "mode=abs,bound=1e-30",
@@ -38,6 +38,10 @@ const REQUESTS: [&str; 10] = [
     "mode=abs,bound=1e-30,codec=lorenzo",
     "mode=rel,bound=1e-9,codec=lorenzo",
     "mode=pw_rel,bound=1e-12,codec=lorenzo",
+    "mode=abs,bound=1e-3,codec=planes",
+    "mode=rel,bound=1e-9,codec=planes-dense",
+    "mode=psnr,bound=100,codec=planes",
+    "mode=lossless,codec=planes",
 ];
 
 #[test]

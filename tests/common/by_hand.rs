@@ -4,6 +4,7 @@
 use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::frames::{Bits, Parts, tiles};
 use super::generate::Random;
+use super::planes;
 use super::vectors::Case;
 
 /// The frame of a case of the generator `by-hand`.
@@ -21,6 +22,7 @@ pub fn frame(case: &Case) -> Vec<u8> {
         ("ndzip", "f32-no-cube") => no_cube(F32, &dims, &[5, 8], random),
         ("ndzip", "f64be-no-cube") => no_cube(F64 | BIG_ENDIAN, &dims, &[1, 1, 7], random),
         ("ndzip", "i32-planes-of-zeros") => planes_of_zeros(&dims),
+        ("planes", name) => planes::by_hand::frame_of(name, random, &dims),
         (codec, name) => panic!("{codec}/{name} is not made by hand"),
     }
 }

@@ -182,6 +182,14 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             .map(bits_of)
             .collect(),
         "ndzip-example" => (0..n).map(|i| bits_of(f64::from(u8::from(i >= 5)))).collect(),
+        "planes-example" => (0..n)
+            .map(|i| match i {
+                9 => f64::NAN,
+                0..32 => 10.0 + (i / 4) as f64 * 0.5,
+                _ => 30.0,
+            })
+            .map(bits_of)
+            .collect(),
         // A field far from zero in a chunk whose last third was never written.
         "padded" => {
             let field = wave(dims, &mut random).into_iter();

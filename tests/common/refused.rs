@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that every reader must refuse: at least one for each rule of §7 of the five documents. All else about them is right,
-//! the checksum too.
+//! Frames that every reader must refuse: at least one for each rule of §7 of the six documents. All else about them is right,
+//! the checksum too. Those of `planes` stand in planes/refused.rs.
 
 use super::by_hand::{bytes_frame, fixed_width, le, szx_frame, without_codebook, zstd_runs};
 use super::draft::{Draft, F32, F64, I32};
 use super::frames::Parts;
+use super::planes;
 use super::seal::seal;
 use super::vectors::{CODECS, folder};
 use std::path::Path;
@@ -82,22 +83,23 @@ fn example(codec: &str) -> Draft {
     Draft::of(&std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
+/// A list that grows.
 #[derive(Default)]
-struct List(Vec<Refused>);
+pub struct List(Vec<Refused>);
 
 impl List {
     /// A frame as it is.
-    fn bytes(&mut self, name: &'static str, says: &'static str, raw_bytes: usize, frame: Vec<u8>) {
+    pub fn bytes(&mut self, name: &'static str, says: &'static str, raw_bytes: usize, frame: Vec<u8>) {
         self.0.push(Refused { name, says, raw_bytes, frame });
     }
 
     /// A draft, for a caller who believes it.
-    fn draft(&mut self, name: &'static str, says: &'static str, draft: &Draft) {
+    pub fn draft(&mut self, name: &'static str, says: &'static str, draft: &Draft) {
         self.bytes(name, says, draft.raw_len as usize, draft.frame());
     }
 
     /// A changed draft, for a caller who expects what was there before.
-    fn but(&mut self, name: &'static str, says: &'static str, draft: &Draft, change: impl FnOnce(&mut Draft)) {
+    pub fn but(&mut self, name: &'static str, says: &'static str, draft: &Draft, change: impl FnOnce(&mut Draft)) {
         let mut changed = draft.clone();
         change(&mut changed);
         self.bytes(name, says, draft.raw_len as usize, changed.frame());
@@ -120,11 +122,13 @@ pub fn all() -> Vec<Refused> {
     szx_rules(&mut list);
     lorenzo_rules(&mut list);
     ndzip_rules(&mut list);
+    planes::refused::frame_rules(&mut list);
+    planes::refused::rules(&mut list);
     list.0
 }
 
 fn frame_rules(list: &mut List) {
-    let [stored, szx, lorenzo, ndzip, bytes] = CODECS.map(example);
+    let [stored, szx, lorenzo, ndzip, bytes] = ["stored", "szx", "lorenzo", "ndzip", "bytes"].map(example);
     let whole = stored.frame();
     list.bytes("F1-no-bytes", "header has 0 bytes where 56", 1, Vec::new());
     list.bytes("F1-frame-of-55-bytes", "header has 55 bytes where 56", 1, whole[..55].into());
@@ -140,7 +144,7 @@ fn frame_rules(list: &mut List) {
     };
     list.bytes("F5-changed-raw-byte", "checksum", 1, changed(64));
     list.bytes("F5-changed-checksum", "checksum", 1, changed(47));
-    list.but("F6-codec-5", "codec 5", &stored, |d| d.codec = 5);
+    list.but("F6-codec-6", "codec 6", &stored, |d| d.codec = 6);
     list.but("F6-codec-255", "codec 255", &stored, |d| d.codec = 255);
     list.but("F7-mode-0", "mode 0", &szx, |d| d.mode = 0);
     list.but("F7-mode-5", "mode 5", &szx, |d| d.mode = 5);

@@ -15,7 +15,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// Names of the codecs by their number in the frame.
-pub const CODECS: [&str; 5] = ["stored", "szx", "lorenzo", "ndzip", "bytes"];
+pub const CODECS: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
 
 /// What a vector is made from: everything but the answers.
 #[derive(Debug, Clone, PartialEq)]

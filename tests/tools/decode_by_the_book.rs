@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A second decoder, written from the FORMAT.md files in their own order: src/FORMAT.md, then those of `bytes`, `szx`,
-//! `ndzip` and `lorenzo`. It is slow, plain, and uses nothing of the crate: where it would have to look into the code, a
+//! `ndzip`, `lorenzo` and `planes`. It is slow, plain, and uses nothing of the crate: where it would have to look into the code, a
 //! document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
 //!
 //! ```text
@@ -9,6 +9,8 @@
 
 #[path = "book/lorenzo.rs"]
 mod lorenzo;
+#[path = "book/planes.rs"]
+mod planes;
 
 /// A reason to refuse.
 type Refusal = String;
@@ -104,6 +106,7 @@ pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
         2 => lorenzo::decode(&f),
         3 => ndzip(&f),
         4 => shuffled(&f),
+        5 => planes::decode(&f),
         n => Err(format!("codec {n}")),
     }
 }

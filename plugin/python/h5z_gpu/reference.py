@@ -3,7 +3,7 @@
 
 For people who have such a file and no plugin, and a second opinion in the plugin's tests. It needs no HDF5, GPU or
 compiled library: only NumPy and, for the codec `bytes`, Python 3.14 or the package `zstandard`. It follows the texts in
-their order: § stands for their sections, F1, S1, L1, N1, B1 ... for the rules of their sections 7.
+their order: § stands for their sections, F1, S1, L1, N1, B1, P1 ... for the rules of their sections 7.
 
 decode(frame, limit=None)   the chunk's bytes in the dataset's own byte order; limit: how many there have to be
 header(frame)               the fields of the header, checked by the rules F1 to F14
@@ -30,6 +30,7 @@ CODECS = [  # §3.2: name, modes, highest rank, sections
     ("lorenzo", (1, 2, 3, 4), 8, 4),
     ("ndzip", (9,), 8, 2),
     ("bytes", (9,), 0, 3),
+    ("planes", (1, 2, 4, 9), 8, 2),
 ]
 
 
@@ -84,7 +85,7 @@ def header(frame):
     name, modes, highest, sections = CODECS[codec]
     refuse("F7", mode not in modes, f"mode {mode}, {name} allows {modes}")
     refuse("F8", rank > highest, f"rank {rank}, {name} allows 0 to {highest}")
-    refuse("F9", not type_allowed(name, kind), f"type {kind:08x}, which {name} does not allow")
+    refuse("F9", not type_allowed(name, mode, kind), f"type {kind:08x}, not allowed for {name} in mode {mode}")
     unfit = not math.isfinite(bound) or frame[39] & 0x80 or (mode == 9 and bound != 0)
     refuse("F10", unfit, f"bound {bound!r} in mode {mode}")
     refuse("F11", count != sections, f"{count} sections, {name} has {sections}")
@@ -94,18 +95,18 @@ def header(frame):
     lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
     refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
     head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths)
-    unfit = name in ("szx", "lorenzo", "ndzip") and head.values * head.size != raw
+    unfit = name in ("szx", "lorenzo", "ndzip", "planes") and head.values * head.size != raw
     refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
     return head
 
 
-def type_allowed(codec, kind):
+def type_allowed(codec, mode, kind):
     """F9: §2.1, then §2 of the codec's document."""
-    if codec in ("szx", "lorenzo"):
+    if codec in ("szx", "lorenzo") or (codec == "planes" and mode != 9):
         return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
     number, size = kind & 15, kind >> 4 & 255
     allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
-    return allowed and (codec != "ndzip" or (number in (0, 1) and size in (4, 8)))
+    return allowed and (codec not in ("ndzip", "planes") or (number in (0, 1) and size in (4, 8)))
 
 
 def frame_checksum(frame):
@@ -140,7 +141,7 @@ def decode(frame, limit=None):
     if head.codec == "stored":
         refuse("F15", len(sections[0]) != raw, f"a section of {len(sections[0])} bytes, {raw} raw bytes")
         return bytes(sections[0])
-    decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled}[head.codec]
+    decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}[head.codec]
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
         return decoder(head, *sections)
 
@@ -579,6 +580,186 @@ def zstd(what, code, n):
     refuse("B8", not frame.eof or frame.unused_data or at < len(code), f"{what} is not one whole Zstandard frame")
     refuse("B9", len(out) < n, f"{what} gives {len(out)} bytes, its raw ones are {n}")
     return bytes(out)
+
+
+# ----------------------------------------------------------------------------------------------- planes.FORMAT.md
+QUANTA, WIDE_QUANTA, BITS, RAW_PLANES = 0, 1, 2, 3  # classes of tiles
+ABSENT, FULL, WORDS, BYTES = 0, 1, 2, 3  # modes of bit planes
+COLUMNS = (0, 2, 1, 3)  # p(c)
+
+
+def planes(head, table, payload):
+    G, extents, tile = planes_tiling(head.extents)
+    counts = [whole(e, t) for e, t in zip(extents, tile)]
+    parts = tiles(table, math.prod(counts), payload, ("P1", "P2", "P3"))
+    out = np.empty(extents, f"<u{head.size}")
+    for k, place in enumerate(itertools.product(*map(range, counts))):
+        inside = out[tuple(slice(t * p, t * (p + 1)) for t, p in zip(tile, place))]
+        inside[...] = planes_tile(head, G, f"of tile {k}", parts[k], inside.shape)
+    return ordered(out, head)
+
+
+def planes_tiling(extents):
+    """§3.1: the grid rank, the array's three extents and those of a tile."""
+    e, n = (1, 1, *extents), math.prod(extents)
+    grids = [(3, (math.prod(e[:-2]), e[-2], e[-1]), (8, 16, 32)), (2, (1, math.prod(e[:-1]), e[-1]), (1, 128, 32))]
+    for G, extent, tile in grids:
+        held = 4096 * math.prod(whole(a, b) for a, b in zip(extent, tile))
+        if len(extents) >= G and held <= 2 * n:
+            return G, extent, tile
+    return 1, (1, 1, n), (1, 1, 4096)
+
+
+def planes_step(head):
+    """§5: the step s, a number of the type, or None where it is not usable."""
+    s = np.float64(head.bound * 1.9921875).astype(f"<f{head.size}")
+    limit = 2.0 ** (100 if head.size == 4 else 1000)
+    return s if 1 / limit <= s <= limit else None
+
+
+def planes_tile(head, G, where, payload, shape):
+    """§3.2, then §4: the bits of the values of a tile that lie in the array, as many as `shape` says."""
+    W, at = head.size, 0
+
+    def take(length, kind):
+        nonlocal at
+        at += length
+        refuse("P10", at > len(payload), f"{len(payload)} bytes {where}, its parts need {at} or more")
+        return np.frombuffer(payload[at - length : at], kind)
+
+    refuse("P4", len(payload) == 0, f"no words {where}")
+    (word,) = map(int, take(4, "<u4"))
+    kind, predictor, exceptions, uniform = (word >> k & m for k, m in ((0, 3), (2, 3), (9, 1), (10, 1)))
+    zeros = {QUANTA: 0x100, WIDE_QUANTA: 0xF9F0, BITS: 0xFBF0, RAW_PLANES: 0xFFFFFFFC}[kind]
+    zeros |= 0 if exceptions else 0x400
+    zeros |= 0x7F0 if kind == QUANTA and len(payload) == 4 else 0
+    refuse("P5", word & zeros, f"head {word:#010x} {where}: the bits {word & zeros:#x} are not 0")
+    if kind == RAW_PLANES:
+        refuse("P10", len(payload) != 4 + W * math.prod(shape), f"{len(payload)} bytes {where}, raw, of shape {shape}")
+        return take(len(payload) - 4, f"<u{W}").reshape(shape)
+    refuse("P5", predictor > G, f"head {word:#010x} {where}: predictor {predictor}, the grid's rank is {G}")
+    unfit = kind != BITS and (head.mode == 9 or planes_step(head) is None)
+    refuse("P6", unfit, f"class {kind} {where}, mode {head.mode}, bound {head.bound!r}")
+
+    if kind == QUANTA:
+        slices = [1 + (word >> 4 + k & 1) for k in range(4)] if len(payload) > 4 else [0] * 4
+        base = ((word ^ 2**31) - 2**31 >> 11) * (2 if W == 4 else 512)
+    else:
+        slices = [word >> 16 + 4 * k & 15 for k in range(4)]
+        refuse("P7", max(slices) > W, f"blocks of {slices} slices {where}, allowed are 0 to {W}")
+        base = take(W, f"<u{W}")
+    mask = int(take(4, "<u4")[0]) if exceptions else 0
+    count = mask >> 8 & 0x1FFF
+    refuse("P8", mask >> 21 or (exceptions and not 1 <= count <= 4096), f"mask {mask:#010x} {where}")
+    modes = take(4 * whole(sum(slices), 2), "<u2")
+    refuse("P9", modes[sum(slices) :].any(), f"a bit behind the modes {where} is not 0")
+    modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, np.uint16) & 3).ravel()
+    modes = np.split(modes, 8 * np.cumsum(slices)[:3])  # of a block's planes, lowest first
+    D = planes_words(where, kind, modes, [mask >> 2 * k & 3 for k in range(4)] if exceptions else None, take)
+    values = take(W * (1 if uniform else count), f"<u{W}")
+    refuse("P10", at != len(payload), f"{len(payload)} bytes {where}, its parts need {at}")
+    marks = np.stack([planes_numbers(words[-1:]) for words in D]).astype(bool)
+    refuse("P12", marks.sum() != count, f"{marks.sum()} exceptions are marked {where}, it says {count}")
+
+    bits = np.dtype("<i8" if kind == QUANTA else f"<u{W}")
+    d = np.stack([planes_residuals(kind, words[:-1], bits) for words in D])
+    v = planes_placed(G, d)
+    for axis in (2, 1, 0)[:predictor]:
+        v = np.cumsum(v, axis=axis, dtype=bits)
+    outside = v[(v < -4096) | (v > 4095)] if kind == QUANTA else v[:0, 0, 0]
+    refuse("P13", outside.size, f"a quantum {where} is {outside[:1]} from the base, allowed are -4096 to 4095")
+    x = planes_values(head, kind, base, v)
+    if exceptions:
+        instead = np.zeros(4096, x.dtype)
+        instead[marks.ravel()] = values
+        x = np.where(planes_placed(G, marks), planes_placed(G, instead), x)
+    return x[tuple(map(slice, shape))]
+
+
+def planes_words(where, kind, modes, masks, take):
+    """§3.2, from the ballots to the bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
+    D = [np.zeros((len(mine) + 1, 32), "<u4") for mine in modes]
+    order = []  # of coding: the words, the mode, the lanes whose words are stored
+    for k, mine in enumerate(modes):
+        planes = [*range(len(mine) - 2, -1, -1), len(mine) - 1] if len(mine) else []
+        order += [(D[k][p], mine[p], np.full(32, mine[p] == FULL)) for p in planes]
+        order += [(D[k][-1], masks[k], np.full(32, masks[k] == FULL))] if masks else []
+    named = [lanes for _, mode, lanes in order if mode in (WORDS, BYTES)]
+    ballots = np.unpackbits(take(4 * len(named), "u1"), bitorder="little").reshape(-1, 32)
+    for lanes, ballot in zip(named, ballots):
+        lanes[...] = ballot
+    n = 4 * sum(int(lanes.sum()) for _, mode, lanes in order if mode == BYTES)  # bytes of lanes, bits of nibbles
+    nibbles = np.unpackbits(take(4 * whole(n, 32), "u1"), bitorder="little").astype(bool)
+    refuse("P11", nibbles[n:].any(), f"a bit behind the last nibble {where} is not 0")
+    words = take(4 * sum(int(lanes.sum()) for _, mode, lanes in order if mode != BYTES), "<u4")
+    m = int(nibbles.sum())
+    stored = take(4 * whole(m, 4), "u1")
+    refuse("P11", stored[m:].any(), f"a bit behind the last byte {where} is not 0")
+
+    from_bytes = np.zeros(n, np.uint8)
+    from_bytes[nibbles[:n]] = stored[:m]
+    from_bytes = from_bytes.view("<u4")
+    for plane, mode, lanes in order:
+        n = int(lanes.sum())
+        if mode == BYTES:
+            plane[lanes], from_bytes = from_bytes[:n], from_bytes[n:]
+        else:
+            plane[lanes], words = words[:n], words[n:]
+    for planes, mine in zip(D, modes):
+        for low in range(0, len(mine) - 8, 8):
+            if (mine[low : low + 8] == FULL).all():
+                planes[low : low + 8] = planes_from_bytes(planes[low : low + 8][::-1])
+                if kind == QUANTA:  # bytes of d: as if they had been combined with the signs
+                    planes[low : low + 8] ^= planes[len(mine) - 1]
+    return D
+
+
+def planes_from_bytes(words):
+    """§3.2: the bit planes of a slice that is stored as bytes are; words in the order in which they are stored."""
+    bits = np.unpackbits(words[..., None].view(np.uint8), axis=-1, bitorder="little")  # plane mod 2 and row, lane, bit
+    bits = bits.reshape(8, 32, 4, 8).transpose(3, 1, 2, 0)  # bit plane, lane, p(c), plane mod 2 and row
+    return np.packbits(bits, axis=-1, bitorder="little").reshape(8, 32, 4).view("<u4")[..., 0]
+
+
+def planes_numbers(planes):
+    """The numbers whose bits are bit planes, by lane and bit."""
+    bits = np.unpackbits(planes[..., None].view(np.uint8), axis=-1, bitorder="little").astype(np.uint64)
+    weights = np.uint64(1) << np.arange(len(planes), dtype=np.uint64)
+    return (bits * weights[:, None, None]).sum(axis=0, dtype=np.uint64)
+
+
+def planes_residuals(kind, planes, bits):
+    """§4: the residuals of a block from its bit planes."""
+    top = np.uint64(max(len(planes) - 1, 0))
+    m = planes_numbers(planes)
+    sign, m = m >> top & np.uint64(1), m & (np.uint64(1) << top) - np.uint64(1)
+    if kind == QUANTA:
+        m = np.where(sign == 1, ~m, m)
+    else:
+        m = np.where(sign == 1, np.where(m == 0, -(np.uint64(1) << top), -m), m)
+    return m.astype(bits)
+
+
+def planes_placed(G, a):
+    """§3.1: what lies in order of blocks, lanes and bits, in the places of the tile."""
+    a = a.reshape(4, 4, 8, 4, 2, 4)[:, :, :, COLUMNS]  # block, lane div 8, lane mod 8, column, plane mod 2, row
+    if G == 1:
+        return a.transpose(0, 4, 5, 1, 2, 3).reshape(1, 1, 4096)
+    return a.transpose(0, 4, 1, 5, 2, 3).reshape((8, 16, 32) if G == 3 else (1, 128, 32))
+
+
+def planes_values(head, kind, base, v):
+    """§5: the bits of the values."""
+    bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
+    if kind == QUANTA:
+        return ((base + v).astype(real) * planes_step(head)).view(bits)
+    m = base + v
+    if kind == WIDE_QUANTA:
+        return (m.view(signed).astype(real) * planes_step(head)).view(bits)
+    if head.number == 0:
+        return m
+    top = bits.type(1) << bits.type(8 * head.size - 1)
+    return np.where(m & top, m ^ (top - bits.type(1)), m)
 
 
 def main(path, *out):

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the frame's rules what
+//! this codec makes of them.
+
+use super::by_hand::bound_of_step;
+use super::{Parts, Plane, Tile, frame, place, raw};
+use crate::common::draft::{Draft, F32, F64, I32};
+use crate::common::refused::List;
+
+/// A frame with one tile of 40 values along a line.
+fn line(payload: Vec<u8>) -> Draft {
+    frame(1, 0.5, F32, &[40], &[payload])
+}
+
+/// Class 0 with five slices, so that half a word fills their modes up; three nibbles, and three bytes.
+fn quanta() -> Tile {
+    let words = |words: &[(usize, u32)]| {
+        let mut all = [0; 32];
+        words.iter().for_each(|&(lane, word)| all[lane] = word);
+        all
+    };
+    Tile::new(0, 0, [1, 2, 1, 1]).with(|k, p| match (k, p) {
+        (0, 3) => Plane { mode: 3, words: words(&[(2, 0x100), (31, 1)]), loose: 0 },
+        (1, 9) => Plane { mode: 2, words: words(&[(7, 0xFFFF_FFFF), (9, 2)]), loose: 0 },
+        (2, 7) => Plane { mode: 3, words: words(&[(0, 0x8000_0000)]), loose: 0 },
+        (3, 0) => Plane { mode: 1, words: [0x0101_0101; 32], loose: 0 },
+        _ => Plane::default(),
+    })
+}
+
+/// With three exceptions in blocks 1 and 3.
+fn excepted(tile: Tile, uniform: bool) -> Tile {
+    let mut masks = [Plane::default(); 4];
+    (masks[1].mode, masks[1].words[4]) = (2, 6);
+    (masks[3].mode, masks[3].words[0]) = (3, 1);
+    tile.except(masks, || 0x7FC0_0000, uniform)
+}
+
+/// Classes 1 and 2, three slices.
+fn wide(class: u32) -> Tile {
+    Tile::new(class, 0, [2, 0, 1, 0]).with(|_, p| Plane {
+        mode: u8::from(p == 2),
+        words: [u32::from(p == 2); 32],
+        loose: 0,
+    })
+}
+
+/// The tile on a line, its parts changed.
+fn changed(tile: &Tile, change: impl FnOnce(&mut Parts)) -> Draft {
+    let mut parts = tile.parts(4);
+    change(&mut parts);
+    line(parts.payload())
+}
+
+/// The tile on a line with other bits in its head.
+fn flipped(tile: &Tile, bits: u32) -> Draft {
+    changed(tile, |p| p.head ^= bits)
+}
+
+pub fn frame_rules(list: &mut List) {
+    let good = line(quanta().payload(4));
+    let lossless = frame(9, 0.0, F32, &[40], &[wide(2).payload(4)]);
+    list.but("F7-planes-in-mode-3", "planes with mode", &good, |d| d.mode = 3);
+    list.but("F8-planes-of-rank-9", "rank 9", &good, |d| d.dims = vec![2, 2, 2, 5, 1, 1, 1, 1, 1]);
+    list.but("F9-planes-of-integers-in-mode-1", "Integer", &good, |d| d.kind = I32);
+    list.but("F9-planes-without-sign", "signed: false", &good, |d| d.kind &= !(1 << 14));
+    list.but("F9-planes-with-5-exponent-bits", "exponent_bits: 5", &good, |d| d.kind = F32 - (3 << 16));
+    list.but("F9-planes-of-bytes-in-mode-9", "Bytes", &lossless, |d| d.kind |= 15);
+    list.but("F9-planes-of-2-byte-numbers", "size: 2", &lossless, |d| (d.kind, d.dims[0]) = (0x4020, 80));
+    list.but("F10-planes-in-mode-9-with-a-bound", "mode 9 with bound 5e-1", &lossless, |d| d.bound = 0.5f64.to_bits());
+    list.but("F11-planes-with-one-section", "1 sections", &good, |d| drop(d.sections.pop()));
+    list.but("F11-planes-with-three-sections", "3 sections", &good, |d| d.sections.push(Vec::new()));
+    list.but("F14-planes-with-other-extents", "raw length 160", &good, |d| d.dims[0] = 41);
+}
+
+pub fn rules(list: &mut List) {
+    places(list);
+    heads(list);
+    lengths(list);
+    sums(list);
+}
+
+/// P1 to P4.
+fn places(list: &mut List) {
+    let good = line(quanta().payload(4));
+    let table =
+        |ends: &'static [u32]| move |d: &mut Draft| d.sections[0] = ends.iter().flat_map(|e| e.to_le_bytes()).collect();
+    list.but("P1-table-without-entry", "table has 0 bytes where 4 are needed", &good, table(&[]));
+    list.but("P1-table-of-two-tiles", "table has 8 bytes where 4 are needed", &good, |d| {
+        d.sections[0].extend_from_within(..)
+    });
+    list.but("P1-half-an-entry", "table has 2 bytes where 4 are needed", &good, |d| d.sections[0].truncate(2));
+    // 9 x 1024 is three tiles along a line: eight of grid rank 2 would hold more than twice the values.
+    let head = vec![0; 4];
+    list.draft(
+        "P1-tiles-of-rank-2-for-a-line",
+        "table has 32 bytes where 12 are needed",
+        &frame(1, 0.5, F32, &[1024, 9], &vec![head.clone(); 8]),
+    );
+    list.draft(
+        "P1-tiles-of-a-line-for-rank-2",
+        "table has 12 bytes where 16 are needed",
+        &frame(1, 0.5, F32, &[250, 33], &vec![head.clone(); 3]),
+    );
+    let huge = Draft::new(5, 1, 1e-3, F64, &[100_000_000, 2], vec![Vec::new(); 2]);
+    list.bytes("F15-planes-of-two-hundred-million-values", "caller", 1 << 20, huge.frame());
+    let words = good.sections[1].len() as u32 / 4;
+    list.but("P2-end-beyond-the-payload", "tile 0 ends at 176, after 0, in 172 bytes", &good, |d| {
+        d.sections[0] = (words + 1).to_le_bytes().into()
+    });
+    list.but("P2-end-at-16-GiB", "tile 0 ends at 17179869180, after 0, in 172 bytes", &good, table(&[u32::MAX]));
+    // A whole tile of two words, of which the second is also the next tile's.
+    let two = frame(1, 0.5, F32, &[4097], &[Tile::new(1, 0, [0; 4]).payload(4), Vec::new()]);
+    list.but("P2-ends-that-fall", "tile 1 ends at 4, after 8, in 8 bytes", &two, table(&[2, 1]));
+    list.but("P3-word-behind-the-last-end", "the last tile ends at 172, the payload at 176", &good, |d| {
+        d.sections[1].extend([0; 4])
+    });
+    list.but("P3-byte-behind-the-last-end", "the last tile ends at 172, the payload at 173", &good, |d| {
+        d.sections[1].push(0)
+    });
+    list.draft("P4-tile-of-no-words", "tile 0: no words", &line(Vec::new()));
+    list.draft("P4-last-tile-of-no-words", "tile 1: no words", &frame(1, 0.5, F32, &[4097], &[head, Vec::new()]));
+}
+
+/// P5 to P9.
+fn heads(list: &mut List) {
+    list.draft("P5-head-alone-with-predictor-2-on-a-line", "predictor 2", &line(vec![8, 0, 0, 0]));
+    list.draft("P5-quanta-with-predictor-2-on-a-line", "predictor 2", &flipped(&quanta(), 2 << 2));
+    list.draft("P5-wide-quanta-with-predictor-3-on-a-line", "predictor 3", &flipped(&wide(1), 3 << 2));
+    list.draft("P5-bits-with-predictor-2-on-a-line", "predictor 2", &flipped(&wide(2), 2 << 2));
+    list.draft("P5-predictor-3-on-a-plane", "predictor 3", &frame(1, 0.5, F32, &[128, 32], &[vec![12, 0, 0, 0]]));
+    list.draft("P5-head-alone-with-two-slices", "head 0x00000080 alone", &line(vec![0x80, 0, 0, 0]));
+    list.draft("P5-head-alone-with-bit-8", "head 0x00000100: a bit", &line(vec![0, 1, 0, 0]));
+    list.draft("P5-head-alone-with-exceptions", "head 0x00000200 alone", &line(vec![0, 2, 0, 0]));
+    list.draft("P5-head-alone-with-uniform-exceptions", "head 0x00000600 alone", &line(vec![0, 6, 0, 0]));
+    list.draft("P5-quanta-with-bit-8", "head 0x00000120: a bit", &flipped(&quanta(), 1 << 8));
+    list.draft("P5-quanta-uniform-without-exceptions", "uniform exceptions, but none", &flipped(&quanta(), 1 << 10));
+    list.draft("P5-wide-quanta-with-bit-4", "head 0x01020011: a bit", &flipped(&wide(1), 1 << 4));
+    list.draft("P5-wide-quanta-with-bit-8", "head 0x01020101: a bit", &flipped(&wide(1), 1 << 8));
+    list.draft(
+        "P5-wide-quanta-uniform-without-exceptions",
+        "uniform exceptions, but none",
+        &flipped(&wide(1), 1 << 10),
+    );
+    list.draft("P5-wide-quanta-with-bit-15", "head 0x01028001: a bit", &flipped(&wide(1), 1 << 15));
+    list.draft("P5-bits-with-bit-7", "head 0x01020082: a bit", &flipped(&wide(2), 1 << 7));
+    list.draft("P5-bits-with-bit-8", "head 0x01020102: a bit", &flipped(&wide(2), 1 << 8));
+    list.draft("P5-bits-with-exceptions", "head 0x01020202: a bit", &line(excepted(wide(2), false).payload(4)));
+    list.draft("P5-bits-with-uniform-exceptions", "head 0x01020602: a bit", &line(excepted(wide(2), true).payload(4)));
+    list.draft("P5-bits-uniform-without-exceptions", "uniform exceptions, but none", &flipped(&wide(2), 1 << 10));
+    list.draft("P5-bits-with-bit-11", "head 0x01020802: a bit", &flipped(&wide(2), 1 << 11));
+    let good = line(raw(&[0; 160]));
+    list.but("P5-raw-with-a-predictor", "head 0x00000007: a bit", &good, |d| d.sections[1][0] = 7);
+    list.but("P5-raw-with-bit-4", "head 0x00000013: a bit", &good, |d| d.sections[1][0] = 0x13);
+    list.but("P5-raw-with-bit-8", "head 0x00000103: a bit", &good, |d| d.sections[1][1] = 1);
+    list.but("P5-raw-with-exceptions", "head 0x00000203: a bit", &good, |d| d.sections[1][1] = 2);
+    list.but("P5-raw-with-uniform-exceptions", "head 0x00000603: a bit", &good, |d| d.sections[1][1] = 6);
+    list.but("P5-raw-with-bit-16", "head 0x00010003: a bit", &good, |d| d.sections[1][2] = 1);
+    list.but("P5-raw-with-bit-31", "head 0x80000003: a bit", &good, |d| d.sections[1][3] = 0x80);
+
+    let with = |payload: Vec<u8>, mode: u8, bound: f64| frame(mode, bound, F32, &[40], &[payload]);
+    list.draft("P6-head-alone-in-mode-9", "class 0 without a usable step", &with(vec![0; 4], 9, 0.0));
+    list.draft("P6-quanta-in-mode-9", "class 0 without a usable step", &with(quanta().payload(4), 9, 0.0));
+    list.draft("P6-wide-quanta-in-mode-9", "class 1 without a usable step", &with(wide(1).payload(4), 9, 0.0));
+    list.draft("P6-quanta-with-a-bound-of-0", "class 0 without a usable step", &with(quanta().payload(4), 2, 0.0));
+    list.draft("P6-wide-quanta-with-a-bound-of-0", "class 1 without a usable step", &with(wide(1).payload(4), 4, 0.0));
+    // Neighbours of 2^±100, as the step is a number of the type.
+    let (low, high) = (bound_of_step(-100), bound_of_step(100));
+    list.draft(
+        "P6-step-below-2^-100",
+        "class 0 without a usable step",
+        &with(quanta().payload(4), 1, low * (1.0 - 2f64.powi(-24))),
+    );
+    list.draft(
+        "P6-step-above-2^100",
+        "class 0 without a usable step",
+        &with(quanta().payload(4), 1, high * (1.0 + 2f64.powi(-23))),
+    );
+    list.draft("P6-step-that-is-infinite", "class 1 without a usable step", &with(wide(1).payload(4), 1, f64::MAX));
+    let wide64 = |bound: f64| frame(1, bound, F64, &[40], &[wide(1).payload(8)]);
+    list.draft(
+        "P6-step-below-2^-1000",
+        "class 1 without a usable step",
+        &wide64(bound_of_step(-1000) * (1.0 - f64::EPSILON)),
+    );
+    list.draft(
+        "P6-step-above-2^1000",
+        "class 1 without a usable step",
+        &wide64(bound_of_step(1000) * (1.0 + 2.0 * f64::EPSILON)),
+    );
+
+    let slices = |class: u32, slices: [usize; 4], size: usize| {
+        let tile = Tile::new(class, 0, slices);
+        frame(1, 0.5, if size == 4 { F32 } else { F64 }, &[40], &[tile.payload(size)])
+    };
+    list.draft("P7-wide-quanta-of-5-slices", "blocks of [1, 1, 1, 5] slices", &slices(1, [1, 1, 1, 5], 4));
+    list.draft("P7-bits-of-5-slices", "blocks of [5, 0, 0, 0] slices", &slices(2, [5, 0, 0, 0], 4));
+    list.draft("P7-wide-quanta-of-9-slices", "blocks of [8, 9, 0, 0] slices", &slices(1, [8, 9, 0, 0], 8));
+    list.draft("P7-bits-of-15-slices", "blocks of [0, 0, 15, 1] slices", &slices(2, [0, 0, 15, 1], 8));
+
+    let tile = excepted(quanta(), true);
+    let mask = |from: u32, to: u32| changed(&tile, |p| p.mask = p.mask.map(|m| m & !from | to));
+    list.draft("P8-mask-with-bit-21", "masks is 0x002003c8", &mask(0, 1 << 21));
+    list.draft("P8-mask-with-bit-31", "masks is 0x800003c8", &mask(0, 1 << 31));
+    list.draft("P8-no-exceptions", "masks is 0x000000c8", &mask(0x1F_FF00, 0));
+    list.draft("P8-4097-exceptions", "masks is 0x001001c8", &mask(0x1F_FF00, 4097 << 8));
+    list.draft("P8-8191-exceptions", "masks is 0x001fffc8", &mask(0, 0x1F_FF00));
+    list.draft("P9-bit-behind-the-modes", "modes 0x0001 behind", &changed(&quanta(), |p| p.modes.push(1)));
+    list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&wide(2), |p| p.modes.push(1 << 15)));
+}
+
+/// P13: the sums of class 0 leave what is allowed, at one place and others.
+fn sums(list: &mut List) {
+    // A tile that says zeros but for some residuals.
+    let tile = |rank: u32, predictor: u32, residuals: &'static [(usize, i64)]| {
+        let at = |k: usize, l: u32, bit: u32| place(rank, k, l as usize, bit as usize);
+        let d = |i: usize| residuals.iter().find(|r| r.0 == i).map_or(0, |r| r.1);
+        let dims: &[u32] = [&[40][..], &[128, 32], &[8, 16, 32]][rank as usize - 1];
+        let tile = Tile::new(0, predictor, [2; 4]).saying(1, |k, l, bit| d(at(k, l, bit)));
+        (tile, dims)
+    };
+    let of = |(tile, dims): (Tile, &'static [u32])| frame(1, 0.5, F32, dims, &[tile.payload(4)]);
+    list.draft("P13-quantum-of-4096", "a quantum is farther", &of(tile(1, 0, &[(17, 4096)])));
+    list.draft("P13-quantum-of-minus-4097", "a quantum is farther", &of(tile(3, 0, &[(4095, -4097)])));
+    list.draft("P13-sum-along-x", "a quantum is farther", &of(tile(1, 1, &[(0, 4095), (9, 1), (10, -1)])));
+    list.draft("P13-sum-along-y", "a quantum is farther", &of(tile(2, 2, &[(0, -4096), (64, -1)])));
+    list.draft("P13-sum-along-z", "a quantum is farther", &of(tile(3, 3, &[(31, 4000), (543, 96)])));
+    list.draft(
+        "P13-sum-that-comes-back-modulo-2^16",
+        "a quantum is farther",
+        &of(tile(1, 1, &[(3, 32_767), (4, 32_767), (5, 2)])),
+    );
+    list.draft("P13-quantum-beyond-the-array", "a quantum is farther", &of(tile(1, 0, &[(40, -32_768)])));
+    let (excepted, dims) = tile(3, 0, &[(0, 5000)]);
+    let mut masks = [Plane::default(); 4];
+    (masks[0].mode, masks[0].words[0]) = (2, 1);
+    list.draft(
+        "P13-quantum-where-an-exception-is",
+        "a quantum is farther",
+        &of((excepted.except(masks, || 0, true), dims)),
+    );
+}
+
+/// P10 to P12.
+fn lengths(list: &mut List) {
+    let good = quanta();
+    let short = |words: usize, tile: &Tile| {
+        let mut payload = tile.payload(4);
+        payload.truncate(4 * words);
+        line(payload)
+    };
+    let whole = good.payload(4).len() / 4;
+    list.draft("P10-wide-quanta-without-base", "1 words of the base where 0 are left", &short(1, &wide(1)));
+    list.draft("P10-bits-without-base", "1 words of the base where 0 are left", &short(1, &wide(2)));
+    list.draft("P10-half-a-base", "2 words of the base where 1 are left", &{
+        let mut payload = wide(2).payload(8);
+        payload.truncate(8);
+        frame(9, 0.0, F64, &[40], &[payload])
+    });
+    list.draft(
+        "P10-exceptions-without-mask",
+        "1 words of the masks where 0 are left",
+        &short(2, &excepted(wide(1), true)),
+    );
+    list.draft("P10-cut-modes", "3 words of modes where 2 are left", &short(3, &good));
+    list.draft("P10-no-ballots", "3 words of ballots where 0 are left", &short(4, &good));
+    list.draft("P10-no-nibbles", "1 words of nibbles where 0 are left", &short(7, &good));
+    list.draft("P10-no-words", "34 words of words where 0 are left", &short(8, &good));
+    list.draft("P10-no-bytes", "1 words of bytes where 0 are left", &short(whole - 1, &good));
+    list.draft(
+        "P10-no-values",
+        "1 words of values where 0 are left",
+        &short(excepted(good.clone(), true).payload(4).len() / 4 - 1, &excepted(good.clone(), true)),
+    );
+    list.draft("P10-word-too-many", "44 words, its parts have 43", &{
+        let mut payload = good.payload(4);
+        payload.extend([0; 4]);
+        line(payload)
+    });
+    list.draft(
+        "P10-plane-that-is-not-there",
+        "66 words of words where 35 are left",
+        &changed(&good, |p| p.modes[4] |= 1 << 14),
+    );
+    list.draft(
+        "P10-plane-that-no-mode-names",
+        "43 words, its parts have 11",
+        &changed(&good, |p| {
+            p.modes[4] = 0;
+            p.words[2..].fill(0);
+        }),
+    );
+    list.draft("P10-slices-that-are-not-there", "96 words of words where 63 are left", &flipped(&wide(2), 2 << 20));
+    list.draft(
+        "P10-ballot-of-a-lane-more",
+        "1 words of bytes where 0 are left",
+        &changed(&good, |p| p.ballots[1] |= 1),
+    );
+    // The fourth byte is in the word, two more are not.
+    list.draft(
+        "P10-nibble-of-two-bytes-more",
+        "2 words of bytes where 1 are left",
+        &changed(&good, |p| p.nibbles[0] = 7),
+    );
+    list.draft(
+        "P10-value-too-few",
+        "3 words of values where 2 are left",
+        &changed(&excepted(good.clone(), false), |p| p.values.truncate(8)),
+    );
+    list.draft(
+        "P10-value-too-many",
+        "51 words, its parts have 50",
+        &changed(&excepted(good.clone(), false), |p| p.values.extend([0; 4])),
+    );
+    list.draft(
+        "P10-uniform-with-three-values",
+        "50 words, its parts have 48",
+        &flipped(&excepted(good.clone(), false), 1 << 10),
+    );
+    list.draft("P10-raw-value-too-few", "raw, 40 words where 41 are needed", &line(raw(&[0; 156])));
+    list.draft("P10-raw-value-too-many", "raw, 42 words where 41 are needed", &line(raw(&[0; 164])));
+    list.draft("P10-raw-values-beyond-the-array", "raw, 4097 words where 41 are needed", &line(raw(&[0; 4 * 4096])));
+    list.draft("P10-raw-head-alone", "raw, 1 words where 41 are needed", &line(raw(&[])));
+
+    list.draft("P11-half-byte-behind-the-nibbles", "nibbles 0x00001812 behind", &changed(&good, |p| p.nibbles.push(1)));
+    list.draft(
+        "P11-last-half-byte-behind-the-nibbles",
+        "nibbles 0x80000812 behind",
+        &changed(&good, |p| p.nibbles.extend([0, 0, 0, 0, 8])),
+    );
+    list.draft("P11-byte-behind-the-bytes", "filling [128] behind", &changed(&good, |p| p.bytes.push(0x80)));
+    list.draft("P11-bytes-that-no-nibble-names", "filling [128, 0] behind", &changed(&good, |p| p.nibbles[0] = 0));
+
+    let count = |uniform: bool, n: u32| {
+        changed(&excepted(good.clone(), uniform), |p| {
+            p.mask = p.mask.map(|m| m & !0x1F_FF00 | n << 8);
+            p.values.resize(if uniform { 4 } else { 4 * n as usize }, 0);
+        })
+    };
+    list.draft("P12-two-exceptions-for-three-marks", "masks of 3 exceptions, their word says 2", &count(false, 2));
+    list.draft("P12-four-exceptions-for-three-marks", "masks of 3 exceptions, their word says 4", &count(false, 4));
+    list.draft(
+        "P12-4096-uniform-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 4096",
+        &count(true, 4096),
+    );
+    let mut unmarked = excepted(good.clone(), true);
+    unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
+    list.draft("P12-one-exception-without-marks", "masks of 0 exceptions, their word says 1", &{
+        let mut parts = unmarked.parts(4);
+        parts.mask = Some(1 << 8);
+        line(parts.payload())
+    });
+}
