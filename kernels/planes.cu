@@ -457,9 +457,13 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     return !__any_sync(warp::ALL, wrong != 0);
 }
 
+struct DecodeShared {
+    alignas(16) u32 stages[WARPS][LONGEST];
+};
+
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
-    __shared__ alignas(16) u32 stages[WARPS][LONGEST];
+    __shared__ DecodeShared sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const u32 tile = WARPS * blockIdx.x + w;
     if (tile >= args.tiles) return;
@@ -475,7 +479,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
     bool right = span.right && words > 0 && words <= LONGEST;
     if (right) {
-        u32* stage = stages[w];
+        u32* stage = sh.stages[w];
         sum += fetch(stage, in + word0 + span.from, word0 + span.from, words, lane);
         __syncwarp();
         const Array array = array_of(c, c.output);

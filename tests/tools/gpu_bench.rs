@@ -147,6 +147,13 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
                 requests.push((format!("lorenzo abs of rel {r:e}"), Codec::Lorenzo, Bound::Absolute(r * range)));
             }
         }
+        for (name, codec) in [("planes", Codec::Planes), ("planes-dense", Codec::PlanesDense)] {
+            for r in if cpu.is_some() { &[1e-2, 1e-3, 1e-4][..] } else { &[1e-3] } {
+                let r = *r;
+                requests.push((format!("{name} abs of rel {r:e}"), codec, Bound::Absolute(r * range)));
+            }
+            requests.push((format!("{name} rel 1e-3"), codec, Bound::Relative(1e-3)));
+        }
         requests.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
         requests.retain(|a| codec.is_none_or(|c| c == a.1));
         for (what, codec, bound) in requests {

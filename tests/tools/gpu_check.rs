@@ -188,9 +188,19 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         }
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     };
-    let codec = if bound != Bound::Lossless && r.one_in(2) { Codec::Lorenzo } else { Codec::Auto };
+    let planes = !matches!(bound, Bound::PointwiseRelative(_));
+    let codec = match r.below(if planes { 6 } else { 4 }) {
+        _ if bound == Bound::Lossless => Codec::Auto,
+        0 | 1 => Codec::Lorenzo,
+        4 => Codec::Planes,
+        5 => Codec::PlanesDense,
+        _ => Codec::Auto,
+    };
     let request = match only {
         Some(Codec::Ndzip) => Request { codec: Codec::Ndzip, bound: Bound::Lossless },
+        Some(Codec::Planes) if !planes => Request { codec: Codec::Auto, bound },
+        // Either level.
+        Some(Codec::Planes) => Request { codec: if r.one_in(2) { Codec::Planes } else { Codec::PlanesDense }, bound },
         Some(codec) if bound != Bound::Lossless => Request { codec, bound },
         _ => Request { codec, bound },
     };

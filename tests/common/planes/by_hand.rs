@@ -4,8 +4,8 @@
 
 use super::random::{self, plane};
 use super::{Plane, Tile, frame, place, raw};
-use crate::common::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
-use crate::common::generate::Random;
+use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
+use super::super::generate::Random;
 
 const U32: u32 = I32 & !(1 << 14);
 const I64: u32 = I32 & !0xFF0 | 8 << 4;

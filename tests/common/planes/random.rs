@@ -3,8 +3,8 @@
 //! writer puts them together. Every reader must read them, and all must find the same values.
 
 use super::{Plane, Tile, frame, raw};
-use crate::common::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
-use crate::common::generate::Random;
+use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
+use super::super::generate::Random;
 
 /// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold twice the values and just more.
 const SHAPES: [&[u32]; 16] = [

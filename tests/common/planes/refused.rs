@@ -4,8 +4,8 @@
 
 use super::by_hand::bound_of_step;
 use super::{Parts, Plane, Tile, frame, place, raw};
-use crate::common::draft::{Draft, F32, F64, I32};
-use crate::common::refused::List;
+use super::super::draft::{Draft, F32, F64, I32};
+use super::super::refused::List;
 
 /// A frame with one tile of 40 values along a line.
 fn line(payload: Vec<u8>) -> Draft {
