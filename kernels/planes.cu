@@ -60,6 +60,7 @@ __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, 
 __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     const Waiting& t = s.waiting;
     const u32 total = t.total;
+    __syncwarp();
     if (total == 0) return;
     const u32 index = t.tile - s.first_tile, words = t.words, nibbles = t.nibbles;
     const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
@@ -88,6 +89,7 @@ __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
 __device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
     flush(s, turn ^ 1, lane);
     const u32 start = s.start, words = end - start;
+    __syncwarp();
     for (u32 k = 0; k < words; k += 32) {
         const u32 word = k + lane < words ? s.words[start + k + lane] : 0;
         __syncwarp();
@@ -207,28 +209,27 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
     u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
     good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
     __syncwarp();
-    if (!__all_sync(warp::ALL, good)) {
+    const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
+    // One with nothing but absent planes is its head alone.
+    if (!__any_sync(warp::ALL, modes != 0)) {
+        before_ballots = 1;
+        head &= ~0xf0u;
+    }
+    const u32 number = s.number, start = s.start;
+    u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
+    if (!__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4))) {
         // A tile of another kind: the chunk is the CPU's.
         if (lane == 0) atomicOr((u32*)s.fault, 1u);
-        head = 3, predictor = 0, before_ballots = 1, nibbles = bytes = 0;
-        n.words = s.start, n.ballots = 0;
-    } else {
-        const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
-        // One with nothing but absent planes is its head alone.
-        if (!__any_sync(warp::ALL, modes != 0)) {
-            before_ballots = 1;
-            head &= ~0xf0u;
-        }
-        if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+        head = 3, predictor = 0, total = before_ballots = 1, nibbles = bytes = 0;
+        n.words = start, n.ballots = 0;
     }
+    if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
     if (dense) {
-        if (lane < 4 && (n.bytes + lane) / 4 == n.bytes / 4) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
+        if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
         __syncwarp();
         for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
         for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
     }
-    const u32 number = s.number, start = s.start, total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    if (total > s.inside * (T::W / 4) && lane == 0) atomicOr((u32*)s.fault, 1u);
     if (lane == 0) {
         front[MOST_FRONT - before_ballots] = head | predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
