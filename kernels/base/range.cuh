@@ -2,7 +2,8 @@
 // The range of a chunk's values, which a relative bound is a part of: the smallest and the largest of those that are
 // finite and not the fill value. A CTA reads `TILE` values in a row, brings its threads' extremes together and adds
 // them to the chunk's state by two atomics, on integers of the same order as the values. A chunk has at least as many
-// CTAs as it has `TILE`s.
+// CTAs as it has `TILE`s. The last CTA takes the first values: these were read last then, and are still near when the next
+// kernel begins with them.
 #pragma once
 #include "../prim/load.cuh"
 #include "frame.cuh"
@@ -17,9 +18,10 @@ __device__ __forceinline__ void find_range(const EncodeArgs& args) {
     static_assert(TILE % (BATCH * STEP) == 0, "whole batches");
     __shared__ S lows[WARPS], highs[WARPS];
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    const u32 chunk = chunk_of((const EncodeChunk*)args.chunks, args.chunk_count, blockIdx.x, lane);
+    const u32 tile = args.tiles - 1 - blockIdx.x;
+    const u32 chunk = chunk_of((const EncodeChunk*)args.chunks, args.chunk_count, tile, lane);
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[chunk];
-    const u64 first = (u64)(blockIdx.x - c.first_tile) * TILE, left = first < c.values ? c.values - first : 0;
+    const u64 first = (u64)(tile - c.first_tile) * TILE, left = first < c.values ? c.values - first : 0;
     const u32 here = left < TILE ? (u32)left : TILE;
     const S* input = (const S*)c.input + first;
     // The default fill value, 0, where the user defined none.
