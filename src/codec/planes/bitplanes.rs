@@ -64,7 +64,8 @@ pub(super) fn transpose(slice: &mut Slice) {
 /// Exchanges the upper bits of a row, those that `mask` leaves, with the lower bits of the row `N` further on.
 #[inline(always)]
 fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
-    for i in (0..8).filter(|i| i & N == 0) {
+    for pair in 0..4 {
+        let i = pair / N * 2 * N + pair % N;
         for l in 0..LANES {
             let t = (v[i][l] >> N ^ v[i + N][l]) & mask;
             v[i + N][l] ^= t;

@@ -125,14 +125,13 @@ struct EncodeRun<'a, S: Value> {
 impl<S: Value> Run for EncodeRun<'_, S> {
     type Output = Result<Vec<u32>>;
 
-    #[inline(always)]
-    fn run(self, level: impl Unit) -> Self::Output {
+    fn run(self, unit: impl Unit) -> Self::Output {
         let EncodeRun { values, plan, tiles, scratch, out } = self;
         let mut lens = memory::with_capacity(tiles.len())?;
         for k in tiles {
             let (start, tile) = (out.len(), plan.shape.grid.tile(k));
             plan.shape.gather(values, &tile, &mut scratch.x);
-            encode::tile(plan, &tile, level, scratch, out)?;
+            encode::tile(plan, &tile, unit, scratch, out)?;
             lens.push(((out.len() - start) / 4) as u32);
         }
         Ok(lens)
@@ -167,15 +166,14 @@ struct DecodeShare<'a, 'b, S> {
 impl<S: Value> Run for DecodeShare<'_, '_, S> {
     type Output = Result<()>;
 
-    #[inline(always)]
-    fn run(self, level: impl Unit) -> Self::Output {
+    fn run(self, unit: impl Unit) -> Self::Output {
         let DecodeShare { ends, context, mut share } = self;
         let mut scratch = decode::Scratch::new()?;
         let grid = &context.shape.grid;
         for k in grid.tiles_of(&share) {
             let (bytes, len) = ends.tile(k);
             let words = bytes[..len].as_chunks().0;
-            decode::tile(words, context, &grid.tile(k), level, &mut scratch, &mut share)
+            decode::tile(words, context, &grid.tile(k), unit, &mut scratch, &mut share)
                 .map_err(|why| Error::corrupt("planes payload", format!("tile {k}: {why}")))?;
         }
         Ok(())

@@ -52,12 +52,11 @@ impl<S: Value> Scratch<S> {
 }
 
 /// Decodes a tile into its place in the chunk.
-#[inline(always)]
 pub(super) fn tile<S: Value>(
     words: &[Word],
     context: &Context<S>,
     tile: &Tile,
-    level: impl Unit,
+    unit: impl Unit,
     s: &mut Scratch<S>,
     share: &mut Share<'_, S>,
 ) -> Result<(), Damage> {
@@ -74,31 +73,39 @@ pub(super) fn tile<S: Value>(
     }
     let mut at = Layout::find(words, head, S::SIZE)?;
     if let (Class::Quanta, Some(step)) = (head.class, context.step) {
-        residuals(&mut at, shape.rank, level, &mut s.near, &mut s.slices, &mut s.masks);
-        if !difference::integrate_near(&mut s.near, shape.rank, head.predictor) {
+        residuals(&mut at, shape.rank, unit, &mut s.near, &mut s.slices, &mut s.masks);
+        if !difference::integrate_near(&mut s.near, shape.rank, head.predictor, unit) {
             return Err("a quantum is farther from the base than 4096".into());
         }
-        let base = S::Wide::of(i64::from(head.base) * S::UNIT);
-        for (x, &v) in s.x.iter_mut().zip(s.near.iter()) {
-            *x = S::of_quantum(base.plus(S::Wide::of(v.into()))) * step;
-        }
+        let base = i64::from(head.base) * S::UNIT;
+        let (x, v) = (&mut s.x, &s.near);
+        unit.run(
+            #[inline(always)]
+            || {
+                for (x, &v) in x.iter_mut().zip(v.iter()) {
+                    *x = S::of_near(base as i32 + i32::from(v)) * step;
+                }
+            },
+        );
     } else {
-        residuals(&mut at, shape.rank, level, &mut s.wide, &mut s.slices, &mut s.masks);
-        difference::integrate(&mut s.wide, shape.rank, head.predictor);
+        residuals(&mut at, shape.rank, unit, &mut s.wide, &mut s.slices, &mut s.masks);
+        difference::integrate(&mut s.wide, shape.rank, head.predictor, unit);
         let base = S::to_wide(value(at.base.as_flattened()));
-        match (head.class, context.step) {
-            (Class::Wide, Some(step)) => {
-                for (x, &v) in s.x.iter_mut().zip(s.wide.iter()) {
-                    *x = S::of_quantum(base.plus(v)) * step;
+        let step = if head.class == Class::Wide { context.step } else { None };
+        let (x, v) = (&mut s.x, &s.wide);
+        unit.run(
+            #[inline(always)]
+            || {
+                for (x, &v) in x.iter_mut().zip(v.iter()) {
+                    let q = base.plus(v);
+                    *x = match step {
+                        Some(step) => S::of_quantum(q) * step,
+                        None if context.float => S::of_wide(quantize::ordered(q)),
+                        None => S::of_wide(q),
+                    };
                 }
-            }
-            _ => {
-                for (x, &v) in s.x.iter_mut().zip(s.wide.iter()) {
-                    let m = base.plus(v);
-                    *x = S::of_wide(if context.float { quantize::ordered(m) } else { m });
-                }
-            }
-        }
+            },
+        );
     }
     if let Some(masks) = at.masks {
         exceptions(&at, masks.count, shape, &s.masks, &mut s.x)?;
@@ -151,20 +158,24 @@ fn exceptions<S: Value>(
 }
 
 /// A tile's residuals and masks.
-#[inline(always)]
 fn residuals<I: Int>(
     at: &mut Layout<'_>,
     rank: usize,
-    level: impl Unit,
+    unit: impl Unit,
     d: &mut Ints<I>,
     slices: &mut [Slice; 8],
     masks: &mut [BitPlane; BLOCKS],
 ) {
     for (k, d) in d.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-        block(at, k, rank, level, d, slices);
-        if let Some(of) = at.masks {
-            at.planes.plane(of.mode(k), &mut masks[k], level);
-        }
+        unit.run(
+            #[inline(always)]
+            || {
+                block(at, k, rank, unit, d, slices);
+                if let Some(of) = at.masks {
+                    at.planes.plane(of.mode(k), &mut masks[k], unit);
+                }
+            },
+        );
     }
 }
 
@@ -174,7 +185,7 @@ fn block<I: Int>(
     at: &mut Layout<'_>,
     k: usize,
     rank: usize,
-    level: impl Unit,
+    unit: impl Unit,
     d: &mut [I; BLOCK],
     slices: &mut [Slice; 8],
 ) {
@@ -189,20 +200,24 @@ fn block<I: Int>(
     let top = count - 1;
     let mode = |k: usize, p: usize| Mode::of(u32::from(modes[k]) >> (2 * p));
     for p in (0..7).rev() {
-        at.planes.plane(mode(top, p), &mut slices[top][p], level);
+        at.planes.plane(mode(top, p), &mut slices[top][p], unit);
     }
     for k in (0..top).rev() {
         if modes[k] == ALL_FULL {
             at.planes.rows(&mut slices[k]);
         } else {
-            (0..8).rev().for_each(|p| at.planes.plane(mode(k, p), &mut slices[k][p], level));
+            (0..8).rev().for_each(|p| at.planes.plane(mode(k, p), &mut slices[k][p], unit));
         }
     }
-    at.planes.plane(mode(top, 7), &mut slices[top][7], level);
+    at.planes.plane(mode(top, 7), &mut slices[top][7], unit);
     let sign = slices[top][7];
+    let signed = mode(top, 7) != Mode::Absent;
     for (k, slice) in slices[..count].iter_mut().enumerate() {
+        if modes[k] == 0 && !(near && signed) {
+            continue;
+        }
         if k == top || modes[k] != ALL_FULL {
-            if near {
+            if near && signed {
                 let below = if k == top { 7 } else { 8 };
                 slice[..below].iter_mut().for_each(|plane| plane.iter_mut().zip(&sign).for_each(|(w, s)| *w ^= s));
             }

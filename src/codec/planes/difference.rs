@@ -4,6 +4,7 @@
 //! A predictor is how many axes differ: 0 none, 1 x, 2 x and y, 3 all. What lies before a tile's first values along an axis
 //! counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
 
+use super::level::Unit;
 use super::number::Int;
 use super::shape::{PLANE, ROW, row_of};
 use crate::constants::{PLANES_LANES, PLANES_NEAR, PLANES_TILE};
@@ -26,8 +27,8 @@ fn along_x<I: Int>(from: &[I], to: &mut [I], rank: usize) {
     let run = run(rank, from.len());
     for (from, to) in from.chunks_exact(run).zip(to.chunks_exact_mut(run)) {
         to[0] = from[0];
-        for (to, pair) in to[1..].iter_mut().zip(from.windows(2)) {
-            *to = pair[1].minus(pair[0]);
+        for ((to, &this), &before) in to[1..].iter_mut().zip(&from[1..]).zip(from) {
+            *to = this.minus(before);
         }
     }
 }
@@ -69,37 +70,59 @@ fn forwards<I: Int, const N: usize>(v: &mut [I]) {
 }
 
 /// Differences of a tile by a predictor.
-#[inline(always)]
-pub(super) fn difference<I: Int>(v: &Ints<I>, rank: usize, predictor: usize, out: &mut Ints<I>) {
-    if predictor == 0 {
-        *out = *v;
-        return;
-    }
-    along_x(v, out, rank);
-    if predictor > 1 {
-        along_y(out, rank);
-    }
-    if predictor > 2 {
-        along_z(out);
-    }
+pub(super) fn difference<I: Int>(v: &Ints<I>, rank: usize, predictor: usize, unit: impl Unit, out: &mut Ints<I>) {
+    unit.run(
+        #[inline(always)]
+        || {
+            if predictor == 0 {
+                *out = *v;
+                return;
+            }
+            along_x(v, out, rank);
+            if predictor > 1 {
+                along_y(out, rank);
+            }
+            if predictor > 2 {
+                along_z(out);
+            }
+        },
+    );
 }
 
 /// Undoes [`difference`] in place.
-#[inline(always)]
-pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize) {
-    if predictor > 2 {
-        forwards::<I, PLANE>(v);
-    }
-    if predictor > 1 {
-        v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<I, ROW>);
-    }
-    if predictor > 0 {
-        for run in v.chunks_exact_mut(run(rank, PLANES_TILE)) {
-            let mut sum = I::ZERO;
-            for v in run {
-                sum = sum.plus(*v);
-                *v = sum;
+pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize, unit: impl Unit) {
+    unit.run(
+        #[inline(always)]
+        || {
+            if predictor > 2 {
+                forwards::<I, PLANE>(v);
             }
+            if predictor > 1 {
+                v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<I, ROW>);
+            }
+            if predictor > 0 {
+                sums(v, rank);
+            }
+        },
+    );
+}
+
+/// Sums along x: of a row's values and the 1, then 2, 4, 8 and 16 before each. Rows of grid rank 1 go on with the last sum.
+#[inline(always)]
+fn sums<I: Int>(v: &mut Ints<I>, rank: usize) {
+    let mut before = I::ZERO;
+    for row in v.as_chunks_mut::<ROW>().0 {
+        for shift in [1, 2, 4, 8, 16] {
+            // The row behind as many zeros, so that every step is one loop over all of it.
+            let mut padded = [I::ZERO; 2 * ROW];
+            padded[ROW..].copy_from_slice(row);
+            for (v, before) in row.iter_mut().zip(&padded[ROW - shift..]) {
+                *v = v.plus(*before);
+            }
+        }
+        if rank == 1 {
+            row.iter_mut().for_each(|v| *v = v.plus(before));
+            before = row[ROW - 1];
         }
     }
 }
@@ -109,19 +132,25 @@ pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize) 
 /// Sums wrap around at 16 bits, yet none that is wrong passes: along z, a right sum within ±16383 and a residual of 16 bits give
 /// one whose lower 16 bits, if it does not fit them, are not within ±16383 again. The same holds along y within ±8192
 /// and along x from −4096 to 4095. Of quanta that are in their range, all differences are within those limits.
-#[inline(always)]
-pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize) -> bool {
-    let mut inside = true;
-    if predictor > 2 {
-        forwards::<i16, PLANE>(v);
-        inside &= all_below(v, 14);
-    }
-    if predictor > 1 {
-        v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<i16, ROW>);
-        inside &= all_below(v, 13);
-    }
-    integrate(v, rank, predictor.min(1));
-    inside & all_below(v, PLANES_NEAR.ilog2())
+pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, unit: impl Unit) -> bool {
+    unit.run(
+        #[inline(always)]
+        || {
+            let mut inside = true;
+            if predictor > 2 {
+                forwards::<i16, PLANE>(v);
+                inside &= all_below(v, 14);
+            }
+            if predictor > 1 {
+                v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<i16, ROW>);
+                inside &= all_below(v, 13);
+            }
+            if predictor > 0 {
+                sums(v, rank);
+            }
+            inside & all_below(v, PLANES_NEAR.ilog2())
+        },
+    )
 }
 
 /// Whether all are from −2^bits to 2^bits − 1.
@@ -137,8 +166,15 @@ fn all_below(v: &Ints<i16>, bits: u32) -> bool {
 }
 
 /// The predictor that §8.2 chooses, by the residuals of plane 1.
+pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
+    unit.run(
+        #[inline(always)]
+        || cheapest(v, rank),
+    )
+}
+
 #[inline(always)]
-pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize) -> usize {
+fn cheapest<I: Int>(v: &Ints<I>, rank: usize) -> usize {
     let first: &[I; 2 * PLANE] = v.first_chunk().expect("two planes");
     let mut d = *first;
     let (mut best, mut least) = (0, cost(&d, rank));
@@ -178,6 +214,7 @@ fn cost<I: Int>(d: &[I; 2 * PLANE], rank: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stage::pack::Portable;
 
     /// Differences as §4 undoes them, place by place.
     fn back(d: &Ints<i16>, rank: usize, predictor: usize) -> Vec<i16> {
@@ -209,9 +246,9 @@ mod tests {
         for rank in 1..=3 {
             for predictor in 0..=rank {
                 let mut d = [0; PLANES_TILE];
-                difference(&v, rank, predictor, &mut d);
+                difference(&v, rank, predictor, Portable, &mut d);
                 assert_eq!(back(&d, rank, predictor), v, "grid rank {rank}, predictor {predictor}");
-                integrate(&mut d, rank, predictor);
+                integrate(&mut d, rank, predictor, Portable);
                 assert_eq!(d, v, "grid rank {rank}, predictor {predictor}");
             }
         }
@@ -221,9 +258,9 @@ mod tests {
     fn a_slope_is_differenced_along_its_axes() {
         let slope = |i: usize| (i % 32 * 5 + i / 32 % 16 * 3 + i / 512 * 7) as i32;
         let v: Ints<i32> = std::array::from_fn(slope);
-        assert_eq!(choose(&v, 3), 3);
+        assert_eq!(choose(&v, 3, Portable), 3);
         let noise: Ints<i32> = std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B1) as i32 >> 20);
-        assert_eq!(choose(&noise, 3), 0);
-        assert_eq!(choose(&std::array::from_fn(|i| i as i64 * 100), 1), 1);
+        assert_eq!(choose(&noise, 3, Portable), 0);
+        assert_eq!(choose(&std::array::from_fn(|i| i as i64 * 100), 1, Portable), 1);
     }
 }

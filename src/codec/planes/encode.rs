@@ -75,15 +75,14 @@ struct Coded<I> {
 }
 
 /// Appends the payload of the tile whose values are in `s.x`.
-#[inline(always)]
 pub(super) fn tile<S: Value>(
     plan: &Plan<S>,
     tile: &Tile,
-    level: impl Unit,
+    unit: impl Unit,
     s: &mut Scratch<S>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let coded = code(plan, tile, level, s);
+    let coded = code(plan, tile, unit, s);
     let words = S::SIZE / 4;
     let values = match coded.head.exceptions {
         Exceptions::None => &[][..],
@@ -133,16 +132,13 @@ impl<S: Value> Plan<S> {
 }
 
 /// Makes a tile's parts, as the lowest class that takes it.
-#[inline(always)]
-fn code<S: Value>(plan: &Plan<S>, tile: &Tile, level: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
-    let fused = level_fused(level);
-    let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, fused)).map(|(lo, hi)| (lo + hi) >> 1);
+fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
+    let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, unit)).map(|(lo, hi)| (lo + hi) >> 1);
     if let Some(base) = mid.and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;
-        if let Some(exceptions) =
-            regular(plan, tile, &s.x, (S::Wide::of(base), true), fused, v, &mut s.flags, &mut s.set)
-        {
-            let way = Way { class: Class::Quanta, exceptions, plan, level };
+        let flags = &mut s.flags;
+        if let Some(exceptions) = regular(plan, tile, &s.x, (S::Wide::of(base), true), unit, v, flags, &mut s.set) {
+            let way = Way { class: Class::Quanta, exceptions, plan, unit };
             let (mut head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
             head.base = (base / S::UNIT) as i32;
             return Coded { head, base: None, masks };
@@ -151,38 +147,38 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, level: impl Unit, s: &mut Scratch
     let [v, d] = &mut *s.wide;
     let wide = mid.and_then(|mid| {
         let base = S::Wide::of(mid);
-        let exceptions = regular(plan, tile, &s.x, (base, false), fused, v, &mut s.flags, &mut s.set)?;
+        let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
         Some((Class::Wide, base, exceptions))
     });
-    let (class, base, exceptions) = wide.unwrap_or_else(|| (Class::Bits, bits(plan, &s.x, v), Exceptions::None));
-    let way = Way { class, exceptions, plan, level };
+    let (class, base, exceptions) = wide.unwrap_or_else(|| {
+        let base = unit.run(
+            #[inline(always)]
+            || bits(plan, &s.x, v),
+        );
+        (Class::Bits, base, Exceptions::None)
+    });
+    let way = Way { class, exceptions, plan, unit };
     let (head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
     Coded { head, base: Some(base), masks }
 }
 
-#[inline(always)]
-fn level_fused<U: Unit>(_: U) -> bool {
-    U::FUSED
-}
-
 /// Quanta less their base, exceptions bridged; `near`: of class 0. `None` where there are more exceptions than a tile may have.
-#[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn regular<S: Value, I: Int>(
     plan: &Plan<S>,
     tile: &Tile,
     x: &[S; PLANES_TILE],
     (base, near): (S::Wide, bool),
-    fused: bool,
+    unit: impl Unit,
     v: &mut Ints<I>,
     flags: &mut [u8; PLANES_TILE],
     set: &mut Set<S::Wide>,
 ) -> Option<Exceptions> {
     let q = plan.quantizer.as_ref()?;
-    if q.quantize(x, base, near, fused, v) {
+    if q.quantize(x, base, near, unit, v) {
         return Some(Exceptions::None);
     }
-    q.flags(x, base, near, flags);
+    q.flags(x, base, near, unit, flags);
     if !set.collect(&plan.shape, tile, flags, |place| q.settled(x[place]).to_wide()) {
         return None;
     }
@@ -211,24 +207,26 @@ struct Way<'a, S: Value, L> {
     class: Class,
     exceptions: Exceptions,
     plan: &'a Plan<S>,
-    level: L,
+    unit: L,
 }
 
 impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
-    #[inline(always)]
     fn residuals<I: Int>(&self, v: &Ints<I>, d: &mut Ints<I>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
         let rank = self.plan.shape.rank;
-        let predictor = difference::choose(v, rank);
-        difference::difference(v, rank, predictor, d);
+        let predictor = difference::choose(v, rank, self.unit);
+        difference::difference(v, rank, predictor, self.unit, d);
         let mut head =
             Head { class: self.class, predictor, exceptions: self.exceptions, slices: Default::default(), base: 0 };
         let mut masks = 0;
         parts.clear();
         for (k, d) in d.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-            head.slices[k] = self.block(d, parts);
+            head.slices[k] = self.unit.run(
+                #[inline(always)]
+                || self.block(d, parts),
+            );
             if self.exceptions != Exceptions::None {
-                masks |= (parts.mask(&set.masks[k], self.level) as u32) << (2 * k);
+                masks |= (parts.mask(&set.masks[k], self.unit) as u32) << (2 * k);
             }
         }
         (head, masks)
@@ -246,7 +244,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
         }
         // Which bit planes are not all 0.
         let union = if near { extent.union(slices) } else { bitplanes::encode_signs(d, slices) };
-        let (how, rank, level, top) = (self.plan.how, self.plan.shape.rank, self.level, slices - 1);
+        let (how, rank, unit, top) = (self.plan.how, self.plan.shape.rank, self.unit, slices - 1);
         let mut sign = [0; PLANES_LANES];
         let mut planes = [[0; PLANES_LANES]; 8];
         // Slices from the highest down, then the signs.
@@ -276,13 +274,13 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                         plane.iter_mut().zip(&sign).for_each(|(w, s)| *w ^= s);
                     }
                 }
-                if as_bytes && parts.would_fill(&planes[7], how, level) {
+                if as_bytes && parts.would_fill(&planes[7], how, unit) {
                     parts.rows(&mut block, k, &rows);
                     continue;
                 }
             }
             for p in order.rev().filter(|p| some >> p & 1 == 1) {
-                parts.plane(&mut block, k, p, &planes[p], how, level);
+                parts.plane(&mut block, k, p, &planes[p], how, unit);
             }
         }
         slices

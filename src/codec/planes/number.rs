@@ -162,6 +162,8 @@ pub(super) trait Value: Scalar {
     fn quantum(self, inverse: Self, fused: bool) -> (Self, Self::Wide);
     /// f(q).
     fn of_quantum(q: Self::Wide) -> Self;
+    /// f(q) of a quantum of class 0.
+    fn of_near(q: i32) -> Self;
     fn to_wide(self) -> Self::Wide;
     fn of_wide(bits: Self::Wide) -> Self;
 }
@@ -200,6 +202,11 @@ impl Value for f32 {
     }
 
     #[inline(always)]
+    fn of_near(q: i32) -> Self {
+        q as f32
+    }
+
+    #[inline(always)]
     fn to_wide(self) -> i32 {
         self.to_bits() as i32
     }
@@ -229,6 +236,11 @@ impl Value for f64 {
     #[inline(always)]
     fn of_quantum(q: i64) -> Self {
         q as f64
+    }
+
+    #[inline(always)]
+    fn of_near(q: i32) -> Self {
+        q.into()
     }
 
     #[inline(always)]

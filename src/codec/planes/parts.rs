@@ -85,7 +85,7 @@ impl Parts {
             Mode::Full
         } else {
             match how {
-                How::Plain => self.plain(plane),
+                How::Plain => self.plain(plane, level),
                 How::Dense => self.dense(plane, PLANES_BYTES, level),
             }
         };
@@ -105,7 +105,7 @@ impl Parts {
     #[inline(always)]
     pub(super) fn would_fill(&self, plane: &BitPlane, how: How, level: impl Bytes) -> bool {
         match how {
-            How::Plain => ballot(plane) == u32::MAX,
+            How::Plain => level.nonzero_words(plane) == u32::MAX,
             How::Dense => self.does_not_pay(level.nonzero(&bytes_of(plane)), PLANES_BYTES),
         }
     }
@@ -117,8 +117,8 @@ impl Parts {
     }
 
     #[inline(always)]
-    fn plain(&mut self, plane: &BitPlane) -> Mode {
-        let ballot = ballot(plane);
+    fn plain(&mut self, plane: &BitPlane, level: impl Bytes) -> Mode {
+        let ballot = level.nonzero_words(plane);
         match ballot {
             0 => return Mode::Absent,
             u32::MAX => {
@@ -275,11 +275,6 @@ fn ballot_of(mask: u128) -> u32 {
         (x | x >> 24) as u32 & 0xFFFF
     };
     half(mask as u64) | half((mask >> 64) as u64) << 16
-}
-
-#[inline(always)]
-fn ballot(plane: &BitPlane) -> u32 {
-    plane.iter().enumerate().fold(0, |ballot, (l, &w)| ballot | u32::from(w != 0) << l)
 }
 
 /// A plane's bytes in the format's order.

@@ -6,6 +6,7 @@
 //! and the bound alone, so that a value that was stored once never moves again.
 
 use super::format;
+use super::level::Unit;
 use super::number::{Int, Value};
 use super::shape::{PLANE, ROW};
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
@@ -66,53 +67,74 @@ impl<S: Value> Quantizer<S> {
     }
 
     /// The smallest and the largest quantum of the first plane that has one.
-    #[inline(always)]
-    pub(super) fn range(&self, x: &[S; PLANES_TILE], fused: bool) -> Option<(i64, i64)> {
+    pub(super) fn range<U: Unit>(&self, x: &[S; PLANES_TILE], unit: U) -> Option<(i64, i64)> {
         x.as_chunks::<PLANE>().0.iter().find_map(|plane| {
-            let (mut lo, mut hi) = ([S::INFINITY; ROW], [-S::INFINITY; ROW]);
-            for row in plane.as_chunks::<ROW>().0 {
-                for k in 0..ROW {
-                    let judged = self.judge(row[k], fused);
-                    let (a, z) =
-                        if judged.within { (judged.number, judged.number) } else { (S::INFINITY, -S::INFINITY) };
-                    lo[k] = if a < lo[k] { a } else { lo[k] };
-                    hi[k] = if z > hi[k] { z } else { hi[k] };
-                }
-            }
-            let lo = lo.iter().fold(S::INFINITY, |a, &b| if b < a { b } else { a });
-            let hi = hi.iter().fold(-S::INFINITY, |a, &b| if b > a { b } else { a });
-            (lo <= hi).then(|| (lo.to_f64() as i64, hi.to_f64() as i64))
+            unit.run(
+                #[inline(always)]
+                || self.range_of(plane, U::FUSED),
+            )
         })
+    }
+
+    #[inline(always)]
+    fn range_of(&self, plane: &[S; PLANE], fused: bool) -> Option<(i64, i64)> {
+        let (mut lo, mut hi) = ([S::INFINITY; ROW], [-S::INFINITY; ROW]);
+        for row in plane.as_chunks::<ROW>().0 {
+            for k in 0..ROW {
+                let judged = self.judge(row[k], fused);
+                let (a, z) = if judged.within { (judged.number, judged.number) } else { (S::INFINITY, -S::INFINITY) };
+                lo[k] = if a < lo[k] { a } else { lo[k] };
+                hi[k] = if z > hi[k] { z } else { hi[k] };
+            }
+        }
+        let lo = lo.iter().fold(S::INFINITY, |a, &b| if b < a { b } else { a });
+        let hi = hi.iter().fold(-S::INFINITY, |a, &b| if b > a { b } else { a });
+        (lo <= hi).then(|| (lo.to_f64() as i64, hi.to_f64() as i64))
     }
 
     /// Quanta of a tile less `base`. False where there are exceptions: values that do not hold, and with `near` those that
     /// are too far from the base.
-    #[inline(always)]
-    pub(super) fn quantize<I: Int>(
+    pub(super) fn quantize<U: Unit, I: Int>(
         &self,
         x: &[S; PLANES_TILE],
         base: S::Wide,
         near: bool,
-        fused: bool,
+        unit: U,
         out: &mut [I; PLANES_TILE],
     ) -> bool {
-        let mut open = [S::Bits::ZERO; ROW];
-        for (x, out) in x.as_chunks::<ROW>().0.iter().zip(out.as_chunks_mut::<ROW>().0) {
-            for k in 0..ROW {
-                let (v, regular) = self.regular(x[k], base, near, fused);
-                out[k] = I::of(v.wide());
-                open[k] = open[k] | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
-            }
-        }
-        open.iter().all(|&o| o == S::Bits::ZERO)
+        unit.run(
+            #[inline(always)]
+            || {
+                let mut open = [S::Bits::ZERO; ROW];
+                for (x, out) in x.as_chunks::<ROW>().0.iter().zip(out.as_chunks_mut::<ROW>().0) {
+                    for k in 0..ROW {
+                        let (v, regular) = self.regular(x[k], base, near, U::FUSED);
+                        out[k] = I::of(v.wide());
+                        open[k] = open[k] | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+                    }
+                }
+                open.iter().all(|&o| o == S::Bits::ZERO)
+            },
+        )
     }
 
     /// A byte for each value, 1 where [`Quantizer::quantize`] counts it an exception.
-    #[inline(always)]
-    pub(super) fn flags(&self, x: &[S; PLANES_TILE], base: S::Wide, near: bool, flags: &mut [u8; PLANES_TILE]) {
-        for (x, flag) in x.iter().zip(flags) {
-            *flag = u8::from(!self.regular(*x, base, near, false).1);
-        }
+    pub(super) fn flags<U: Unit>(
+        &self,
+        x: &[S; PLANES_TILE],
+        base: S::Wide,
+        near: bool,
+        unit: U,
+        flags: &mut [u8; PLANES_TILE],
+    ) {
+        unit.run(
+            #[inline(always)]
+            || {
+                for (x, flag) in x.iter().zip(flags) {
+                    *flag = u8::from(!self.regular(*x, base, near, U::FUSED).1);
+                }
+            },
+        );
     }
 
     #[inline(always)]
