@@ -85,7 +85,9 @@ def test_time_steps_of_netcdf(level, tmp_path):
         with netCDF4.Dataset(tmp_path / "a.nc", "a") as f:
             f["v"].set_auto_mask(False)
             f["v"][t] = values[t]
-            seen[t] = f["v"][t]
+        with netCDF4.Dataset(tmp_path / "a.nc") as f:
+            f["v"].set_auto_mask(False)
+            seen[t] = f["v"][t]  # from the file, no longer from the cache of chunks
     with netCDF4.Dataset(tmp_path / "a.nc") as f:
         f["v"].set_auto_mask(False)
         read = f["v"][...]
