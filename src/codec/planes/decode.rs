@@ -219,9 +219,9 @@ fn block<I: Int>(
         if k == top || modes[k] != ALL_FULL {
             if near && signed {
                 let below = if k == top { 7 } else { 8 };
-                slice[..below].iter_mut().for_each(|plane| plane.iter_mut().zip(&sign).for_each(|(w, s)| *w ^= s));
+                slice[..below].iter_mut().for_each(|plane| unit.flip(plane, &sign));
             }
-            bitplanes::transpose(slice);
+            unit.transpose(slice);
         }
         bitplanes::add_rows(slice, rank, k, d);
     }

@@ -107,22 +107,14 @@ pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize, 
     );
 }
 
-/// Sums along x: of a row's values and the 1, then 2, 4, 8 and 16 before each. Rows of grid rank 1 go on with the last sum.
+/// Sums along x.
 #[inline(always)]
 fn sums<I: Int>(v: &mut Ints<I>, rank: usize) {
-    let mut before = I::ZERO;
-    for row in v.as_chunks_mut::<ROW>().0 {
-        for shift in [1, 2, 4, 8, 16] {
-            // The row behind as many zeros, so that every step is one loop over all of it.
-            let mut padded = [I::ZERO; 2 * ROW];
-            padded[ROW..].copy_from_slice(row);
-            for (v, before) in row.iter_mut().zip(&padded[ROW - shift..]) {
-                *v = v.plus(*before);
-            }
-        }
-        if rank == 1 {
-            row.iter_mut().for_each(|v| *v = v.plus(before));
-            before = row[ROW - 1];
+    for run in v.chunks_exact_mut(run(rank, PLANES_TILE)) {
+        let mut sum = I::ZERO;
+        for v in run {
+            sum = sum.plus(*v);
+            *v = sum;
         }
     }
 }
@@ -146,7 +138,14 @@ pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, u
                 inside &= all_below(v, 13);
             }
             if predictor > 0 {
-                sums(v, rank);
+                let mut before = 0i16;
+                for row in v.as_chunks_mut::<ROW>().0 {
+                    unit.sums(row);
+                    if rank == 1 {
+                        row.iter_mut().for_each(|v| *v = v.wrapping_add(before));
+                        before = row[ROW - 1];
+                    }
+                }
             }
             inside & all_below(v, PLANES_NEAR.ilog2())
         },

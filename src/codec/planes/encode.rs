@@ -265,14 +265,12 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                     parts.rows(&mut block, k, &rows);
                     continue;
                 }
-                bitplanes::transpose(&mut planes);
+                unit.transpose(&mut planes);
                 if k == top {
                     sign = planes[7];
                 }
                 if near {
-                    for plane in &mut planes {
-                        plane.iter_mut().zip(&sign).for_each(|(w, s)| *w ^= s);
-                    }
+                    planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
                 }
                 if as_bytes && parts.would_fill(&planes[7], how, unit) {
                     parts.rows(&mut block, k, &rows);

@@ -4,7 +4,10 @@
 //! A step over a tile or a block is compiled for each unit by itself: [`Unit::run`] stands around it, and what it calls is
 //! inlined into it. Around all of a tile at once it would be a function too large to be compiled well.
 
+use super::bitplanes::{self, BitPlane, Slice};
 use crate::stage::pack::{Bytes, PLANE, Plane, Portable, SLACK};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__m256i;
 
 /// A vector unit.
 pub(super) trait Unit: Bytes {
@@ -12,6 +15,28 @@ pub(super) trait Unit: Bytes {
     const FUSED: bool;
     /// Does `step`, compiled for this unit. Only what is inlined into it profits.
     fn run<R>(self, step: impl FnOnce() -> R) -> R;
+
+    /// Rows to bit planes, and back.
+    #[inline(always)]
+    fn transpose(self, slice: &mut Slice) {
+        bitplanes::transpose(slice);
+    }
+
+    /// Combines a bit plane with the signs by xor.
+    #[inline(always)]
+    fn flip(self, plane: &mut BitPlane, signs: &BitPlane) {
+        plane.iter_mut().zip(signs).for_each(|(word, sign)| *word ^= sign);
+    }
+
+    /// Replaces each of 32 by the sum of all up to it.
+    #[inline(always)]
+    fn sums(self, row: &mut [i16; 32]) {
+        let mut sum = 0i16;
+        for v in row {
+            sum = sum.wrapping_add(*v);
+            *v = sum;
+        }
+    }
 }
 
 impl Unit for Portable {
@@ -31,6 +56,69 @@ impl Unit for pulp::x86::V3 {
     fn run<R>(self, step: impl FnOnce() -> R) -> R {
         self.vectorize(step)
     }
+
+    // These three in so many words: left to itself, the compiler gathers words from several rows.
+
+    #[inline(always)]
+    fn transpose(self, slice: &mut Slice) {
+        for group in 0..slice[0].len() / 8 {
+            let mut v: [__m256i; 8] =
+                std::array::from_fn(|i| pulp::cast(*slice[i].as_chunks::<8>().0.get(group).expect("words of a group")));
+            exchange::<4>(self, &mut v, 0x0F0F_0F0F);
+            exchange::<2>(self, &mut v, 0x3333_3333);
+            exchange::<1>(self, &mut v, 0x5555_5555);
+            for (row, v) in slice.iter_mut().zip(v) {
+                row.as_chunks_mut::<8>().0[group] = pulp::cast(v);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn flip(self, plane: &mut BitPlane, signs: &BitPlane) {
+        for (words, signs) in plane.as_chunks_mut::<8>().0.iter_mut().zip(signs.as_chunks::<8>().0) {
+            *words = pulp::cast(self.avx2._mm256_xor_si256(pulp::cast(*words), pulp::cast(*signs)));
+        }
+    }
+
+    #[inline(always)]
+    fn sums(self, row: &mut [i16; 32]) {
+        let [a, b]: [__m256i; 2] = pulp::cast(*row);
+        let (a, b) = (sums_of_16(self, a), sums_of_16(self, b));
+        let high = self.avx2._mm256_shuffle_epi8(a, pulp::cast(LAST_OF_8));
+        let b = self.avx2._mm256_add_epi16(b, self.avx2._mm256_permute2x128_si256::<0x11>(high, high));
+        *row = pulp::cast([a, b]);
+    }
+}
+
+/// For the byte shuffle: the last of each eight 16-bit numbers, to all of their places.
+#[cfg(target_arch = "x86_64")]
+const LAST_OF_8: [u16; 16] = [0x0F0E; 16];
+
+/// Replaces each of 16 by the sum of all up to it.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sums_of_16(v3: pulp::x86::V3, v: __m256i) -> __m256i {
+    // Shifts stay within eight.
+    let v = v3.avx2._mm256_add_epi16(v, v3.avx2._mm256_slli_si256::<2>(v));
+    let v = v3.avx2._mm256_add_epi16(v, v3.avx2._mm256_slli_si256::<4>(v));
+    let v = v3.avx2._mm256_add_epi16(v, v3.avx2._mm256_slli_si256::<8>(v));
+    let last = v3.avx2._mm256_shuffle_epi8(v, pulp::cast(LAST_OF_8));
+    // The lower eight's to the upper eight, 0 to the lower.
+    v3.avx2._mm256_add_epi16(v, v3.avx2._mm256_permute2x128_si256::<0x08>(last, last))
+}
+
+/// As the plain one of `bitplanes.rs`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn exchange<const N: i32>(v3: pulp::x86::V3, v: &mut [__m256i; 8], mask: u32) {
+    let (n, mask) = (N as usize, pulp::cast([mask; 8]));
+    for pair in 0..4 {
+        let i = pair / n * 2 * n + pair % n;
+        let t = v3.avx2._mm256_xor_si256(v3.avx2._mm256_srli_epi32::<N>(v[i]), v[i + n]);
+        let t = v3.avx2._mm256_and_si256(t, mask);
+        v[i + n] = v3.avx2._mm256_xor_si256(v[i + n], t);
+        v[i] = v3.avx2._mm256_xor_si256(v[i], v3.avx2._mm256_slli_epi32::<N>(t));
+    }
 }
 
 /// AVX-512: plain loops over wider registers, byte shuffles as with AVX2.
@@ -45,6 +133,21 @@ impl Unit for Wide {
     #[inline(always)]
     fn run<R>(self, step: impl FnOnce() -> R) -> R {
         self.0.vectorize(step)
+    }
+
+    #[inline(always)]
+    fn transpose(self, slice: &mut Slice) {
+        Unit::transpose(*self.0, slice);
+    }
+
+    #[inline(always)]
+    fn flip(self, plane: &mut BitPlane, signs: &BitPlane) {
+        Unit::flip(*self.0, plane, signs);
+    }
+
+    #[inline(always)]
+    fn sums(self, row: &mut [i16; 32]) {
+        Unit::sums(*self.0, row);
     }
 }
 
@@ -94,4 +197,34 @@ pub(super) fn dispatch<R: Run>(run: R) -> R::Output {
         }
     }
     run.run(Portable)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_does_the_same() {
+        let Some(v3) = pulp::x86::V3::try_new() else { return };
+        let mut x = 7u32;
+        let mut next = || {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            x ^ x >> 15
+        };
+        for _ in 0..100 {
+            let slice: Slice = std::array::from_fn(|_| std::array::from_fn(|_| next()));
+            let (mut a, mut b) = (slice, slice);
+            Unit::transpose(v3, &mut a);
+            Portable.transpose(&mut b);
+            assert_eq!(a, b);
+            Unit::flip(v3, &mut a[0], &slice[1]);
+            Portable.flip(&mut b[0], &slice[1]);
+            assert_eq!(a, b);
+            let row: [i16; 32] = std::array::from_fn(|_| next() as i16);
+            let (mut a, mut b) = (row, row);
+            Unit::sums(v3, &mut a);
+            Portable.sums(&mut b);
+            assert_eq!(a, b);
+        }
+    }
 }
