@@ -100,6 +100,10 @@ mod tests {
         assert_eq!(bound_of(90000), Bound::Lossless);
         assert_eq!(request(&[390000]).unwrap(), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
         assert_eq!(request(&[111003]).unwrap(), Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
+        assert_eq!(request(&[590000]).unwrap(), Request { codec: Codec::Planes, bound: Bound::Lossless });
+        let dense = Request { codec: Codec::PlanesDense, bound: Bound::Relative(1e-3) };
+        assert_eq!(request(&[621003]).unwrap(), dense);
+        assert_eq!((pack(dense), request(&three(dense)).unwrap()), (Some(621003), dense));
         let szx = Request { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
         assert_eq!(three(szx)[0], 11);
         assert_eq!(request(&three(szx)).unwrap(), szx);
@@ -118,6 +122,10 @@ mod tests {
             &[91003],
             &[90001],
             &[411003],
+            &[490000],
+            &[531002],
+            &[631002],
+            &[711003],
             &[311003],
             &[190000],
             &[290000],

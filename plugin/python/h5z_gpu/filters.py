@@ -29,7 +29,7 @@ class Lossy(_Filter):
     "rel" and "psnr" follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
     appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
     Lossy(1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels Lossy(10 ** (-p / 20) * float(...)).
-    codec: "auto", "szx" or "lorenzo". Raises ValueError for what contradicts itself.
+    codec: "auto", "szx", "lorenzo", "planes" or "planes-dense". Raises ValueError for what contradicts itself.
     """
 
     def __init__(self, bound, mode="abs", codec="auto"):
@@ -37,7 +37,7 @@ class Lossy(_Filter):
 
 
 class Lossless(_Filter):
-    """Keeps every bit. codec: "auto" or "ndzip"."""
+    """Keeps every bit. codec: "auto", "ndzip" or "planes"."""
 
     def __init__(self, codec="auto"):
         super().__init__(f"mode=lossless,codec={codec}")

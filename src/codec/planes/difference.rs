@@ -134,7 +134,13 @@ pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, u
                 inside &= all_below(v, 14);
             }
             if predictor > 1 {
-                v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<i16, ROW>);
+                for sheet in v.chunks_exact_mut(sheet(rank, PLANES_TILE)) {
+                    let rows = sheet.as_chunks_mut::<ROW>().0;
+                    for k in 1..rows.len() {
+                        let before = rows[k - 1];
+                        unit.add(&mut rows[k], &before);
+                    }
+                }
                 inside &= all_below(v, 13);
             }
             if predictor > 0 {

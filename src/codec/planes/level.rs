@@ -28,6 +28,12 @@ pub(super) trait Unit: Bytes {
         plane.iter_mut().zip(signs).for_each(|(word, sign)| *word ^= sign);
     }
 
+    /// Adds a row to another.
+    #[inline(always)]
+    fn add(self, row: &mut [i16; 32], other: &[i16; 32]) {
+        row.iter_mut().zip(other).for_each(|(v, other)| *v = v.wrapping_add(*other));
+    }
+
     /// Replaces each of 32 by the sum of all up to it.
     #[inline(always)]
     fn sums(self, row: &mut [i16; 32]) {
@@ -57,7 +63,7 @@ impl Unit for pulp::x86::V3 {
         self.vectorize(step)
     }
 
-    // These three in so many words: left to itself, the compiler gathers words from several rows.
+    // These in so many words: left to itself, the compiler gathers words from several rows.
 
     #[inline(always)]
     fn transpose(self, slice: &mut Slice) {
@@ -78,6 +84,12 @@ impl Unit for pulp::x86::V3 {
         for (words, signs) in plane.as_chunks_mut::<8>().0.iter_mut().zip(signs.as_chunks::<8>().0) {
             *words = pulp::cast(self.avx2._mm256_xor_si256(pulp::cast(*words), pulp::cast(*signs)));
         }
+    }
+
+    #[inline(always)]
+    fn add(self, row: &mut [i16; 32], other: &[i16; 32]) {
+        let ([a, b], [c, d]): ([__m256i; 2], [__m256i; 2]) = (pulp::cast(*row), pulp::cast(*other));
+        *row = pulp::cast([self.avx2._mm256_add_epi16(a, c), self.avx2._mm256_add_epi16(b, d)]);
     }
 
     #[inline(always)]
@@ -146,6 +158,11 @@ impl Unit for Wide {
     }
 
     #[inline(always)]
+    fn add(self, row: &mut [i16; 32], other: &[i16; 32]) {
+        Unit::add(*self.0, row, other);
+    }
+
+    #[inline(always)]
     fn sums(self, row: &mut [i16; 32]) {
         Unit::sums(*self.0, row);
     }
@@ -199,12 +216,12 @@ pub(super) fn dispatch<R: Run>(run: R) -> R::Output {
     run.run(Portable)
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn every_unit_does_the_same() {
+        use super::{Portable, Slice, Unit};
         let Some(v3) = pulp::x86::V3::try_new() else { return };
         let mut x = 7u32;
         let mut next = || {
@@ -224,6 +241,9 @@ mod tests {
             let (mut a, mut b) = (row, row);
             Unit::sums(v3, &mut a);
             Portable.sums(&mut b);
+            assert_eq!(a, b);
+            Unit::add(v3, &mut a, &row);
+            Portable.add(&mut b, &row);
             assert_eq!(a, b);
         }
     }
