@@ -126,7 +126,8 @@ impl Head {
             Class::Wide | Class::Bits => {
                 head.slices = std::array::from_fn(|k| (word >> (SLICES_SHIFT + 4 * k as u32) & 15) as usize);
             }
-            Class::Raw => {}
+            // Nothing else may be said of it.
+            Class::Raw => head = Head::RAW,
         }
         if class != Class::Quanta && head.slices.iter().any(|&s| s > size) {
             return refuse(format!("blocks of {:?} slices, at most {size}", head.slices));

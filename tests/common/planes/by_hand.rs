@@ -2,10 +2,10 @@
 //! Frames of `planes` that no writer makes and every reader must read: what §7 of the document lists as no reason to refuse, and
 //! numbers at the ends of what §3 and §5 allow.
 
-use super::random::{self, plane};
-use super::{Plane, Tile, frame, place, raw};
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
+use super::random::{self, plane};
+use super::{Plane, Tile, frame, place, raw};
 
 const U32: u32 = I32 & !(1 << 14);
 const I64: u32 = I32 & !0xFF0 | 8 << 4;

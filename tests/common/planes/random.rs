@@ -2,9 +2,9 @@
 //! Whole frames of `planes` from random numbers: every class, predictor, number of slices and mode beside every other, such as no
 //! writer puts them together. Every reader must read them, and all must find the same values.
 
-use super::{Plane, Tile, frame, raw};
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
+use super::{Plane, Tile, frame, raw};
 
 /// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold twice the values and just more.
 const SHAPES: [&[u32]; 16] = [

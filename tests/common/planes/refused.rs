@@ -2,10 +2,10 @@
 //! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the frame's rules what
 //! this codec makes of them.
 
-use super::by_hand::bound_of_step;
-use super::{Parts, Plane, Tile, frame, place, raw};
 use super::super::draft::{Draft, F32, F64, I32};
 use super::super::refused::List;
+use super::by_hand::bound_of_step;
+use super::{Parts, Plane, Tile, frame, place, raw};
 
 /// A frame with one tile of 40 values along a line.
 fn line(payload: Vec<u8>) -> Draft {
