@@ -13,7 +13,7 @@
 //! ```
 
 use super::number::Int;
-use super::shape::{BLOCK, PLANE, ROW, row_of};
+use super::shape::{BLOCK, PLANE, row_of};
 use crate::constants::PLANES_LANES;
 
 /// One bit of each of a block's residuals: a word a lane.
@@ -66,10 +66,11 @@ pub(super) fn transpose(slice: &mut Slice) {
 fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
     for pair in 0..4 {
         let i = pair / N * 2 * N + pair % N;
-        for l in 0..LANES {
-            let t = (v[i][l] >> N ^ v[i + N][l]) & mask;
-            v[i + N][l] ^= t;
-            v[i][l] ^= t << N;
+        let (low, high) = v.split_at_mut(i + N);
+        for (a, b) in low[i].iter_mut().zip(&mut high[0]) {
+            let t = (*a >> N ^ *b) & mask;
+            *b ^= t;
+            *a ^= t << N;
         }
     }
 }
@@ -78,15 +79,13 @@ fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
 #[inline(always)]
 pub(super) fn encode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) -> I {
     let (sign, below) = sign_bit::<I>(slices);
-    let mut union = [I::ZERO; ROW];
-    for row in d.as_chunks_mut::<ROW>().0 {
-        for (d, union) in row.iter_mut().zip(&mut union) {
-            let minus = *d >> (8 * I::BYTES as u32 - 1);
-            *d = (*d ^ minus).minus(minus) & below | minus & sign;
-            *union = *union | *d;
-        }
+    let mut union = I::ZERO;
+    for d in d {
+        let minus = *d >> (8 * I::BYTES as u32 - 1);
+        *d = (*d ^ minus).minus(minus) & below | minus & sign;
+        union = union | *d;
     }
-    union.iter().fold(I::ZERO, |a, &b| a | b)
+    union
 }
 
 /// Undoes [`encode_signs`].
@@ -130,15 +129,11 @@ pub(super) struct Extent<I> {
 impl<I: Int> Extent<I> {
     #[inline(always)]
     pub(super) fn of(d: &[I; BLOCK]) -> Self {
-        let (mut any, mut folded) = ([I::ZERO; ROW], [I::ZERO; ROW]);
-        for row in d.as_chunks::<ROW>().0 {
-            for k in 0..ROW {
-                any[k] = any[k] | row[k];
-                folded[k] = folded[k] | row[k].fold();
-            }
+        let (mut any, mut folded) = (I::ZERO, I::ZERO);
+        for d in d {
+            any = any | *d;
+            folded = folded | d.fold();
         }
-        let or = |v: &[I; ROW]| v.iter().fold(I::ZERO, |a, &b| a | b);
-        let (any, folded) = (or(&any), or(&folded));
         let slices = if any == I::ZERO { 0 } else { folded.length() as usize / 8 + 1 };
         Extent { slices, folded, minus: any < I::ZERO }
     }

@@ -161,13 +161,8 @@ pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, u
 /// Whether all are from −2^bits to 2^bits − 1.
 #[inline(always)]
 fn all_below(v: &Ints<i16>, bits: u32) -> bool {
-    let mut all = [0i16; ROW];
-    for row in v.as_chunks::<ROW>().0 {
-        for k in 0..ROW {
-            all[k] |= row[k].fold();
-        }
-    }
-    all.iter().fold(0, |a, &b| a | b) >> bits == 0
+    // One sum, from which the compiler makes lanes; of lanes it would make columns.
+    v.iter().fold(0, |all, v| all | v.fold()) >> bits == 0
 }
 
 /// The predictor that §8.2 chooses, by the residuals of plane 1.

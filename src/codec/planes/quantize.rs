@@ -105,15 +105,13 @@ impl<S: Value> Quantizer<S> {
         unit.run(
             #[inline(always)]
             || {
-                let mut open = [S::Bits::ZERO; ROW];
-                for (x, out) in x.as_chunks::<ROW>().0.iter().zip(out.as_chunks_mut::<ROW>().0) {
-                    for k in 0..ROW {
-                        let (v, regular) = self.regular(x[k], base, near, U::FUSED);
-                        out[k] = I::of(v.wide());
-                        open[k] = open[k] | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
-                    }
+                let mut open = S::Bits::ZERO;
+                for (&x, out) in x.iter().zip(out) {
+                    let (v, regular) = self.regular(x, base, near, U::FUSED);
+                    *out = I::of(v.wide());
+                    open = open | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
                 }
-                open.iter().all(|&o| o == S::Bits::ZERO)
+                open == S::Bits::ZERO
             },
         )
     }

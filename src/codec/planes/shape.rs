@@ -81,7 +81,7 @@ impl Shape {
             for y in 0..ey {
                 let row = &values.as_chunks::<ROW>().0[z * side + y];
                 let to = share.row(self.grid.row(tile, z, y), ex);
-                match to.as_mut_array() {
+                match to.first_chunk_mut() {
                     Some(whole) => *whole = *row,
                     None => to.copy_from_slice(&row[..ex]),
                 }
