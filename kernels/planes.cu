@@ -6,22 +6,18 @@
 // planes (planes/coder.cuh), which wait in shared memory until the four tiles' lengths are known; then a look-back finds
 // their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
 // memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
+//
+// That is for tiles of class 0 without exceptions. planes/any.cuh takes all others: those where a value does not hold or is too
+// far from the base, that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
-#include "planes/coder.cuh"
+#include "planes/any.cuh"
 #include "tuning.cuh"
 
 namespace {
 
 using namespace planes;
-
-template <class S>
-__device__ __forceinline__ void swap_block(S (&x)[8][4]) {
-    using T = Traits<S>;
-#pragma unroll
-    for (int k = 0; k < 32; k++) x[k / 4][k % 4] = T::value(swapped(T::bits(x[k / 4][k % 4])));
-}
 
 template <class S>
 __device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
@@ -57,7 +53,8 @@ __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, 
 }
 
 // Places and writes the tile that waits.
-__device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
+template <class S>
+__device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int lane) {
     const Waiting& t = s.waiting;
     const u32 total = t.total;
     __syncwarp();
@@ -71,11 +68,15 @@ __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     }
     u32* to = (u32*)s.payloads + start;
     u64 key = s.key + start * frame::KEY_STEP;
-    const u32* from = s.words + t.start;
-    sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
-    if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
-    sum += write_words(to, key, from, words, lane);
-    if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
+    if (LIKELY(!t.planned)) {
+        const u32* from = s.words + t.start;
+        sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
+        if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
+        sum += write_words(to, key, from, words, lane);
+        if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
+    } else {
+        sum += write_tile<S>(s, turn, t.tile, r, to, total, key, lane);
+    }
     s.sum[lane] = sum;
     __syncwarp();
     if (lane == 0) {
@@ -86,8 +87,9 @@ __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
 }
 
 // Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end then.
-__device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
-    flush(s, turn ^ 1, lane);
+template <class S>
+__device__ __noinline__ u32 move_words(Stage& s, Rule<S> r, u32 end, bool dense, u32 turn, int lane) {
+    flush(s, r, turn ^ 1, lane);
     const u32 start = s.start, words = end - start;
     __syncwarp();
     for (u32 k = 0; k < words; k += 32) {
@@ -102,9 +104,10 @@ __device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, 
 }
 
 // Whether the growing tile has room for `more` words.
-__device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 turn, u32 more, int lane) {
+template <class S>
+__device__ __forceinline__ bool make_room(Stage& s, const Rule<S>& r, Parts& n, bool dense, u32 turn, u32 more, int lane) {
     if (LIKELY(n.words + more <= s.limit)) return true;
-    n.words = move_words(s, n.words, dense, turn, lane);
+    n.words = move_words(s, r, n.words, dense, turn, lane);
     return n.words + more <= s.limit;
 }
 
@@ -189,7 +192,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
             head |= 16u << block;
         }
         if (some) {
-            const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
+            const bool room = make_room(s, r, n, dense, turn, wide ? 512 : 256, lane);
             if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
             good = good && room;
         }
@@ -207,7 +210,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
     u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
-    good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
+    good = make_room(s, r, n, dense, turn, nibbles + bytes, lane) && good;
     __syncwarp();
     const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
     // One with nothing but absent planes is its head alone.
@@ -217,28 +220,31 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
     }
     const u32 number = s.number, start = s.start;
     u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    if (!__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4))) {
-        // A tile of another kind: the chunk is the CPU's.
-        if (lane == 0) atomicOr((u32*)s.fault, 1u);
-        head = 3, predictor = 0, total = before_ballots = 1, nibbles = bytes = 0;
-        n.words = start, n.ballots = 0;
-    }
-    if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
-    if (dense) {
-        if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
-        __syncwarp();
-        for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
-        for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
+    const bool plain = __all_sync(warp::ALL, good && total <= s.inside * (T::W / 4));
+    if (LIKELY(plain)) {
+        if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+        if (dense) {
+            if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
+            __syncwarp();
+            for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
+            for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
+        }
+        if (lane == 0) front[MOST_FRONT - before_ballots] = head | predictor << 2;
+    } else {
+        // What is in the stage is dropped.
+        total = plan_tile<S>(s, turn, r, lane);
+        n.words = start, nibbles = bytes = 0;
+        if (now.tile < args.tiles) load_block(s.array, now.p, 0, x);
     }
     if (lane == 0) {
-        front[MOST_FRONT - before_ballots] = head | predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }
     // The one before is on its way by now.
-    flush(s, turn ^ 1, lane);
+    flush(s, r, turn ^ 1, lane);
     if (lane == 0) {
-        s.waiting = {number, total, start, n.words - start, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+        const u32 words = n.words - start;
+        s.waiting = {number, total, !plain, start, words, nibbles, bytes, before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
@@ -262,7 +268,7 @@ __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<
         }
         turn ^= 1;
     } while (now.tile < args.tiles);
-    flush(s, turn ^ 1, lane);
+    flush(s, r, turn ^ 1, lane);
 }
 
 // Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
@@ -478,15 +484,24 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = span.to - span.from;
     u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
     if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
-    bool right = span.right && words > 0 && words <= LONGEST;
+    bool right = span.right && words > 0;
     if (right) {
-        u32* stage = sh.stages[w];
-        sum += fetch(stage, in + word0 + span.from, word0 + span.from, words, lane);
-        __syncwarp();
+        const u32* payload = in + word0 + span.from;
         const Array array = array_of(c, c.output);
         const Tile p = tile_at(array, t, lane);
-        right = (p.left == 0 || words + 3 + PLANE<S> <= LONGEST) &&
-                take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, lane);
+        const Rule<S> r = rule<S>(c.bound);
+        bool plain = false;
+        if (LIKELY(words <= LONGEST)) {
+            u32* stage = sh.stages[w];
+            sum += fetch(stage, payload, word0 + span.from, words, lane);
+            __syncwarp();
+            payload = stage;
+            plain = (p.left == 0 || words + 3 + PLANE<S> <= LONGEST) &&
+                    take_tile<S>(array, r, c.flags & FLAG_SWAP, p, stage, words, lane);
+        } else {
+            sum += sum_words(payload, frame::key_of(word0 + span.from), words, lane);
+        }
+        if (!LIKELY(plain)) right = take_any<S>(array, r, c.flags & FLAG_SWAP, p, payload, words, lane);
     }
     sum = warp::sum(sum);
     // Who is last gives the verdict elsewhere; here that would wait for every value to be written.

@@ -30,9 +30,18 @@ __device__ __forceinline__ void transpose(u32 (&x)[8]) {
 // What a tile of class 0 may have at most: bit planes, words before its ballots, ballots.
 constexpr u32 MOST_PLANES = 4 * 16, MOST_FRONT = 6, MOST_BALLOTS = MOST_PLANES + BLOCKS;
 
+// What any.cuh knows of a tile that it is going to write.
+struct Plan {
+    // As in the payload: the head, the word of masks; of each part as much as Parts has; the base, the uniform exceptions' value.
+    u32 head, masks, ballots, nibbles, words, bytes;
+    u64 base, value;
+};
+
 // A tile that waits for its place in the frame; none while it has no words.
 struct Waiting {
     u32 tile, total;
+    // It is planned only: any.cuh writes it.
+    bool planned;
     // Where its words begin in the stage, behind which nibbles and bytes stand, and how many of each there are.
     u32 start, words, nibbles, bytes;
     // Words before the ballots, and with them.
@@ -57,6 +66,8 @@ struct Stage {
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];
+    // Of either tile, where any.cuh codes it.
+    Plan plan[2];
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
     alignas(16) u32 words[2400];
 };

@@ -33,11 +33,11 @@ __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
 struct Tile {
     // Place of the lane's first value, where it lies in the array.
     u32 first;
-    // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 64 added to values and 256 to
-    // rows, which may have ended before; 0 where the tile is read and written by 16 bytes.
+    // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 128 added to values and 256
+    // to rows, which may have ended before; 0 where the tile is read and written by 16 bytes.
     u32 left;
 
-    __device__ __forceinline__ int values() const { return (int)(left & 0x1fff) - 64; }
+    __device__ __forceinline__ int values() const { return (int)(left & 0x1fff) - 128; }
     __device__ __forceinline__ int rows() const { return (int)(left >> 13 & 0x1ff) - 256; }
     __device__ __forceinline__ int planes() const { return (int)(left >> 22); }
 };
@@ -45,14 +45,14 @@ struct Tile {
 __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
     if (c.rank == 1) {
         const u32 x = t * TILE + 4 * (u32)lane, left = c.X - t * TILE;
-        return {x, left >= TILE ? 0 : (x < c.X ? c.X - x + 64 : 64) | 384 << 13 | 8 << 22};
+        return {x, left >= TILE ? 0 : (c.X - x + 128) | 384 << 13 | 8 << 22};
     }
     const u32 high = c.rank == 2 ? 128 : 16, nx = (c.X + 31) / 32, ny = (c.Y + high - 1) / high;
     const u32 line = t / nx, slab = line / ny, x0 = 32 * (t - line * nx), y0 = high * (line - slab * ny), z0 = 8 * slab;
     const u32 x = x0 + 4 * ((u32)lane % 8), y = y0 + 4 * ((u32)lane / 8);
     const u32 planes = c.rank == 2 ? 8 : min(c.Z - z0, 8u);
     const bool whole = c.X % 4 == 0 && c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
-    const u32 left = (min(c.X - x0, 32u) + x0 - x + 64) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
+    const u32 left = (min(c.X - x0, 32u) + x0 - x + 128) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
     return {(z0 * c.Y + y) * c.X + x, whole ? 0 : left};
 }
 
@@ -86,6 +86,14 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
 #pragma unroll
         for (int i = 0; i < 4; i++) v[k][i] = input[p.first + (u32)min(from + i, to)];
     }
+}
+
+// Into the other byte order.
+template <class S>
+__device__ __forceinline__ void swap_block(S (&x)[8][4]) {
+    using T = Traits<S>;
+#pragma unroll
+    for (int k = 0; k < 32; k++) x[k / 4][k % 4] = T::value(swapped(T::bits(x[k / 4][k % 4])));
 }
 
 // Where a lane puts its rows of a plane: where they belong, 16 bytes a time; or, of a tile whose rows are not aligned or not
