@@ -195,9 +195,9 @@ fn tile(
         }
         let mut content: Vec<[u32; 32]> = vec![[0; 32]; planes.len()];
         for (k, &(.., mode)) in planes.iter().enumerate() {
-            for l in 0..32 {
+            for (l, word) in content[k].iter_mut().enumerate() {
                 if mode == 1 || (mode == 2 && ballots[k] >> l & 1 == 1) {
-                    content[k][l] = r.word();
+                    *word = r.word();
                 }
             }
         }
