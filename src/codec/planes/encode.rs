@@ -4,24 +4,28 @@
 //! ```text
 //! x           4096 values, filled up beyond the chunk
 //! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many: the same
-//!             in the value's width (class 1); if that fails too, or lossless: the ordered bits of r(x) less a base (class 2)
+//!             in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base (class 2), which are the
+//!             ordered bits, or integers where all values are such times a power of two
 //! bridge      what stands in an exception's place is its lane's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
-//! planes      each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
+//! planes      class 0: each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
+//! lengths     classes 1 and 2: classes of the residuals' lengths as such planes, then the bits
 //! store       what is shorter than the values themselves; else those, as r(x) (class 3)
 //! ```
 //!
-//! Nearly all tiles are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
+//! Nearly all tiles under a bound are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
 
 use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
 use super::exceptions::{self, Set};
 use super::format::{Class, Exceptions, Head, Masks};
+use super::lengths::{CLASS_PLANES, Counted};
 use super::level::Unit;
 use super::number::{Int, Value};
+use super::numbers;
 use super::parts::{How, Parts};
 use super::quantize::{self, Quantizer};
-use super::shape::{BLOCK, PLANE, Shape};
+use super::shape::{BLOCK, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
@@ -46,6 +50,7 @@ pub(super) struct Scratch<S: Value> {
     wide: Box<[Ints<S::Wide>; 2]>,
     flags: Box<[u8; PLANES_TILE]>,
     set: Set<S::Wide>,
+    counted: Counted,
     parts: Parts,
 }
 
@@ -62,6 +67,7 @@ impl<S: Value> Scratch<S> {
             wide: boxed()?,
             flags: boxed()?,
             set: Set::new()?,
+            counted: Counted::new()?,
             parts: Parts::new()?,
         })
     }
@@ -93,16 +99,16 @@ pub(super) fn tile<S: Value>(
     let alone = coded.head.class == Class::Quanta && !masked && s.parts.nothing();
     let parts = if alone { 0 } else { s.parts.len() };
     let base = coded.base.map_or(0, |_| words);
-    let len = 1 + base + usize::from(masked) + parts + words * values.len();
+    let len = coded.head.len() + base + usize::from(masked) + parts + words * values.len();
     let raw = 1 + words * tile.len();
     memory::reserve(out, 4 * len.min(raw))?;
     if len >= raw {
-        out.extend_from_slice(&Head::RAW.pack().to_le_bytes());
+        out.extend_from_slice(&Head::RAW.pack()[0].to_le_bytes());
         let x = s.x.iter().enumerate().filter(|&(place, _)| plan.shape.inside(tile, place));
         x.for_each(|(_, &x)| append(plan.settled(x), out));
         return Ok(());
     }
-    out.extend_from_slice(&coded.head.pack().to_le_bytes());
+    coded.head.pack()[..coded.head.len()].iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     if alone {
         return Ok(());
     }
@@ -148,17 +154,38 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     let wide = mid.and_then(|mid| {
         let base = S::Wide::of(mid);
         let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
-        Some((Class::Wide, base, exceptions))
+        Some((base, exceptions))
     });
-    let (class, base, exceptions) = wide.unwrap_or_else(|| {
-        let base = unit.run(
-            #[inline(always)]
-            || bits(plan, &s.x, v),
-        );
-        (Class::Bits, base, Exceptions::None)
-    });
-    let way = Way { class, exceptions, plan, unit };
-    let (head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
+    let rank = plan.shape.rank;
+    if let Some((base, exceptions)) = wide {
+        let (predictor, _) = difference::shortest(v, rank, unit);
+        difference::difference(v, rank, predictor, unit, d);
+        let way = Way { class: Class::Wide, exceptions, plan, unit };
+        let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
+        head.predictor = predictor;
+        return Coded { head, base: Some(base), masks };
+    }
+    let settled = &mut s.x;
+    if plan.quantizer.is_some() {
+        settled.iter_mut().for_each(|x| *x = plan.settled(*x));
+    }
+    let scaled = if plan.float { numbers::exponent(settled, unit) } else { None };
+    let mut base = numbers::bits(settled, plan.float, unit, v);
+    let (mut predictor, cost) = difference::shortest(v, rank, unit);
+    let mut exponent = None;
+    if let Some(e) = scaled {
+        let of_integers = numbers::integers(settled, e, unit, d);
+        let (p, c) = difference::shortest(d, rank, unit);
+        if c < cost {
+            (base, predictor, exponent) = (of_integers, p, Some(e));
+            std::mem::swap(v, d);
+        }
+    }
+    difference::difference(v, rank, predictor, unit, d);
+    let way = Way { class: Class::Bits, exceptions: Exceptions::None, plan, unit };
+    let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
+    head.predictor = predictor;
+    head.lengths.exponent = exponent;
     Coded { head, base: Some(base), masks }
 }
 
@@ -186,22 +213,6 @@ fn regular<S: Value, I: Int>(
     Some(if set.uniform { Exceptions::Uniform } else { Exceptions::Each })
 }
 
-/// The ordered bits of a tile's values less a base, which is returned.
-#[inline(always)]
-fn bits<S: Value>(plan: &Plan<S>, x: &[S; PLANES_TILE], v: &mut Ints<S::Wide>) -> S::Wide {
-    for (v, &x) in v.iter_mut().zip(x) {
-        let bits = plan.settled(x).to_wide();
-        *v = if plan.float { quantize::ordered(bits) } else { bits };
-    }
-    let first = &v[..PLANE];
-    let (lo, hi) = first.iter().fold((first[0], first[0]), |(lo, hi), &m| (lo.min(m), hi.max(m)));
-    // Half of the difference as an unsigned number.
-    let half = hi.minus(lo) >> 1 & (S::Wide::ONE << (8 * S::SIZE as u32 - 1)).minus(S::Wide::ONE);
-    let base = lo.plus(half);
-    v.iter_mut().for_each(|m| *m = m.minus(base));
-    base
-}
-
 /// How a tile's integers are stored.
 struct Way<'a, S: Value, L> {
     class: Class,
@@ -212,12 +223,11 @@ struct Way<'a, S: Value, L> {
 
 impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
-    fn residuals<I: Int>(&self, v: &Ints<I>, d: &mut Ints<I>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
+    fn residuals(&self, v: &Ints<i16>, d: &mut Ints<i16>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
         let rank = self.plan.shape.rank;
         let predictor = difference::choose(v, rank, self.unit);
         difference::difference(v, rank, predictor, self.unit, d);
-        let mut head =
-            Head { class: self.class, predictor, exceptions: self.exceptions, slices: Default::default(), base: 0 };
+        let mut head = Head { class: self.class, predictor, exceptions: self.exceptions, ..Head::RAW };
         let mut masks = 0;
         parts.clear();
         for (k, d) in d.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
@@ -225,25 +235,58 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 #[inline(always)]
                 || self.block(d, parts),
             );
-            if self.exceptions != Exceptions::None {
-                masks |= (parts.mask(&set.masks[k], self.unit) as u32) << (2 * k);
-            }
+            masks |= self.mask(k, set, parts);
         }
         (head, masks)
     }
 
+    /// The same of classes 1 and 2, of residuals, which are written over; the predictor is not in the head.
+    fn lengths<I: Int>(
+        &self,
+        d: &mut Ints<I>,
+        set: &Set<S::Wide>,
+        counted: &mut Counted,
+        parts: &mut Parts,
+    ) -> (Head, u32) {
+        let rank = self.plan.shape.rank;
+        let lengths = counted.choose(d, rank, self.unit);
+        let mut head = Head { class: self.class, exceptions: self.exceptions, lengths, ..Head::RAW };
+        let mut masks = 0;
+        parts.clear();
+        let mut planes = [[0; PLANES_LANES]; 8];
+        for (k, u) in d.as_chunks::<BLOCK>().0.iter().enumerate() {
+            counted.block(k, u, rank, &lengths, self.unit, (&mut planes, &mut parts.bits));
+            head.modes[k] = self.unit.run(
+                #[inline(always)]
+                || {
+                    self.unit.transpose(&mut planes);
+                    parts.numbers(&planes[..CLASS_PLANES], self.unit)
+                },
+            );
+            masks |= self.mask(k, set, parts);
+        }
+        (head, masks)
+    }
+
+    /// Stores a block's mask, if the tile has exceptions; its mode where the word of masks has it.
+    fn mask(&self, block: usize, set: &Set<S::Wide>, parts: &mut Parts) -> u32 {
+        match self.exceptions {
+            Exceptions::None => 0,
+            _ => (parts.mask(&set.masks[block], self.unit) as u32) << (2 * block),
+        }
+    }
+
     /// Stores a block's residuals, in order of coding, and returns its slices.
     #[inline(always)]
-    fn block<I: Int>(&self, d: &mut [I; BLOCK], parts: &mut Parts) -> usize {
-        let near = self.class == Class::Quanta;
+    fn block(&self, d: &mut [i16; BLOCK], parts: &mut Parts) -> usize {
         let extent = Extent::of(d);
-        let slices = extent.slices.max(usize::from(near));
+        let slices = extent.slices.max(1);
         let mut block = parts.begin_block(slices);
         if extent.slices == 0 {
             return slices;
         }
         // Which bit planes are not all 0.
-        let union = if near { extent.union(slices) } else { bitplanes::encode_signs(d, slices) };
+        let union = extent.union(slices);
         let (how, rank, unit, top) = (self.plan.how, self.plan.shape.rank, self.unit, slices - 1);
         let mut sign = [0; PLANES_LANES];
         let mut planes = [[0; PLANES_LANES]; 8];
@@ -269,9 +312,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 if k == top {
                     sign = planes[7];
                 }
-                if near {
-                    planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
-                }
+                planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
                 if as_bytes && parts.would_fill(&planes[7], how, unit) {
                     parts.rows(&mut block, k, &rows);
                     continue;

@@ -13,8 +13,10 @@ mod format;
 #[cfg(feature = "cuda")]
 mod launch;
 mod layout;
+mod lengths;
 mod level;
 mod number;
+mod numbers;
 mod parts;
 mod quantize;
 pub(crate) mod shape;

@@ -151,10 +151,3 @@ pub(super) fn base<S: Value>(mid: i64) -> Option<i64> {
     let near = base.clamp(-S::BASE, S::BASE);
     (S::CLAMPED || near == base).then_some(near)
 }
-
-/// Between a float's bits and a number of the same order; undoes itself.
-#[inline(always)]
-pub(super) fn ordered<I: Int>(bits: I) -> I {
-    let below = (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE);
-    bits ^ bits >> (8 * I::BYTES as u32 - 1) & below
-}
