@@ -112,7 +112,7 @@ impl Fields {
     pub(super) fn of(lengths: &Lengths) -> Self {
         let ranges = ranges(lengths.shape, lengths.least, lengths.top);
         let of: [Range; CLASSES] = std::array::from_fn(|c| ranges[(lengths.numbers >> (3 * c) & 7) as usize]);
-        Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u64::from(r.hidden) << r.width) }
+        Fields { widths: of.map(|r| r.width), hidden: of.map(|r| if r.hidden { 1 << r.width } else { 0 }) }
     }
 }
 

@@ -341,27 +341,40 @@ fn what_no_writer_makes_is_read_by_the_book() {
     for round in 0..4000 {
         let class = round % 3;
         let exceptions = if class < 2 && round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
+        let size = if round % 2 == 0 { 4 } else { 8 };
         let (dtype, wide) = if round % 2 == 0 { (Dtype::F32, 1) } else { (Dtype::F64, 2) };
         let dims: &[u64] = [&[4096][..], &[1000], &[128, 32], &[100, 30], &[8, 16, 32], &[7, 15, 31]][round / 3 % 6];
         let rank = dims.len();
-        let mut slices: Vec<usize> =
-            (0..4).map(|_| (random.bits() % (if class == 0 { 2 } else { 4 * wide + 1 }) as u64) as usize).collect();
-        let mut head = class as u32 | (random.bits() as u32 % (rank as u32 + 1)) << 2 | exceptions;
+        let mut slices: Vec<usize> = (0..4).map(|_| if class == 0 { random.bits() as usize % 2 } else { 0 }).collect();
+        let mut head = class as u32 | (random.bits() as u32 % (rank as u32 + 1)) << 2;
+        let (mut lengths, mut class_modes) = (vec![], 0);
         if class == 0 {
+            head |= exceptions;
             head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (4 + k)).sum::<u32>();
             head |= (random.bits() as u32) << 11;
             slices.iter_mut().for_each(|s| *s += 1);
         } else {
-            head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (16 + 4 * k)).sum::<u32>();
+            let top = random.bits() as u32 % (8 * size + 1);
+            let zeros = random.bits() as u32 % (8 * size - top + 1).min(8 * size);
+            class_modes = random.bits() as u32 & [0xFF_FFFF, 0, 0x5A_5A5A][random.bits() as usize % 3];
+            let map = u32::from(class == 2 && random.bits() % 3 == 0);
+            let largest = if size == 4 { 127 } else { 1023 };
+            let e = random.bits() as i32 % largest;
+            let least = random.bits() as u32 % if round % 4 == 0 { 64 } else { top.max(1).min(63) };
+            let shape = random.bits() as u32 % 7;
+            head |= map << 4 | shape << 5 | class_modes << 8;
+            lengths.push(least | top << 6 | zeros << 13 | if map == 1 { (e as u32) << 20 } else { 0 });
+            lengths.push(random.bits() as u32 & 0xFF_FFFF | exceptions >> 9 << 24);
         }
         let mut words = vec![head];
+        words.extend(&lengths);
         words.extend((0..if class == 0 { 0 } else { wide }).map(|_| random.bits() as u32));
         let total: usize = slices.iter().sum();
         // Of class 0, few planes and low ones: quanta have a range.
         let quiet = [0xFFFF, 0xFF, 0xF, 0][random.bits() as usize % 4];
         let mode = |random: &mut Random| match random.bits() % 3 {
-            0 if class > 0 => 0x5555,
-            _ => random.bits() as u16 & if class > 0 { 0xFFFF } else { quiet },
+            0 => 0x5555 & quiet,
+            _ => random.bits() as u16 & quiet,
         };
         let modes: Vec<u16> = (0..total).map(|_| mode(&mut random)).collect();
         let mask_modes = if exceptions > 0 { random.bits() as u8 } else { 0 };
@@ -373,6 +386,8 @@ fn what_no_writer_makes_is_read_by_the_book() {
             let of = |p: usize| u32::from(modes[first + p / 8]) >> (2 * (p % 8)) & 3;
             if s > 0 {
                 planes.extend((0..8 * s - 1).rev().chain([8 * s - 1]).map(of));
+            } else {
+                planes.extend((0..3).rev().map(|p| class_modes >> (6 * k + 2 * p) & 3));
             }
             first += s;
             if exceptions > 0 {
@@ -382,35 +397,35 @@ fn what_no_writer_makes_is_read_by_the_book() {
         }
         let (mut ballots, mut nibbles, mut body, mut bytes) = (vec![], vec![], vec![], vec![]);
         let mut count = 0;
+        let mut contents = vec![[0u32; 32]; planes.len()];
         for (at, &mode) in planes.iter().enumerate() {
             let mask = masks.contains(&at);
             let ballot = random.bits() as u32 & random.bits() as u32;
-            let mut bits = 0;
             match mode {
-                1 => (0..32).for_each(|_| body.push(random.bits() as u32)),
-                2 => {
-                    ballots.push(ballot);
-                    (0..ballot.count_ones()).for_each(|_| body.push(random.bits() as u32));
-                }
+                1 => contents[at].iter_mut().for_each(|w| *w = random.bits() as u32),
+                2 => (0..32).filter(|l| ballot >> l & 1 == 1).for_each(|l| contents[at][l] = random.bits() as u32),
                 3 => {
-                    ballots.push(ballot);
-                    for _ in 0..ballot.count_ones() {
+                    for l in (0..32).filter(|l| ballot >> l & 1 == 1) {
                         let nibble = random.bits() as u8 & 15;
                         nibbles.push(nibble);
-                        for _ in 0..nibble.count_ones() {
+                        for byte in (0..4).filter(|byte| nibble >> byte & 1 == 1) {
                             bytes.push(random.bits() as u8);
-                            bits += bytes.last().unwrap().count_ones();
+                            contents[at][l] |= u32::from(*bytes.last().unwrap()) << (8 * byte);
                         }
                     }
                 }
                 _ => {}
             }
+            if mode > 1 {
+                ballots.push(ballot);
+            }
+            match mode {
+                1 => body.extend(contents[at]),
+                2 => body.extend((0..32).filter(|l| ballot >> l & 1 == 1).map(|l| contents[at][l])),
+                _ => {}
+            }
             if mask {
-                count += match mode {
-                    1 => body[body.len() - 32..].iter().map(|w| w.count_ones()).sum(),
-                    2 => body[body.len() - ballot.count_ones() as usize..].iter().map(|w| w.count_ones()).sum(),
-                    _ => bits,
-                };
+                count += contents[at].iter().map(|w| w.count_ones()).sum::<u32>();
             }
         }
         if exceptions > 0 {
@@ -422,10 +437,23 @@ fn what_no_writer_makes_is_read_by_the_book() {
         words.extend(nibbles.chunks(8).map(|n| n.iter().rev().fold(0, |w, &n| w << 4 | u32::from(n))));
         words.extend(body);
         words.extend(bytes.chunks(4).map(|b| b.iter().rev().fold(0, |w, &b| w << 8 | u32::from(b))));
+        // Fields of each block, by the widths that its numbers have.
+        for block in 0..if class > 0 { 4 } else { 0 } {
+            let first = block * (3 + usize::from(exceptions > 0));
+            let mut bits = 0;
+            for (lane, bit) in (0..32).flat_map(|lane| (0..32).map(move |bit| (lane, bit))) {
+                let number: u32 = (0..3).map(|p| (contents[first + 2 - p][lane] >> bit & 1) << p).sum();
+                bits += by_the_book::width(&[head, lengths[0], lengths[1]], number) as usize;
+            }
+            words.extend((0..bits / 32).map(|_| random.bits() as u32));
+            if bits % 32 != 0 {
+                words.push(random.bits() as u32 & ((1 << (bits % 32)) - 1));
+            }
+        }
         let values = if exceptions >> 10 == 1 { 1 } else { count };
         (0..if exceptions > 0 { values as usize * wide } else { 0 }).for_each(|_| words.push(random.bits() as u32));
         let frame = frame_of(&words, dims, dtype, Mode::Absolute, 1e-3);
-        let len = dims.iter().product::<u64>() as usize * size(dtype);
+        let len = dims.iter().product::<u64>() as usize * size as usize;
         match Engine::with_threads(1).decode(&frame, len as u64) {
             Ok(back) => {
                 assert!(by_the_book::decode(&frame).unwrap() == back, "round {round}: {words:08x?}");
@@ -450,16 +478,22 @@ fn every_rule_is_kept_with_a_reason() {
     refused(&[2 << 2, 0, 0], "P5: predictor");
     refused(&[1 << 8, 0, 0], "P5: bit 8");
     refused(&[1 << 4], "P5: alone");
-    refused(&[2 | 1 << 9, 0], "P5: exceptions of class 2");
+    refused(&[2, 0, 1 << 24, 0, 1 << 8], "P5: exceptions of class 2");
+    refused(&[2, 0, 1 << 26, 0], "P5: bit 26");
+    refused(&[2, 1 << 19, 0, 0], "P5: bit 19");
+    refused(&[1, 0, 1 << 25, 0], "P5: uniform, class 1");
     refused(&[3 | 1 << 16, 0], "P5: class 3");
     refused(&[1 << 10, 0, 0], "P5: uniform");
-    refused(&[2 | 5 << 16, 0, 0, 0, 0], "P7");
+    refused(&[2 | 7 << 5, 0, 0, 0], "P7");
     refused(&[1 << 9, 0, 0, 0], "P8: none");
     refused(&[1 << 9, 1 << 8 | 1 << 21, 0, 0], "P8: reserved");
-    refused(&[2 | 1 << 16, 0, 1 << 16], "P9");
+    refused(&[1 << 4, 0, 0, 1 << 16], "P9");
     refused(&[0, 0, 0, 0], "P10: longer");
     refused(&[0, 0], "P10: shorter");
     refused(&[0, 2, 0], "P10: no ballot");
+    refused(&[2, 0], "P10: no head");
+    refused(&[2, 5 << 6, 0, 0], "P10: no bits");
+    refused(&[2, 0, 0, 0, 0], "P10: bits of no length");
     refused(&[0, 3, 0, 1, 0x10], "P11: nibble");
     refused(&[0, 3, 0, 1, 1, 0x100], "P11: byte");
     refused(&[1 << 9, 1 << 8, 0, 0, 0], "P12");
@@ -469,6 +503,25 @@ fn every_rule_is_kept_with_a_reason() {
     };
     refused(&high(0, 1, &[1]), "P13: predictor 0");
     refused(&high(1 << 2, 1, &[1]), "P13: predictor 1");
+    refused(&[2, 33 << 6, 0, 0], "P14: T");
+    refused(&[2, 32 << 13, 0, 0], "P14: z");
+    refused(&[2, 30 << 6 | 3 << 13, 0, 0], "P14: both");
+    refused(&[1 | 1 << 4, 0, 0, 0], "P15: class 1");
+    refused(&[2 | 1 << 4, 128 << 20, 0, 0], "P15: above");
+    refused(&[2 | 1 << 4, (-127i32 as u32) << 20, 0, 0], "P15: below");
+    refused(&[2, 1 << 20, 0, 0], "P15: map 0");
+    let integers = Dtype { class: Class::Integer, ..Dtype::F32 };
+    let of_integers = |words| frame_of(words, &[4096], integers, Mode::Lossless, 0.0);
+    assert!(Engine::with_threads(1).decode(&of_integers(&[2, 0, 0, 5]), 16384).is_ok());
+    Engine::with_threads(1).decode(&of_integers(&[2 | 1 << 4, 0, 0, 0]), 16384).expect_err("P15: integers");
+    // One value of class 1, which has the lengths 1 and 2: two bits.
+    let fields = |bits: u32| [2 | 1 << 5 | 3 << 8, 2 << 6, 1 << 3, 0, 1, 1, 1, bits];
+    let frame = frame_of(&fields(3), &[4096], Dtype::F32, Mode::Absolute, 1e-3);
+    let back = Engine::with_threads(1).decode(&frame, 16384).unwrap();
+    assert!(by_the_book::decode(&frame).unwrap() == back);
+    // The number -2 among ordered bits.
+    assert_eq!(back[..8], [1, 0, 0, 0x80, 0, 0, 0, 0]);
+    refused(&fields(4), "P16");
     for (mode, used) in [(Mode::Lossless, 0.0), (Mode::Absolute, 0.0), (Mode::Absolute, 1e300)] {
         let frame = frame_of(&[0], &[4096], Dtype::F32, mode, used);
         Engine::with_threads(1).decode(&frame, 16384).expect_err("P6");
