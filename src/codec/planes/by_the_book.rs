@@ -213,9 +213,8 @@ fn tile(
         }
         let word = if has { r.word() } else { 0 };
         count = word >> 8;
-        let slices: Vec<usize> = (0..4)
-            .map(|k| if class == 0 { 1 + (head >> (4 + k) & 1) as usize } else { 0 })
-            .collect();
+        let slices: Vec<usize> =
+            (0..4).map(|k| if class == 0 { 1 + (head >> (4 + k) & 1) as usize } else { 0 }).collect();
         let total: usize = slices.iter().sum();
         let words: Vec<u32> = (0..total.div_ceil(2)).map(|_| r.word()).collect();
         let modes: Vec<u32> = words.iter().flat_map(|w| [w & 0xFFFF, w >> 16]).collect();
@@ -359,7 +358,9 @@ fn tile(
                 (0 | 1, 4) => ((q as f32) * s as f32).to_bits().into(),
                 (0 | 1, _) => (q as f64 * s).to_bits(),
                 (2, 4) if map => (q as f32 * 2f64.powi(second as i32 >> 20) as f32).to_bits().into(),
-                (2, _) if map => (q as f64 * f64::from_bits((((second as i32) >> 20) + 1023) as u64 * (1 << 52))).to_bits(),
+                (2, _) if map => {
+                    (q as f64 * f64::from_bits((((second as i32) >> 20) + 1023) as u64 * (1 << 52))).to_bits()
+                }
                 _ if dtype.class == Class::Float => {
                     let h = (q >> (8 * w - 1)) & ((1 << (8 * w - 1)) - 1);
                     ((q ^ h) & ((1 << (8 * w)) - 1)) as u64

@@ -68,8 +68,7 @@ pub(super) fn tile<S: Value>(
     share: &mut Share<'_, S>,
 ) -> Result<(), Damage> {
     let shape = &context.shape;
-    let allowed =
-        Allowed { rank: shape.rank, size: S::SIZE, quanta: context.step.is_some(), float: context.float };
+    let allowed = Allowed { rank: shape.rank, size: S::SIZE, quanta: context.step.is_some(), float: context.float };
     let head = Head::unpack(words, allowed)?;
     if head.class == Class::Raw {
         let (len, needed) = (words.len(), 1 + tile.len() * S::SIZE / 4);
@@ -112,14 +111,12 @@ pub(super) fn tile<S: Value>(
         unit.run(
             #[inline(always)]
             || {
-                for (x, &v) in x.iter_mut().zip(v.iter()) {
-                    let m = base.plus(v);
-                    *x = match map {
-                        Map::Quanta => S::of_quantum(m) * step,
-                        Map::Integers(power) => numbers::scaled(m, power),
-                        Map::Ordered => S::of_wide(numbers::ordered(m)),
-                        Map::Bits => S::of_wide(m),
-                    };
+                let numbers = x.iter_mut().zip(v.iter().map(|&v| base.plus(v)));
+                match map {
+                    Map::Quanta => numbers.for_each(|(x, q)| *x = S::of_quantum(q) * step),
+                    Map::Integers(power) => numbers.for_each(|(x, m)| *x = numbers::scaled(m, power)),
+                    Map::Ordered => numbers.for_each(|(x, m)| *x = S::of_wide(numbers::ordered(m))),
+                    Map::Bits => numbers.for_each(|(x, m)| *x = S::of_wide(m)),
                 }
             },
         );
@@ -243,14 +240,7 @@ fn residuals(
 
 /// A block's residuals.
 #[inline(always)]
-fn block(
-    at: &mut Layout<'_>,
-    k: usize,
-    rank: usize,
-    unit: impl Unit,
-    d: &mut [i16; BLOCK],
-    slices: &mut [Slice; 2],
-) {
+fn block(at: &mut Layout<'_>, k: usize, rank: usize, unit: impl Unit, d: &mut [i16; BLOCK], slices: &mut [Slice; 2]) {
     *d = [0; BLOCK];
     let mut modes = [0; 2];
     let count = at.modes(k).len();

@@ -236,7 +236,9 @@ impl Head {
             return Err(format!("lengths up to {} before {} zeros, values of {bits} bits", l.top, l.zeros).into());
         }
         if map && (self.class == Class::Wide || !allowed.float || exponent > largest || exponent < 1 - largest) {
-            return Err(format!("integers times 2^{exponent} in class {:?}, float {}", self.class, allowed.float).into());
+            return Err(
+                format!("integers times 2^{exponent} in class {:?}, float {}", self.class, allowed.float).into()
+            );
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 
 use super::bitplanes::{BitPlane, Slice};
 use super::format::{Class, Exceptions, Head, Masks, Mode};
-use super::parts::SLICES;
 use super::lengths::CLASS_PLANES;
+use super::parts::SLICES;
 use super::shape::BLOCKS;
 use crate::constants::PLANES_LANES;
 use crate::error::Damage;

@@ -105,14 +105,15 @@ fn ranges(shape: u32, least: u32, top: u32) -> [Range; CLASSES] {
 /// What decoding needs, by numbers of classes.
 pub(super) struct Fields {
     pub(super) widths: [u8; CLASSES],
-    hidden: [u64; CLASSES],
+    /// 1 where the field's first bit is left out.
+    hidden: [u8; CLASSES],
 }
 
 impl Fields {
     pub(super) fn of(lengths: &Lengths) -> Self {
         let ranges = ranges(lengths.shape, lengths.least, lengths.top);
         let of: [Range; CLASSES] = std::array::from_fn(|c| ranges[(lengths.numbers >> (3 * c) & 7) as usize]);
-        Fields { widths: of.map(|r| r.width), hidden: of.map(|r| if r.hidden { 1 << r.width } else { 0 }) }
+        Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u8::from(r.hidden)) }
     }
 }
 
@@ -184,8 +185,25 @@ type Lanes = [u32; TOGETHER];
 /// Exchanges that sort eight, or the first four, falling.
 const SORT_4: [(usize, usize); 5] = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)];
 const SORT_8: [(usize, usize); 19] = [
-    (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7), (0, 1), (2, 3),
-    (4, 5), (6, 7), (2, 4), (3, 5), (1, 4), (3, 6), (1, 2), (3, 4), (5, 6),
+    (0, 2),
+    (1, 3),
+    (4, 6),
+    (5, 7),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+    (0, 1),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+    (2, 4),
+    (3, 5),
+    (1, 4),
+    (3, 6),
+    (1, 2),
+    (3, 4),
+    (5, 6),
 ];
 
 /// The cheapest shape and L.
@@ -446,8 +464,7 @@ pub(super) struct Widths {
 }
 
 impl Widths {
-    pub(super) const NONE: Widths =
-        Widths { numbers: [[0; PLANES_LANES]; 8], widths: [[0; PLANES_LANES]; 8], bits: 0 };
+    pub(super) const NONE: Widths = Widths { numbers: [[0; PLANES_LANES]; 8], widths: [[0; PLANES_LANES]; 8], bits: 0 };
 
     /// From numbers whose columns are as in bit planes.
     #[inline(always)]
@@ -477,20 +494,45 @@ impl Widths {
         match way(&fields.widths) {
             PAIRS => unit.run(
                 #[inline(always)]
-                || self.fields::<I, PAIRS>(bytes, fields, rank, d),
+                || self.fields::<I, PAIRS>(bytes, rank, d),
             ),
             ONES => unit.run(
                 #[inline(always)]
-                || self.fields::<I, ONES>(bytes, fields, rank, d),
+                || self.fields::<I, ONES>(bytes, rank, d),
             ),
             _ => unit.run(
                 #[inline(always)]
-                || self.fields::<I, HALVES>(bytes, fields, rank, d),
+                || self.fields::<I, HALVES>(bytes, rank, d),
             ),
         }
         unit.run(
             #[inline(always)]
-            || d.iter_mut().for_each(|d| *d = d.unzigzag() << zeros),
+            || {
+                let mut hidden = self.numbers;
+                unit.lookup(&mut hidden, &fields.hidden);
+                for (i, (widths, hidden)) in self.widths.iter().zip(&hidden).enumerate() {
+                    for group in 0..PLANES_LANES / 8 {
+                        let row = &mut d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..32];
+                        let words = 8 * group..8 * group + 8;
+                        let bytes = |words: &[u32]| -> [u8; 32] {
+                            let words: &[u32; 8] = words.first_chunk().expect("words of a group");
+                            bytemuck::cast(words.map(u32::to_le))
+                        };
+                        let (widths, hidden) = (bytes(&widths[words.clone()]), bytes(&hidden[words]));
+                        for k in 0..32 {
+                            let first = I::of(hidden[k].into()) << u32::from(widths[k]).min(8 * I::BYTES as u32 - 1);
+                            let all = I::BYTES as u32 * 8;
+                            // Of a field as wide as the type, all bits.
+                            let mask = if u32::from(widths[k]) == all {
+                                I::ZERO.minus(I::ONE)
+                            } else {
+                                (I::ONE << (u32::from(widths[k]) & (all - 1))).minus(I::ONE)
+                            };
+                            row[k] = (row[k] & mask | first).unzigzag() << zeros;
+                        }
+                    }
+                }
+            },
         );
         match bytes[..4 * self.words()].last_chunk() {
             Some(&last) if self.bits % 32 != 0 && u32::from_le_bytes(last) >> (self.bits % 32) != 0 => {
@@ -500,43 +542,34 @@ impl Widths {
         }
     }
 
+    /// Bits from where each value's field begins, as many as the type has.
     #[inline(always)]
-    fn fields<I: Int, const WAY: u8>(&self, bytes: &[u8], fields: &Fields, rank: usize, d: &mut [I; BLOCK]) {
+    fn fields<I: Int, const WAY: u8>(&self, bytes: &[u8], rank: usize, d: &mut [I; BLOCK]) {
         let mut at = 0;
         let window = |at: usize| {
             let bytes: [u8; 8] = *bytes[at / 8..].first_chunk().expect("slack behind the last field");
             u64::from_le_bytes(bytes) >> (at % 8)
         };
-        let lowest = |x: u64, width: u32| x & !(u64::MAX << width);
         for group in 0..PLANES_LANES / 8 {
             let rows: [usize; 8] = std::array::from_fn(|i| i / 4 * PLANE + row_of(rank, i % 4, group));
             for lane in 0..8 {
                 for (i, row) in rows.iter().enumerate() {
                     let to: &mut [I; 4] = d[row + 4 * lane..].first_chunk_mut().expect("a lane's");
-                    let numbers = self.numbers[i][8 * group + lane].to_le_bytes();
-                    let widths = self.widths[i][8 * group + lane].to_le_bytes().map(u32::from);
-                    let hidden = numbers.map(|c| fields.hidden[usize::from(c) % CLASSES]);
-                    let u = match WAY {
-                        PAIRS => {
-                            let (x, next) = (window(at), at + (widths[0] + widths[1]) as usize);
-                            let y = window(next);
-                            at = next + (widths[2] + widths[3]) as usize;
-                            [x, x >> widths[0], y, y >> widths[2]]
-                        }
-                        ONES => widths.map(|width| {
-                            let x = window(at);
-                            at += width as usize;
-                            x
-                        }),
-                        _ => widths.map(|width| {
-                            let x = window(at) & 0xFFFF_FFFF | window(at + 32) << 32;
-                            at += width as usize;
-                            x
-                        }),
-                    };
+                    let [a, b, c, d] = self.widths[i][8 * group + lane].to_le_bytes().map(usize::from);
+                    let starts = [at, at + a, at + a + b, at + a + b + c];
+                    at += a + b + c + d;
+                    if WAY == PAIRS {
+                        let (x, y) = (window(starts[0]), window(starts[2]));
+                        to[0] = I::of(x as i64);
+                        to[1] = I::of((x >> a) as i64);
+                        to[2] = I::of(y as i64);
+                        to[3] = I::of((y >> c) as i64);
+                        continue;
+                    }
                     for k in 0..4 {
-                        let field = if widths[k] == 64 { u[k] } else { lowest(u[k], widths[k]) };
-                        to[k] = I::of((field | hidden[k]) as i64);
+                        let low = window(starts[k]);
+                        let field = if WAY == ONES { low } else { low & 0xFFFF_FFFF | window(starts[k] + 32) << 32 };
+                        to[k] = I::of(field as i64);
                     }
                 }
             }
@@ -558,7 +591,11 @@ mod tests {
                 let held = (range.highest + 1).saturating_sub(next);
                 assert!(range.highest <= top && range.highest + 1 >= next, "{shape} {least} {top} {i}");
                 assert_eq!(range.hidden, held == 1 && range.highest > 0);
-                assert_eq!(u32::from(range.width), range.highest - u32::from(range.hidden), "{shape} {least} {top} {i}");
+                assert_eq!(
+                    u32::from(range.width),
+                    range.highest - u32::from(range.hidden),
+                    "{shape} {least} {top} {i}"
+                );
                 next = range.highest + 1;
             }
             assert_eq!(next, top + 1);
@@ -595,7 +632,8 @@ mod tests {
                 assert_eq!(back, before[BLOCK * k..][..BLOCK], "{cut} {zeros} {rank} {lengths:?}");
             }
         }
-        for (cut, zeros, rank) in (0..64).flat_map(|c| [0, 3, 20].into_iter().map(move |z| (c, z, c as usize % 3 + 1))) {
+        for (cut, zeros, rank) in (0..64).flat_map(|c| [0, 3, 20].into_iter().map(move |z| (c, z, c as usize % 3 + 1)))
+        {
             check::<i32>(cut, zeros, rank);
             check::<i64>(cut, zeros, rank);
         }
