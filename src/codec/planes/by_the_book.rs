@@ -283,7 +283,7 @@ fn tile(
                     let (width, more) = class_of_lengths(head >> 5 & 7, l.into(), t.into(), third >> (3 * number) & 7);
                     let u = bits.next(width) + more;
                     let whole = (u / 2) as i128;
-                    let residual = if u % 2 == 0 { whole } else { -whole - 1 } * (1 << z);
+                    let residual = if u.is_multiple_of(2) { whole } else { -whole - 1 } * (1 << z);
                     d[place_of(grid_rank, 2 * b + half, lane, row, c)] = residual;
                 }
             }

@@ -11,9 +11,10 @@
 use super::bitplanes::{self, BitPlane, Slice};
 use super::difference::{self, Ints};
 use super::encode::boxed;
+use super::fields::{self, FIELD_WORDS, Fields, Widths};
 use super::format::{ALL_FULL, Allowed, Class, Head, Mode};
 use super::layout::{Layout, Word};
-use super::lengths::{self, CLASS_PLANES, FIELD_WORDS, Fields, Widths};
+use super::lengths::CLASS_PLANES;
 use super::level::Unit;
 use super::number::{Int, Value};
 use super::numbers;
@@ -40,7 +41,7 @@ pub(super) struct Scratch<S: Value> {
     slices: Box<[Slice; 2]>,
     widths: Box<[Widths; BLOCKS]>,
     /// A tile's fields and what may be read behind them.
-    fields: Box<[u8; 4 * FIELD_WORDS + lengths::SLACK]>,
+    fields: Box<[u8; 4 * FIELD_WORDS + fields::SLACK]>,
     masks: [BitPlane; BLOCKS],
 }
 

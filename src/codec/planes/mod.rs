@@ -9,6 +9,7 @@ mod decode;
 mod difference;
 mod encode;
 mod exceptions;
+mod fields;
 mod format;
 #[cfg(feature = "cuda")]
 mod launch;

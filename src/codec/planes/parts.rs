@@ -9,8 +9,8 @@
 //! Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
 
 use super::bitplanes::{BitPlane, Slice};
+use super::fields::Bits;
 use super::format::{ALL_FULL, Mode};
-use super::lengths::Bits;
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_BYTES, PLANES_FULL, PLANES_LANES};
 use crate::error::Result;

@@ -298,6 +298,9 @@ fn damage_is_refused_or_harmless() {
         (Kind::Hostile, &[40, 33], Dtype::F64, Codec::Planes, Bound::Absolute(0.1)),
         (Kind::Steps, &[1500], Dtype::F64, Codec::Planes, Bound::Lossless),
         (Kind::Wide, &[3500], Dtype::F32, Codec::PlanesDense, Bound::Absolute(2e-3)),
+        (Kind::Smooth, &[300], Dtype::F32, Codec::Planes, Bound::Lossless),
+        (Kind::Hostile, &[20, 33], Dtype::F64, Codec::Planes, Bound::Lossless),
+        (Kind::Wide, &[900], Dtype::F64, Codec::PlanesDense, Bound::Absolute(1e-12)),
     ] {
         let raw = chunk(kind, dims, dtype);
         let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, None), &raw);
@@ -357,10 +360,10 @@ fn what_no_writer_makes_is_read_by_the_book() {
             let top = random.bits() as u32 % (8 * size + 1);
             let zeros = random.bits() as u32 % (8 * size - top + 1).min(8 * size);
             class_modes = random.bits() as u32 & [0xFF_FFFF, 0, 0x5A_5A5A][random.bits() as usize % 3];
-            let map = u32::from(class == 2 && random.bits() % 3 == 0);
+            let map = u32::from(class == 2 && random.bits().is_multiple_of(3));
             let largest = if size == 4 { 127 } else { 1023 };
             let e = random.bits() as i32 % largest;
-            let least = random.bits() as u32 % if round % 4 == 0 { 64 } else { top.max(1).min(63) };
+            let least = random.bits() as u32 % if round % 4 == 0 { 64 } else { top.clamp(1, 63) };
             let shape = random.bits() as u32 % 7;
             head |= map << 4 | shape << 5 | class_modes << 8;
             lengths.push(least | top << 6 | zeros << 13 | if map == 1 { (e as u32) << 20 } else { 0 });
