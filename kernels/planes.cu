@@ -53,8 +53,7 @@ __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, 
 }
 
 // Places and writes the tile that waits.
-template <class S>
-__device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int lane) {
+__device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     const Waiting& t = s.waiting;
     const u32 total = t.total;
     __syncwarp();
@@ -68,15 +67,11 @@ __device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int 
     }
     u32* to = (u32*)s.payloads + start;
     u64 key = s.key + start * frame::KEY_STEP;
-    if (LIKELY(!t.planned)) {
-        const u32* from = s.words + t.start;
-        sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
-        if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
-        sum += write_words(to, key, from, words, lane);
-        if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
-    } else {
-        sum += write_tile<S>(s, turn, t.tile, r, to, total, key, lane);
-    }
+    const u32* from = s.words + t.start;
+    sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
+    if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
+    sum += write_words(to, key, from, words, lane);
+    if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
     s.sum[lane] = sum;
     __syncwarp();
     if (lane == 0) {
@@ -87,9 +82,8 @@ __device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int 
 }
 
 // Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end then.
-template <class S>
-__device__ __noinline__ u32 move_words(Stage& s, Rule<S> r, u32 end, bool dense, u32 turn, int lane) {
-    flush(s, r, turn ^ 1, lane);
+__device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
+    flush(s, turn ^ 1, lane);
     const u32 start = s.start, words = end - start;
     __syncwarp();
     for (u32 k = 0; k < words; k += 32) {
@@ -104,17 +98,40 @@ __device__ __noinline__ u32 move_words(Stage& s, Rule<S> r, u32 end, bool dense,
 }
 
 // Whether the growing tile has room for `more` words.
-template <class S>
-__device__ __forceinline__ bool make_room(Stage& s, const Rule<S>& r, Parts& n, bool dense, u32 turn, u32 more, int lane) {
+__device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 turn, u32 more, int lane) {
     if (LIKELY(n.words + more <= s.limit)) return true;
-    n.words = move_words(s, r, n.words, dense, turn, lane);
+    n.words = move_words(s, n.words, dense, turn, lane);
     return n.words + more <= s.limit;
+}
+
+// The chunk's rule, as the stage keeps it.
+template <class S>
+__device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
+    return {(S)s.step, (S)s.inverse, (S)s.most, s.usable};
+}
+
+// Codes the growing tile as one of any class. It does not wait: its place is found once the one before it has left.
+template <class S>
+__device__ __noinline__ void other_tile(Stage& s, u32 turn, int lane) {
+    const Rule<S> r = rule_of<S>(s);
+    const u32 tile = s.number, index = tile - s.first_tile, total = plan_tile<S>(s, r, lane);
+    if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
+    flush(s, turn ^ 1, lane);
+    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    u64 sum = s.sum[lane] + write_tile<S>(s, r, (u32*)s.payloads + start, total, s.key + start * frame::KEY_STEP, lane);
+    if (lane == 0) {
+        ((u32*)s.table)[index] = start + total;
+        sum += frame::term(start + total, index + s.table_key);
+        s.done++;
+    }
+    s.sum[lane] = sum;
+    __syncwarp();
 }
 
 // Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the next
 // one, of the same chunk, in `now`. The batch has `tiles` tiles.
 template <class S, bool dense>
-__device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& r, u32 next, Next<S>& now, Stage& s,
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
                                          u32 turn, u32& drawn, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
@@ -192,7 +209,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
             head |= 16u << block;
         }
         if (some) {
-            const bool room = make_room(s, r, n, dense, turn, wide ? 512 : 256, lane);
+            const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
             if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
             good = good && room;
         }
@@ -210,7 +227,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
     u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
-    good = make_room(s, r, n, dense, turn, nibbles + bytes, lane) && good;
+    good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
     __syncwarp();
     const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
     // One with nothing but absent planes is its head alone.
@@ -219,39 +236,42 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
         head &= ~0xf0u;
     }
     const u32 number = s.number, start = s.start;
-    u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    const bool plain = __all_sync(warp::ALL, good && total <= s.inside * (T::W / 4));
-    if (LIKELY(plain)) {
-        if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
-        if (dense) {
-            if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
-            __syncwarp();
-            for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
-            for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
+    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
+    if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
+        // What is in the stage is dropped. Nothing is kept in registers meanwhile.
+        other_tile<S>(s, turn, lane);
+        r = rule_of<S>(s);
+        now.tile = s.next;
+        if (now.tile < args.tiles) {
+            if (lane == 0) drawn = atomicAdd((u32*)args.ticket, 1u);
+            now.p = tile_at(s.array, now.tile - s.first_tile, lane);
+            load_block(s.array, now.p, 0, x);
         }
-        if (lane == 0) front[MOST_FRONT - before_ballots] = head | predictor << 2;
-    } else {
-        // What is in the stage is dropped.
-        total = plan_tile<S>(s, turn, r, lane);
-        n.words = start, nibbles = bytes = 0;
-        if (now.tile < args.tiles) load_block(s.array, now.p, 0, x);
+        return;
+    }
+    if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+    if (dense) {
+        if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
+        __syncwarp();
+        for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
+        for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
     }
     if (lane == 0) {
+        front[MOST_FRONT - before_ballots] = head | predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }
     // The one before is on its way by now.
-    flush(s, r, turn ^ 1, lane);
+    flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        const u32 words = n.words - start;
-        s.waiting = {number, total, !plain, start, words, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+        s.waiting = {number, total, start, n.words - start, nibbles, bytes, before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
 
 // The warp's tiles of a chunk, from ticket `next` on; leaves the first ticket behind them.
 template <class S, bool DENSE>
-__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<S>& r, u32 chunk, frame::Ticket& next,
+__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, u32 chunk, frame::Ticket& next,
                                              Stage& s, int lane) {
     Next<S> now;
     now.tile = args.tiles, now.p = {};
@@ -268,7 +288,7 @@ __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<
         }
         turn ^= 1;
     } while (now.tile < args.tiles);
-    flush(s, r, turn ^ 1, lane);
+    flush(s, turn ^ 1, lane);
 }
 
 // Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
@@ -291,6 +311,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.array = array_of(c, c.input);
             s.flags = c.flags;
             s.fill = c.fill;
+            s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
             s.first_tile = c.first_tile;
             s.offsets = (u64)frame::offsets(args, c);
             s.table = c.frame + c.table_at;
@@ -468,6 +489,18 @@ struct DecodeShared {
     alignas(16) u32 stages[WARPS][LONGEST];
 };
 
+// Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
+// `fault`.
+template <class S>
+__device__ __noinline__ void take_other(const DecodeChunk& c, u32* fault) {
+    const int lane = threadIdx.x & 31;
+    const u32 t = WARPS * blockIdx.x + threadIdx.x / 32 - c.first_tile;
+    const u32* in = (const u32*)c.frame;
+    const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
+    const bool right = take_any<S>(c, t, in + c.payload_at / 4 + span.from, span.to - span.from, lane);
+    if (lane == 0 && !right) atomicOr(fault, 1u);
+}
+
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
     __shared__ DecodeShared sh;
@@ -484,24 +517,22 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = span.to - span.from;
     u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
     if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
-    bool right = span.right && words > 0;
+    const bool right = span.right && words > 0;
+    // Of another class, or longer than shared memory, or not right.
+    bool other = right;
     if (right) {
-        const u32* payload = in + word0 + span.from;
-        const Array array = array_of(c, c.output);
-        const Tile p = tile_at(array, t, lane);
-        const Rule<S> r = rule<S>(c.bound);
-        bool plain = false;
+        const u64 at = word0 + span.from;
         if (LIKELY(words <= LONGEST)) {
             u32* stage = sh.stages[w];
-            sum += fetch(stage, payload, word0 + span.from, words, lane);
+            sum += fetch(stage, in + at, at, words, lane);
             __syncwarp();
-            payload = stage;
-            plain = (p.left == 0 || words + 3 + PLANE<S> <= LONGEST) &&
-                    take_tile<S>(array, r, c.flags & FLAG_SWAP, p, stage, words, lane);
+            const Array array = array_of(c, c.output);
+            const Tile p = tile_at(array, t, lane);
+            other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
+                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, lane);
         } else {
-            sum += sum_words(payload, frame::key_of(word0 + span.from), words, lane);
+            sum += sum_words(in + at, frame::key_of(at), words, lane);
         }
-        if (!LIKELY(plain)) right = take_any<S>(array, r, c.flags & FLAG_SWAP, p, payload, words, lane);
     }
     sum = warp::sum(sum);
     // Who is last gives the verdict elsewhere; here that would wait for every value to be written.
@@ -510,6 +541,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         atomicAdd(&state->sum, sum);
         if (!right) atomicOr(&state->fault, 1u);
     }
+    // At last: nothing is kept in registers meanwhile.
+    if (!LIKELY(!other)) take_other<S>(c, &state->fault);
 }
 
 }  // namespace

@@ -4,16 +4,17 @@
 // Nearly all tiles are of class 0 without exceptions, and planes.cu codes them from registers. Any other comes here: nothing
 // of it is tuned, and nothing of it is inlined there. Numbers are as wide as the values, 32 of a block in a lane.
 //
-//   encode, first   survey    what each value becomes, once for class 0 and class 1: the class, the base, the exceptions
-//                   code      block after block: quanta less the base, exceptions filled in, differences, bit planes;
-//                             counts what it would write. Not shorter than the values: class 3
-//   encode, later   write     once the tile's place in the frame is known: the head; `code` again, which writes; exceptions'
-//                             values. Then the words are read once more, for the checksum
-//   decode          open      all lengths, from what stands in front; nothing read later is beyond the tile
-//                   take      block after block: bit planes, sums, values, exceptions
+//   encode    survey       what each value becomes, for class 0 and for class 1: the class, the base, the exceptions
+//             code         block after block: quanta less the base, exceptions filled in, differences, bit planes; counts
+//                          what it would write
+//             plan_tile    both; where that is not shorter than the values, class 3. Now the tile's place can be found
+//             write_tile   the head; `code` again, which writes; exceptions' values. Then the words are read once more, for
+//                          the checksum
+//   decode    open_any     all lengths, from what stands in front: nothing read later is beyond the tile
+//             take_any     block after block: bit planes, sums, values, exceptions
 //
-// The values are read anew for each step: a tile that waits keeps its Plan only. The order of a lane's 32 values is that of
-// planes, rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
+// Values are read anew for each step; what the first ones found is the Plan. The order of a lane's 32 values is that of planes,
+// rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
 #pragma once
 #include "../base/checksum.cuh"
 #include "coder.cuh"
@@ -228,8 +229,9 @@ struct Source {
     I fill;
     bool swap;
 
-    __device__ __forceinline__ Source(const Stage& s, u32 tile, const Rule<S>& r, int lane)
-        : array(s.array), p(tile_at(s.array, tile - s.first_tile, lane)), r(r),
+    // Of the growing tile.
+    __device__ __forceinline__ Source(const Stage& s, const Rule<S>& r, int lane)
+        : array(s.array), p(tile_at(s.array, s.number - s.first_tile, lane)), r(r),
           fill(s.flags & FLAG_FILL ? (I)s.fill : T::EXPONENT), swap(s.flags & FLAG_SWAP) {}
 
     __device__ __forceinline__ void load(u32 block, S (&x)[8][4]) const {
@@ -428,9 +430,10 @@ __device__ __forceinline__ void bytes_of(const I (&v)[8][4], u32 slice, u32 (&x)
 
 // Codes a tile as its plan says. The plan's counts, predictor and slices are found where nothing is written. Whole warp.
 template <class S>
-__device__ __noinline__ void code(Stage& s, Plan& plan, u32 tile, Rule<S> r, Sink& out, int lane) {
+__device__ __noinline__ void code(Stage& s, Rule<S> r, Sink& out, int lane) {
     using I = Int<S>;
-    const Source<S> in(s, tile, r, lane);
+    Plan& plan = s.plan;
+    const Source<S> in(s, r, lane);
     const bool dense = s.flags & FLAG_DENSE;
     const u32 rank = in.array.rank, kind = plan.head & 3;
     const I base = (I)plan.base;
@@ -541,15 +544,15 @@ __device__ __forceinline__ u32 front_of(u32 head) {
 
 // Plans the growing tile, whatever its class; returns the words that it will have. Whole warp.
 template <class S>
-__device__ __noinline__ u32 plan_tile(Stage& s, u32 turn, Rule<S> r, int lane) {
+__device__ __forceinline__ u32 plan_tile(Stage& s, Rule<S> r, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
-    const u32 tile = s.number, inside = s.inside;
-    Plan& plan = s.plan[turn];
-    const Plan found = survey(Source<S>(s, tile, r, lane), inside);
+    const u32 inside = s.inside;
+    Plan& plan = s.plan;
+    const Plan found = survey(Source<S>(s, r, lane), inside);
     if (lane == 0) plan = found;
     __syncwarp();
     Sink none;
-    code<S>(s, plan, tile, r, none, lane);
+    code<S>(s, r, none, lane);
     const u32 head = plan.head, values = head & UNIFORM ? 1 : head & WITH_EXCEPTIONS ? plan.masks >> 8 : 0;
     // One with nothing but absent planes is its head alone.
     const bool alone = (head & (3 | WITH_EXCEPTIONS)) == 0 && plan.ballots + plan.words == 0;
@@ -576,12 +579,12 @@ __device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, i
 __device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
 __device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
-// Writes the tile that was planned in `plan`; returns what its words add to the checksum, the first under `key`. Whole warp.
+// Writes the tile that was planned; returns what its words add to the checksum, the first under `key`. Whole warp.
 template <class S>
-__device__ __noinline__ u64 write_tile(Stage& s, u32 turn, u32 tile, Rule<S> r, u32* to, u32 total, u64 key, int lane) {
+__device__ __forceinline__ u64 write_tile(Stage& s, Rule<S> r, u32* to, u32 total, u64 key, int lane) {
     using I = Int<S>;
     constexpr u32 W = Traits<S>::W / 4;
-    Plan& plan = s.plan[turn];
+    Plan& plan = s.plan;
     const u32 head = plan.head, kind = head & 3;
     if (lane == 0) to[0] = head;
     const bool each = (head & (WITH_EXCEPTIONS | UNIFORM)) == WITH_EXCEPTIONS;
@@ -607,11 +610,11 @@ __device__ __noinline__ u64 write_tile(Stage& s, u32 turn, u32 tile, Rule<S> r, 
         if (lane == 0 && plan.bytes != 0) values[-1] = 0;
         for (u32* k = out.nibbles + lane; k < out.words; k += 32) *k = 0;
         __syncwarp();
-        code<S>(s, plan, tile, r, out, lane);
+        code<S>(s, r, out, lane);
         if (head & UNIFORM && lane == 0) put_value(values, (I)plan.value);
     }
     if (each || kind == RAW) {
-        const Source<S> in(s, tile, r, lane);
+        const Source<S> in(s, r, lane);
         u32 before = 0;
 #pragma unroll 1
         for (u32 block = 0; block < BLOCKS; block++) {
@@ -750,15 +753,17 @@ __device__ __forceinline__ void store_block(const Array& c, const Tile& p, u32 b
     }
 }
 
-// Takes a tile of any class from its `words` words. False: it is not right, and what it has left in the array is nothing. Whole
-// warp.
+// Takes tile `t` of a chunk, of any class, from its `words` words. False: it is not right. Whole warp.
 template <class S>
-__device__ __noinline__ bool take_any(const Array& c, Rule<S> r, bool swap, const Tile& p, const u32* in, u32 words,
-                                      int lane) {
+__device__ __forceinline__ bool take_any(const DecodeChunk& chunk, u32 t, const u32* in, u32 words, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 W = T::W / 4;
     using Signed = typename SignedOf<I>::Type;
+    const Array c = array_of(chunk, chunk.output);
+    const Tile p = tile_at(c, t, lane);
+    const Rule<S> r = rule<S>(chunk.bound);
+    const bool swap = chunk.flags & FLAG_SWAP;
     const u32 head = in[0], kind = head & 3, rank = c.rank, predictor = head >> 2 & 3;
     if (kind == RAW) {
         if (head != RAW || words != 1 + W * warp::from(inside_of(c, p), 0)) return false;

@@ -40,8 +40,6 @@ struct Plan {
 // A tile that waits for its place in the frame; none while it has no words.
 struct Waiting {
     u32 tile, total;
-    // It is planned only: any.cuh writes it.
-    bool planned;
     // Where its words begin in the stage, behind which nibbles and bytes stand, and how many of each there are.
     u32 start, words, nibbles, bytes;
     // Words before the ballots, and with them.
@@ -55,9 +53,11 @@ struct Stage {
     // Modes of slices as they come; one more than there may be.
     u32 modes[5];
     Waiting waiting;
-    // The chunk: its values, flags, tiles of the batch before it; addresses of the look-back's words, of the table and of the
+    // The chunk: its values, its rule, flags, tiles of the batch before it; addresses of the look-back's words, of the table and of the
     // payloads; the checksum's key of the first payload.
     Array array;
+    double step, inverse, most;
+    bool usable;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, key, fault;
     // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words begin, and
@@ -66,8 +66,8 @@ struct Stage {
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];
-    // Of either tile, where any.cuh codes it.
-    Plan plan[2];
+    // The growing tile's, where any.cuh codes it.
+    Plan plan;
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
     alignas(16) u32 words[2400];
 };
