@@ -19,6 +19,19 @@ namespace {
 
 using namespace planes;
 
+// A lane's rows that are stored, in the other byte order.
+template <class B>
+__device__ __forceinline__ void swap_rows(const Rows<B>& rows) {
+#pragma unroll 1
+    for (u32 r = 0; r < 4; r++) {
+        B v[4];
+        load4(rows.to + r * rows.step, v);
+#pragma unroll
+        for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
+        store4(rows.to + r * rows.step, v);
+    }
+}
+
 template <class S>
 __device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
     using T = Traits<S>;
@@ -138,6 +151,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const u32 rank = s.array.rank, flags = s.flags;
     const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
+    __syncwarp();
     if (lane == 0) s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
     auto& x = now.x;
     u32* front = s.front[turn];
@@ -191,9 +205,17 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
         if (!tile) continue;
-        if (predictor > 0) forward_x(a, b, rank, before, lane);
-        if (predictor > 1) forward_y(a, b, rank, before, lane);
-        if (predictor > 2) forward_z(a, b, before);
+        // One branch after the other would move registers.
+        if (predictor > 2) {
+            forward_x(a, b, rank, before, lane);
+            forward_y(a, b, rank, before, lane);
+            forward_z(a, b, before);
+        } else if (predictor == 2) {
+            forward_x(a, b, rank, before, lane);
+            forward_y(a, b, rank, before, lane);
+        } else if (predictor == 1) {
+            forward_x(a, b, rank, before, lane);
+        }
         u32 all = 0;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -472,13 +494,14 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
-                Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
-                if (swap) {
-#pragma unroll
-                    for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
+                const Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                if (LIKELY(p.left == 0)) {
+                    store4_once(rows.to + r * rows.step, v);
+                } else {
+                    store4(rows.to + r * rows.step, v);
                 }
-                store4(rows.to + r * rows.step, v);
             }
+            if (!LIKELY(!swap)) swap_rows(rows);
             if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
         }
     }

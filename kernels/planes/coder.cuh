@@ -20,9 +20,10 @@ __device__ __forceinline__ void transpose(u32 (&x)[8]) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             if (k & j) continue;
-            const u32 p = x[k], q = x[k + j];
-            x[k] = (p & low) | (q << j & ~low);
-            x[k + j] = (p >> j & low) | (q & ~low);
+            // (a and m) or (b and not m), said so that it is one operation.
+            const u32 p = x[k], q = x[k + j], up = q << j, down = p >> j;
+            x[k] = (p ^ up) & low ^ up;
+            x[k + j] = (down ^ q) & low ^ q;
         }
     }
 }

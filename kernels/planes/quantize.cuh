@@ -126,9 +126,11 @@ struct Scale;
 template <>
 struct Scale<float> {
     float offset, step;
-    __device__ __forceinline__ Scale(long long base, float step) : offset((float)(8388608 + (int)REACH - (int)base)), step(step) {}
+    u32 exponent;
+    __device__ __forceinline__ Scale(long long base, float step)
+        : offset((float)(8388608 + (int)REACH - (int)base)), step(step), exponent(opaque(0x4b00u)) {}
     __device__ __forceinline__ u32 value(u32 pair, int half) const {
-        const float f = __uint_as_float(__byte_perm(pair, 0x4b00u, half ? 0x5432 : 0x5410));
+        const float f = __uint_as_float(__byte_perm(pair, exponent, half ? 0x5432 : 0x5410));
         return __float_as_uint(__fmul_rn(__fsub_rn(f, offset), step));
     }
 };

@@ -70,7 +70,7 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     if (LIKELY(p.left == 0)) {
         const S* from = input + (p.first + 2 * block * c.plane);
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) load4(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        for (u32 k = 0; k < 8; k++) load4_once(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
         return;
     }
     // Beyond the array stands the last value of each axis.
