@@ -7,8 +7,8 @@
 // their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
 // memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
 //
-// That is for tiles of class 0 without exceptions. planes/any.cuh takes all others: those where a value does not hold or is too
-// far from the base, that are too long for shared memory, or not shorter than their values.
+// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and those
+// that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
@@ -19,12 +19,13 @@ namespace {
 
 using namespace planes;
 
-template <class S>
+// Whether the fill value is among the first values of a block.
+template <int COUNT, class S>
 __device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
     using T = Traits<S>;
     bool any = false;
 #pragma unroll
-    for (int k = 0; k < 32; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
+    for (int k = 0; k < COUNT; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
     return any;
 }
 
@@ -138,7 +139,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const u32 rank = s.array.rank, flags = s.flags;
     const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
-    if (lane == 0) s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+    if (lane == 0) {
+        s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+        s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = 0;
+    }
     auto& x = now.x;
     u32* front = s.front[turn];
     Parts n = begin_tile(s, dense, lane);
@@ -150,8 +154,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
 #pragma unroll
         for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
         warp::range(lo, hi);
-        const long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
-        good = good && first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
+        bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        if (flags & FLAG_FILL) normal = normal && !any_fill<16>(x, s.fill);
+        if (!LIKELY(__all_sync(warp::ALL, normal))) good = good && base_range(x, r, fill_of<S>(s), first, last);
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
         if (dense) {
@@ -161,12 +167,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
+    // The last quantum of the block before is its upper half.
+    u32 last = ZEROS;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
-        if ((flags & FLAG_FILL) && good) good = !any_fill(x, s.fill);
         Quantizer<S> quantizer(magic);
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -175,7 +182,11 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             a[k] = pair(q0, q2);
             b[k] = pair(q1, q3);
         }
-        good = good && quantizer.good(r);
+        bool fine = quantizer.good(r);
+        if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
+        const bool marked = tile && good && !LIKELY(__all_sync(warp::ALL, fine));
+        if (!LIKELY(!marked)) mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+        last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
@@ -213,6 +224,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
             good = good && room;
         }
+        if (!LIKELY(!marked)) {
+            good = good && make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
+        }
         // Halves of words, in the order of slices.
         if (lane == 0) {
             ((u16*)s.modes)[slices] = (u16)modes;
@@ -226,18 +240,26 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         return;
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
-    u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
-    good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
+    u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
+    const bool masked = s.exceptions != 0;
+    if (!LIKELY(!masked)) {
+        good = good && allowed(s, stored, lane);
+        if (good) values = T::W / 4 * stored;
+        if (!dense) nibbles = (s.mask_nibbles + 7) / 8, bytes = (s.mask_bytes + 3) / 4;
+        head |= stored == 1 ? WITH_EXCEPTIONS | UNIFORM : WITH_EXCEPTIONS;
+    }
+    good = make_room(s, n, dense, turn, nibbles + bytes + values, lane) && good;
     __syncwarp();
-    const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
+    const u32 modes = lane < (int)mode_words ? s.modes[lane] : 0;
     // One with nothing but absent planes is its head alone.
-    if (!__any_sync(warp::ALL, modes != 0)) {
-        before_ballots = 1;
+    if (!__any_sync(warp::ALL, modes != 0) && !masked) {
+        mode_words = 0;
         head &= ~0xf0u;
     }
+    const u32 before_ballots = 1 + (masked ? 1 : 0) + mode_words;
     const u32 number = s.number, start = s.start;
-    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
+    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
+    if (!LIKELY(good && total <= s.inside * (T::W / 4))) {
         // What is in the stage is dropped. Nothing is kept in registers meanwhile.
         other_tile<S>(s, turn, lane);
         r = rule_of<S>(s);
@@ -249,7 +271,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         return;
     }
-    if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+    if (lane < (int)mode_words) front[MOST_FRONT - mode_words + lane] = modes;
+    if (!LIKELY(!masked)) {
+        u32* to = s.words + n.words;
+        if (!dense) put_mask_bytes(s, to, nibbles, bytes, lane);
+        put_values<S>(s, to + nibbles + bytes, stored, r, lane);
+        if (lane == 0) front[MOST_FRONT + 1 - before_ballots] = s.mask_modes | s.exceptions << 8;
+    }
     if (dense) {
         if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
         __syncwarp();
@@ -264,7 +292,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     // The one before is on its way by now.
     flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        s.waiting = {number, total, start, n.words - start, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+        s.waiting = {number,         total,         start, n.words - start, nibbles, bytes + values,
+                     before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
