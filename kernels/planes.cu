@@ -185,7 +185,14 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
         const bool marked = tile && good && !LIKELY(__all_sync(warp::ALL, fine));
-        if (!LIKELY(!marked)) mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+        if (!LIKELY(!marked)) {
+            // Values of 8 bytes come again: they would take too many registers.
+            if (T::W == 8) {
+                load_block(s.array, now.p, block, x);
+                if (flags & FLAG_SWAP) swap_block(x);
+            }
+            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+        }
         last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
