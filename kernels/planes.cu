@@ -438,18 +438,57 @@ __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words,
     return (over | beyond) == 0;
 }
 
-// A tile of class 0 without exceptions. False: it is another, or not right.
+// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were; of the
+// present block each lane's mask, and which value is its first.
+struct Masked {
+    u32 modes, count, values, found;
+    u32 mask[32], first[32];
+};
+
+// Takes the mask of a block. False: it has more exceptions than the tile. Whole warp.
+__device__ __forceinline__ bool take_mask(Taker& t, Masked& m, u32 block, int lane) {
+    const u32 mask = take_plane(t, m.modes >> 2 * block & 3, lane), count = (u32)__popc(mask);
+    const u32 upto = warp::inclusive(count, lane), found = m.found;
+    m.mask[lane] = mask, m.first[lane] = found + upto - count;
+    const u32 all = found + warp::from(upto, 31);
+    __syncwarp();
+    if (lane == 0) m.found = all;
+    __syncwarp();
+    return all <= m.count;
+}
+
+// Puts exceptions into row r of plane k of a block.
+template <class Bits>
+__device__ __forceinline__ void take_exceptions(const Masked& m, const u32* stage, bool uniform, u32 k, u32 r, Bits (&v)[4],
+                                                int lane) {
+    const u32 mask = m.mask[lane];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 bit = bit_of(4 * k + r, i);
+        if ((mask >> bit & 1) == 0) continue;
+        const u32 place = uniform ? 0 : m.first[lane] + __popc(mask & ((1u << bit) - 1));
+        take_value(stage + m.values + sizeof(Bits) / 4 * place, v[i]);
+    }
+}
+
+// A tile of class 0. False: it is another, or not right.
 template <class S>
 __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, u32* stage,
-                                          u32 words, int lane) {
+                                          u32 words, Masked& m, int lane) {
     using Bits = typename Traits<S>::Bits;
     Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
-    if ((head & 0x703) != 0 || predictor > rank || !r.usable) return false;
+    if ((head & 0x103) != 0 || predictor > rank || !r.usable) return false;
     Taker t;
-    const bool zero = words == 1, wides = head & 0xf0;
+    const bool zero = words == 1, wides = head & 0xf0, masked = head & (WITH_EXCEPTIONS | UNIFORM);
     if (zero) {
-        if (wides) return false;
+        if (masked || wides) return false;
+    } else if (!LIKELY(!masked)) {
+        Layout l;
+        if ((head & WITH_EXCEPTIONS) == 0 || !open_any<S>(l, stage, words, lane)) return false;
+        t = l.parts;
+        if (lane == 0) m.modes = l.masks, m.count = l.masks >> 8, m.values = (u32)(l.values - stage), m.found = 0;
+        __syncwarp();
     } else {
         const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
         if (words < front) return false;
@@ -461,7 +500,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     const Scale<S> scale((long long)((int)head >> 11) * (1 << Quantizer<S>::UNIT_LOG2), r.step);
     Sums sums;
     u32 wrong = 0;
-    const u16* next = (const u16*)(stage + 1);
+    const u16* next = (const u16*)(stage + (masked ? 2 : 1));
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8], modes = 0;
@@ -476,6 +515,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (int k = 0; k < 8; k++) a[k] = b[k] = 0;
         }
+        if (!LIKELY(!masked) && !take_mask(t, m, block, lane)) return false;
 #pragma unroll 1
         for (u32 k = 0; k < 2; k++) {
             u32 pa[4], pb[4];
@@ -509,6 +549,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
                 Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                if (!LIKELY(!masked)) take_exceptions(m, stage, head & UNIFORM, k, r, v, lane);
                 if (swap) {
 #pragma unroll
                     for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
@@ -518,11 +559,12 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
         }
     }
-    return !__any_sync(warp::ALL, wrong != 0);
+    return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }
 
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][LONGEST];
+    Masked masked[WARPS];
 };
 
 // Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
@@ -565,7 +607,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
             const Array array = array_of(c, c.output);
             const Tile p = tile_at(array, t, lane);
             other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
-                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, lane);
+                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, sh.masked[w], lane);
         } else {
             sum += sum_words(in + at, frame::key_of(at), words, lane);
         }
