@@ -7,8 +7,8 @@
 // their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
 // memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
 //
-// That is for tiles of class 0 without exceptions. planes/any.cuh takes all others: those where a value does not hold or is too
-// far from the base, that are too long for shared memory, or not shorter than their values.
+// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and those
+// that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
@@ -32,12 +32,13 @@ __device__ __forceinline__ void swap_rows(const Rows<B>& rows) {
     }
 }
 
-template <class S>
+// Whether the fill value is among the first values of a block.
+template <int COUNT, class S>
 __device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
     using T = Traits<S>;
     bool any = false;
 #pragma unroll
-    for (int k = 0; k < 32; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
+    for (int k = 0; k < COUNT; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
     return any;
 }
 
@@ -152,7 +153,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
     __syncwarp();
-    if (lane == 0) s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+    if (lane == 0) {
+        s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+        s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = 0;
+    }
     auto& x = now.x;
     u32* front = s.front[turn];
     Parts n = begin_tile(s, dense, lane);
@@ -164,8 +168,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
 #pragma unroll
         for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
         warp::range(lo, hi);
-        const long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
-        good = good && first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
+        bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        if (flags & FLAG_FILL) normal = normal && !any_fill<16>(x, s.fill);
+        if (!LIKELY(__all_sync(warp::ALL, normal))) good = good && base_range(x, r, fill_of<S>(s), first, last);
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
         if (dense) {
@@ -175,12 +181,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
+    // The last quantum of the block before is its upper half.
+    u32 last = ZEROS;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
-        if ((flags & FLAG_FILL) && good) good = !any_fill(x, s.fill);
         Quantizer<S> quantizer(magic);
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -189,7 +196,18 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             a[k] = pair(q0, q2);
             b[k] = pair(q1, q3);
         }
-        good = good && quantizer.good(r);
+        bool fine = quantizer.good(r);
+        if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
+        const bool marked = tile && good && !LIKELY(__all_sync(warp::ALL, fine));
+        if (!LIKELY(!marked)) {
+            // Values of 8 bytes come again: they would take too many registers.
+            if (T::W == 8) {
+                load_block(s.array, now.p, block, x);
+                if (flags & FLAG_SWAP) swap_block(x);
+            }
+            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+        }
+        last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
@@ -235,6 +253,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
             good = good && room;
         }
+        if (!LIKELY(!marked)) {
+            good = good && make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
+        }
         // Halves of words, in the order of slices.
         if (lane == 0) {
             ((u16*)s.modes)[slices] = (u16)modes;
@@ -248,18 +269,26 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         return;
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
-    u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
-    good = make_room(s, n, dense, turn, nibbles + bytes, lane) && good;
+    u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
+    const bool masked = s.exceptions != 0;
+    if (!LIKELY(!masked)) {
+        good = good && allowed(s, stored, lane);
+        if (good) values = T::W / 4 * stored;
+        if (!dense) nibbles = (s.mask_nibbles + 7) / 8, bytes = (s.mask_bytes + 3) / 4;
+        head |= stored == 1 ? WITH_EXCEPTIONS | UNIFORM : WITH_EXCEPTIONS;
+    }
+    good = make_room(s, n, dense, turn, nibbles + bytes + values, lane) && good;
     __syncwarp();
-    const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
+    const u32 modes = lane < (int)mode_words ? s.modes[lane] : 0;
     // One with nothing but absent planes is its head alone.
-    if (!__any_sync(warp::ALL, modes != 0)) {
-        before_ballots = 1;
+    if (!__any_sync(warp::ALL, modes != 0) && !masked) {
+        mode_words = 0;
         head &= ~0xf0u;
     }
+    const u32 before_ballots = 1 + (masked ? 1 : 0) + mode_words;
     const u32 number = s.number, start = s.start;
-    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
+    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
+    if (!LIKELY(good && total <= s.inside * (T::W / 4))) {
         // What is in the stage is dropped. Nothing is kept in registers meanwhile.
         other_tile<S>(s, turn, lane);
         r = rule_of<S>(s);
@@ -271,7 +300,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         return;
     }
-    if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
+    if (lane < (int)mode_words) front[MOST_FRONT - mode_words + lane] = modes;
+    if (!LIKELY(!masked)) {
+        u32* to = s.words + n.words;
+        if (!dense) put_mask_bytes(s, to, nibbles, bytes, lane);
+        put_values<S>(s, to + nibbles + bytes, stored, r, lane);
+        if (lane == 0) front[MOST_FRONT + 1 - before_ballots] = s.mask_modes | s.exceptions << 8;
+    }
     if (dense) {
         if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
         __syncwarp();
@@ -286,7 +321,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     // The one before is on its way by now.
     flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        s.waiting = {number, total, start, n.words - start, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+        s.waiting = {number,         total,         start, n.words - start, nibbles, bytes + values,
+                     before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
@@ -424,18 +460,57 @@ __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words,
     return (over | beyond) == 0;
 }
 
-// A tile of class 0 without exceptions. False: it is another, or not right.
+// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were; of the
+// present block each lane's mask, and which value is its first.
+struct Masked {
+    u32 modes, count, values, found;
+    u32 mask[32], first[32];
+};
+
+// Takes the mask of a block. False: it has more exceptions than the tile. Whole warp.
+__device__ __forceinline__ bool take_mask(Taker& t, Masked& m, u32 block, int lane) {
+    const u32 mask = take_plane(t, m.modes >> 2 * block & 3, lane), count = (u32)__popc(mask);
+    const u32 upto = warp::inclusive(count, lane), found = m.found;
+    m.mask[lane] = mask, m.first[lane] = found + upto - count;
+    const u32 all = found + warp::from(upto, 31);
+    __syncwarp();
+    if (lane == 0) m.found = all;
+    __syncwarp();
+    return all <= m.count;
+}
+
+// Puts exceptions into row r of plane k of a block.
+template <class Bits>
+__device__ __forceinline__ void take_exceptions(const Masked& m, const u32* stage, bool uniform, u32 k, u32 r, Bits (&v)[4],
+                                                int lane) {
+    const u32 mask = m.mask[lane];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 bit = bit_of(4 * k + r, i);
+        if ((mask >> bit & 1) == 0) continue;
+        const u32 place = uniform ? 0 : m.first[lane] + __popc(mask & ((1u << bit) - 1));
+        take_value(stage + m.values + sizeof(Bits) / 4 * place, v[i]);
+    }
+}
+
+// A tile of class 0. False: it is another, or not right.
 template <class S>
 __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, u32* stage,
-                                          u32 words, int lane) {
+                                          u32 words, Masked& m, int lane) {
     using Bits = typename Traits<S>::Bits;
     Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
-    if ((head & 0x703) != 0 || predictor > rank || !r.usable) return false;
+    if ((head & 0x103) != 0 || predictor > rank || !r.usable) return false;
     Taker t;
-    const bool zero = words == 1, wides = head & 0xf0;
+    const bool zero = words == 1, wides = head & 0xf0, masked = head & (WITH_EXCEPTIONS | UNIFORM);
     if (zero) {
-        if (wides) return false;
+        if (masked || wides) return false;
+    } else if (!LIKELY(!masked)) {
+        Layout l;
+        if ((head & WITH_EXCEPTIONS) == 0 || !open_any<S>(l, stage, words, lane)) return false;
+        t = l.parts;
+        if (lane == 0) m.modes = l.masks, m.count = l.masks >> 8, m.values = (u32)(l.values - stage), m.found = 0;
+        __syncwarp();
     } else {
         const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
         if (words < front) return false;
@@ -447,7 +522,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     const Scale<S> scale((long long)((int)head >> 11) * (1 << Quantizer<S>::UNIT_LOG2), r.step);
     Sums sums;
     u32 wrong = 0;
-    const u16* next = (const u16*)(stage + 1);
+    const u16* next = (const u16*)(stage + (masked ? 2 : 1));
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8], modes = 0;
@@ -462,6 +537,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (int k = 0; k < 8; k++) a[k] = b[k] = 0;
         }
+        if (!LIKELY(!masked) && !take_mask(t, m, block, lane)) return false;
 #pragma unroll 1
         for (u32 k = 0; k < 2; k++) {
             u32 pa[4], pb[4];
@@ -494,7 +570,8 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
-                const Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                if (!LIKELY(!masked)) take_exceptions(m, stage, head & UNIFORM, k, r, v, lane);
                 if (LIKELY(p.left == 0)) {
                     store4_once(rows.to + r * rows.step, v);
                 } else {
@@ -505,11 +582,12 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
         }
     }
-    return !__any_sync(warp::ALL, wrong != 0);
+    return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }
 
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][LONGEST];
+    Masked masked[WARPS];
 };
 
 // Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
@@ -552,7 +630,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
             const Array array = array_of(c, c.output);
             const Tile p = tile_at(array, t, lane);
             other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
-                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, lane);
+                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, sh.masked[w], lane);
         } else {
             sum += sum_words(in + at, frame::key_of(at), words, lane);
         }

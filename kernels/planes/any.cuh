@@ -17,18 +17,12 @@
 // rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
 #pragma once
 #include "../base/checksum.cuh"
-#include "coder.cuh"
+#include "exceptions.cuh"
 
 namespace planes {
 
-template <class S>
-using Int = typename Traits<S>::Bits;
-
-constexpr u32 WITH_EXCEPTIONS = 1 << 9, UNIFORM = 1 << 10, RAW = 3;
-
-// The byte of a lane's word in which column c stands, and the bit of row k of a block there.
-__device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
-__device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
+// The head of a tile of class 3.
+constexpr u32 RAW = 3;
 
 template <class I>
 struct SignedOf;
@@ -59,27 +53,6 @@ __device__ __forceinline__ u32 slices_of(u32 head, u32 block) {
 }
 __device__ __forceinline__ u32 slices_of(u32 head) {
     return slices_of(head, 0) + slices_of(head, 1) + slices_of(head, 2) + slices_of(head, 3);
-}
-
-// How many values of a lane's row lie in the array: none or less, four or more.
-__device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int plane, int r) {
-    if (p.left == 0) return 4;
-    if (c.rank == 1) return p.values() - 512 * plane - 128 * r;
-    const int y = c.rank == 2 ? 16 * plane + r : r;
-    return y < p.rows() && (c.rank == 2 || plane < p.planes()) ? p.values() : 0;
-}
-
-// The same of a block, in order of bits.
-__device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
-    if (p.left == 0) return warp::ALL;
-    u32 inside = 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const int n = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
-#pragma unroll
-        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(k, i);
-    }
-    return inside;
 }
 
 // The place of a lane's row among the tile's values that lie in the array, in order of z, y, x.
@@ -232,33 +205,18 @@ struct Source {
     // Of the growing tile.
     __device__ __forceinline__ Source(const Stage& s, const Rule<S>& r, int lane)
         : array(s.array), p(tile_at(s.array, s.number - s.first_tile, lane)), r(r),
-          fill(s.flags & FLAG_FILL ? (I)s.fill : T::EXPONENT), swap(s.flags & FLAG_SWAP) {}
+          fill(fill_of<S>(s)), swap(s.flags & FLAG_SWAP) {}
 
     __device__ __forceinline__ void load(u32 block, S (&x)[8][4]) const {
         load_block(array, p, block, x);
         if (swap) swap_block(x);
     }
 
-    struct Judged {
-        // The quantum, right where it is within the limit and the value normal.
-        S number;
-        I quantum;
-        bool within, holds;
-    };
-    __device__ __forceinline__ Judged judge(S x) const {
-        constexpr S MAGIC = T::W == 4 ? (S)12582912.0 : (S)6755399441055744.0, LIMIT = (S)Quantizer<S>::LIMIT;
-        const S sum = T::W == 4 ? T::fma(x, r.inverse, MAGIC) : T::add(T::mul(x, r.inverse), MAGIC);
-        Judged j = {T::sub(sum, MAGIC), T::bits(sum) - T::bits(MAGIC)};
-        j.within = r.usable && j.number <= LIMIT && j.number >= -LIMIT && T::bits(x) != fill;
-        const S error = T::sub(x, T::mul(j.number, r.step));
-        j.holds = j.within && error <= r.most && error >= -r.most;
-        return j;
-    }
+    __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
 
     // The bits of r(x).
     __device__ __forceinline__ I settled(S x) const {
-        const Judged j = judge(x);
-        return T::bits(j.holds ? T::mul(j.number, r.step) : x);
+        return judge(x).settled(x, r);
     }
 
     // A value as a number of its tile's class, less the base; whether it is an exception.
@@ -267,7 +225,7 @@ struct Source {
             exception = false;
             return ordered(settled(x)) - base;
         }
-        const Judged j = judge(x);
+        const Judged<S> j = judge(x);
         const I v = j.quantum - base;
         exception = !j.holds || (kind == 0 && v + REACH >= 2 * REACH);
         return v;
@@ -574,10 +532,6 @@ __device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, i
     for (u32 k = lane; k < count; k += 32) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
     return sum;
 }
-
-// Writes the bits of a value.
-__device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
-__device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
 // Writes the tile that was planned; returns what its words add to the checksum, the first under `key`. Whole warp.
 template <class S>

@@ -98,6 +98,37 @@ struct Quantizer<double> {
     }
 };
 
+// The integer of a value's width.
+template <class S>
+using Int = typename Traits<S>::Bits;
+
+// What a value is by itself. `fill`: bits that count as fill, those of an infinity, which never holds, where there are none.
+template <class S>
+struct Judged {
+    using T = Traits<S>;
+    // The quantum, right where `within`.
+    S number;
+    Int<S> quantum;
+    // Normal, and within the limit.
+    bool within;
+    // Comes back within the bound too.
+    bool holds;
+
+    __device__ __forceinline__ Judged(S x, const Rule<S>& r, Int<S> fill) {
+        constexpr S MAGIC = T::W == 4 ? (S)12582912.0 : (S)6755399441055744.0, LIMIT = (S)Quantizer<S>::LIMIT;
+        const S sum = T::W == 4 ? T::fma(x, r.inverse, MAGIC) : T::add(T::mul(x, r.inverse), MAGIC);
+        number = T::sub(sum, MAGIC);
+        quantum = T::bits(sum) - T::bits(MAGIC);
+        within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
+        const S error = T::sub(x, T::mul(number, r.step));
+        holds = within && error <= r.most && error >= -r.most;
+    }
+    // The bits of r(x).
+    __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {
+        return T::bits(holds ? T::mul(number, r.step) : x);
+    }
+};
+
 // Two quanta in a register, as they come from a Quantizer.
 __device__ __forceinline__ u32 pair(u32 low, u32 high) { return __byte_perm(low, high, 0x5410); }
 

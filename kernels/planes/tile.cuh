@@ -88,6 +88,31 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     }
 }
 
+// The byte of a lane's word in which column c stands, and the bit of row k of a block there.
+__device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
+__device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
+
+// How many values of a lane's row lie in the array: none or less, four or more.
+__device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int plane, int r) {
+    if (p.left == 0) return 4;
+    if (c.rank == 1) return p.values() - 512 * plane - 128 * r;
+    const int y = c.rank == 2 ? 16 * plane + r : r;
+    return y < p.rows() && (c.rank == 2 || plane < p.planes()) ? p.values() : 0;
+}
+
+// The same of a block, in order of bits.
+__device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
+    if (p.left == 0) return warp::ALL;
+    u32 inside = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const int n = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
+#pragma unroll
+        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(k, i);
+    }
+    return inside;
+}
+
 // Into the other byte order.
 template <class S>
 __device__ __forceinline__ void swap_block(S (&x)[8][4]) {
