@@ -16,7 +16,8 @@ namespace planes {
 
 // The extremes of the quanta of the first plane of a block that has a normal value. False: neither has. Whole warp.
 template <class S>
-__device__ __forceinline__ bool base_range(const S (&x)[8][4], const Rule<S>& r, Int<S> fill, long long& lo, long long& hi) {
+__device__ __forceinline__ bool base_range(const S (&x)[8][4], const Rule<S>& r, Int<S> fill, long long& lo,
+                                           long long& hi) {
     using T = Traits<S>;
     bool found = false;
 #pragma unroll
