@@ -171,7 +171,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
         bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
         if (flags & FLAG_FILL) normal = normal && !any_fill<16>(x, s.fill);
-        if (!LIKELY(__all_sync(warp::ALL, normal))) good = good && base_range(x, r, fill_of<S>(s), first, last);
+        if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) good = base_range(x, r, fill_of<S>(s), first, last);
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
         if (dense) {
@@ -198,7 +198,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
-        const bool marked = tile && good && !LIKELY(__all_sync(warp::ALL, fine));
+        // By votes, here and below: so the compiler knows that lanes stay together.
+        const bool marked = __any_sync(warp::ALL, tile && good && !fine);
         if (!LIKELY(!marked)) {
             // Values of 8 bytes come again: they would take too many registers.
             if (T::W == 8) {
@@ -254,7 +255,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             good = good && room;
         }
         if (!LIKELY(!marked)) {
-            good = good && make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
+            const bool room = make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
+            good = good && room;
         }
         // Halves of words, in the order of slices.
         if (lane == 0) {
@@ -270,9 +272,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
     u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
-    const bool masked = s.exceptions != 0;
+    const bool masked = __any_sync(warp::ALL, s.exceptions != 0);
     if (!LIKELY(!masked)) {
-        good = good && allowed(s, stored, lane);
+        const bool may = allowed(s, stored, lane);
+        good = good && may;
         if (good) values = T::W / 4 * stored;
         if (!dense) nibbles = (s.mask_nibbles + 7) / 8, bytes = (s.mask_bytes + 3) / 4;
         head |= stored == 1 ? WITH_EXCEPTIONS | UNIFORM : WITH_EXCEPTIONS;
@@ -288,7 +291,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const u32 before_ballots = 1 + (masked ? 1 : 0) + mode_words;
     const u32 number = s.number, start = s.start;
     const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
-    if (!LIKELY(good && total <= s.inside * (T::W / 4))) {
+    if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
         // What is in the stage is dropped. Nothing is kept in registers meanwhile.
         other_tile<S>(s, turn, lane);
         r = rule_of<S>(s);

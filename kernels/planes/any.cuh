@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tiles of every class, with exceptions or without: FORMAT.md §3.2, §4, §8. A warp a tile, and no tile is too long.
 //
-// Nearly all tiles are of class 0 without exceptions, and planes.cu codes them from registers. Any other comes here: nothing
-// of it is tuned, and nothing of it is inlined there. Numbers are as wide as the values, 32 of a block in a lane.
+// Nearly all tiles are of class 0, and planes.cu codes them from registers. Any other comes here, and what that has no room
+// for: nothing of it is tuned, and planes.cu calls it where it keeps nothing in registers. Numbers are as wide as the values,
+// 32 of a block in a lane.
 //
 //   encode    survey       what each value becomes, for class 0 and for class 1: the class, the base, the exceptions
 //             code         block after block: quanta less the base, exceptions filled in, differences, bit planes; counts
@@ -13,8 +14,8 @@
 //   decode    open_any     all lengths, from what stands in front: nothing read later is beyond the tile
 //             take_any     block after block: bit planes, sums, values, exceptions
 //
-// Values are read anew for each step; what the first ones found is the Plan. The order of a lane's 32 values is that of planes,
-// rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
+// Values are read anew for each step; what the first ones found is the Plan. The order of a lane's 32 values is that of
+// planes, rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
 #pragma once
 #include "../base/checksum.cuh"
 #include "exceptions.cuh"
@@ -603,7 +604,8 @@ struct Layout {
 };
 
 // How many lanes have words in planes of mode 2, and in those of mode 3, where a tile has both.
-__device__ __forceinline__ void count_both(const u16* modes, u32 head, u32 masks, const u32* ballots, u32& words, u32& nibbles) {
+__device__ __forceinline__ void count_both(const u16* modes, u32 head, u32 masks, const u32* ballots, u32& words,
+                                           u32& nibbles) {
     words = nibbles = 0;
     auto see = [&](u32 mode) {
         if ((mode & 3) == 2) words += __popc(*ballots++);

@@ -16,7 +16,8 @@ namespace planes {
 
 // The extremes of the quanta of the first plane of a block that has a normal value. False: neither has. Whole warp.
 template <class S>
-__device__ __forceinline__ bool base_range(const S (&x)[8][4], const Rule<S>& r, Int<S> fill, long long& lo, long long& hi) {
+__device__ __forceinline__ bool base_range(const S (&x)[8][4], const Rule<S>& r, Int<S> fill, long long& lo,
+                                           long long& hi) {
     using T = Traits<S>;
     bool found = false;
 #pragma unroll
@@ -125,8 +126,7 @@ __device__ __forceinline__ void put_mask_bytes(const Stage& s, u32* nibbles, u32
     u8* bytes = (u8*)(nibbles + nibble_words);
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
-        if ((s.mask_modes >> 2 * block & 3) != 3) continue;
-        const u32 word = s.masks[block][lane];
+        const u32 word = (s.mask_modes >> 2 * block & 3) == 3 ? s.masks[block][lane] : 0;
         const Sparse sparse(word, __ballot_sync(warp::ALL, word != 0), lane);
         sparse.put(nibbles, taken, bytes);
         taken += sparse.words(), bytes += sparse.bytes();
@@ -147,7 +147,7 @@ __device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, 
         const u32 upto = warp::inclusive((u32)__popc(left), lane), total = warp::from(upto, 31);
         u32 place = before + upto - __popc(left);
         before += total;
-        if (single && place != 0) continue;
+        if (single && place != 0) left = 0;
         while (left != 0) {
             const u32 bit = __ffs((int)left) - 1, k = bit % 8, c = bit / 8;
             left &= left - 1;
