@@ -128,11 +128,19 @@ __device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
 template <class S>
 __device__ __noinline__ void other_tile(Stage& s, u32 turn, int lane) {
     const Rule<S> r = rule_of<S>(s);
-    const u32 tile = s.number, index = tile - s.first_tile, total = plan_tile<S>(s, r, lane);
+    const u32 tile = s.number, index = tile - s.first_tile;
+    u32 total = 1;
+    if constexpr (PLANES_OTHER_TILES) total = plan_tile<S>(s, r, lane);
     if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
     flush(s, turn ^ 1, lane);
     const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
-    u64 sum = s.sum[lane] + write_tile<S>(s, r, (u32*)s.payloads + start, total, s.key + start * frame::KEY_STEP, lane);
+    u64 sum = s.sum[lane];
+    if constexpr (PLANES_OTHER_TILES) {
+        sum += write_tile<S>(s, r, (u32*)s.payloads + start, total, s.key + start * frame::KEY_STEP, lane);
+    } else if (lane == 0) {
+        // The chunk is the CPU's.
+        atomicOr((u32*)s.fault, 1u);
+    }
     if (lane == 0) {
         ((u32*)s.table)[index] = start + total;
         sum += frame::term(start + total, index + s.table_key);
