@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values, a CTA four tiles in a row.
+// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
 //
-// Encoding: a lane reads 32 values, 16 bytes at a time, and makes quanta of them, two in a register; the next 32 are on
-// their way meanwhile. Prediction is a difference of registers, with a neighbour lane where needed. Residuals become bit
-// planes (planes/coder.cuh), which wait in shared memory until the four tiles' lengths are known; then a look-back finds
-// their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
-// memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
+// Encoding: a warp takes its tiles from a ticket, one after another. A lane reads 32 values, 16 bytes at a time, and makes
+// quanta of them, two in a register; the next 32 are on their way meanwhile. Prediction is a difference of registers, with
+// a neighbour lane where needed. Residuals become bit planes (planes/coder.cuh), which wait in the warp's part of shared
+// memory; the warp announces their length and goes on. When its next tile is announced too, a look-back finds the place of
+// the one that waits, and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes
+// into shared memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
 //
-// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and those
-// that are too long for shared memory, or not shorter than their values.
+// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and
+// those that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
@@ -151,7 +152,7 @@ __device__ __noinline__ void other_tile(Stage& s, u32 turn, int lane) {
 }
 
 // Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the next
-// one, of the same chunk, in `now`. The batch has `tiles` tiles.
+// one, of the same chunk, in `now`.
 template <class S, bool dense>
 __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
                                          u32 turn, u32& drawn, int lane) {

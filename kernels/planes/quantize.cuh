@@ -7,7 +7,8 @@
 // quantum less the base, 4096 added. Two of them share a register: columns 0 and 2, columns 1 and 3.
 //
 // Every value is decoded at once and compared. The largest error of a lane's values is kept, and whether any was out of
-// range: they are looked at once a tile. A tile where anything fails is coded by any.cuh, which looks at each value.
+// range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh,
+// which looks at each value; what is not a few exceptions is any.cuh's.
 #pragma once
 #include "../prim/warp.cuh"
 
