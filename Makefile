@@ -6,7 +6,7 @@
 # make doc      the documentation of the library
 # make wheel    the Python package, in target/wheel
 # make unit     the library's unit tests, after a change in src
-# make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip; all without K)
+# make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
 
 SHELL   := /bin/sh

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values, a CTA four tiles in a row.
+// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
 //
-// Encoding: a lane reads 32 values, 16 bytes at a time, and makes quanta of them, two in a register; the next 32 are on
-// their way meanwhile. Prediction is a difference of registers, with a neighbour lane where needed. Residuals become bit
-// planes (planes/coder.cuh), which wait in shared memory until the four tiles' lengths are known; then a look-back finds
-// their place and they leave in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared
-// memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
+// Encoding: a warp takes its tiles from a ticket, one after another. A lane reads 32 values, 16 bytes at a time, and makes
+// quanta of them, two in a register; the next 32 are on their way meanwhile. Prediction is a difference of registers, with
+// a neighbour lane where needed. Residuals become bit planes (planes/coder.cuh), which wait in the warp's part of shared
+// memory; the warp announces their length and goes on. When its next tile is announced too, a look-back finds the place of
+// the one that waits, and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes
+// into shared memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
 //
-// That is for tiles of class 0 without exceptions. planes/any.cuh takes all others: those where a value does not hold or is too
-// far from the base, that are too long for shared memory, or not shorter than their values.
+// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and
+// those that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
@@ -19,12 +20,26 @@ namespace {
 
 using namespace planes;
 
-template <class S>
+// A lane's rows that are stored, in the other byte order.
+template <class B>
+__device__ __forceinline__ void swap_rows(const Rows<B>& rows) {
+#pragma unroll 1
+    for (u32 r = 0; r < 4; r++) {
+        B v[4];
+        load4(rows.to + r * rows.step, v);
+#pragma unroll
+        for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
+        store4(rows.to + r * rows.step, v);
+    }
+}
+
+// Whether the fill value is among the first values of a block.
+template <int COUNT, class S>
 __device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
     using T = Traits<S>;
     bool any = false;
 #pragma unroll
-    for (int k = 0; k < 32; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
+    for (int k = 0; k < COUNT; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
     return any;
 }
 
@@ -53,8 +68,7 @@ __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, 
 }
 
 // Places and writes the tile that waits.
-template <class S>
-__device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int lane) {
+__device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     const Waiting& t = s.waiting;
     const u32 total = t.total;
     __syncwarp();
@@ -68,15 +82,11 @@ __device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int 
     }
     u32* to = (u32*)s.payloads + start;
     u64 key = s.key + start * frame::KEY_STEP;
-    if (LIKELY(!t.planned)) {
-        const u32* from = s.words + t.start;
-        sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
-        if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
-        sum += write_words(to, key, from, words, lane);
-        if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
-    } else {
-        sum += write_tile<S>(s, turn, t.tile, r, to, total, key, lane);
-    }
+    const u32* from = s.words + t.start;
+    sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
+    if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
+    sum += write_words(to, key, from, words, lane);
+    if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
     s.sum[lane] = sum;
     __syncwarp();
     if (lane == 0) {
@@ -87,9 +97,8 @@ __device__ __forceinline__ void flush(Stage& s, const Rule<S>& r, u32 turn, int 
 }
 
 // Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end then.
-template <class S>
-__device__ __noinline__ u32 move_words(Stage& s, Rule<S> r, u32 end, bool dense, u32 turn, int lane) {
-    flush(s, r, turn ^ 1, lane);
+__device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
+    flush(s, turn ^ 1, lane);
     const u32 start = s.start, words = end - start;
     __syncwarp();
     for (u32 k = 0; k < words; k += 32) {
@@ -104,24 +113,59 @@ __device__ __noinline__ u32 move_words(Stage& s, Rule<S> r, u32 end, bool dense,
 }
 
 // Whether the growing tile has room for `more` words.
-template <class S>
-__device__ __forceinline__ bool make_room(Stage& s, const Rule<S>& r, Parts& n, bool dense, u32 turn, u32 more, int lane) {
+__device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 turn, u32 more, int lane) {
     if (LIKELY(n.words + more <= s.limit)) return true;
-    n.words = move_words(s, r, n.words, dense, turn, lane);
+    n.words = move_words(s, n.words, dense, turn, lane);
     return n.words + more <= s.limit;
 }
 
+// The chunk's rule, as the stage keeps it.
+template <class S>
+__device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
+    return {(S)s.step, (S)s.inverse, (S)s.most, s.usable};
+}
+
+// Codes the growing tile as one of any class. It does not wait: its place is found once the one before it has left.
+template <class S>
+__device__ __noinline__ void other_tile(Stage& s, u32 turn, int lane) {
+    const Rule<S> r = rule_of<S>(s);
+    const u32 tile = s.number, index = tile - s.first_tile;
+    u32 total = 1;
+    if constexpr (PLANES_OTHER_TILES) total = plan_tile<S>(s, r, lane);
+    if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
+    flush(s, turn ^ 1, lane);
+    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    u64 sum = s.sum[lane];
+    if constexpr (PLANES_OTHER_TILES) {
+        sum += write_tile<S>(s, r, (u32*)s.payloads + start, total, s.key + start * frame::KEY_STEP, lane);
+    } else if (lane == 0) {
+        // The chunk is the CPU's.
+        atomicOr((u32*)s.fault, 1u);
+    }
+    if (lane == 0) {
+        ((u32*)s.table)[index] = start + total;
+        sum += frame::term(start + total, index + s.table_key);
+        s.done++;
+    }
+    s.sum[lane] = sum;
+    __syncwarp();
+}
+
 // Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the next
-// one, of the same chunk, in `now`. The batch has `tiles` tiles.
+// one, of the same chunk, in `now`.
 template <class S, bool dense>
-__device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& r, u32 next, Next<S>& now, Stage& s,
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
                                          u32 turn, u32& drawn, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
     const u32 rank = s.array.rank, flags = s.flags;
     const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
-    if (lane == 0) s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+    __syncwarp();
+    if (lane == 0) {
+        s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+        s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = 0;
+    }
     auto& x = now.x;
     u32* front = s.front[turn];
     Parts n = begin_tile(s, dense, lane);
@@ -133,8 +177,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
 #pragma unroll
         for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
         warp::range(lo, hi);
-        const long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
-        good = good && first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
+        bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+        if (flags & FLAG_FILL) normal = normal && !any_fill<16>(x, s.fill);
+        if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) good = base_range(x, r, fill_of<S>(s), first, last);
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
         if (dense) {
@@ -144,12 +190,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
+    // The last quantum of the block before is its upper half.
+    u32 last = ZEROS;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
-        if ((flags & FLAG_FILL) && good) good = !any_fill(x, s.fill);
         Quantizer<S> quantizer(magic);
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -158,7 +205,19 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
             a[k] = pair(q0, q2);
             b[k] = pair(q1, q3);
         }
-        good = good && quantizer.good(r);
+        bool fine = quantizer.good(r);
+        if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
+        // By votes, here and below: so the compiler knows that lanes stay together.
+        const bool marked = __any_sync(warp::ALL, tile && good && !fine);
+        if (!LIKELY(!marked)) {
+            // Values of 8 bytes come again: they would take too many registers.
+            if (T::W == 8) {
+                load_block(s.array, now.p, block, x);
+                if (flags & FLAG_SWAP) swap_block(x);
+            }
+            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+        }
+        last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
@@ -174,9 +233,17 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
         }
         if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
         if (!tile) continue;
-        if (predictor > 0) forward_x(a, b, rank, before, lane);
-        if (predictor > 1) forward_y(a, b, rank, before, lane);
-        if (predictor > 2) forward_z(a, b, before);
+        // One branch after the other would move registers.
+        if (predictor > 2) {
+            forward_x(a, b, rank, before, lane);
+            forward_y(a, b, rank, before, lane);
+            forward_z(a, b, before);
+        } else if (predictor == 2) {
+            forward_x(a, b, rank, before, lane);
+            forward_y(a, b, rank, before, lane);
+        } else if (predictor == 1) {
+            forward_x(a, b, rank, before, lane);
+        }
         u32 all = 0;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -192,8 +259,12 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
             head |= 16u << block;
         }
         if (some) {
-            const bool room = make_room(s, r, n, dense, turn, wide ? 512 : 256, lane);
+            const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
             if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
+            good = good && room;
+        }
+        if (!LIKELY(!marked)) {
+            const bool room = make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
             good = good && room;
         }
         // Halves of words, in the order of slices.
@@ -209,49 +280,68 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, const Rule<S>& 
         return;
     }
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
-    u32 before_ballots = 1 + (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4;
-    good = make_room(s, r, n, dense, turn, nibbles + bytes, lane) && good;
+    u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
+    const bool masked = __any_sync(warp::ALL, s.exceptions != 0);
+    if (!LIKELY(!masked)) {
+        const bool may = allowed(s, stored, lane);
+        good = good && may;
+        if (good) values = T::W / 4 * stored;
+        if (!dense) nibbles = (s.mask_nibbles + 7) / 8, bytes = (s.mask_bytes + 3) / 4;
+        head |= stored == 1 ? WITH_EXCEPTIONS | UNIFORM : WITH_EXCEPTIONS;
+    }
+    good = make_room(s, n, dense, turn, nibbles + bytes + values, lane) && good;
     __syncwarp();
-    const u32 modes = lane + 1 < (int)before_ballots ? s.modes[lane] : 0;
+    const u32 modes = lane < (int)mode_words ? s.modes[lane] : 0;
     // One with nothing but absent planes is its head alone.
-    if (!__any_sync(warp::ALL, modes != 0)) {
-        before_ballots = 1;
+    if (!__any_sync(warp::ALL, modes != 0) && !masked) {
+        mode_words = 0;
         head &= ~0xf0u;
     }
+    const u32 before_ballots = 1 + (masked ? 1 : 0) + mode_words;
     const u32 number = s.number, start = s.start;
-    u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes;
-    const bool plain = __all_sync(warp::ALL, good && total <= s.inside * (T::W / 4));
-    if (LIKELY(plain)) {
-        if (lane + 1 < (int)before_ballots) front[MOST_FRONT + 1 - before_ballots + lane] = modes;
-        if (dense) {
-            if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
-            __syncwarp();
-            for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
-            for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
+    const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
+    if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
+        // What is in the stage is dropped. Nothing is kept in registers meanwhile.
+        other_tile<S>(s, turn, lane);
+        r = rule_of<S>(s);
+        now.tile = s.next;
+        if (now.tile < args.tiles) {
+            if (lane == 0) drawn = atomicAdd((u32*)args.ticket, 1u);
+            now.p = tile_at(s.array, now.tile - s.first_tile, lane);
+            load_block(s.array, now.p, 0, x);
         }
-        if (lane == 0) front[MOST_FRONT - before_ballots] = head | predictor << 2;
-    } else {
-        // What is in the stage is dropped.
-        total = plan_tile<S>(s, turn, r, lane);
-        n.words = start, nibbles = bytes = 0;
-        if (now.tile < args.tiles) load_block(s.array, now.p, 0, x);
+        return;
+    }
+    if (lane < (int)mode_words) front[MOST_FRONT - mode_words + lane] = modes;
+    if (!LIKELY(!masked)) {
+        u32* to = s.words + n.words;
+        if (!dense) put_mask_bytes(s, to, nibbles, bytes, lane);
+        put_values<S>(s, to + nibbles + bytes, stored, r, lane);
+        if (lane == 0) front[MOST_FRONT + 1 - before_ballots] = s.mask_modes | s.exceptions << 8;
+    }
+    if (dense) {
+        if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)(s.words + BYTES_AT))[n.bytes + lane] = 0;
+        __syncwarp();
+        for (u32 k = lane; k < nibbles; k += 32) s.words[n.words + k] = s.words[NIBBLES_AT + k];
+        for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
     }
     if (lane == 0) {
+        front[MOST_FRONT - before_ballots] = head | predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }
     // The one before is on its way by now.
-    flush(s, r, turn ^ 1, lane);
+    flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        const u32 words = n.words - start;
-        s.waiting = {number, total, !plain, start, words, nibbles, bytes, before_ballots, before_ballots + n.ballots};
+        s.waiting = {number,         total,         start, n.words - start, nibbles, bytes + values,
+                     before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
 
 // The warp's tiles of a chunk, from ticket `next` on; leaves the first ticket behind them.
 template <class S, bool DENSE>
-__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<S>& r, u32 chunk, frame::Ticket& next,
+__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, u32 chunk, frame::Ticket& next,
                                              Stage& s, int lane) {
     Next<S> now;
     now.tile = args.tiles, now.p = {};
@@ -268,7 +358,7 @@ __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, const Rule<
         }
         turn ^= 1;
     } while (now.tile < args.tiles);
-    flush(s, r, turn ^ 1, lane);
+    flush(s, turn ^ 1, lane);
 }
 
 // Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
@@ -291,6 +381,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.array = array_of(c, c.input);
             s.flags = c.flags;
             s.fill = c.fill;
+            s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
             s.first_tile = c.first_tile;
             s.offsets = (u64)frame::offsets(args, c);
             s.table = c.frame + c.table_at;
@@ -381,18 +472,57 @@ __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words,
     return (over | beyond) == 0;
 }
 
-// A tile of class 0 without exceptions. False: it is another, or not right.
+// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were; of the
+// present block each lane's mask, and which value is its first.
+struct Masked {
+    u32 modes, count, values, found;
+    u32 mask[32], first[32];
+};
+
+// Takes the mask of a block. False: it has more exceptions than the tile. Whole warp.
+__device__ __forceinline__ bool take_mask(Taker& t, Masked& m, u32 block, int lane) {
+    const u32 mask = take_plane(t, m.modes >> 2 * block & 3, lane), count = (u32)__popc(mask);
+    const u32 upto = warp::inclusive(count, lane), found = m.found;
+    m.mask[lane] = mask, m.first[lane] = found + upto - count;
+    const u32 all = found + warp::from(upto, 31);
+    __syncwarp();
+    if (lane == 0) m.found = all;
+    __syncwarp();
+    return all <= m.count;
+}
+
+// Puts exceptions into row r of plane k of a block.
+template <class Bits>
+__device__ __forceinline__ void take_exceptions(const Masked& m, const u32* stage, bool uniform, u32 k, u32 r, Bits (&v)[4],
+                                                int lane) {
+    const u32 mask = m.mask[lane];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 bit = bit_of(4 * k + r, i);
+        if ((mask >> bit & 1) == 0) continue;
+        const u32 place = uniform ? 0 : m.first[lane] + __popc(mask & ((1u << bit) - 1));
+        take_value(stage + m.values + sizeof(Bits) / 4 * place, v[i]);
+    }
+}
+
+// A tile of class 0. False: it is another, or not right.
 template <class S>
 __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, u32* stage,
-                                          u32 words, int lane) {
+                                          u32 words, Masked& m, int lane) {
     using Bits = typename Traits<S>::Bits;
     Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
-    if ((head & 0x703) != 0 || predictor > rank || !r.usable) return false;
+    if ((head & 0x103) != 0 || predictor > rank || !r.usable) return false;
     Taker t;
-    const bool zero = words == 1, wides = head & 0xf0;
+    const bool zero = words == 1, wides = head & 0xf0, masked = head & (WITH_EXCEPTIONS | UNIFORM);
     if (zero) {
-        if (wides) return false;
+        if (masked || wides) return false;
+    } else if (!LIKELY(!masked)) {
+        Layout l;
+        if ((head & WITH_EXCEPTIONS) == 0 || !open_any<S>(l, stage, words, lane)) return false;
+        t = l.parts;
+        if (lane == 0) m.modes = l.masks, m.count = l.masks >> 8, m.values = (u32)(l.values - stage), m.found = 0;
+        __syncwarp();
     } else {
         const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
         if (words < front) return false;
@@ -404,7 +534,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     const Scale<S> scale((long long)((int)head >> 11) * (1 << Quantizer<S>::UNIT_LOG2), r.step);
     Sums sums;
     u32 wrong = 0;
-    const u16* next = (const u16*)(stage + 1);
+    const u16* next = (const u16*)(stage + (masked ? 2 : 1));
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8], modes = 0;
@@ -419,6 +549,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (int k = 0; k < 8; k++) a[k] = b[k] = 0;
         }
+        if (!LIKELY(!masked) && !take_mask(t, m, block, lane)) return false;
 #pragma unroll 1
         for (u32 k = 0; k < 2; k++) {
             u32 pa[4], pb[4];
@@ -452,21 +583,36 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
                 Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
-                if (swap) {
-#pragma unroll
-                    for (int k = 0; k < 4; k++) v[k] = swapped(v[k]);
+                if (!LIKELY(!masked)) take_exceptions(m, stage, head & UNIFORM, k, r, v, lane);
+                if (LIKELY(p.left == 0)) {
+                    store4_once(rows.to + r * rows.step, v);
+                } else {
+                    store4(rows.to + r * rows.step, v);
                 }
-                store4(rows.to + r * rows.step, v);
             }
+            if (!LIKELY(!swap)) swap_rows(rows);
             if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
         }
     }
-    return !__any_sync(warp::ALL, wrong != 0);
+    return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }
 
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][LONGEST];
+    Masked masked[WARPS];
 };
+
+// Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
+// `fault`.
+template <class S>
+__device__ __noinline__ void take_other(const DecodeChunk& c, u32* fault) {
+    const int lane = threadIdx.x & 31;
+    const u32 t = WARPS * blockIdx.x + threadIdx.x / 32 - c.first_tile;
+    const u32* in = (const u32*)c.frame;
+    const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
+    const bool right = take_any<S>(c, t, in + c.payload_at / 4 + span.from, span.to - span.from, lane);
+    if (lane == 0 && !right) atomicOr(fault, 1u);
+}
 
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
@@ -484,24 +630,22 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = span.to - span.from;
     u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
     if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
-    bool right = span.right && words > 0;
+    const bool right = span.right && words > 0;
+    // Of another class, or longer than shared memory, or not right.
+    bool other = right;
     if (right) {
-        const u32* payload = in + word0 + span.from;
-        const Array array = array_of(c, c.output);
-        const Tile p = tile_at(array, t, lane);
-        const Rule<S> r = rule<S>(c.bound);
-        bool plain = false;
+        const u64 at = word0 + span.from;
         if (LIKELY(words <= LONGEST)) {
             u32* stage = sh.stages[w];
-            sum += fetch(stage, payload, word0 + span.from, words, lane);
+            sum += fetch(stage, in + at, at, words, lane);
             __syncwarp();
-            payload = stage;
-            plain = (p.left == 0 || words + 3 + PLANE<S> <= LONGEST) &&
-                    take_tile<S>(array, r, c.flags & FLAG_SWAP, p, stage, words, lane);
+            const Array array = array_of(c, c.output);
+            const Tile p = tile_at(array, t, lane);
+            other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
+                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, sh.masked[w], lane);
         } else {
-            sum += sum_words(payload, frame::key_of(word0 + span.from), words, lane);
+            sum += sum_words(in + at, frame::key_of(at), words, lane);
         }
-        if (!LIKELY(plain)) right = take_any<S>(array, r, c.flags & FLAG_SWAP, p, payload, words, lane);
     }
     sum = warp::sum(sum);
     // Who is last gives the verdict elsewhere; here that would wait for every value to be written.
@@ -510,6 +654,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         atomicAdd(&state->sum, sum);
         if (!right) atomicOr(&state->fault, 1u);
     }
+    // At last: nothing is kept in registers meanwhile.
+    if (!LIKELY(!other)) take_other<S>(c, &state->fault);
 }
 
 }  // namespace

@@ -106,6 +106,15 @@ __device__ __forceinline__ double unordered(u64 k) {
 
 }  // namespace exact
 
+// The number itself, which the compiler takes for one that it does not know: an instruction has one constant only, and
+// another would be moved into a register each time.
+__device__ __forceinline__ u32 opaque(u32 x) {
+#ifdef __CUDA_ARCH__
+    asm("mov.b32 %0, %0;" : "+r"(x));
+#endif
+    return x;
+}
+
 // Other byte order.
 __device__ __forceinline__ u32 swapped(u32 x) { return __byte_perm(x, 0, 0x0123); }
 __device__ __forceinline__ u64 swapped(u64 x) { return (u64)swapped((u32)x) << 32 | swapped((u32)(x >> 32)); }

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Tiles of every class, with exceptions or without: FORMAT.md §3.2, §4, §8. A warp a tile, and no tile is too long.
 //
-// Nearly all tiles are of class 0 without exceptions, and planes.cu codes them from registers. Any other comes here: nothing
-// of it is tuned, and nothing of it is inlined there. Numbers are as wide as the values, 32 of a block in a lane.
+// Nearly all tiles are of class 0, and planes.cu codes them from registers. Any other comes here, and what that has no room
+// for: nothing of it is tuned, and planes.cu calls it where it keeps nothing in registers. Numbers are as wide as the values,
+// 32 of a block in a lane.
 //
-//   encode, first   survey    what each value becomes, once for class 0 and class 1: the class, the base, the exceptions
-//                   code      block after block: quanta less the base, exceptions filled in, differences, bit planes;
-//                             counts what it would write. Not shorter than the values: class 3
-//   encode, later   write     once the tile's place in the frame is known: the head; `code` again, which writes; exceptions'
-//                             values. Then the words are read once more, for the checksum
-//   decode          open      all lengths, from what stands in front; nothing read later is beyond the tile
-//                   take      block after block: bit planes, sums, values, exceptions
+//   encode    survey       what each value becomes, for class 0 and for class 1: the class, the base, the exceptions
+//             code         block after block: quanta less the base, exceptions filled in, differences, bit planes; counts
+//                          what it would write
+//             plan_tile    both; where that is not shorter than the values, class 3. Now the tile's place can be found
+//             write_tile   the head; `code` again, which writes; exceptions' values. Then the words are read once more, for
+//                          the checksum
+//   decode    open_any     all lengths, from what stands in front: nothing read later is beyond the tile
+//             take_any     block after block: bit planes, sums, values, exceptions
 //
-// The values are read anew for each step: a tile that waits keeps its Plan only. The order of a lane's 32 values is that of
+// Values are read anew for each step; what the first ones found is the Plan. The order of a lane's 32 values is that of
 // planes, rows and columns, [4 * (plane mod 2) + row][column]; that of a bit plane's bits is `bit_of`.
 #pragma once
 #include "../base/checksum.cuh"
-#include "coder.cuh"
+#include "exceptions.cuh"
 
 namespace planes {
 
-template <class S>
-using Int = typename Traits<S>::Bits;
-
-constexpr u32 WITH_EXCEPTIONS = 1 << 9, UNIFORM = 1 << 10, RAW = 3;
-
-// The byte of a lane's word in which column c stands, and the bit of row k of a block there.
-__device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
-__device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
+// The head of a tile of class 3.
+constexpr u32 RAW = 3;
 
 template <class I>
 struct SignedOf;
@@ -58,27 +54,6 @@ __device__ __forceinline__ u32 slices_of(u32 head, u32 block) {
 }
 __device__ __forceinline__ u32 slices_of(u32 head) {
     return slices_of(head, 0) + slices_of(head, 1) + slices_of(head, 2) + slices_of(head, 3);
-}
-
-// How many values of a lane's row lie in the array: none or less, four or more.
-__device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int plane, int r) {
-    if (p.left == 0) return 4;
-    if (c.rank == 1) return p.values() - 512 * plane - 128 * r;
-    const int y = c.rank == 2 ? 16 * plane + r : r;
-    return y < p.rows() && (c.rank == 2 || plane < p.planes()) ? p.values() : 0;
-}
-
-// The same of a block, in order of bits.
-__device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
-    if (p.left == 0) return warp::ALL;
-    u32 inside = 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const int n = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
-#pragma unroll
-        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(k, i);
-    }
-    return inside;
 }
 
 // The place of a lane's row among the tile's values that lie in the array, in order of z, y, x.
@@ -228,35 +203,21 @@ struct Source {
     I fill;
     bool swap;
 
-    __device__ __forceinline__ Source(const Stage& s, u32 tile, const Rule<S>& r, int lane)
-        : array(s.array), p(tile_at(s.array, tile - s.first_tile, lane)), r(r),
-          fill(s.flags & FLAG_FILL ? (I)s.fill : T::EXPONENT), swap(s.flags & FLAG_SWAP) {}
+    // Of the growing tile.
+    __device__ __forceinline__ Source(const Stage& s, const Rule<S>& r, int lane)
+        : array(s.array), p(tile_at(s.array, s.number - s.first_tile, lane)), r(r),
+          fill(fill_of<S>(s)), swap(s.flags & FLAG_SWAP) {}
 
     __device__ __forceinline__ void load(u32 block, S (&x)[8][4]) const {
         load_block(array, p, block, x);
         if (swap) swap_block(x);
     }
 
-    struct Judged {
-        // The quantum, right where it is within the limit and the value normal.
-        S number;
-        I quantum;
-        bool within, holds;
-    };
-    __device__ __forceinline__ Judged judge(S x) const {
-        constexpr S MAGIC = T::W == 4 ? (S)12582912.0 : (S)6755399441055744.0, LIMIT = (S)Quantizer<S>::LIMIT;
-        const S sum = T::W == 4 ? T::fma(x, r.inverse, MAGIC) : T::add(T::mul(x, r.inverse), MAGIC);
-        Judged j = {T::sub(sum, MAGIC), T::bits(sum) - T::bits(MAGIC)};
-        j.within = r.usable && j.number <= LIMIT && j.number >= -LIMIT && T::bits(x) != fill;
-        const S error = T::sub(x, T::mul(j.number, r.step));
-        j.holds = j.within && error <= r.most && error >= -r.most;
-        return j;
-    }
+    __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
 
     // The bits of r(x).
     __device__ __forceinline__ I settled(S x) const {
-        const Judged j = judge(x);
-        return T::bits(j.holds ? T::mul(j.number, r.step) : x);
+        return judge(x).settled(x, r);
     }
 
     // A value as a number of its tile's class, less the base; whether it is an exception.
@@ -265,7 +226,7 @@ struct Source {
             exception = false;
             return ordered(settled(x)) - base;
         }
-        const Judged j = judge(x);
+        const Judged<S> j = judge(x);
         const I v = j.quantum - base;
         exception = !j.holds || (kind == 0 && v + REACH >= 2 * REACH);
         return v;
@@ -428,9 +389,10 @@ __device__ __forceinline__ void bytes_of(const I (&v)[8][4], u32 slice, u32 (&x)
 
 // Codes a tile as its plan says. The plan's counts, predictor and slices are found where nothing is written. Whole warp.
 template <class S>
-__device__ __noinline__ void code(Stage& s, Plan& plan, u32 tile, Rule<S> r, Sink& out, int lane) {
+__device__ __noinline__ void code(Stage& s, Rule<S> r, Sink& out, int lane) {
     using I = Int<S>;
-    const Source<S> in(s, tile, r, lane);
+    Plan& plan = s.plan;
+    const Source<S> in(s, r, lane);
     const bool dense = s.flags & FLAG_DENSE;
     const u32 rank = in.array.rank, kind = plan.head & 3;
     const I base = (I)plan.base;
@@ -541,15 +503,15 @@ __device__ __forceinline__ u32 front_of(u32 head) {
 
 // Plans the growing tile, whatever its class; returns the words that it will have. Whole warp.
 template <class S>
-__device__ __noinline__ u32 plan_tile(Stage& s, u32 turn, Rule<S> r, int lane) {
+__device__ __forceinline__ u32 plan_tile(Stage& s, Rule<S> r, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
-    const u32 tile = s.number, inside = s.inside;
-    Plan& plan = s.plan[turn];
-    const Plan found = survey(Source<S>(s, tile, r, lane), inside);
+    const u32 inside = s.inside;
+    Plan& plan = s.plan;
+    const Plan found = survey(Source<S>(s, r, lane), inside);
     if (lane == 0) plan = found;
     __syncwarp();
     Sink none;
-    code<S>(s, plan, tile, r, none, lane);
+    code<S>(s, r, none, lane);
     const u32 head = plan.head, values = head & UNIFORM ? 1 : head & WITH_EXCEPTIONS ? plan.masks >> 8 : 0;
     // One with nothing but absent planes is its head alone.
     const bool alone = (head & (3 | WITH_EXCEPTIONS)) == 0 && plan.ballots + plan.words == 0;
@@ -572,16 +534,12 @@ __device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, i
     return sum;
 }
 
-// Writes the bits of a value.
-__device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
-__device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
-
-// Writes the tile that was planned in `plan`; returns what its words add to the checksum, the first under `key`. Whole warp.
+// Writes the tile that was planned; returns what its words add to the checksum, the first under `key`. Whole warp.
 template <class S>
-__device__ __noinline__ u64 write_tile(Stage& s, u32 turn, u32 tile, Rule<S> r, u32* to, u32 total, u64 key, int lane) {
+__device__ __forceinline__ u64 write_tile(Stage& s, Rule<S> r, u32* to, u32 total, u64 key, int lane) {
     using I = Int<S>;
     constexpr u32 W = Traits<S>::W / 4;
-    Plan& plan = s.plan[turn];
+    Plan& plan = s.plan;
     const u32 head = plan.head, kind = head & 3;
     if (lane == 0) to[0] = head;
     const bool each = (head & (WITH_EXCEPTIONS | UNIFORM)) == WITH_EXCEPTIONS;
@@ -607,11 +565,11 @@ __device__ __noinline__ u64 write_tile(Stage& s, u32 turn, u32 tile, Rule<S> r, 
         if (lane == 0 && plan.bytes != 0) values[-1] = 0;
         for (u32* k = out.nibbles + lane; k < out.words; k += 32) *k = 0;
         __syncwarp();
-        code<S>(s, plan, tile, r, out, lane);
+        code<S>(s, r, out, lane);
         if (head & UNIFORM && lane == 0) put_value(values, (I)plan.value);
     }
     if (each || kind == RAW) {
-        const Source<S> in(s, tile, r, lane);
+        const Source<S> in(s, r, lane);
         u32 before = 0;
 #pragma unroll 1
         for (u32 block = 0; block < BLOCKS; block++) {
@@ -646,7 +604,8 @@ struct Layout {
 };
 
 // How many lanes have words in planes of mode 2, and in those of mode 3, where a tile has both.
-__device__ __forceinline__ void count_both(const u16* modes, u32 head, u32 masks, const u32* ballots, u32& words, u32& nibbles) {
+__device__ __forceinline__ void count_both(const u16* modes, u32 head, u32 masks, const u32* ballots, u32& words,
+                                           u32& nibbles) {
     words = nibbles = 0;
     auto see = [&](u32 mode) {
         if ((mode & 3) == 2) words += __popc(*ballots++);
@@ -750,15 +709,17 @@ __device__ __forceinline__ void store_block(const Array& c, const Tile& p, u32 b
     }
 }
 
-// Takes a tile of any class from its `words` words. False: it is not right, and what it has left in the array is nothing. Whole
-// warp.
+// Takes tile `t` of a chunk, of any class, from its `words` words. False: it is not right. Whole warp.
 template <class S>
-__device__ __noinline__ bool take_any(const Array& c, Rule<S> r, bool swap, const Tile& p, const u32* in, u32 words,
-                                      int lane) {
+__device__ __forceinline__ bool take_any(const DecodeChunk& chunk, u32 t, const u32* in, u32 words, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 W = T::W / 4;
     using Signed = typename SignedOf<I>::Type;
+    const Array c = array_of(chunk, chunk.output);
+    const Tile p = tile_at(c, t, lane);
+    const Rule<S> r = rule<S>(chunk.bound);
+    const bool swap = chunk.flags & FLAG_SWAP;
     const u32 head = in[0], kind = head & 3, rank = c.rank, predictor = head >> 2 & 3;
     if (kind == RAW) {
         if (head != RAW || words != 1 + W * warp::from(inside_of(c, p), 0)) return false;

@@ -20,12 +20,16 @@ __device__ __forceinline__ void transpose(u32 (&x)[8]) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             if (k & j) continue;
-            const u32 p = x[k], q = x[k + j];
-            x[k] = (p & low) | (q << j & ~low);
-            x[k + j] = (p >> j & low) | (q & ~low);
+            // (a and m) or (b and not m), said so that it is one operation.
+            const u32 p = x[k], q = x[k + j], up = q << j, down = p >> j;
+            x[k] = (p ^ up) & low ^ up;
+            x[k + j] = (down ^ q) & low ^ q;
         }
     }
 }
+
+// Bits of a tile's head.
+constexpr u32 WITH_EXCEPTIONS = 1 << 9, UNIFORM = 1 << 10;
 
 // What a tile of class 0 may have at most: bit planes, words before its ballots, ballots.
 constexpr u32 MOST_PLANES = 4 * 16, MOST_FRONT = 6, MOST_BALLOTS = MOST_PLANES + BLOCKS;
@@ -40,8 +44,6 @@ struct Plan {
 // A tile that waits for its place in the frame; none while it has no words.
 struct Waiting {
     u32 tile, total;
-    // It is planned only: any.cuh writes it.
-    bool planned;
     // Where its words begin in the stage, behind which nibbles and bytes stand, and how many of each there are.
     u32 start, words, nibbles, bytes;
     // Words before the ballots, and with them.
@@ -55,24 +57,42 @@ struct Stage {
     // Modes of slices as they come; one more than there may be.
     u32 modes[5];
     Waiting waiting;
-    // The chunk: its values, flags, tiles of the batch before it; addresses of the look-back's words, of the table and of the
+    // The chunk: its values, its rule, flags, tiles of the batch before it; addresses of the look-back's words, of the table and of the
     // payloads; the checksum's key of the first payload.
     Array array;
+    double step, inverse, most;
+    bool usable;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, key, fault;
     // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words begin, and
     // what they stay below.
     u32 number, next, inside, start, limit;
+    // The growing tile's exceptions: how many, and the modes of their masks; in level A their nibbles and bytes; for each lane
+    // its words of the masks, how many, the bits of its first one, and whether another has other bits. FORMAT.md §8.2.
+    u32 exceptions, mask_modes, mask_nibbles, mask_bytes;
+    u32 masks[BLOCKS][32], count[32];
+    u64 value[32];
+    bool differ[32];
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];
-    // Of either tile, where any.cuh codes it.
-    Plan plan[2];
+    // The growing tile's, where any.cuh codes it.
+    Plan plan;
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
     alignas(16) u32 words[2400];
 };
 constexpr u32 STAGE = 2400, STAGE_BYTES = (u32)fmt::PLANES_BYTES / 4, STAGE_NIBBLES = MOST_PLANES * 32 / 8,
               NIBBLES_AT = STAGE - STAGE_BYTES - STAGE_NIBBLES, BYTES_AT = STAGE - STAGE_BYTES;
+
+// Bits that count as fill; those of an infinity, which never holds, where there is none.
+template <class S>
+__device__ __forceinline__ Int<S> fill_of(const Stage& s) {
+    return s.flags & FLAG_FILL ? (Int<S>)s.fill : Traits<S>::EXPONENT;
+}
+
+// Writes the bits of a value.
+__device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
+__device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
 // How much of each part the growing tile has; its words are counted from the stage's first one.
 struct Parts {
@@ -132,29 +152,46 @@ __device__ __forceinline__ u32 put_words(Stage& s, u32* front, Parts& n, u32 (&w
     return warp::total(mode << 2 * (lane < PLANES - 1 ? PLANES - 2 - lane : lane < PLANES ? lane : 0));
 }
 
+// A bit plane whose words are bytes that are not zero.
+struct Sparse {
+    u32 word, some, lower, ballot, ones, twos, fours;
+
+    __device__ __forceinline__ Sparse(u32 word, u32 ballot, int lane) : word(word), lower((1u << lane) - 1), ballot(ballot) {
+        some = nonzero_bytes(word);
+        const u32 count = (u32)__popc(some);
+        ones = __ballot_sync(warp::ALL, count & 1), twos = __ballot_sync(warp::ALL, count & 2),
+        fours = __ballot_sync(warp::ALL, count & 4);
+    }
+    __device__ __forceinline__ u32 words() const { return __popc(ballot); }
+    __device__ __forceinline__ u32 bytes() const { return __popc(ones) + 2 * __popc(twos) + 4 * __popc(fours); }
+    // Shorter than all of its words.
+    __device__ __forceinline__ bool pays() const { return 8 + words() + 2 * bytes() < (u32)fmt::PLANES_FULL; }
+    // Behind so many nibbles, which are 0 as yet, and behind bytes.
+    __device__ __forceinline__ void put(u32* to_nibbles, u32 nibbles, u8* to) const {
+        to += __popc(ones & lower) + 2 * __popc(twos & lower) + 4 * __popc(fours & lower);
+        if (word != 0) {
+            const u32 at = nibbles + __popc(ballot & lower);
+            atomicOr(to_nibbles + at / 8, some << 4 * (at % 8));
+        }
+        if (some & 1) *to++ = (u8)word;
+        if (some & 2) *to++ = (u8)(word >> 8);
+        if (some & 4) *to++ = (u8)(word >> 16);
+        if (some & 8) *to = (u8)(word >> 24);
+    }
+};
+
 // Puts a bit plane of level B; returns its mode. `full`: it and what comes after it in the block is stored whole.
 __device__ __forceinline__ u32 put_bytes(Stage& s, u32* front, Parts& n, u32 word, bool& full, int lane) {
-    const u32 lower = (1u << lane) - 1, ballot = __ballot_sync(warp::ALL, word != 0);
+    const u32 ballot = __ballot_sync(warp::ALL, word != 0);
     if (ballot == 0) return 0;
     if (!full) {
-        const u32 some = nonzero_bytes(word), count = (u32)__popc(some);
-        const u32 ones = __ballot_sync(warp::ALL, count & 1), twos = __ballot_sync(warp::ALL, count & 2),
-                  fours = __ballot_sync(warp::ALL, count & 4);
-        const u32 words = __popc(ballot), bytes = __popc(ones) + 2 * __popc(twos) + 4 * __popc(fours);
-        if (8 + words + 2 * bytes < 256 && n.bytes + bytes <= (u32)fmt::PLANES_BYTES) {
-            u8* to = (u8*)(s.words + BYTES_AT) + n.bytes + __popc(ones & lower) + 2 * __popc(twos & lower) +
-                     4 * __popc(fours & lower);
-            if (word != 0) {
-                const u32 at = n.nibbles + __popc(ballot & lower);
-                atomicOr(s.words + NIBBLES_AT + at / 8, some << 4 * (at % 8));
-            }
-            if (some & 1) *to++ = (u8)word;
-            if (some & 2) *to++ = (u8)(word >> 8);
-            if (some & 4) *to++ = (u8)(word >> 16);
-            if (some & 8) *to = (u8)(word >> 24);
+        const Sparse sparse(word, ballot, lane);
+        const u32 bytes = sparse.bytes();
+        if (sparse.pays() && n.bytes + bytes <= (u32)fmt::PLANES_BYTES) {
+            sparse.put(s.words + NIBBLES_AT, n.nibbles, (u8*)(s.words + BYTES_AT) + n.bytes);
             if (lane == 0) front[MOST_FRONT + n.ballots] = ballot;
             n.ballots++;
-            n.nibbles += words;
+            n.nibbles += sparse.words();
             n.bytes += bytes;
             return 3;
         }

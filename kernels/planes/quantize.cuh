@@ -7,7 +7,8 @@
 // quantum less the base, 4096 added. Two of them share a register: columns 0 and 2, columns 1 and 3.
 //
 // Every value is decoded at once and compared. The largest error of a lane's values is kept, and whether any was out of
-// range: they are looked at once a tile. A tile where anything fails is coded by any.cuh, which looks at each value.
+// range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh,
+// which looks at each value; what is not a few exceptions is any.cuh's.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -98,6 +99,37 @@ struct Quantizer<double> {
     }
 };
 
+// The integer of a value's width.
+template <class S>
+using Int = typename Traits<S>::Bits;
+
+// What a value is by itself. `fill`: bits that count as fill, those of an infinity, which never holds, where there are none.
+template <class S>
+struct Judged {
+    using T = Traits<S>;
+    // The quantum, right where `within`.
+    S number;
+    Int<S> quantum;
+    // Normal, and within the limit.
+    bool within;
+    // Comes back within the bound too.
+    bool holds;
+
+    __device__ __forceinline__ Judged(S x, const Rule<S>& r, Int<S> fill) {
+        constexpr S MAGIC = T::W == 4 ? (S)12582912.0 : (S)6755399441055744.0, LIMIT = (S)Quantizer<S>::LIMIT;
+        const S sum = T::W == 4 ? T::fma(x, r.inverse, MAGIC) : T::add(T::mul(x, r.inverse), MAGIC);
+        number = T::sub(sum, MAGIC);
+        quantum = T::bits(sum) - T::bits(MAGIC);
+        within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
+        const S error = T::sub(x, T::mul(number, r.step));
+        holds = within && error <= r.most && error >= -r.most;
+    }
+    // The bits of r(x).
+    __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {
+        return T::bits(holds ? T::mul(number, r.step) : x);
+    }
+};
+
 // Two quanta in a register, as they come from a Quantizer.
 __device__ __forceinline__ u32 pair(u32 low, u32 high) { return __byte_perm(low, high, 0x5410); }
 
@@ -126,9 +158,11 @@ struct Scale;
 template <>
 struct Scale<float> {
     float offset, step;
-    __device__ __forceinline__ Scale(long long base, float step) : offset((float)(8388608 + (int)REACH - (int)base)), step(step) {}
+    u32 exponent;
+    __device__ __forceinline__ Scale(long long base, float step)
+        : offset((float)(8388608 + (int)REACH - (int)base)), step(step), exponent(opaque(0x4b00u)) {}
     __device__ __forceinline__ u32 value(u32 pair, int half) const {
-        const float f = __uint_as_float(__byte_perm(pair, 0x4b00u, half ? 0x5432 : 0x5410));
+        const float f = __uint_as_float(__byte_perm(pair, exponent, half ? 0x5432 : 0x5410));
         return __float_as_uint(__fmul_rn(__fsub_rn(f, offset), step));
     }
 };

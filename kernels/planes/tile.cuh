@@ -70,7 +70,7 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     if (LIKELY(p.left == 0)) {
         const S* from = input + (p.first + 2 * block * c.plane);
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) load4(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        for (u32 k = 0; k < 8; k++) load4_once(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
         return;
     }
     // Beyond the array stands the last value of each axis.
@@ -86,6 +86,31 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
 #pragma unroll
         for (int i = 0; i < 4; i++) v[k][i] = input[p.first + (u32)min(from + i, to)];
     }
+}
+
+// The byte of a lane's word in which column c stands, and the bit of row k of a block there.
+__device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
+__device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
+
+// How many values of a lane's row lie in the array: none or less, four or more.
+__device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int plane, int r) {
+    if (p.left == 0) return 4;
+    if (c.rank == 1) return p.values() - 512 * plane - 128 * r;
+    const int y = c.rank == 2 ? 16 * plane + r : r;
+    return y < p.rows() && (c.rank == 2 || plane < p.planes()) ? p.values() : 0;
+}
+
+// The same of a block, in order of bits.
+__device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
+    if (p.left == 0) return warp::ALL;
+    u32 inside = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const int n = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
+#pragma unroll
+        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(k, i);
+    }
+    return inside;
 }
 
 // Into the other byte order.

@@ -26,6 +26,17 @@ __device__ __forceinline__ void load4(const T* at, T (&x)[4]) {
         unpack(v, x), unpack(w, x + 2);
     }
 }
+// The same of what is read once.
+template <class T>
+__device__ __forceinline__ void load4_once(const T* at, T (&x)[4]) {
+    const uint4* from = (const uint4*)at;
+    if constexpr (sizeof(T) == 4) {
+        unpack(__ldcs(from), x);
+    } else {
+        const uint4 v = __ldcs(from), w = __ldcs(from + 1);
+        unpack(v, x), unpack(w, x + 2);
+    }
+}
 template <class T>
 __device__ __forceinline__ void store4(T* at, const T (&x)[4]) {
     uint4* to = (uint4*)at;
@@ -33,5 +44,15 @@ __device__ __forceinline__ void store4(T* at, const T (&x)[4]) {
         *to = pack(x);
     } else {
         to[0] = pack(x), to[1] = pack(x + 2);
+    }
+}
+// The same to global memory, of what nobody reads soon.
+template <class T>
+__device__ __forceinline__ void store4_once(T* at, const T (&x)[4]) {
+    uint4* to = (uint4*)at;
+    if constexpr (sizeof(T) == 4) {
+        __stcs(to, pack(x));
+    } else {
+        __stcs(to, pack(x)), __stcs(to + 1, pack(x + 2));
     }
 }

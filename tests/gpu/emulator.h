@@ -337,6 +337,11 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
     return x < y ? y : x;
 }
 
+template <class T>
+static T __ldcs(const T* at) { return *at; }
+template <class T>
+static void __stcs(T* at, T x) { *at = x; }
+
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 static inline int __ffs(int x) { return __builtin_ffs(x); }

@@ -2,7 +2,7 @@
 //! The kernels on a machine without a GPU: compiled for the CPU behind `emulator.h`, which says what that shows and what not,
 //! and given all that `gpu_check` gives to a GPU, with a CTA's threads in three orders.
 //!
-//! `H5Z_GPU_TEST_CODEC=szx` (lorenzo, ndzip) checks one codec's kernels, as `make check-kernels K=szx` does.
+//! `H5Z_GPU_TEST_CODEC=szx` (lorenzo, ndzip, planes) checks one codec's kernels, as `make check-kernels K=szx` does.
 //!
 //! What the tests leave in `target/tmp` serves any program and debugger:
 //! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.

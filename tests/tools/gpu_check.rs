@@ -128,7 +128,7 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
         })
         .collect();
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 1e38, 1e-310, 1e-45, 1e20, 9.97e36];
-    match r.below(6) {
+    match r.below(8) {
         0 => (0..1 + n / 50).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
         1 => {
             let x = odd[r.below(odd.len() as u64) as usize];
@@ -136,6 +136,17 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
             v[from..(from + len).min(n)].fill(x);
         }
         2 => (0..1 + n / 200).for_each(|_| v[r.below(n as u64) as usize] *= 1e6),
+        // A few.
+        3 => (0..1 + r.below(4)).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
+        // Land between seas: coasts along the last two axes, now and then with a gap.
+        4 => {
+            let (x, width) = (odd[r.below(odd.len() as u64) as usize], *dims.last().expect("an axis") as usize);
+            let (f, g, level) = (0.01 + r.unit() * 0.2, 0.01 + r.unit() * 0.2, r.unit() * 2.0 - 1.0);
+            for (i, v) in v.iter_mut().enumerate() {
+                let land = ((i % width) as f64 * f).sin() + ((i / width) as f64 * g).cos() > level;
+                *v = if land && !r.one_in(500) { x } else { *v };
+            }
+        }
         _ => {}
     }
     v
