@@ -121,8 +121,8 @@ struct Judged {
         number = T::sub(sum, MAGIC);
         quantum = T::bits(sum) - T::bits(MAGIC);
         within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
-        const S error = T::sub(x, T::mul(number, r.step));
-        holds = within && error <= r.most && error >= -r.most;
+        const S back = T::mul(number, r.step), error = T::sub(x, back);
+        holds = within && error <= r.most && error >= -r.most && T::bits(back) != fill;
     }
     // The bits of r(x).
     __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {

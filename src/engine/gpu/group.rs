@@ -44,11 +44,13 @@ pub(crate) struct Needs {
     pub(crate) wide: bool,
     /// The chunk's value range comes first.
     pub(crate) range: bool,
+    /// There is no bound.
+    pub(crate) lossless: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.gpu, other.gpu) && (self.wide, self.range) == (other.wide, other.range)
+        std::ptr::eq(self.gpu, other.gpu) && (self.wide, self.range, self.lossless) == (other.wide, other.range, other.lossless)
     }
 }
 
@@ -63,6 +65,7 @@ impl Needs {
     ) -> Result<Vec<Step>, Failure> {
         let counts = Counts { tiles, chunks, wide: self.wide };
         let needed = launches.iter().filter(|l| self.range || !l.finds_range);
+        let needed = needed.filter(|l| l.lossless.is_none_or(|only| only == self.lossless));
         needed.map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
     }
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The codec planes without a bound: src/codec/planes/FORMAT.md. A warp, which is a CTA, codes a tile of 4096 values.
+//
+// Encoding: a warp takes its tiles from a ticket, one after another, and reads each of them twice: first to choose predictor
+// and classes of lengths (planes/survey.cuh), then to put its planes and fields into shared memory (planes/lengths.cuh).
+// There a tile waits until the next one is surveyed: by then those before it are announced, its place is found without a stop,
+// and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared memory,
+// summed on the way, and everything goes backwards, a block of 1024 values at a time.
+//
+// Shared memory is as large as a tile, so that few warps run at once; each has many registers, and 32 values of a lane are
+// on their way together.
+#include "base/frame_reader.cuh"
+#include "base/frame_writer.cuh"
+#include "planes/decode_any.cuh"
+#include "planes/encode_any.cuh"
+#include "tuning.cuh"
+
+namespace {
+
+using namespace planes;
+
+// Words of a tile's values.
+template <class S>
+constexpr u32 VALUES = TILE * sizeof(S) / 4;
+
+// A warp's work, in shared memory.
+template <class S>
+struct Stage {
+    // The chunk: its values, tiles of the batch before it; addresses of the look-back's words, of the table and of the payloads; the
+    // checksum's key of the first payload.
+    Array array;
+    u32 flags, first_tile;
+    u64 fill, offsets, table, table_key, payloads, key;
+    // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
+    u32 done;
+    u64 sum[32];
+    // The tile that waits: its number in the chunk and its words, none where none waits; words of its front, ballots included.
+    u32 index, total, front_words;
+    Plan plan;
+    Counts counts;
+    // Its parts; exceptions' values stand behind the fields.
+    u32 front[6 + 16], nibbles[16 * 32 / 8], words[16 * 32];
+    alignas(4) u8 bytes[fmt::PLANES_BYTES + BLOCKS * 128];
+    u32 bits[VALUES<S> + 8];
+};
+
+// A tile's values.
+template <class S>
+__device__ __forceinline__ Source<S, false> source(const Stage<S>& s, u32 index, int lane) {
+    return {s.array, tile_at(s.array, index, lane), {}, s.flags, s.fill};
+}
+
+// Places and writes the tile that waits.
+template <class S>
+__device__ __forceinline__ void flush(Stage<S>& s, int lane) {
+    const u32 total = s.total, index = s.index;
+    if (total == 0) return;
+    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    u64 sum = s.sum[lane];
+    if (lane == 0) {
+        ((u32*)s.table)[index] = start + total;
+        sum += frame::term(start + total, index + s.table_key);
+    }
+    u32* to = (u32*)s.payloads + start;
+    u64 key = s.key + start * frame::KEY_STEP;
+    if (s.plan.head == RAW) {
+        if (lane == 0) to[0] = RAW;
+        put_values(source(s, index, lane), s.plan, true, to + 1, lane);
+        __syncwarp();
+        sum += sum_words(to, key, total, lane);
+    } else {
+        const Parts n = s.plan.n;
+        sum += write_words(to, key, s.front, s.front_words, lane);
+        sum += write_words(to, key, s.nibbles, (n.nibbles + 7) / 8, lane);
+        sum += write_words(to, key, s.words, n.words, lane);
+        sum += write_words(to, key, (const u32*)s.bytes, (n.bytes + 3) / 4, lane);
+        sum += write_words(to, key, s.bits, s.plan.bits + values_of<S>(s.plan), lane);
+    }
+    s.sum[lane] = sum;
+    __syncwarp();
+    if (lane == 0) s.done++, s.total = 0;
+    __syncwarp();
+}
+
+// Codes a tile, and places the one before.
+template <class S>
+__device__ __forceinline__ void put_tile(Stage<S>& s, u32 index, int lane) {
+    constexpr u32 W = sizeof(S) / 4;
+    const Source<S, false> in = source(s, index, lane);
+    const u32 inside = warp::from(inside_of(s.array, in.p), 0);
+    Plan plan;
+    bool whole = false;
+    while (!survey_bits(in, plan, inside, whole, lane) || !survey_lengths(in, plan, s.counts, whole, lane)) whole = true;
+    flush(s, lane);
+    for (u32 k = lane; k < sizeof(s.nibbles) / 4; k += 32) s.nibbles[k] = 0;
+    __syncwarp();
+    const u32 front = front_of<S>(plan);
+    Sink out;
+    out.write = true;
+    out.ballots = s.front + front, out.nibbles = s.nibbles, out.words = s.words, out.bytes = s.bytes, out.bits = s.bits;
+    code_lengths(in, plan, s.counts.table, out, lane);
+    plan.n = out.n, plan.bits = out.bit_words;
+    u32 total = total_of<S>(plan);
+    if (total >= 1 + W * inside) {
+        plan.head = RAW, total = 1 + W * inside;
+    } else {
+        __syncwarp();
+        if (lane < 3 && out.n.bytes % 4 != 0 && out.n.bytes % 4 + lane < 4) s.bytes[out.n.bytes + lane] = 0;
+        u32* values = s.bits + plan.bits;
+        if (lane == 0) {
+            put_front<S>(s.front, plan);
+            if (plan.uniform) put_value(values, (Int<S>)plan.value);
+        }
+        if (plan.marked && !plan.uniform) put_values(in, plan, false, values, lane);
+    }
+    if (lane == 0) {
+        lookback::announce((u64*)s.offsets, index, total);
+        s.index = index, s.total = total, s.front_words = front + plan.n.ballots, s.plan = plan;
+    }
+    __syncwarp();
+}
+
+template <class S>
+__device__ __forceinline__ void encode(const EncodeArgs& args) {
+    __shared__ Stage<S> s;
+    const int lane = threadIdx.x;
+    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+    frame::Ticket next = frame::ticket(args, lane);
+    while (next.tile < args.tiles) {
+        const u32 chunk = next.chunk;
+        const EncodeChunk& c = chunks[chunk];
+        if (lane == 0) {
+            s.array = array_of(c, c.input);
+            s.flags = c.flags, s.first_tile = c.first_tile;
+            s.fill = c.fill;
+            s.offsets = (u64)frame::offsets(args, c);
+            s.table = c.frame + c.table_at;
+            s.table_key = c.table_at / 4;
+            s.payloads = c.frame + c.payload_at;
+            s.key = frame::key_of(c.payload_at / 4);
+            s.total = s.done = 0;
+        }
+        s.sum[lane] = 0;
+        __syncwarp();
+        do {
+            put_tile(s, next.tile - s.first_tile, lane);
+            next = frame::ticket(args, lane);
+        } while (next.tile < args.tiles && next.chunk == chunk);
+        flush(s, lane);
+        const u64 sum = warp::sum(s.sum[lane]);
+        if (frame::last(args, c, chunk, s.done, sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);
+    }
+}
+
+template <class S>
+__device__ __forceinline__ void decode(const DecodeArgs& args) {
+    using I = Int<S>;
+    constexpr u32 LONGEST = VALUES<S> + 4;
+    __shared__ alignas(16) I buffer[512];
+    __shared__ alignas(16) u32 stage[LONGEST + 4];
+    const int lane = threadIdx.x;
+    const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    const DecodeChunk& c = chunks[chunk];
+    const u32 t = blockIdx.x - c.first_tile;
+    const u32* in = (const u32*)c.frame;
+    const u64 table = c.table_at / 4, word0 = c.payload_at / 4;
+    const frame::Span span(in + table, t, c.tiles, c.payload_len / 4);
+    const u32 words = span.to - span.from;
+    u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
+    if (t == 0) sum += frame::sum_rest<32>(c, table, table + c.tiles, lane);
+    bool right = span.right && words > 0;
+    if (right) {
+        const u64 at = word0 + span.from;
+        const u32* from = in + at;
+        // No writer's tile is longer.
+        if (words <= LONGEST) {
+            sum += fetch(stage, from, at, words, lane);
+            from = stage;
+        } else {
+            sum += sum_words(from, frame::key_of(at), words, lane);
+        }
+        __syncwarp();
+        const Array array = array_of(c, c.output);
+        const Tile p = tile_at(array, t, lane);
+        const u32 kind = from[0] & 3;
+        if (kind == RAW) {
+            right = take_raw<S>(array, p, c.flags & FLAG_SWAP, from, words, lane);
+        } else {
+            right = kind == 2 && take_wide<S>(array, p, {}, c.flags, from, words, buffer, lane);
+        }
+    }
+    sum = warp::sum(sum);
+    ChunkState* state = (ChunkState*)args.states + chunk;
+    if (lane == 0) {
+        atomicAdd(&state->sum, sum);
+        if (!right) atomicOr(&state->fault, 1u);
+    }
+}
+
+}  // namespace
+
+#define ENTRIES(S, name)                                                                                              \
+    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_ENCODE) void planes_lossless_encode_##name( \
+        EncodeArgs args) {                                                                                            \
+        encode<S>(args);                                                                                              \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_DECODE) void planes_lossless_decode_##name( \
+        DecodeArgs args) {                                                                                            \
+        decode<S>(args);                                                                                              \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {                \
+        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                       \
+    }
+ENTRIES(float, f32)
+ENTRIES(double, f64)
