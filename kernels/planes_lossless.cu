@@ -153,11 +153,15 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 }
 
 template <class S>
+struct DecodeShared {
+    alignas(16) Int<S> buffer[512];
+    // No writer's tile is longer; one word more is read.
+    alignas(16) u32 stage[VALUES<S> + 4];
+};
+
+template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
-    using I = Int<S>;
-    constexpr u32 LONGEST = VALUES<S> + 4;
-    __shared__ alignas(16) I buffer[512];
-    __shared__ alignas(16) u32 stage[LONGEST + 4];
+    __shared__ DecodeShared<S> sh;
     const int lane = threadIdx.x;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
@@ -173,10 +177,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (right) {
         const u64 at = word0 + span.from;
         const u32* from = in + at;
-        // No writer's tile is longer.
-        if (words <= LONGEST) {
-            sum += fetch(stage, from, at, words, lane);
-            from = stage;
+        if (words <= VALUES<S> + 1) {
+            sum += fetch(sh.stage, from, at, words, lane);
+            from = sh.stage;
         } else {
             sum += sum_words(from, frame::key_of(at), words, lane);
         }
@@ -187,7 +190,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         if (kind == RAW) {
             right = take_raw<S>(array, p, c.flags & FLAG_SWAP, from, words, lane);
         } else {
-            right = kind == 2 && take_wide<S>(array, p, {}, c.flags, from, words, buffer, lane);
+            right = kind == 2 && take_wide<S>(array, p, {}, c.flags, from, words, sh.buffer, lane);
         }
     }
     sum = warp::sum(sum);
@@ -200,17 +203,17 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_ENCODE) void planes_lossless_encode_##name( \
-        EncodeArgs args) {                                                                                            \
-        encode<S>(args);                                                                                              \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_DECODE) void planes_lossless_decode_##name( \
-        DecodeArgs args) {                                                                                            \
-        decode<S>(args);                                                                                              \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {                \
-        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                       \
+#define ENTRIES(S, name)                                                                          \
+    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_ENCODE) void            \
+        planes_lossless_encode_##name(EncodeArgs args) {                                          \
+        encode<S>(args);                                                                          \
+    }                                                                                             \
+    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_DECODE) void            \
+        planes_lossless_decode_##name(DecodeArgs args) {                                          \
+        decode<S>(args);                                                                          \
+    }                                                                                             \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) { \
+        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                   \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)
