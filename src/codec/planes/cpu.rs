@@ -15,6 +15,7 @@ use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{self, Class, Mode};
+use crate::scalar::Bits;
 use crate::stage::ends::Ends;
 use crate::stage::tiles::Share;
 use crate::{memory, parallel};
@@ -71,7 +72,8 @@ fn encode<S: Value>(
             &apart
         }
     };
-    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, how };
+    let fill = chunk.params.fill.map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill, how };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
