@@ -273,25 +273,33 @@ planes | f32-wide-quanta-overflow | by-hand 25  | f32   | 128x32      | mode=abs
 planes | f64-wide-quanta-overflow | by-hand 26  | f64   | 4096        | mode=psnr,bound=60                       |
 planes | f32-smallest-step      | by-hand 27  | f32   | 31          | mode=abs,bound=3.9e-31                   |
 planes | f64be-smallest-step    | by-hand 28  | f64be | 33          | mode=abs,bound=4.6e-302                  |
-planes | f32-signs-alone        | by-hand 29  | f32   | 4097        | mode=abs,bound=0.125                     |
-planes | f32-signs-of-one-slice | by-hand 30  | f32   | 9000        | mode=rel,bound=1e-2                      |
-planes | f64-signs-alone        | by-hand 31  | f64   | 4100        | mode=abs,bound=0.125                     |
-planes | i64be-signs-alone      | by-hand 32  | i64be | 77          | mode=lossless                            |
-planes | f32-no-slices          | by-hand 33  | f32   | 13000       | mode=abs,bound=3                         |
+planes | f32-every-shape        | by-hand 29  | f32   | 28672       | mode=abs,bound=0.125                     |
+planes | f64be-every-shape      | by-hand 30  | f64be | 25000       | mode=rel,bound=1e-2                      |
+planes | i32-every-shape        | by-hand 31  | i32   | 28000       | mode=lossless                            |
+planes | u32be-every-shape      | by-hand 32  | u32be | 25000       | mode=lossless                            |
+planes | f64-bits-of-every-shape | by-hand 39 | f64   | 28000       | mode=abs,bound=0.125                     |
+planes | f32-lengths-below-l    | by-hand 40  | f32   | 20000       | mode=abs,bound=0.125                     |
+planes | i64-numbers-without-lengths | by-hand 41 | i64 | 16384     | mode=lossless                            |
+planes | f32-fields-of-zeros    | by-hand 49  | f32   | 16384       | mode=abs,bound=0.125                     |
+planes | f32-zeros-below        | by-hand 50  | f32   | 16384       | mode=abs,bound=0.125                     |
+planes | i64be-zeros-below      | by-hand 51  | i64be | 13000       | mode=lossless                            |
+planes | f32-no-fields          | by-hand 33  | f32   | 13000       | mode=abs,bound=3                         |
+planes | f32-powers             | by-hand 52  | f32   | 16384       | mode=lossless                            |
+planes | f64be-powers           | by-hand 53  | f64be | 13000       | mode=abs,bound=1e-3                      |
+planes | f32-bits-with-exceptions | by-hand 54 | f32  | 8000        | mode=lossless                            |
 planes | f32be-exceptions-of-many-values | by-hand 34  | f32be | 8x16x32     | mode=abs,bound=1e-2                      |
 planes | f64-exceptions-of-one-value | by-hand 35  | f64   | 5000        | mode=abs,bound=1e-2                      |
 planes | f32-4096-exceptions    | by-hand 36  | f32   | 5           | mode=abs,bound=1                         |
 planes | f64-exceptions-beyond-the-array | by-hand 37  | f64   | 3           | mode=abs,bound=1                         |
 planes | i32be-every-mode       | by-hand 38  | i32be | 8x16x32     | mode=lossless                            |
-planes | u32-slices-as-bytes    | by-hand 39  | u32   | 100x31      | mode=lossless                            |
-planes | i64-slices-as-bytes    | by-hand 40  | i64   | 2000        | mode=lossless                            |
-planes | f64-wide-slices-as-bytes | by-hand 41  | f64   | 4000        | mode=abs,bound=1e-9                      |
 planes | f32-every-class        | by-hand 42  | f32   | 13x16x40    | mode=rel,bound=1e-4                      |
 planes | f64be-every-class      | by-hand 43  | f64be | 13x16x40    | mode=rel,bound=1e-4                      |
 planes | f32-bound-of-0         | by-hand 44  | f32   | 4200        | mode=rel,bound=1e-4                      |
 planes | f32-places-of-rank-1   | by-hand 45  | f32   | 4096        | mode=abs,bound=0.502                     |
 planes | f32-places-of-rank-2   | by-hand 46  | f32   | 128x32      | mode=abs,bound=0.502                     |
 planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,bound=0.502                     |
+planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
+planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
 ";
 
 /// Every case of the list.
