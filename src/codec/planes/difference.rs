@@ -197,7 +197,10 @@ fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * PLANE], usize)
 pub(super) fn shortest<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> (usize, u32) {
     unit.run(
         #[inline(always)]
-        || least(v, rank, |d, _| lengths::cost(&d[PLANE..])),
+        || {
+            let zeros = lengths::zeros(v);
+            least(v, rank, |d, _| lengths::cost(&d[PLANE..], zeros))
+        },
     )
 }
 

@@ -94,10 +94,15 @@ pub(super) fn ranges(shape: u32, least: u32, top: u32) -> [Range; CLASSES] {
     })
 }
 
+/// Low zero bits of all of a tile's numbers, which are those of all of its residuals by any predictor: each are sums of the others.
+#[inline(always)]
+pub(super) fn zeros<I: Int>(v: &[I; PLANES_TILE]) -> u32 {
+    v.iter().fold(I::ZERO, |any, &v| any | v).zeros()
+}
+
 /// Sum of the lengths of 512 residuals. FORMAT.md §8.2, "predictor and map".
 #[inline(always)]
-pub(super) fn cost<I: Int>(d: &[I]) -> u32 {
-    let zeros = d.iter().fold(I::ZERO, |any, &d| any | d).zeros();
+pub(super) fn cost<I: Int>(d: &[I], zeros: u32) -> u32 {
     d.iter().map(|&d| (d >> zeros).zigzag().length()).sum()
 }
 
@@ -117,7 +122,7 @@ impl Counted {
         let (zeros, top) = unit.run(
             #[inline(always)]
             || {
-                let zeros = d.iter().fold(I::ZERO, |any, &d| any | d).zeros();
+                let zeros = zeros(d);
                 let mut any = I::ZERO;
                 for (d, len) in d.iter_mut().zip(lens.iter_mut()) {
                     *d = (*d >> zeros).zigzag();
