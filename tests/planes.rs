@@ -10,7 +10,8 @@ mod book;
 use common::draft::{BIG_ENDIAN, Draft};
 use common::generate::Random;
 use common::planes::random;
-use common::{by_hand, cases, difference, fuzz, refused};
+use common::vectors::Vector;
+use common::{by_hand, cases, difference, fnv, fuzz, refused};
 use h5z_gpu::Engine;
 
 #[test]
@@ -31,6 +32,28 @@ fn every_frame_by_hand_is_read_by_the_book() {
             assert!(raw == places, "{}", case.name);
         }
     }
+}
+
+/// Also while there are no files of vectors yet, which conformance.rs reads.
+#[test]
+fn every_case_is_written_and_read() {
+    let mut wrong = Vec::new();
+    for case in cases::all().into_iter().filter(|c| c.codec == "planes" && !c.by_hand()) {
+        let vector = match Vector::make(case) {
+            Ok(vector) => vector,
+            Err(e) => {
+                wrong.push(e);
+                continue;
+            }
+        };
+        wrong.extend(vector.check().err());
+        match book::decode(&vector.frame, vector.case.raw_bytes) {
+            Ok(raw) if fnv(&raw) == vector.decoded_fnv => {}
+            Ok(_) => wrong.push(format!("{}: the book reads other values", vector.case.name)),
+            Err(e) => wrong.push(format!("{}: the book: {e}", vector.case.name)),
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
