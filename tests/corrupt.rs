@@ -108,6 +108,9 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("steps", i32, &[17, 16, 18], "mode=lossless,codec=planes"),
         ("wave", Dtype::F32, &[300], "mode=abs,bound=1e-6,codec=planes-dense"),
         ("masked", Dtype::F64, &[2, 3, 4, 30], "mode=rel,bound=1e-3,codec=planes"),
+        ("packed", f32be, &[130, 3], "mode=lossless,codec=planes"),
+        ("single", Dtype::F64, &[20, 30], "mode=lossless,codec=planes"),
+        ("holes", Dtype::F32, &[20, 30], "mode=lossless,codec=planes"),
     ];
     let engine = Engine::with_threads(1);
     let mut samples: Vec<(String, Vec<u8>)> = cases
