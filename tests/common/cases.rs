@@ -301,6 +301,11 @@ planes | i64-tiles-of-three-times | wave 76     | i64   | 166x33      | mode=los
 planes | f32-fill-of-zero       | wave 77     | f32   | 50x100      | mode=abs,bound=0.05,codec=planes         | 0x0
 planes | f32-fill-of-a-step-dense | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes-dense   | 0x3eff0000
 planes | f64be-fill-of-a-step   | wave 79     | f64be | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3fdfe00000000000
+planes | i32-steps              | steps 80    | i32   | 4500        | mode=lossless,codec=planes               |
+planes | f32-short              | short 81    | f32   | 70x64       | mode=lossless,codec=planes               |
+planes | f64be-short            | short 82    | f64be | 70x64       | mode=lossless,codec=planes               |
+planes | f64-bits-in-patches    | patches 83  | f64   | 64x160      | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32-noise-beyond-a-power | noise 84    | f32   | 4000        | mode=abs,bound=7.29e-6,codec=planes      |
 planes | f32-zeros-that-are-stored | by-hand 20  | f32   | 8x16x32     | mode=abs,bound=0.5                       |
 planes | f32-quanta-from-end-to-end | by-hand 21  | f32   | 13x16x40    | mode=abs,bound=0.25                      |
 planes | f64be-quanta-from-end-to-end | by-hand 22  | f64be | 300x32      | mode=rel,bound=1e-2                      |
