@@ -399,23 +399,22 @@ fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Re
         number(words, 4 * (next_word - 1), 4)
     };
     for plane in &order {
-        // Is it of the lower of two slices, which is stored as bytes are? Its first plane in the order takes all words of the slice.
+        // The lower of two slices may be stored as bytes are. Its first plane in the order takes all words of the slice.
         let Plane { block, number: p, mode, ballot } = *plane;
-        if let Some(p) = p.filter(|&p| p < 8 && modes[block].len() == 16) {
-            if modes[block][..8].iter().all(|&mode| mode == 1) {
-                if p == 7 {
-                    as_bytes[block] = 0xFF;
-                    for i in 0..256 {
-                        let (row, l) = (i / 32, i % 32);
-                        let w = word()?;
-                        for at in BYTE_OF_COLUMN {
-                            let bit = 8 * at + 4 * (row / 4) + row % 4;
-                            numbers[block][32 * l + bit] |= w >> (8 * at) & 0xFF;
-                        }
-                    }
+        let of_bytes = modes[block].len() == 16 && modes[block][..8].iter().all(|&mode| mode == 1);
+        if of_bytes && p == Some(7) {
+            as_bytes[block] = 0xFF;
+            for i in 0..256 {
+                let (row, l) = (i / 32, i % 32);
+                let w = word()?;
+                for at in BYTE_OF_COLUMN {
+                    let bit = 8 * at + 4 * (row / 4) + row % 4;
+                    numbers[block][32 * l + bit] |= w >> (8 * at) & 0xFF;
                 }
-                continue;
             }
+        }
+        if of_bytes && p.is_some_and(|p| p < 8) {
+            continue;
         }
         for l in 0..32 {
             let named = ballot >> l & 1 == 1;
