@@ -129,7 +129,7 @@ mod tests {
 
     /// Every bit of every bit plane is where §3.1 says.
     fn check<I: Int>(d: &[I; BLOCK], rank: usize) {
-        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]) };
+        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]), components: 1 };
         let mut back = [I::ZERO; BLOCK];
         for k in 0..I::BYTES {
             let mut planes = [[0; PLANES_LANES]; 8];

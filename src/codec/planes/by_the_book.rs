@@ -9,13 +9,20 @@ use crate::params::{Class, Dtype, Mode};
 const MASK: usize = 99;
 
 struct Tiles {
+    /// Components, 1 where the last axis is none of such.
+    c: usize,
     g: usize,
     extents: [usize; 3],
     tile: [usize; 3],
 }
 
 fn tiles(extents: &[u32]) -> Tiles {
-    let e: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+    let mut e: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+    let mut c = 1;
+    if e.len() >= 2 && (2..=15).contains(&e[e.len() - 1]) {
+        c = e[e.len() - 1];
+        e.rotate_right(1);
+    }
     let n: usize = e.iter().product();
     for g in [3, 2, 1] {
         if e.len() < g && g > 1 {
@@ -27,8 +34,8 @@ fn tiles(extents: &[u32]) -> Tiles {
             _ => ([1, 1, n], [1, 1, 4096]),
         };
         let held = 4096 * (0..3).map(|k| extents[k].div_ceil(tile[k])).product::<usize>();
-        if g == 1 || held <= 2 * n {
-            return Tiles { g, extents, tile };
+        if g == 1 || held <= 3 * n {
+            return Tiles { c, g, extents, tile };
         }
     }
     unreachable!()
@@ -94,7 +101,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
             for y in 0..t.tile[1] {
                 for x in 0..t.tile[2] {
                     if let Some(p) = place(z, y, x) {
-                        out[p] = values[(z * t.tile[1] + y) * t.tile[2] + x];
+                        // Value k · m + i of the array is value i · c + k of the chunk.
+                        let m = n / t.c;
+                        out[p % m * t.c + p / m] = values[(z * t.tile[1] + y) * t.tile[2] + x];
                     }
                 }
             }

@@ -6,6 +6,7 @@
 //! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many: the same
 //!             in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base (class 2), which are the
 //!             ordered bits, or integers where all values are such times a power of two
+//! bits        of class 2 exceptions are NaN, infinities, fill, and a few that are longer than the others
 //! bridge      what stands in an exception's place is its lane's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
 //! planes      class 0: each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
@@ -17,7 +18,7 @@
 
 use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
-use super::exceptions::{self, Set};
+use super::exceptions::{Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
 use super::lengths::{CLASS_PLANES, Counted};
 use super::level::Unit;
@@ -40,6 +41,8 @@ pub(super) struct Plan<S: Value> {
     pub(super) quantizer: Option<Quantizer<S>>,
     /// The values are floats: their bits are ordered as such.
     pub(super) float: bool,
+    /// Bits of the fill value that the user defined.
+    pub(super) fill: Option<S::Wide>,
     pub(super) how: How,
 }
 
@@ -48,7 +51,7 @@ pub(super) struct Scratch<S: Value> {
     pub(super) x: Box<[S; PLANES_TILE]>,
     near: Box<[Ints<i16>; 2]>,
     wide: Box<[Ints<S::Wide>; 2]>,
-    flags: Box<[u8; PLANES_TILE]>,
+    flags: Box<Flags>,
     set: Set<S::Wide>,
     counted: Counted,
     parts: Parts,
@@ -135,6 +138,31 @@ impl<S: Value> Plan<S> {
     fn settled(&self, x: S) -> S {
         self.quantizer.as_ref().map_or(x, |q| q.settled(x))
     }
+
+    /// Finds the exceptions of class 2: the first set of them that a tile may have.
+    fn exceptions(
+        &self,
+        tile: &Tile,
+        x: &[S; PLANES_TILE],
+        unit: impl Unit,
+        flags: &mut Flags,
+        set: &mut Set<S::Wide>,
+    ) -> Exceptions {
+        let special = Candidates::of::<S>(self.float, self.fill);
+        let full = (self.float && S::SIZE == 8).then(|| special.and_full());
+        for candidates in full.into_iter().chain([special]) {
+            // Then of the sets behind it neither, which are parts of it.
+            if !candidates.any(x, unit) {
+                break;
+            }
+            candidates.flags(x, unit, flags);
+            if let Some(exceptions) = set.collect(&self.shape, tile, flags, unit, |place| x[place].to_wide()) {
+                return exceptions;
+            }
+        }
+        flags.fill(0);
+        Exceptions::None
+    }
 }
 
 /// Makes a tile's parts, as the lowest class that takes it.
@@ -169,21 +197,32 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     if plan.quantizer.is_some() {
         settled.iter_mut().for_each(|x| *x = plan.settled(*x));
     }
-    let scaled = if plan.float { numbers::exponent(settled, unit) } else { None };
-    let mut base = numbers::bits(settled, plan.float, unit, v);
-    let (mut predictor, cost) = difference::shortest(v, rank, unit);
-    let mut exponent = None;
-    if let Some(e) = scaled {
-        let of_integers = numbers::integers(settled, e, unit, d);
-        let (p, c) = difference::shortest(d, rank, unit);
-        if c < cost {
-            (base, predictor, exponent) = (of_integers, p, Some(e));
+    let exceptions = plan.exceptions(tile, settled, unit, &mut s.flags, &mut s.set);
+    let (flags, set) = (&s.flags, &s.set);
+    let finish = |m: &mut Ints<S::Wide>| {
+        let base = numbers::less_base(m, flags, unit);
+        if exceptions != Exceptions::None {
+            set.bridge(&plan.shape, m);
+        }
+        let (predictor, cost) = difference::shortest(m, rank, unit);
+        (base, predictor, cost)
+    };
+    numbers::bits(settled, plan.float, unit, v);
+    let (mut base, mut predictor, cost) = finish(v);
+    let mut exponent = if plan.float { numbers::exponent(settled, flags, unit) } else { None };
+    if let Some(e) = exponent {
+        numbers::integers(settled, e, unit, d);
+        let of_integers = finish(d);
+        if of_integers.2 <= cost {
+            (base, predictor) = (of_integers.0, of_integers.1);
             std::mem::swap(v, d);
+        } else {
+            exponent = None;
         }
     }
     difference::difference(v, rank, predictor, unit, d);
-    let way = Way { class: Class::Bits, exceptions: Exceptions::None, plan, unit };
-    let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
+    let way = Way { class: Class::Bits, exceptions, plan, unit };
+    let (mut head, masks) = way.lengths(d, set, &mut s.counted, &mut s.parts);
     head.predictor = predictor;
     head.lengths.exponent = exponent;
     Coded { head, base: Some(base), masks }
@@ -198,7 +237,7 @@ fn regular<S: Value, I: Int>(
     (base, near): (S::Wide, bool),
     unit: impl Unit,
     v: &mut Ints<I>,
-    flags: &mut [u8; PLANES_TILE],
+    flags: &mut Flags,
     set: &mut Set<S::Wide>,
 ) -> Option<Exceptions> {
     let q = plan.quantizer.as_ref()?;
@@ -206,11 +245,9 @@ fn regular<S: Value, I: Int>(
         return Some(Exceptions::None);
     }
     q.flags(x, base, near, unit, flags);
-    if !set.collect(&plan.shape, tile, flags, |place| q.settled(x[place]).to_wide()) {
-        return None;
-    }
-    exceptions::bridge(&plan.shape, flags, v);
-    Some(if set.uniform { Exceptions::Uniform } else { Exceptions::Each })
+    let exceptions = set.collect(&plan.shape, tile, flags, unit, |place| q.settled(x[place]).to_wide())?;
+    set.bridge(&plan.shape, v);
+    Some(exceptions)
 }
 
 /// How a tile's integers are stored.

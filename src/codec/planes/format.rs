@@ -208,7 +208,7 @@ impl Head {
             (true, true) => Exceptions::Uniform,
             (false, true) => return refuse("uniform exceptions, but none".into()),
         };
-        if head.pack() != words || (class == Class::Bits && head.exceptions != Exceptions::None) {
+        if head.pack() != words {
             return refuse("a bit that must be 0 is not".into());
         }
         Ok(head)

@@ -34,9 +34,9 @@ fn decode_ctas(batch: Counts) -> u32 {
     batch.tiles.div_ceil(AT_A_TIME)
 }
 
-/// Extents of the array, slowest first, grid rank, tiles.
+/// Extents of the array, slowest first, grid rank, tiles. `None` where the chunk is the CPU's: kernels know no components.
 fn tiles(extents: &[u32]) -> Option<([u32; 3], u32, u32)> {
-    let shape = Shape::choose(extents)?;
+    let shape = Shape::choose(extents).filter(|shape| shape.components == 1)?;
     let (extents, _) = shape.grid.sides()?;
     Some((extents, shape.rank as u32, u32::try_from(shape.grid.tiles()).ok()?))
 }

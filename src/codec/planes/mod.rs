@@ -4,6 +4,7 @@
 mod bitplanes;
 #[cfg(test)]
 mod by_the_book;
+mod components;
 pub(crate) mod cpu;
 mod decode;
 mod difference;

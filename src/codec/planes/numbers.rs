@@ -11,6 +11,7 @@
 //! 0.05 % of ratio on real fields, and a tile that is noise would not be known by its first values.
 
 use super::difference::Ints;
+use super::exceptions::{Flags, below_sign};
 use super::level::Unit;
 use super::number::{Int, Value};
 use super::shape::PLANE;
@@ -19,12 +20,11 @@ use crate::constants::PLANES_TILE;
 /// Between a float's bits and a number of the same order; undoes itself.
 #[inline(always)]
 pub(super) fn ordered<I: Int>(bits: I) -> I {
-    let below = (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE);
-    bits ^ bits >> (8 * I::BYTES as u32 - 1) & below
+    bits ^ bits >> (8 * I::BYTES as u32 - 1) & below_sign()
 }
 
-/// Map 0 of a tile less a base, which is returned.
-pub(super) fn bits<S: Value>(x: &[S; PLANES_TILE], float: bool, unit: impl Unit, m: &mut Ints<S::Wide>) -> S::Wide {
+/// Map 0 of a tile.
+pub(super) fn bits<S: Value>(x: &[S; PLANES_TILE], float: bool, unit: impl Unit, m: &mut Ints<S::Wide>) {
     unit.run(
         #[inline(always)]
         || {
@@ -32,13 +32,12 @@ pub(super) fn bits<S: Value>(x: &[S; PLANES_TILE], float: bool, unit: impl Unit,
                 let bits = x.to_wide();
                 *m = if float { ordered(bits) } else { bits };
             }
-            less_base(m)
         },
-    )
+    );
 }
 
-/// Map 1 of a tile for an exponent that [`exponent`] found, less a base, which is returned.
-pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, m: &mut Ints<S::Wide>) -> S::Wide {
+/// Map 1 of a tile for an exponent that [`exponent`] found; of exceptions, anything.
+pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, m: &mut Ints<S::Wide>) {
     unit.run(
         #[inline(always)]
         || {
@@ -51,9 +50,8 @@ pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, 
                 let signed = (number ^ minus).minus(minus);
                 *m = if bits == S::Wide::ZERO { S::Wide::ZERO } else { signed };
             }
-            less_base(m)
         },
-    )
+    );
 }
 
 /// The value of an integer of map 1.
@@ -67,15 +65,29 @@ pub(super) fn power_of_two<S: Value>(e: i32) -> S {
     S::of_wide(S::Wide::of(i64::from(e + S::BIAS) << S::FRACTION))
 }
 
-/// Takes the middle of plane 0 from all numbers, and returns it.
-#[inline(always)]
-fn less_base<I: Int>(m: &mut Ints<I>) -> I {
-    let first = &m[..PLANE];
-    let (lo, hi) = first.iter().fold((first[0], first[0]), |(lo, hi), &m| (lo.min(m), hi.max(m)));
+/// Takes the middle of the first plane that has more than exceptions from all numbers, and returns it.
+pub(super) fn less_base<I: Int>(m: &mut Ints<I>, flags: &Flags, unit: impl Unit) -> I {
+    let planes = m.as_chunks::<PLANE>().0.iter().zip(flags.as_chunks::<PLANE>().0);
+    let range = |(plane, flags): (&[I; PLANE], &[u8; PLANE])| {
+        unit.run(
+            #[inline(always)]
+            || {
+                let (mut lo, mut hi) = (below_sign::<I>(), below_sign::<I>().plus(I::ONE));
+                for (&m, &flag) in plane.iter().zip(flags) {
+                    lo = if flag == 0 { lo.min(m) } else { lo };
+                    hi = if flag == 0 { hi.max(m) } else { hi };
+                }
+                (lo <= hi).then_some((lo, hi))
+            },
+        )
+    };
+    let (lo, hi) = planes.map(range).find_map(|range| range).unwrap_or((I::ZERO, I::ZERO));
     // Half of the difference as an unsigned number.
-    let half = hi.minus(lo) >> 1 & (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE);
-    let base = lo.plus(half);
-    m.iter_mut().for_each(|m| *m = m.minus(base));
+    let base = lo.plus(hi.minus(lo) >> 1 & below_sign());
+    unit.run(
+        #[inline(always)]
+        || m.iter_mut().for_each(|m| *m = m.minus(base)),
+    );
     base
 }
 
@@ -93,17 +105,18 @@ fn mantissa<S: Value>(bits: S::Wide) -> S::Wide {
 }
 
 /// e of map 1, where the tile may have it.
-pub(super) fn exponent<S: Value>(x: &[S; PLANES_TILE], unit: impl Unit) -> Option<i32> {
+pub(super) fn exponent<S: Value>(x: &[S; PLANES_TILE], flags: &Flags, unit: impl Unit) -> Option<i32> {
     let special = S::Wide::of(2 * i64::from(S::BIAS) + 1);
     let (mut lo, mut hi) = (special.wide() + 64, 0);
     // Row after row: noise is known by its first values.
-    for row in x.as_chunks::<64>().0 {
+    for (row, flags) in x.as_chunks::<64>().0.iter().zip(flags.as_chunks::<64>().0) {
         let (low, high, regular) = unit.run(
             #[inline(always)]
             || {
                 let (mut low, mut high, mut regular) = (special.plus(S::Wide::of(64)), S::Wide::ZERO, true);
-                for &x in row {
-                    let bits = x.to_wide();
+                for (&x, &flag) in row.iter().zip(flags) {
+                    // What an exception is does not matter.
+                    let bits = if flag == 0 { x.to_wide() } else { S::Wide::ZERO };
                     let (zero, power) = (bits == S::Wide::ZERO, power::<S>(bits));
                     regular &= zero | ((power != S::Wide::ZERO) & (power != special));
                     let least = power.plus(S::Wide::of(mantissa::<S>(bits).zeros().into()));
@@ -130,10 +143,12 @@ mod tests {
 
     fn check<S: Value>(of: impl Fn(usize) -> f64, expected: Option<i32>) {
         let x: [S; PLANES_TILE] = std::array::from_fn(|i| S::from_f64(of(i)));
-        assert_eq!(exponent(&x, Portable), expected);
+        let none = [0; PLANES_TILE];
+        assert_eq!(exponent(&x, &none, Portable), expected);
         if let Some(e) = expected {
             let mut m = [S::Wide::ZERO; PLANES_TILE];
-            let base = integers(&x, e, Portable, &mut m);
+            integers(&x, e, Portable, &mut m);
+            let base = less_base(&mut m, &none, Portable);
             for (m, x) in m.iter().zip(x) {
                 assert!(scaled(m.plus(base), power_of_two::<S>(e)).to_wide() == x.to_wide());
             }

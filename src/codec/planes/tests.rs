@@ -165,14 +165,14 @@ fn round_trip(params: &Params, raw: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let pairs = all_bits(raw, params.dtype).into_iter().zip(all_bits(&back, params.dtype));
     for (k, (x, y)) in pairs.enumerate() {
         let (a, b) = (number(x, params.dtype), number(y, params.dtype));
-        let exact = !a.is_finite() || params.fill == Some(x);
+        let exact = !a.is_finite() || params.fill == Some(x) || params.fill == Some(y);
         let holds = if exact { x == y } else { x == y || within(a, b, header.used) };
         assert!(holds, "value {k}: {a:e} ({x:#x}) came back as {b:e} ({y:#x}): {params:?}");
     }
     (frame, back)
 }
 
-const SHAPES: [&[u64]; 14] = [
+const SHAPES: [&[u64]; 20] = [
     &[1],
     &[2],
     &[4095],
@@ -187,6 +187,13 @@ const SHAPES: [&[u64]; 14] = [
     &[17, 18, 70],
     &[2, 5, 20, 33],
     &[3, 700, 3],
+    // Components.
+    &[1, 2],
+    &[3001, 3],
+    &[700, 15],
+    &[64, 66, 3],
+    &[5, 37, 41, 2],
+    &[2, 9, 17, 33, 4],
 ];
 
 fn dtypes() -> [Dtype; 4] {
@@ -248,7 +255,8 @@ fn lossless_brings_every_bit_back() {
                         })
                         .collect();
                 }
-                let frames = LEVELS.map(|codec| round_trip(&params(codec, Bound::Lossless, dtype, dims, None), &raw).0);
+                let fill = (kind == Kind::Masked).then_some(FILL);
+                let frames = LEVELS.map(|codec| round_trip(&params(codec, Bound::Lossless, dtype, dims, fill), &raw).0);
                 assert!(frames[0] == frames[1], "both levels write the same");
             }
         }
@@ -279,6 +287,115 @@ fn what_was_stored_once_never_moves_again() {
     }
 }
 
+/// A chunk of one tile in mode 9: its head's three words and the number of its exceptions.
+fn head_of(raw: &[u8], dtype: Dtype, fill: Option<f64>) -> ([u32; 3], u32) {
+    let params = params(Codec::Planes, Bound::Lossless, dtype, &[raw.len() as u64 / size(dtype) as u64], fill);
+    let frame = round_trip(&params, raw).0;
+    let [_, payload] = Frame::open(&frame, 1).unwrap().sections().unwrap();
+    let word = |k: usize| u32::from_le_bytes(*payload[4 * k..].first_chunk().unwrap());
+    assert_eq!(word(0) & 3, 2, "class");
+    let masks = if word(2) >> 24 & 1 == 1 { word(3 + size(dtype) / 4) >> 8 } else { 0 };
+    ([word(0), word(1), word(2)], masks)
+}
+
+#[test]
+fn bits_that_are_unlike_the_others_are_exceptions() {
+    const UNIFORM: u32 = 3;
+    const EACH: u32 = 1;
+    let of = |dtype: Dtype, n: usize, fill: Option<f64>, value: &dyn Fn(usize) -> f64| {
+        let raw: Vec<u8> = (0..n).flat_map(|i| bytes_of(value(i), dtype)).collect();
+        let (head, count) = head_of(&raw, dtype, fill);
+        (head[2] >> 24 & 3, count)
+    };
+    let smooth = |i: usize| f64::from((0.01 * i as f64).sin() as f32);
+    let full = |i: usize| (0.01 * i as f64).sin();
+    for dtype in dtypes() {
+        let wide = dtype.size == 8;
+        let fills = |step: usize| move |i: usize| if i.is_multiple_of(step) { FILL } else { smooth(i) };
+        // The fill value where the user defined one; as f64 it is not an f32.
+        let undefined = if wide { (UNIFORM, 1366) } else { (0, 0) };
+        assert_eq!(of(dtype, 4096, Some(FILL), &fills(3)), (UNIFORM, 1366));
+        assert_eq!(of(dtype, 4096, None, &fills(3)), undefined);
+        assert_eq!(of(dtype, 4090, Some(FILL), &fills(20)), (UNIFORM, 205));
+        // Every value: none.
+        assert_eq!(of(dtype, 4000, Some(FILL), &fills(1)).0, 0);
+        // Of several kinds, at most 256; where there are more, fill alone.
+        let mixed =
+            |step: usize| move |i: usize| [f64::NAN, f64::INFINITY, -f64::INFINITY, FILL, smooth(i)][(i % step).min(4)];
+        assert_eq!(of(dtype, 4096, Some(FILL), &mixed(64)), (EACH, 256));
+        assert_eq!(of(dtype, 4096, Some(FILL), &mixed(63)).0, 0);
+        assert_eq!(of(dtype, 4000, Some(FILL), &mixed(70)).1, 232);
+        // Integers beside NaN are integers.
+        let integers = |i: usize| {
+            if i.is_multiple_of(5) { f64::NAN } else { 1000.0 + (i as f64 * 0.1).sin().mul_add(900.0, 0.5).round() }
+        };
+        assert_eq!(of(dtype, 4096, None, &integers), (UNIFORM, 820));
+        let raw: Vec<u8> = (0..4096).flat_map(|i| bytes_of(integers(i), dtype)).collect();
+        assert_eq!(head_of(&raw, dtype, None).0[0] >> 4 & 1, 1, "map");
+        assert_eq!(
+            of(dtype, 3000, None, &|i| if i < 700 { f64::NAN } else { integers(i - i % 5 + 1) }),
+            (UNIFORM, 700)
+        );
+        if !wide {
+            continue;
+        }
+        // A few full doubles; with more of them, NaN alone; with both too often, none.
+        assert_eq!(of(dtype, 4096, None, &|i| if i % 50 == 1 { full(i) } else { smooth(i) }), (EACH, 82));
+        let both = |often: usize| move |i: usize| if i.is_multiple_of(often) { f64::NAN } else { full(i) };
+        assert_eq!(of(dtype, 4096, None, &both(9)), (UNIFORM, 456));
+        assert_eq!(of(dtype, 4096, None, &|i| if i % 1000 == 1 { f64::INFINITY } else { both(9)(i) }).0, 0);
+        assert_eq!(of(dtype, 4096, None, &full), (0, 0));
+    }
+    // Of integers, the fill value alone.
+    let integers = Dtype { class: Class::Integer, ..Dtype::F32 };
+    let fill = f64::from(f32::from_bits(77));
+    let value = |i: usize| if i.is_multiple_of(4) { 77 } else { 0x7F80_0000 + i as u32 };
+    let raw: Vec<u8> = (0..4096).flat_map(|i| value(i).to_le_bytes()).collect();
+    let (head, count) = head_of(&raw, integers, Some(fill));
+    assert_eq!((head[2] >> 24, count), (UNIFORM, 1024));
+    assert_eq!(head_of(&raw, integers, None).1, 0);
+}
+
+#[test]
+fn no_value_becomes_the_fill_value() {
+    for dtype in dtypes() {
+        for (bound, fill) in [(0.1, 0.0), (1e-3, 0.0), (0.5, 249.0234375), (0.5, -249.0234375), (1e-3, 1.9921875e-3)] {
+            // The fill value itself, its neighbours, and values up to some steps away.
+            let value = |i: usize| match i % 8 {
+                0 => fill,
+                1 => -fill,
+                2 => fill + bound * (i % 1000) as f64 / 250.0,
+                3 => fill - bound * (i % 1000) as f64 / 250.0,
+                4 => fill * (1.0 + f64::EPSILON),
+                5 => fill + 1e-30,
+                6 => fill - bound / 2.0,
+                _ => fill + 20.0 * bound * (0.01 * i as f64).sin(),
+            };
+            let raw: Vec<u8> = (0..5000).flat_map(|i| bytes_of(value(i), dtype)).collect();
+            for codec in LEVELS {
+                let params = params(codec, Bound::Absolute(bound), dtype, &[5000], Some(fill));
+                let (frame, back) = round_trip(&params, &raw);
+                assert_eq!(frame[9], CodecId::PLANES.number());
+                assert!(round_trip(&params, &back).1 == back);
+            }
+        }
+    }
+}
+
+#[test]
+fn components_are_coded_apart() {
+    // Of three components that have nothing to do with each other, each is smooth.
+    let value = |i: usize| [10.0 + (0.001 * i as f64).sin(), -500.0 + 0.01 * i as f64, 3e6][i % 3];
+    for bound in [Bound::Lossless, Bound::Absolute(1e-3)] {
+        for dims in [&[12_000, 3][..], &[100, 120, 3], &[10, 30, 40, 3], &[2, 5, 30, 40, 3]] {
+            let raw: Vec<u8> = (0..36_000).flat_map(|i| bytes_of(value(i), Dtype::F32)).collect();
+            let len =
+                |dims: &[u64]| round_trip(&params(Codec::PlanesDense, bound, Dtype::F32, dims, None), &raw).0.len();
+            assert!(2 * len(dims) < len(&[36_000]), "{bound:?} {dims:?}: {} of {}", len(dims), len(&[36_000]));
+        }
+    }
+}
+
 #[test]
 fn a_constant_tile_takes_one_word() {
     for (dims, x) in [(&[4096][..], 0.0), (&[64, 64, 64], 0.0)] {
@@ -301,9 +418,12 @@ fn damage_is_refused_or_harmless() {
         (Kind::Smooth, &[300], Dtype::F32, Codec::Planes, Bound::Lossless),
         (Kind::Hostile, &[20, 33], Dtype::F64, Codec::Planes, Bound::Lossless),
         (Kind::Wide, &[900], Dtype::F64, Codec::PlanesDense, Bound::Absolute(1e-12)),
+        (Kind::Masked, &[3000], Dtype::F32, Codec::Planes, Bound::Lossless),
+        (Kind::Hostile, &[230, 3], Dtype::F32, Codec::Planes, Bound::Lossless),
     ] {
         let raw = chunk(kind, dims, dtype);
-        let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, None), &raw);
+        let fill = (kind == Kind::Masked).then_some(FILL);
+        let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, fill), &raw);
         assert_eq!(frame[9], CodecId::PLANES.number(), "{kind:?} {dims:?}");
         for at in (8..frame.len()).step_by(1 + frame.len() / 1500) {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 0xFF].into_iter().step_by(if frame.len() > 1500 { 3 } else { 1 })
@@ -343,7 +463,7 @@ fn what_no_writer_makes_is_read_by_the_book() {
     let mut read = [0; 3];
     for round in 0..4000 {
         let class = round % 3;
-        let exceptions = if class < 2 && round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
+        let exceptions = if round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
         let size = if round % 2 == 0 { 4 } else { 8 };
         let (dtype, wide) = if round % 2 == 0 { (Dtype::F32, 1) } else { (Dtype::F64, 2) };
         let dims: &[u64] = [&[4096][..], &[1000], &[128, 32], &[100, 30], &[8, 16, 32], &[7, 15, 31]][round / 3 % 6];
@@ -481,7 +601,6 @@ fn every_rule_is_kept_with_a_reason() {
     refused(&[2 << 2, 0, 0], "P5: predictor");
     refused(&[1 << 8, 0, 0], "P5: bit 8");
     refused(&[1 << 4], "P5: alone");
-    refused(&[2, 0, 1 << 24, 0, 1 << 8], "P5: exceptions of class 2");
     refused(&[2, 0, 1 << 26, 0], "P5: bit 26");
     refused(&[2, 1 << 19, 0, 0], "P5: bit 19");
     refused(&[1, 0, 1 << 25, 0], "P5: uniform, class 1");
@@ -500,6 +619,8 @@ fn every_rule_is_kept_with_a_reason() {
     refused(&[0, 3, 0, 1, 0x10], "P11: nibble");
     refused(&[0, 3, 0, 1, 1, 0x100], "P11: byte");
     refused(&[1 << 9, 1 << 8, 0, 0, 0], "P12");
+    refused(&[2, 0, 1 << 24, 0, 1 << 8, 0], "P12: class 2");
+    refused(&[2, 0, 1 << 25, 0], "P5: uniform, class 2");
     // One bit of the highest plane below the sign: 2^14, along no axis, and along x from 2 · 2^14.
     let high = |head: u32, ballot: u32, words: &[u32]| {
         [&[head | 1 << 4, 0, 2 << 12, 0, 0][..], &[0; 0], &[ballot], words].concat()
