@@ -278,7 +278,6 @@ planes | f32-masked-lossless-no-fill | masked 54   | f32   | 50x100      | mode=
 planes | f32-holes              | holes 55    | f32   | 70x64       | mode=lossless,codec=planes               |
 planes | f64be-holes            | holes 56    | f64be | 70x64       | mode=lossless,codec=planes               |
 planes | f32-holes-dense        | holes 57    | f32   | 129x33      | mode=abs,bound=1e-5,codec=planes-dense   |
-planes | f32-hostile-lossless   | hostile 58  | f32   | 3000        | mode=lossless,codec=planes               |
 planes | f64-sparse-lossless    | sparse 59   | f64   | 50x70       | mode=lossless,codec=planes               |
 planes | f32-spikes             | spikes 60   | f32   | 5000        | mode=lossless,codec=planes               |
 planes | f64-spikes-abs         | spikes 61   | f64   | 5000        | mode=abs,bound=1e-3,codec=planes         |
@@ -306,6 +305,7 @@ planes | f32-short              | short 81    | f32   | 70x64       | mode=lossl
 planes | f64be-short            | short 82    | f64be | 70x64       | mode=lossless,codec=planes               |
 planes | f64-bits-in-patches    | patches 83  | f64   | 64x160      | mode=abs,bound=1e-3,codec=planes-dense   |
 planes | f32-noise-beyond-a-power | noise 84    | f32   | 4000        | mode=abs,bound=7.29e-6,codec=planes      |
+planes | i64-masked-no-fill     | masked 85   | i64   | 50x100      | mode=lossless,codec=planes               |
 planes | f32-zeros-that-are-stored | by-hand 20  | f32   | 8x16x32     | mode=abs,bound=0.5                       |
 planes | f32-quanta-from-end-to-end | by-hand 21  | f32   | 13x16x40    | mode=abs,bound=0.25                      |
 planes | f64be-quanta-from-end-to-end | by-hand 22  | f64be | 300x32      | mode=rel,bound=1e-2                      |
