@@ -706,7 +706,8 @@ def planes_lengths(head, where, word, second, third):
     below = {0: [], 1: [0], 2: [L], 3: range(L, L + 3), 4: [0, L, L + 2], 5: [*range(L, L + 6), L + 7],
              6: [0, *range(L, L + 5), L + 6]}[shape]
     highest = [min(s, T) for s in (*below, *[T] * 8)][:8]  # length of each class
-    fields = [(h, 0) if h != last + 1 else (h - 1, 1 << h - 1) if h else (0, 0) for h, last in zip(highest, [-1, *highest])]
+    one = [h == last + 1 for h, last in zip(highest, [-1, *highest])]  # classes of one length
+    fields = [(h, 0) if not alone else (h - 1, 1 << h - 1) if h else (0, 0) for h, alone in zip(highest, one)]
     widths, besides = zip(*(fields[third >> 3 * number & 7] for number in range(8)))
     return z, np.array(widths), np.array(besides, np.uint64)
 

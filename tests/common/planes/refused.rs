@@ -407,12 +407,31 @@ fn exceptions(list: &mut List) {
             p.values.resize(if uniform { 4 } else { 4 * n as usize }, 0);
         })
     };
-    let says = |n: u32| &*format!("masks of 3 exceptions, their word says {n}").leak();
-    list.draft("P12-two-exceptions-for-three-marks", says(2), &count(&quanta(), false, 2));
-    list.draft("P12-four-exceptions-for-three-marks", says(4), &count(&quanta(), false, 4));
-    list.draft("P12-4096-uniform-exceptions-for-three-marks", says(4096), &count(&quanta(), true, 4096));
-    list.draft("P12-two-exceptions-for-three-marks-in-wide-quanta", says(2), &count(&wide(1), false, 2));
-    list.draft("P12-four-exceptions-for-three-marks-in-bits", says(4), &count(&wide(2), false, 4));
+    list.draft(
+        "P12-two-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 2",
+        &count(&quanta(), false, 2),
+    );
+    list.draft(
+        "P12-four-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 4",
+        &count(&quanta(), false, 4),
+    );
+    list.draft(
+        "P12-4096-uniform-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 4096",
+        &count(&quanta(), true, 4096),
+    );
+    list.draft(
+        "P12-two-exceptions-for-three-marks-in-wide-quanta",
+        "masks of 3 exceptions, their word says 2",
+        &count(&wide(1), false, 2),
+    );
+    list.draft(
+        "P12-four-exceptions-for-three-marks-in-bits",
+        "masks of 3 exceptions, their word says 4",
+        &count(&wide(2), false, 4),
+    );
     let mut unmarked = excepted(quanta(), true);
     unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
     list.draft("P12-one-exception-without-marks", "masks of 0 exceptions, their word says 1", &{
