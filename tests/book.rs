@@ -104,7 +104,7 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let engine = Engine::with_threads(2);
     let be = |d| Dtype { big_endian: true, ..d };
     let mut frames = Vec::new();
-    let shapes: [&[u64]; 10] = [
+    let shapes: [&[u64]; 13] = [
         &[1],
         &[130],
         &[9000],
@@ -115,6 +115,9 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
         &[3, 5000],
         &[250, 40],
         &[9, 32, 64],
+        &[1500, 3],
+        &[9, 16, 32, 2],
+        &[8, 11, 20],
     ];
     for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
         for (g, generator) in generate::NAMES.iter().enumerate() {
