@@ -36,7 +36,7 @@ struct Stage {
     u64 sum[32];
     // The tile that waits: its number in the chunk and its words, none where none waits; words of its front, ballots included.
     u32 index, total, front_words;
-    Plan plan;
+    Plan plan, special;
     Counts counts;
     // Its parts; exceptions' values stand behind the fields.
     u32 front[6 + 16], nibbles[16 * 32 / 8], words[16 * 32];
@@ -50,9 +50,42 @@ __device__ __forceinline__ Source<S, false> source(const Stage<S>& s, u32 index,
     return {s.array, tile_at(s.array, index, lane), {}, s.flags, s.fill};
 }
 
+// Puts the parts of a tile into shared memory, as its plan says; what each has, into the plan.
+template <bool PLAIN, class S>
+__device__ __forceinline__ void code(Stage<S>& s, const Source<S, false>& in, Plan& plan, int lane) {
+    Sink out;
+    out.write = true;
+    out.ballots = s.front + front_of<S>(plan), out.nibbles = s.nibbles, out.words = s.words, out.bytes = s.bytes, out.bits = s.bits;
+    code_lengths<PLAIN>(in, plan, s.counts.table, out, lane);
+    plan.n = out.n, plan.bits = out.bit_words;
+}
+
+// The same for what few tiles need, out of the way: `special` is the plan meanwhile, as the one of a tile that waits is needed.
+template <class S>
+__device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 inside, int lane) {
+    const Source<S, false> in = source(s, index, lane);
+    Plan plan;
+    survey_bits(in, plan, inside, lane);
+    survey_lengths<false>(in, plan, s.counts, lane);
+    if (lane == 0) s.special = plan;
+    __syncwarp();
+}
+template <class S>
+__device__ __noinline__ void code_special(Stage<S>& s, u32 index, int lane) {
+    Plan plan = s.special;
+    code<false>(s, source(s, index, lane), plan, lane);
+    __syncwarp();
+    if (lane == 0) s.special = plan;
+    __syncwarp();
+}
+template <class S>
+__device__ __noinline__ void put_special(const Stage<S>& s, u32 index, const Plan& plan, u32* to, int lane) {
+    put_values(source(s, index, lane), plan, plan.head == RAW, to, lane);
+}
+
 // Places and writes the tile that waits.
 template <class S>
-__device__ __forceinline__ void flush(Stage<S>& s, int lane) {
+__device__ __noinline__ void flush(Stage<S>& s, int lane) {
     const u32 total = s.total, index = s.index;
     if (total == 0) return;
     const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
@@ -65,7 +98,7 @@ __device__ __forceinline__ void flush(Stage<S>& s, int lane) {
     u64 key = s.key + start * frame::KEY_STEP;
     if (s.plan.head == RAW) {
         if (lane == 0) to[0] = RAW;
-        put_values(source(s, index, lane), s.plan, true, to + 1, lane);
+        put_special(s, index, s.plan, to + 1, lane);
         __syncwarp();
         sum += sum_words(to, key, total, lane);
     } else {
@@ -89,33 +122,33 @@ __device__ __forceinline__ void put_tile(Stage<S>& s, u32 index, int lane) {
     const Source<S, false> in = source(s, index, lane);
     const u32 inside = warp::from(inside_of(s.array, in.p), 0);
     Plan plan;
-    bool whole = false;
-    while (!survey_bits(in, plan, inside, whole, lane) || !survey_lengths(in, plan, s.counts, whole, lane)) whole = true;
+    const bool plain = survey_plain(in, plan, lane) && survey_lengths<true>(in, plan, s.counts, lane);
+    if (!plain) survey_special(s, index, inside, lane);
     flush(s, lane);
     for (u32 k = lane; k < sizeof(s.nibbles) / 4; k += 32) s.nibbles[k] = 0;
     __syncwarp();
-    const u32 front = front_of<S>(plan);
-    Sink out;
-    out.write = true;
-    out.ballots = s.front + front, out.nibbles = s.nibbles, out.words = s.words, out.bytes = s.bytes, out.bits = s.bits;
-    code_lengths(in, plan, s.counts.table, out, lane);
-    plan.n = out.n, plan.bits = out.bit_words;
+    if (plain) {
+        code<true>(s, in, plan, lane);
+    } else {
+        code_special(s, index, lane);
+        plan = s.special;
+    }
     u32 total = total_of<S>(plan);
     if (total >= 1 + W * inside) {
         plan.head = RAW, total = 1 + W * inside;
     } else {
         __syncwarp();
-        if (lane < 3 && out.n.bytes % 4 != 0 && out.n.bytes % 4 + lane < 4) s.bytes[out.n.bytes + lane] = 0;
+        if (lane < 3 && plan.n.bytes % 4 != 0 && plan.n.bytes % 4 + lane < 4) s.bytes[plan.n.bytes + lane] = 0;
         u32* values = s.bits + plan.bits;
         if (lane == 0) {
             put_front<S>(s.front, plan);
             if (plan.uniform) put_value(values, (Int<S>)plan.value);
         }
-        if (plan.marked && !plan.uniform) put_values(in, plan, false, values, lane);
+        if (plan.marked && !plan.uniform) put_special(s, index, plan, values, lane);
     }
     if (lane == 0) {
         lookback::announce((u64*)s.offsets, index, total);
-        s.index = index, s.total = total, s.front_words = front + plan.n.ballots, s.plan = plan;
+        s.index = index, s.total = total, s.front_words = front_of<S>(plan) + plan.n.ballots, s.plan = plan;
     }
     __syncwarp();
 }

@@ -135,18 +135,20 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
 }
 
 // The same of classes 1 and 2: the modes of planes are found.
-template <class S, bool LOSSY>
+template <bool PLAIN, class S, bool LOSSY>
 __device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& plan, const u16* table, Sink& out, int lane) {
     using I = Int<S>;
     const I zeros = (I)plan.classes.zeros;
     u32 modes = 0, masks = plan.masks & ~0xffu;
     I last = 0;
     Edge<I> edge;
-    bool none = false;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
+        S x[8][4];
         I v[8][4];
-        const u32 mask = residuals(in, plan, block, last, edge, v, none, lane);
+        in.load(block, x);
+        const u32 mask = numbers_of<PLAIN>(in, plan, x, last, v);
+        forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
         // The shift keeps the sign.
 #pragma unroll
         for (int k = 0; k < 32; k++) {
@@ -154,7 +156,7 @@ __device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& p
             v[k / 4][k % 4] = zigzag((I)((Signed)v[k / 4][k % 4] >> zeros));
         }
         modes |= put_lengths<S>(out, table, v, lane) << 6 * block;
-        if (plan.marked) put_mask(out, in, mask, block, masks, lane);
+        if (!PLAIN && plan.marked) put_mask(out, in, mask, block, masks, lane);
     }
     plan.head |= modes << 8, plan.masks = masks;
 }
@@ -227,13 +229,13 @@ __device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32
     Plan plan = {RAW};
     u32 total = all;
     if (!raw) {
-        if (!survey(in, plan, inside, lane)) survey_bits(in, plan, inside, true, lane);
+        if (!survey(in, plan, inside, lane)) survey_bits(in, plan, inside, lane);
         Sink none;
         if ((plan.head & 3) == 0) {
             code_quanta(in, plan, dense, none, lane);
         } else {
-            survey_lengths(in, plan, counts, true, lane);
-            code_lengths(in, plan, counts.table, none, lane);
+            survey_lengths<false>(in, plan, counts, lane);
+            code_lengths<false>(in, plan, counts.table, none, lane);
         }
         plan.n = none.n, plan.bits = none.bit_words;
         total = total_of<S>(plan);
@@ -297,7 +299,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, const Plan& ke
         if (kind == 0) {
             code_quanta(in, plan, dense, out, lane);
         } else {
-            code_lengths(in, plan, counts.table, out, lane);
+            code_lengths<false>(in, plan, counts.table, out, lane);
         }
         if (plan.uniform) {
             if (lane == 0) put_value(values, (Int<S>)plan.value);

@@ -220,10 +220,11 @@ struct FieldWriter {
         word |= field << at;
         const u32 over = __funnelshift_l(field, 0, at);
         at += width;
-        if (at >= 32) {
-            atomicOr(to++, word);
-            word = over, at -= 32;
-        }
+        const bool full = at >= 32;
+        if (full) atomicOr(to, word);
+        word = full ? over : word;
+        to += full;
+        at &= 31;
     }
     __device__ __forceinline__ void put_low(u32 u, u32 width) { put(u & ones(width), width); }
     __device__ __forceinline__ void put_low(u64 u, u32 width) {

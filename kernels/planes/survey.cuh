@@ -3,8 +3,9 @@
 //
 //   Source         a tile's values: as they are (lossless), or as the bound makes them; each as a number of a class
 //   survey         classes 0 and 1: the base, how many exceptions there would be
-//   survey_bits    class 2: exceptions, map, base; the first block tells mostly that there is nothing special
-//   survey_lengths classes 1 and 2: the predictor, the classes of lengths
+//   survey_plain   class 2 of nearly all tiles, which have no exceptions and are no integers: the first block tells mostly
+//   survey_bits    class 2: exceptions, map, base, predictor
+//   survey_lengths classes 1 and 2: the classes of lengths
 //
 // Values are read anew for each step; what the first ones found is the Plan.
 #pragma once
@@ -48,6 +49,41 @@ struct Source {
         return (is_float && (y & T::EXPONENT) == T::EXPONENT) || (fills && y == fill) || (low && (y & LOW) != 0);
     }
 
+    // Whether any of these, as they are, is special.
+    __device__ __forceinline__ bool any_special(const S (&x)[8][4]) const {
+        constexpr I SIGN = (I)1 << (8 * T::W - 1);
+        I most = 0;
+        bool any = false;
+#pragma unroll
+        for (int k = 0; k < 32; k++) most = max(most, T::bits(x[k / 4][k % 4]) & ~SIGN);
+        if (fills) {
+#pragma unroll
+            for (int k = 0; k < 32; k++) any |= T::bits(x[k / 4][k % 4]) == fill;
+        }
+        return any || (is_float && most >= T::EXPONENT);
+    }
+
+    // False: more values of a block have low bits than a tile may have as exceptions, and not all the same ones.
+    __device__ __forceinline__ bool few_low(const S (&x)[8][4], u32 among) const {
+        u32 found = 0;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            bool differ = false;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const I y = T::bits(x[k][i]);
+                const bool low = special(y, true) && (among >> bit_of(k, i) & 1);
+                found += low;
+                differ |= low && y != T::bits(x[0][0]);
+            }
+            // Where a lane has two different ones, they are not uniform.
+            if (__any_sync(warp::ALL, differ && special(T::bits(x[0][0]), true) && (among & 1)) &&
+                warp::total(found) > (u32)fmt::PLANES_EXCEPTIONS)
+                return false;
+        }
+        return true;
+    }
+
     // An exception of class 0 or 1.
     __device__ __forceinline__ bool far(const Judged<S>& j, u32 kind, I base) const {
         return !j.holds || (kind == 0 && j.quantum - base + REACH >= 2 * REACH);
@@ -75,18 +111,22 @@ struct Source {
 
     // A block's values as numbers, `plan.base` not taken off yet; those of exceptions mean nothing.
     __device__ __forceinline__ void numbers(const S (&x)[8][4], const Plan& plan, I (&v)[8][4]) const {
-        const u32 kind = plan.head & 3;
-        const bool scaled = plan.head & SCALED;
-        const int most = plan.exponent + (1 << (T::E - 1)) - 1 + T::M;
-#pragma unroll
-        for (int k = 0; k < 32; k++) v[k / 4][k % 4] = kind == 2 ? settled(x[k / 4][k % 4]) : 0;
-        if (LOSSY && kind < 2) {
+        if (LOSSY && (plan.head & 3) < 2) {
 #pragma unroll
             for (int k = 0; k < 32; k++) v[k / 4][k % 4] = judge(x[k / 4][k % 4]).quantum;
-        } else if (scaled) {
+        } else if (plan.head & SCALED) {
+            const int most = plan.exponent + (1 << (T::E - 1)) - 1 + T::M;
 #pragma unroll
-            for (int k = 0; k < 32; k++) v[k / 4][k % 4] = integer(v[k / 4][k % 4], most);
-        } else if (is_float) {
+            for (int k = 0; k < 32; k++) v[k / 4][k % 4] = integer(settled(x[k / 4][k % 4]), most);
+        } else {
+            bits(x, v);
+        }
+    }
+    // Map 0.
+    __device__ __forceinline__ void bits(const S (&x)[8][4], I (&v)[8][4]) const {
+#pragma unroll
+        for (int k = 0; k < 32; k++) v[k / 4][k % 4] = settled(x[k / 4][k % 4]);
+        if (is_float) {
 #pragma unroll
             for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
         }
@@ -154,74 +194,62 @@ struct Integers {
 
     template <class Source>
     __device__ __forceinline__ void add(const Source& in, const S (&x)[8][4], u32 mask) {
-        bool wrong = false;
 #pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const I y = in.settled(x[k / 4][k % 4]), mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
-            const u32 power = (u32)(y >> T::M) & ((1u << T::E) - 1);
-            if (y == 0 || (mask >> bit_of(k / 4, k % 4) & 1)) continue;
-            wrong |= power == 0 || power == (1u << T::E) - 1;
-            lo = min(lo, power + T::length(mantissa & ((I)0 - mantissa)) - 1), hi = max(hi, power);
+        for (int k = 0; k < 8; k++) {
+            bool wrong = false;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const I y = in.settled(x[k][i]), mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
+                const u32 power = (u32)(y >> T::M) & ((1u << T::E) - 1);
+                if (y == 0 || (mask >> bit_of(k, i) & 1)) continue;
+                wrong |= power == 0 || power == (1u << T::E) - 1;
+                lo = min(lo, power + T::length(mantissa & ((I)0 - mantissa)) - 1), hi = max(hi, power);
+            }
+            lo = warp::least(lo), hi = ~warp::least(~hi);
+            can = !__any_sync(warp::ALL, wrong) && (hi == 0 || hi < lo);
+            // Mostly after the first row.
+            if (!can) return;
         }
-        lo = warp::least(lo), hi = ~warp::least(~hi);
-        can = !__any_sync(warp::ALL, wrong) && (hi == 0 || hi < lo);
     }
     __device__ __forceinline__ int exponent() const { return (int)lo - ((1 << (T::E - 1)) - 1) - T::M; }
     __device__ __forceinline__ bool some() const { return can && hi > 0 && (int)lo > T::M; }
 };
 
-// A block's numbers of classes 1 and 2, exceptions bridged; their mask. `last`: of the block before.
-template <class S, bool LOSSY>
-__device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan& plan, u32 block, Int<S>& last, Int<S> (&v)[8][4],
-                                          bool& special) {
+// A block's numbers of classes 1 and 2, exceptions bridged; their mask. `last`: of the block before. PLAIN: the bits without
+// exceptions.
+template <bool PLAIN, class S, bool LOSSY>
+__device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan& plan, const S (&x)[8][4], Int<S>& last,
+                                          Int<S> (&v)[8][4]) {
     u32 mask = 0;
-    {
-        S x[8][4];
-        in.load(block, x);
-        if (plan.marked) {
-            mask = in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low);
-        } else if (!LOSSY) {
-            special |= in.exceptions(x, 2, 0, false) != 0;
-        }
+    if constexpr (PLAIN) {
+        in.bits(x, v);
+    } else {
+        if (plan.marked) mask = in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low);
         in.numbers(x, plan, v);
     }
 #pragma unroll
     for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= (Int<S>)plan.base;
-    if (plan.marked) bridge(v, mask, last);
+    if (!PLAIN && plan.marked) bridge(v, mask, last);
     return mask;
 }
 
-// Puts the cheapest predictor into the plan; what it costs in plane 1. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& plan, int lane) {
-    using I = Int<S>;
-    I v[8][4], any = 0, last = 0;
-    bool special = false;
-    // Low zeros of all numbers: mostly the first block has none.
-    u32 block = 0;
-    do {
-        numbers_of(in, plan, block, last, v, special);
-#pragma unroll
-        for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4];
-        any = warp::any(any);
-    } while ((any & 1) == 0 && ++block < BLOCKS);
-    if (block > 0) {
-        last = 0;
-        numbers_of(in, plan, 0, last, v, special);
-    }
-    const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1, rank = in.array.rank;
+// Puts the cheapest predictor for this first block into the plan; what it costs in plane 1. `zeros`: low zeros of all numbers
+// of the tile. Whole warp.
+template <class S>
+__device__ __forceinline__ u32 cheapest(Int<S> (&v)[8][4], u32 rank, u32 zeros, Plan& plan, int lane) {
     u32 least = ~0u, best = 0;
-#pragma unroll 1
-    for (u32 predictor = 0; predictor <= rank; predictor++) {
-        I d[8][4];
-        Edge<I> none;
+    // An axis more each time.
+    Edge<Int<S>> none;
 #pragma unroll
-        for (int k = 0; k < 32; k++) d[k / 4][k % 4] = v[k / 4][k % 4];
-        forward(d, predictor, rank, none, lane);
+    for (u32 predictor = 0; predictor < 4; predictor++) {
+        if (predictor > rank) break;
+        if (predictor == 1) forward_x(v, rank, none, lane);
+        if (predictor == 2) forward_y(v, rank, none, lane);
+        if (predictor == 3) forward_z(v, none);
         u32 cost = 0, some = 0;
 #pragma unroll
         for (int k = 16; k < 32; k++) {
-            const I one = d[k / 4][k % 4];
+            const Int<S> one = v[k / 4][k % 4];
             cost += (u32)Traits<S>::length(zigzag(one));
             some += one != 0;
         }
@@ -230,6 +258,30 @@ __device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& pla
     }
     plan.head |= best << 2;
     return least;
+}
+
+// The same where the first block has not been looked at. Whole warp.
+template <class S, bool LOSSY>
+__device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& plan, int lane) {
+    using I = Int<S>;
+    S x[8][4];
+    I v[8][4], any = 0, last = 0;
+    // Low zeros of all numbers: mostly the first block has none.
+    u32 block = 0;
+    do {
+        in.load(block, x);
+        numbers_of<false>(in, plan, x, last, v);
+#pragma unroll
+        for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4];
+        any = warp::any(any);
+    } while ((any & 1) == 0 && ++block < BLOCKS);
+    if (block > 0) {
+        last = 0;
+        in.load(0, x);
+        numbers_of<false>(in, plan, x, last, v);
+    }
+    const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1;
+    return cheapest<S>(v, in.array.rank, zeros, plan, lane);
 }
 
 // Classes 0 and 1: false where neither takes the tile. Whole warp.
@@ -298,53 +350,61 @@ __device__ __forceinline__ bool base_of(const Int<S> (&v)[8][4], u32 mask, Int<S
     return false;
 }
 
-// Class 2: exceptions, map, base and predictor. `whole`: looks at all of the tile first; else only at its first block, and
-// says by false that the tile may be a special one. Whole warp.
+// Class 2 of a tile that has nothing special: neither exceptions nor integers nor low zeros, as its first block tells without
+// more ado. False: it may have. Whole warp.
+template <class S>
+__device__ __forceinline__ bool survey_plain(const Source<S, false>& in, Plan& plan, int lane) {
+    using I = Int<S>;
+    plan = {2};
+    S x[8][4];
+    in.load(0, x);
+    if (__any_sync(warp::ALL, in.any_special(x))) return false;
+    if (in.is_float) {
+        Integers<S> integers;
+        integers.add(in, x, 0);
+        if (integers.can || (sizeof(S) == 8 && in.few_low(x, inside_block(in.array, in.p, 0)))) return false;
+    }
+    I v[8][4], base = 0, any = 0;
+    in.bits(x, v);
+    base_of<S>(v, 0, base);
+#pragma unroll
+    for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4] -= base;
+    if (!__any_sync(warp::ALL, any & 1)) return false;
+    plan.base = base;
+    cheapest<S>(v, in.array.rank, 0, plan, lane);
+    return true;
+}
+
+// Class 2: exceptions, map, base and predictor. Whole warp.
 template <class S, bool LOSSY>
-__device__ __forceinline__ bool survey_bits(const Source<S, LOSSY>& in, Plan& plan, u32 inside, bool whole, int lane) {
+__device__ __forceinline__ void survey_bits(const Source<S, LOSSY>& in, Plan& plan, u32 inside, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     plan = {2};
     S x[8][4];
-    bool low = false;
     Integers<S> integers;
-    if (whole) {
-        Exceptions<S> few, more;
+    Exceptions<S> few, more;
 #pragma unroll 1
-        for (u32 block = 0; block < BLOCKS; block++) {
-            in.load(block, x);
-            const u32 among = inside_block(in.array, in.p, block);
-            few.add(in, x, in.exceptions(x, 2, 0, false) & among);
-            if (T::W == 8 && in.is_float) more.add(in, x, in.exceptions(x, 2, 0, true) & among);
-        }
-        low = T::W == 8 && in.is_float && more.allowed(inside);
-        if (low) {
-            more.into(plan);
-        } else if (few.allowed(inside)) {
-            few.into(plan);
-        }
-        plan.low = low;
+    for (u32 block = 0; block < BLOCKS; block++) {
+        in.load(block, x);
+        const u32 among = inside_block(in.array, in.p, block);
+        few.add(in, x, in.exceptions(x, 2, 0, false) & among);
+        if (T::W == 8 && in.is_float) more.add(in, x, in.exceptions(x, 2, 0, true) & among);
+    }
+    const bool low = T::W == 8 && in.is_float && more.allowed(inside);
+    if (low) {
+        more.into(plan);
+    } else if (few.allowed(inside)) {
+        few.into(plan);
+    }
+    plan.low = low;
 #pragma unroll 1
-        for (u32 block = 0; block < BLOCKS && in.is_float && integers.can; block++) {
-            in.load(block, x);
-            integers.add(in, x, plan.marked ? in.exceptions(x, 2, 0, low) : 0);
-        }
-    } else {
-        in.load(0, x);
-        bool special = __any_sync(warp::ALL, in.exceptions(x, 2, 0, false) != 0);
-        if (in.is_float) {
-            integers.add(in, x, 0);
-            special |= integers.can;
-            if (T::W == 8) {
-                Exceptions<S> more;
-                more.add(in, x, in.exceptions(x, 2, 0, true) & inside_block(in.array, in.p, 0));
-                special |= more.allowed(inside);
-            }
-        }
-        if (special) return false;
+    for (u32 block = 0; block < BLOCKS && in.is_float && integers.can; block++) {
+        in.load(block, x);
+        integers.add(in, x, plan.marked ? in.exceptions(x, 2, 0, low) : 0);
     }
     u32 least = ~0u;
-    const bool scaled = whole && in.is_float && integers.some();
+    const bool scaled = in.is_float && integers.some();
     const Plan bits = plan;
 #pragma unroll 1
     for (u32 map = 0; map <= (u32)scaled; map++) {
@@ -363,7 +423,6 @@ __device__ __forceinline__ bool survey_bits(const Source<S, LOSSY>& in, Plan& pl
         const u32 cost = choose_wide(in, p, lane);
         if (cost <= least) least = cost, plan = p;
     }
-    return true;
 }
 
 // Where lengths are counted, in shared memory.
@@ -372,19 +431,12 @@ struct Counts {
     u16 table[LENGTHS];
 };
 
-// Residuals of a block of classes 1 and 2; the mask of its exceptions. `last` and `edge`: of the block before. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ u32 residuals(const Source<S, LOSSY>& in, const Plan& plan, u32 block, Int<S>& last, Edge<Int<S>>& edge,
-                                         Int<S> (&v)[8][4], bool& special, int lane) {
-    const u32 mask = numbers_of(in, plan, block, last, v, special);
-    forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
-    return mask;
-}
-
-// Classes 1 and 2: the classes of lengths, into the plan. False: the tile has specials that its plan does not know. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan& plan, Counts& counts, bool whole, int lane) {
+// Classes 1 and 2: the classes of lengths, into the plan. False: the tile has specials that a plan of PLAIN does not know.
+// Whole warp.
+template <bool PLAIN, class S, bool LOSSY>
+__device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan& plan, Counts& counts, int lane) {
     using I = Int<S>;
+#pragma unroll
     for (u32 k = lane; k < LENGTHS; k += 32) counts.of[k] = 0;
     __syncwarp();
     I any = 0, longest = 0, last = 0;
@@ -392,8 +444,12 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
     bool special = false;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
+        S x[8][4];
         I v[8][4];
-        residuals(in, plan, block, last, edge, v, special, lane);
+        in.load(block, x);
+        if (PLAIN) special |= in.any_special(x);
+        numbers_of<PLAIN>(in, plan, x, last, v);
+        forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) {
             const I d = v[k / 4][k % 4], u = zigzag(d);
@@ -401,11 +457,11 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
             if (k / 4 % 4 == 1) atomicAdd(&counts.of[Traits<S>::length(u)], 1u);
         }
     }
-    if (!whole && __any_sync(warp::ALL, special)) return false;
+    if (PLAIN && __any_sync(warp::ALL, special)) return false;
     any = warp::any(any), longest = warp::any(longest);
     const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1, top = (u32)Traits<S>::length(longest) - zeros;
     __syncwarp();
-    const Classes c = choose_classes(counts.of, counts.upto, any == 0 ? 0 : zeros, any == 0 ? 0 : top, lane);
+    const Classes c = choose_classes(counts.of, counts.upto, zeros, top, lane);
     plan.classes = c;
     plan.head |= c.shape << 5;
     fill_table(counts.table, c, lane);

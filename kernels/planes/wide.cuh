@@ -40,99 +40,134 @@ struct Edge {
     I back[4][4] = {};  // grid rank 3: the plane before
 };
 
-// Differences of a block along as many axes as the predictor says.
+// Differences of a block along x, y or z.
+template <class I>
+__device__ __forceinline__ void forward_x(I (&v)[8][4], u32 rank, Edge<I>& edge, int lane) {
+    I row = edge.left;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        I left = warp::from(v[k][3], (lane + 31) & 31);
+        if (rank == 1) {
+            const I last = left;
+            if (lane == 0) left = row;
+            row = last;
+        } else if (lane % 8 == 0) {
+            left = 0;
+        }
+#pragma unroll
+        for (int i = 3; i > 0; i--) v[k][i] -= v[k][i - 1];
+        v[k][0] -= left;
+    }
+    edge.left = row;
+}
+template <class I>
+__device__ __forceinline__ void forward_y(I (&v)[8][4], u32 rank, Edge<I>& edge, int lane) {
+#pragma unroll
+    for (int k = 0; k < 8; k += 4) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const I last = warp::from(v[k + 3][i], (lane + 24) & 31), up = lane < 8 ? edge.up[i] : last;
+            if (rank == 2) edge.up[i] = last;
+#pragma unroll
+            for (int r = 3; r > 0; r--) v[k + r][i] -= v[k + r - 1][i];
+            v[k][i] -= up;
+        }
+    }
+}
+template <class I>
+__device__ __forceinline__ void forward_z(I (&v)[8][4], Edge<I>& edge) {
+#pragma unroll
+    for (int k = 0; k < 16; k++) {
+        const int r = k / 4, i = k % 4;
+        const I next = v[4 + r][i];
+        v[4 + r][i] -= v[r][i];
+        v[r][i] -= edge.back[r][i];
+        edge.back[r][i] = next;
+    }
+}
+
+// Along as many axes as the predictor says. One branch after the other would move registers.
 template <class I>
 __device__ __forceinline__ void forward(I (&v)[8][4], u32 predictor, u32 rank, Edge<I>& edge, int lane) {
-    if (predictor > 0) {
-        I row = edge.left;
-#pragma unroll
-        for (int k = 0; k < 8; k++) {
-            I left = warp::from(v[k][3], (lane + 31) & 31);
-            if (rank == 1) {
-                const I last = left;
-                if (lane == 0) left = row;
-                row = last;
-            } else if (lane % 8 == 0) {
-                left = 0;
-            }
-#pragma unroll
-            for (int i = 3; i > 0; i--) v[k][i] -= v[k][i - 1];
-            v[k][0] -= left;
-        }
-        edge.left = row;
-    }
-    if (predictor > 1) {
-#pragma unroll
-        for (int k = 0; k < 8; k += 4) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const I last = warp::from(v[k + 3][i], (lane + 24) & 31), up = lane < 8 ? edge.up[i] : last;
-                if (rank == 2) edge.up[i] = last;
-#pragma unroll
-                for (int r = 3; r > 0; r--) v[k + r][i] -= v[k + r - 1][i];
-                v[k][i] -= up;
-            }
-        }
-    }
     if (predictor > 2) {
-#pragma unroll
-        for (int k = 0; k < 16; k++) {
-            const int r = k / 4, i = k % 4;
-            const I next = v[4 + r][i];
-            v[4 + r][i] -= v[r][i];
-            v[r][i] -= edge.back[r][i];
-            edge.back[r][i] = next;
-        }
+        forward_x(v, rank, edge, lane);
+        forward_y(v, rank, edge, lane);
+        forward_z(v, edge);
+    } else if (predictor == 2) {
+        forward_x(v, rank, edge, lane);
+        forward_y(v, rank, edge, lane);
+    } else if (predictor == 1) {
+        forward_x(v, rank, edge, lane);
     }
 }
 
 // Undoes it.
 template <class I>
-__device__ __forceinline__ void backward(I (&v)[8][4], u32 predictor, u32 rank, Edge<I>& edge, int lane) {
-    if (predictor > 2) {
+__device__ __forceinline__ void backward_z(I (&v)[8][4], Edge<I>& edge) {
 #pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const int r = k / 4 % 4, i = k % 4;
-            v[k / 4][i] = edge.back[r][i] += v[k / 4][i];
-        }
+    for (int k = 0; k < 32; k++) {
+        const int r = k / 4 % 4, i = k % 4;
+        v[k / 4][i] = edge.back[r][i] += v[k / 4][i];
     }
-    if (predictor > 1) {
+}
+template <class I>
+__device__ __forceinline__ void backward_y(I (&v)[8][4], u32 rank, Edge<I>& edge, int lane) {
 #pragma unroll
-        for (int k = 0; k < 8; k += 4) {
+    for (int k = 0; k < 8; k += 4) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4; i++) {
 #pragma unroll
-                for (int r = 1; r < 4; r++) v[k + r][i] += v[k + r - 1][i];
-                I upto = v[k + 3][i];
+            for (int r = 1; r < 4; r++) v[k + r][i] += v[k + r - 1][i];
+            I upto = v[k + 3][i];
 #pragma unroll
-                for (int by = 8; by < 32; by *= 2) {
-                    const I x = __shfl_up_sync(warp::ALL, upto, by);
-                    if (lane >= by) upto += x;
-                }
-                const I less = upto - v[k + 3][i] + edge.up[i];
-                if (rank == 2) edge.up[i] += warp::from(upto, 24 + lane % 8);
-#pragma unroll
-                for (int r = 0; r < 4; r++) v[k + r][i] += less;
+            for (int by = 8; by < 32; by *= 2) {
+                const I x = __shfl_up_sync(warp::ALL, upto, by);
+                if (lane >= by) upto += x;
             }
+            const I less = upto - v[k + 3][i] + edge.up[i];
+            if (rank == 2) edge.up[i] += warp::from(upto, 24 + lane % 8);
+#pragma unroll
+            for (int r = 0; r < 4; r++) v[k + r][i] += less;
         }
     }
-    if (predictor > 0) {
-        const int reach = rank == 1 ? 32 : 8, at = lane & (reach - 1);
+}
+template <class I>
+__device__ __forceinline__ void backward_x(I (&v)[8][4], u32 rank, Edge<I>& edge, int lane) {
+    const int reach = rank == 1 ? 32 : 8, at = lane & (reach - 1);
 #pragma unroll
-        for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 8; k++) {
 #pragma unroll
-            for (int i = 1; i < 4; i++) v[k][i] += v[k][i - 1];
-            I upto = v[k][3];
-#pragma unroll 1
-            for (int by = 1; by < reach; by *= 2) {
+        for (int i = 1; i < 4; i++) v[k][i] += v[k][i - 1];
+        I upto = v[k][3];
+#pragma unroll
+        for (int by = 1; by < 8; by *= 2) {
+            const I x = __shfl_up_sync(warp::ALL, upto, by);
+            if (at >= by) upto += x;
+        }
+        if (rank == 1) {
+#pragma unroll
+            for (int by = 8; by < 32; by *= 2) {
                 const I x = __shfl_up_sync(warp::ALL, upto, by);
                 if (at >= by) upto += x;
             }
-            const I less = upto - v[k][3] + edge.left;
-            if (rank == 1) edge.left += warp::from(upto, 31);
-#pragma unroll
-            for (int i = 0; i < 4; i++) v[k][i] += less;
         }
+        const I less = upto - v[k][3] + edge.left;
+        if (rank == 1) edge.left += warp::from(upto, 31);
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[k][i] += less;
+    }
+}
+template <class I>
+__device__ __forceinline__ void backward(I (&v)[8][4], u32 predictor, u32 rank, Edge<I>& edge, int lane) {
+    if (predictor > 2) {
+        backward_z(v, edge);
+        backward_y(v, rank, edge, lane);
+        backward_x(v, rank, edge, lane);
+    } else if (predictor == 2) {
+        backward_y(v, rank, edge, lane);
+        backward_x(v, rank, edge, lane);
+    } else if (predictor == 1) {
+        backward_x(v, rank, edge, lane);
     }
 }
 

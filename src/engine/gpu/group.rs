@@ -55,6 +55,12 @@ impl PartialEq for Needs {
 }
 
 impl Needs {
+    /// Those of a codec's launches that such chunks need.
+    pub(crate) fn launches(self, of: &[Launch]) -> impl Iterator<Item = &Launch> {
+        let ranged = of.iter().filter(move |l| self.range || !l.finds_range);
+        ranged.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
+    }
+
     /// Kernels and CTAs of these launches for a batch.
     pub(crate) fn kernels(
         self,
@@ -64,9 +70,7 @@ impl Needs {
         chunks: u32,
     ) -> Result<Vec<Step>, Failure> {
         let counts = Counts { tiles, chunks, wide: self.wide };
-        let needed = launches.iter().filter(|l| self.range || !l.finds_range);
-        let needed = needed.filter(|l| l.lossless.is_none_or(|only| only == self.lossless));
-        needed.map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
+        self.launches(launches).map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
     }
 }
 
