@@ -2,13 +2,13 @@
 // The codec planes without a bound: src/codec/planes/FORMAT.md. A warp, which is a CTA, codes a tile of 4096 values.
 //
 // Encoding: a warp takes its tiles from a ticket, one after another, and reads each of them twice: first to choose predictor
-// and classes of lengths (planes/survey.cuh), then to put its planes and fields into shared memory (planes/lengths.cuh).
+// and classes of lengths (planes/survey.cuh), then to put its planes and fields together in shared memory (planes/lengths.cuh).
 // There a tile waits until the next one is surveyed: by then those before it are announced, its place is found without a stop,
 // and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared memory,
 // summed on the way, and everything goes backwards, a block of 1024 values at a time.
 //
 // Shared memory is as large as a tile, so that few warps run at once; each has many registers, and 32 values of a lane are
-// on their way together.
+// on their way together. Through memory that is a warp's and stays in the cache, with 16 warps instead of 9, it was not faster.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "planes/decode_any.cuh"
@@ -23,6 +23,9 @@ using namespace planes;
 template <class S>
 constexpr u32 VALUES = TILE * sizeof(S) / 4;
 
+// Bit planes of a tile: numbers of classes, and masks.
+constexpr u32 PLANES = BLOCKS * (3 + 1);
+
 // A warp's work, in shared memory.
 template <class S>
 struct Stage {
@@ -31,17 +34,15 @@ struct Stage {
     Array array;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, key;
-    // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
+    // Its tiles that are written and not yet counted.
     u32 done;
-    u64 sum[32];
     // The tile that waits: its number in the chunk and its words, none where none waits; words of its front, ballots included.
     u32 index, total, front_words;
     Plan plan, special;
     Counts counts;
-    // Its parts; exceptions' values stand behind the fields.
-    u32 front[6 + 16], nibbles[16 * 32 / 8], words[16 * 32];
-    alignas(4) u8 bytes[fmt::PLANES_BYTES + BLOCKS * 128];
-    u32 bits[VALUES<S> + 8];
+    // Its parts. A bit plane has 128 bytes at most: bytes stand at the beginning of `planes`, whole planes at its end, the first last.
+    // Exceptions' values stand behind the fields.
+    u32 front[6 + PLANES], nibbles[PLANES * 32 / 8], planes[PLANES * 32], bits[VALUES<S> + 8];
 };
 
 // A tile's values.
@@ -55,7 +56,8 @@ template <bool PLAIN, class S>
 __device__ __forceinline__ void code(Stage<S>& s, const Source<S, false>& in, Plan& plan, int lane) {
     Sink out;
     out.write = true;
-    out.ballots = s.front + front_of<S>(plan), out.nibbles = s.nibbles, out.words = s.words, out.bytes = s.bytes, out.bits = s.bits;
+    out.ballots = s.front + front_of<S>(plan), out.nibbles = s.nibbles, out.words = s.planes + PLANES * 32, out.falling = true;
+    out.bytes = (u8*)s.planes, out.bits = s.bits;
     code_lengths<PLAIN>(in, plan, s.counts.table, out, lane);
     plan.n = out.n, plan.bits = out.bit_words;
 }
@@ -83,13 +85,13 @@ __device__ __noinline__ void put_special(const Stage<S>& s, u32 index, const Pla
     put_values(source(s, index, lane), plan, plan.head == RAW, to, lane);
 }
 
-// Places and writes the tile that waits.
+// Places and writes the tile that waits; returns what it adds to the checksum.
 template <class S>
-__device__ __noinline__ void flush(Stage<S>& s, int lane) {
+__device__ __noinline__ u64 flush(Stage<S>& s, int lane) {
     const u32 total = s.total, index = s.index;
-    if (total == 0) return;
+    if (total == 0) return 0;
     const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
-    u64 sum = s.sum[lane];
+    u64 sum = 0;
     if (lane == 0) {
         ((u32*)s.table)[index] = start + total;
         sum += frame::term(start + total, index + s.table_key);
@@ -105,26 +107,26 @@ __device__ __noinline__ void flush(Stage<S>& s, int lane) {
         const Parts n = s.plan.n;
         sum += write_words(to, key, s.front, s.front_words, lane);
         sum += write_words(to, key, s.nibbles, (n.nibbles + 7) / 8, lane);
-        sum += write_words(to, key, s.words, n.words, lane);
-        sum += write_words(to, key, (const u32*)s.bytes, (n.bytes + 3) / 4, lane);
+        for (u32 k = 32; k <= n.words; k += 32) sum += write_words(to, key, s.planes + PLANES * 32 - k, 32, lane);
+        sum += write_words(to, key, s.planes, (n.bytes + 3) / 4, lane);
         sum += write_words(to, key, s.bits, s.plan.bits + values_of<S>(s.plan), lane);
     }
-    s.sum[lane] = sum;
     __syncwarp();
     if (lane == 0) s.done++, s.total = 0;
     __syncwarp();
+    return sum;
 }
 
-// Codes a tile, and places the one before.
+// Codes a tile, and places the one before; returns what that one adds to the checksum.
 template <class S>
-__device__ __forceinline__ void put_tile(Stage<S>& s, u32 index, int lane) {
+__device__ __forceinline__ u64 put_tile(Stage<S>& s, u32 index, int lane) {
     constexpr u32 W = sizeof(S) / 4;
     const Source<S, false> in = source(s, index, lane);
     const u32 inside = warp::from(inside_of(s.array, in.p), 0);
     Plan plan;
     const bool plain = survey_plain(in, plan, lane) && survey_lengths<true>(in, plan, s.counts, lane);
     if (!plain) survey_special(s, index, inside, lane);
-    flush(s, lane);
+    const u64 sum = flush(s, lane);
     for (u32 k = lane; k < sizeof(s.nibbles) / 4; k += 32) s.nibbles[k] = 0;
     __syncwarp();
     if (plain) {
@@ -138,7 +140,7 @@ __device__ __forceinline__ void put_tile(Stage<S>& s, u32 index, int lane) {
         plan.head = RAW, total = 1 + W * inside;
     } else {
         __syncwarp();
-        if (lane < 3 && plan.n.bytes % 4 != 0 && plan.n.bytes % 4 + lane < 4) s.bytes[plan.n.bytes + lane] = 0;
+        if (lane < 3 && plan.n.bytes % 4 != 0 && plan.n.bytes % 4 + lane < 4) ((u8*)s.planes)[plan.n.bytes + lane] = 0;
         u32* values = s.bits + plan.bits;
         if (lane == 0) {
             put_front<S>(s.front, plan);
@@ -151,6 +153,7 @@ __device__ __forceinline__ void put_tile(Stage<S>& s, u32 index, int lane) {
         s.index = index, s.total = total, s.front_words = front_of<S>(plan) + plan.n.ballots, s.plan = plan;
     }
     __syncwarp();
+    return sum;
 }
 
 template <class S>
@@ -173,14 +176,13 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.key = frame::key_of(c.payload_at / 4);
             s.total = s.done = 0;
         }
-        s.sum[lane] = 0;
         __syncwarp();
+        u64 sum = 0;
         do {
-            put_tile(s, next.tile - s.first_tile, lane);
+            sum += put_tile(s, next.tile - s.first_tile, lane);
             next = frame::ticket(args, lane);
         } while (next.tile < args.tiles && next.chunk == chunk);
-        flush(s, lane);
-        const u64 sum = warp::sum(s.sum[lane]);
+        sum = warp::sum(sum + flush(s, lane));
         if (frame::last(args, c, chunk, s.done, sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);
     }
 }

@@ -59,9 +59,9 @@ template <class S>
 struct PlanesTuning;
 template <>
 struct PlanesTuning<float> {
-    static constexpr int ENCODE_CTAS = 4, DECODE_CTAS = 6, LOSSLESS_ENCODE = 10, LOSSLESS_DECODE = 12;
+    static constexpr int ENCODE_CTAS = 4, DECODE_CTAS = 6, LOSSLESS_ENCODE = 11, LOSSLESS_DECODE = 12;
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5, LOSSLESS_ENCODE = 6, LOSSLESS_DECODE = 6;
+    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, LOSSLESS_ENCODE = 6, LOSSLESS_DECODE = 6;
 };

@@ -203,9 +203,10 @@ __device__ __forceinline__ void put_values(const Source<S, LOSSY>& in, const Pla
     u32 before = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
+        u32 found = inside_block(in.array, in.p, block);
+        if (!__any_sync(warp::ALL, found != 0)) break;
         S x[8][4];
         in.load(block, x);
-        u32 found = inside_block(in.array, in.p, block);
         if (!raw) found &= in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low);
         const u32 count = (u32)__popc(found), upto = warp::inclusive(count, lane);
 #pragma unroll
@@ -259,12 +260,28 @@ __device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, i
 
 // Writes `words` words behind those that `to` and `key` point behind; returns what they add to the checksum. One warp.
 __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, u32 words, int lane) {
+    constexpr int BATCH = 8;
     u64 sum = 0, mine = key + (u64)lane * frame::KEY_STEP;
-#pragma unroll 4
-    for (u32 i = lane; i < words; i += 32) {
-        const u32 word = from[i];
-        to[i] = word;
-        sum += frame::keyed(word, mine);
+    int left = (int)words - lane;
+    const u32* in = from + lane;
+    u32* out = to + lane;
+#pragma unroll 1
+    for (; left > 32 * (BATCH - 1); left -= 32 * BATCH) {
+        u32 word[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) word[k] = in[32 * k];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            out[32 * k] = word[k];
+            sum += frame::keyed(word[k], mine);
+            mine += 32 * frame::KEY_STEP;
+        }
+        in += 32 * BATCH, out += 32 * BATCH;
+    }
+#pragma unroll 1
+    for (; left > 0; left -= 32, in += 32, out += 32) {
+        *out = *in;
+        sum += frame::keyed(*in, mine);
         mine += 32 * frame::KEY_STEP;
     }
     to += words;

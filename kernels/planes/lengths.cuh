@@ -6,7 +6,7 @@
 //                    least cost wins
 //   put_lengths      a table in shared memory gives a length's number and width. Three planes of numbers go where other
 //                    bit planes go; the lane's sum of widths, scanned over the warp, says where its fields begin, which it
-//                    puts together in a word and adds to memory when that is full
+//                    puts together in a word that is stored when it is full
 //   take_lengths     planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a scan
 //                    say where a lane's fields begin; then each field is a funnel shift of two words
 #pragma once
@@ -82,15 +82,16 @@ __device__ __forceinline__ u32 cost_of(const u32* upto, u32 least, u32 top) {
     return cost;
 }
 
-// The cheapest classes. `counts`: of every length before low zeros are dropped, a quarter of the tile's values; `upto` is
-// written. Whole warp.
-__device__ __forceinline__ Classes choose_classes(const u32* counts, u32* upto, u32 zeros, u32 top, int lane) {
+// The cheapest classes. `upto`: how many values of a quarter of the tile's have each length, low zeros counted; then how many
+// of all have this one or a shorter one. Whole warp.
+__device__ __forceinline__ Classes choose_classes(u32* upto, u32 zeros, u32 top, int lane) {
     u32 sum = 0;
 #pragma unroll
     for (u32 k = 0; k < LENGTHS; k += 32) {
         // What is not 0 has more bits than low zeros.
         const u32 len = k + lane, at = len == 0 ? 0 : len + zeros;
-        const u32 all = sum + warp::inclusive(at < LENGTHS ? 4 * counts[at] : 0, lane);
+        const u32 all = sum + warp::inclusive(at < LENGTHS ? 4 * upto[at] : 0, lane);
+        __syncwarp();
         upto[len] = all;
         sum = warp::from(all, 31);
     }
@@ -174,7 +175,9 @@ struct Sink {
     u8* bytes;
     u16* modes;
     Parts n = {0};
-    // Of classes 1 and 2.
+    // Words of whole bit planes stand one plane before the other.
+    bool falling = false;
+    // Of classes 1 and 2: where fields go, words of them so far.
     u32* bits;
     u32 bit_words = 0;
 
@@ -205,26 +208,26 @@ struct Sink {
             }
         }
         full = true;
-        if (write) words[n.words + lane] = word;
+        if (write) words[lane + (falling ? -32 - (int)n.words : (int)n.words)] = word;
         n.words += 32;
         return 1;
     }
 };
 
-// Adds fields to bits of memory that are 0, from bit `at` on.
+// Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before it
+// being 0. What is left when all lanes have done so is added to the words that other lanes have written.
 struct FieldWriter {
     u32 *to, word = 0, at;
-    __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to(bits + at / 32), at(at % 32) {}
+    __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to(bits + at / 32), at(at) {}
     // At most 32 bits.
     __device__ __forceinline__ void put(u32 field, u32 width) {
-        word |= field << at;
-        const u32 over = __funnelshift_l(field, 0, at);
-        at += width;
-        const bool full = at >= 32;
-        if (full) atomicOr(to, word);
+        word |= __funnelshift_l(0, field, at);
+        const u32 over = __funnelshift_l(field, 0, at), next = at + width;
+        const bool full = ((at ^ next) & ~31u) != 0;
+        if (full) *to = word;
         word = full ? over : word;
         to += full;
-        at &= 31;
+        at = next;
     }
     __device__ __forceinline__ void put_low(u32 u, u32 width) { put(u & ones(width), width); }
     __device__ __forceinline__ void put_low(u64 u, u32 width) {
@@ -233,7 +236,8 @@ struct FieldWriter {
         put_low((u32)(u >> 32), width - low);
     }
     __device__ __forceinline__ void end() const {
-        if (at > 0) atomicOr(to, word);
+        __syncwarp();
+        if (at % 32 != 0) atomicOr(to, word);
     }
 };
 
@@ -267,7 +271,8 @@ __device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const In
     const u32 upto = warp::inclusive(mine, lane), words = (warp::from(upto, 31) + 31) / 32;
     if (out.write) {
         u32* bits = out.bits + out.bit_words;
-        for (u32 k = lane; k < words; k += 32) bits[k] = 0;
+        // The last word, which may not be filled up.
+        if (lane == 0 && words != 0) bits[words - 1] = 0;
         __syncwarp();
         FieldWriter to(bits, upto - mine);
 #pragma unroll

@@ -65,21 +65,20 @@ struct Source {
 
     // False: more values of a block have low bits than a tile may have as exceptions, and not all the same ones.
     __device__ __forceinline__ bool few_low(const S (&x)[8][4], u32 among) const {
+        const I first = settled(x[0][0]);
+        const bool mine = special(first, true) && (among & 1);
         u32 found = 0;
+        bool differ = false;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            bool differ = false;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const I y = T::bits(x[k][i]);
+                const I y = settled(x[k][i]);
                 const bool low = special(y, true) && (among >> bit_of(k, i) & 1);
-                found += low;
-                differ |= low && y != T::bits(x[0][0]);
+                found += low, differ |= low && mine && y != first;
             }
-            // Where a lane has two different ones, they are not uniform.
-            if (__any_sync(warp::ALL, differ && special(T::bits(x[0][0]), true) && (among & 1)) &&
-                warp::total(found) > (u32)fmt::PLANES_EXCEPTIONS)
-                return false;
+            // Mostly after three rows.
+            if (__any_sync(warp::ALL, differ) && warp::total(found) > (u32)fmt::PLANES_EXCEPTIONS) return false;
         }
         return true;
     }
@@ -383,21 +382,28 @@ __device__ __forceinline__ void survey_bits(const Source<S, LOSSY>& in, Plan& pl
     plan = {2};
     S x[8][4];
     Integers<S> integers;
-    Exceptions<S> few, more;
+    // Mostly there are none of one set, and too many of the other.
+    bool some = false, low = T::W == 8 && in.is_float;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         in.load(block, x);
-        const u32 among = inside_block(in.array, in.p, block);
-        few.add(in, x, in.exceptions(x, 2, 0, false) & among);
-        if (T::W == 8 && in.is_float) more.add(in, x, in.exceptions(x, 2, 0, true) & among);
+        some |= in.any_special(x);
+        if (T::W == 8 && low) low = in.few_low(x, inside_block(in.array, in.p, block));
     }
-    const bool low = T::W == 8 && in.is_float && more.allowed(inside);
-    if (low) {
-        more.into(plan);
-    } else if (few.allowed(inside)) {
-        few.into(plan);
+    some = __any_sync(warp::ALL, some);
+    while (low || some) {
+        Exceptions<S> found;
+#pragma unroll 1
+        for (u32 block = 0; block < BLOCKS; block++) {
+            in.load(block, x);
+            found.add(in, x, in.exceptions(x, 2, 0, low) & inside_block(in.array, in.p, block));
+        }
+        const bool allowed = found.allowed(inside);
+        if (allowed) found.into(plan), plan.low = low;
+        if (allowed || !low) break;
+        low = false;
     }
-    plan.low = low;
+    low = plan.low;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS && in.is_float && integers.can; block++) {
         in.load(block, x);
@@ -427,7 +433,7 @@ __device__ __forceinline__ void survey_bits(const Source<S, LOSSY>& in, Plan& pl
 
 // Where lengths are counted, in shared memory.
 struct Counts {
-    u32 of[LENGTHS], upto[LENGTHS];
+    u32 of[LENGTHS];
     u16 table[LENGTHS];
 };
 
@@ -461,7 +467,7 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
     any = warp::any(any), longest = warp::any(longest);
     const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1, top = (u32)Traits<S>::length(longest) - zeros;
     __syncwarp();
-    const Classes c = choose_classes(counts.of, counts.upto, zeros, top, lane);
+    const Classes c = choose_classes(counts.of, zeros, top, lane);
     plan.classes = c;
     plan.head |= c.shape << 5;
     fill_table(counts.table, c, lane);
