@@ -131,12 +131,6 @@ impl Shape {
     }
 }
 
-/// The bit that a lane's word has in a bit plane for its value in the even or the odd plane of a block, row r, column c.
-#[inline(always)]
-pub(super) fn bit_of(odd: usize, r: usize, c: usize) -> usize {
-    8 * BYTE_OF_COLUMN[c] + 4 * odd + r
-}
-
 /// Where in a plane the 32 values begin that eight lanes, numbers 8 `group` to 8 `group` + 7, own in their row r.
 #[inline(always)]
 pub(super) fn row_of(rank: usize, r: usize, group: usize) -> usize {
@@ -190,7 +184,7 @@ mod tests {
                 for lane in 0..32 {
                     (0..32).for_each(|bit| seen[shape.place_of_bit(block, lane, bit)] += 1);
                     for i in 0..32 {
-                        let bit = bit_of(i / 16, i / 4 % 4, i % 4);
+                        let bit = 8 * BYTE_OF_COLUMN[i % 4] + i / 4;
                         let place = shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
                         assert_eq!(shape.place_of_bit(block, lane, bit), place);
                     }
