@@ -371,7 +371,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         __syncwarp();
         if (lane == 0) {
             s.array = array_of(c, c.input);
-            s.flags = c.flags;
+            s.flags = flags_of(c);
             s.fill = c.fill;
             s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
             s.first_tile = c.first_tile;

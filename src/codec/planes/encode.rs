@@ -41,7 +41,7 @@ pub(super) struct Plan<S: Value> {
     pub(super) quantizer: Option<Quantizer<S>>,
     /// The values are floats: their bits are ordered as such.
     pub(super) float: bool,
-    /// Bits of the fill value that the user defined.
+    /// Bits of the fill value that the user defined, not of +0.
     pub(super) fill: Option<S::Wide>,
     pub(super) how: How,
 }

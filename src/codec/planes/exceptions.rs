@@ -114,7 +114,7 @@ fn planes(flags: &Flags, rank: usize) -> [BitPlane; BLOCKS] {
 /// A set of values that may be exceptions of class 2.
 #[derive(Clone, Copy)]
 pub(super) struct Candidates<I> {
-    /// Bits of the fill value that the user defined.
+    /// Bits of the fill value that the user defined, not of +0.
     fill: Option<I>,
     /// The largest bits, without the sign's, that are none: those below infinity's.
     most: I,
