@@ -6,7 +6,7 @@
 //! up with the last values along each axis, so that all that follows has to do with whole tiles only.
 //!
 //! Where the last axis is short and holds components, the array that is cut has them one after the other; `components.rs` puts
-//! the chunk's values in that order.
+//! the chunk's values in that order. That axis does not count for the grid rank: nothing is alike along it.
 
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::stage::tiles::{self, Grid, Share, Tile};
@@ -50,13 +50,14 @@ impl Shape {
             }
             _ => (tiles::fold(extents)?, 1),
         };
+        let axes = extents.len() - usize::from(components > 1);
         let [z, y, x] = folded;
         let n = z.checked_mul(y)?.checked_mul(x)?;
         let candidates = [(3, folded, [8, 16, ROW]), (2, [1, z * y, x], [1, 128, ROW])];
         for (rank, extents_of, sides) in candidates {
             let grid = Grid::with_sides(extents_of, sides);
             let held = grid.tiles().checked_mul(PLANES_TILE);
-            if extents.len() >= rank && held.is_some_and(|held| held <= n.saturating_mul(3)) {
+            if axes >= rank && held.is_some_and(|held| held <= n.saturating_mul(3)) {
                 return Some(Shape { rank, grid, components });
             }
         }
@@ -167,7 +168,9 @@ mod tests {
         assert_eq!(array(&[1000, 15]), (15, 1, [1, 1, 15000]));
         assert_eq!(array(&[4, 1000, 15]), (15, 2, [1, 60, 1000]));
         assert_eq!(array(&[60, 70, 2]), (2, 2, [1, 120, 70]));
-        assert_eq!(array(&[64, 64, 3]), (3, 3, [3, 64, 64]));
+        assert_eq!(array(&[64, 64, 3]), (3, 2, [1, 192, 64]));
+        assert_eq!(array(&[64, 64, 15]), (15, 2, [1, 960, 64]));
+        assert_eq!(array(&[2, 16, 32, 4]), (4, 3, [8, 16, 32]));
         assert_eq!(array(&[4, 60, 70, 3]), (3, 3, [12, 60, 70]));
         assert_eq!(array(&[5, 4, 60, 70, 3]), (3, 3, [60, 60, 70]));
         assert_eq!(array(&[3]), (1, 1, [1, 1, 3]));
