@@ -343,8 +343,8 @@ planes | f32-places-of-rank-1   | by-hand 45  | f32   | 4096        | mode=abs,b
 planes | f32-places-of-rank-2   | by-hand 46  | f32   | 128x32      | mode=abs,bound=0.502                     |
 planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,bound=0.502                     |
 planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
-planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
 planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
+planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
 ";
 
 /// Every case of the list.
