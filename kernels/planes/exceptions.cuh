@@ -3,8 +3,8 @@
 // or the fill value, cost a tile little more than its other blocks.
 //
 //   base      of the first plane that has a normal value, where plane 0's extremes are of none
-//   mark      a block where a lane has an exception: each of its values is looked at, the mask stays in shared memory, and
-//             each exception gets the quantum of its predecessor in the row
+//   mark      a block where a lane has an exception: each of its values is looked at, the mask stays in shared memory,
+//             and each exception gets the quantum of its predecessor in the row
 //   put_mask  behind the block's bit planes its mask; a block without one has none to put
 //   gather    at the end: how many, whether all have the same bits; else they are read again
 //
@@ -42,8 +42,8 @@ __device__ __forceinline__ u32 exceptions_of(u32 mask, int k) {
     return gone;
 }
 
-// Gives the exceptions of a row, of which eight lanes have four values each, the numbers that stand for them: that of the
-// predecessor; the row's first one that is none, before that; `zero` in a row of exceptions only. Whole warp.
+// Gives the exceptions of a row, of which eight lanes have four values each, the numbers that stand for them: that of
+// the predecessor; the row's first one that is none, before that; `zero` in a row of exceptions only. Whole warp.
 template <class I>
 __device__ __forceinline__ void bridge_row(I (&v)[4], u32 gone, I zero, int lane) {
     I first = zero, last = zero;
