@@ -167,7 +167,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         const EncodeChunk& c = chunks[chunk];
         if (lane == 0) {
             s.array = array_of(c, c.input);
-            s.flags = c.flags, s.first_tile = c.first_tile;
+            s.flags = flags_of(c), s.first_tile = c.first_tile;
             s.fill = c.fill;
             s.offsets = (u64)frame::offsets(args, c);
             s.table = c.frame + c.table_at;

@@ -185,8 +185,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
-    // The last quantum of the block before is its upper half.
-    u32 last = ZEROS;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
@@ -210,9 +208,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
                 load_block(s.array, now.p, block, x);
                 if (flags & FLAG_SWAP) swap_block(x);
             }
-            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, lane);
         }
-        last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
@@ -374,7 +371,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         __syncwarp();
         if (lane == 0) {
             s.array = array_of(c, c.input);
-            s.flags = c.flags;
+            s.flags = flags_of(c);
             s.fill = c.fill;
             s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
             s.first_tile = c.first_tile;

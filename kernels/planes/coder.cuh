@@ -106,6 +106,9 @@ struct Stage {
 constexpr u32 STAGE = 2400, STAGE_BYTES = (u32)fmt::PLANES_BYTES / 4, STAGE_NIBBLES = MOST_PLANES * 32 / 8,
               NIBBLES_AT = STAGE - STAGE_BYTES - STAGE_NIBBLES, BYTES_AT = STAGE - STAGE_BYTES;
 
+// A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
+__device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
+
 // Bits that count as fill; those of an infinity, which never holds, where there is none.
 template <class S>
 __device__ __forceinline__ Int<S> fill_of(const Stage& s) {

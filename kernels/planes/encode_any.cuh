@@ -66,7 +66,6 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
     const u32 rank = in.array.rank;
     const I base = (I)plan.base;
     u32 head = plan.head, masks = plan.masks & ~0xffu, first = 0;
-    I last = 0;
     Edge<I> edge;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
@@ -80,7 +79,7 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
         }
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= base;
-        bridge(v, mask, last);
+        if (plan.marked) bridge(v, mask, lane);
         if (!out.write && block == 0) head |= choose<S>(v, rank, lane) << 2;
         forward(v, head >> 2 & 3, rank, edge, lane);
         I folded = 0;
@@ -140,14 +139,13 @@ __device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& p
     using I = Int<S>;
     const I zeros = (I)plan.classes.zeros;
     u32 modes = 0, masks = plan.masks & ~0xffu;
-    I last = 0;
     Edge<I> edge;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         S x[8][4];
         I v[8][4];
         in.load(block, x);
-        const u32 mask = numbers_of<PLAIN>(in, plan, x, last, v);
+        const u32 mask = numbers_of<PLAIN>(in, plan, x, v, lane);
         forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
         // The shift keeps the sign.
 #pragma unroll

@@ -168,17 +168,13 @@ struct Exceptions {
     }
 };
 
-// In place of an exception stands its predecessor; at first the lane's first number that is none. `last`: of the block before.
+// Gives a block's exceptions the numbers that stand for them. Whole warp.
 template <class I>
-__device__ __forceinline__ void bridge(I (&v)[8][4], u32 mask, I& last) {
+__device__ __forceinline__ void bridge(I (&v)[8][4], u32 mask, int lane) {
 #pragma unroll
-    for (int k = 31; k >= 0; k--) {
-        if ((mask >> bit_of(k / 4, k % 4) & 1) == 0) last = v[k / 4][k % 4];
-    }
-#pragma unroll
-    for (int k = 0; k < 32; k++) {
-        if (mask >> bit_of(k / 4, k % 4) & 1) v[k / 4][k % 4] = last;
-        last = v[k / 4][k % 4];
+    for (int k = 0; k < 8; k++) {
+        const u32 gone = exceptions_of(mask, k);
+        if (__any_sync(warp::ALL, gone != 0)) bridge_row(v[k], gone, (I)0, lane);
     }
 }
 
@@ -214,11 +210,10 @@ struct Integers {
     __device__ __forceinline__ bool some() const { return can && hi > 0 && (int)lo > T::M; }
 };
 
-// A block's numbers of classes 1 and 2, exceptions bridged; their mask. `last`: of the block before. PLAIN: the bits without
-// exceptions.
+// A block's numbers of classes 1 and 2, exceptions bridged; their mask. PLAIN: the bits without exceptions.
 template <bool PLAIN, class S, bool LOSSY>
-__device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan& plan, const S (&x)[8][4], Int<S>& last,
-                                          Int<S> (&v)[8][4]) {
+__device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan& plan, const S (&x)[8][4],
+                                          Int<S> (&v)[8][4], int lane) {
     u32 mask = 0;
     if constexpr (PLAIN) {
         in.bits(x, v);
@@ -228,7 +223,7 @@ __device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan
     }
 #pragma unroll
     for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= (Int<S>)plan.base;
-    if (!PLAIN && plan.marked) bridge(v, mask, last);
+    if (!PLAIN && plan.marked) bridge(v, mask, lane);
     return mask;
 }
 
@@ -264,20 +259,19 @@ template <class S, bool LOSSY>
 __device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& plan, int lane) {
     using I = Int<S>;
     S x[8][4];
-    I v[8][4], any = 0, last = 0;
+    I v[8][4], any = 0;
     // Low zeros of all numbers: mostly the first block has none.
     u32 block = 0;
     do {
         in.load(block, x);
-        numbers_of<false>(in, plan, x, last, v);
+        numbers_of<false>(in, plan, x, v, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4];
         any = warp::any(any);
     } while ((any & 1) == 0 && ++block < BLOCKS);
     if (block > 0) {
-        last = 0;
         in.load(0, x);
-        numbers_of<false>(in, plan, x, last, v);
+        numbers_of<false>(in, plan, x, v, lane);
     }
     const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1;
     return cheapest<S>(v, in.array.rank, zeros, plan, lane);
@@ -445,7 +439,7 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
 #pragma unroll
     for (u32 k = lane; k < LENGTHS; k += 32) counts.of[k] = 0;
     __syncwarp();
-    I any = 0, longest = 0, last = 0;
+    I any = 0, longest = 0;
     Edge<I> edge;
     bool special = false;
 #pragma unroll 1
@@ -454,7 +448,7 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
         I v[8][4];
         in.load(block, x);
         if (PLAIN) special |= in.any_special(x);
-        numbers_of<PLAIN>(in, plan, x, last, v);
+        numbers_of<PLAIN>(in, plan, x, v, lane);
         forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) {

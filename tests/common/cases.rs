@@ -289,6 +289,7 @@ planes | f32be-fine-noise       | noise 66    | f32be | 5000        | mode=abs,b
 planes | f32-components         | wave 67     | f32   | 1500x3      | mode=abs,bound=1e-3,codec=planes         |
 planes | f32be-components-3d-dense | wave 68     | f32be | 8x16x32x2   | mode=abs,bound=1e-2,codec=planes-dense   |
 planes | f64-components-2d      | packed 69   | f64   | 40x50x3     | mode=lossless,codec=planes               |
+planes | f32-components-of-rows | wave 86     | f32   | 64x64x3     | mode=abs,bound=1e-3,codec=planes         |
 planes | i32-components-of-5    | wave 70     | i32   | 10x16x20x5  | mode=lossless,codec=planes               |
 planes | f64be-components-of-15 | wave 71     | f64be | 310x15      | mode=abs,bound=1e-6,codec=planes         |
 planes | f32-no-components-of-16 | wave 72     | f32   | 300x16      | mode=abs,bound=1e-3,codec=planes         |
@@ -343,6 +344,7 @@ planes | f32-places-of-rank-2   | by-hand 46  | f32   | 128x32      | mode=abs,b
 planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,bound=0.502                     |
 planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
 planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
+planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
 ";
 
 /// Every case of the list.

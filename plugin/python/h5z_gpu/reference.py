@@ -591,7 +591,7 @@ FIELDS = [8 * p + 4 * plane + r for plane in range(2) for r in range(4) for p in
 
 def planes(head, table, payload):
     c, extents = planes_components(head.extents)
-    G, extents, tile = planes_tiling(extents)
+    G, extents, tile = planes_tiling(extents, len(extents) - (c > 1))
     counts = [whole(e, t) for e, t in zip(extents, tile)]
     parts = tiles(table, math.prod(counts), payload, ("P1", "P2", "P3"))
     out = np.empty(extents, f"<u{head.size}")
@@ -608,13 +608,13 @@ def planes_components(extents):
     return 1, extents
 
 
-def planes_tiling(extents):
-    """§3.1: the grid rank, the array's three extents and those of a tile."""
+def planes_tiling(extents, axes):
+    """§3.1, `axes` its A: the grid rank, the array's three extents and those of a tile."""
     e, n = (1, 1, *extents), math.prod(extents)
     grids = [(3, (math.prod(e[:-2]), e[-2], e[-1]), (8, 16, 32)), (2, (1, math.prod(e[:-1]), e[-1]), (1, 128, 32))]
     for G, extent, tile in grids:
         held = 4096 * math.prod(whole(a, b) for a, b in zip(extent, tile))
-        if len(extents) >= G and held <= 3 * n:
+        if axes >= G and held <= 3 * n:
             return G, extent, tile
     return 1, (1, 1, n), (1, 1, 4096)
 

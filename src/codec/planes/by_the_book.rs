@@ -24,8 +24,9 @@ fn tiles(extents: &[u32]) -> Tiles {
         e.rotate_right(1);
     }
     let n: usize = e.iter().product();
+    let axes = e.len() - usize::from(c > 1);
     for g in [3, 2, 1] {
-        if e.len() < g && g > 1 {
+        if axes < g && g > 1 {
             continue;
         }
         let (extents, tile) = match g {

@@ -36,7 +36,7 @@ pub(super) fn encode_lossy<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let how = if chunk.params.request.codec == params::Codec::PlanesDense { How::Dense } else { How::Plain };
-    encode(values, Quantizer::new(used.value(), chunk.params.fill), how, chunk, header, out)
+    encode(values, Quantizer::new(used.value(), fill_of(chunk)), how, chunk, header, out)
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
@@ -47,6 +47,11 @@ pub(super) fn encode_lossless<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     encode(values, None, How::Dense, chunk, header, out)
+}
+
+/// Bits of the fill value; one of +0 counts as none: values near 0 would all be exceptions.
+fn fill_of(chunk: &Chunk<'_>) -> Option<u64> {
+    chunk.params.fill.filter(|&bits| bits != 0)
 }
 
 fn encode<S: Value>(
@@ -72,7 +77,7 @@ fn encode<S: Value>(
             &apart
         }
     };
-    let fill = chunk.params.fill.map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let fill = fill_of(chunk).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
     let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill, how };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;

@@ -7,7 +7,7 @@
 //!             in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base (class 2), which are the
 //!             ordered bits, or integers where all values are such times a power of two
 //! bits        of class 2 exceptions are NaN, infinities, fill, and a few that are longer than the others
-//! bridge      what stands in an exception's place is its lane's last regular value
+//! bridge      what stands in an exception's place is its row's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
 //! planes      class 0: each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
 //! lengths     classes 1 and 2: classes of the residuals' lengths as such planes, then the bits
@@ -18,7 +18,7 @@
 
 use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
-use super::exceptions::{Candidates, Flags, Set};
+use super::exceptions::{self, Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
 use super::lengths::{CLASS_PLANES, Counted};
 use super::level::Unit;
@@ -41,7 +41,7 @@ pub(super) struct Plan<S: Value> {
     pub(super) quantizer: Option<Quantizer<S>>,
     /// The values are floats: their bits are ordered as such.
     pub(super) float: bool,
-    /// Bits of the fill value that the user defined.
+    /// Bits of the fill value that the user defined, not of +0.
     pub(super) fill: Option<S::Wide>,
     pub(super) how: How,
 }
@@ -202,7 +202,7 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     let finish = |m: &mut Ints<S::Wide>| {
         let base = numbers::less_base(m, flags, unit);
         if exceptions != Exceptions::None {
-            set.bridge(&plan.shape, m);
+            exceptions::bridge(m, flags);
         }
         let (predictor, cost) = difference::shortest(m, rank, unit);
         (base, predictor, cost)
@@ -246,7 +246,7 @@ fn regular<S: Value, I: Int>(
     }
     q.flags(x, base, near, unit, flags);
     let exceptions = set.collect(&plan.shape, tile, flags, unit, |place| q.settled(x[place]).to_wide())?;
-    set.bridge(&plan.shape, v);
+    exceptions::bridge(v, flags);
     Some(exceptions)
 }
 

@@ -4,13 +4,13 @@
 //! In classes 0 and 1 they are the values that no quantum stands for, in class 2 those whose bits have nothing to do with the
 //! others' bits: NaN, infinities, fill; a few full f64 among values that were f32 once.
 //!
-//! Most tiles have none: that is found out by one pass. The rest goes lane by lane.
+//! Most tiles have none: that is found out by one pass.
 
 use super::bitplanes::BitPlane;
 use super::format::Exceptions;
 use super::level::Unit;
 use super::number::{Int, Value};
-use super::shape::{BLOCK, BLOCKS, PLANE, Shape, bit_of, row_of};
+use super::shape::{BLOCK, BLOCKS, PLANE, ROW, Shape, row_of};
 use crate::constants::{PLANES_EXCEPTIONS, PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
@@ -27,14 +27,12 @@ pub(super) struct Set<I> {
     pub(super) values: Vec<I>,
     /// All have the same bits.
     uniform: bool,
-    /// The masks, and bits for what would be an exception beyond the array.
-    flagged: [BitPlane; BLOCKS],
 }
 
 impl<I: Int> Set<I> {
     pub(super) fn new() -> Result<Self> {
         let none = [[0; PLANES_LANES]; BLOCKS];
-        Ok(Set { masks: none, values: memory::with_capacity(PLANES_TILE)?, uniform: false, flagged: none })
+        Ok(Set { masks: none, values: memory::with_capacity(PLANES_TILE)?, uniform: false })
     }
 
     /// Takes those values of the tile that are flagged and lie in the array. `None` where a tile may not have so many.
@@ -46,11 +44,10 @@ impl<I: Int> Set<I> {
         unit: impl Unit,
         bits: impl Fn(usize) -> I,
     ) -> Option<Exceptions> {
-        self.flagged = unit.run(
+        self.masks = unit.run(
             #[inline(always)]
             || planes(flags, shape.rank),
         );
-        self.masks = self.flagged;
         self.values.clear();
         self.uniform = true;
         let whole = tile.len() == PLANES_TILE;
@@ -77,30 +74,22 @@ impl<I: Int> Set<I> {
         let kind = if self.uniform { Exceptions::Uniform } else { Exceptions::Each };
         (self.values.len() < tile.len()).then_some(kind)
     }
+}
 
-    /// Gives flagged places what stands before them in their lane's block.
-    pub(super) fn bridge<J: Int>(&self, shape: &Shape, v: &mut [J; PLANES_TILE]) {
-        for lane in 0..PLANES_LANES {
-            let mut last = J::ZERO;
-            for (block, flagged) in self.flagged.iter().enumerate() {
-                // In order of planes, rows and columns.
-                let place = |i: usize| shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
-                let regular = |i: usize| flagged[lane] >> bit_of(i / 16, i / 4 % 4, i % 4) & 1 == 0;
-                if flagged[lane] == 0 {
-                    last = v[place(31)];
-                    continue;
-                }
-                if let Some(first) = (0..32).find(|&i| regular(i)) {
-                    last = v[place(first)];
-                }
-                for i in 0..32 {
-                    if regular(i) {
-                        last = v[place(i)];
-                    } else {
-                        v[place(i)] = last;
-                    }
-                }
-            }
+/// Gives flagged values what stands before them in their row.
+pub(super) fn bridge<I: Int>(v: &mut [I; PLANES_TILE], flags: &Flags) {
+    for (v, flags) in v.as_chunks_mut::<ROW>().0.iter_mut().zip(flags.as_chunks::<ROW>().0) {
+        if *flags == [0; ROW] {
+            continue;
+        }
+        let Some(first) = flags.iter().position(|&flag| flag == 0) else {
+            *v = [I::ZERO; ROW];
+            continue;
+        };
+        let mut last = v[first];
+        for (v, &flag) in v.iter_mut().zip(flags) {
+            last = if flag == 0 { *v } else { last };
+            *v = last;
         }
     }
 }
@@ -125,7 +114,7 @@ fn planes(flags: &Flags, rank: usize) -> [BitPlane; BLOCKS] {
 /// A set of values that may be exceptions of class 2.
 #[derive(Clone, Copy)]
 pub(super) struct Candidates<I> {
-    /// Bits of the fill value that the user defined.
+    /// Bits of the fill value that the user defined, not of +0.
     fill: Option<I>,
     /// The largest bits, without the sign's, that are none: those below infinity's.
     most: I,
@@ -177,4 +166,22 @@ impl<I: Int> Candidates<I> {
 #[inline(always)]
 pub(super) fn below_sign<I: Int>() -> I {
     (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_get_numbers_of_their_row() {
+        let mut v: [i16; PLANES_TILE] = std::array::from_fn(|i| i as i16);
+        let mut flags = [0; PLANES_TILE];
+        // Some of row 0, all of row 1, none of row 2.
+        [0, 1, 5, 6, 31].iter().for_each(|&i| flags[i] = 1);
+        flags[32..64].fill(1);
+        bridge(&mut v, &flags);
+        assert_eq!(v[..8], [2, 2, 2, 3, 4, 4, 4, 7]);
+        assert_eq!(v[30..34], [30, 30, 0, 0]);
+        assert_eq!(v[63..66], [0, 64, 65]);
+    }
 }

@@ -235,6 +235,9 @@ impl Head {
         if l.top + l.zeros > bits || l.zeros >= bits {
             return Err(format!("lengths up to {} before {} zeros, values of {bits} bits", l.top, l.zeros).into());
         }
+        if !map && exponent != 0 {
+            return Err(format!("2^{exponent} in map 0").into());
+        }
         if map && (self.class == Class::Wide || !allowed.float || exponent > largest || exponent < 1 - largest) {
             return Err(
                 format!("integers times 2^{exponent} in class {:?}, float {}", self.class, allowed.float).into()

@@ -6,7 +6,7 @@
 //! up with the last values along each axis, so that all that follows has to do with whole tiles only.
 //!
 //! Where the last axis is short and holds components, the array that is cut has them one after the other; `components.rs` puts
-//! the chunk's values in that order.
+//! the chunk's values in that order. That axis does not count for the grid rank: nothing is alike along it.
 
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::stage::tiles::{self, Grid, Share, Tile};
@@ -50,13 +50,14 @@ impl Shape {
             }
             _ => (tiles::fold(extents)?, 1),
         };
+        let axes = extents.len() - usize::from(components > 1);
         let [z, y, x] = folded;
         let n = z.checked_mul(y)?.checked_mul(x)?;
         let candidates = [(3, folded, [8, 16, ROW]), (2, [1, z * y, x], [1, 128, ROW])];
         for (rank, extents_of, sides) in candidates {
             let grid = Grid::with_sides(extents_of, sides);
             let held = grid.tiles().checked_mul(PLANES_TILE);
-            if extents.len() >= rank && held.is_some_and(|held| held <= n.saturating_mul(3)) {
+            if axes >= rank && held.is_some_and(|held| held <= n.saturating_mul(3)) {
                 return Some(Shape { rank, grid, components });
             }
         }
@@ -131,12 +132,6 @@ impl Shape {
     }
 }
 
-/// The bit that a lane's word has in a bit plane for its value in the even or the odd plane of a block, row r, column c.
-#[inline(always)]
-pub(super) fn bit_of(odd: usize, r: usize, c: usize) -> usize {
-    8 * BYTE_OF_COLUMN[c] + 4 * odd + r
-}
-
 /// Where in a plane the 32 values begin that eight lanes, numbers 8 `group` to 8 `group` + 7, own in their row r.
 #[inline(always)]
 pub(super) fn row_of(rank: usize, r: usize, group: usize) -> usize {
@@ -173,7 +168,9 @@ mod tests {
         assert_eq!(array(&[1000, 15]), (15, 1, [1, 1, 15000]));
         assert_eq!(array(&[4, 1000, 15]), (15, 2, [1, 60, 1000]));
         assert_eq!(array(&[60, 70, 2]), (2, 2, [1, 120, 70]));
-        assert_eq!(array(&[64, 64, 3]), (3, 3, [3, 64, 64]));
+        assert_eq!(array(&[64, 64, 3]), (3, 2, [1, 192, 64]));
+        assert_eq!(array(&[64, 64, 15]), (15, 2, [1, 960, 64]));
+        assert_eq!(array(&[2, 16, 32, 4]), (4, 3, [8, 16, 32]));
         assert_eq!(array(&[4, 60, 70, 3]), (3, 3, [12, 60, 70]));
         assert_eq!(array(&[5, 4, 60, 70, 3]), (3, 3, [60, 60, 70]));
         assert_eq!(array(&[3]), (1, 1, [1, 1, 3]));
@@ -190,7 +187,7 @@ mod tests {
                 for lane in 0..32 {
                     (0..32).for_each(|bit| seen[shape.place_of_bit(block, lane, bit)] += 1);
                     for i in 0..32 {
-                        let bit = bit_of(i / 16, i / 4 % 4, i % 4);
+                        let bit = 8 * BYTE_OF_COLUMN[i % 4] + i / 4;
                         let place = shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
                         assert_eq!(shape.place_of_bit(block, lane, bit), place);
                     }

@@ -190,6 +190,7 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         | "f32-places-of-rank-2"
         | "f32-places-of-rank-3"
         | "f32-places-of-components-on-a-line"
+        | "f32-places-of-components-in-rows"
         | "f32-places-of-components" => {
             let (rank, _) = random::grid(dims);
             let tile = Tile::quanta(0, [2; 4]).saying(2, |k, l, bit| place(rank, k, l as usize, bit as usize) as i64);

@@ -8,7 +8,7 @@ use super::{Lengths, Plane, Tile, frame, raw};
 
 /// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold three times the values and just more; with
 /// components, of which 2, 3 and 15 are apart and 16 not.
-const SHAPES: [&[u32]; 24] = [
+const SHAPES: [&[u32]; 25] = [
     &[],
     &[2],
     &[31],
@@ -31,6 +31,7 @@ const SHAPES: [&[u32]; 24] = [
     &[260, 16],
     &[5, 17, 33, 2],
     &[11, 33, 3],
+    &[33, 32, 5],
     &[2, 2],
     &[3, 15, 16, 2],
 ];
@@ -38,13 +39,15 @@ const SHAPES: [&[u32]; 24] = [
 /// §3.1: the grid rank, and how many values of the array each tile holds.
 pub fn grid(dims: &[u32]) -> (u32, Vec<usize>) {
     let mut dims: Vec<usize> = dims.iter().map(|&d| d as usize).collect();
+    let mut axes = dims.len();
     if dims.len() >= 2 && (2..=15).contains(&dims[dims.len() - 1]) {
         dims.rotate_right(1);
+        axes -= 1;
     }
     let n: usize = dims.iter().product();
     let rank = dims.len();
     for (g, t) in [(3, [8, 16, 32]), (2, [1, 128, 32]), (1, [1, 1, 4096])] {
-        if rank < g && g > 1 {
+        if axes < g && g > 1 {
             continue;
         }
         let mut e = [1; 3];

@@ -490,8 +490,8 @@ fn fields(list: &mut List) {
         "integers times 2^1024 in class Bits, float true",
         &of(F64, 2, shape(9).power(1024)),
     );
-    list.draft("P15-map-0-with-a-power", "head 0x00c00122: a bit", &flipped_behind(&wide(2), [1 << 20, 0]));
-    list.draft("P15-wide-quanta-with-a-power", "head 0x00c00121: a bit", &flipped_behind(&wide(1), [0xFFF << 20, 0]));
+    list.draft("P15-map-0-with-a-power", "2^1 in map 0", &flipped_behind(&wide(2), [1 << 20, 0]));
+    list.draft("P15-wide-quanta-with-a-power", "2^-1 in map 0", &flipped_behind(&wide(1), [0xFFF << 20, 0]));
 
     let bit = |class: u32, block: usize, bit: u32| {
         changed(&wide(class), |p| *p.bits[block].last_mut().expect("fields") |= 1 << bit)

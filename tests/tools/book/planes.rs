@@ -40,7 +40,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let [table, payload] = f.sections[..] else { return Err("F11, planes: sections".into()) };
     // §3.
     let components = components(&f.extents);
-    let grid = grid(&extents_apart(&f.extents, components), n);
+    let grid = grid(&extents_apart(&f.extents, components), components, n);
     let (e, t) = (grid.extents, grid.tile);
     let tiles = [0, 1, 2].map(|k| e[k].div_ceil(t[k]));
     let count: usize = tiles.iter().product();
@@ -88,16 +88,17 @@ fn together(array: &[u64], c: usize) -> Vec<u64> {
     (0..array.len()).map(|at| array[at % c * m + at / c]).collect()
 }
 
-/// §3.1.
-fn grid(extents: &[usize], n: usize) -> Grid {
+/// §3.1, of extents apart.
+fn grid(extents: &[usize], components: usize, n: usize) -> Grid {
     let all = |e: &[usize]| e.iter().product::<usize>();
     let rank = extents.len();
+    let axes = if components > 1 { rank - 1 } else { rank };
     let mut candidates = Vec::new();
-    if rank >= 3 {
+    if axes >= 3 {
         let extents = [all(&extents[..rank - 2]), extents[rank - 2], extents[rank - 1]];
         candidates.push(Grid { rank: 3, extents, tile: [8, 16, 32] });
     }
-    if rank >= 2 {
+    if axes >= 2 {
         let extents = [1, all(&extents[..rank - 1]), extents[rank - 1]];
         candidates.push(Grid { rank: 2, extents, tile: [1, 128, 32] });
     }
