@@ -82,7 +82,7 @@ __device__ __noinline__ void code_special(Stage<S>& s, u32 index, int lane) {
 }
 template <class S>
 __device__ __noinline__ void put_special(const Stage<S>& s, u32 index, const Plan& plan, u32* to, int lane) {
-    put_values(source(s, index, lane), plan, plan.head == RAW, to, lane);
+    put_values(source(s, index, lane), plan, to, lane);
 }
 
 // Places and writes the tile that waits; returns what it adds to the checksum.
@@ -99,8 +99,7 @@ __device__ __noinline__ u64 flush(Stage<S>& s, int lane) {
     u32* to = (u32*)s.payloads + start;
     u64 key = s.key + start * frame::KEY_STEP;
     if (s.plan.head == RAW) {
-        if (lane == 0) to[0] = RAW;
-        put_special(s, index, s.plan, to + 1, lane);
+        put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, lane);
         __syncwarp();
         sum += sum_words(to, key, total, lane);
     } else {

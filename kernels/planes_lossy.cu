@@ -132,7 +132,7 @@ __device__ __noinline__ void other_tile(Stage& s, u32 turn, bool raw, int lane) 
     u64 sum = s.sum[lane];
     if constexpr (PLANES_OTHER_TILES) {
         u32* to = (u32*)s.payloads + start;
-        sum += write_tile(in, s.plan, dense, counts, to, total, s.key + start * frame::KEY_STEP, lane);
+        sum += write_tile(in, index, s.inside, s.plan, dense, counts, to, total, s.key + start * frame::KEY_STEP, lane);
     } else if (lane == 0) {
         // The chunk is the CPU's.
         atomicOr((u32*)s.fault, 1u);

@@ -195,24 +195,40 @@ __device__ __forceinline__ void put_front(u32* to, const Plan& plan) {
     if (plan.marked) *to = plan.masks;
 }
 
-// Writes the values of exceptions that are not uniform, or of all of a tile of class 3. Whole warp.
+// Writes a tile of class 3. A loop that is not unrolled: a frame has few of these, and fetching long code costs more than
+// running it. Whole warp.
 template <class S, bool LOSSY>
-__device__ __forceinline__ void put_values(const Source<S, LOSSY>& in, const Plan& plan, bool raw, u32* to, int lane) {
+__device__ __forceinline__ void put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, int lane) {
+    using T = Traits<S>;
+    const Array& c = in.array;
+    const Tile p = tile_at(c, tile, 0);
+    const u32 width = c.rank == 1 ? inside : p.left ? (u32)p.values() : 32,
+              height = c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16;
+    if (lane == 0) to[0] = RAW;
+#pragma unroll 1
+    for (u32 k = lane; k < inside; k += 32) {
+        const u32 row = k / width, z = row / height;
+        S x = ((const S*)c.values)[p.first + z * c.plane + (row - z * height) * c.row + (k - row * width)];
+        if (in.swap) x = T::value(swapped(T::bits(x)));
+        put_value(to + 1 + T::W / 4 * k, in.settled(x));
+    }
+}
+
+// Writes the values of exceptions that are not uniform. Whole warp.
+template <class S, bool LOSSY>
+__device__ __forceinline__ void put_values(const Source<S, LOSSY>& in, const Plan& plan, u32* to, int lane) {
     u32 before = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
-        u32 found = inside_block(in.array, in.p, block);
-        if (!__any_sync(warp::ALL, found != 0)) break;
         S x[8][4];
         in.load(block, x);
-        if (!raw) found &= in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low);
+        const u32 found = in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low) & inside_block(in.array, in.p, block);
         const u32 count = (u32)__popc(found), upto = warp::inclusive(count, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) {
             const int bit = bit_of(k / 4, k % 4);
             if ((found >> bit & 1) == 0) continue;
-            const u32 place = raw ? place_of_row(in.array, in.p, 2 * block + k / 16, k / 4 % 4, lane) + k % 4
-                                  : before + upto - count + __popc(found & ((1u << bit) - 1));
+            const u32 place = before + upto - count + __popc(found & ((1u << bit) - 1));
             put_value(to + Traits<S>::W / 4 * place, in.settled(x[k / 4][k % 4]));
         }
         before += warp::from(upto, 31);
@@ -289,13 +305,14 @@ __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, 
 
 // Writes the tile that was planned; returns what its words add to the checksum, the first under `key`. Whole warp.
 template <class S>
-__device__ __noinline__ u64 write_tile(const Source<S, true>& in, const Plan& kept, bool dense, const Counts& counts, u32* to,
-                                       u32 total, u64 key, int lane) {
+__device__ __noinline__ u64 write_tile(const Source<S, true>& in, u32 tile, u32 inside, const Plan& kept, bool dense,
+                                       const Counts& counts, u32* to, u32 total, u64 key, int lane) {
     Plan plan = kept;
     const u32 kind = plan.head & 3;
-    if (kind == RAW || total == 1) {
+    if (kind == RAW) {
+        put_raw(in, tile, inside, to, lane);
+    } else if (total == 1) {
         if (lane == 0) to[0] = plan.head;
-        if (kind == RAW) put_values(in, plan, true, to + 1, lane);
     } else {
         if (lane == 0) put_front<S>(to, plan);
         Sink out;
@@ -319,7 +336,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, const Plan& ke
         if (plan.uniform) {
             if (lane == 0) put_value(values, (Int<S>)plan.value);
         } else if (plan.marked) {
-            put_values(in, plan, false, values, lane);
+            put_values(in, plan, values, lane);
         }
     }
     __syncwarp();
