@@ -50,7 +50,8 @@ pub(crate) struct Needs {
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.gpu, other.gpu) && (self.wide, self.range, self.lossless) == (other.wide, other.range, other.lossless)
+        std::ptr::eq(self.gpu, other.gpu)
+            && (self.wide, self.range, self.lossless) == (other.wide, other.range, other.lossless)
     }
 }
 
@@ -70,7 +71,9 @@ impl Needs {
         chunks: u32,
     ) -> Result<Vec<Step>, Failure> {
         let counts = Counts { tiles, chunks, wide: self.wide };
-        self.launches(launches).map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
+        self.launches(launches)
+            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) }))
+            .collect()
     }
 }
 
