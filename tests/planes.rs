@@ -35,28 +35,6 @@ fn every_frame_by_hand_is_read_by_the_book() {
     }
 }
 
-/// Also while there are no files of vectors yet, which conformance.rs reads.
-#[test]
-fn every_case_is_written_and_read() {
-    let mut wrong = Vec::new();
-    for case in cases::all().into_iter().filter(|c| c.codec == "planes" && !c.by_hand()) {
-        let vector = match Vector::make(case) {
-            Ok(vector) => vector,
-            Err(e) => {
-                wrong.push(e);
-                continue;
-            }
-        };
-        wrong.extend(vector.check().err());
-        match book::decode(&vector.frame, vector.case.raw_bytes) {
-            Ok(raw) if fnv(&raw) == vector.decoded_fnv => {}
-            Ok(_) => wrong.push(format!("{}: the book reads other values", vector.case.name)),
-            Err(e) => wrong.push(format!("{}: the book: {e}", vector.case.name)),
-        }
-    }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-}
-
 /// What the tiles of a frame show of §3: class, map, shape, exceptions and the like.
 fn shown(frame: &[u8]) -> BTreeSet<String> {
     let draft = Draft::of(frame);

@@ -34,7 +34,7 @@ fn every_frame_is_refused_for_its_reason_by_crate_and_book() {
 #[test]
 fn files_are_those_of_the_list() {
     let folder = folder().join("refused");
-    let all = refused::kept();
+    let all = refused::all();
     let mut names = BTreeSet::from(["index.toml".to_string()]);
     for r in &all {
         let file = format!("{}.bin", r.name);

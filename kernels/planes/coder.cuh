@@ -98,7 +98,7 @@ struct Stage {
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];
-    // The growing tile's, where any.cuh codes it.
+    // The growing tile's, where encode_any.cuh codes it.
     Plan plan;
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
     alignas(16) u32 words[2400];

@@ -8,7 +8,7 @@
 //
 // Every value is decoded at once and compared. The largest error of a lane's values is kept, and whether any was out of
 // range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh,
-// which looks at each value; what is not a few exceptions is any.cuh's.
+// which looks at each value; what is not a few exceptions is encode_any.cuh's.
 #pragma once
 #include "../prim/warp.cuh"
 
