@@ -87,7 +87,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     let h = &frame.header;
-    let lossless = h.mode == Mode::Lossless && h.dtype.class != Class::Bytes;
+    let lossless = h.mode == Mode::Lossless && h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8);
     if !lossless && (!chunk::is_lossy(h) || h.mode == Mode::PointwiseRelative) {
         return None;
     }
