@@ -54,14 +54,19 @@ constexpr bool PLANES_OTHER_TILES = true;
 constexpr bool PLANES_OTHER_TILES = false;
 #endif
 
-// CTAs of four warps, a tile a warp.
+// CTAs of four warps, a tile a warp; without a bound, warps: as many as shared memory holds, which is most since Hopper.
 template <class S>
 struct PlanesTuning;
 template <>
 struct PlanesTuning<float> {
-    static constexpr int ENCODE_CTAS = 4, DECODE_CTAS = 6;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
+    static constexpr int ENCODE_CTAS = 4;
+#else
+    static constexpr int ENCODE_CTAS = 3;
+#endif
+    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 11, LOSSLESS_DECODE = 12;
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5;
+    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, LOSSLESS_ENCODE = 6, LOSSLESS_DECODE = 6;
 };

@@ -70,7 +70,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 37] = [
+    let cases: [(&str, Dtype, &[u64], &str); 40] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),
@@ -108,6 +108,9 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("steps", i32, &[17, 16, 18], "mode=lossless,codec=planes"),
         ("wave", Dtype::F32, &[300], "mode=abs,bound=1e-6,codec=planes-dense"),
         ("masked", Dtype::F64, &[2, 3, 4, 30], "mode=rel,bound=1e-3,codec=planes"),
+        ("packed", f32be, &[130, 3], "mode=lossless,codec=planes"),
+        ("single", Dtype::F64, &[20, 30], "mode=lossless,codec=planes"),
+        ("holes", Dtype::F32, &[20, 30], "mode=lossless,codec=planes"),
     ];
     let engine = Engine::with_threads(1);
     let mut samples: Vec<(String, Vec<u8>)> = cases

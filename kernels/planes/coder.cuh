@@ -34,12 +34,34 @@ constexpr u32 WITH_EXCEPTIONS = 1 << 9, UNIFORM = 1 << 10;
 // What a tile of class 0 may have at most: bit planes, words before its ballots, ballots.
 constexpr u32 MOST_PLANES = 4 * 16, MOST_FRONT = 6, MOST_BALLOTS = MOST_PLANES + BLOCKS;
 
-// What any.cuh knows of a tile that it is going to write.
+// How much of each part a tile has; words of the growing tile are counted from the stage's first one.
+struct Parts {
+    u32 words, ballots, nibbles, bytes;
+};
+
+// Classes of lengths, as a tile's head has them: FORMAT.md §3.3.
+struct Classes {
+    u32 shape, least, top, zeros, numbers;
+};
+
+// What encode_any.cuh knows of a tile that it is going to write.
 struct Plan {
-    // As in the payload: the head, the word of masks; of each part as much as Parts has; the base, the uniform exceptions' value.
-    u32 head, masks, ballots, nibbles, words, bytes;
+    // The head's first word, but for the marks of exceptions; the word of masks.
+    u32 head, masks;
+    // What each part has; words of the fields.
+    Parts n;
+    u32 bits;
+    Classes classes;
+    // e of map 1.
+    int exponent;
+    // There are exceptions; all have the bits `value`; in class 2, those with low bits are among them.
+    bool marked, uniform, low;
     u64 base, value;
 };
+// Of classes 1 and 2: map 1.
+constexpr u32 SCALED = 16;
+// The head of a tile of class 3.
+constexpr u32 RAW = 3;
 
 // A tile that waits for its place in the frame; none while it has no words.
 struct Waiting {
@@ -76,13 +98,16 @@ struct Stage {
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];
-    // The growing tile's, where any.cuh codes it.
+    // The growing tile's, where encode_any.cuh codes it.
     Plan plan;
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
     alignas(16) u32 words[2400];
 };
 constexpr u32 STAGE = 2400, STAGE_BYTES = (u32)fmt::PLANES_BYTES / 4, STAGE_NIBBLES = MOST_PLANES * 32 / 8,
               NIBBLES_AT = STAGE - STAGE_BYTES - STAGE_NIBBLES, BYTES_AT = STAGE - STAGE_BYTES;
+
+// A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
+__device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
 
 // Bits that count as fill; those of an infinity, which never holds, where there is none.
 template <class S>
@@ -94,10 +119,6 @@ __device__ __forceinline__ Int<S> fill_of(const Stage& s) {
 __device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
 __device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
-// How much of each part the growing tile has; its words are counted from the stage's first one.
-struct Parts {
-    u32 words, ballots = 0, nibbles = 0, bytes = 0;
-};
 
 // Finds the growing tile a place next to the one that waits, where there is more room. Whole warp.
 __device__ __forceinline__ Parts begin_tile(Stage& s, bool dense, int lane) {

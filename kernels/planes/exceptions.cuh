@@ -3,8 +3,8 @@
 // or the fill value, cost a tile little more than its other blocks.
 //
 //   base      of the first plane that has a normal value, where plane 0's extremes are of none
-//   mark      a block where a lane has an exception: each of its values is looked at, the mask stays in shared memory, and each
-//             exception gets the quantum of its predecessor
+//   mark      a block where a lane has an exception: each of its values is looked at, the mask stays in shared memory,
+//             and each exception gets the quantum of its predecessor in the row
 //   put_mask  behind the block's bit planes its mask; a block without one has none to put
 //   gather    at the end: how many, whether all have the same bits; else they are read again
 //
@@ -34,17 +34,40 @@ __device__ __forceinline__ bool base_range(const S (&x)[8][4], const Rule<S>& r,
     return found;
 }
 
-// A quantum of a block's pairs, in order of rows and columns.
-__device__ __forceinline__ u32 half(const u32 (&a)[8], const u32 (&b)[8], int k, int c) {
-    const u32 pair = c % 2 ? b[k] : a[k];
-    return c < 2 ? pair & 0xffff : pair >> 16;
+// The exceptions of a lane's row k of a block, bit c for column c.
+__device__ __forceinline__ u32 exceptions_of(u32 mask, int k) {
+    u32 gone = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++) gone |= (mask >> bit_of(k, c) & 1) << c;
+    return gone;
 }
 
-// Marks the exceptions of a block, and puts their predecessors into the pairs. `last`: the lane's last quantum of the block
-// before, 0 in block 0. Whole warp.
+// Gives the exceptions of a row, of which eight lanes have four values each, the numbers that stand for them: that of
+// the predecessor; the row's first one that is none, before that; `zero` in a row of exceptions only. Whole warp.
+template <class I>
+__device__ __forceinline__ void bridge_row(I (&v)[4], u32 gone, I zero, int lane) {
+    I first = zero, last = zero;
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        if ((gone >> c & 1) == 0) last = v[c];
+        if ((gone >> (3 - c) & 1) == 0) first = v[3 - c];
+    }
+    // Lanes of the row that have others than exceptions.
+    const u32 row = __ballot_sync(warp::ALL, gone != 15) & 0xffu << (lane & 24), below = row & ((1u << lane) - 1);
+    const I before = warp::from(last, 31 - __clz((int)(below | 1)));
+    first = warp::from(first, __ffs((int)(row | 1u << 31)) - 1);
+    last = below ? before : row ? first : zero;
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        if (gone >> c & 1) v[c] = last;
+        last = v[c];
+    }
+}
+
+// Marks the exceptions of a block, and puts their predecessors into the pairs. Whole warp.
 template <class S>
-__device__ __forceinline__ void mark(Stage& s, const Tile& p, const S (&x)[8][4], u32 (&a)[8], u32 (&b)[8], const Rule<S>& r,
-                                     Int<S> fill, Int<S> base, u32 block, u32 last, int lane) {
+__device__ __forceinline__ void mark(Stage& s, const Tile& p, const S (&x)[8][4], u32 (&a)[8], u32 (&b)[8],
+                                     const Rule<S>& r, Int<S> fill, Int<S> base, u32 block, int lane) {
     if (s.exceptions == 0) {
 #pragma unroll
         for (u32 k = 0; k < BLOCKS; k++) s.masks[k][lane] = 0;
@@ -73,14 +96,12 @@ __device__ __forceinline__ void mark(Stage& s, const Tile& p, const S (&x)[8][4]
     if (lane == 0) s.exceptions += all;
     __syncwarp();
 #pragma unroll
-    for (int k = 31; k >= 0; k--) {
-        if ((gone >> bit_of(k / 4, k % 4) & 1) == 0) last = half(a, b, k / 4, k % 4);
-    }
-#pragma unroll
-    for (int k = 0; k < 32; k++) {
-        u32& pair = k % 2 ? b[k / 4] : a[k / 4];
-        if (gone >> bit_of(k / 4, k % 4) & 1) pair = __byte_perm(pair, last, k % 4 < 2 ? 0x3254 : 0x5410);
-        last = half(a, b, k / 4, k % 4);
+    for (int k = 0; k < 8; k++) {
+        const u32 here = exceptions_of(gone, k);
+        if (!__any_sync(warp::ALL, here != 0)) continue;
+        u32 v[4] = {a[k] & 0xffff, b[k] & 0xffff, a[k] >> 16, b[k] >> 16};
+        bridge_row(v, here, REACH, lane);
+        a[k] = pair(v[0], v[2]), b[k] = pair(v[1], v[3]);
     }
 }
 

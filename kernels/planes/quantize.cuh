@@ -8,7 +8,7 @@
 //
 // Every value is decoded at once and compared. The largest error of a lane's values is kept, and whether any was out of
 // range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh,
-// which looks at each value; what is not a few exceptions is any.cuh's.
+// which looks at each value; what is not a few exceptions is encode_any.cuh's.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -121,8 +121,8 @@ struct Judged {
         number = T::sub(sum, MAGIC);
         quantum = T::bits(sum) - T::bits(MAGIC);
         within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
-        const S error = T::sub(x, T::mul(number, r.step));
-        holds = within && error <= r.most && error >= -r.most;
+        const S back = T::mul(number, r.step), error = T::sub(x, back);
+        holds = within && error <= r.most && error >= -r.most && T::bits(back) != fill;
     }
     // The bits of r(x).
     __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {

@@ -34,12 +34,13 @@ struct Tile {
     // Place of the lane's first value, where it lies in the array.
     u32 first;
     // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 128 added to values and 256
-    // to rows, which may have ended before; 0 where the tile is read and written by 16 bytes.
+    // to rows, which may have ended before; 0 where the tile is read and written by 16 bytes. WHOLE: all of it lies in the array.
     u32 left;
+    static constexpr u32 WHOLE = 1u << 31;
 
     __device__ __forceinline__ int values() const { return (int)(left & 0x1fff) - 128; }
     __device__ __forceinline__ int rows() const { return (int)(left >> 13 & 0x1ff) - 256; }
-    __device__ __forceinline__ int planes() const { return (int)(left >> 22); }
+    __device__ __forceinline__ int planes() const { return (int)(left >> 22 & 15); }
 };
 
 __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
@@ -51,9 +52,9 @@ __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
     const u32 line = t / nx, slab = line / ny, x0 = 32 * (t - line * nx), y0 = high * (line - slab * ny), z0 = 8 * slab;
     const u32 x = x0 + 4 * ((u32)lane % 8), y = y0 + 4 * ((u32)lane / 8);
     const u32 planes = c.rank == 2 ? 8 : min(c.Z - z0, 8u);
-    const bool whole = c.X % 4 == 0 && c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
+    const bool whole = c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
     const u32 left = (min(c.X - x0, 32u) + x0 - x + 128) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
-    return {(z0 * c.Y + y) * c.X + x, whole ? 0 : left};
+    return {(z0 * c.Y + y) * c.X + x, !whole ? left : c.X % 4 ? left | Tile::WHOLE : 0};
 }
 
 // Values of the tile that lie in the array, from lane 0's part of it.
@@ -71,6 +72,15 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
         const S* from = input + (p.first + 2 * block * c.plane);
 #pragma unroll
         for (u32 k = 0; k < 8; k++) load4_once(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        return;
+    }
+    if (p.left & Tile::WHOLE) {
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) {
+            const S* from = input + (p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row);
+#pragma unroll
+            for (int i = 0; i < 4; i++) v[k][i] = from[i];
+        }
         return;
     }
     // Beyond the array stands the last value of each axis.
@@ -102,7 +112,7 @@ __device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int pla
 
 // The same of a block, in order of bits.
 __device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
-    if (p.left == 0) return warp::ALL;
+    if (p.left == 0 || (p.left & Tile::WHOLE)) return warp::ALL;
     u32 inside = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {

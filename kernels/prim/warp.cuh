@@ -38,6 +38,17 @@ __device__ __forceinline__ u32 least(u32 x) {
 #endif
 }
 
+__device__ __forceinline__ u32 any(u32 x) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(ALL, x);
+#else
+#pragma unroll
+    for (int k = 16; k > 0; k /= 2) x |= __shfl_xor_sync(ALL, x, k);
+    return x;
+#endif
+}
+__device__ __forceinline__ u64 any(u64 x) { return (u64)any((u32)(x >> 32)) << 32 | any((u32)x); }
+
 template <class S>
 __device__ __forceinline__ void range(S& lo, S& hi) {
 #pragma unroll

@@ -38,16 +38,23 @@ pub(crate) struct Launch {
     pub(crate) ctas: fn(Counts) -> u32,
     /// Left out where no chunk of the batch needs its range of values.
     pub(crate) finds_range: bool,
+    /// For chunks with a bound, or for those without one, where it is not for both.
+    pub(crate) lossless: Option<bool>,
 }
 
 impl Launch {
     pub(crate) const fn new(kernel: &'static str, ctas: fn(Counts) -> u32) -> Launch {
-        Launch { kernel, ctas, finds_range: false }
+        Launch { kernel, ctas, finds_range: false, lossless: None }
     }
 
     /// The kernel that finds the range of every chunk's values.
     pub(crate) const fn range(kernel: &'static str) -> Launch {
-        Launch { kernel, ctas: per_tile, finds_range: true }
+        Launch { kernel, ctas: per_tile, finds_range: true, lossless: None }
+    }
+
+    /// The launch for chunks without a bound only, or for the others only.
+    pub(crate) const fn only(self, lossless: bool) -> Launch {
+        Launch { lossless: Some(lossless), ..self }
     }
 
     /// The kernel's whole name.

@@ -43,8 +43,7 @@ pub fn encode_times(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Opti
 /// The kernels that encode these chunks, and milliseconds of each of them in each of `runs` rounds.
 pub fn encode_steps(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<Vec<(&'static str, Vec<f32>)>> {
     let plan = encode::plan(jobs.first()?, &mut None, threads)?;
-    let launches = plan.needs.gpu.encode.iter().filter(|l| plan.needs.range || !l.finds_range);
-    let names: Vec<&str> = launches.map(|l| l.kernel).collect();
+    let names: Vec<&str> = plan.needs.launches(plan.needs.gpu.encode).map(|l| l.kernel).collect();
     with_chunks(jobs, threads, |stream, group| {
         let timer = Timer::new(group.steps.len() + 1)?;
         let mut steps: Vec<(&str, Vec<f32>)> = names.iter().map(|&name| (name, Vec::new())).collect();

@@ -263,6 +263,50 @@ planes | u32-lossless           | ramp 39     | u32   | 129x33      | mode=lossl
 planes | i64-lossless           | wave 40     | i64   | 70x64       | mode=lossless,codec=planes               |
 planes | i64be-lossless         | steps 41    | i64be | 4500        | mode=lossless,codec=planes               |
 planes | i32-bits-and-steps     | patches 42  | i32   | 70x140      | mode=lossless,codec=planes               |
+planes | f32-packed             | packed 43   | f32   | 16x32x33    | mode=lossless,codec=planes               |
+planes | f64be-packed           | packed 44   | f64be | 70x64       | mode=lossless,codec=planes               |
+planes | f32-bound-too-small    | packed 45   | f32   | 129x33      | mode=abs,bound=1e-32,codec=planes        |
+planes | f64-bound-too-small-dense | packed 46   | f64   | 5000        | mode=abs,bound=1e-305,codec=planes-dense |
+planes | f32be-wave-lossless    | wave 47     | f32be | 70x64       | mode=lossless,codec=planes               |
+planes | f64-single             | single 48   | f64   | 16x16x40    | mode=lossless,codec=planes               |
+planes | f64be-single           | single 49   | f64be | 4500        | mode=lossless,codec=planes               |
+planes | f32-masked-lossless    | masked 50   | f32   | 50x100      | mode=lossless,codec=planes               | 0x60ad78ec
+planes | f64be-masked-lossless  | masked 51   | f64be | 50x70       | mode=lossless,codec=planes               | 0x4415af1d78b58c40
+planes | i32-masked-lossless    | masked 52   | i32   | 50x100      | mode=lossless,codec=planes               | 0xffff8001
+planes | i64be-masked-lossless  | masked 53   | i64be | 50x100      | mode=lossless,codec=planes               | 0x8000000000000001
+planes | f32-masked-lossless-no-fill | masked 54   | f32   | 50x100      | mode=lossless,codec=planes               |
+planes | f32-holes              | holes 55    | f32   | 70x64       | mode=lossless,codec=planes               |
+planes | f64be-holes            | holes 56    | f64be | 70x64       | mode=lossless,codec=planes               |
+planes | f32-holes-dense        | holes 57    | f32   | 129x33      | mode=abs,bound=1e-5,codec=planes-dense   |
+planes | f64-sparse-lossless    | sparse 59   | f64   | 50x70       | mode=lossless,codec=planes               |
+planes | f32-spikes             | spikes 60   | f32   | 5000        | mode=lossless,codec=planes               |
+planes | f64-spikes-abs         | spikes 61   | f64   | 5000        | mode=abs,bound=1e-3,codec=planes         |
+planes | f32be-uniform          | uniform 62  | f32be | 5000        | mode=lossless,codec=planes               |
+planes | i32be-uniform          | uniform 63  | i32be | 5000        | mode=lossless,codec=planes               |
+planes | f64-coarse             | coarse 64   | f64   | 5000        | mode=abs,bound=0.5,codec=planes          |
+planes | f32-coarse-quanta      | coarse 65   | f32   | 5000        | mode=abs,bound=0.5,codec=planes          |
+planes | f32be-fine-noise       | noise 66    | f32be | 5000        | mode=abs,bound=1e-5,codec=planes         |
+planes | f32-components         | wave 67     | f32   | 1500x3      | mode=abs,bound=1e-3,codec=planes         |
+planes | f32be-components-3d-dense | wave 68     | f32be | 8x16x32x2   | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f64-components-2d      | packed 69   | f64   | 40x50x3     | mode=lossless,codec=planes               |
+planes | f32-components-of-rows | wave 86     | f32   | 64x64x3     | mode=abs,bound=1e-3,codec=planes         |
+planes | i32-components-of-5    | wave 70     | i32   | 10x16x20x5  | mode=lossless,codec=planes               |
+planes | f64be-components-of-15 | wave 71     | f64be | 310x15      | mode=abs,bound=1e-6,codec=planes         |
+planes | f32-no-components-of-16 | wave 72     | f32   | 300x16      | mode=abs,bound=1e-3,codec=planes         |
+planes | f32-components-of-two-lines | wave 73     | f32   | 4x2         | mode=abs,bound=1e3,codec=planes          |
+planes | f32-tiles-of-three-times-2d | wave 74     | f32   | 43x32       | mode=abs,bound=1e-3,codec=planes         |
+planes | f32-tiles-of-more-2d   | wave 74     | f32   | 42x32       | mode=abs,bound=1e-3,codec=planes         |
+planes | f64-tiles-of-three-times-3d-dense | wave 75     | f64   | 8x10x20     | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | i64-tiles-of-three-times | wave 76     | i64   | 166x33      | mode=lossless,codec=planes               |
+planes | f32-fill-of-zero       | wave 77     | f32   | 50x100      | mode=abs,bound=0.05,codec=planes         | 0x0
+planes | f32-fill-of-a-step-dense | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes-dense   | 0x3eff0000
+planes | f64be-fill-of-a-step   | wave 79     | f64be | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3fdfe00000000000
+planes | i32-steps              | steps 80    | i32   | 4500        | mode=lossless,codec=planes               |
+planes | f32-short              | short 81    | f32   | 70x64       | mode=lossless,codec=planes               |
+planes | f64be-short            | short 82    | f64be | 70x64       | mode=lossless,codec=planes               |
+planes | f64-bits-in-patches    | patches 83  | f64   | 64x160      | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f32-noise-beyond-a-power | noise 84    | f32   | 4000        | mode=abs,bound=7.29e-6,codec=planes      |
+planes | i64-masked-no-fill     | masked 85   | i64   | 50x100      | mode=lossless,codec=planes               |
 planes | f32-zeros-that-are-stored | by-hand 20  | f32   | 8x16x32     | mode=abs,bound=0.5                       |
 planes | f32-quanta-from-end-to-end | by-hand 21  | f32   | 13x16x40    | mode=abs,bound=0.25                      |
 planes | f64be-quanta-from-end-to-end | by-hand 22  | f64be | 300x32      | mode=rel,bound=1e-2                      |
@@ -273,25 +317,34 @@ planes | f32-wide-quanta-overflow | by-hand 25  | f32   | 128x32      | mode=abs
 planes | f64-wide-quanta-overflow | by-hand 26  | f64   | 4096        | mode=psnr,bound=60                       |
 planes | f32-smallest-step      | by-hand 27  | f32   | 31          | mode=abs,bound=3.9e-31                   |
 planes | f64be-smallest-step    | by-hand 28  | f64be | 33          | mode=abs,bound=4.6e-302                  |
-planes | f32-signs-alone        | by-hand 29  | f32   | 4097        | mode=abs,bound=0.125                     |
-planes | f32-signs-of-one-slice | by-hand 30  | f32   | 9000        | mode=rel,bound=1e-2                      |
-planes | f64-signs-alone        | by-hand 31  | f64   | 4100        | mode=abs,bound=0.125                     |
-planes | i64be-signs-alone      | by-hand 32  | i64be | 77          | mode=lossless                            |
-planes | f32-no-slices          | by-hand 33  | f32   | 13000       | mode=abs,bound=3                         |
+planes | f32-every-shape        | by-hand 29  | f32   | 28672       | mode=abs,bound=0.125                     |
+planes | f64be-every-shape      | by-hand 30  | f64be | 25000       | mode=rel,bound=1e-2                      |
+planes | i32-every-shape        | by-hand 31  | i32   | 28000       | mode=lossless                            |
+planes | u32be-every-shape      | by-hand 32  | u32be | 25000       | mode=lossless                            |
+planes | f64-bits-of-every-shape | by-hand 39 | f64   | 28000       | mode=abs,bound=0.125                     |
+planes | f32-lengths-below-l    | by-hand 40  | f32   | 20000       | mode=abs,bound=0.125                     |
+planes | i64-numbers-without-lengths | by-hand 41 | i64 | 16384     | mode=lossless                            |
+planes | f32-fields-of-zeros    | by-hand 49  | f32   | 16384       | mode=abs,bound=0.125                     |
+planes | f32-zeros-below        | by-hand 50  | f32   | 16384       | mode=abs,bound=0.125                     |
+planes | i64be-zeros-below      | by-hand 51  | i64be | 13000       | mode=lossless                            |
+planes | f32-no-fields          | by-hand 33  | f32   | 13000       | mode=abs,bound=3                         |
+planes | f32-powers             | by-hand 52  | f32   | 16384       | mode=lossless                            |
+planes | f64be-powers           | by-hand 53  | f64be | 13000       | mode=abs,bound=1e-3                      |
+planes | f32-bits-with-exceptions | by-hand 54 | f32  | 8000        | mode=lossless                            |
 planes | f32be-exceptions-of-many-values | by-hand 34  | f32be | 8x16x32     | mode=abs,bound=1e-2                      |
 planes | f64-exceptions-of-one-value | by-hand 35  | f64   | 5000        | mode=abs,bound=1e-2                      |
 planes | f32-4096-exceptions    | by-hand 36  | f32   | 5           | mode=abs,bound=1                         |
 planes | f64-exceptions-beyond-the-array | by-hand 37  | f64   | 3           | mode=abs,bound=1                         |
 planes | i32be-every-mode       | by-hand 38  | i32be | 8x16x32     | mode=lossless                            |
-planes | u32-slices-as-bytes    | by-hand 39  | u32   | 100x31      | mode=lossless                            |
-planes | i64-slices-as-bytes    | by-hand 40  | i64   | 2000        | mode=lossless                            |
-planes | f64-wide-slices-as-bytes | by-hand 41  | f64   | 4000        | mode=abs,bound=1e-9                      |
 planes | f32-every-class        | by-hand 42  | f32   | 13x16x40    | mode=rel,bound=1e-4                      |
 planes | f64be-every-class      | by-hand 43  | f64be | 13x16x40    | mode=rel,bound=1e-4                      |
 planes | f32-bound-of-0         | by-hand 44  | f32   | 4200        | mode=rel,bound=1e-4                      |
 planes | f32-places-of-rank-1   | by-hand 45  | f32   | 4096        | mode=abs,bound=0.502                     |
 planes | f32-places-of-rank-2   | by-hand 46  | f32   | 128x32      | mode=abs,bound=0.502                     |
 planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,bound=0.502                     |
+planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
+planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
+planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
 ";
 
 /// Every case of the list.

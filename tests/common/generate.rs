@@ -162,6 +162,37 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             list.chunks_mut(77).step_by(3).for_each(|part| part.fill(fill));
             list
         }
+        // A field in steps of 2^-7, as packed integers have them when they are unpacked.
+        "packed" => wave(dims, &mut random).into_iter().map(|x| bits_of((x * 128.0).floor() / 128.0)).collect(),
+        // A field of 32-bit numbers above 0, of which one in 200 is a full double.
+        "single" => wave(dims, &mut random)
+            .into_iter()
+            .map(|x| x + 16.0)
+            .map(|x| bits_of(if random.below(200) == 0 { x } else { f64::from(x as f32) }))
+            .collect(),
+        // A field with holes: one value in 300 is no number, each time another one.
+        "holes" => {
+            let nan = if dtype.size == 4 { 0x7FC0_0000 } else { 0x7FF8 << 48 };
+            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            list.iter_mut().filter(|_| random.below(300) == 0).enumerate().for_each(|(k, x)| *x = nan + k as u64);
+            list
+        }
+        // Large and small numbers of few digits: of 32 bits the highest 16, of 64 the highest 32.
+        "short" => wave(dims, &mut random)
+            .into_iter()
+            .map(|x| bits_of(x * x * x * x * x * x * x * x) & u64::MAX << (4 * size))
+            .collect(),
+        // Numbers of a range, each as often as the others; one in 30 is far away.
+        "uniform" => (0..n).map(|_| bits_of((random.below(4096) as f64 - 2048.0) * 0.125)).collect(),
+        "spikes" => (0..n)
+            .map(|_| match random.below(30) {
+                0 => (random.below(1 << 20) as f64 - 524_288.0) * 0.125,
+                _ => (random.below(64) as f64 - 32.0) * 0.125,
+            })
+            .map(bits_of)
+            .collect(),
+        // Far apart: 64 times the step of a bound of 0.5.
+        "coarse" => (0..n).map(|_| bits_of(random.below(20_000) as f64 * 63.75)).collect(),
         // What §9 of the codecs' documents shows.
         "szx-example" => (0..n)
             .map(|i| match i {

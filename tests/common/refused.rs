@@ -7,7 +7,7 @@ use super::draft::{Draft, F32, F64, I32};
 use super::frames::Parts;
 use super::planes;
 use super::seal::seal;
-use super::vectors::{CODECS, folder, in_the_making};
+use super::vectors::{CODECS, folder};
 use std::path::Path;
 
 /// A frame and why it is refused.
@@ -46,16 +46,11 @@ pub fn index(all: &[Refused]) -> String {
     head.to_string() + &all.iter().map(Refused::line).collect::<String>()
 }
 
-/// Those that have files.
-pub fn kept() -> Vec<Refused> {
-    all().into_iter().filter(|r| !in_the_making(r.codec())).collect()
-}
-
 /// Writes the frames that are missing, and the index; returns how many. A frame that is there is never rewritten.
 pub fn write() -> Result<usize, String> {
     let folder = folder().join("refused");
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let all = kept();
+    let all = all();
     let mut written = 0;
     for r in &all {
         let path = folder.join(format!("{}.bin", r.name));

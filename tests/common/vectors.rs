@@ -17,11 +17,6 @@ pub fn folder() -> PathBuf {
 /// Names of the codecs by their number in the frame.
 pub const CODECS: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
 
-/// Whether a codec's format is still being worked on: it has no files yet. Its cases and frames are tried in memory.
-pub fn in_the_making(codec: &str) -> bool {
-    codec == "planes" && !folder().join(codec).exists()
-}
-
 /// What a vector is made from: everything but the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {

@@ -317,6 +317,8 @@ template <class T>
 static T __reduce_add_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a + b; }, file, line); }
 template <class T>
 static T __reduce_min_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a < b ? a : b; }, file, line); }
+template <class T>
+static T __reduce_or_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a | b; }, file, line); }
 static inline void __threadfence() {}
 
 template <class T>
@@ -360,6 +362,14 @@ static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
     return y;
 }
 static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) { return (unsigned)((((uint64_t)high << 32 | low) << by % 32) >> 32); }
+static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned by) {
+    const uint64_t both = (uint64_t)high << 32 | low;
+    return by < 32 ? (unsigned)(both << by >> 32) : low;
+}
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+    for (int k = 0; k < 32; k += 8) c += (a >> k & 255) * (b >> k & 255);
+    return c;
+}
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) { return (unsigned)(((uint64_t)high << 32 | low) >> by % 32); }
 
 template <class To, class From>

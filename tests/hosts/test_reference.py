@@ -67,15 +67,19 @@ import h5z_gpu
 from h5z_gpu import reference
 
 r = np.random.default_rng(443)
-hows = [h5z_gpu.Lossless(), h5z_gpu.Lossless("ndzip")]
+hows = [h5z_gpu.Lossless(), h5z_gpu.Lossless("ndzip"), h5z_gpu.Lossless("planes")]
 hows += [h5z_gpu.Lossy(b, mode, codec) for codec in ("auto", "szx", "lorenzo") for b, mode in
          [(1e-3, "abs"), (0.5, "abs"), (1e-3, "rel"), (1e-2, "pw_rel"), (70, "psnr")]]
+hows += [h5z_gpu.Lossy(b, mode, codec) for codec in ("planes", "planes-dense") for b, mode in
+         [(1e-3, "abs"), (1e-8, "abs"), (1e-3, "rel"), (70, "psnr")]]
 codecs = set()
 for k in range(600):
     shape = tuple(r.integers(1, [0, 20000, 180, 40, 12][n := r.integers(1, 5)], n))
+    shape += (r.integers(2, 17),) if r.integers(4) == 0 else ()
     i = np.arange(np.prod(shape)).reshape(shape)
     a = [lambda: np.sin(i * 0.01) * 10.0 ** r.integers(-6, 6), lambda: r.normal(size=shape).cumsum(-1), lambda: r.normal(size=shape),
-         lambda: np.exp(20 * r.normal(size=shape)), lambda: np.full(shape, 2.5), lambda: np.floor(i / 77)][r.integers(6)]()
+         lambda: np.exp(20 * r.normal(size=shape)), lambda: np.full(shape, 2.5), lambda: np.floor(i / 77),
+         lambda: np.float32(np.sin(i * 0.01)), lambda: np.round(np.sin(i * 0.01) * 4096) / 128][r.integers(8)]()
     if r.integers(3) == 0:
         np.putmask(a, r.random(shape) < 0.02, r.choice([np.nan, np.inf, -0.0, 0.0, 1e20, 5e-324]))
     with np.errstate(all="ignore"):
@@ -92,7 +96,7 @@ for k in range(600):
         raise SystemExit(f"byte {at} of frame {k} was changed by {flip}, and it is read")
     except reference.Refused:
         pass
-assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes"}, codecs
+assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes"}, codecs
 """
 
 

@@ -155,6 +155,7 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
             requests.push((format!("{name} rel 1e-3"), codec, Bound::Relative(1e-3)));
         }
         requests.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
+        requests.push(("planes lossless".into(), Codec::Planes, Bound::Lossless));
         requests.retain(|a| codec.is_none_or(|c| c == a.1));
         for (what, codec, bound) in requests {
             let s = device(f, codec, bound, runs, cpu);

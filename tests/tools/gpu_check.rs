@@ -178,7 +178,12 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         b[..size].copy_from_slice(&raw[size * i..size * i + size]);
         u64::from_le_bytes(b)
     };
-    let fill = r.one_in(4).then(|| bits(&raw, r.below(n as u64) as usize));
+    // +0 is one that some codecs take for none.
+    let fill = match r.below(12) {
+        0 => Some(0),
+        1..=3 => Some(bits(&raw, r.below(n as u64) as usize)),
+        _ => None,
+    };
     if dtype.big_endian {
         raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }

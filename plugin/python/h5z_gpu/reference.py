@@ -586,26 +586,35 @@ def zstd(what, code, n):
 QUANTA, WIDE_QUANTA, BITS, RAW_PLANES = 0, 1, 2, 3  # classes of tiles
 ABSENT, FULL, WORDS, BYTES = 0, 1, 2, 3  # modes of bit planes
 COLUMNS = (0, 2, 1, 3)  # p(c)
+FIELDS = [8 * p + 4 * plane + r for plane in range(2) for r in range(4) for p in COLUMNS]  # §3.3: bits in order of fields
 
 
 def planes(head, table, payload):
-    G, extents, tile = planes_tiling(head.extents)
+    c, extents = planes_components(head.extents)
+    G, extents, tile = planes_tiling(extents, len(extents) - (c > 1))
     counts = [whole(e, t) for e, t in zip(extents, tile)]
     parts = tiles(table, math.prod(counts), payload, ("P1", "P2", "P3"))
     out = np.empty(extents, f"<u{head.size}")
     for k, place in enumerate(itertools.product(*map(range, counts))):
         inside = out[tuple(slice(t * p, t * (p + 1)) for t, p in zip(tile, place))]
         inside[...] = planes_tile(head, G, f"of tile {k}", parts[k], inside.shape)
-    return ordered(out, head)
+    return ordered(out.reshape(c, -1).T, head)
 
 
-def planes_tiling(extents):
-    """§3.1: the grid rank, the array's three extents and those of a tile."""
+def planes_components(extents):
+    """§3.1: how many components are apart, 1 where they are not, and the extents then."""
+    if len(extents) >= 2 and 2 <= extents[-1] <= 15:
+        return extents[-1], (extents[-1], *extents[:-1])
+    return 1, extents
+
+
+def planes_tiling(extents, axes):
+    """§3.1, `axes` its A: the grid rank, the array's three extents and those of a tile."""
     e, n = (1, 1, *extents), math.prod(extents)
     grids = [(3, (math.prod(e[:-2]), e[-2], e[-1]), (8, 16, 32)), (2, (1, math.prod(e[:-1]), e[-1]), (1, 128, 32))]
     for G, extent, tile in grids:
         held = 4096 * math.prod(whole(a, b) for a, b in zip(extent, tile))
-        if len(extents) >= G and held <= 2 * n:
+        if axes >= G and held <= 3 * n:
             return G, extent, tile
     return 1, (1, 1, n), (1, 1, 4096)
 
@@ -629,46 +638,58 @@ def planes_tile(head, G, where, payload, shape):
 
     refuse("P4", len(payload) == 0, f"no words {where}")
     (word,) = map(int, take(4, "<u4"))
-    kind, predictor, exceptions, uniform = (word >> k & m for k, m in ((0, 3), (2, 3), (9, 1), (10, 1)))
-    zeros = {QUANTA: 0x100, WIDE_QUANTA: 0xF9F0, BITS: 0xFBF0, RAW_PLANES: 0xFFFFFFFC}[kind]
-    zeros |= 0 if exceptions else 0x400
-    zeros |= 0x7F0 if kind == QUANTA and len(payload) == 4 else 0
-    refuse("P5", word & zeros, f"head {word:#010x} {where}: the bits {word & zeros:#x} are not 0")
+    kind, predictor = word & 3, word >> 2 & 3
     if kind == RAW_PLANES:
+        refuse("P5", word != 3, f"head {word:#010x} {where}, raw: another bit than 0 and 1 is not 0")
         refuse("P10", len(payload) != 4 + W * math.prod(shape), f"{len(payload)} bytes {where}, raw, of shape {shape}")
         return take(len(payload) - 4, f"<u{W}").reshape(shape)
     refuse("P5", predictor > G, f"head {word:#010x} {where}: predictor {predictor}, the grid's rank is {G}")
     unfit = kind != BITS and (head.mode == 9 or planes_step(head) is None)
     refuse("P6", unfit, f"class {kind} {where}, mode {head.mode}, bound {head.bound!r}")
 
+    alone = kind == QUANTA and len(payload) == 4
     if kind == QUANTA:
-        slices = [1 + (word >> 4 + k & 1) for k in range(4)] if len(payload) > 4 else [0] * 4
+        exceptions, uniform = word >> 9 & 1, word >> 10 & 1
+        unfit = word & (0x7F0 if alone else 0x100 if exceptions else 0x500)
+        refuse("P5", unfit, f"head {word:#010x} {where}: the bits {unfit:#x} are not 0")
+        slices = [0] * 4 if alone else [1 + (word >> 4 + k & 1) for k in range(4)]
         base = ((word ^ 2**31) - 2**31 >> 11) * (2 if W == 4 else 512)
     else:
-        slices = [word >> 16 + 4 * k & 15 for k in range(4)]
-        refuse("P7", max(slices) > W, f"blocks of {slices} slices {where}, allowed are 0 to {W}")
+        second, third = map(int, take(8, "<u4"))
+        exceptions, uniform = third >> 24 & 1, third >> 25 & 1
+        unfit = second & 0x80000, third & (0xFC000000 if exceptions else 0xFE000000)
+        refuse("P5", any(unfit), f"head of class {kind} {where}: in words 1 and 2 the bits {unfit} are not 0")
+        lengths = planes_lengths(head, where, word, second, third)
+        e = planes_map(head, where, word, second)
         base = take(W, f"<u{W}")
     mask = int(take(4, "<u4")[0]) if exceptions else 0
     count = mask >> 8 & 0x1FFF
     refuse("P8", mask >> 21 or (exceptions and not 1 <= count <= 4096), f"mask {mask:#010x} {where}")
-    modes = take(4 * whole(sum(slices), 2), "<u2")
-    refuse("P9", modes[sum(slices) :].any(), f"a bit behind the modes {where} is not 0")
-    modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, np.uint16) & 3).ravel()
-    modes = np.split(modes, 8 * np.cumsum(slices)[:3])  # of a block's planes, lowest first
+    if kind == QUANTA:
+        modes = take(4 * whole(sum(slices), 2), "<u2")
+        refuse("P9", modes[sum(slices) :].any(), f"a bit behind the modes {where} is not 0")
+        modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, np.uint16) & 3).ravel()
+        modes = np.split(modes, 8 * np.cumsum(slices)[:3])  # of a block's planes, lowest first
+    else:
+        modes = [[word >> 8 + 6 * k + 2 * p & 3 for p in range(3)] for k in range(4)]
     D = planes_words(where, kind, modes, [mask >> 2 * k & 3 for k in range(4)] if exceptions else None, take)
+    numbers = [planes_numbers(words[:-1]) for words in D]
+    if kind == QUANTA:
+        d = [planes_quanta(own, max(8 * n - 1, 0)) for own, n in zip(numbers, slices)]
+    else:
+        d = [planes_fields(f"of block {k} {where}", own, lengths, take) for k, own in enumerate(numbers)]
     values = take(W * (1 if uniform else count), f"<u{W}")
     refuse("P10", at != len(payload), f"{len(payload)} bytes {where}, its parts need {at}")
     marks = np.stack([planes_numbers(words[-1:]) for words in D]).astype(bool)
     refuse("P12", marks.sum() != count, f"{marks.sum()} exceptions are marked {where}, it says {count}")
 
     bits = np.dtype("<i8" if kind == QUANTA else f"<u{W}")
-    d = np.stack([planes_residuals(kind, words[:-1], bits) for words in D])
-    v = planes_placed(G, d)
+    v = planes_placed(G, np.stack(d).astype(bits))
     for axis in (2, 1, 0)[:predictor]:
         v = np.cumsum(v, axis=axis, dtype=bits)
     outside = v[(v < -4096) | (v > 4095)] if kind == QUANTA else v[:0, 0, 0]
     refuse("P13", outside.size, f"a quantum {where} is {outside[:1]} from the base, allowed are -4096 to 4095")
-    x = planes_values(head, kind, base, v)
+    x = planes_values(head, kind, None if kind == QUANTA else e, base, v)
     if exceptions:
         instead = np.zeros(4096, x.dtype)
         instead[marks.ravel()] = values
@@ -676,12 +697,41 @@ def planes_tile(head, G, where, payload, shape):
     return x[tuple(map(slice, shape))]
 
 
+def planes_lengths(head, where, word, second, third):
+    """§3.3: z, then for each number a plane can say, the bits of its field and what u is besides it."""
+    shape, L, T, z = word >> 5 & 7, second & 63, second >> 6 & 127, second >> 13 & 63
+    refuse("P7", shape == 7, f"shape 7 {where}, allowed are 0 to 6")
+    unfit = T + z > 8 * head.size or z > 8 * head.size - 1
+    refuse("P14", unfit, f"{T} bits {where} above {z} zeros, in numbers of {8 * head.size} bits")
+    below = {0: [], 1: [0], 2: [L], 3: range(L, L + 3), 4: [0, L, L + 2], 5: [*range(L, L + 6), L + 7],
+             6: [0, *range(L, L + 5), L + 6]}[shape]
+    highest = [min(s, T) for s in (*below, *[T] * 8)][:8]  # length of each class
+    one = [h == last + 1 for h, last in zip(highest, [-1, *highest])]  # classes of one length
+    fields = [(h, 0) if not alone else (h - 1, 1 << h - 1) if h else (0, 0) for h, alone in zip(highest, one)]
+    widths, besides = zip(*(fields[third >> 3 * number & 7] for number in range(8)))
+    return z, np.array(widths), np.array(besides, np.uint64)
+
+
+def planes_map(head, where, word, second):
+    """§3.2 and §5: e of map 1, or None for map 0."""
+    e = (second ^ 2**31) - 2**31 >> 20
+    if word >> 4 & 1:
+        refuse("P15", word & 3 != BITS or head.number != 1, f"map 1 {where}, class {word & 3} of type {head.type:08x}")
+        limits = (-126, 127) if head.size == 4 else (-1022, 1023)
+        refuse("P15", not limits[0] <= e <= limits[1], f"map 1 {where} with 2^{e}, from {limits} are allowed")
+        return e
+    refuse("P15", e != 0, f"map 0 {where} with e = {e}")
+    return None
+
+
 def planes_words(where, kind, modes, masks, take):
     """§3.2, from the ballots to the bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
     D = [np.zeros((len(mine) + 1, 32), "<u4") for mine in modes]
     order = []  # of coding: the words, the mode, the lanes whose words are stored
     for k, mine in enumerate(modes):
-        planes = [*range(len(mine) - 2, -1, -1), len(mine) - 1] if len(mine) else []
+        planes = [*range(len(mine))][::-1]
+        if kind == QUANTA:
+            planes = planes[1:] + planes[:1]  # the signs behind the others
         order += [(D[k][p], mine[p], np.full(32, mine[p] == FULL)) for p in planes]
         order += [(D[k][-1], masks[k], np.full(32, masks[k] == FULL))] if masks else []
     named = [lanes for _, mode, lanes in order if mode in (WORDS, BYTES)]
@@ -709,8 +759,7 @@ def planes_words(where, kind, modes, masks, take):
         for low in range(0, len(mine) - 8, 8):
             if (mine[low : low + 8] == FULL).all():
                 planes[low : low + 8] = planes_from_bytes(planes[low : low + 8][::-1])
-                if kind == QUANTA:  # bytes of d: as if they had been combined with the signs
-                    planes[low : low + 8] ^= planes[len(mine) - 1]
+                planes[low : low + 8] ^= planes[len(mine) - 1]  # bytes of d: as if they had been combined with the signs
     return D
 
 
@@ -728,16 +777,33 @@ def planes_numbers(planes):
     return (bits * weights[:, None, None]).sum(axis=0, dtype=np.uint64)
 
 
-def planes_residuals(kind, planes, bits):
-    """§4: the residuals of a block from its bit planes."""
-    top = np.uint64(max(len(planes) - 1, 0))
-    m = planes_numbers(planes)
-    sign, m = m >> top & np.uint64(1), m & (np.uint64(1) << top) - np.uint64(1)
-    if kind == QUANTA:
-        m = np.where(sign == 1, ~m, m)
-    else:
-        m = np.where(sign == 1, np.where(m == 0, -(np.uint64(1) << top), -m), m)
-    return m.astype(bits)
+def planes_quanta(numbers, top):
+    """§4, class 0: the residuals of a block from the numbers of its planes, of which plane `top` is the signs."""
+    top = np.uint64(top)
+    low = numbers & (np.uint64(1) << top) - np.uint64(1)
+    return np.where(numbers >> top & np.uint64(1), ~low, low)
+
+
+def planes_fields(where, numbers, lengths, take):
+    """§3.3 and §4, classes 1 and 2: the residuals of a block, by lane and bit."""
+    z, widths, besides = lengths
+    numbers = numbers[:, FIELDS].astype(int)
+    width = widths[numbers]
+    end = width.cumsum().reshape(width.shape)
+    total = int(end[-1, -1])
+    words = take(4 * whole(total, 32), "<u4").astype(np.uint64)
+    refuse("P16", total % 32 and words[-1] >> np.uint64(total % 32), f"a bit behind the last field {where} is not 0")
+    words = np.append(words, np.zeros(3, np.uint64))
+    at, shift = np.divmod(end - width, 32)
+    shift, width = shift.astype(np.uint64), width.astype(np.uint64)
+    one, two = np.uint64(1), np.uint64(2)
+    low = (words[at] | words[at + 1] << np.uint64(32)) >> shift
+    high = words[at + 2] << np.uint64(63) - shift << one
+    mask = (one << width // two << width - width // two) - one  # all 64 bits, where the width is 64
+    u = besides[numbers] | (low | high) & mask
+    d = np.empty_like(u)
+    d[:, FIELDS] = np.where(u & one, ~(u >> one), u >> one) << np.uint64(z)
+    return d
 
 
 def planes_placed(G, a):
@@ -748,14 +814,16 @@ def planes_placed(G, a):
     return a.transpose(0, 4, 1, 5, 2, 3).reshape((8, 16, 32) if G == 3 else (1, 128, 32))
 
 
-def planes_values(head, kind, base, v):
-    """§5: the bits of the values."""
+def planes_values(head, kind, e, base, v):
+    """§5: the bits of the values; e is that of map 1."""
     bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
     if kind == QUANTA:
         return ((base + v).astype(real) * planes_step(head)).view(bits)
     m = base + v
     if kind == WIDE_QUANTA:
         return (m.view(signed).astype(real) * planes_step(head)).view(bits)
+    if e is not None:
+        return (m.view(signed).astype(real) * np.array(math.ldexp(1, e), real)).view(bits)
     if head.number == 0:
         return m
     top = bits.type(1) << bits.type(8 * head.size - 1)

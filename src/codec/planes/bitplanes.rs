@@ -7,10 +7,8 @@
 //! all alike: three exchanges of half words, of quarters and of eighths between rows, on whole rows at a time. The
 //! exchange undoes itself.
 //!
-//! ```text
-//! class 0         bytes of d; planes below the sign's are stored xor the sign's
-//! class 1 and 2   bytes of the code: abs(d), the highest bit replaced by the sign
-//! ```
+//! In class 0 they are bytes of d; planes below the sign's are stored xor the sign's. In classes 1 and 2 they are numbers of classes
+//! of lengths (`lengths.rs`), of three planes.
 
 use super::number::Int;
 use super::shape::{BLOCK, PLANE, row_of};
@@ -75,30 +73,6 @@ fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
     }
 }
 
-/// Replaces residuals of a block of classes 1 and 2 by their codes, for so many slices; the *or* of all of them.
-#[inline(always)]
-pub(super) fn encode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) -> I {
-    let (sign, below) = sign_bit::<I>(slices);
-    let mut union = I::ZERO;
-    for d in d {
-        let minus = *d >> (8 * I::BYTES as u32 - 1);
-        *d = (*d ^ minus).minus(minus) & below | minus & sign;
-        union = union | *d;
-    }
-    union
-}
-
-/// Undoes [`encode_signs`].
-#[inline(always)]
-pub(super) fn decode_signs<I: Int>(d: &mut [I; BLOCK], slices: usize) {
-    let (sign, below) = sign_bit::<I>(slices);
-    for d in d {
-        let magnitude = *d & below;
-        let least = if magnitude == I::ZERO { sign } else { magnitude };
-        *d = if *d & sign == I::ZERO { magnitude } else { I::ZERO.minus(least) };
-    }
-}
-
 /// The sign's bit in a number of so many slices, and all bits below it.
 #[inline(always)]
 fn sign_bit<I: Int>(slices: usize) -> (I, I) {
@@ -155,7 +129,7 @@ mod tests {
 
     /// Every bit of every bit plane is where §3.1 says.
     fn check<I: Int>(d: &[I; BLOCK], rank: usize) {
-        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]) };
+        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]), components: 1 };
         let mut back = [I::ZERO; BLOCK];
         for k in 0..I::BYTES {
             let mut planes = [[0; PLANES_LANES]; 8];
@@ -175,12 +149,6 @@ mod tests {
             add_rows(&planes, rank, k, &mut back);
         }
         assert_eq!(&back, d);
-        let slices = Extent::of(d).slices;
-        if slices > 0 {
-            encode_signs(&mut back, slices);
-            decode_signs(&mut back, slices);
-            assert_eq!(&back, d);
-        }
     }
 
     proptest! {
@@ -203,16 +171,7 @@ mod tests {
         let of = |a: i64, b: i64| {
             let mut d = [0; BLOCK];
             (d[7], d[900]) = (a, b);
-            let n = Extent::of(&d).slices;
-            if n > 0 {
-                let mut coded = d;
-                let union = encode_signs(&mut coded, n);
-                assert_eq!(union, coded.iter().fold(0, |a, b| a | b));
-                assert!(coded.iter().all(|&c| n == 8 || c >> (8 * n) == 0));
-                decode_signs(&mut coded, n);
-                assert_eq!(coded, d);
-            }
-            n
+            Extent::of(&d).slices
         };
         assert_eq!((of(0, 0), of(-1, 0), of(127, -128), of(128, 0), of(-129, 0)), (0, 1, 1, 2, 2));
         assert_eq!((of(32767, -32768), of(32768, 0), of(i64::MIN, 0), of(i64::MAX, 5)), (2, 3, 8, 8));

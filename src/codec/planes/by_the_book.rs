@@ -5,17 +5,28 @@
 use crate::frame::Frame;
 use crate::params::{Class, Dtype, Mode};
 
+/// Number of a mask among a block's planes.
+const MASK: usize = 99;
+
 struct Tiles {
+    /// Components, 1 where the last axis is none of such.
+    c: usize,
     g: usize,
     extents: [usize; 3],
     tile: [usize; 3],
 }
 
 fn tiles(extents: &[u32]) -> Tiles {
-    let e: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+    let mut e: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+    let mut c = 1;
+    if e.len() >= 2 && (2..=15).contains(&e[e.len() - 1]) {
+        c = e[e.len() - 1];
+        e.rotate_right(1);
+    }
     let n: usize = e.iter().product();
+    let axes = e.len() - usize::from(c > 1);
     for g in [3, 2, 1] {
-        if e.len() < g && g > 1 {
+        if axes < g && g > 1 {
             continue;
         }
         let (extents, tile) = match g {
@@ -24,8 +35,8 @@ fn tiles(extents: &[u32]) -> Tiles {
             _ => ([1, 1, n], [1, 1, 4096]),
         };
         let held = 4096 * (0..3).map(|k| extents[k].div_ceil(tile[k])).product::<usize>();
-        if g == 1 || held <= 2 * n {
-            return Tiles { g, extents, tile };
+        if g == 1 || held <= 3 * n {
+            return Tiles { c, g, extents, tile };
         }
     }
     unreachable!()
@@ -91,7 +102,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
             for y in 0..t.tile[1] {
                 for x in 0..t.tile[2] {
                     if let Some(p) = place(z, y, x) {
-                        out[p] = values[(z * t.tile[1] + y) * t.tile[2] + x];
+                        // Value k · m + i of the array is value i · c + k of the chunk.
+                        let m = n / t.c;
+                        out[p % m * t.c + p / m] = values[(z * t.tile[1] + y) * t.tile[2] + x];
                     }
                 }
             }
@@ -125,6 +138,48 @@ fn signed(v: i128, bits: usize) -> i128 {
     if v >> (bits - 1) == 1 { v - (1 << bits) } else { v }
 }
 
+/// A number of a stream's bits, lowest first.
+struct Bits<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    fn next(&mut self, n: u32) -> u128 {
+        let bit = |at: usize| u128::from(self.bytes[at / 8] >> (at % 8) & 1);
+        let x = (0..n as usize).map(|k| bit(self.at + k) << k).sum();
+        self.at += n as usize;
+        x
+    }
+}
+
+/// §3.3: the width of a class's field, and what is added to it.
+fn class_of_lengths(shape: u32, l: i64, t: i64, class: u32) -> (u32, u128) {
+    let highs = match shape {
+        0 => vec![],
+        1 => vec![0],
+        2 => vec![l],
+        3 => vec![l, l + 1, l + 2],
+        4 => vec![0, l, l + 2],
+        5 => vec![l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 7],
+        _ => vec![0, l, l + 1, l + 2, l + 3, l + 4, l + 6],
+    };
+    let h = |i: i64| if i < 0 { -1 } else { highs.get(i as usize).map_or(t, |&s| s.min(t)) };
+    let (this, before) = (h(class.into()), h(i64::from(class) - 1));
+    match this {
+        0 if before == -1 => (0, 0),
+        _ if this == before + 1 => (this as u32 - 1, 1 << (this - 1)),
+        _ => (this as u32, 0),
+    }
+}
+
+/// Bits of the field of a value with this number in a tile with this head.
+pub(super) fn width(head: &[u32; 3], number: u32) -> u32 {
+    let [first, second, third] = *head;
+    let (l, t) = (second & 63, second >> 6 & 127);
+    class_of_lengths(first >> 5 & 7, l.into(), t.into(), third >> (3 * number) & 7).0
+}
+
 /// The bits of a tile's values, in order of z, y, x.
 fn tile(
     r: &mut Reader<'_>,
@@ -143,9 +198,17 @@ fn tile(
         let value = |p: usize| place(p / sx / sy, p / sx % sy, p % sx).map_or(0, |_| r.value(w));
         return Some((0..4096).map(value).collect());
     }
+    let grid_rank = t.g;
     let mut d = vec![0i128; 4096];
     let predictor = head >> 2 & 3;
-    let (has, uniform) = (head >> 9 & 1 == 1, head >> 10 & 1 == 1);
+    let wide = class != 0;
+    let second = if wide { r.word() } else { 0 };
+    let third = if wide { r.word() } else { 0 };
+    let (has, uniform) = match wide {
+        false => (head >> 9 & 1 == 1, head >> 10 & 1 == 1),
+        true => (third >> 24 & 1 == 1, third >> 25 & 1 == 1),
+    };
+    let map = wide && head >> 4 & 1 == 1;
     let mut base = match (class, w) {
         (0, 4) => i128::from(head as i32 >> 11) * 2,
         (0, _) => i128::from(head as i32 >> 11) * 512,
@@ -160,9 +223,8 @@ fn tile(
         }
         let word = if has { r.word() } else { 0 };
         count = word >> 8;
-        let slices: Vec<usize> = (0..4)
-            .map(|k| if class == 0 { 1 + (head >> (4 + k) & 1) as usize } else { (head >> (16 + 4 * k) & 15) as usize })
-            .collect();
+        let slices: Vec<usize> =
+            (0..4).map(|k| if class == 0 { 1 + (head >> (4 + k) & 1) as usize } else { 0 }).collect();
         let total: usize = slices.iter().sum();
         let words: Vec<u32> = (0..total.div_ceil(2)).map(|_| r.word()).collect();
         let modes: Vec<u32> = words.iter().flat_map(|w| [w & 0xFFFF, w >> 16]).collect();
@@ -175,8 +237,11 @@ fn tile(
                 planes.extend((0..8 * s - 1).rev().map(|p| (b, p, of(p))));
                 planes.push((b, 8 * s - 1, of(8 * s - 1)));
             }
+            if wide {
+                planes.extend((0..3).rev().map(|p| (b, p, head >> (8 + 6 * b + 2 * p) & 3)));
+            }
             if has {
-                planes.push((b, 8 * s, word >> (2 * b) & 3));
+                planes.push((b, MASK, word >> (2 * b) & 3));
             }
             first += s;
         }
@@ -213,6 +278,29 @@ fn tile(
             }
         }
         r.at = begin + (r.at - begin).next_multiple_of(4);
+        let plane_of = |b: usize, p: usize| {
+            planes.iter().zip(&content).find(|(at, _)| (at.0, at.1) == (b, p)).map_or([0; 32], |(_, words)| *words)
+        };
+        (0..4).for_each(|b| masks[b] = plane_of(b, MASK));
+        for b in (0..4).filter(|_| wide) {
+            let numbers = [0, 1, 2].map(|p| plane_of(b, p));
+            let (l, t, z) = (second & 63, second >> 6 & 127, second >> 13 & 63);
+            let mut bits = Bits { bytes: r.bytes, at: 8 * r.at };
+            for lane in 0..32 {
+                for (half, row, c) in (0..2).flat_map(|h| (0..4).flat_map(move |r| (0..4).map(move |c| (h, r, c)))) {
+                    let bit = 8 * [0, 2, 1, 3][c] + 4 * half + row;
+                    let number: u32 = (0..3).map(|p| (numbers[p][lane] >> bit & 1) << p).sum();
+                    let (width, more) = class_of_lengths(head >> 5 & 7, l.into(), t.into(), third >> (3 * number) & 7);
+                    let u = bits.next(width) + more;
+                    let whole = (u / 2) as i128;
+                    let residual = if u.is_multiple_of(2) { whole } else { -whole - 1 } * (1 << z);
+                    d[place_of(grid_rank, 2 * b + half, lane, row, c)] = residual;
+                }
+            }
+            let filling = bits.at.next_multiple_of(32) - bits.at;
+            assert_eq!(bits.next(filling as u32), 0);
+            r.at = bits.at / 8;
+        }
         values = (0..if !has {
             0
         } else if uniform {
@@ -225,10 +313,7 @@ fn tile(
 
         let mut first = 0;
         for (b, &s) in slices.iter().enumerate() {
-            let mut of_block = vec![[0; 32]; 8 * s + 1];
-            planes.iter().zip(&content).filter(|(at, _)| at.0 == b).for_each(|(at, words)| of_block[at.1] = *words);
-            let plane = |p: usize| of_block[p];
-            masks[b] = plane(8 * s);
+            let plane = |p: usize| plane_of(b, p);
             let quiet = modes[first..first + s].iter().all(|&m| m == 0);
             for half in (0..2).filter(|_| s > 0 && !quiet) {
                 for l in 0..32 {
@@ -245,26 +330,14 @@ fn tile(
                                         // The slice's words in order: planes from the highest down.
                                         let word = plane(8 * k + 7 - (4 * half + row))[l];
                                         i128::from(word >> (8 * p_c + p % 8) & 1)
-                                    } else if class == 0 {
-                                        bit(p) ^ sign
                                     } else {
-                                        bit(p)
+                                        bit(p) ^ sign
                                     };
                                     m |= stored << p;
                                 }
                             }
                             let most = 1 << (8 * s - 1);
-                            d[place_of(t.g, 2 * b + half, l, row, c)] = match (class, sign) {
-                                (0, _) => m - sign * most,
-                                (_, 0) => m,
-                                _ => {
-                                    if m == 0 {
-                                        -most
-                                    } else {
-                                        -m
-                                    }
-                                }
-                            };
+                            d[place_of(t.g, 2 * b + half, l, row, c)] = m - sign * most;
                         }
                     }
                 }
@@ -294,6 +367,10 @@ fn tile(
             match (class, w) {
                 (0 | 1, 4) => ((q as f32) * s as f32).to_bits().into(),
                 (0 | 1, _) => (q as f64 * s).to_bits(),
+                (2, 4) if map => (q as f32 * 2f64.powi(second as i32 >> 20) as f32).to_bits().into(),
+                (2, _) if map => {
+                    (q as f64 * f64::from_bits((((second as i32) >> 20) + 1023) as u64 * (1 << 52))).to_bits()
+                }
                 _ if dtype.class == Class::Float => {
                     let h = (q >> (8 * w - 1)) & ((1 << (8 * w - 1)) - 1);
                     ((q ^ h) & ((1 << (8 * w)) - 1)) as u64

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
+use super::components;
 use super::decode::{self, Context};
 use super::encode::{self, Plan};
 use super::format;
@@ -14,6 +15,7 @@ use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{self, Class, Mode};
+use crate::scalar::Bits;
 use crate::stage::ends::Ends;
 use crate::stage::tiles::Share;
 use crate::{memory, parallel};
@@ -34,7 +36,7 @@ pub(super) fn encode_lossy<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let how = if chunk.params.request.codec == params::Codec::PlanesDense { How::Dense } else { How::Plain };
-    encode(values, Quantizer::new(used.value(), chunk.params.fill), how, chunk.threads, header, out)
+    encode(values, Quantizer::new(used.value(), fill_of(chunk)), how, chunk, header, out)
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
@@ -44,24 +46,39 @@ pub(super) fn encode_lossless<S: Value>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    encode(values, None, How::Dense, chunk.threads, header, out)
+    encode(values, None, How::Dense, chunk, header, out)
+}
+
+/// Bits of the fill value; one of +0 counts as none: values near 0 would all be exceptions.
+fn fill_of(chunk: &Chunk<'_>) -> Option<u64> {
+    chunk.params.fill.filter(|&bits| bits != 0)
 }
 
 fn encode<S: Value>(
     values: &[S],
     quantizer: Option<Quantizer<S>>,
     how: How,
-    threads: usize,
+    chunk: &Chunk<'_>,
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
+    let threads = chunk.threads;
     let Some(shape) = Shape::choose(header.extents.as_slice()) else { return Ok(false) };
     let tiles = shape.grid.tiles();
     // No tile's payload has more than a head before its values.
     if values.len() / 4 * S::SIZE + tiles > u32::MAX as usize {
         return Ok(false);
     }
-    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, how };
+    let apart;
+    let values = match shape.components {
+        1 => values,
+        c => {
+            apart = components::apart(values, c, threads)?;
+            &apart
+        }
+    };
+    let fill = fill_of(chunk).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill, how };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
@@ -151,9 +168,19 @@ pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S])
     let ends = Ends::new(TABLE, table, payload, shape.grid.tiles())?;
     let step = if h.mode == Mode::Lossless { None } else { format::step(h.used) };
     let context = Context { shape, step, float: h.dtype.class == Class::Float };
-    let shares = shape.grid.share(out, threads)?;
+    if shape.components == 1 {
+        return decode_array(&ends, &context, threads, out);
+    }
+    let mut seen = memory::zeros(out.len())?;
+    decode_array(&ends, &context, threads, &mut seen)?;
+    components::together(&seen, shape.components, threads, out)
+}
+
+/// Decodes all tiles into the array that was cut into them.
+fn decode_array<S: Value>(ends: &Ends<'_>, context: &Context<S>, threads: usize, out: &mut [S]) -> Result<()> {
+    let shares = context.shape.grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, share| {
-        level::dispatch(DecodeShare { ends: &ends, context: &context, share })
+        level::dispatch(DecodeShare { ends, context, share })
     })
 }
 

@@ -2,19 +2,22 @@
 //! One tile out of words. FORMAT.md §4; what the bytes say is checked by `layout.rs` first.
 //!
 //! ```text
-//! planes      the bit planes of a block, put together to residuals
+//! planes      class 0: the bit planes of a block, put together to residuals
+//! lengths     classes 1 and 2: the class of each value from the planes, all starts and lengths from those; then the fields
 //! integrate   along as many axes as the head says: quanta less the base, or ordered bits
-//! values      x̂ = q · step, or the bits; exceptions take theirs
+//! values      x̂ = q · step, the bits, or integers times a power of two; exceptions take theirs
 //! ```
 
 use super::bitplanes::{self, BitPlane, Slice};
 use super::difference::{self, Ints};
 use super::encode::boxed;
-use super::format::{ALL_FULL, Class, Head, Mode};
-use super::layout::{Layout, Word, number};
+use super::fields::{self, FIELD_WORDS, Fields, Widths};
+use super::format::{ALL_FULL, Allowed, Class, Head, Mode};
+use super::layout::{Layout, Word};
+use super::lengths::CLASS_PLANES;
 use super::level::Unit;
 use super::number::{Int, Value};
-use super::quantize;
+use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
@@ -35,7 +38,10 @@ pub(super) struct Scratch<S: Value> {
     x: Box<[S; PLANES_TILE]>,
     near: Box<Ints<i16>>,
     wide: Box<Ints<S::Wide>>,
-    slices: Box<[Slice; 8]>,
+    slices: Box<[Slice; 2]>,
+    widths: Box<[Widths; BLOCKS]>,
+    /// A tile's fields and what may be read behind them.
+    fields: Box<[u8; 4 * FIELD_WORDS + fields::SLACK]>,
     masks: [BitPlane; BLOCKS],
 }
 
@@ -46,6 +52,8 @@ impl<S: Value> Scratch<S> {
             near: boxed()?,
             wide: boxed()?,
             slices: boxed()?,
+            widths: Box::new([Widths::NONE; BLOCKS]),
+            fields: boxed()?,
             masks: [[0; PLANES_LANES]; BLOCKS],
         })
     }
@@ -61,8 +69,8 @@ pub(super) fn tile<S: Value>(
     share: &mut Share<'_, S>,
 ) -> Result<(), Damage> {
     let shape = &context.shape;
-    let Some(&first) = words.first() else { return Err("no words".into()) };
-    let head = Head::unpack(number(first), shape.rank, S::SIZE, context.step.is_some())?;
+    let allowed = Allowed { rank: shape.rank, size: S::SIZE, quanta: context.step.is_some(), float: context.float };
+    let head = Head::unpack(words, allowed)?;
     if head.class == Class::Raw {
         let (len, needed) = (words.len(), 1 + tile.len() * S::SIZE / 4);
         if len != needed {
@@ -72,7 +80,9 @@ pub(super) fn tile<S: Value>(
         return Ok(());
     }
     let mut at = Layout::find(words, head, S::SIZE)?;
+    let values;
     if let (Class::Quanta, Some(step)) = (head.class, context.step) {
+        values = at.rest(0, S::SIZE)?.1;
         residuals(&mut at, shape.rank, unit, &mut s.near, &mut s.slices, &mut s.masks);
         if !difference::integrate_near(&mut s.near, shape.rank, head.predictor, unit) {
             return Err("a quantum is farther from the base than 4096".into());
@@ -88,30 +98,45 @@ pub(super) fn tile<S: Value>(
             },
         );
     } else {
-        residuals(&mut at, shape.rank, unit, &mut s.wide, &mut s.slices, &mut s.masks);
+        values = fields(&mut at, shape.rank, unit, s)?;
         difference::integrate(&mut s.wide, shape.rank, head.predictor, unit);
         let base = S::to_wide(value(at.base.as_flattened()));
-        let step = if head.class == Class::Wide { context.step } else { None };
+        let map = match (head.class, head.lengths.exponent) {
+            (Class::Wide, _) => Map::Quanta,
+            (_, Some(e)) => Map::Integers(numbers::power_of_two(e)),
+            _ if context.float => Map::Ordered,
+            _ => Map::Bits,
+        };
+        let step = context.step.unwrap_or(S::ZERO);
         let (x, v) = (&mut s.x, &s.wide);
         unit.run(
             #[inline(always)]
             || {
-                for (x, &v) in x.iter_mut().zip(v.iter()) {
-                    let q = base.plus(v);
-                    *x = match step {
-                        Some(step) => S::of_quantum(q) * step,
-                        None if context.float => S::of_wide(quantize::ordered(q)),
-                        None => S::of_wide(q),
-                    };
+                let numbers = x.iter_mut().zip(v.iter().map(|&v| base.plus(v)));
+                match map {
+                    Map::Quanta => numbers.for_each(|(x, q)| *x = S::of_quantum(q) * step),
+                    Map::Integers(power) => numbers.for_each(|(x, m)| *x = numbers::scaled(m, power)),
+                    Map::Ordered => numbers.for_each(|(x, m)| *x = S::of_wide(numbers::ordered(m))),
+                    Map::Bits => numbers.for_each(|(x, m)| *x = S::of_wide(m)),
                 }
             },
         );
     }
     if let Some(masks) = at.masks {
-        exceptions(&at, masks.count, shape, &s.masks, &mut s.x)?;
+        exceptions(values, masks.count, shape, &s.masks, &mut s.x)?;
     }
     shape.scatter(&s.x, tile, share);
     Ok(())
+}
+
+/// What integers become.
+#[derive(Clone, Copy)]
+enum Map<S> {
+    Quanta,
+    /// Times a power of two.
+    Integers(S),
+    Ordered,
+    Bits,
 }
 
 /// One value, of which there are enough bytes.
@@ -132,7 +157,7 @@ fn raw<S: Value>(bytes: &[u8], shape: &Shape, tile: &Tile, share: &mut Share<'_,
 
 /// Puts exceptions into their places.
 fn exceptions<S: Value>(
-    at: &Layout<'_>,
+    values: &[Word],
     count: usize,
     shape: &Shape,
     masks: &[BitPlane; BLOCKS],
@@ -142,7 +167,7 @@ fn exceptions<S: Value>(
     if found != count {
         return Err(format!("masks of {found} exceptions, their word says {count}").into());
     }
-    let mut values = at.values.as_flattened().chunks_exact(S::SIZE).cycle();
+    let mut values = values.as_flattened().chunks_exact(S::SIZE).cycle();
     for (block, mask) in masks.iter().enumerate() {
         for (lane, &word) in mask.iter().enumerate() {
             let mut left = word;
@@ -157,13 +182,48 @@ fn exceptions<S: Value>(
     Ok(())
 }
 
-/// A tile's residuals and masks.
-fn residuals<I: Int>(
+/// Residuals of a tile of class 1 or 2, and its masks; the words of the exceptions' values.
+fn fields<'a, S: Value>(
+    at: &mut Layout<'a>,
+    rank: usize,
+    unit: impl Unit,
+    s: &mut Scratch<S>,
+) -> Result<&'a [Word], Damage> {
+    let fields = Fields::of(&at.head.lengths);
+    let numbers = &mut s.slices[0];
+    for (k, widths) in s.widths.iter_mut().enumerate() {
+        unit.run(
+            #[inline(always)]
+            || {
+                *numbers = Slice::default();
+                for p in (0..CLASS_PLANES).rev() {
+                    at.planes.plane(Mode::of(u32::from(at.head.modes[k]) >> (2 * p)), &mut numbers[p], unit);
+                }
+                unit.transpose(numbers);
+                widths.find(numbers, &fields, unit);
+                if let Some(of) = at.masks {
+                    at.planes.plane(of.mode(k), &mut s.masks[k], unit);
+                }
+            },
+        );
+    }
+    let (stored, values) = at.rest(s.widths.iter().map(Widths::words).sum(), S::SIZE)?;
+    s.fields[..4 * stored.len()].copy_from_slice(stored.as_flattened());
+    let mut from = &s.fields[..];
+    for (d, widths) in s.wide.as_chunks_mut::<BLOCK>().0.iter_mut().zip(s.widths.iter()) {
+        widths.read(from, &fields, at.head.lengths.zeros, rank, unit, d)?;
+        from = &from[4 * widths.words()..];
+    }
+    Ok(values)
+}
+
+/// Residuals of a tile of class 0, and its masks.
+fn residuals(
     at: &mut Layout<'_>,
     rank: usize,
     unit: impl Unit,
-    d: &mut Ints<I>,
-    slices: &mut [Slice; 8],
+    d: &mut Ints<i16>,
+    slices: &mut [Slice; 2],
     masks: &mut [BitPlane; BLOCKS],
 ) {
     for (k, d) in d.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
@@ -181,20 +241,12 @@ fn residuals<I: Int>(
 
 /// A block's residuals.
 #[inline(always)]
-fn block<I: Int>(
-    at: &mut Layout<'_>,
-    k: usize,
-    rank: usize,
-    unit: impl Unit,
-    d: &mut [I; BLOCK],
-    slices: &mut [Slice; 8],
-) {
-    *d = [I::ZERO; BLOCK];
-    let near = at.head.class == Class::Quanta;
-    let mut modes = [0; 8];
+fn block(at: &mut Layout<'_>, k: usize, rank: usize, unit: impl Unit, d: &mut [i16; BLOCK], slices: &mut [Slice; 2]) {
+    *d = [0; BLOCK];
+    let mut modes = [0; 2];
     let count = at.modes(k).len();
     modes[..count].copy_from_slice(at.modes(k));
-    if modes == [0; 8] {
+    if modes == [0; 2] {
         return;
     }
     let top = count - 1;
@@ -213,11 +265,11 @@ fn block<I: Int>(
     let sign = slices[top][7];
     let signed = mode(top, 7) != Mode::Absent;
     for (k, slice) in slices[..count].iter_mut().enumerate() {
-        if modes[k] == 0 && !(near && signed) {
+        if modes[k] == 0 && !signed {
             continue;
         }
         if k == top || modes[k] != ALL_FULL {
-            if near && signed {
+            if signed {
                 let below = if k == top { 7 } else { 8 };
                 slice[..below].iter_mut().for_each(|plane| unit.flip(plane, &sign));
             }
@@ -225,9 +277,7 @@ fn block<I: Int>(
         }
         bitplanes::add_rows(slice, rank, k, d);
     }
-    if !near {
-        bitplanes::decode_signs(d, count);
-    } else if count == 1 {
+    if count == 1 {
         bitplanes::widen(d);
     }
 }

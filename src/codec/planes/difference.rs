@@ -4,6 +4,7 @@
 //! A predictor is how many axes differ: 0 none, 1 x, 2 x and y, 3 all. What lies before a tile's first values along an axis
 //! counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
 
+use super::lengths;
 use super::level::Unit;
 use super::number::Int;
 use super::shape::{PLANE, ROW, row_of};
@@ -169,12 +170,12 @@ fn all_below(v: &Ints<i16>, bits: u32) -> bool {
 pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
     unit.run(
         #[inline(always)]
-        || cheapest(v, rank),
+        || least(v, rank, cost).0,
     )
 }
 
 #[inline(always)]
-fn cheapest<I: Int>(v: &Ints<I>, rank: usize) -> usize {
+fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * PLANE], usize) -> u32) -> (usize, u32) {
     let first: &[I; 2 * PLANE] = v.first_chunk().expect("two planes");
     let mut d = *first;
     let (mut best, mut least) = (0, cost(&d, rank));
@@ -189,7 +190,18 @@ fn cheapest<I: Int>(v: &Ints<I>, rank: usize) -> usize {
             (best, least) = (predictor, cost);
         }
     }
-    best
+    (best, least)
+}
+
+/// The predictor that §8.2 chooses in classes 1 and 2, and the sum that it has.
+pub(super) fn shortest<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> (usize, u32) {
+    unit.run(
+        #[inline(always)]
+        || {
+            let zeros = lengths::zeros(v);
+            least(v, rank, |d, _| lengths::cost(&d[PLANE..], zeros))
+        },
+    )
 }
 
 /// Over the lanes, the sum of the bit length of the *or* of the lane's residuals in plane 1.

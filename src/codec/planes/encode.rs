@@ -4,24 +4,29 @@
 //! ```text
 //! x           4096 values, filled up beyond the chunk
 //! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many: the same
-//!             in the value's width (class 1); if that fails too, or lossless: the ordered bits of r(x) less a base (class 2)
-//! bridge      what stands in an exception's place is its lane's last regular value
+//!             in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base (class 2), which are the
+//!             ordered bits, or integers where all values are such times a power of two
+//! bits        of class 2 exceptions are NaN, infinities, fill, and a few that are longer than the others
+//! bridge      what stands in an exception's place is its row's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
-//! planes      each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
+//! planes      class 0: each block of 1024 residuals as bit planes, from the highest to the lowest, the signs last
+//! lengths     classes 1 and 2: classes of the residuals' lengths as such planes, then the bits
 //! store       what is shorter than the values themselves; else those, as r(x) (class 3)
 //! ```
 //!
-//! Nearly all tiles are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
+//! Nearly all tiles under a bound are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
 
 use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
-use super::exceptions::{self, Set};
+use super::exceptions::{self, Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
+use super::lengths::{CLASS_PLANES, Counted};
 use super::level::Unit;
 use super::number::{Int, Value};
+use super::numbers;
 use super::parts::{How, Parts};
 use super::quantize::{self, Quantizer};
-use super::shape::{BLOCK, PLANE, Shape};
+use super::shape::{BLOCK, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
@@ -36,6 +41,8 @@ pub(super) struct Plan<S: Value> {
     pub(super) quantizer: Option<Quantizer<S>>,
     /// The values are floats: their bits are ordered as such.
     pub(super) float: bool,
+    /// Bits of the fill value that the user defined, not of +0.
+    pub(super) fill: Option<S::Wide>,
     pub(super) how: How,
 }
 
@@ -44,8 +51,9 @@ pub(super) struct Scratch<S: Value> {
     pub(super) x: Box<[S; PLANES_TILE]>,
     near: Box<[Ints<i16>; 2]>,
     wide: Box<[Ints<S::Wide>; 2]>,
-    flags: Box<[u8; PLANES_TILE]>,
+    flags: Box<Flags>,
     set: Set<S::Wide>,
+    counted: Counted,
     parts: Parts,
 }
 
@@ -62,6 +70,7 @@ impl<S: Value> Scratch<S> {
             wide: boxed()?,
             flags: boxed()?,
             set: Set::new()?,
+            counted: Counted::new()?,
             parts: Parts::new()?,
         })
     }
@@ -93,16 +102,16 @@ pub(super) fn tile<S: Value>(
     let alone = coded.head.class == Class::Quanta && !masked && s.parts.nothing();
     let parts = if alone { 0 } else { s.parts.len() };
     let base = coded.base.map_or(0, |_| words);
-    let len = 1 + base + usize::from(masked) + parts + words * values.len();
+    let len = coded.head.len() + base + usize::from(masked) + parts + words * values.len();
     let raw = 1 + words * tile.len();
     memory::reserve(out, 4 * len.min(raw))?;
     if len >= raw {
-        out.extend_from_slice(&Head::RAW.pack().to_le_bytes());
+        out.extend_from_slice(&Head::RAW.pack()[0].to_le_bytes());
         let x = s.x.iter().enumerate().filter(|&(place, _)| plan.shape.inside(tile, place));
         x.for_each(|(_, &x)| append(plan.settled(x), out));
         return Ok(());
     }
-    out.extend_from_slice(&coded.head.pack().to_le_bytes());
+    coded.head.pack()[..coded.head.len()].iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     if alone {
         return Ok(());
     }
@@ -129,6 +138,31 @@ impl<S: Value> Plan<S> {
     fn settled(&self, x: S) -> S {
         self.quantizer.as_ref().map_or(x, |q| q.settled(x))
     }
+
+    /// Finds the exceptions of class 2: the first set of them that a tile may have.
+    fn exceptions(
+        &self,
+        tile: &Tile,
+        x: &[S; PLANES_TILE],
+        unit: impl Unit,
+        flags: &mut Flags,
+        set: &mut Set<S::Wide>,
+    ) -> Exceptions {
+        let special = Candidates::of::<S>(self.float, self.fill);
+        let full = (self.float && S::SIZE == 8).then(|| special.and_full());
+        for candidates in full.into_iter().chain([special]) {
+            // Then of the sets behind it neither, which are parts of it.
+            if !candidates.any(x, unit) {
+                break;
+            }
+            candidates.flags(x, unit, flags);
+            if let Some(exceptions) = set.collect(&self.shape, tile, flags, unit, |place| x[place].to_wide()) {
+                return exceptions;
+            }
+        }
+        flags.fill(0);
+        Exceptions::None
+    }
 }
 
 /// Makes a tile's parts, as the lowest class that takes it.
@@ -148,17 +182,49 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     let wide = mid.and_then(|mid| {
         let base = S::Wide::of(mid);
         let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
-        Some((Class::Wide, base, exceptions))
+        Some((base, exceptions))
     });
-    let (class, base, exceptions) = wide.unwrap_or_else(|| {
-        let base = unit.run(
-            #[inline(always)]
-            || bits(plan, &s.x, v),
-        );
-        (Class::Bits, base, Exceptions::None)
-    });
-    let way = Way { class, exceptions, plan, unit };
-    let (head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
+    let rank = plan.shape.rank;
+    if let Some((base, exceptions)) = wide {
+        let (predictor, _) = difference::shortest(v, rank, unit);
+        difference::difference(v, rank, predictor, unit, d);
+        let way = Way { class: Class::Wide, exceptions, plan, unit };
+        let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
+        head.predictor = predictor;
+        return Coded { head, base: Some(base), masks };
+    }
+    let settled = &mut s.x;
+    if plan.quantizer.is_some() {
+        settled.iter_mut().for_each(|x| *x = plan.settled(*x));
+    }
+    let exceptions = plan.exceptions(tile, settled, unit, &mut s.flags, &mut s.set);
+    let (flags, set) = (&s.flags, &s.set);
+    let finish = |m: &mut Ints<S::Wide>| {
+        let base = numbers::less_base(m, flags, unit);
+        if exceptions != Exceptions::None {
+            exceptions::bridge(m, flags);
+        }
+        let (predictor, cost) = difference::shortest(m, rank, unit);
+        (base, predictor, cost)
+    };
+    numbers::bits(settled, plan.float, unit, v);
+    let (mut base, mut predictor, cost) = finish(v);
+    let mut exponent = if plan.float { numbers::exponent(settled, flags, unit) } else { None };
+    if let Some(e) = exponent {
+        numbers::integers(settled, e, unit, d);
+        let of_integers = finish(d);
+        if of_integers.2 <= cost {
+            (base, predictor) = (of_integers.0, of_integers.1);
+            std::mem::swap(v, d);
+        } else {
+            exponent = None;
+        }
+    }
+    difference::difference(v, rank, predictor, unit, d);
+    let way = Way { class: Class::Bits, exceptions, plan, unit };
+    let (mut head, masks) = way.lengths(d, set, &mut s.counted, &mut s.parts);
+    head.predictor = predictor;
+    head.lengths.exponent = exponent;
     Coded { head, base: Some(base), masks }
 }
 
@@ -171,7 +237,7 @@ fn regular<S: Value, I: Int>(
     (base, near): (S::Wide, bool),
     unit: impl Unit,
     v: &mut Ints<I>,
-    flags: &mut [u8; PLANES_TILE],
+    flags: &mut Flags,
     set: &mut Set<S::Wide>,
 ) -> Option<Exceptions> {
     let q = plan.quantizer.as_ref()?;
@@ -179,27 +245,9 @@ fn regular<S: Value, I: Int>(
         return Some(Exceptions::None);
     }
     q.flags(x, base, near, unit, flags);
-    if !set.collect(&plan.shape, tile, flags, |place| q.settled(x[place]).to_wide()) {
-        return None;
-    }
-    exceptions::bridge(&plan.shape, flags, v);
-    Some(if set.uniform { Exceptions::Uniform } else { Exceptions::Each })
-}
-
-/// The ordered bits of a tile's values less a base, which is returned.
-#[inline(always)]
-fn bits<S: Value>(plan: &Plan<S>, x: &[S; PLANES_TILE], v: &mut Ints<S::Wide>) -> S::Wide {
-    for (v, &x) in v.iter_mut().zip(x) {
-        let bits = plan.settled(x).to_wide();
-        *v = if plan.float { quantize::ordered(bits) } else { bits };
-    }
-    let first = &v[..PLANE];
-    let (lo, hi) = first.iter().fold((first[0], first[0]), |(lo, hi), &m| (lo.min(m), hi.max(m)));
-    // Half of the difference as an unsigned number.
-    let half = hi.minus(lo) >> 1 & (S::Wide::ONE << (8 * S::SIZE as u32 - 1)).minus(S::Wide::ONE);
-    let base = lo.plus(half);
-    v.iter_mut().for_each(|m| *m = m.minus(base));
-    base
+    let exceptions = set.collect(&plan.shape, tile, flags, unit, |place| q.settled(x[place]).to_wide())?;
+    exceptions::bridge(v, flags);
+    Some(exceptions)
 }
 
 /// How a tile's integers are stored.
@@ -212,12 +260,11 @@ struct Way<'a, S: Value, L> {
 
 impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
-    fn residuals<I: Int>(&self, v: &Ints<I>, d: &mut Ints<I>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
+    fn residuals(&self, v: &Ints<i16>, d: &mut Ints<i16>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
         let rank = self.plan.shape.rank;
         let predictor = difference::choose(v, rank, self.unit);
         difference::difference(v, rank, predictor, self.unit, d);
-        let mut head =
-            Head { class: self.class, predictor, exceptions: self.exceptions, slices: Default::default(), base: 0 };
+        let mut head = Head { class: self.class, predictor, exceptions: self.exceptions, ..Head::RAW };
         let mut masks = 0;
         parts.clear();
         for (k, d) in d.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
@@ -225,25 +272,58 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 #[inline(always)]
                 || self.block(d, parts),
             );
-            if self.exceptions != Exceptions::None {
-                masks |= (parts.mask(&set.masks[k], self.unit) as u32) << (2 * k);
-            }
+            masks |= self.mask(k, set, parts);
         }
         (head, masks)
     }
 
+    /// The same of classes 1 and 2, of residuals, which are written over; the predictor is not in the head.
+    fn lengths<I: Int>(
+        &self,
+        d: &mut Ints<I>,
+        set: &Set<S::Wide>,
+        counted: &mut Counted,
+        parts: &mut Parts,
+    ) -> (Head, u32) {
+        let rank = self.plan.shape.rank;
+        let lengths = counted.choose(d, rank, self.unit);
+        let mut head = Head { class: self.class, exceptions: self.exceptions, lengths, ..Head::RAW };
+        let mut masks = 0;
+        parts.clear();
+        let mut planes = [[0; PLANES_LANES]; 8];
+        for (k, u) in d.as_chunks::<BLOCK>().0.iter().enumerate() {
+            counted.block(k, u, rank, &lengths, self.unit, (&mut planes, &mut parts.bits));
+            head.modes[k] = self.unit.run(
+                #[inline(always)]
+                || {
+                    self.unit.transpose(&mut planes);
+                    parts.numbers(&planes[..CLASS_PLANES], self.unit)
+                },
+            );
+            masks |= self.mask(k, set, parts);
+        }
+        (head, masks)
+    }
+
+    /// Stores a block's mask, if the tile has exceptions; its mode where the word of masks has it.
+    fn mask(&self, block: usize, set: &Set<S::Wide>, parts: &mut Parts) -> u32 {
+        match self.exceptions {
+            Exceptions::None => 0,
+            _ => (parts.mask(&set.masks[block], self.unit) as u32) << (2 * block),
+        }
+    }
+
     /// Stores a block's residuals, in order of coding, and returns its slices.
     #[inline(always)]
-    fn block<I: Int>(&self, d: &mut [I; BLOCK], parts: &mut Parts) -> usize {
-        let near = self.class == Class::Quanta;
+    fn block(&self, d: &mut [i16; BLOCK], parts: &mut Parts) -> usize {
         let extent = Extent::of(d);
-        let slices = extent.slices.max(usize::from(near));
+        let slices = extent.slices.max(1);
         let mut block = parts.begin_block(slices);
         if extent.slices == 0 {
             return slices;
         }
         // Which bit planes are not all 0.
-        let union = if near { extent.union(slices) } else { bitplanes::encode_signs(d, slices) };
+        let union = extent.union(slices);
         let (how, rank, unit, top) = (self.plan.how, self.plan.shape.rank, self.unit, slices - 1);
         let mut sign = [0; PLANES_LANES];
         let mut planes = [[0; PLANES_LANES]; 8];
@@ -269,9 +349,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 if k == top {
                     sign = planes[7];
                 }
-                if near {
-                    planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
-                }
+                planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
                 if as_bytes && parts.would_fill(&planes[7], how, unit) {
                     parts.rows(&mut block, k, &rows);
                     continue;

@@ -1,74 +1,187 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that no quantum stands for: where they are, their bits, and what the predictors see in their places. FORMAT.md §8.2.
+//! Exceptions of a tile: where they are, their bits, and what the predictors see in their places. FORMAT.md §8.2.
 //!
-//! Most tiles have none. What is done here goes lane by lane and is not tuned.
+//! In classes 0 and 1 they are the values that no quantum stands for, in class 2 those whose bits have nothing to do with the
+//! others' bits: NaN, infinities, fill; a few full f64 among values that were f32 once.
+//!
+//! Most tiles have none: that is found out by one pass.
 
 use super::bitplanes::BitPlane;
-use super::number::Int;
-use super::shape::{BLOCKS, Shape};
+use super::format::Exceptions;
+use super::level::Unit;
+use super::number::{Int, Value};
+use super::shape::{BLOCK, BLOCKS, PLANE, ROW, Shape, row_of};
 use crate::constants::{PLANES_EXCEPTIONS, PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
 use crate::stage::tiles::Tile;
 
+/// A byte for each value of a tile, 1 where it is an exception, also beyond the array.
+pub(super) type Flags = [u8; PLANES_TILE];
+
 /// The exceptions of a tile.
 pub(super) struct Set<I> {
-    /// A bit for each, by block.
+    /// A bit for each that is stored, by block.
     pub(super) masks: [BitPlane; BLOCKS],
     /// Their bits, in order of the masks' bits.
     pub(super) values: Vec<I>,
     /// All have the same bits.
-    pub(super) uniform: bool,
+    uniform: bool,
 }
 
 impl<I: Int> Set<I> {
     pub(super) fn new() -> Result<Self> {
-        Ok(Set { masks: [[0; PLANES_LANES]; BLOCKS], values: memory::with_capacity(PLANES_TILE)?, uniform: false })
+        let none = [[0; PLANES_LANES]; BLOCKS];
+        Ok(Set { masks: none, values: memory::with_capacity(PLANES_TILE)?, uniform: false })
     }
 
-    /// Takes those values of the tile that are flagged and lie in the chunk. False where a tile may not have so many.
+    /// Takes those values of the tile that are flagged and lie in the array. `None` where a tile may not have so many.
     pub(super) fn collect(
         &mut self,
         shape: &Shape,
         tile: &Tile,
-        flags: &[u8; PLANES_TILE],
+        flags: &Flags,
+        unit: impl Unit,
         bits: impl Fn(usize) -> I,
-    ) -> bool {
+    ) -> Option<Exceptions> {
+        self.masks = unit.run(
+            #[inline(always)]
+            || planes(flags, shape.rank),
+        );
         self.values.clear();
-        self.masks = [[0; PLANES_LANES]; BLOCKS];
+        self.uniform = true;
+        let whole = tile.len() == PLANES_TILE;
         for (block, mask) in self.masks.iter_mut().enumerate() {
             for (lane, word) in mask.iter_mut().enumerate() {
-                for bit in 0..32 {
-                    let place = shape.place_of_bit(block, lane, bit);
-                    if flags[place] != 0 && shape.inside(tile, place) {
-                        *word |= 1 << bit;
-                        self.values.push(bits(place));
+                let mut left = *word;
+                while left != 0 {
+                    let bit = left.trailing_zeros();
+                    left &= left - 1;
+                    let place = shape.place_of_bit(block, lane, bit as usize);
+                    if !whole && !shape.inside(tile, place) {
+                        *word ^= 1 << bit;
+                        continue;
+                    }
+                    let value = bits(place);
+                    self.values.push(value);
+                    self.uniform &= value == self.values[0];
+                    if !self.uniform && self.values.len() > PLANES_EXCEPTIONS {
+                        return None;
                     }
                 }
             }
         }
-        self.uniform = self.values.windows(2).all(|pair| pair[0] == pair[1]);
-        (self.uniform || self.values.len() <= PLANES_EXCEPTIONS) && self.values.len() < tile.len()
+        let kind = if self.uniform { Exceptions::Uniform } else { Exceptions::Each };
+        (self.values.len() < tile.len()).then_some(kind)
     }
 }
 
-/// Gives flagged places what stands before them in their lane's block.
-pub(super) fn bridge<I: Int>(shape: &Shape, flags: &[u8; PLANES_TILE], v: &mut [I; PLANES_TILE]) {
-    for lane in 0..PLANES_LANES {
-        let mut last = I::ZERO;
-        for block in 0..BLOCKS {
-            // In order of planes, rows and columns.
-            let place = |i: usize| shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
-            if let Some(first) = (0..32).map(place).find(|&p| flags[p] == 0) {
-                last = v[first];
-            }
-            for p in (0..32).map(place) {
-                if flags[p] == 0 {
-                    last = v[p];
-                } else {
-                    v[p] = last;
+/// Gives flagged values what stands before them in their row.
+pub(super) fn bridge<I: Int>(v: &mut [I; PLANES_TILE], flags: &Flags) {
+    for (v, flags) in v.as_chunks_mut::<ROW>().0.iter_mut().zip(flags.as_chunks::<ROW>().0) {
+        if *flags == [0; ROW] {
+            continue;
+        }
+        let Some(first) = flags.iter().position(|&flag| flag == 0) else {
+            *v = [I::ZERO; ROW];
+            continue;
+        };
+        let mut last = v[first];
+        for (v, &flag) in v.iter_mut().zip(flags) {
+            last = if flag == 0 { *v } else { last };
+            *v = last;
+        }
+    }
+}
+
+/// Flags as bit planes.
+#[inline(always)]
+fn planes(flags: &Flags, rank: usize) -> [BitPlane; BLOCKS] {
+    let mut planes = [[0; PLANES_LANES]; BLOCKS];
+    for (plane, flags) in planes.iter_mut().zip(flags.as_chunks::<BLOCK>().0) {
+        for i in 0..8 {
+            for (group, words) in plane.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let row = &flags[i / 4 * PLANE + row_of(rank, i % 4, group)..];
+                for (word, &[a, b, c, d]) in words.iter_mut().zip(row.as_chunks().0) {
+                    *word |= u32::from_le_bytes([a, c, b, d]) << i;
                 }
             }
         }
+    }
+    planes
+}
+
+/// A set of values that may be exceptions of class 2.
+#[derive(Clone, Copy)]
+pub(super) struct Candidates<I> {
+    /// Bits of the fill value that the user defined, not of +0.
+    fill: Option<I>,
+    /// The largest bits, without the sign's, that are none: those below infinity's.
+    most: I,
+    /// Bits of which all must be 0.
+    low: I,
+}
+
+impl<I: Int> Candidates<I> {
+    /// Of values of the type: NaN, infinities, `fill`.
+    pub(super) fn of<S: Value<Wide = I>>(float: bool, fill: Option<I>) -> Self {
+        let most = if float { S::INFINITY.to_wide().minus(I::ONE) } else { below_sign() };
+        Candidates { fill, most, low: I::ZERO }
+    }
+
+    /// These, and values that no f32 stands for.
+    pub(super) fn and_full(self) -> Self {
+        Candidates { low: (I::ONE << 29).minus(I::ONE), ..self }
+    }
+
+    #[inline(always)]
+    fn has(&self, bits: I) -> bool {
+        let filled = self.fill.is_some_and(|fill| bits == fill);
+        (bits & below_sign() > self.most) | (bits & self.low != I::ZERO) | filled
+    }
+
+    /// Whether the tile has any.
+    pub(super) fn any<S: Value<Wide = I>>(&self, x: &[S; PLANES_TILE], unit: impl Unit) -> bool {
+        unit.run(
+            #[inline(always)]
+            || {
+                x.as_chunks::<PLANE>()
+                    .0
+                    .iter()
+                    .any(|plane| plane.iter().fold(false, |any, x| any | self.has(x.to_wide())))
+            },
+        )
+    }
+
+    /// Flags them.
+    pub(super) fn flags<S: Value<Wide = I>>(&self, x: &[S; PLANES_TILE], unit: impl Unit, flags: &mut Flags) {
+        unit.run(
+            #[inline(always)]
+            || flags.iter_mut().zip(x).for_each(|(flag, x)| *flag = self.has(x.to_wide()).into()),
+        );
+    }
+}
+
+/// All bits but the sign's.
+#[inline(always)]
+pub(super) fn below_sign<I: Int>() -> I {
+    (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_get_numbers_of_their_row() {
+        let mut v: [i16; PLANES_TILE] = std::array::from_fn(|i| i as i16);
+        let mut flags = [0; PLANES_TILE];
+        // Some of row 0, all of row 1, none of row 2.
+        [0, 1, 5, 6, 31].iter().for_each(|&i| flags[i] = 1);
+        flags[32..64].fill(1);
+        bridge(&mut v, &flags);
+        assert_eq!(v[..8], [2, 2, 2, 3, 4, 4, 4, 7]);
+        assert_eq!(v[30..34], [30, 30, 0, 0]);
+        assert_eq!(v[63..66], [0, 64, 65]);
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! FORMAT.md as fields: the step, a tile's head, the word of the masks, modes of bit planes. No loops over data.
 
+use super::layout::{Word, number};
+use super::lengths::SHAPE_COUNT;
 use super::number::Value;
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_STEP_128THS, PLANES_TILE};
@@ -31,7 +33,7 @@ impl Mode {
 /// Modes of a slice whose planes are all full.
 pub(super) const ALL_FULL: u16 = 0x5555;
 
-/// What a tile's residuals are of.
+/// What a tile's residuals are of, in the order of the format's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Quanta near a base, which is in the head.
@@ -53,51 +55,118 @@ pub(super) enum Exceptions {
     Uniform,
 }
 
-/// A tile's first word.
+/// The classes of a tile's lengths, as its head says. FORMAT.md §3.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Lengths {
+    pub(super) shape: u32,
+    /// L.
+    pub(super) least: u32,
+    /// T.
+    pub(super) top: u32,
+    /// z.
+    pub(super) zeros: u32,
+    /// The class of each number, three bits each.
+    pub(super) numbers: u32,
+    /// Map 1: e.
+    pub(super) exponent: Option<i32>,
+}
+
+/// What a tile's payload begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) class: Class,
     pub(super) predictor: usize,
     pub(super) exceptions: Exceptions,
-    /// Slices of each block.
+    /// Class 0: slices of each block.
     pub(super) slices: [usize; BLOCKS],
     /// Class 0: the base in its units.
     pub(super) base: i32,
+    /// Classes 1 and 2.
+    pub(super) lengths: Lengths,
+    /// Classes 1 and 2: modes of each block's planes.
+    pub(super) modes: [u16; BLOCKS],
 }
 
+/// In class 0.
 const EXCEPTIONS: u32 = 1 << 9;
 const UNIFORM: u32 = 1 << 10;
 const BASE_SHIFT: u32 = 11;
-const SLICES_SHIFT: u32 = 16;
+/// In classes 1 and 2.
+const MAP: u32 = 1 << 4;
+const SHAPE_SHIFT: u32 = 5;
+const MODES_SHIFT: u32 = 8;
+const MODES_BITS: u32 = 6;
+const TOP_SHIFT: u32 = 6;
+const ZEROS_SHIFT: u32 = 13;
+const EXPONENT_SHIFT: u32 = 20;
+const NUMBERS: u32 = (1 << 24) - 1;
+const LENGTHS_EXCEPTIONS: u32 = 1 << 24;
+const LENGTHS_UNIFORM: u32 = 1 << 25;
+/// Words of the head there.
+const LENGTHS_WORDS: usize = 3;
+
+/// What a head is checked against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowed {
+    /// Grid rank.
+    pub(super) rank: usize,
+    /// Bytes of a value.
+    pub(super) size: usize,
+    /// There is a step.
+    pub(super) quanta: bool,
+    /// The type's class is float.
+    pub(super) float: bool,
+}
 
 impl Head {
-    pub(super) const RAW: Head =
-        Head { class: Class::Raw, predictor: 0, exceptions: Exceptions::None, slices: [0; BLOCKS], base: 0 };
+    pub(super) const RAW: Head = Head {
+        class: Class::Raw,
+        predictor: 0,
+        exceptions: Exceptions::None,
+        slices: [0; BLOCKS],
+        base: 0,
+        lengths: Lengths { shape: 0, least: 0, top: 0, zeros: 0, numbers: 0, exponent: None },
+        modes: [0; BLOCKS],
+    };
 
-    pub(super) fn pack(&self) -> u32 {
-        let class = match self.class {
-            Class::Quanta => 0,
-            Class::Wide => 1,
-            Class::Bits => 2,
-            Class::Raw => 3,
-        };
-        let exceptions = match self.exceptions {
-            Exceptions::None => 0,
-            Exceptions::Each => EXCEPTIONS,
-            Exceptions::Uniform => EXCEPTIONS | UNIFORM,
-        };
-        let rest = match self.class {
-            Class::Quanta => {
-                let two = |k: usize| u32::from(self.slices[k] == 2) << (4 + k);
-                (0..BLOCKS).map(two).sum::<u32>() | (self.base as u32) << BASE_SHIFT
-            }
-            _ => (0..BLOCKS).map(|k| (self.slices[k] as u32) << (SLICES_SHIFT + 4 * k as u32)).sum(),
-        };
-        class | (self.predictor as u32) << 2 | exceptions | rest
+    /// Words of the head.
+    pub(super) fn len(&self) -> usize {
+        if matches!(self.class, Class::Wide | Class::Bits) { LENGTHS_WORDS } else { 1 }
     }
 
-    /// Reads a head of grid rank `rank` and of values of `size` bytes; `step`: quanta are allowed.
-    pub(super) fn unpack(word: u32, rank: usize, size: usize, step: bool) -> Result<Self, Damage> {
+    /// Its words, of which the first [`Head::len`] count.
+    pub(super) fn pack(&self) -> [u32; LENGTHS_WORDS] {
+        let first = self.class as u32 | (self.predictor as u32) << 2;
+        let flags = |each, uniform| match self.exceptions {
+            Exceptions::None => 0,
+            Exceptions::Each => each,
+            Exceptions::Uniform => each | uniform,
+        };
+        match self.class {
+            Class::Raw => [first, 0, 0],
+            Class::Quanta => {
+                let two = |k: usize| u32::from(self.slices[k] == 2) << (4 + k);
+                let slices: u32 = (0..BLOCKS).map(two).sum();
+                [first | slices | flags(EXCEPTIONS, UNIFORM) | (self.base as u32) << BASE_SHIFT, 0, 0]
+            }
+            Class::Wide | Class::Bits => {
+                let l = &self.lengths;
+                let modes = self.modes.iter().rev().fold(0, |all, &modes| all << MODES_BITS | u32::from(modes));
+                let map = l.exponent.map_or(0, |_| MAP);
+                let exponent = (l.exponent.unwrap_or(0) as u32) << EXPONENT_SHIFT;
+                [
+                    first | map | l.shape << SHAPE_SHIFT | modes << MODES_SHIFT,
+                    l.least | l.top << TOP_SHIFT | l.zeros << ZEROS_SHIFT | exponent,
+                    l.numbers | flags(LENGTHS_EXCEPTIONS, LENGTHS_UNIFORM),
+                ]
+            }
+        }
+    }
+
+    /// Reads the head that a tile begins with.
+    pub(super) fn unpack(tile: &[Word], allowed: Allowed) -> Result<Self, Damage> {
+        let Some(&first) = tile.first() else { return Err("no words".into()) };
+        let word = number(first);
         let refuse = |why: String| Err(Damage::from(format!("head {word:#010x}: {why}")));
         let class = match word & 3 {
             0 => Class::Quanta,
@@ -105,37 +174,76 @@ impl Head {
             2 => Class::Bits,
             _ => Class::Raw,
         };
-        if matches!(class, Class::Quanta | Class::Wide) && !step {
+        if matches!(class, Class::Quanta | Class::Wide) && !allowed.quanta {
             return refuse(format!("class {} without a usable step", word & 3));
         }
-        let exceptions = match (word & EXCEPTIONS != 0, word & UNIFORM != 0) {
+        let mut words = [word, 0, 0];
+        let mut head = Head { class, predictor: (word >> 2 & 3) as usize, ..Head::RAW };
+        if head.predictor > allowed.rank {
+            return refuse(format!("predictor {} in grid rank {}", head.predictor, allowed.rank));
+        }
+        let (flags, each, uniform) = match class {
+            Class::Quanta => {
+                head.slices = std::array::from_fn(|k| 1 + (word >> (4 + k) & 1) as usize);
+                head.base = word as i32 >> BASE_SHIFT;
+                (word, EXCEPTIONS, UNIFORM)
+            }
+            // Nothing else may be said of it.
+            Class::Raw => {
+                head.predictor = 0;
+                (0, 1, 1)
+            }
+            Class::Wide | Class::Bits => {
+                let Some(&all) = tile.first_chunk::<LENGTHS_WORDS>() else {
+                    return refuse(format!("{} words where the head has {LENGTHS_WORDS}", tile.len()));
+                };
+                words = all.map(number);
+                head.lengths(words, allowed)?;
+                (words[2], LENGTHS_EXCEPTIONS, LENGTHS_UNIFORM)
+            }
+        };
+        head.exceptions = match (flags & each != 0, flags & uniform != 0) {
             (false, false) => Exceptions::None,
             (true, false) => Exceptions::Each,
             (true, true) => Exceptions::Uniform,
             (false, true) => return refuse("uniform exceptions, but none".into()),
         };
-        let mut head = Head { class, predictor: (word >> 2 & 3) as usize, exceptions, slices: [0; BLOCKS], base: 0 };
-        if head.predictor > rank {
-            return refuse(format!("predictor {} in grid rank {rank}", head.predictor));
-        }
-        match class {
-            Class::Quanta => {
-                head.slices = std::array::from_fn(|k| 1 + (word >> (4 + k) & 1) as usize);
-                head.base = word as i32 >> BASE_SHIFT;
-            }
-            Class::Wide | Class::Bits => {
-                head.slices = std::array::from_fn(|k| (word >> (SLICES_SHIFT + 4 * k as u32) & 15) as usize);
-            }
-            // Nothing else may be said of it.
-            Class::Raw => head = Head::RAW,
-        }
-        if class != Class::Quanta && head.slices.iter().any(|&s| s > size) {
-            return refuse(format!("blocks of {:?} slices, at most {size}", head.slices));
-        }
-        if head.pack() != word || (class == Class::Bits && exceptions != Exceptions::None) {
+        if head.pack() != words {
             return refuse("a bit that must be 0 is not".into());
         }
         Ok(head)
+    }
+
+    /// What classes 1 and 2 say of lengths and modes.
+    fn lengths(&mut self, [first, second, third]: [u32; LENGTHS_WORDS], allowed: Allowed) -> Result<(), Damage> {
+        let (bits, largest) = if allowed.size == 4 { (32, 127) } else { (64, 1023) };
+        let exponent = second as i32 >> EXPONENT_SHIFT;
+        let map = first & MAP != 0;
+        self.modes = std::array::from_fn(|k| (first >> (MODES_SHIFT + MODES_BITS * k as u32) & 0x3F) as u16);
+        self.lengths = Lengths {
+            shape: first >> SHAPE_SHIFT & 7,
+            least: second & 0x3F,
+            top: second >> TOP_SHIFT & 0x7F,
+            zeros: second >> ZEROS_SHIFT & 0x3F,
+            numbers: third & NUMBERS,
+            exponent: map.then_some(exponent),
+        };
+        let l = &self.lengths;
+        if l.shape >= SHAPE_COUNT {
+            return Err(format!("shape {} of lengths, at most {}", l.shape, SHAPE_COUNT - 1).into());
+        }
+        if l.top + l.zeros > bits || l.zeros >= bits {
+            return Err(format!("lengths up to {} before {} zeros, values of {bits} bits", l.top, l.zeros).into());
+        }
+        if !map && exponent != 0 {
+            return Err(format!("2^{exponent} in map 0").into());
+        }
+        if map && (self.class == Class::Wide || !allowed.float || exponent > largest || exponent < 1 - largest) {
+            return Err(
+                format!("integers times 2^{exponent} in class {:?}, float {}", self.class, allowed.float).into()
+            );
+        }
+        Ok(())
     }
 }
 
@@ -179,26 +287,51 @@ mod tests {
 
     #[test]
     fn heads_survive_packing_and_nothing_else_is_read() {
-        let mut read = 0;
+        let mut read = [0; 4];
+        let mut x = 1u32;
+        let mut next = || {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            x ^ x >> 15
+        };
         for word in (0..1 << 16).chain((0..1 << 16).map(|w| w << 16 | w & 0xFFF)) {
-            for (rank, size, step) in [(3, 4, true), (1, 8, true), (2, 8, false)] {
-                if let Ok(head) = Head::unpack(word, rank, size, step) {
-                    assert_eq!(head.pack(), word);
-                    read += 1;
+            for (rank, size, quanta, float) in [(3, 4, true, true), (1, 8, true, true), (2, 8, false, false)] {
+                let words = [word, next() & next() & !(1 << 19), next() & 0x3FF_FFFF];
+                let words = if word & 16 == 0 { [word, words[1] & 0xFFFFF, words[2]] } else { words };
+                let allowed = Allowed { rank, size, quanta, float };
+                if let Ok(head) = Head::unpack(&words.map(u32::to_le_bytes), allowed) {
+                    assert_eq!(head.pack()[..head.len()], words[..head.len()]);
+                    read[(word & 3) as usize] += 1;
                 }
             }
         }
-        assert!(read > 1000);
+        assert!(read[0] > 1000 && read[1] > 1000 && read[2] > 1000 && read[3] > 0, "{read:?}");
+        let of = |head: &Head, rank, quanta, float| {
+            Head::unpack(&head.pack().map(u32::to_le_bytes), Allowed { rank, size: 4, quanta, float })
+        };
         let head = Head {
             class: Class::Quanta,
             predictor: 2,
             exceptions: Exceptions::Uniform,
             slices: [1, 2, 2, 1],
             base: -(1 << 20),
+            ..Head::RAW
         };
-        assert_eq!(Head::unpack(head.pack(), 2, 4, true).unwrap(), head);
-        assert!(Head::unpack(head.pack(), 1, 4, true).is_err());
-        assert!(Head::unpack(head.pack(), 2, 4, false).is_err());
+        assert_eq!(of(&head, 2, true, true).unwrap(), head);
+        assert!(of(&head, 1, true, true).is_err() && of(&head, 2, false, true).is_err());
+        let lengths = Lengths { shape: 6, least: 63, top: 20, zeros: 12, numbers: 0o7654_3210, exponent: Some(-126) };
+        let modes = [0x3F, 0, 0x15, 0x2A];
+        let head = Head { class: Class::Bits, predictor: 1, lengths, modes, ..Head::RAW };
+        assert_eq!(of(&head, 1, false, true).unwrap(), head);
+        assert!(of(&head, 1, false, false).is_err());
+        for lengths in [
+            Lengths { shape: 7, ..lengths },
+            Lengths { zeros: 13, ..lengths },
+            Lengths { zeros: 32, top: 0, ..lengths },
+            Lengths { exponent: Some(-127), ..lengths },
+            Lengths { exponent: Some(128), ..lengths },
+        ] {
+            assert!(of(&Head { lengths, ..head }, 1, false, true).is_err(), "{lengths:?}");
+        }
     }
 
     #[test]

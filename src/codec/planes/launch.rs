@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernels of `kernels/planes.cu` are told about a chunk and about a frame.
+//! What the kernels of `kernels/planes_lossy.cu` and `kernels/planes_lossless.cu` are told about a chunk and about a frame.
 
 use super::shape::Shape;
 use crate::codec::chunk;
 use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_DENSE};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_DENSE, FLAG_FLOAT};
 use crate::frame::Frame;
-use crate::params::{Codec, Params};
+use crate::params::{Bound, Class, Codec, Dtype, Mode, Params};
 
 /// Thresholds as for szx (codec/szx/launch.rs), whose place between host and device it takes.
 pub(super) static GPU: Gpu = Gpu {
@@ -16,8 +16,17 @@ pub(super) static GPU: Gpu = Gpu {
     decode_from: 8 << 20,
     encoding,
     decoding,
-    encode: &[Launch::range("planes_range"), Launch::new("planes_encode", encode_ctas)],
-    decode: &[Launch::new("planes_decode", decode_ctas), Launch::new("planes_verdict", plan::per_chunk)],
+    encode: &[
+        Launch::range("planes_lossy_range"),
+        Launch::new("planes_lossy_encode", encode_ctas).only(false),
+        Launch::new("planes_lossless_encode", plan::persistent).only(true),
+    ],
+    decode: &[
+        Launch::new("planes_lossy_decode", decode_ctas).only(false),
+        Launch::new("planes_lossy_verdict", plan::per_chunk).only(false),
+        Launch::new("planes_lossless_decode", plan::per_tile).only(true),
+        Launch::new("planes_lossless_verdict", plan::per_chunk).only(true),
+    ],
     shared: 0,
     tables: 0,
 };
@@ -34,31 +43,34 @@ fn decode_ctas(batch: Counts) -> u32 {
     batch.tiles.div_ceil(AT_A_TIME)
 }
 
-/// Extents of the array, slowest first, grid rank, tiles.
+/// Extents of the array, slowest first, grid rank, tiles. `None` where the chunk is the CPU's: kernels know no components.
 fn tiles(extents: &[u32]) -> Option<([u32; 3], u32, u32)> {
-    let shape = Shape::choose(extents)?;
+    let shape = Shape::choose(extents).filter(|shape| shape.components == 1)?;
     let (extents, _) = shape.grid.sides()?;
     Some((extents, shape.rank as u32, u32::try_from(shape.grid.tiles()).ok()?))
 }
 
+fn float_flag(dtype: Dtype) -> u32 {
+    if dtype.class == Class::Float { FLAG_FLOAT } else { 0 }
+}
+
 fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
-    if !params.lossy(raw_len) {
-        return None;
-    }
-    let chunk = plan::any_chunk(params, params.request.bound, raw_len);
+    let lossy = params.lossy(raw_len);
+    let chunk = plan::any_chunk(params, if lossy { params.request.bound } else { Bound::Lossless }, raw_len);
     // Kernels count places in 32 bits.
     u32::try_from(chunk.values).ok()?;
     let (extents, rank, tiles) = tiles(params.extents.as_slice())?;
     // The payload's length is added by the kernel.
     let table_len = 4 * tiles as usize;
-    let head = |stored| Head::new(params, CodecId::PLANES, Some(chunk.bound), &[table_len as u64, 0], stored, &[]);
+    let used = lossy.then_some(chunk.bound);
+    let head = |stored| Head::new(params, CodecId::PLANES, used, &[table_len as u64, 0], stored, &[]);
     let table_at = head(0).bytes();
     let payload_at = (table_at + table_len).next_multiple_of(SECTION_ALIGN);
     let head = head(payload_at);
     let dense = if params.request.codec == Codec::PlanesDense { FLAG_DENSE } else { 0 };
     let chunk = EncodeChunk {
         payload_at: payload_at as u64,
-        flags: chunk.flags | dense,
+        flags: chunk.flags | dense | float_flag(params.dtype),
         tiles,
         table_at: table_at as u32,
         table_words: tiles,
@@ -75,7 +87,8 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     let h = &frame.header;
-    if !chunk::is_lossy(h) || h.mode == crate::params::Mode::PointwiseRelative {
+    let lossless = h.mode == Mode::Lossless && h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8);
+    if !lossless && (!chunk::is_lossy(h) || h.mode == Mode::PointwiseRelative) {
         return None;
     }
     let values = frame.elements(h.dtype.size.into()).ok()?;
@@ -86,6 +99,7 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         return None;
     }
     let payload_at = frame.stored_len() - payload.len() as u64;
+    let any = plan::any_frame(frame);
     Some(DecodeChunk {
         payload_at,
         payload_len: payload.len() as u64,
@@ -94,6 +108,7 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         table_words: tiles,
         extents,
         rank,
-        ..plan::any_frame(frame)
+        flags: any.flags | float_flag(h.dtype),
+        ..any
     })
 }

@@ -2,12 +2,13 @@
 //! Where a tile's parts are, found and checked before any of them is used, and bit plane after bit plane taken from them.
 //! FORMAT.md §3.2, §7.
 //!
-//! Head and modes say how many ballots there are, ballots how many words and nibbles, nibbles how many bytes, the masks'
-//! word how many values. So all lengths are known from what stands in front, and nothing that is read later can be beyond
-//! the tile. What the masks themselves say is compared with their word when they have been read.
+//! Head and modes say how many ballots there are, ballots how many words and nibbles, nibbles how many bytes, the planes of
+//! classes 1 and 2 how many bits, the masks' word how many values. So all lengths are known from what stands in front, and nothing
+//! that is read later can be beyond the tile. What the masks themselves say is compared with their word when they have been read.
 
 use super::bitplanes::{BitPlane, Slice};
 use super::format::{Class, Exceptions, Head, Masks, Mode};
+use super::lengths::CLASS_PLANES;
 use super::parts::SLICES;
 use super::shape::BLOCKS;
 use crate::constants::PLANES_LANES;
@@ -25,8 +26,10 @@ pub(super) struct Layout<'a> {
     pub(super) masks: Option<Masks>,
     modes: [u16; SLICES],
     pub(super) planes: Planes<'a>,
-    /// Words of the exceptions' values.
-    pub(super) values: &'a [Word],
+    /// Words behind the planes: bits and exceptions' values.
+    rest: &'a [Word],
+    /// Words of the tile.
+    len: usize,
 }
 
 /// What is left of a tile's bit planes.
@@ -59,14 +62,15 @@ impl<'a> Layout<'a> {
     /// Finds the parts of a tile with this head. `tile` begins with it.
     #[inline(always)]
     pub(super) fn find(tile: &'a [Word], head: Head, size: usize) -> Result<Self, Damage> {
-        let mut rest = &tile[1..];
+        let len = tile.len();
+        let mut rest = &tile[head.len()..];
         let mut modes = [0; SLICES];
         if head.class == Class::Quanta && rest.is_empty() {
             if number(tile[0]) & 0x7F0 != 0 {
                 return Err(format!("head {:#010x} alone, bits 4 to 10 must be 0", number(tile[0])).into());
             }
             let planes = Planes { ballots: rest, nibbles: rest, taken: 0, words: rest, bytes: &[] };
-            return Ok(Layout { head, base: rest, masks: None, modes, planes, values: rest });
+            return Ok(Layout { head, base: rest, masks: None, modes, planes, rest, len });
         }
         let base = take(&mut rest, if head.class == Class::Quanta { 0 } else { size / 4 }, "the base")?;
         let masks = match head.exceptions {
@@ -86,7 +90,7 @@ impl<'a> Layout<'a> {
             [low & !high, high & !low, low & high].map(|m| m.count_ones() as usize)
         };
         let [mut full, mut words, mut bytes] = counts(masks.map_or(0, |m| m.modes));
-        for &mode in &modes[..slices] {
+        for &mode in if slices == 0 { &head.modes[..] } else { &modes[..slices] } {
             let [f, w, b] = counts(mode.into());
             (full, words, bytes) = (full + f, words + w, bytes + b);
         }
@@ -122,16 +126,24 @@ impl<'a> Layout<'a> {
         if filling.iter().any(|&b| b != 0) {
             return Err(format!("filling {filling:?} behind {count} bytes").into());
         }
-        let stored = match (head.exceptions, masks) {
+        let planes = Planes { ballots, nibbles, taken: 0, words, bytes };
+        Ok(Layout { head, base, masks, modes, planes, rest, len })
+    }
+
+    /// What stands behind the planes, if the fields have so many words: those, and the exceptions' values.
+    pub(super) fn rest(&self, fields: usize, size: usize) -> Result<(&'a [Word], &'a [Word]), Damage> {
+        let mut rest = self.rest;
+        let fields = take(&mut rest, fields, "bits")?;
+        let stored = match (self.head.exceptions, self.masks) {
             (Exceptions::Each, Some(masks)) => masks.count,
             (Exceptions::Uniform, _) => 1,
             _ => 0,
         };
         let values = take(&mut rest, stored * size / 4, "values")?;
         if !rest.is_empty() {
-            return Err(format!("{} words, its parts have {}", tile.len(), tile.len() - rest.len()).into());
+            return Err(format!("{} words, its parts have {}", self.len, self.len - rest.len()).into());
         }
-        Ok(Layout { head, base, masks, modes, planes: Planes { ballots, nibbles, taken: 0, words, bytes }, values })
+        Ok((fields, values))
     }
 
     /// Modes of a block's slices.
@@ -154,6 +166,8 @@ fn in_order(head: &Head, modes: &[u16; SLICES], masks: Option<Masks>, mut each: 
                 (0..8).rev().for_each(|p| each(Mode::of(u32::from(slice) >> (2 * p))));
             }
             each(Mode::of(u32::from(top) >> 14));
+        } else {
+            (0..CLASS_PLANES).rev().for_each(|p| each(Mode::of(u32::from(head.modes[block]) >> (2 * p))));
         }
         if let Some(masks) = masks {
             each(masks.mode(block));

@@ -22,6 +22,16 @@ pub(super) trait Unit: Bytes {
         bitplanes::transpose(slice);
     }
 
+    /// Looks every byte, which is below 8, up in a table.
+    #[inline(always)]
+    fn lookup(self, rows: &mut Slice, table: &[u8; 8]) {
+        let table = u64::from_le_bytes(*table);
+        let of = |byte: u32| (table >> (8 * (byte & 7))) as u32 & 0xFF;
+        for word in rows.as_flattened_mut() {
+            *word = of(*word) | of(*word >> 8) << 8 | of(*word >> 16) << 16 | of(*word >> 24) << 24;
+        }
+    }
+
     /// Combines a bit plane with the signs by xor.
     #[inline(always)]
     fn flip(self, plane: &mut BitPlane, signs: &BitPlane) {
@@ -76,6 +86,14 @@ impl Unit for pulp::x86::V3 {
             for (row, v) in slice.iter_mut().zip(v) {
                 row.as_chunks_mut::<8>().0[group] = pulp::cast(v);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn lookup(self, rows: &mut Slice, table: &[u8; 8]) {
+        let table = pulp::cast([*table; 4]);
+        for words in rows.as_flattened_mut().as_chunks_mut::<8>().0 {
+            *words = pulp::cast(self.avx2._mm256_shuffle_epi8(table, pulp::cast(*words)));
         }
     }
 
@@ -150,6 +168,11 @@ impl Unit for Wide {
     #[inline(always)]
     fn transpose(self, slice: &mut Slice) {
         Unit::transpose(*self.0, slice);
+    }
+
+    #[inline(always)]
+    fn lookup(self, rows: &mut Slice, table: &[u8; 8]) {
+        Unit::lookup(*self.0, rows, table);
     }
 
     #[inline(always)]
@@ -236,6 +259,12 @@ mod tests {
             assert_eq!(a, b);
             Unit::flip(v3, &mut a[0], &slice[1]);
             Portable.flip(&mut b[0], &slice[1]);
+            assert_eq!(a, b);
+            let numbers = slice.map(|row| row.map(|w| w & 0x0707_0707));
+            let (mut a, mut b) = (numbers, numbers);
+            let table = next().to_le_bytes().map(|b| [b, !b]).as_flattened().try_into().unwrap();
+            Unit::lookup(v3, &mut a, &table);
+            Portable.lookup(&mut b, &table);
             assert_eq!(a, b);
             let row: [i16; 32] = std::array::from_fn(|_| next() as i16);
             let (mut a, mut b) = (row, row);

@@ -4,17 +4,21 @@
 mod bitplanes;
 #[cfg(test)]
 mod by_the_book;
+mod components;
 pub(crate) mod cpu;
 mod decode;
 mod difference;
 mod encode;
 mod exceptions;
+mod fields;
 mod format;
 #[cfg(feature = "cuda")]
 mod launch;
 mod layout;
+mod lengths;
 mod level;
 mod number;
+mod numbers;
 mod parts;
 mod quantize;
 pub(crate) mod shape;

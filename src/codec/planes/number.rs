@@ -32,8 +32,16 @@ pub(super) trait Int:
     /// Keeps the lowest bits.
     fn of(wide: i64) -> Self;
     fn wide(self) -> i64;
-    /// Bits of a number that is not negative, without leading zeros.
+    /// Bits without leading zeros.
     fn length(self) -> u32;
+    /// Low bits that are 0, before the first that is not; 0 where there is none.
+    fn zeros(self) -> u32;
+    /// Undoes [`Int::zigzag`].
+    fn unzigzag(self) -> Self;
+    /// Moves a number that is not negative to lower places, not as many as the type has.
+    fn shifted_right(self, places: Self) -> Self;
+    /// The lowest bits, at most 64.
+    fn lowest(self, bits: u32) -> u64;
     /// Byte k, 0 the lowest.
     fn byte(self, k: usize) -> u8;
 
@@ -54,6 +62,12 @@ pub(super) trait Int:
                 *to = *to | Self::of(i64::from(byte)) << (8 * k as u32);
             }
         }
+    }
+
+    /// 2d, or −2d − 1 where d is negative, as a number that is not.
+    #[inline(always)]
+    fn zigzag(self) -> Self {
+        self << 1 ^ self >> (8 * Self::BYTES as u32 - 1)
     }
 
     /// d, or −d − 1 where d is negative.
@@ -89,6 +103,23 @@ macro_rules! int {
             #[inline(always)]
             fn length(self) -> u32 {
                 $t::BITS - self.leading_zeros()
+            }
+            #[inline(always)]
+            fn zeros(self) -> u32 {
+                self.trailing_zeros() * u32::from(self != 0)
+            }
+            #[inline(always)]
+            fn unzigzag(self) -> Self {
+                self.cast_unsigned().wrapping_shr(1).cast_signed() ^ (self & 1).wrapping_neg()
+            }
+            #[inline(always)]
+            fn shifted_right(self, places: Self) -> Self {
+                self.wrapping_shr(places as u32)
+            }
+            #[inline(always)]
+            fn lowest(self, bits: u32) -> u64 {
+                let all = u64::from(self.cast_unsigned());
+                if bits >= 64 { all } else { all & !(u64::MAX << bits) }
             }
             #[inline(always)]
             fn byte(self, k: usize) -> u8 {
@@ -155,6 +186,9 @@ pub(super) trait Value: Scalar {
     const CLAMPED: bool;
     /// Binary logarithm of the largest usable step.
     const STEP_LOG2: u32;
+    /// Bits of the fraction, and what is added to an exponent.
+    const FRACTION: u32;
+    const BIAS: i32;
     /// Binary logarithm of the part of the bound by which the test for it is stricter.
     const STRICTER_LOG2: i32;
     /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most the
@@ -181,6 +215,8 @@ impl Value for f32 {
     const BASE: i64 = PLANES_BASE_F32;
     const CLAMPED: bool = true;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F32;
+    const FRACTION: u32 = 23;
+    const BIAS: i32 = 127;
     const STRICTER_LOG2: i32 = 20;
 
     #[inline(always)]
@@ -225,6 +261,8 @@ impl Value for f64 {
     const BASE: i64 = PLANES_BASE_F64;
     const CLAMPED: bool = false;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F64;
+    const FRACTION: u32 = 52;
+    const BIAS: i32 = 1023;
     const STRICTER_LOG2: i32 = 40;
 
     #[inline(always)]

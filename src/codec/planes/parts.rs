@@ -9,6 +9,7 @@
 //! Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
 
 use super::bitplanes::{BitPlane, Slice};
+use super::fields::Bits;
 use super::format::{ALL_FULL, Mode};
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_BYTES, PLANES_FULL, PLANES_LANES};
@@ -17,11 +18,11 @@ use crate::memory;
 use crate::stage::pack::{self, Bytes};
 
 /// Most slices of a tile.
-pub(super) const SLICES: usize = 8 * BLOCKS;
+pub(super) const SLICES: usize = 2 * BLOCKS;
 /// Most bit planes of a tile, masks counted.
 const PLANES: usize = 8 * SLICES + BLOCKS;
 
-/// The parts *modes* to *bytes* of one tile.
+/// The parts *modes* to *bits* of one tile.
 pub(super) struct Parts {
     modes: [u16; SLICES],
     slices: usize,
@@ -31,6 +32,7 @@ pub(super) struct Parts {
     /// Bytes up to `bytes_len`; a fixed length, because packing writes beyond the end.
     bytes: Vec<u8>,
     bytes_len: usize,
+    pub(super) bits: Bits,
 }
 
 impl Parts {
@@ -44,6 +46,7 @@ impl Parts {
             words: memory::with_capacity(PLANES * PLANES_LANES)?,
             bytes: memory::zeros(bytes + pack::PLANE + pack::SLACK)?,
             bytes_len: 0,
+            bits: Bits::new()?,
         })
     }
 
@@ -54,6 +57,7 @@ impl Parts {
         (self.nibbles.last, self.nibbles.bits) = (0, 0);
         self.words.clear();
         self.bytes_len = 0;
+        self.bits.clear();
     }
 
     /// Whether all planes so far are absent.
@@ -108,6 +112,23 @@ impl Parts {
             How::Plain => level.nonzero_words(plane) == u32::MAX,
             How::Dense => self.does_not_pay(level.nonzero(&bytes_of(plane)), PLANES_BYTES),
         }
+    }
+
+    /// Stores the planes of a block's numbers, in either level alike, and returns their modes.
+    #[inline(always)]
+    pub(super) fn numbers(&mut self, planes: &[BitPlane], level: impl Bytes) -> u16 {
+        let (mut modes, mut full) = (0, false);
+        for (p, plane) in planes.iter().enumerate().rev() {
+            let mode = if full && plane.iter().any(|&w| w != 0) {
+                self.words.extend_from_slice(plane);
+                Mode::Full
+            } else {
+                self.dense(plane, PLANES_BYTES, level)
+            };
+            full |= mode == Mode::Full;
+            modes |= (mode as u16) << (2 * p);
+        }
+        modes
     }
 
     /// Stores a mask, in either level alike, and returns its mode.
@@ -170,6 +191,7 @@ impl Parts {
             + self.nibbles.len()
             + self.words.len()
             + self.bytes_len.div_ceil(4)
+            + self.bits.bytes().len() / 4
     }
 
     /// Appends the parts to `out`, which has room for them.
@@ -188,6 +210,7 @@ impl Parts {
         append_words(&self.words, out);
         out.extend_from_slice(&self.bytes[..self.bytes_len]);
         out.extend_from_slice(&[0; 3][..self.bytes_len.next_multiple_of(4) - self.bytes_len]);
+        out.extend_from_slice(self.bits.bytes());
     }
 }
 

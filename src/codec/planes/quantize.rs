@@ -21,7 +21,7 @@ pub(super) struct Quantizer<S: Value> {
     most: S,
     /// Largest quantum.
     limit: S,
-    /// Bits that count as fill; those of an infinity, which never holds, when there is none.
+    /// Bits that count as fill; those of an infinity, which never holds and which nothing becomes, when there is none.
     fill: S::Bits,
 }
 
@@ -32,7 +32,7 @@ struct Judged<S: Value> {
     quantum: S::Wide,
     /// Normal, and within the limit.
     within: bool,
-    /// Comes back within the bound too.
+    /// Comes back within the bound too, and not as the fill value.
     holds: bool,
 }
 
@@ -56,7 +56,9 @@ impl<S: Value> Quantizer<S> {
     fn judge(&self, x: S, fused: bool) -> Judged<S> {
         let (number, quantum) = x.quantum(self.inverse, fused);
         let within = (number.abs() <= self.limit) & (x.bits() != self.fill);
-        Judged { number, quantum, within, holds: within & ((x - number * self.step).abs() <= self.most) }
+        let becomes = number * self.step;
+        let holds = within & ((x - becomes).abs() <= self.most) & (becomes.bits() != self.fill);
+        Judged { number, quantum, within, holds }
     }
 
     /// r(x): what the value becomes.
@@ -150,11 +152,4 @@ pub(super) fn base<S: Value>(mid: i64) -> Option<i64> {
     let base = (mid + S::HALF_UNIT).div_euclid(S::UNIT) * S::UNIT;
     let near = base.clamp(-S::BASE, S::BASE);
     (S::CLAMPED || near == base).then_some(near)
-}
-
-/// Between a float's bits and a number of the same order; undoes itself.
-#[inline(always)]
-pub(super) fn ordered<I: Int>(bits: I) -> I {
-    let below = (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE);
-    bits ^ bits >> (8 * I::BYTES as u32 - 1) & below
 }

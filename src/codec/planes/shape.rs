@@ -4,6 +4,9 @@
 //! A tile is an array of 4096 values in the order of z, y, x: eight planes of 512. In grid rank 2 and 3 a plane has 16 rows of
 //! 32, in grid rank 1 four rows of 128; every lane owns four values in four rows of it. A tile that reaches beyond the chunk is filled
 //! up with the last values along each axis, so that all that follows has to do with whole tiles only.
+//!
+//! Where the last axis is short and holds components, the array that is cut has them one after the other; `components.rs` puts
+//! the chunk's values in that order. That axis does not count for the grid rank: nothing is alike along it.
 
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::stage::tiles::{self, Grid, Share, Tile};
@@ -21,28 +24,44 @@ const ROWS: usize = PLANES_TILE / ROW;
 /// Byte of a lane's word in which column c stands.
 const BYTE_OF_COLUMN: [usize; 4] = [0, 2, 1, 3];
 
+/// Extents of a last axis that holds components.
+const COMPONENTS: std::ops::RangeInclusive<usize> = 2..=15;
+
 /// A chunk in tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Grid rank, 1 to 3.
     pub(super) rank: usize,
     pub(super) grid: Grid,
+    /// Components, which the array has one after the other and the chunk has not; 1 where both are the same.
+    pub(super) components: usize,
 }
 
 impl Shape {
     /// The tiles of a chunk of these extents. `None` where memory cannot hold its values.
     pub(crate) fn choose(extents: &[u32]) -> Option<Self> {
-        let folded @ [z, y, x] = tiles::fold(extents)?;
+        let (folded, components) = match extents.split_last() {
+            Some((&c, others)) if !others.is_empty() && COMPONENTS.contains(&(c as usize)) => {
+                let mut folded = tiles::fold(others)?;
+                // It becomes the slowest axis of as many.
+                let slowest = &mut folded[2usize.saturating_sub(others.len())];
+                *slowest = slowest.checked_mul(c as usize)?;
+                (folded, c as usize)
+            }
+            _ => (tiles::fold(extents)?, 1),
+        };
+        let axes = extents.len() - usize::from(components > 1);
+        let [z, y, x] = folded;
         let n = z.checked_mul(y)?.checked_mul(x)?;
         let candidates = [(3, folded, [8, 16, ROW]), (2, [1, z * y, x], [1, 128, ROW])];
         for (rank, extents_of, sides) in candidates {
             let grid = Grid::with_sides(extents_of, sides);
             let held = grid.tiles().checked_mul(PLANES_TILE);
-            if extents.len() >= rank && held.is_some_and(|held| held <= n.saturating_mul(2)) {
-                return Some(Shape { rank, grid });
+            if axes >= rank && held.is_some_and(|held| held <= n.saturating_mul(3)) {
+                return Some(Shape { rank, grid, components });
             }
         }
-        Some(Shape { rank: 1, grid: Grid::with_sides([1, 1, n], [1, 1, PLANES_TILE]) })
+        Some(Shape { rank: 1, grid: Grid::with_sides([1, 1, n], [1, 1, PLANES_TILE]), components })
     }
 
     /// Copies a tile out of the chunk, filled up where it reaches beyond.
@@ -124,30 +143,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grid_rank_is_the_highest_that_wastes_at_most_half() {
+    fn the_grid_rank_is_the_highest_that_triples_at_most() {
         let rank = |dims: &[u32]| Shape::choose(dims).unwrap().rank;
         assert_eq!(rank(&[512, 512, 512]), 3);
         assert_eq!(rank(&[2, 3, 8, 16, 32]), 3);
-        assert_eq!(rank(&[4, 16, 32]), 3);
-        assert_eq!(rank(&[3, 16, 32]), 1);
-        assert_eq!(rank(&[3, 160, 32]), 2);
+        assert_eq!(rank(&[3, 16, 32]), 3);
+        assert_eq!(rank(&[2, 16, 32]), 1);
+        assert_eq!(rank(&[2, 160, 32]), 2);
         assert_eq!(rank(&[1000, 1000]), 2);
-        assert_eq!(rank(&[64, 32]), 2);
-        assert_eq!(rank(&[63, 32]), 1);
-        assert_eq!(rank(&[1000, 3]), 1);
+        assert_eq!(rank(&[43, 32]), 2);
+        assert_eq!(rank(&[42, 32]), 1);
+        assert_eq!(rank(&[1000, 16]), 2);
+        assert_eq!(rank(&[1000, 1]), 1);
         assert_eq!(rank(&[1 << 20]), 1);
         assert_eq!(rank(&[]), 1);
         assert_eq!(Shape::choose(&[u32::MAX; 3]), None);
+        assert_eq!(Shape::choose(&[u32::MAX, u32::MAX, 15]), None);
+    }
+
+    #[test]
+    fn components_are_the_slowest_axis() {
+        let array = |dims: &[u32]| Shape::choose(dims).map(|s| (s.components, s.rank, s.grid.extents())).unwrap();
+        assert_eq!(array(&[1000, 3]), (3, 1, [1, 1, 3000]));
+        assert_eq!(array(&[1000, 15]), (15, 1, [1, 1, 15000]));
+        assert_eq!(array(&[4, 1000, 15]), (15, 2, [1, 60, 1000]));
+        assert_eq!(array(&[60, 70, 2]), (2, 2, [1, 120, 70]));
+        assert_eq!(array(&[64, 64, 3]), (3, 2, [1, 192, 64]));
+        assert_eq!(array(&[64, 64, 15]), (15, 2, [1, 960, 64]));
+        assert_eq!(array(&[2, 16, 32, 4]), (4, 3, [8, 16, 32]));
+        assert_eq!(array(&[4, 60, 70, 3]), (3, 3, [12, 60, 70]));
+        assert_eq!(array(&[5, 4, 60, 70, 3]), (3, 3, [60, 60, 70]));
+        assert_eq!(array(&[3]), (1, 1, [1, 1, 3]));
+        assert_eq!(array(&[1000, 16]).0, 1);
+        assert_eq!(array(&[3, 1]).0, 1);
     }
 
     #[test]
     fn every_place_has_one_bit() {
         for rank in 1..=3 {
-            let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]) };
+            let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]), components: 1 };
             let mut seen = [0; PLANES_TILE];
             for block in 0..BLOCKS {
                 for lane in 0..32 {
                     (0..32).for_each(|bit| seen[shape.place_of_bit(block, lane, bit)] += 1);
+                    for i in 0..32 {
+                        let bit = 8 * BYTE_OF_COLUMN[i % 4] + i / 4;
+                        let place = shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
+                        assert_eq!(shape.place_of_bit(block, lane, bit), place);
+                    }
                 }
             }
             assert!(seen.iter().all(|&n| n == 1), "grid rank {rank}");

@@ -162,17 +162,18 @@ fn round_trip(params: &Params, raw: &[u8]) -> (Vec<u8>, Vec<u8>) {
         assert!(back == raw, "{params:?}");
         return (frame, back);
     }
+    let fill = params.fill.filter(|&bits| bits != 0);
     let pairs = all_bits(raw, params.dtype).into_iter().zip(all_bits(&back, params.dtype));
     for (k, (x, y)) in pairs.enumerate() {
         let (a, b) = (number(x, params.dtype), number(y, params.dtype));
-        let exact = !a.is_finite() || params.fill == Some(x);
+        let exact = !a.is_finite() || fill == Some(x) || fill == Some(y);
         let holds = if exact { x == y } else { x == y || within(a, b, header.used) };
         assert!(holds, "value {k}: {a:e} ({x:#x}) came back as {b:e} ({y:#x}): {params:?}");
     }
     (frame, back)
 }
 
-const SHAPES: [&[u64]; 14] = [
+const SHAPES: [&[u64]; 20] = [
     &[1],
     &[2],
     &[4095],
@@ -187,6 +188,13 @@ const SHAPES: [&[u64]; 14] = [
     &[17, 18, 70],
     &[2, 5, 20, 33],
     &[3, 700, 3],
+    // Components.
+    &[1, 2],
+    &[3001, 3],
+    &[700, 15],
+    &[64, 66, 3],
+    &[5, 37, 41, 2],
+    &[2, 9, 17, 33, 4],
 ];
 
 fn dtypes() -> [Dtype; 4] {
@@ -248,7 +256,8 @@ fn lossless_brings_every_bit_back() {
                         })
                         .collect();
                 }
-                let frames = LEVELS.map(|codec| round_trip(&params(codec, Bound::Lossless, dtype, dims, None), &raw).0);
+                let fill = (kind == Kind::Masked).then_some(FILL);
+                let frames = LEVELS.map(|codec| round_trip(&params(codec, Bound::Lossless, dtype, dims, fill), &raw).0);
                 assert!(frames[0] == frames[1], "both levels write the same");
             }
         }
@@ -279,6 +288,127 @@ fn what_was_stored_once_never_moves_again() {
     }
 }
 
+/// A chunk of one tile in mode 9: its head's three words and the number of its exceptions.
+fn head_of(raw: &[u8], dtype: Dtype, fill: Option<f64>) -> ([u32; 3], u32) {
+    let params = params(Codec::Planes, Bound::Lossless, dtype, &[raw.len() as u64 / size(dtype) as u64], fill);
+    let frame = round_trip(&params, raw).0;
+    let [_, payload] = Frame::open(&frame, 1).unwrap().sections().unwrap();
+    let word = |k: usize| u32::from_le_bytes(*payload[4 * k..].first_chunk().unwrap());
+    assert_eq!(word(0) & 3, 2, "class");
+    let masks = if word(2) >> 24 & 1 == 1 { word(3 + size(dtype) / 4) >> 8 } else { 0 };
+    ([word(0), word(1), word(2)], masks)
+}
+
+#[test]
+fn bits_that_are_unlike_the_others_are_exceptions() {
+    const UNIFORM: u32 = 3;
+    const EACH: u32 = 1;
+    let of = |dtype: Dtype, n: usize, fill: Option<f64>, value: &dyn Fn(usize) -> f64| {
+        let raw: Vec<u8> = (0..n).flat_map(|i| bytes_of(value(i), dtype)).collect();
+        let (head, count) = head_of(&raw, dtype, fill);
+        (head[2] >> 24 & 3, count)
+    };
+    let smooth = |i: usize| f64::from((0.01 * i as f64).sin() as f32);
+    let full = |i: usize| (0.01 * i as f64).sin();
+    for dtype in dtypes() {
+        let wide = dtype.size == 8;
+        let fills = |step: usize| move |i: usize| if i.is_multiple_of(step) { FILL } else { smooth(i) };
+        // The fill value where the user defined one; as f64 it is not an f32.
+        let undefined = if wide { (UNIFORM, 1366) } else { (0, 0) };
+        assert_eq!(of(dtype, 4096, Some(FILL), &fills(3)), (UNIFORM, 1366));
+        assert_eq!(of(dtype, 4096, None, &fills(3)), undefined);
+        assert_eq!(of(dtype, 4090, Some(FILL), &fills(20)), (UNIFORM, 205));
+        // Every value: none.
+        assert_eq!(of(dtype, 4000, Some(FILL), &fills(1)).0, 0);
+        // Of several kinds, at most 256; where there are more, fill alone.
+        let mixed =
+            |step: usize| move |i: usize| [f64::NAN, f64::INFINITY, -f64::INFINITY, FILL, smooth(i)][(i % step).min(4)];
+        assert_eq!(of(dtype, 4096, Some(FILL), &mixed(64)), (EACH, 256));
+        assert_eq!(of(dtype, 4096, Some(FILL), &mixed(63)).0, 0);
+        assert_eq!(of(dtype, 4000, Some(FILL), &mixed(70)).1, 232);
+        // Integers beside NaN are integers.
+        let integers = |i: usize| {
+            if i.is_multiple_of(5) { f64::NAN } else { 1000.0 + (i as f64 * 0.1).sin().mul_add(900.0, 0.5).round() }
+        };
+        assert_eq!(of(dtype, 4096, None, &integers), (UNIFORM, 820));
+        let raw: Vec<u8> = (0..4096).flat_map(|i| bytes_of(integers(i), dtype)).collect();
+        assert_eq!(head_of(&raw, dtype, None).0[0] >> 4 & 1, 1, "map");
+        assert_eq!(
+            of(dtype, 3000, None, &|i| if i < 700 { f64::NAN } else { integers(i - i % 5 + 1) }),
+            (UNIFORM, 700)
+        );
+        if !wide {
+            continue;
+        }
+        // A few full doubles; with more of them, NaN alone; with both too often, none.
+        assert_eq!(of(dtype, 4096, None, &|i| if i % 50 == 1 { full(i) } else { smooth(i) }), (EACH, 82));
+        let both = |often: usize| move |i: usize| if i.is_multiple_of(often) { f64::NAN } else { full(i) };
+        assert_eq!(of(dtype, 4096, None, &both(9)), (UNIFORM, 456));
+        assert_eq!(of(dtype, 4096, None, &|i| if i % 1000 == 1 { f64::INFINITY } else { both(9)(i) }).0, 0);
+        assert_eq!(of(dtype, 4096, None, &full), (0, 0));
+    }
+    // Of integers, the fill value alone.
+    let integers = Dtype { class: Class::Integer, ..Dtype::F32 };
+    let fill = f64::from(f32::from_bits(77));
+    let value = |i: usize| if i.is_multiple_of(4) { 77 } else { 0x7F80_0000 + i as u32 };
+    let raw: Vec<u8> = (0..4096).flat_map(|i| value(i).to_le_bytes()).collect();
+    let (head, count) = head_of(&raw, integers, Some(fill));
+    assert_eq!((head[2] >> 24, count), (UNIFORM, 1024));
+    assert_eq!(head_of(&raw, integers, None).1, 0);
+}
+
+#[test]
+fn no_value_becomes_the_fill_value() {
+    for dtype in dtypes() {
+        for (bound, fill) in [(0.1, -0.0), (0.5, 249.0234375), (0.5, -249.0234375), (1e-3, 1.9921875e-3)] {
+            // The fill value itself, its neighbours, and values up to some steps away.
+            let value = |i: usize| match i % 8 {
+                0 => fill,
+                1 => -fill,
+                2 => fill + bound * (i % 1000) as f64 / 250.0,
+                3 => fill - bound * (i % 1000) as f64 / 250.0,
+                4 => fill * (1.0 + f64::EPSILON),
+                5 => fill + 1e-30,
+                6 => fill - bound / 2.0,
+                _ => fill + 20.0 * bound * (0.01 * i as f64).sin(),
+            };
+            let raw: Vec<u8> = (0..5000).flat_map(|i| bytes_of(value(i), dtype)).collect();
+            for codec in LEVELS {
+                let params = params(codec, Bound::Absolute(bound), dtype, &[5000], Some(fill));
+                let (frame, back) = round_trip(&params, &raw);
+                assert_eq!(frame[9], CodecId::PLANES.number());
+                assert!(round_trip(&params, &back).1 == back);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fill_value_of_zero_is_none() {
+    let value = |i: usize| if i % 300 < 40 { 0.0 } else { (0.01 * i as f64).sin() };
+    for dtype in dtypes() {
+        let raw: Vec<u8> = (0..5000).flat_map(|i| bytes_of(value(i), dtype)).collect();
+        for bound in [Bound::Lossless, Bound::Absolute(1e-2)] {
+            let frame = |fill| round_trip(&params(Codec::Planes, bound, dtype, &[5000], fill), &raw).0;
+            assert!(frame(Some(0.0)) == frame(None), "{bound:?} {dtype:?}");
+        }
+    }
+}
+
+#[test]
+fn components_are_coded_apart() {
+    // Of three components that have nothing to do with each other, each is smooth.
+    let value = |i: usize| [10.0 + (0.001 * i as f64).sin(), -500.0 + 0.01 * i as f64, 3e6][i % 3];
+    for bound in [Bound::Lossless, Bound::Absolute(1e-3)] {
+        for dims in [&[12_000, 3][..], &[100, 120, 3], &[10, 30, 40, 3], &[2, 5, 30, 40, 3]] {
+            let raw: Vec<u8> = (0..36_000).flat_map(|i| bytes_of(value(i), Dtype::F32)).collect();
+            let len =
+                |dims: &[u64]| round_trip(&params(Codec::PlanesDense, bound, Dtype::F32, dims, None), &raw).0.len();
+            assert!(2 * len(dims) < len(&[36_000]), "{bound:?} {dims:?}: {} of {}", len(dims), len(&[36_000]));
+        }
+    }
+}
+
 #[test]
 fn a_constant_tile_takes_one_word() {
     for (dims, x) in [(&[4096][..], 0.0), (&[64, 64, 64], 0.0)] {
@@ -298,9 +428,15 @@ fn damage_is_refused_or_harmless() {
         (Kind::Hostile, &[40, 33], Dtype::F64, Codec::Planes, Bound::Absolute(0.1)),
         (Kind::Steps, &[1500], Dtype::F64, Codec::Planes, Bound::Lossless),
         (Kind::Wide, &[3500], Dtype::F32, Codec::PlanesDense, Bound::Absolute(2e-3)),
+        (Kind::Smooth, &[300], Dtype::F32, Codec::Planes, Bound::Lossless),
+        (Kind::Hostile, &[20, 33], Dtype::F64, Codec::Planes, Bound::Lossless),
+        (Kind::Wide, &[900], Dtype::F64, Codec::PlanesDense, Bound::Absolute(1e-12)),
+        (Kind::Masked, &[3000], Dtype::F32, Codec::Planes, Bound::Lossless),
+        (Kind::Hostile, &[230, 3], Dtype::F32, Codec::Planes, Bound::Lossless),
     ] {
         let raw = chunk(kind, dims, dtype);
-        let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, None), &raw);
+        let fill = (kind == Kind::Masked).then_some(FILL);
+        let mut frame = Engine::with_threads(1).encode(&params(codec, bound, dtype, dims, fill), &raw);
         assert_eq!(frame[9], CodecId::PLANES.number(), "{kind:?} {dims:?}");
         for at in (8..frame.len()).step_by(1 + frame.len() / 1500) {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 0xFF].into_iter().step_by(if frame.len() > 1500 { 3 } else { 1 })
@@ -340,28 +476,41 @@ fn what_no_writer_makes_is_read_by_the_book() {
     let mut read = [0; 3];
     for round in 0..4000 {
         let class = round % 3;
-        let exceptions = if class < 2 && round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
+        let exceptions = if round % 5 == 0 { 1 << 9 | (random.bits() as u32 & 1) << 10 } else { 0 };
+        let size = if round % 2 == 0 { 4 } else { 8 };
         let (dtype, wide) = if round % 2 == 0 { (Dtype::F32, 1) } else { (Dtype::F64, 2) };
         let dims: &[u64] = [&[4096][..], &[1000], &[128, 32], &[100, 30], &[8, 16, 32], &[7, 15, 31]][round / 3 % 6];
         let rank = dims.len();
-        let mut slices: Vec<usize> =
-            (0..4).map(|_| (random.bits() % (if class == 0 { 2 } else { 4 * wide + 1 }) as u64) as usize).collect();
-        let mut head = class as u32 | (random.bits() as u32 % (rank as u32 + 1)) << 2 | exceptions;
+        let mut slices: Vec<usize> = (0..4).map(|_| if class == 0 { random.bits() as usize % 2 } else { 0 }).collect();
+        let mut head = class as u32 | (random.bits() as u32 % (rank as u32 + 1)) << 2;
+        let (mut lengths, mut class_modes) = (vec![], 0);
         if class == 0 {
+            head |= exceptions;
             head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (4 + k)).sum::<u32>();
             head |= (random.bits() as u32) << 11;
             slices.iter_mut().for_each(|s| *s += 1);
         } else {
-            head |= slices.iter().enumerate().map(|(k, &s)| (s as u32) << (16 + 4 * k)).sum::<u32>();
+            let top = random.bits() as u32 % (8 * size + 1);
+            let zeros = random.bits() as u32 % (8 * size - top + 1).min(8 * size);
+            class_modes = random.bits() as u32 & [0xFF_FFFF, 0, 0x5A_5A5A][random.bits() as usize % 3];
+            let map = u32::from(class == 2 && random.bits().is_multiple_of(3));
+            let largest = if size == 4 { 127 } else { 1023 };
+            let e = random.bits() as i32 % largest;
+            let least = random.bits() as u32 % if round % 4 == 0 { 64 } else { top.clamp(1, 63) };
+            let shape = random.bits() as u32 % 7;
+            head |= map << 4 | shape << 5 | class_modes << 8;
+            lengths.push(least | top << 6 | zeros << 13 | if map == 1 { (e as u32) << 20 } else { 0 });
+            lengths.push(random.bits() as u32 & 0xFF_FFFF | exceptions >> 9 << 24);
         }
         let mut words = vec![head];
+        words.extend(&lengths);
         words.extend((0..if class == 0 { 0 } else { wide }).map(|_| random.bits() as u32));
         let total: usize = slices.iter().sum();
         // Of class 0, few planes and low ones: quanta have a range.
         let quiet = [0xFFFF, 0xFF, 0xF, 0][random.bits() as usize % 4];
         let mode = |random: &mut Random| match random.bits() % 3 {
-            0 if class > 0 => 0x5555,
-            _ => random.bits() as u16 & if class > 0 { 0xFFFF } else { quiet },
+            0 => 0x5555 & quiet,
+            _ => random.bits() as u16 & quiet,
         };
         let modes: Vec<u16> = (0..total).map(|_| mode(&mut random)).collect();
         let mask_modes = if exceptions > 0 { random.bits() as u8 } else { 0 };
@@ -373,6 +522,8 @@ fn what_no_writer_makes_is_read_by_the_book() {
             let of = |p: usize| u32::from(modes[first + p / 8]) >> (2 * (p % 8)) & 3;
             if s > 0 {
                 planes.extend((0..8 * s - 1).rev().chain([8 * s - 1]).map(of));
+            } else {
+                planes.extend((0..3).rev().map(|p| class_modes >> (6 * k + 2 * p) & 3));
             }
             first += s;
             if exceptions > 0 {
@@ -382,35 +533,35 @@ fn what_no_writer_makes_is_read_by_the_book() {
         }
         let (mut ballots, mut nibbles, mut body, mut bytes) = (vec![], vec![], vec![], vec![]);
         let mut count = 0;
+        let mut contents = vec![[0u32; 32]; planes.len()];
         for (at, &mode) in planes.iter().enumerate() {
             let mask = masks.contains(&at);
             let ballot = random.bits() as u32 & random.bits() as u32;
-            let mut bits = 0;
             match mode {
-                1 => (0..32).for_each(|_| body.push(random.bits() as u32)),
-                2 => {
-                    ballots.push(ballot);
-                    (0..ballot.count_ones()).for_each(|_| body.push(random.bits() as u32));
-                }
+                1 => contents[at].iter_mut().for_each(|w| *w = random.bits() as u32),
+                2 => (0..32).filter(|l| ballot >> l & 1 == 1).for_each(|l| contents[at][l] = random.bits() as u32),
                 3 => {
-                    ballots.push(ballot);
-                    for _ in 0..ballot.count_ones() {
+                    for l in (0..32).filter(|l| ballot >> l & 1 == 1) {
                         let nibble = random.bits() as u8 & 15;
                         nibbles.push(nibble);
-                        for _ in 0..nibble.count_ones() {
+                        for byte in (0..4).filter(|byte| nibble >> byte & 1 == 1) {
                             bytes.push(random.bits() as u8);
-                            bits += bytes.last().unwrap().count_ones();
+                            contents[at][l] |= u32::from(*bytes.last().unwrap()) << (8 * byte);
                         }
                     }
                 }
                 _ => {}
             }
+            if mode > 1 {
+                ballots.push(ballot);
+            }
+            match mode {
+                1 => body.extend(contents[at]),
+                2 => body.extend((0..32).filter(|l| ballot >> l & 1 == 1).map(|l| contents[at][l])),
+                _ => {}
+            }
             if mask {
-                count += match mode {
-                    1 => body[body.len() - 32..].iter().map(|w| w.count_ones()).sum(),
-                    2 => body[body.len() - ballot.count_ones() as usize..].iter().map(|w| w.count_ones()).sum(),
-                    _ => bits,
-                };
+                count += contents[at].iter().map(|w| w.count_ones()).sum::<u32>();
             }
         }
         if exceptions > 0 {
@@ -422,10 +573,23 @@ fn what_no_writer_makes_is_read_by_the_book() {
         words.extend(nibbles.chunks(8).map(|n| n.iter().rev().fold(0, |w, &n| w << 4 | u32::from(n))));
         words.extend(body);
         words.extend(bytes.chunks(4).map(|b| b.iter().rev().fold(0, |w, &b| w << 8 | u32::from(b))));
+        // Fields of each block, by the widths that its numbers have.
+        for block in 0..if class > 0 { 4 } else { 0 } {
+            let first = block * (3 + usize::from(exceptions > 0));
+            let mut bits = 0;
+            for (lane, bit) in (0..32).flat_map(|lane| (0..32).map(move |bit| (lane, bit))) {
+                let number: u32 = (0..3).map(|p| (contents[first + 2 - p][lane] >> bit & 1) << p).sum();
+                bits += by_the_book::width(&[head, lengths[0], lengths[1]], number) as usize;
+            }
+            words.extend((0..bits / 32).map(|_| random.bits() as u32));
+            if bits % 32 != 0 {
+                words.push(random.bits() as u32 & ((1 << (bits % 32)) - 1));
+            }
+        }
         let values = if exceptions >> 10 == 1 { 1 } else { count };
         (0..if exceptions > 0 { values as usize * wide } else { 0 }).for_each(|_| words.push(random.bits() as u32));
         let frame = frame_of(&words, dims, dtype, Mode::Absolute, 1e-3);
-        let len = dims.iter().product::<u64>() as usize * size(dtype);
+        let len = dims.iter().product::<u64>() as usize * size as usize;
         match Engine::with_threads(1).decode(&frame, len as u64) {
             Ok(back) => {
                 assert!(by_the_book::decode(&frame).unwrap() == back, "round {round}: {words:08x?}");
@@ -450,25 +614,51 @@ fn every_rule_is_kept_with_a_reason() {
     refused(&[2 << 2, 0, 0], "P5: predictor");
     refused(&[1 << 8, 0, 0], "P5: bit 8");
     refused(&[1 << 4], "P5: alone");
-    refused(&[2 | 1 << 9, 0], "P5: exceptions of class 2");
+    refused(&[2, 0, 1 << 26, 0], "P5: bit 26");
+    refused(&[2, 1 << 19, 0, 0], "P5: bit 19");
+    refused(&[1, 0, 1 << 25, 0], "P5: uniform, class 1");
     refused(&[3 | 1 << 16, 0], "P5: class 3");
     refused(&[1 << 10, 0, 0], "P5: uniform");
-    refused(&[2 | 5 << 16, 0, 0, 0, 0], "P7");
+    refused(&[2 | 7 << 5, 0, 0, 0], "P7");
     refused(&[1 << 9, 0, 0, 0], "P8: none");
     refused(&[1 << 9, 1 << 8 | 1 << 21, 0, 0], "P8: reserved");
-    refused(&[2 | 1 << 16, 0, 1 << 16], "P9");
+    refused(&[1 << 4, 0, 0, 1 << 16], "P9");
     refused(&[0, 0, 0, 0], "P10: longer");
     refused(&[0, 0], "P10: shorter");
     refused(&[0, 2, 0], "P10: no ballot");
+    refused(&[2, 0], "P10: no head");
+    refused(&[2, 5 << 6, 0, 0], "P10: no bits");
+    refused(&[2, 0, 0, 0, 0], "P10: bits of no length");
     refused(&[0, 3, 0, 1, 0x10], "P11: nibble");
     refused(&[0, 3, 0, 1, 1, 0x100], "P11: byte");
     refused(&[1 << 9, 1 << 8, 0, 0, 0], "P12");
+    refused(&[2, 0, 1 << 24, 0, 1 << 8, 0], "P12: class 2");
+    refused(&[2, 0, 1 << 25, 0], "P5: uniform, class 2");
     // One bit of the highest plane below the sign: 2^14, along no axis, and along x from 2 · 2^14.
     let high = |head: u32, ballot: u32, words: &[u32]| {
         [&[head | 1 << 4, 0, 2 << 12, 0, 0][..], &[0; 0], &[ballot], words].concat()
     };
     refused(&high(0, 1, &[1]), "P13: predictor 0");
     refused(&high(1 << 2, 1, &[1]), "P13: predictor 1");
+    refused(&[2, 33 << 6, 0, 0], "P14: T");
+    refused(&[2, 32 << 13, 0, 0], "P14: z");
+    refused(&[2, 30 << 6 | 3 << 13, 0, 0], "P14: both");
+    refused(&[1 | 1 << 4, 0, 0, 0], "P15: class 1");
+    refused(&[2 | 1 << 4, 128 << 20, 0, 0], "P15: above");
+    refused(&[2 | 1 << 4, (-127i32 as u32) << 20, 0, 0], "P15: below");
+    refused(&[2, 1 << 20, 0, 0], "P15: map 0");
+    let integers = Dtype { class: Class::Integer, ..Dtype::F32 };
+    let of_integers = |words| frame_of(words, &[4096], integers, Mode::Lossless, 0.0);
+    assert!(Engine::with_threads(1).decode(&of_integers(&[2, 0, 0, 5]), 16384).is_ok());
+    Engine::with_threads(1).decode(&of_integers(&[2 | 1 << 4, 0, 0, 0]), 16384).expect_err("P15: integers");
+    // One value of class 1, which has the lengths 1 and 2: two bits.
+    let fields = |bits: u32| [2 | 1 << 5 | 3 << 8, 2 << 6, 1 << 3, 0, 1, 1, 1, bits];
+    let frame = frame_of(&fields(3), &[4096], Dtype::F32, Mode::Absolute, 1e-3);
+    let back = Engine::with_threads(1).decode(&frame, 16384).unwrap();
+    assert!(by_the_book::decode(&frame).unwrap() == back);
+    // The number -2 among ordered bits.
+    assert_eq!(back[..8], [1, 0, 0, 0x80, 0, 0, 0, 0]);
+    refused(&fields(4), "P16");
     for (mode, used) in [(Mode::Lossless, 0.0), (Mode::Absolute, 0.0), (Mode::Absolute, 1e300)] {
         let frame = frame_of(&[0], &[4096], Dtype::F32, mode, used);
         Engine::with_threads(1).decode(&frame, 16384).expect_err("P6");

@@ -8,6 +8,7 @@ use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::DecodeJob;
 use crate::frame::Frame;
 use crate::parallel;
+use crate::params::Mode;
 
 /// What the GPU does with a frame.
 pub(crate) struct Plan {
@@ -23,7 +24,8 @@ pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<Plan> {
         return None;
     }
     let gpu = codec::of(h.codec)?.gpu?;
-    Some(Plan { needs: Needs { gpu, wide: h.dtype.size == 8, range: false }, chunk: (gpu.decoding)(&frame)? })
+    let needs = Needs { gpu, wide: h.dtype.size == 8, range: false, lossless: h.mode == Mode::Lossless };
+    Some(Plan { needs, chunk: (gpu.decoding)(&frame)? })
 }
 
 /// See [`super::decode`].

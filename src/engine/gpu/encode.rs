@@ -28,7 +28,9 @@ pub(crate) fn plan(job: &EncodeJob<'_>, choice: &mut Option<Choice>, threads: us
     // The bound used stays behind: kernels find ranges as they read.
     let gpu = codec::of(choice.insert(chosen).codec)?.gpu?;
     let encoding = (gpu.encoding)(params, raw.len())?;
-    Some(Plan { needs: Needs { gpu, wide: params.dtype.size == 8, range: encoding.range() }, encoding })
+    let needs =
+        Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw.len()) };
+    Some(Plan { needs, encoding })
 }
 
 /// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.

@@ -44,15 +44,24 @@ pub(crate) struct Needs {
     pub(crate) wide: bool,
     /// The chunk's value range comes first.
     pub(crate) range: bool,
+    /// There is no bound.
+    pub(crate) lossless: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.gpu, other.gpu) && (self.wide, self.range) == (other.wide, other.range)
+        std::ptr::eq(self.gpu, other.gpu)
+            && (self.wide, self.range, self.lossless) == (other.wide, other.range, other.lossless)
     }
 }
 
 impl Needs {
+    /// Those of a codec's launches that such chunks need.
+    pub(crate) fn launches(self, of: &[Launch]) -> impl Iterator<Item = &Launch> {
+        let ranged = of.iter().filter(move |l| self.range || !l.finds_range);
+        ranged.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
+    }
+
     /// Kernels and CTAs of these launches for a batch.
     pub(crate) fn kernels(
         self,
@@ -62,8 +71,9 @@ impl Needs {
         chunks: u32,
     ) -> Result<Vec<Step>, Failure> {
         let counts = Counts { tiles, chunks, wide: self.wide };
-        let needed = launches.iter().filter(|l| self.range || !l.finds_range);
-        needed.map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) })).collect()
+        self.launches(launches)
+            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) }))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
 use super::random::{self, plane};
-use super::{Plane, Tile, frame, place, raw};
+use super::{Lengths, Plane, Tile, frame, place, raw};
 
 const U32: u32 = I32 & !(1 << 14);
 const I64: u32 = I32 & !0xFF0 | 8 << 4;
@@ -17,7 +17,6 @@ pub fn bound_of_step(power: i32) -> f64 {
 
 /// The frame of a case.
 pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
-    let any = |mode: u8, random: &mut Random| Plane { mode, words: [0; 32].map(|_| random.bits() as u32), loose: 0 };
     let bits = |n: usize, random: &mut Random| (0..n).map(|_| random.bits() as u8).collect::<Vec<u8>>();
     let draft = match name {
         // Planes, ballots, nibbles and bytes of zeros.
@@ -26,7 +25,7 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
                 let mode = ((k + p) % 4) as u8;
                 Plane { mode, words: [0; 32], loose: if mode > 1 { 0x8765_4321 << k } else { 0 } }
             };
-            let tile = Tile::new(0, 3, [1, 2, 1, 2]).with(zeros).base(-77);
+            let tile = Tile::quanta(3, [1, 2, 1, 2]).with(zeros).base(-77);
             frame(1, 0.5, F32, dims, &[tile.payload(4)])
         }
         // Quanta from end to end of what class 0 allows, so residuals of 16 bits; the low slice as bytes are.
@@ -34,20 +33,20 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let ends = |random: &mut Random| [-4096, 4095][random.below(2)];
             let tile = |predictor| {
                 let v: Vec<i64> = (0..4096).map(|_| ends(random)).collect();
-                Tile::new(0, predictor, [2; 4]).meaning(3, &v, |_, _| 1).base((1 << 20) - 1).payload(4)
+                Tile::quanta(predictor, [2; 4]).meaning(3, &v, |_, _| 1).base((1 << 20) - 1).payload(4)
             };
             frame(1, 0.25, F32, dims, &[2, 3, 1, 0].map(tile))
         }
         "f64be-quanta-from-end-to-end" => {
             let tile = |predictor| {
                 let v: Vec<i64> = (0..4096).map(|_| random.below(8192) as i64 - 4096).collect();
-                let tile = Tile::new(0, predictor, [2; 4]).meaning(2, &v, |_, p| if p < 8 { 1 } else { 2 });
+                let tile = Tile::quanta(predictor, [2; 4]).meaning(2, &v, |_, p| if p < 8 { 1 } else { 2 });
                 tile.base(-(1 << 20)).payload(8)
             };
             frame(2, 1e-3, F64 | BIG_ENDIAN, dims, &[0, 1, 2].map(tile))
         }
         "f64-sums-that-wrap" => {
-            let tile = Tile::new(1, 2, [8, 8, 7, 8]).with(|_, p| any(1 + p as u8 % 3, random)).base(-1);
+            let tile = Tile::wide(1, 2, Lengths::new(0, 0, 64)).fields(|_, _, _| random.bits()).base(-1);
             frame(1, 1e-3, F64, dims, &[tile.payload(8)])
         }
         // Heads alone: every predictor, the base from end to end of its field.
@@ -55,59 +54,100 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f64-heads-alone" => heads(F64, dims),
         // Quanta of 32 and 64 bits: rounded to the type, multiplied beyond its largest number.
         "f32-wide-quanta-overflow" => {
-            let tile = Tile::new(1, 2, [4, 3, 2, 4]).with(|_, _| plane(1, random)).base(i64::from(i32::MAX));
+            let tile = Tile::wide(1, 2, Lengths::new(0, 0, 32)).fields(|_, _, _| random.bits()).base(i32::MAX.into());
             frame(1, bound_of_step(100), F32, dims, &[tile.payload(4)])
         }
         "f64-wide-quanta-overflow" => {
             let mut d = || random.bits() as i64 >> random.below(60);
-            let tile = Tile::new(1, 0, [8; 4]).saying(1, |_, _, _| d());
+            let tile = Tile::wide(1, 0, Lengths::new(5, 40, 64)).saying(1, |_, _, _| d());
             frame(4, bound_of_step(1000), F64, dims, &[tile.payload(8)])
         }
         "f32-smallest-step" => small_step(F32, random, dims),
         "f64be-smallest-step" => small_step(F64 | BIG_ENDIAN, random, dims),
-        // Signs over magnitudes of 0, which are -2^(8S - 1), for every number of slices.
-        "f32-signs-alone" => {
-            let tile = |class, slices: [usize; 4]| {
-                let mut tile = Tile::new(class, 0, slices);
-                for block in &mut tile.blocks {
-                    let low = block.planes.len() - 9;
-                    block.planes[low] = Plane { mode: 3, words: [0x8000_0001; 32], loose: 0 };
-                    block.planes.last_mut().unwrap().words = [0xF00F_0FF0; 32];
-                    block.planes.last_mut().unwrap().mode = 2;
-                }
-                tile.payload(4)
+        // Residuals that are mostly short, in every shape; shapes that have fewer classes than numbers say the others for nothing.
+        "f32-every-shape" => frame(1, 0.125, F32, dims, &every_shape(1, 4, random)),
+        "f64be-every-shape" => frame(2, 0.125, F64 | BIG_ENDIAN, dims, &every_shape(1, 8, random)),
+        "i32-every-shape" => frame(9, 0.0, I32, dims, &every_shape(2, 4, random)),
+        "u32be-every-shape" => frame(9, 0.0, U32 | BIG_ENDIAN, dims, &every_shape(2, 4, random)),
+        "f64-bits-of-every-shape" => frame(1, 0.125, F64, dims, &every_shape(2, 8, random)),
+        // L beyond T, and so far beyond that sums of it exceed six bits.
+        "f32-lengths-below-l" => {
+            let tile = |shape: u32, random: &mut Random| {
+                let lengths = Lengths::new(shape, [63, 5, 4, 60][random.below(4)], 1 + random.below(5) as u32);
+                Tile::wide(2, 1, lengths).with(|_, _| plane(2, random)).fields(|_, _, _| random.bits()).payload(4)
             };
-            frame(1, 0.125, F32, dims, &[tile(1, [2, 3, 4, 2]), tile(2, [4, 3, 2, 4])])
+            frame(1, 0.125, F32, dims, &[2, 3, 4, 5, 6].map(|shape| tile(shape, random)))
         }
-        "f32-signs-of-one-slice" => frame(2, 0.125, F32, dims, &[1, 2, 0].map(|class| signs(class, [1; 4]).payload(4))),
-        "f64-signs-alone" => {
-            let tile = |class| signs(class, [1, 4, 7, 8]).payload(8);
-            frame(1, 0.125, F64, dims, &[tile(1), tile(2)])
+        // All numbers at once, some of classes that hold no length, several of one class.
+        "i64-numbers-without-lengths" => {
+            let tile = |shape: u32, classes: [u32; 8], random: &mut Random| {
+                let lengths = Lengths { classes, ..Lengths::new(shape, 3, 9) };
+                Tile::wide(2, 1, lengths)
+                    .with(|_, p| plane(1 + p as u8, random))
+                    .fields(|_, _, _| random.bits())
+                    .payload(8)
+            };
+            let tiles = [
+                tile(0, [0, 1, 2, 3, 4, 5, 6, 7], random),
+                tile(1, [7, 0, 1, 1, 2, 0, 3, 5], random),
+                tile(4, [3, 3, 4, 2, 1, 0, 6, 0], random),
+                tile(6, [7, 6, 5, 4, 3, 2, 1, 0], random),
+            ];
+            frame(9, 0.0, I64, dims, &tiles)
         }
-        "i64be-signs-alone" => frame(9, 0.0, I64 | BIG_ENDIAN, dims, &[signs(2, [2, 5, 6, 8]).payload(8)]),
-        // Blocks without slices: only the base is left, or the mask.
-        "f32-no-slices" => {
+        // Fields that say a number which a lower class holds: 0 in every bit.
+        "f32-fields-of-zeros" => {
+            let tile = |shape: u32, random: &mut Random| {
+                Tile::wide(1, 1, Lengths::new(shape, 2, 9)).with(|_, _| plane(3, random)).payload(4)
+            };
+            frame(1, 0.125, F32, dims, &[1, 2, 4, 5].map(|shape| tile(shape, random)))
+        }
+        // As many zeros below as there may be, and numbers that fill what is left.
+        "f32-zeros-below" => {
+            frame(1, 0.125, F32, dims, &[(31, 1), (31, 0), (16, 16), (1, 31)].map(|z| zeros_below(4, z, random)))
+        }
+        "i64be-zeros-below" => {
+            let tiles = [(63, 1), (63, 0), (32, 32), (57, 7)].map(|z| zeros_below(8, z, random));
+            frame(9, 0.0, I64 | BIG_ENDIAN, dims, &tiles)
+        }
+        // No field has a bit: only the base is left, or the mask.
+        "f32-no-fields" => {
             let masks =
                 [0, 3, 2, 1].map(|mode| Plane { mode, words: [if mode == 0 { 0 } else { 0x10 }; 32], loose: 0 });
             let special = || 0x7FC0_0001;
             let tiles = [
-                Tile::new(1, 1, [0; 4]).base(-9),
-                Tile::new(2, 1, [0; 4]).base(-0x4000_0000),
-                Tile::new(1, 0, [0; 4]).base(5).except(masks, special, true),
-                Tile::new(2, 0, [0, 0, 4, 0]).with(|_, p| any(if p < 24 { 1 } else { 3 }, random)),
+                Tile::wide(1, 1, Lengths::new(0, 0, 0)).base(-9),
+                Tile::wide(2, 1, Lengths::new(6, 5, 0)).base(-0x4000_0000),
+                Tile::wide(1, 0, Lengths::new(1, 9, 32)).base(5).except(masks, special, true),
+                Tile::wide(2, 0, Lengths::new(3, 0, 4)).base(0x3F80_0000).except(masks, special, true),
             ];
             frame(1, 3.0, F32, dims, &tiles.map(|t| t.payload(4)))
+        }
+        // Integers times a power of two: its ends, products beyond the largest number, integers that are no numbers of the type.
+        "f32-powers" => frame(9, 0.0, F32, dims, &[-126, 127, 0, -23].map(|e| powers(e, 4, random))),
+        "f64be-powers" => frame(1, 1e-3, F64 | BIG_ENDIAN, dims, &[-1022, 1023, 0, -52].map(|e| powers(e, 8, random))),
+        // Exceptions among bits, of both maps.
+        "f32-bits-with-exceptions" => {
+            let masks = [1, 2, 3, 0].map(|mode| plane(mode, random));
+            let tile = |lengths: Lengths, random: &mut Random| {
+                Tile::wide(2, 1, lengths).with(|_, _| plane(3, random)).fields(|_, _, _| random.bits())
+            };
+            let tiles = [
+                tile(Lengths::new(6, 2, 9), random).base(0x3F80_0000).except(masks, || 0x60AD_78EC, true),
+                tile(Lengths::new(3, 2, 9).power(-7), random).base(1000).except(masks, || random.bits(), false),
+            ];
+            frame(9, 0.0, F32, dims, &tiles.map(|t| t.payload(4)))
         }
         // Masks of every mode, one value each.
         "f32be-exceptions-of-many-values" => {
             let masks = [0, 1, 2, 3].map(|mode| plane(mode, random));
-            let tile = Tile::new(0, 3, [1, 2, 2, 1]).meaning(3, &random::quanta(random), |k, _| k as u8);
+            let tile = Tile::quanta(3, [1, 2, 2, 1]).meaning(3, &random::quanta(random), |k, _| k as u8);
             frame(1, 1e-2, F32 | BIG_ENDIAN, dims, &[tile.except(masks, || random.bits(), false).payload(4)])
         }
         "f64-exceptions-of-one-value" => {
             let masks = [3, 2, 1, 0].map(|mode| plane(mode, random));
-            let tile = Tile::new(0, 1, [2, 1, 2, 1]).meaning(1, &random::quanta(random), |_, p| p as u8 % 4);
-            let wide = Tile::new(1, 0, [3, 0, 8, 2]).with(|_, p| plane(p as u8 % 3, random)).base(1 << 60);
+            let tile = Tile::quanta(1, [2, 1, 2, 1]).meaning(1, &random::quanta(random), |_, p| p as u8 % 4);
+            let wide = Tile::wide(1, 0, Lengths::new(4, 7, 50)).with(|_, p| plane(p as u8 % 3, random)).base(1 << 60);
             let nan = || 0xFFF8_0000_1234_5678;
             let tiles = [tile.except(masks, nan, true).payload(8), wide.except(masks, nan, true).payload(8)];
             frame(1, 1e-2, F64, dims, &tiles)
@@ -115,52 +155,45 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         // All 4096 places of a tile whose array has fewer values: those beyond take values, too.
         "f32-4096-exceptions" => {
             let all = [1, 2, 3, 1].map(|mode| Plane { mode, words: [u32::MAX; 32], loose: 0 });
-            let tile = Tile::new(0, 0, [1; 4]).except(all, || random.bits(), false);
+            let tile = Tile::quanta(0, [1; 4]).except(all, || random.bits(), false);
             frame(1, 1.0, F32, dims, &[tile.payload(4)])
         }
         "f64-exceptions-beyond-the-array" => {
             let masks = [0, 1, 2, 3].map(|mode| Plane { mode, words: [if mode > 0 { 0xF0 } else { 0 }; 32], loose: 0 });
-            let tile = Tile::new(1, 1, [8, 0, 1, 0]).with(|_, _| plane(3, random));
+            let tile = Tile::wide(1, 1, Lengths::new(3, 1, 20)).with(|_, _| plane(3, random));
             frame(1, 1.0, F64, dims, &[tile.except(masks, || random.bits(), false).payload(8)])
         }
         // Modes that no level has beside each other.
         "i32be-every-mode" => {
-            let tile = Tile::new(2, 3, [4, 3, 2, 1]).with(|k, p| plane(((k + p) % 4) as u8, random)).base(1 << 31);
+            let tile = Tile::wide(2, 3, Lengths::new(5, 2, 12)).with(|k, p| plane(((k + p) % 4) as u8, random));
+            let tile = tile.fields(|_, _, _| random.bits()).base(1 << 31);
             frame(9, 0.0, I32 | BIG_ENDIAN, dims, &[tile.payload(4)])
-        }
-        "u32-slices-as-bytes" => {
-            // Of four slices, the lowest and the third; the second is not, for one plane of its eight.
-            let mode = |p: usize| if p == 12 { 3 } else { u8::from(p < 24) + 2 * u8::from(p >= 24) };
-            let tile = Tile::new(2, 2, [4; 4]).with(|_, p| any(mode(p), random)).base(0x1234_5678);
-            frame(9, 0.0, U32, dims, &[tile.payload(4)])
-        }
-        "i64-slices-as-bytes" => {
-            let mode = |p: usize| if matches!(p / 8, 0 | 3 | 4 | 6) { 1 } else { (p % 4) as u8 };
-            let tile = Tile::new(2, 1, [8, 2, 5, 7]).with(|_, p| plane(mode(p), random)).base(i64::MIN);
-            frame(9, 0.0, I64, dims, &[tile.payload(8)])
-        }
-        "f64-wide-slices-as-bytes" => {
-            let tile = Tile::new(1, 1, [5, 8, 2, 3]).with(|_, p| any(if p % 24 < 16 { 1 } else { 2 }, random)).base(-1);
-            frame(1, 1e-9, F64, dims, &[tile.payload(8)])
         }
         // A tile of each class, all of them cut by the array's ends.
         "f32-every-class" | "f64be-every-class" => {
             let (kind, size) = if name.starts_with("f32") { (F32, 4) } else { (F64 | BIG_ENDIAN, 8) };
             let (rank, values) = random::grid(dims);
             assert_eq!((rank, values.len()), (3, 4));
-            let mut tiles: Vec<Vec<u8>> = (0..3).map(|c| random::tile(c, 3, size, random).payload(size)).collect();
+            let mut tiles: Vec<Vec<u8>> =
+                (0..3).map(|c| random::tile(c, 3, size, true, random).payload(size)).collect();
             tiles.insert(2, raw(&bits(values[2] * size, random)));
             frame(2, 1e-4, kind, dims, &tiles)
         }
         // Bits and raw values need no step.
         "f32-bound-of-0" => {
-            let tile = Tile::new(2, 1, [4, 0, 3, 1]).with(|_, p| plane(p as u8 % 4, random)).base(0x3F80_0000);
+            let tile =
+                Tile::wide(2, 1, Lengths::new(2, 3, 9)).with(|_, p| plane(p as u8 % 4, random)).base(0x3F80_0000);
             frame(2, 0.0, F32, dims, &[tile.payload(4), raw(&bits(4 * 104, random))])
         }
-        // Every value is its own place in the tile: 0, 1, 2 ...
-        "f32-places-of-rank-1" | "f32-places-of-rank-2" | "f32-places-of-rank-3" => {
-            let rank = dims.len() as u32;
-            let tile = Tile::new(0, 0, [2; 4]).saying(2, |k, l, bit| place(rank, k, l as usize, bit as usize) as i64);
+        // Every value is its own place in the tile: 0, 1, 2 ...; with components, in the array that has them first.
+        "f32-places-of-rank-1"
+        | "f32-places-of-rank-2"
+        | "f32-places-of-rank-3"
+        | "f32-places-of-components-on-a-line"
+        | "f32-places-of-components-in-rows"
+        | "f32-places-of-components" => {
+            let (rank, _) = random::grid(dims);
+            let tile = Tile::quanta(0, [2; 4]).saying(2, |k, l, bit| place(rank, k, l as usize, bit as usize) as i64);
             frame(1, bound_of_step(0), F32, dims, &[tile.payload(4)])
         }
         _ => panic!("planes/{name} is not made by hand"),
@@ -180,15 +213,35 @@ fn heads(kind: u32, dims: &[u32]) -> Draft {
 fn small_step(kind: u32, random: &mut Random, dims: &[u32]) -> Draft {
     let (size, power) = if kind & 0x80 == 0 { (4, -100) } else { (8, -1000) };
     let mut d = || random.bits() as i64 >> (64 - 8 * size + random.below(8 * size));
-    let tile = Tile::new(1, 0, [size; 4]).saying(1, |_, _, _| d());
+    let tile = Tile::wide(1, 0, Lengths::new(6, 3, 8 * size as u32)).saying(1, |_, _, _| d());
     frame(1, bound_of_step(power), kind, dims, &[tile.payload(size)])
 }
 
-/// A third of the residuals is -2^(8S - 1), or in class 0 the number with the same bits; others are small.
-fn signs(class: u32, slices: [usize; 4]) -> Tile {
-    Tile::new(class, 0, slices).saying(1, |k, l, bit| match (l + bit) % 3 {
-        0 => -1 << (8 * slices[k] - 1),
-        1 => i64::from(bit) - 16,
-        _ => 0,
-    })
+/// A tile of each shape. Most residuals are short, some of any length.
+fn every_shape(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
+    let tile = |shape: u32| {
+        let (low, highest) = (2 + random.below(4), [7, 9, 8 * size][shape.min(2) as usize]);
+        let mut d = || {
+            let any = random.below(100) == 0;
+            let length = random.below(if any { highest + 1 } else { low + 2 });
+            if length == 0 { 0 } else { random.bits() as i64 >> (64 - length) }
+        };
+        let lengths = Lengths::new(shape, low as u32, highest as u32);
+        let tile = Tile::wide(class, 0, lengths).saying(shape as u8 % 4, |_, _, _| d());
+        tile.base(random.bits() as i64).payload(size)
+    };
+    (0..7).map(tile).collect()
+}
+
+/// Residuals with z zeros below and u of T bits, from end to end.
+fn zeros_below(size: usize, (z, t): (u32, u32), random: &mut Random) -> Vec<u8> {
+    let tile = Tile::wide(2, 1, Lengths::new(2, t / 2, t).zeros(z)).with(|_, _| plane(3, random));
+    tile.fields(|_, _, _| random.bits()).base(-3).payload(size)
+}
+
+/// Class 2, map 1. One value in eight is of any size, others are small.
+fn powers(e: i32, size: usize, random: &mut Random) -> Vec<u8> {
+    let lengths = Lengths::new(2, 9, 8 * size as u32).power(e);
+    let mut d = || random.bits() as i64 >> if random.below(8) == 0 { 64 - 8 * size } else { 56 };
+    Tile::wide(2, 0, lengths).saying(1, |_, _, _| d()).payload(size)
 }

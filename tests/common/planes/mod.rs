@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane. No choice is made here: modes, ballots and
-//! slices are what the caller says, so that frames come out which no writer makes.
+//! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane and field by field. No choice is made here: modes,
+//! ballots, slices and classes of lengths are what the caller says, so that frames come out which no writer makes.
 //!
 //! ```text
-//! Tile    class, predictor, base, four blocks of bit planes and a mask, values of exceptions
+//! Tile    class, predictor, base, how lengths are stored, four blocks of bit planes, fields and a mask, values of exceptions
 //! Parts   the parts of its payload, each of which a test may change
 //! frame   payloads, one behind the other, in a draft of a frame
 //! ```
@@ -26,11 +26,80 @@ pub struct Plane {
     pub loose: u32,
 }
 
-/// A block: bit planes, the lowest first, and the mask.
+/// A block: bit planes, the lowest first, and the mask. In classes 1 and 2 the u of every value, at 32 · lane + bit; only the bits
+/// that belong to its field are stored.
 #[derive(Clone, Default)]
 pub struct Block {
     pub planes: Vec<Plane>,
+    pub fields: Vec<u64>,
     pub mask: Plane,
+}
+
+/// §3.2 and §3.3: how classes 1 and 2 store residuals.
+#[derive(Clone, Copy, Default)]
+pub struct Lengths {
+    pub shape: u32,
+    /// L, T and z.
+    pub low: u32,
+    pub highest: u32,
+    pub zeros: u32,
+    /// The class of each number.
+    pub classes: [u32; 8],
+    /// e of map 1.
+    pub power: Option<i32>,
+}
+
+impl Lengths {
+    /// Number c is class c.
+    pub fn new(shape: u32, low: u32, highest: u32) -> Lengths {
+        Lengths { shape, low, highest, classes: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
+    }
+
+    /// u has z bits less.
+    pub fn zeros(self, zeros: u32) -> Lengths {
+        Lengths { zeros, ..self }
+    }
+
+    /// Map 1, with e.
+    pub fn power(self, e: i32) -> Lengths {
+        Lengths { power: Some(e), ..self }
+    }
+
+    /// The shortest and the longest length of a class; where it holds none, the shortest is above.
+    fn range(&self, class: u32) -> (u32, u32) {
+        let steps: &[u32] = match self.shape {
+            0 | 1 => &[],
+            2 => &[0],
+            3 => &[0, 1, 2],
+            4 => &[0, 2],
+            5 => &[0, 1, 2, 3, 4, 5, 7],
+            _ => &[0, 1, 2, 3, 4, 6],
+        };
+        let mut highest: Vec<u32> = steps.iter().map(|step| self.low + step).collect();
+        if matches!(self.shape, 1 | 4 | 6 | 7) {
+            highest.insert(0, 0);
+        }
+        let h = |i: u32| highest.get(i as usize).map_or(self.highest, |&s| s.min(self.highest));
+        (if class == 0 { 0 } else { h(class - 1) + 1 }, h(class))
+    }
+
+    /// Bits of the field of a value with this number.
+    pub fn width(&self, number: u32) -> u32 {
+        match self.range(self.classes[number as usize]) {
+            (0, 0) => 0,
+            (shortest, longest) if shortest == longest => longest - 1,
+            (_, longest) => longest,
+        }
+    }
+
+    /// The first number whose class holds this length.
+    fn number(&self, length: u32) -> u32 {
+        let holds = |&number: &u32| {
+            let (shortest, longest) = self.range(self.classes[number as usize]);
+            (shortest..=longest).contains(&length)
+        };
+        (0..8).find(holds).unwrap_or_else(|| panic!("no number for a length of {length}"))
+    }
 }
 
 /// A tile that is not raw.
@@ -40,6 +109,8 @@ pub struct Tile {
     pub predictor: u32,
     /// In class 0 what its field says, else the base.
     pub base: i64,
+    /// Classes 1 and 2.
+    pub lengths: Lengths,
     pub blocks: [Block; 4],
     /// Values of the exceptions, in their order; without any there is no mask. One where they are uniform.
     pub values: Vec<u64>,
@@ -49,7 +120,8 @@ pub struct Tile {
 /// What a payload consists of, in its order.
 #[derive(Clone, Default)]
 pub struct Parts {
-    pub head: u32,
+    /// One word, or three.
+    pub head: Vec<u32>,
     pub base: Vec<u8>,
     pub mask: Option<u32>,
     pub modes: Vec<u16>,
@@ -58,14 +130,24 @@ pub struct Parts {
     pub nibbles: Vec<u8>,
     pub words: Vec<u32>,
     pub bytes: Vec<u8>,
+    /// Of each block, in classes 1 and 2.
+    pub bits: Vec<Vec<u32>>,
     pub values: Vec<u8>,
 }
 
 impl Tile {
-    /// Every plane absent, so all residuals are zero.
-    pub fn new(class: u32, predictor: u32, slices: [usize; 4]) -> Tile {
-        let blocks = slices.map(|s| Block { planes: vec![Plane::default(); 8 * s], mask: Plane::default() });
-        Tile { class, predictor, base: 0, blocks, values: Vec::new(), uniform: false }
+    /// Class 0. Every plane absent, so all residuals are zero.
+    pub fn quanta(predictor: u32, slices: [usize; 4]) -> Tile {
+        let planes = slices.map(|s| vec![Plane::default(); 8 * s]);
+        let blocks = planes.map(|planes| Block { planes, ..Block::default() });
+        let lengths = Lengths::default();
+        Tile { class: 0, predictor, base: 0, lengths, blocks, values: Vec::new(), uniform: false }
+    }
+
+    /// Class 1 or 2. Every plane absent, so all values have number 0, and of their fields all bits are 0.
+    pub fn wide(class: u32, predictor: u32, lengths: Lengths) -> Tile {
+        let block = Block { planes: vec![Plane::default(); 3], fields: vec![0; 1024], ..Block::default() };
+        Tile { class, lengths, blocks: [0; 4].map(|_| block.clone()), ..Tile::quanta(predictor, [0; 4]) }
     }
 
     /// With these planes: of (block, number).
@@ -76,15 +158,36 @@ impl Tile {
         self
     }
 
-    /// With planes of one mode that say these residuals: of (block, lane, bit).
-    pub fn saying(self, mode: u8, mut d: impl FnMut(usize, u32, u32) -> i64) -> Tile {
-        let (class, slices) = (self.class, self.slices());
-        let numbers: Vec<Vec<u64>> =
-            (0..4).map(|k| (0..1024).map(|i| folded(class, slices[k], d(k, i / 32, i % 32))).collect()).collect();
+    /// With these bits in the fields: of (block, lane, bit).
+    pub fn fields(mut self, mut u: impl FnMut(usize, u32, u32) -> u64) -> Tile {
+        for (k, block) in self.blocks.iter_mut().enumerate() {
+            block.fields = (0..1024).map(|i| u(k, i / 32, i % 32)).collect();
+        }
+        self
+    }
+
+    /// With planes of one mode (0: full) and fields that say these residuals: of (block, lane, bit).
+    pub fn saying(mut self, mode: u8, mut d: impl FnMut(usize, u32, u32) -> i64) -> Tile {
+        let (class, slices, lengths) = (self.class, self.slices(), self.lengths);
+        let d: Vec<Vec<i64>> = (0..4).map(|k| (0..1024).map(|i| d(k, i / 32, i % 32)).collect()).collect();
+        let numbers: Vec<Vec<u64>> = if class == 0 {
+            (0..4).map(|k| d[k].iter().map(|&d| folded(slices[k], d)).collect()).collect()
+        } else {
+            // §3.3: u, its length, a number for that.
+            let u = |d: i64| {
+                assert!(d >> lengths.zeros << lengths.zeros == d, "{d} is no multiple of 2^{}", lengths.zeros);
+                let d = d >> lengths.zeros;
+                ((d << 1) ^ (d >> 63)) as u64
+            };
+            self = self.fields(|k, l, bit| u(d[k][(32 * l + bit) as usize]));
+            let length = |u: u64| u64::BITS - u.leading_zeros();
+            let number = |&u: &u64| u64::from(lengths.number(length(u)));
+            self.blocks.iter().map(|block| block.fields.iter().map(number).collect()).collect()
+        };
         self.with(|k, p| {
             let mut words = [0; 32];
             numbers[k].iter().enumerate().for_each(|(i, n)| words[i / 32] |= ((n >> p & 1) as u32) << (i % 32));
-            Plane { mode, words, loose: 0 }
+            Plane { mode: mode.max(u8::from(words != [0; 32])), words, loose: 0 }
         })
     }
 
@@ -137,31 +240,38 @@ impl Tile {
     /// §3.2, for values of `size` bytes.
     pub fn parts(&self, size: usize) -> Parts {
         let exceptions = !self.values.is_empty();
-        let mut head = self.class | self.predictor << 2 | u32::from(exceptions) << 9 | u32::from(self.uniform) << 10;
-        for (k, &slices) in self.slices().iter().enumerate() {
-            head |= if self.class > 0 { (slices as u32) << (16 + 4 * k) } else { (slices as u32 - 1) << (4 + k) };
-        }
-        let mut parts = Parts { head, ..Parts::default() };
+        let marked = u32::from(exceptions) | u32::from(self.uniform) << 1;
+        let first = self.class | self.predictor << 2;
+        let mut parts = Parts::default();
         if self.class == 0 {
-            parts.head |= (self.base as u32) << 11;
+            let slices = self.slices().iter().enumerate().map(|(k, &s)| (s as u32 - 1) << (4 + k)).sum::<u32>();
+            parts.head = vec![first | slices | marked << 9 | (self.base as u32) << 11];
         } else {
+            let Lengths { shape, low, highest, zeros, classes, power } = self.lengths;
+            let modes = self.blocks.iter().flat_map(|b| &b.planes).rev().fold(0, |m, p| m << 2 | u32::from(p.mode));
+            let numbers = classes.iter().rev().fold(0, |n, c| n << 3 | c);
+            parts.head = vec![
+                first | u32::from(power.is_some()) << 4 | shape << 5 | modes << 8,
+                low | highest << 6 | zeros << 13 | (power.unwrap_or(0) as u32) << 20,
+                numbers | marked << 24,
+            ];
             parts.base = self.base.to_le_bytes()[..size].to_vec();
+            parts.bits = self.blocks.iter().map(|block| bits(&self.lengths, block)).collect();
         }
         let (mut marks, mut modes) = (0, 0);
         for (k, block) in self.blocks.iter().enumerate() {
-            for slice in block.planes.chunks(8) {
+            let n = block.planes.len();
+            if self.class > 0 {
+                block.planes.iter().rev().for_each(|plane| parts.plane(plane));
+            }
+            for slice in block.planes.chunks_exact(8) {
                 parts.modes.push(slice.iter().rev().fold(0, |m, p| m << 2 | u16::from(p.mode)));
             }
-            let n = block.planes.len();
-            for p in (0..n.max(1) - 1).rev().chain(n.checked_sub(1)) {
-                let slice = &block.planes[p / 8 * 8..][..8];
-                if p / 8 + 1 < n / 8 && slice.iter().all(|p| p.mode == 1) {
+            for p in (0..n - 1).rev().chain([n - 1]).filter(|_| self.class == 0) {
+                if p < 8 && n == 16 && block.planes[..8].iter().all(|p| p.mode == 1) {
                     // Its words stand where the first of its planes would.
-                    parts.words.extend(if p % 8 == 7 {
-                        as_bytes(slice, signs(self.class, &block.planes))
-                    } else {
-                        Vec::new()
-                    });
+                    let words = as_bytes(&block.planes[..8], block.planes[n - 1].words);
+                    parts.words.extend(words.iter().filter(|_| p == 7));
                 } else {
                     parts.plane(&block.planes[p]);
                 }
@@ -207,7 +317,7 @@ impl Parts {
     }
 
     pub fn payload(&self) -> Vec<u8> {
-        let mut out = self.head.to_le_bytes().to_vec();
+        let mut out: Vec<u8> = self.head.iter().flat_map(|h| h.to_le_bytes()).collect();
         let fill = |out: &mut Vec<u8>| out.resize(out.len().next_multiple_of(4), 0);
         out.extend(&self.base);
         out.extend(self.mask.iter().flat_map(|m| m.to_le_bytes()));
@@ -219,6 +329,7 @@ impl Parts {
         out.extend(self.words.iter().flat_map(|w| w.to_le_bytes()));
         out.extend(&self.bytes);
         fill(&mut out);
+        out.extend(self.bits.iter().flatten().flat_map(|w| w.to_le_bytes()));
         out.extend(&self.values);
         out
     }
@@ -238,16 +349,27 @@ pub fn place(rank: u32, block: usize, l: usize, bit: usize) -> usize {
     }
 }
 
-/// §4, backwards: the number whose bits are those of the planes.
-fn folded(class: u32, slices: usize, d: i64) -> u64 {
-    let Some(top) = (8 * slices as u32).checked_sub(1).map(|top| 1u64 << top) else { return 0 };
-    let magnitude = if class == 0 { d ^ d >> 63 } else { d.wrapping_abs() };
-    (magnitude as u64 & (top - 1)) | if d < 0 { top } else { 0 }
+/// §4, backwards: the number whose bits are those of the planes of class 0.
+fn folded(slices: usize, d: i64) -> u64 {
+    let top = 1u64 << (8 * slices - 1);
+    ((d ^ d >> 63) as u64 & (top - 1)) | if d < 0 { top } else { 0 }
 }
 
-/// What §3.2 takes back from the planes where a slice is stored as bytes are: the signs in class 0, whose bytes are those of d.
-fn signs(class: u32, planes: &[Plane]) -> [u32; 32] {
-    if class == 0 { planes[planes.len() - 1].words } else { [0; 32] }
+/// §3.3: the fields of a block, one behind the other.
+fn bits(lengths: &Lengths, block: &Block) -> Vec<u32> {
+    let (mut words, mut at) = (Vec::new(), 0);
+    for i in 0..1024 {
+        // The lane, then plane, row and column.
+        let (l, plane, r, c) = (i / 32, i / 16 % 2, i / 4 % 4, i % 4);
+        let bit = 8 * BYTE_OF_COLUMN[c] + 4 * plane + r;
+        let number = block.planes.iter().rev().fold(0, |n, p| n << 1 | (p.words[l] >> bit & 1));
+        for k in 0..lengths.width(number) {
+            words.resize(at / 32 + 1, 0);
+            words[at / 32] |= ((block.fields[32 * l + bit] >> k & 1) as u32) << (at % 32);
+            at += 1;
+        }
+    }
+    words
 }
 
 /// §3.2, a slice that is stored as bytes are: word 32 · row + lane holds in byte p what the planes have in the bits 8p + row.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole frames of `planes` from random numbers: every class, predictor, number of slices and mode beside every other, such as no
-//! writer puts them together. Every reader must read them, and all must find the same values.
+//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, shape of lengths and mode beside every
+//! other, such as no writer puts them together. Every reader must read them, and all must find the same values.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
-use super::{Plane, Tile, frame, raw};
+use super::{Lengths, Plane, Tile, frame, raw};
 
-/// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold twice the values and just more.
-const SHAPES: [&[u32]; 16] = [
+/// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold three times the values and just more; with
+/// components, of which 2, 3 and 15 are apart and 16 not.
+const SHAPES: [&[u32]; 25] = [
     &[],
     &[2],
     &[31],
@@ -16,23 +17,37 @@ const SHAPES: [&[u32]; 16] = [
     &[4097],
     &[128, 32],
     &[129, 33],
-    &[64, 32],
-    &[63, 32],
+    &[43, 32],
+    &[42, 32],
     &[3, 43, 33],
     &[8, 16, 32],
-    &[8, 16, 16],
-    &[8, 16, 15],
+    &[8, 11, 16],
+    &[8, 10, 16],
     &[13, 16, 40],
     &[2, 5, 17, 33],
+    &[40, 3],
+    &[2000, 2],
+    &[31, 40, 15],
+    &[260, 16],
+    &[5, 17, 33, 2],
+    &[11, 33, 3],
+    &[33, 32, 5],
+    &[2, 2],
+    &[3, 15, 16, 2],
 ];
 
 /// §3.1: the grid rank, and how many values of the array each tile holds.
 pub fn grid(dims: &[u32]) -> (u32, Vec<usize>) {
-    let dims: Vec<usize> = dims.iter().map(|&d| d as usize).collect();
+    let mut dims: Vec<usize> = dims.iter().map(|&d| d as usize).collect();
+    let mut axes = dims.len();
+    if dims.len() >= 2 && (2..=15).contains(&dims[dims.len() - 1]) {
+        dims.rotate_right(1);
+        axes -= 1;
+    }
     let n: usize = dims.iter().product();
     let rank = dims.len();
     for (g, t) in [(3, [8, 16, 32]), (2, [1, 128, 32]), (1, [1, 1, 4096])] {
-        if rank < g && g > 1 {
+        if axes < g && g > 1 {
             continue;
         }
         let mut e = [1; 3];
@@ -42,7 +57,7 @@ pub fn grid(dims: &[u32]) -> (u32, Vec<usize>) {
         let cuts = |k: usize| (0..e[k]).step_by(t[k]).map(move |at| t[k].min(e[k] - at));
         let tiles: Vec<usize> =
             cuts(0).flat_map(|a| cuts(1).flat_map(move |b| cuts(2).map(move |c| a * b * c))).collect();
-        if g == 1 || 4096 * tiles.len() <= 2 * n {
+        if g == 1 || 4096 * tiles.len() <= 3 * n {
             return (g as u32, tiles);
         }
     }
@@ -79,34 +94,59 @@ pub fn quanta(random: &mut Random) -> Vec<i64> {
     (0..4096).map(|_| next()).collect()
 }
 
-/// A tile of class 0, 1 or 2.
-pub fn tile(class: u32, rank: u32, size: usize, random: &mut Random) -> Tile {
-    let predictor = random.below(rank as usize + 1) as u32;
-    let slices = [0; 4].map(|_| if class == 0 { 1 + random.below(2) } else { random.below(size + 1) });
-    // Modes of all kinds, or of one, or full ones in each slice but the highest: those are stored as bytes are.
-    let taste = random.below(6);
-    let mode = |random: &mut Random| match taste {
-        0..=3 => taste as u8,
-        4 => 1,
-        _ => random.below(4) as u8,
+/// How lengths are stored, for values of `size` bytes: any shape, L, T, z and classes of numbers.
+fn lengths(size: usize, random: &mut Random) -> Lengths {
+    let numbers = 8 * size;
+    let zeros = if random.below(2) == 0 { 0 } else { random.below(numbers) };
+    let highest = match random.below(3) {
+        0 => numbers - zeros,
+        _ => random.below(numbers - zeros + 1),
     };
-    let mut tile = Tile::new(class, predictor, slices);
-    if class == 0 {
-        let v = quanta(random);
-        tile = tile.meaning(rank, &v, |_, _| mode(random));
-    } else {
-        tile = tile.with(|_, _| plane(mode(random), random));
+    let low = if random.below(4) == 0 { random.below(64) } else { random.below(highest + 1).min(63) };
+    let mut lengths = Lengths::new(random.below(7) as u32, low as u32, highest as u32).zeros(zeros as u32);
+    if random.below(2) == 0 {
+        lengths.classes = [0; 8].map(|_| random.below(8) as u32);
     }
+    lengths
+}
+
+/// Map 1 with any e that is allowed, more often with an end of them or one that gives usual numbers.
+fn with_map(lengths: Lengths, size: usize, random: &mut Random) -> Lengths {
+    let (low, high) = if size == 4 { (-126, 127) } else { (-1022, 1023) };
+    lengths.power(match random.below(4) {
+        0 => low,
+        1 => high,
+        2 => -(random.below(60) as i32),
+        _ => low + random.below((high - low) as usize + 1) as i32,
+    })
+}
+
+/// A tile of class 0, 1 or 2. In class 2, `float` allows map 1.
+pub fn tile(class: u32, rank: u32, size: usize, float: bool, random: &mut Random) -> Tile {
+    let predictor = random.below(rank as usize + 1) as u32;
+    // Modes of all kinds, or of one.
+    let taste = random.below(6);
+    let mode = |random: &mut Random| if taste < 4 { taste as u8 } else { random.below(4) as u8 };
+    let mut tile = if class == 0 {
+        let v = quanta(random);
+        Tile::quanta(predictor, [0; 4].map(|_| 1 + random.below(2))).meaning(rank, &v, |_, _| mode(random))
+    } else {
+        let mut lengths = lengths(size, random);
+        if class == 2 && float && random.below(2) == 0 {
+            lengths = with_map(lengths, size, random);
+        }
+        let tile = Tile::wide(class, predictor, lengths).with(|_, _| plane(mode(random), random));
+        match random.below(3) {
+            0 => tile.fields(|_, _, _| u64::MAX),
+            _ => tile.fields(|_, _, _| random.bits()),
+        }
+    };
     tile.base = match (class, random.below(3)) {
         (_, 0) => 0,
         (0, _) => random.bits() as i64 >> 43,
         _ => random.bits() as i64,
     };
-    if taste == 4 && class > 0 {
-        let highest = tile.blocks.iter_mut().flat_map(|b| b.planes.iter_mut().rev().take(8));
-        highest.for_each(|p| *p = plane(random.below(4) as u8, random));
-    }
-    if class < 2 && random.below(2) == 0 {
+    if random.below(2) == 0 {
         let mut masks = [0; 4].map(|_| plane(random.below(4) as u8, random));
         if masks.iter().all(|m| m.words == [0; 32]) {
             masks[2] = Plane { mode: 3, words: [1 << 31; 32], loose: 0 };
@@ -145,7 +185,7 @@ pub fn draft(random: &mut Random) -> Draft {
             }
             _ => {
                 let class = if mode == 9 { 2 } else { random.below(3) as u32 };
-                tile(class, rank, size, random).payload(size)
+                tile(class, rank, size, kind & 15 == 1, random).payload(size)
             }
         })
         .collect();

@@ -5,7 +5,7 @@
 use super::super::draft::{Draft, F32, F64, I32};
 use super::super::refused::List;
 use super::by_hand::bound_of_step;
-use super::{Parts, Plane, Tile, frame, place, raw};
+use super::{Lengths, Parts, Plane, Tile, frame, place, raw};
 
 /// A frame with one tile of 40 values along a line.
 fn line(payload: Vec<u8>) -> Draft {
@@ -19,7 +19,7 @@ fn quanta() -> Tile {
         words.iter().for_each(|&(lane, word)| all[lane] = word);
         all
     };
-    Tile::new(0, 0, [1, 2, 1, 1]).with(|k, p| match (k, p) {
+    Tile::quanta(0, [1, 2, 1, 1]).with(|k, p| match (k, p) {
         (0, 3) => Plane { mode: 3, words: words(&[(2, 0x100), (31, 1)]), loose: 0 },
         (1, 9) => Plane { mode: 2, words: words(&[(7, 0xFFFF_FFFF), (9, 2)]), loose: 0 },
         (2, 7) => Plane { mode: 3, words: words(&[(0, 0x8000_0000)]), loose: 0 },
@@ -36,13 +36,18 @@ fn excepted(tile: Tile, uniform: bool) -> Tile {
     tile.except(masks, || 0x7FC0_0000, uniform)
 }
 
-/// Classes 1 and 2, three slices.
+/// Classes 1 and 2: in block 0 33 fields of 9 bits, so 10 words, and in block 2 one.
 fn wide(class: u32) -> Tile {
-    Tile::new(class, 0, [2, 0, 1, 0]).with(|_, p| Plane {
-        mode: u8::from(p == 2),
-        words: [u32::from(p == 2); 32],
-        loose: 0,
-    })
+    let mut full = Plane { mode: 1, words: [1; 32], loose: 0 };
+    full.words[5] = 3;
+    let mut one = Plane { mode: 3, ..Plane::default() };
+    one.words[4] = 0x10;
+    let planes = |k, p| match (k, p) {
+        (0, 0) => full,
+        (2, 1) => one,
+        _ => Plane::default(),
+    };
+    Tile::wide(class, 0, Lengths::new(1, 0, 9)).with(planes).fields(|_, _, _| 0x155)
 }
 
 /// The tile on a line, its parts changed.
@@ -52,9 +57,17 @@ fn changed(tile: &Tile, change: impl FnOnce(&mut Parts)) -> Draft {
     line(parts.payload())
 }
 
-/// The tile on a line with other bits in its head.
+/// The tile on a line with other bits in its head's first word.
 fn flipped(tile: &Tile, bits: u32) -> Draft {
-    changed(tile, |p| p.head ^= bits)
+    changed(tile, |p| p.head[0] ^= bits)
+}
+
+/// In its words 1 and 2.
+fn flipped_behind(tile: &Tile, bits: [u32; 2]) -> Draft {
+    changed(tile, |p| {
+        p.head[1] ^= bits[0];
+        p.head[2] ^= bits[1];
+    })
 }
 
 pub fn frame_rules(list: &mut List) {
@@ -76,8 +89,11 @@ pub fn frame_rules(list: &mut List) {
 pub fn rules(list: &mut List) {
     places(list);
     heads(list);
+    modes(list);
     lengths(list);
+    exceptions(list);
     sums(list);
+    fields(list);
 }
 
 /// P1 to P4.
@@ -90,18 +106,13 @@ fn places(list: &mut List) {
         d.sections[0].extend_from_within(..)
     });
     list.but("P1-half-an-entry", "table has 2 bytes where 4 are needed", &good, |d| d.sections[0].truncate(2));
-    // 9 x 1024 is three tiles along a line: eight of grid rank 2 would hold more than twice the values.
+    // Tiles of grid rank 2 hold 16384 values: more than three times 165 x 33, not more than three times 166 x 33.
     let head = vec![0; 4];
-    list.draft(
-        "P1-tiles-of-rank-2-for-a-line",
-        "table has 32 bytes where 12 are needed",
-        &frame(1, 0.5, F32, &[1024, 9], &vec![head.clone(); 8]),
-    );
-    list.draft(
-        "P1-tiles-of-a-line-for-rank-2",
-        "table has 12 bytes where 16 are needed",
-        &frame(1, 0.5, F32, &[250, 33], &vec![head.clone(); 3]),
-    );
+    let heads = |dims: &[u32], tiles: usize| frame(1, 0.5, F32, dims, &vec![head.clone(); tiles]);
+    list.draft("P1-tiles-of-rank-2-for-a-line", "table has 16 bytes where 8 are needed", &heads(&[165, 33], 4));
+    list.draft("P1-tiles-of-a-line-for-rank-2", "table has 8 bytes where 16 are needed", &heads(&[166, 33], 2));
+    // With the two components apart four tiles of grid rank 3, with the last axis last three of a line.
+    list.draft("P1-components-not-apart", "table has 12 bytes where 16 are needed", &heads(&[16, 16, 17, 2], 3));
     let huge = Draft::new(5, 1, 1e-3, F64, &[100_000_000, 2], vec![Vec::new(); 2]);
     list.bytes("F15-planes-of-two-hundred-million-values", "caller", 1 << 20, huge.frame());
     let words = good.sections[1].len() as u32 / 4;
@@ -109,9 +120,9 @@ fn places(list: &mut List) {
         d.sections[0] = (words + 1).to_le_bytes().into()
     });
     list.but("P2-end-at-16-GiB", "tile 0 ends at 17179869180, after 0, in 172 bytes", &good, table(&[u32::MAX]));
-    // A whole tile of two words, of which the second is also the next tile's.
-    let two = frame(1, 0.5, F32, &[4097], &[Tile::new(1, 0, [0; 4]).payload(4), Vec::new()]);
-    list.but("P2-ends-that-fall", "tile 1 ends at 4, after 8, in 8 bytes", &two, table(&[2, 1]));
+    // A whole tile of four words, of which the last three are also the next tile's.
+    let two = frame(1, 0.5, F32, &[4097], &[Tile::wide(1, 0, Lengths::new(1, 0, 9)).payload(4), Vec::new()]);
+    list.but("P2-ends-that-fall", "tile 1 ends at 4, after 16, in 16 bytes", &two, table(&[4, 1]));
     list.but("P3-word-behind-the-last-end", "the last tile ends at 172, the payload at 176", &good, |d| {
         d.sections[1].extend([0; 4])
     });
@@ -122,7 +133,7 @@ fn places(list: &mut List) {
     list.draft("P4-last-tile-of-no-words", "tile 1: no words", &frame(1, 0.5, F32, &[4097], &[head, Vec::new()]));
 }
 
-/// P5 to P9.
+/// P5 and P6.
 fn heads(list: &mut List) {
     list.draft("P5-head-alone-with-predictor-2-on-a-line", "predictor 2", &line(vec![8, 0, 0, 0]));
     list.draft("P5-quanta-with-predictor-2-on-a-line", "predictor 2", &flipped(&quanta(), 2 << 2));
@@ -135,20 +146,28 @@ fn heads(list: &mut List) {
     list.draft("P5-head-alone-with-uniform-exceptions", "head 0x00000600 alone", &line(vec![0, 6, 0, 0]));
     list.draft("P5-quanta-with-bit-8", "head 0x00000120: a bit", &flipped(&quanta(), 1 << 8));
     list.draft("P5-quanta-uniform-without-exceptions", "uniform exceptions, but none", &flipped(&quanta(), 1 << 10));
-    list.draft("P5-wide-quanta-with-bit-4", "head 0x01020011: a bit", &flipped(&wide(1), 1 << 4));
-    list.draft("P5-wide-quanta-with-bit-8", "head 0x01020101: a bit", &flipped(&wide(1), 1 << 8));
+    list.draft(
+        "P5-wide-quanta-with-bit-19-of-word-1",
+        "head 0x00c00121: a bit",
+        &flipped_behind(&wide(1), [1 << 19, 0]),
+    );
+    list.draft(
+        "P5-wide-quanta-with-bit-26-of-word-2",
+        "head 0x00c00121: a bit",
+        &flipped_behind(&wide(1), [0, 1 << 26]),
+    );
     list.draft(
         "P5-wide-quanta-uniform-without-exceptions",
-        "uniform exceptions, but none",
-        &flipped(&wide(1), 1 << 10),
+        "head 0x00c00121: uniform exceptions, but none",
+        &flipped_behind(&wide(1), [0, 1 << 25]),
     );
-    list.draft("P5-wide-quanta-with-bit-15", "head 0x01028001: a bit", &flipped(&wide(1), 1 << 15));
-    list.draft("P5-bits-with-bit-7", "head 0x01020082: a bit", &flipped(&wide(2), 1 << 7));
-    list.draft("P5-bits-with-bit-8", "head 0x01020102: a bit", &flipped(&wide(2), 1 << 8));
-    list.draft("P5-bits-with-exceptions", "head 0x01020202: a bit", &line(excepted(wide(2), false).payload(4)));
-    list.draft("P5-bits-with-uniform-exceptions", "head 0x01020602: a bit", &line(excepted(wide(2), true).payload(4)));
-    list.draft("P5-bits-uniform-without-exceptions", "uniform exceptions, but none", &flipped(&wide(2), 1 << 10));
-    list.draft("P5-bits-with-bit-11", "head 0x01020802: a bit", &flipped(&wide(2), 1 << 11));
+    list.draft("P5-bits-with-bit-19-of-word-1", "head 0x00c00122: a bit", &flipped_behind(&wide(2), [1 << 19, 0]));
+    list.draft("P5-bits-with-bit-31-of-word-2", "head 0x00c00122: a bit", &flipped_behind(&wide(2), [0, 1 << 31]));
+    list.draft(
+        "P5-bits-uniform-without-exceptions",
+        "head 0x00c00122: uniform exceptions, but none",
+        &flipped_behind(&wide(2), [0, 1 << 25]),
+    );
     let good = line(raw(&[0; 160]));
     list.but("P5-raw-with-a-predictor", "head 0x00000007: a bit", &good, |d| d.sections[1][0] = 7);
     list.but("P5-raw-with-bit-4", "head 0x00000013: a bit", &good, |d| d.sections[1][0] = 0x13);
@@ -188,16 +207,20 @@ fn heads(list: &mut List) {
         "class 1 without a usable step",
         &wide64(bound_of_step(1000) * (1.0 + 2.0 * f64::EPSILON)),
     );
+}
 
-    let slices = |class: u32, slices: [usize; 4], size: usize| {
-        let tile = Tile::new(class, 0, slices);
-        frame(1, 0.5, if size == 4 { F32 } else { F64 }, &[40], &[tile.payload(size)])
-    };
-    list.draft("P7-wide-quanta-of-5-slices", "blocks of [1, 1, 1, 5] slices", &slices(1, [1, 1, 1, 5], 4));
-    list.draft("P7-bits-of-5-slices", "blocks of [5, 0, 0, 0] slices", &slices(2, [5, 0, 0, 0], 4));
-    list.draft("P7-wide-quanta-of-9-slices", "blocks of [8, 9, 0, 0] slices", &slices(1, [8, 9, 0, 0], 8));
-    list.draft("P7-bits-of-15-slices", "blocks of [0, 0, 15, 1] slices", &slices(2, [0, 0, 15, 1], 8));
-
+/// P7 to P9.
+fn modes(list: &mut List) {
+    list.draft(
+        "P7-wide-quanta-of-shape-7",
+        "shape 7 of lengths, at most 6",
+        &line(Tile::wide(1, 0, Lengths::new(7, 2, 9)).payload(4)),
+    );
+    list.draft(
+        "P7-bits-of-shape-7",
+        "shape 7 of lengths, at most 6",
+        &line(Tile::wide(2, 0, Lengths::new(7, 2, 9)).payload(4)),
+    );
     let tile = excepted(quanta(), true);
     let mask = |from: u32, to: u32| changed(&tile, |p| p.mask = p.mask.map(|m| m & !from | to));
     list.draft("P8-mask-with-bit-21", "masks is 0x002003c8", &mask(0, 1 << 21));
@@ -205,8 +228,11 @@ fn heads(list: &mut List) {
     list.draft("P8-no-exceptions", "masks is 0x000000c8", &mask(0x1F_FF00, 0));
     list.draft("P8-4097-exceptions", "masks is 0x001001c8", &mask(0x1F_FF00, 4097 << 8));
     list.draft("P8-8191-exceptions", "masks is 0x001fffc8", &mask(0, 0x1F_FF00));
+    let bits = |to: u32| changed(&excepted(wide(2), true), |p| p.mask = Some(to));
+    list.draft("P8-bits-with-bit-31-of-the-mask", "masks is 0x800003c8", &bits(0x8000_03C8));
+    list.draft("P8-bits-without-exceptions", "masks is 0x000000c8", &bits(0xC8));
     list.draft("P9-bit-behind-the-modes", "modes 0x0001 behind", &changed(&quanta(), |p| p.modes.push(1)));
-    list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&wide(2), |p| p.modes.push(1 << 15)));
+    list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&quanta(), |p| p.modes.push(1 << 15)));
 }
 
 /// P13: the sums of class 0 leave what is allowed, at one place and others.
@@ -216,7 +242,7 @@ fn sums(list: &mut List) {
         let at = |k: usize, l: u32, bit: u32| place(rank, k, l as usize, bit as usize);
         let d = |i: usize| residuals.iter().find(|r| r.0 == i).map_or(0, |r| r.1);
         let dims: &[u32] = [&[40][..], &[128, 32], &[8, 16, 32]][rank as usize - 1];
-        let tile = Tile::new(0, predictor, [2; 4]).saying(1, |k, l, bit| d(at(k, l, bit)));
+        let tile = Tile::quanta(predictor, [2; 4]).saying(1, |k, l, bit| d(at(k, l, bit)));
         (tile, dims)
     };
     let of = |(tile, dims): (Tile, &'static [u32])| frame(1, 0.5, F32, dims, &[tile.payload(4)]);
@@ -241,7 +267,7 @@ fn sums(list: &mut List) {
     );
 }
 
-/// P10 to P12.
+/// P10 and P11.
 fn lengths(list: &mut List) {
     let good = quanta();
     let short = |words: usize, tile: &Tile| {
@@ -250,17 +276,19 @@ fn lengths(list: &mut List) {
         line(payload)
     };
     let whole = good.payload(4).len() / 4;
-    list.draft("P10-wide-quanta-without-base", "1 words of the base where 0 are left", &short(1, &wide(1)));
-    list.draft("P10-bits-without-base", "1 words of the base where 0 are left", &short(1, &wide(2)));
+    list.draft("P10-wide-quanta-in-one-word", "head 0x00c00121: 1 words where the head has 3", &short(1, &wide(1)));
+    list.draft("P10-bits-in-two-words", "head 0x00c00122: 2 words where the head has 3", &short(2, &wide(2)));
+    list.draft("P10-wide-quanta-without-base", "1 words of the base where 0 are left", &short(3, &wide(1)));
+    list.draft("P10-bits-without-base", "1 words of the base where 0 are left", &short(3, &wide(2)));
     list.draft("P10-half-a-base", "2 words of the base where 1 are left", &{
         let mut payload = wide(2).payload(8);
-        payload.truncate(8);
+        payload.truncate(16);
         frame(9, 0.0, F64, &[40], &[payload])
     });
     list.draft(
         "P10-exceptions-without-mask",
         "1 words of the masks where 0 are left",
-        &short(2, &excepted(wide(1), true)),
+        &short(4, &excepted(wide(1), true)),
     );
     list.draft("P10-cut-modes", "3 words of modes where 2 are left", &short(3, &good));
     list.draft("P10-no-ballots", "3 words of ballots where 0 are left", &short(4, &good));
@@ -290,7 +318,35 @@ fn lengths(list: &mut List) {
             p.words[2..].fill(0);
         }),
     );
-    list.draft("P10-slices-that-are-not-there", "96 words of words where 63 are left", &flipped(&wide(2), 2 << 20));
+    let whole = wide(2).payload(4).len() / 4;
+    list.draft("P10-class-plane-that-is-not-there", "64 words of words where 44 are left", &flipped(&wide(2), 1 << 16));
+    list.draft("P10-wide-quanta-without-fields", "11 words of bits where 0 are left", &short(whole - 11, &wide(1)));
+    list.draft(
+        "P10-bits-without-the-fields-of-a-block",
+        "11 words of bits where 10 are left",
+        &short(whole - 1, &wide(2)),
+    );
+    list.draft(
+        "P10-word-behind-the-fields",
+        "51 words, its parts have 50",
+        &changed(&wide(1), |p| p.bits.push(vec![0])),
+    );
+    list.draft(
+        "P10-fields-of-a-bit-more",
+        "12 words of bits where 11 are left",
+        &flipped_behind(&wide(1), [(9 ^ 10) << 6, 0]),
+    );
+    list.draft(
+        "P10-fields-of-a-class-without-bits",
+        "50 words, its parts have 40",
+        &flipped_behind(&wide(2).fields(|_, _, _| 0), [0, 1 << 3]),
+    );
+    list.draft("P10-bits-of-another-shape", "1152 words of bits where 11 are left", &flipped(&wide(2), 1 << 5));
+    list.draft(
+        "P10-class-plane-with-a-value-more",
+        "28 words of bits where 11 are left",
+        &changed(&wide(2), |p| p.words[..32].fill(7)),
+    );
     list.draft(
         "P10-ballot-of-a-lane-more",
         "1 words of bytes where 0 are left",
@@ -331,24 +387,116 @@ fn lengths(list: &mut List) {
     list.draft("P11-byte-behind-the-bytes", "filling [128] behind", &changed(&good, |p| p.bytes.push(0x80)));
     list.draft("P11-bytes-that-no-nibble-names", "filling [128, 0] behind", &changed(&good, |p| p.nibbles[0] = 0));
 
-    let count = |uniform: bool, n: u32| {
-        changed(&excepted(good.clone(), uniform), |p| {
+    list.draft(
+        "P11-half-byte-behind-the-nibbles-of-bits",
+        "nibbles 0x00000011 behind",
+        &changed(&wide(2), |p| p.nibbles.push(1)),
+    );
+    list.draft(
+        "P11-byte-behind-the-bytes-of-bits",
+        "filling [1, 0, 0] behind 1 bytes",
+        &changed(&wide(2), |p| p.bytes.push(1)),
+    );
+}
+
+/// P12.
+fn exceptions(list: &mut List) {
+    let count = |tile: &Tile, uniform: bool, n: u32| {
+        changed(&excepted(tile.clone(), uniform), |p| {
             p.mask = p.mask.map(|m| m & !0x1F_FF00 | n << 8);
             p.values.resize(if uniform { 4 } else { 4 * n as usize }, 0);
         })
     };
-    list.draft("P12-two-exceptions-for-three-marks", "masks of 3 exceptions, their word says 2", &count(false, 2));
-    list.draft("P12-four-exceptions-for-three-marks", "masks of 3 exceptions, their word says 4", &count(false, 4));
+    list.draft(
+        "P12-two-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 2",
+        &count(&quanta(), false, 2),
+    );
+    list.draft(
+        "P12-four-exceptions-for-three-marks",
+        "masks of 3 exceptions, their word says 4",
+        &count(&quanta(), false, 4),
+    );
     list.draft(
         "P12-4096-uniform-exceptions-for-three-marks",
         "masks of 3 exceptions, their word says 4096",
-        &count(true, 4096),
+        &count(&quanta(), true, 4096),
     );
-    let mut unmarked = excepted(good.clone(), true);
+    list.draft(
+        "P12-two-exceptions-for-three-marks-in-wide-quanta",
+        "masks of 3 exceptions, their word says 2",
+        &count(&wide(1), false, 2),
+    );
+    list.draft(
+        "P12-four-exceptions-for-three-marks-in-bits",
+        "masks of 3 exceptions, their word says 4",
+        &count(&wide(2), false, 4),
+    );
+    let mut unmarked = excepted(quanta(), true);
     unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
     list.draft("P12-one-exception-without-marks", "masks of 0 exceptions, their word says 1", &{
         let mut parts = unmarked.parts(4);
         parts.mask = Some(1 << 8);
         line(parts.payload())
     });
+}
+
+/// P14 to P16.
+fn fields(list: &mut List) {
+    let of = |kind: u32, class: u32, lengths: Lengths| {
+        let size = if kind & 0x80 == 0 { 4 } else { 8 };
+        let mode = if kind == I32 { 9 } else { 1 };
+        frame(mode, if mode == 9 { 0.0 } else { 0.5 }, kind, &[40], &[Tile::wide(class, 0, lengths).payload(size)])
+    };
+    let shape = |highest: u32| Lengths::new(1, 0, highest);
+    list.draft("P14-wide-quanta-of-33-bits", "lengths up to 33 before 0 zeros", &of(F32, 1, shape(33)));
+    list.draft(
+        "P14-bits-of-20-bits-and-13-zeros",
+        "lengths up to 20 before 13 zeros",
+        &of(F32, 2, shape(20).zeros(13)),
+    );
+    list.draft("P14-wide-quanta-of-127-bits", "lengths up to 127 before 0 zeros", &of(F64, 1, shape(127)));
+    list.draft("P14-bits-of-2-bits-and-63-zeros", "lengths up to 2 before 63 zeros", &of(F64, 2, shape(2).zeros(63)));
+    list.draft("P14-wide-quanta-of-32-zeros", "lengths up to 0 before 32 zeros", &of(F32, 1, shape(0).zeros(32)));
+    list.draft("P14-integers-of-32-zeros", "lengths up to 0 before 32 zeros", &of(I32, 2, shape(0).zeros(32)));
+
+    list.draft(
+        "P15-map-1-of-wide-quanta",
+        "integers times 2^0 in class Wide, float true",
+        &of(F32, 1, shape(9).power(0)),
+    );
+    list.draft(
+        "P15-map-1-of-integers",
+        "integers times 2^0 in class Bits, float false",
+        &of(I32, 2, shape(9).power(0)),
+    );
+    list.draft(
+        "P15-power-below-2^-126",
+        "integers times 2^-127 in class Bits, float true",
+        &of(F32, 2, shape(9).power(-127)),
+    );
+    list.draft(
+        "P15-power-above-2^127",
+        "integers times 2^128 in class Bits, float true",
+        &of(F32, 2, shape(9).power(128)),
+    );
+    list.draft(
+        "P15-power-below-2^-1022",
+        "integers times 2^-1023 in class Bits, float true",
+        &of(F64, 2, shape(9).power(-1023)),
+    );
+    list.draft(
+        "P15-power-above-2^1023",
+        "integers times 2^1024 in class Bits, float true",
+        &of(F64, 2, shape(9).power(1024)),
+    );
+    list.draft("P15-map-0-with-a-power", "2^1 in map 0", &flipped_behind(&wide(2), [1 << 20, 0]));
+    list.draft("P15-wide-quanta-with-a-power", "2^-1 in map 0", &flipped_behind(&wide(1), [0xFFF << 20, 0]));
+
+    let bit = |class: u32, block: usize, bit: u32| {
+        changed(&wide(class), |p| *p.bits[block].last_mut().expect("fields") |= 1 << bit)
+    };
+    list.draft("P16-bit-behind-the-fields-of-a-block", "fields 0x00000355 behind", &bit(1, 0, 9));
+    list.draft("P16-last-bit-behind-the-fields-of-a-block", "fields 0x80000155 behind", &bit(2, 0, 31));
+    list.draft("P16-bit-behind-the-last-field", "fields 0x00000355 behind", &bit(2, 2, 9));
 }

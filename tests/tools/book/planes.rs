@@ -3,11 +3,12 @@
 //! with the rule of §7 that is broken.
 //!
 //! ```text
-//! grid rank, extents, tile                               §3.1
+//! components apart; grid rank, extents, tile             §3.1
 //! for each tile: its payload lies between two ends       §3
 //!     raw: the values that lie in the array
 //!     head, base, mask, modes; lengths of all parts      §3.2
 //!     bit by bit: numbers of the lanes, marks            §3.2
+//!     classes 1 and 2: numbers to lengths, fields        §3.3
 //!     numbers to residuals, sums along x, y, z           §4
 //!     quanta or bits to values; marked ones replaced     §5
 //! ```
@@ -38,7 +39,8 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     }
     let [table, payload] = f.sections[..] else { return Err("F11, planes: sections".into()) };
     // §3.
-    let grid = grid(&f.extents, n);
+    let components = components(&f.extents);
+    let grid = grid(&extents_apart(&f.extents, components), components, n);
     let (e, t) = (grid.extents, grid.tile);
     let tiles = [0, 1, 2].map(|k| e[k].div_ceil(t[k]));
     let count: usize = tiles.iter().product();
@@ -60,25 +62,49 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         begin = end;
     }
     need(begin == payload.len(), "P3, planes: the last end")?;
-    Ok(to_bytes(f, &values))
+    Ok(to_bytes(f, &together(&values, components)))
 }
 
-/// §3.1.
-fn grid(extents: &[usize], n: usize) -> Grid {
+/// §3.1: c, or 1 where value and extents are as they are.
+fn components(extents: &[usize]) -> usize {
+    match extents {
+        [_, .., c @ 2..=15] => *c,
+        _ => 1,
+    }
+}
+
+/// §3.1: the extents e, …, f, c become c, e, …, f.
+fn extents_apart(extents: &[usize], c: usize) -> Vec<usize> {
+    let mut e = extents.to_vec();
+    if c > 1 {
+        e.rotate_right(1);
+    }
+    e
+}
+
+/// §3.1, backwards: value k · m + i of the array is value i · c + k of the chunk.
+fn together(array: &[u64], c: usize) -> Vec<u64> {
+    let m = array.len() / c;
+    (0..array.len()).map(|at| array[at % c * m + at / c]).collect()
+}
+
+/// §3.1, of extents apart.
+fn grid(extents: &[usize], components: usize, n: usize) -> Grid {
     let all = |e: &[usize]| e.iter().product::<usize>();
     let rank = extents.len();
+    let axes = if components > 1 { rank - 1 } else { rank };
     let mut candidates = Vec::new();
-    if rank >= 3 {
+    if axes >= 3 {
         let extents = [all(&extents[..rank - 2]), extents[rank - 2], extents[rank - 1]];
         candidates.push(Grid { rank: 3, extents, tile: [8, 16, 32] });
     }
-    if rank >= 2 {
+    if axes >= 2 {
         let extents = [1, all(&extents[..rank - 1]), extents[rank - 1]];
         candidates.push(Grid { rank: 2, extents, tile: [1, 128, 32] });
     }
     let fits = |g: &Grid| {
         let hold = [0, 1, 2].map(|k| g.extents[k].div_ceil(g.tile[k]) as u128).iter().product::<u128>() * 4096;
-        hold <= 2 * n as u128
+        hold <= 3 * n as u128
     };
     let line = Grid { rank: 1, extents: [1, 1, n], tile: [1, 1, 4096] };
     candidates.into_iter().find(fits).unwrap_or(line)
@@ -104,7 +130,7 @@ fn place_of_bit(rank: usize, block: usize, l: usize, bit: usize) -> usize {
     place(rank, 2 * block + bit / 4 % 2, l, bit % 4, c)
 }
 
-/// What the parts from *modes* to *bytes* say.
+/// What the parts from *ballots* to *bytes* say.
 struct Coded {
     /// Of each block: numbers whose bit p is that of the bit plane p.
     numbers: Vec<Block>,
@@ -136,47 +162,154 @@ struct Plane {
     ballot: u32,
 }
 
+/// §3.2 and §3.3: how classes 1 and 2 store residuals.
+struct Lengths {
+    shape: u32,
+    /// L, T and z.
+    low: i64,
+    highest: i64,
+    zeros: u32,
+    /// The class of each number.
+    classes: [usize; 8],
+}
+
+impl Lengths {
+    /// h(i), the highest length of class i.
+    fn h(&self, i: usize) -> i64 {
+        let (l, t) = (self.low, self.highest);
+        let s = match self.shape {
+            0 => vec![t],
+            1 => vec![0, t],
+            2 => vec![l, t],
+            3 => vec![l, l + 1, l + 2, t],
+            4 => vec![0, l, l + 2, t],
+            5 => vec![l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 7, t],
+            _ => vec![0, l, l + 1, l + 2, l + 3, l + 4, l + 6, t],
+        };
+        s.get(i).copied().unwrap_or(t).min(t)
+    }
+
+    /// Of a value of class i: the bits of its field, and what u is besides it.
+    fn field(&self, i: usize) -> (usize, u64) {
+        let h = self.h(i);
+        let below = if i == 0 { -1 } else { self.h(i - 1) };
+        match h {
+            0 if h == below + 1 => (0, 0),
+            _ if h == below + 1 => (h as usize - 1, 1 << (h - 1)),
+            _ => (h as usize, 0),
+        }
+    }
+}
+
+/// §3.2: what the head says.
+struct Head {
+    class: u32,
+    predictor: usize,
+    exceptions: bool,
+    uniform: bool,
+    /// Class 0: the base, and the slices of each block.
+    base: i64,
+    slices: [usize; 4],
+    /// Classes 1 and 2: the modes of each block's planes, the map's e, the lengths.
+    modes: [[u32; 3]; 4],
+    power: Option<i32>,
+    lengths: Lengths,
+}
+
+/// Bits `from` to `to` of a word.
+fn bits(word: u32, from: u32, to: u32) -> u32 {
+    word >> from & (u32::MAX >> (31 + from - to))
+}
+
+/// §3.2: the head of a tile that is not raw.
+fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refusal> {
+    let w = f.size;
+    let first = number(parts.take(1)?, 0, 4)? as u32;
+    let (class, predictor) = (bits(first, 0, 1), bits(first, 2, 3) as usize);
+    need(predictor <= rank, "P5, planes: predictor")?;
+    need(class == 2 || f.mode != 9 && step(f).is_some(), "P6, planes: a class without a step")?;
+    let [second, third] = match class {
+        0 => [0; 2],
+        _ => {
+            let words = parts.take(2)?;
+            [number(words, 0, 4)? as u32, number(words, 4, 4)? as u32]
+        }
+    };
+    let (exceptions, uniform) = match class {
+        0 => (bits(first, 9, 9) == 1, bits(first, 10, 10) == 1),
+        _ => (bits(third, 24, 24) == 1, bits(third, 25, 25) == 1),
+    };
+    need(exceptions || !uniform, "P5, planes: uniform without exceptions")?;
+    need(class > 0 || bits(first, 8, 8) == 0, "P5, planes: bit 8")?;
+    need(bits(second, 19, 19) == 0, "P5, planes: bit 19 of word 1")?;
+    need(bits(third, 26, 31) == 0, "P5, planes: bits 26 to 31 of word 2")?;
+
+    let shape = bits(first, 5, 7);
+    need(class == 0 || shape < 7, "P7, planes: shape 7")?;
+    let lengths = Lengths {
+        shape,
+        low: bits(second, 0, 5).into(),
+        highest: bits(second, 6, 12).into(),
+        zeros: bits(second, 13, 18),
+        classes: [0, 1, 2, 3, 4, 5, 6, 7].map(|c| bits(third, 3 * c, 3 * c + 2) as usize),
+    };
+    let numbers = 8 * w as u32;
+    need(lengths.zeros < numbers, "P14, planes: z")?;
+    need(lengths.highest + i64::from(lengths.zeros) <= numbers.into(), "P14, planes: T and z")?;
+
+    let map = class > 0 && bits(first, 4, 4) == 1;
+    let e = second as i32 >> 20;
+    let range = if w == 4 { -126..=127 } else { -1022..=1023 };
+    need(!map || class == 2 && f.class == 1, "P15, planes: map 1")?;
+    need(if map { range.contains(&e) } else { e == 0 }, "P15, planes: e")?;
+    Ok(Head {
+        class,
+        predictor,
+        exceptions,
+        uniform,
+        base: i64::from(first as i32 >> 11) * if w == 4 { 2 } else { 512 },
+        slices: [4, 5, 6, 7].map(|k| 1 + bits(first, k, k) as usize),
+        modes: [0, 1, 2, 3].map(|k| [0, 1, 2].map(|p| bits(first, 8 + 6 * k + 2 * p, 9 + 6 * k + 2 * p))),
+        power: map.then_some(e),
+        lengths,
+    })
+}
+
 /// §3.2 and §4: bits of the 4096 values of a tile. A raw tile gives those in the array; the others are 0.
 fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Result<Vec<u64>, Refusal> {
     let w = f.size;
     need(!payload.is_empty(), "P4, planes: a tile of no words")?;
-    let head = number(payload, 0, 4)? as u32;
-    let bits = |from: u32, to: u32| head >> from & (u32::MAX >> (31 + from - to));
-    let (class, predictor) = (bits(0, 1), bits(2, 3) as usize);
-    if class == 3 {
-        need(bits(2, 31) == 0, "P5, planes: the head of a raw tile")?;
+    let first = number(payload, 0, 4)? as u32;
+    if bits(first, 0, 1) == 3 {
+        need(bits(first, 2, 31) == 0, "P5, planes: the head of a raw tile")?;
         return raw(f, rank, inside, &payload[4..]);
     }
-    need(predictor <= rank, "P5, planes: predictor")?;
-    need(bits(8, 8) == 0, "P5, planes: bit 8")?;
-    let (exceptions, uniform) = (bits(9, 9) == 1, bits(10, 10) == 1);
-    need(exceptions || !uniform, "P5, planes: uniform without exceptions")?;
-    if class > 0 {
-        need(bits(4, 7) == 0 && bits(11, 15) == 0, "P5, planes: bits 4 to 7, 11 to 15")?;
-    }
-    need(class != 2 || !exceptions, "P5, planes: exceptions in class 2")?;
-    let step = step(f);
-    need(class == 2 || f.mode != 9 && step.is_some(), "P6, planes: a class without a step")?;
-    let mut base = i64::from(head as i32 >> 11) * if w == 4 { 2 } else { 512 };
+    let mut parts = Parts { bytes: payload, at: 0 };
+    let head = head(f, rank, &mut parts)?;
+    let Head { class, exceptions, uniform, .. } = head;
+    let mut base = head.base;
     let mut v = vec![0u64; 4096];
     let mut replaced = Vec::new();
     if class == 0 && payload.len() == 4 {
-        need(bits(4, 10) == 0, "P5, planes: a head alone")?;
+        need(bits(first, 4, 10) == 0, "P5, planes: a head alone")?;
     } else {
-        let mut parts = Parts { bytes: payload, at: 4 };
-        let slices: Vec<usize> = if class == 0 {
-            (0..4).map(|k| 1 + bits(4 + k, 4 + k) as usize).collect()
-        } else {
-            (0..4).map(|k| bits(16 + 4 * k, 19 + 4 * k) as usize).collect()
-        };
-        need(slices.iter().all(|&s| s <= w), "P7, planes: slices")?;
         if class > 0 {
             base = number(parts.take(w / 4)?, 0, w)? as i64;
         }
         let mask = if exceptions { number(parts.take(1)?, 0, 4)? as u32 } else { 0 };
-        let count = (mask >> 8 & 0x1FFF) as usize;
-        need(mask >> 21 == 0 && (!exceptions || (1..=4096).contains(&count)), "P8, planes: mask")?;
-        let Coded { numbers, marks, as_bytes } = blocks(&mut parts, &slices, exceptions.then_some(mask))?;
+        let count = bits(mask, 8, 20) as usize;
+        need(bits(mask, 21, 31) == 0 && (!exceptions || (1..=4096).contains(&count)), "P8, planes: mask")?;
+        let modes = if class == 0 { modes_of_slices(&mut parts, head.slices)? } else { head.modes.map(Vec::from) };
+        let Coded { mut numbers, marks, as_bytes } = blocks(&mut parts, &modes, exceptions.then_some(mask))?;
+        for block in 0..4 {
+            if class == 0 {
+                for d in &mut numbers[block] {
+                    *d = quantum(head.slices[block], *d, as_bytes[block]);
+                }
+            } else {
+                fields(&mut parts, &head.lengths, &mut numbers[block])?;
+            }
+        }
         let named = marks.iter().flatten().filter(|&&m| m == 1).count();
         let mut values = Vec::new();
         for _ in 0..if uniform { 1 } else { count } {
@@ -185,18 +318,18 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
         need(parts.at == payload.len(), "P10, planes: words behind a tile's parts")?;
         need(named == count, "P12, planes: number of exceptions")?;
         for block in 0..4 {
-            for (i, &number) in numbers[block].iter().enumerate() {
+            for (i, &d) in numbers[block].iter().enumerate() {
                 let at = place_of_bit(rank, block, i / 32, i % 32);
-                v[at] = residual(class, slices[block], number, as_bytes[block]);
+                v[at] = d;
                 if marks[block][i] == 1 {
                     replaced.push((at, values[if uniform { 0 } else { replaced.len() }]));
                 }
             }
         }
     }
-    sums(&mut v, rank, predictor);
+    sums(&mut v, rank, head.predictor);
     need(class > 0 || v.iter().all(|&v| (-4096..=4095).contains(&(v as i64))), "P13, planes: a quantum of class 0")?;
-    let mut x: Vec<u64> = v.into_iter().map(|v| value(f, class, base, v, step)).collect();
+    let mut x: Vec<u64> = v.into_iter().map(|v| value(f, class, head.power, base, v)).collect();
     for (at, bits) in replaced {
         x[at] = bits;
     }
@@ -214,25 +347,35 @@ fn raw(f: &Frame<'_>, rank: usize, inside: [usize; 3], bytes: &[u8]) -> Result<V
     Ok(x)
 }
 
-/// §3.2, from *modes* to *bytes*.
-fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<Coded, Refusal> {
+/// §3.2, class 0: the modes of each block's planes.
+fn modes_of_slices(parts: &mut Parts<'_>, slices: [usize; 4]) -> Result<[Vec<u32>; 4], Refusal> {
     let total: usize = slices.iter().sum();
-    let modes = parts.take(total.div_ceil(2))?;
-    need(modes[2 * total..].iter().all(|&b| b == 0), "P9, planes: behind the last slice's modes")?;
+    let words = parts.take(total.div_ceil(2))?;
+    need(words[2 * total..].iter().all(|&b| b == 0), "P9, planes: behind the last slice's modes")?;
+    let mut modes = [const { Vec::new() }; 4];
+    let mut slice = 0;
+    for (block, s) in slices.into_iter().enumerate() {
+        for p in 0..8 * s {
+            modes[block].push(number(words, 2 * (slice + p / 8), 2)? as u32 >> (2 * (p % 8)) & 3);
+        }
+        slice += s;
+    }
+    Ok(modes)
+}
 
+/// §3.2, from *ballots* to *bytes*. Of 8S planes the last holds signs and comes behind the others; three planes have none.
+fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Result<Coded, Refusal> {
     // Order of coding.
     let mut order = Vec::new();
-    let mut slice = 0;
-    for (block, &s) in slices.iter().enumerate() {
-        let mode = |p: usize| number(modes, 2 * (slice + p / 8), 2).map(|m| m as u32 >> (2 * (p % 8)) & 3);
-        let planes = (0..(8 * s).saturating_sub(1)).rev().chain((8 * s).checked_sub(1));
+    for (block, modes) in modes.iter().enumerate() {
+        let n = modes.len();
+        let planes: Vec<usize> = if n == 3 { vec![2, 1, 0] } else { (0..n - 1).rev().chain([n - 1]).collect() };
         for p in planes {
-            order.push(Plane { block, number: Some(p), mode: mode(p)?, ballot: 0 });
+            order.push(Plane { block, number: Some(p), mode: modes[p], ballot: 0 });
         }
         if let Some(mask) = mask {
             order.push(Plane { block, number: None, mode: mask >> (2 * block) & 3, ballot: 0 });
         }
-        slice += s;
     }
     for plane in order.iter_mut().filter(|plane| plane.mode >= 2) {
         plane.ballot = number(parts.take(1)?, 0, 4)? as u32;
@@ -257,24 +400,22 @@ fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<
         number(words, 4 * (next_word - 1), 4)
     };
     for plane in &order {
-        // Is it one of a slice that is stored as bytes are? Its first plane in the order takes all words of the slice.
+        // The lower of two slices may be stored as bytes are. Its first plane in the order takes all words of the slice.
         let Plane { block, number: p, mode, ballot } = *plane;
-        if let Some(p) = p.filter(|p| p / 8 + 1 < slices[block]) {
-            let same = |other: &&Plane| other.block == block && other.number.is_some_and(|o| o / 8 == p / 8);
-            if order.iter().filter(same).all(|other| other.mode == 1) {
-                if p % 8 == 7 {
-                    as_bytes[block] |= 0xFF << (8 * (p / 8));
-                    for i in 0..256 {
-                        let (row, l) = (i / 32, i % 32);
-                        let w = word()?;
-                        for at in BYTE_OF_COLUMN {
-                            let bit = 8 * at + 4 * (row / 4) + row % 4;
-                            numbers[block][32 * l + bit] |= (w >> (8 * at) & 0xFF) << (8 * (p / 8));
-                        }
-                    }
+        let of_bytes = modes[block].len() == 16 && modes[block][..8].iter().all(|&mode| mode == 1);
+        if of_bytes && p == Some(7) {
+            as_bytes[block] = 0xFF;
+            for i in 0..256 {
+                let (row, l) = (i / 32, i % 32);
+                let w = word()?;
+                for at in BYTE_OF_COLUMN {
+                    let bit = 8 * at + 4 * (row / 4) + row % 4;
+                    numbers[block][32 * l + bit] |= w >> (8 * at) & 0xFF;
                 }
-                continue;
             }
+        }
+        if of_bytes && p.is_some_and(|p| p < 8) {
+            continue;
         }
         for l in 0..32 {
             let named = ballot >> l & 1 == 1;
@@ -305,20 +446,33 @@ fn blocks(parts: &mut Parts<'_>, slices: &[usize], mask: Option<u32>) -> Result<
     Ok(Coded { numbers, marks, as_bytes })
 }
 
-/// §4: a residual from the bits of its planes, in two's complement of 64 bits. In class 0, bits of slices that are stored as bytes are
-/// d's already.
-fn residual(class: u32, slices: usize, number: u64, as_bytes: u64) -> u64 {
-    if slices == 0 {
-        return 0;
-    }
+/// §4, class 0: a residual from the bits of its planes, in two's complement of 64 bits. Bits of slices that are stored as bytes
+/// are d's already.
+fn quantum(slices: usize, number: u64, as_bytes: u64) -> u64 {
     let top = 1u64 << (8 * slices - 1);
-    let (negative, m) = (number & top != 0, number & (top - 1));
-    match (negative, class) {
-        (false, _) => m,
-        (true, 0) => m ^ !as_bytes,
-        (true, _) if m == 0 => top.wrapping_neg(),
-        (true, _) => m.wrapping_neg(),
+    let m = number & (top - 1);
+    if number & top == 0 { m } else { m ^ !as_bytes }
+}
+
+/// §3.3 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of 64 bits.
+fn fields(parts: &mut Parts<'_>, lengths: &Lengths, numbers: &mut Block) -> Result<(), Refusal> {
+    let fields = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| lengths.field(i));
+    let field_of = |number: u64| fields[lengths.classes[number as usize]];
+    let total: usize = numbers.iter().map(|&number| field_of(number).0).sum();
+    let part = parts.take(total.div_ceil(32))?;
+    let bit = |i: usize| u64::from(part[i / 8] >> (i % 8) & 1);
+    let mut at = 0;
+    for l in 0..32 {
+        for (plane, r, c) in places([2, 4, 4]).map(|[plane, r, c]| (plane, r, c)) {
+            let d = &mut numbers[32 * l + 8 * BYTE_OF_COLUMN[c] + 4 * plane + r];
+            let (width, besides) = field_of(*d);
+            let u = (0..width).fold(besides, |u, k| u | bit(at + k) << k);
+            at += width;
+            let half = if u % 2 == 0 { u >> 1 } else { !(u >> 1) };
+            *d = half << lengths.zeros;
+        }
     }
+    need((at..8 * part.len()).all(|i| bit(i) == 0), "P16, planes: behind the last field of a block")
 }
 
 /// §4: v from d. Sums of 64 bits have the low bits of shorter ones, and hold what a tile of 16 bits adds up to.
@@ -341,8 +495,8 @@ fn step(f: &Frame<'_>) -> Option<f64> {
     (2f64.powi(-power)..=2f64.powi(power)).contains(&s).then_some(s)
 }
 
-/// §4 and §5: the bits of x̂.
-fn value(f: &Frame<'_>, class: u32, base: i64, v: u64, step: Option<f64>) -> u64 {
+/// §4 and §5: the bits of x̂. `power` is e of map 1.
+fn value(f: &Frame<'_>, class: u32, power: Option<i32>, base: i64, v: u64) -> u64 {
     let sum = base.wrapping_add(v as i64);
     let q = match (class, f.size) {
         (0, _) => sum,
@@ -350,9 +504,16 @@ fn value(f: &Frame<'_>, class: u32, base: i64, v: u64, step: Option<f64>) -> u64
         _ => sum,
     };
     if class < 2 {
-        let s = step.expect("checked with the class");
-        return if f.size == 4 { (q as f32 * s as f32).to_bits().into() } else { (q as f64 * s).to_bits() };
+        return product(f, q, step(f).expect("checked with the class"));
+    }
+    if let Some(e) = power {
+        return product(f, q, 2f64.powi(e));
     }
     let m = q as u64 & (u64::MAX >> (64 - 8 * f.size));
     if f.class == 0 || q >= 0 { m } else { m ^ (u64::MAX >> (65 - 8 * f.size)) }
+}
+
+/// §5: f(q) · s in the type, of which s is a number.
+fn product(f: &Frame<'_>, q: i64, s: f64) -> u64 {
+    if f.size == 4 { (q as f32 * s as f32).to_bits().into() } else { (q as f64 * s).to_bits() }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
+// The codec planes under a bound: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
 //
 // Encoding: a warp takes its tiles from a ticket, one after another. A lane reads 32 values, 16 bytes at a time, and makes
 // quanta of them, two in a register; the next 32 are on their way meanwhile. Prediction is a difference of registers, with
@@ -8,12 +8,13 @@
 // the one that waits, and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes
 // into shared memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
 //
-// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/any.cuh takes all others, and
-// those that are too long for shared memory, or not shorter than their values.
+// That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/encode_any.cuh and
+// planes/decode_any.cuh take all others, and those that are too long for shared memory, or not shorter than their values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
-#include "planes/any.cuh"
+#include "planes/decode_any.cuh"
+#include "planes/encode_any.cuh"
 #include "tuning.cuh"
 
 namespace {
@@ -33,13 +34,18 @@ __device__ __forceinline__ void swap_rows(const Rows<B>& rows) {
     }
 }
 
-// Whether the fill value is among the first values of a block.
+// Whether the fill value is among the first values of a block, or what would come back as the fill value.
 template <int COUNT, class S>
-__device__ __forceinline__ bool any_fill(const S (&x)[8][4], u64 fill) {
+__device__ __forceinline__ bool near_fill(const S (&x)[8][4], u64 fill, S step) {
     using T = Traits<S>;
+    const typename T::Bits bits = (typename T::Bits)fill;
+    const S low = T::sub(T::value(bits), step), high = T::add(T::value(bits), step);
     bool any = false;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) any |= T::bits(x[k / 4][k % 4]) == (typename T::Bits)fill;
+    for (int k = 0; k < COUNT; k++) {
+        const S y = x[k / 4][k % 4];
+        any |= T::bits(y) == bits || (y >= low && y <= high);
+    }
     return any;
 }
 
@@ -51,21 +57,6 @@ struct Next {
     Tile p;
     S x[8][4];
 };
-
-// Writes `words` words behind those that `to` and `key` point behind; returns what they add to the checksum. One warp.
-__device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, u32 words, int lane) {
-    u64 sum = 0, mine = key + (u64)lane * frame::KEY_STEP;
-#pragma unroll 4
-    for (u32 i = lane; i < words; i += 32) {
-        const u32 word = from[i];
-        to[i] = word;
-        sum += frame::keyed(word, mine);
-        mine += 32 * frame::KEY_STEP;
-    }
-    to += words;
-    key += words * frame::KEY_STEP;
-    return sum;
-}
 
 // Places and writes the tile that waits.
 __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
@@ -125,19 +116,23 @@ __device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
     return {(S)s.step, (S)s.inverse, (S)s.most, s.usable};
 }
 
-// Codes the growing tile as one of any class. It does not wait: its place is found once the one before it has left.
+// Codes the growing tile as one of any class, or of class 3 where that is known to be its class. The one before leaves first:
+// its part of the stage is needed.
 template <class S>
-__device__ __noinline__ void other_tile(Stage& s, u32 turn, int lane) {
-    const Rule<S> r = rule_of<S>(s);
-    const u32 tile = s.number, index = tile - s.first_tile;
-    u32 total = 1;
-    if constexpr (PLANES_OTHER_TILES) total = plan_tile<S>(s, r, lane);
-    if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
+__device__ __noinline__ void other_tile(Stage& s, u32 turn, bool raw, int lane) {
     flush(s, turn ^ 1, lane);
+    const u32 index = s.number - s.first_tile;
+    const Source<S, true> in(s.array, tile_at(s.array, index, lane), rule_of<S>(s), s.flags, s.fill);
+    Counts& counts = *(Counts*)s.words;
+    const bool dense = s.flags & FLAG_DENSE;
+    u32 total = 1;
+    if constexpr (PLANES_OTHER_TILES) total = plan_tile(in, s.plan, s.inside, raw, dense, counts, lane);
+    if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
     const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
     u64 sum = s.sum[lane];
     if constexpr (PLANES_OTHER_TILES) {
-        sum += write_tile<S>(s, r, (u32*)s.payloads + start, total, s.key + start * frame::KEY_STEP, lane);
+        u32* to = (u32*)s.payloads + start;
+        sum += write_tile(in, index, s.inside, s.plan, dense, counts, to, total, s.key + start * frame::KEY_STEP, lane);
     } else if (lane == 0) {
         // The chunk is the CPU's.
         atomicOr((u32*)s.fault, 1u);
@@ -179,7 +174,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         warp::range(lo, hi);
         long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
         bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
-        if (flags & FLAG_FILL) normal = normal && !any_fill<16>(x, s.fill);
+        if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.fill, r.step);
         if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) good = base_range(x, r, fill_of<S>(s), first, last);
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
@@ -190,8 +185,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
-    // The last quantum of the block before is its upper half.
-    u32 last = ZEROS;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
@@ -206,7 +199,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             b[k] = pair(q1, q3);
         }
         bool fine = quantizer.good(r);
-        if (flags & FLAG_FILL) fine = fine && !any_fill<32>(x, s.fill);
+        if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.fill, r.step);
         // By votes, here and below: so the compiler knows that lanes stay together.
         const bool marked = __any_sync(warp::ALL, tile && good && !fine);
         if (!LIKELY(!marked)) {
@@ -215,9 +208,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
                 load_block(s.array, now.p, block, x);
                 if (flags & FLAG_SWAP) swap_block(x);
             }
-            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, last >> 16, lane);
+            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, lane);
         }
-        last = b[7];
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
@@ -302,7 +294,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
     if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
         // What is in the stage is dropped. Nothing is kept in registers meanwhile.
-        other_tile<S>(s, turn, lane);
+        other_tile<S>(s, turn, __all_sync(warp::ALL, good), lane);
         r = rule_of<S>(s);
         now.tile = s.next;
         if (now.tile < args.tiles) {
@@ -379,7 +371,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         __syncwarp();
         if (lane == 0) {
             s.array = array_of(c, c.input);
-            s.flags = c.flags;
+            s.flags = flags_of(c);
             s.fill = c.fill;
             s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
             s.first_tile = c.first_tile;
@@ -407,35 +399,6 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             }
         }
     }
-}
-
-// Moves words of the frame, the first at its place `word0`, into shared memory; returns what they add to the checksum. Half
-// of the loads are on their way while the others are summed. One warp.
-__device__ __forceinline__ u64 fetch(u32* to, const u32* from, u64 word0, u32 words, int lane) {
-    constexpr int BATCH = 8;
-    u64 sum = 0, key = frame::key_of(word0 + lane);
-    u32 word[BATCH];
-    int left = (int)words - lane;
-    to += lane, from += lane;
-#pragma unroll
-    for (int k = 0; k < BATCH; k++) word[k] = left > 32 * k ? from[32 * k] : 0;
-#pragma unroll 1
-    while (left > 0) {
-        from += 32 * BATCH;
-        u32 more[BATCH];
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) more[k] = left > 32 * (BATCH + k) ? from[32 * k] : 0;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            if (left > 32 * k) to[32 * k] = word[k];
-            sum += frame::keyed(word[k], key + k * (32 * frame::KEY_STEP));
-            word[k] = more[k];
-        }
-        key += BATCH * (32 * frame::KEY_STEP);
-        to += 32 * BATCH;
-        left -= 32 * BATCH;
-    }
-    return sum;
 }
 
 // Words of the longest tile of class 0 without exceptions, and of a plane's values.
@@ -521,7 +484,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
         Layout l;
         if ((head & WITH_EXCEPTIONS) == 0 || !open_any<S>(l, stage, words, lane)) return false;
         t = l.parts;
-        if (lane == 0) m.modes = l.masks, m.count = l.masks >> 8, m.values = (u32)(l.values - stage), m.found = 0;
+        if (lane == 0) m.modes = l.masks, m.count = l.count, m.values = (u32)(l.values - stage), m.found = 0;
         __syncwarp();
     } else {
         const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
@@ -603,14 +566,16 @@ struct DecodeShared {
 };
 
 // Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
-// `fault`.
+// `fault`. `buffer`: of 512 values.
 template <class S>
-__device__ __noinline__ void take_other(const DecodeChunk& c, u32* fault) {
+__device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* fault) {
     const int lane = threadIdx.x & 31;
     const u32 t = WARPS * blockIdx.x + threadIdx.x / 32 - c.first_tile;
     const u32* in = (const u32*)c.frame;
     const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
-    const bool right = take_any<S>(c, t, in + c.payload_at / 4 + span.from, span.to - span.from, lane);
+    const Array array = array_of(c, c.output);
+    const bool right = take_any<S>(array, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT, in + c.payload_at / 4 + span.from,
+                                   span.to - span.from, (Int<S>*)buffer, lane);
     if (lane == 0 && !right) atomicOr(fault, 1u);
 }
 
@@ -655,24 +620,24 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         if (!right) atomicOr(&state->fault, 1u);
     }
     // At last: nothing is kept in registers meanwhile.
-    if (!LIKELY(!other)) take_other<S>(c, &state->fault);
+    if (!LIKELY(!other)) take_other<S>(c, sh.stages[w], &state->fault);
 }
 
 }  // namespace
 
 #define ENTRIES(S, name)                                                                                         \
-    extern "C" __global__ __launch_bounds__(THREADS) void planes_range_##name(EncodeArgs args) {                 \
+    extern "C" __global__ __launch_bounds__(THREADS) void planes_lossy_range_##name(EncodeArgs args) {                 \
         frame::find_range<S, THREADS, TILE>(args);                                                               \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, THREADS>)) void      \
-        planes_encode_##name(EncodeArgs args) {                                                                  \
+        planes_lossy_encode_##name(EncodeArgs args) {                                                                  \
         encode<S>(args);                                                                                         \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, THREADS>)) void      \
-        planes_decode_##name(DecodeArgs args) {                                                                  \
+        planes_lossy_decode_##name(DecodeArgs args) {                                                                  \
         decode<S>(args);                                                                                         \
     }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(32) void planes_verdict_##name(DecodeArgs args) {                    \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                    \
         if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                  \
     }
 ENTRIES(float, f32)
