@@ -570,6 +570,8 @@ struct DecodeShared {
 template <class S>
 __device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* fault) {
     const int lane = threadIdx.x & 31;
+    // Lanes may still be reading what stood in the buffer.
+    __syncwarp();
     const u32 t = WARPS * blockIdx.x + threadIdx.x / 32 - c.first_tile;
     const u32* in = (const u32*)c.frame;
     const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);

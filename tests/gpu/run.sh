@@ -57,9 +57,9 @@ if [[ $parts == *checks* ]]; then
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
-    # Racecheck takes 70 ms a chunk, the others 3.
-    for tool in memcheck:4000 racecheck:2000 initcheck:4000 synccheck:4000; do
-        check ${tool%:*} timeout 300 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
+    # Racecheck takes 200 ms a chunk, the others 3.
+    for tool in memcheck:4000 racecheck:1000 initcheck:4000 synccheck:4000; do
+        check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3
     done
 fi
