@@ -16,6 +16,11 @@ pub(crate) fn zeros<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>> {
     bytemuck::allocation::try_zeroed_vec(n).map_err(|()| none::<T>(n))
 }
 
+/// `N` zeros in a box.
+pub(crate) fn boxed<T: bytemuck::Zeroable, const N: usize>() -> Result<Box<[T; N]>> {
+    Ok(zeros(N)?.into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("as many as asked for")))
+}
+
 /// An empty vector with a capacity of `n` items.
 pub(crate) fn with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();

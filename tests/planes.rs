@@ -10,8 +10,7 @@ mod book;
 use common::draft::{BIG_ENDIAN, Draft};
 use common::generate::Random;
 use common::planes::random;
-use common::vectors::Vector;
-use common::{by_hand, cases, difference, fnv, fuzz, refused};
+use common::{by_hand, cases, difference, fuzz, refused};
 use h5z_gpu::Engine;
 use std::collections::BTreeSet;
 

@@ -10,10 +10,9 @@
 
 use super::bitplanes::{self, BitPlane, Slice};
 use super::difference::{self, Ints};
-use super::encode::boxed;
 use super::fields::{self, FIELD_WORDS, Fields, Widths};
-use super::format::{ALL_FULL, Allowed, Class, Head, Mode};
-use super::layout::{Layout, Word};
+use super::format::{ALL_FULL, Allowed, Class, Head, Mode, Word};
+use super::layout::Layout;
 use super::lengths::CLASS_PLANES;
 use super::level::Unit;
 use super::number::{Int, Value};
@@ -21,6 +20,7 @@ use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
+use crate::memory::boxed;
 use crate::stage::tiles::{Share, Tile};
 
 /// What a frame says before its first tile.

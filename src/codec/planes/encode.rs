@@ -29,7 +29,7 @@ use super::quantize::{self, Quantizer};
 use super::shape::{BLOCK, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, boxed};
 use crate::scalar::Bits;
 use crate::stage::tiles::Tile;
 
@@ -55,11 +55,6 @@ pub(super) struct Scratch<S: Value> {
     set: Set<S::Wide>,
     counted: Counted,
     parts: Parts,
-}
-
-/// `n` zeros in a box.
-pub(super) fn boxed<T: bytemuck::Zeroable, const N: usize>() -> Result<Box<[T; N]>> {
-    Ok(memory::zeros(N)?.into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("as many as asked for")))
 }
 
 impl<S: Value> Scratch<S> {

@@ -5,14 +5,13 @@
 //! place that is known early. What a field lacks, its first bit, its sign, its zeros, is put right for whole rows again.
 
 use super::bitplanes::Slice;
-use super::encode::boxed;
-use super::format::Lengths;
-use super::lengths::{CLASSES, Counted, Range, SHAPES, ranges};
+use super::lengths::{CLASSES, Counted, Lengths, Range, SHAPES, ranges};
 use super::level::Unit;
 use super::number::Int;
 use super::shape::{BLOCK, PLANE, row_of};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
+use crate::memory::boxed;
 
 /// Words of a tile's fields, at most: 8 bytes a value.
 pub(super) const FIELD_WORDS: usize = 2 * PLANES_TILE;

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! FORMAT.md as fields: the step, a tile's head, the word of the masks, modes of bit planes. No loops over data.
 
-use super::layout::{Word, number};
-use super::lengths::SHAPE_COUNT;
+use super::lengths::{Lengths, SHAPE_COUNT};
 use super::number::Value;
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_STEP_128THS, PLANES_TILE};
 use crate::error::Damage;
+
+/// A word as it stands in a payload.
+pub(super) type Word = [u8; 4];
+
+/// A word as a number.
+#[inline(always)]
+pub(super) fn number(word: Word) -> u32 {
+    u32::from_le_bytes(word)
+}
 
 /// How a bit plane is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,22 +61,6 @@ pub(super) enum Exceptions {
     Each,
     /// All have the same bits, stored once.
     Uniform,
-}
-
-/// The classes of a tile's lengths, as its head says. FORMAT.md §3.3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Lengths {
-    pub(super) shape: u32,
-    /// L.
-    pub(super) least: u32,
-    /// T.
-    pub(super) top: u32,
-    /// z.
-    pub(super) zeros: u32,
-    /// The class of each number, three bits each.
-    pub(super) numbers: u32,
-    /// Map 1: e.
-    pub(super) exponent: Option<i32>,
 }
 
 /// What a tile's payload begins with.

@@ -7,16 +7,13 @@
 //! that is read later can be beyond the tile. What the masks themselves say is compared with their word when they have been read.
 
 use super::bitplanes::{BitPlane, Slice};
-use super::format::{Class, Exceptions, Head, Masks, Mode};
+use super::format::{Class, Exceptions, Head, Masks, Mode, Word, number};
 use super::lengths::CLASS_PLANES;
 use super::parts::SLICES;
 use super::shape::BLOCKS;
 use crate::constants::PLANES_LANES;
 use crate::error::Damage;
 use crate::stage::pack::{self, Bytes};
-
-/// A word as it stands in a payload.
-pub(super) type Word = [u8; 4];
 
 /// A tile of class 0, 1 or 2 whose lengths were found right.
 pub(super) struct Layout<'a> {
@@ -40,12 +37,6 @@ pub(super) struct Planes<'a> {
     taken: usize,
     words: &'a [Word],
     bytes: &'a [u8],
-}
-
-/// A word as a number.
-#[inline(always)]
-pub(super) fn number(word: Word) -> u32 {
-    u32::from_le_bytes(word)
 }
 
 /// Takes the first `n` words of what is left of a tile.

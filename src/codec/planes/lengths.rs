@@ -29,13 +29,28 @@
 //! Tried: sign and magnitude, 0.05 % shorter on noise and 0.5 % on rounded data, but with two codes for 0 and a width of 8W + 1; counts of all
 //! values, 0.02 % shorter; planes at their full length in the choice, 0.4 % longer; each lane's bits on a word of their own, 2 % longer.
 
-use super::encode::boxed;
-use super::format::Lengths;
 use super::level::Unit;
 use super::number::Int;
 use super::shape::{PLANE, row_of};
 use crate::constants::PLANES_TILE;
 use crate::error::Result;
+use crate::memory::boxed;
+
+/// The classes of a tile's lengths, as its head says. FORMAT.md §3.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Lengths {
+    pub(super) shape: u32,
+    /// L.
+    pub(super) least: u32,
+    /// T.
+    pub(super) top: u32,
+    /// z.
+    pub(super) zeros: u32,
+    /// The class of each number, three bits each.
+    pub(super) numbers: u32,
+    /// Map 1: e.
+    pub(super) exponent: Option<i32>,
+}
 
 /// Most classes of lengths.
 pub(super) const CLASSES: usize = 8;
