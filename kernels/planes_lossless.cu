@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes without a bound: src/codec/planes/FORMAT.md. A warp, which is a CTA, codes a tile of 4096 values.
+// The codec planes without a bound: src/codec/planes/FORMAT.md. A CTA of four warps codes a tile of 4096 values, a warp each
+// of its blocks: four times as many warps fit as if each had a tile, and they run through the same code at the same time.
 //
-// Encoding: a warp takes its tiles from a ticket, one after another, and reads each of them twice: first to choose predictor
-// and classes of lengths (planes/survey.cuh), then to put its planes and fields together in shared memory (planes/lengths.cuh).
-// There a tile waits until the next one is surveyed: by then those before it are announced, its place is found without a stop,
-// and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes into shared memory,
-// summed on the way, and everything goes backwards, a block of 1024 values at a time.
+// Encoding: a CTA takes its tiles from a ticket, one after another.
 //
-// Shared memory is as large as a tile, so that few warps run at once; each has many registers, and 32 values of a lane are
-// on their way together. Through memory that is a warp's and stays in the cache, with 16 warps instead of 9, it was not faster.
+//   look           a block's values come into registers; the first warp finds the base and the predictor
+//   special tiles  those with exceptions, integers or low zeros are planned by short loops, through shared memory
+//   differences    in registers; what goes from one block to the next, through shared memory
+//   classes        lengths are counted; the warps try the shapes of classes, each some of them
+//   put            each warp finds how much of each part its block has. Sums of that say where everything goes: the payload
+//                  is put together in shared memory as it will stand in the frame
+//
+// There it waits until the CTA's next tile has been looked at: by then those before it are announced, its place is found
+// without a stop, and it leaves in whole words, summed for the checksum on the way.
+//
+// Decoding: a tile's payload comes into shared memory, summed on the way, and everything goes backwards, a block of 1024
+// values at a time.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "planes/decode_any.cuh"
@@ -26,23 +33,61 @@ constexpr u32 VALUES = TILE * sizeof(S) / 4;
 // Bit planes of a tile: numbers of classes, and masks.
 constexpr u32 PLANES = BLOCKS * (3 + 1);
 
-// A warp's work, in shared memory.
+// Words of a payload before its nibbles at most, and with them.
+constexpr u32 FRONT = 6 + PLANES, NIBBLES = FRONT + PLANES * 32 / 8;
+
+// How much of each part a block has, or a tile, in one word: ballots, whole planes, nibbles, bytes.
+constexpr u32 BALLOT = 1, WHOLE = 1 << 5, NIBBLE = 1 << 10, BYTE = 1 << 20;
+
+// What the first look at a tile finds: values that are exceptions in any tile; it may be one of integers, or one where values
+// with low bits are exceptions; it may have low zeros.
+constexpr u32 SOME = 1, INTEGERS = 2, LOW = 4, EVEN = 8;
+
+// What a block tells of the rest of a tile that has specials: exceptions, and whether all have the same bits; exponents of map 1;
+// the extremes of its planes, their highest bits turned; all bits of numbers.
+template <class S>
+struct Special {
+    u32 count;
+    bool same, can;
+    Int<S> first;
+    u32 lo, hi;
+    Int<S> least[2], most[2], any;
+};
+
+// A CTA's work, in shared memory.
 template <class S>
 struct Stage {
+    using I = Int<S>;
     // The chunk: its values, tiles of the batch before it; addresses of the look-back's words, of the table and of the payloads; the
     // checksum's key of the first payload.
     Array array;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, key;
-    // Its tiles that are written and not yet counted.
+    // Its tiles that are written and not yet counted; what they add to its checksum.
     u32 done;
-    // The tile that waits: its number in the chunk and its words, none where none waits; words of its front, ballots included.
-    u32 index, total, front_words;
-    Plan plan, special;
-    Counts counts;
-    // Its parts. A bit plane has 128 bytes at most: bytes stand at the beginning of `planes`, whole planes at its end, the first last.
-    // Exceptions' values stand behind the fields.
-    u32 front[6 + PLANES], nibbles[PLANES * 32 / 8], planes[PLANES * 32], bits[VALUES<S> + 8];
+    u64 sum;
+    // The tile after the one that grows.
+    frame::Ticket next;
+    // The tile that waits: its number in the chunk; its words, none where none waits; the place of the first one; whether it is of
+    // class 3.
+    u32 index, total, start;
+    bool raw;
+    // The tile that grows: its plan; which specials it may have.
+    Plan plan;
+    u32 specials;
+    Special<S> special[BLOCKS];
+    u32 cost;
+    // By blocks: what goes to the next one in grids of rank 1 and 2; parts and words of fields; modes of planes; masks.
+    I left[BLOCKS];
+    alignas(16) I up[BLOCKS][8][4];
+    uint2 parts[BLOCKS];
+    u32 modes[BLOCKS], masks[BLOCKS][32];
+    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp; the best choice of classes of each.
+    I any, longest;
+    u32 counts[LENGTHS], upto[BLOCKS][LENGTHS], best[BLOCKS];
+    u16 by_length[LENGTHS];
+    // The payload of the tile that waits; then numbers of the one that grows, or the last planes of its blocks; then its payload.
+    alignas(16) u32 image[VALUES<S> + 8];
 };
 
 // A tile's values.
@@ -51,120 +96,486 @@ __device__ __forceinline__ Source<S, false> source(const Stage<S>& s, u32 index,
     return {s.array, tile_at(s.array, index, lane), {}, s.flags, s.fill};
 }
 
-// Puts the parts of a tile into shared memory, as its plan says; what each has, into the plan.
-template <bool PLAIN, class S>
-__device__ __forceinline__ void code(Stage<S>& s, const Source<S, false>& in, Plan& plan, int lane) {
-    Sink out;
-    out.write = true;
-    out.ballots = s.front + front_of<S>(plan), out.nibbles = s.nibbles, out.words = s.planes + PLANES * 32, out.falling = true;
-    out.bytes = (u8*)s.planes, out.bits = s.bits;
-    code_lengths<PLAIN>(in, plan, s.counts.table, out, lane);
-    plan.n = out.n, plan.bits = out.bit_words;
+// Where a lane's row of a block's numbers stands in shared memory.
+template <class S>
+__device__ __forceinline__ Int<S>* numbers_at(Stage<S>& s, int block, int k, int lane) {
+    return (Int<S>*)s.image + 4 * (32 * (8 * block + k) + lane);
 }
 
-// The same for what few tiles need, out of the way: `special` is the plan meanwhile, as the one of a tile that waits is needed.
+// A row of a block as numbers of the plan's map.
 template <class S>
-__device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 inside, int lane) {
+__device__ __forceinline__ void load_numbers(const Source<S, false>& in, const Plan& plan, int block, int k, Int<S> (&v)[4]) {
+    using T = Traits<S>;
+    S x[4];
+    in.load_row(2 * block + k / 4, k % 4, x);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const Int<S> y = T::bits(x[i]);
+        v[i] = plan.head & SCALED ? in.integer(y, plan.exponent + (1 << (T::E - 1)) - 1 + T::M) : in.is_float ? ordered(y) : y;
+    }
+}
+
+// Finds a block's exceptions; `low`: those with low bits too. Whole warp.
+template <class S>
+__device__ __forceinline__ void find_exceptions(Stage<S>& s, const Source<S, false>& in, bool low, int block, int lane) {
+    using I = Int<S>;
+    const u32 among = inside_block(s.array, in.p, block);
+    u32 mask = 0, count = 0;
+    I first = 0;
+    bool same = true;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+        S x[4];
+        in.load_row(2 * block + k / 4, k % 4, x);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const I y = Traits<S>::bits(x[i]);
+            const u32 bit = 1u << bit_of(k, i);
+            if (!in.special(y, low)) continue;
+            mask |= bit;
+            if ((among & bit) == 0) continue;
+            if (count++ == 0) first = y;
+            same = same && y == first;
+        }
+    }
+    s.masks[block][lane] = mask;
+    const u32 some = __ballot_sync(warp::ALL, count != 0);
+    const I one = warp::from(first, some ? __ffs((int)some) - 1 : 0);
+    same = __all_sync(warp::ALL, count == 0 || (same && first == one));
+    count = warp::total(count);
+    if (lane == 0) s.special[block].count = count, s.special[block].same = same, s.special[block].first = one;
+}
+
+// Adds up the exceptions of all blocks; whether a tile may have them.
+template <class S>
+__device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u32 inside) {
+    u32 count = 0;
+    Int<S> first = 0;
+    bool same = true;
+#pragma unroll
+    for (u32 k = 0; k < BLOCKS; k++) {
+        const Special<S>& e = s.special[k];
+        if (e.count == 0) continue;
+        if (count == 0) first = e.first;
+        count += e.count;
+        same = same && e.same && e.first == first;
+    }
+    if ((!same && count > (u32)fmt::PLANES_EXCEPTIONS) || count >= inside) return false;
+    plan.masks = count << 8;
+    plan.value = first;
+    plan.marked = count != 0;
+    plan.uniform = same && count != 0;
+    return true;
+}
+
+// What map 1 asks of a block. Whole warp.
+template <class S>
+__device__ __forceinline__ void find_integers(Stage<S>& s, const Source<S, false>& in, bool marked, int block, int lane) {
+    Integers<S> integers;
+    const u32 mask = marked ? s.masks[block][lane] : 0;
+#pragma unroll 1
+    for (int k = 0; k < 8 && integers.can; k++) {
+        S x[4];
+        in.load_row(2 * block + k / 4, k % 4, x);
+        integers.add_row(in, x, exceptions_of(mask, k));
+    }
+    Special<S>& here = s.special[block];
+    if (lane == 0) here.lo = integers.lo, here.hi = integers.hi, here.can = integers.can;
+}
+
+// Finds the tile's base, and puts a block's numbers less that into shared memory, exceptions bridged. Whole CTA.
+template <class S>
+__device__ __forceinline__ void put_numbers(Stage<S>& s, const Source<S, false>& in, Plan& plan, int block, int lane) {
+    using I = Int<S>;
+    constexpr I TOP = (I)1 << (8 * sizeof(I) - 1);
+    const u32 mask = plan.marked ? s.masks[block][lane] : 0;
+    Special<S>& here = s.special[block];
+    I v[4], base = 0, any = 0;
+#pragma unroll 1
+    for (int h = 0; h < 2; h++) {
+        I least = ~(I)0, most = 0;
+#pragma unroll 1
+        for (int k = 4 * h; k < 4 * h + 4; k++) {
+            load_numbers(in, plan, block, k, v);
+            const u32 gone = exceptions_of(mask, k);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const I m = v[i] ^ TOP;
+                if (gone >> i & 1) continue;
+                least = min(least, m), most = max(most, m);
+            }
+        }
+        warp::range(least, most);
+        if (lane == 0) here.least[h] = least, here.most[h] = most;
+    }
+    __syncthreads();
+    // The base is of the first plane that has a number which is no exception.
+#pragma unroll 1
+    for (int k = 2 * BLOCKS - 1; k >= 0; k--) {
+        const I least = s.special[k / 2].least[k % 2], most = s.special[k / 2].most[k % 2];
+        if (least <= most) base = (least + (most - least) / 2) ^ TOP;
+    }
+    plan.base = base;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+        load_numbers(in, plan, block, k, v);
+        const u32 gone = exceptions_of(mask, k);
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] -= base;
+        if (__any_sync(warp::ALL, gone != 0)) bridge_row(v, gone, (I)0, lane);
+#pragma unroll
+        for (int i = 0; i < 4; i++) any |= v[i];
+        store4(numbers_at(s, block, k, lane), v);
+    }
+    any = warp::any(any);
+    if (lane == 0) here.any = any;
+    __syncthreads();
+}
+
+// Low zeros of numbers that have these bits.
+template <class S>
+__device__ __forceinline__ u32 zeros_of(Int<S> any) {
+    return any == 0 ? 0 : (u32)Traits<S>::length(any & ((Int<S>)0 - any)) - 1;
+}
+
+// Plans a tile that may have specials: exceptions, map, base and predictor. Leaves its numbers in shared memory. Whole CTA.
+template <class S>
+__device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials, int block, int lane) {
+    using I = Int<S>;
     const Source<S, false> in = source(s, index, lane);
-    Plan plan;
-    survey_bits(in, plan, inside, lane);
-    survey_lengths<false>(in, plan, s.counts, lane);
-    if (lane == 0) s.special = plan;
-    __syncwarp();
-}
-template <class S>
-__device__ __noinline__ void code_special(Stage<S>& s, u32 index, int lane) {
-    Plan plan = s.special;
-    code<false>(s, source(s, index, lane), plan, lane);
-    __syncwarp();
-    if (lane == 0) s.special = plan;
-    __syncwarp();
-}
-template <class S>
-__device__ __noinline__ void put_special(const Stage<S>& s, u32 index, const Plan& plan, u32* to, int lane) {
-    put_values(source(s, index, lane), plan, to, lane);
+    const u32 inside = warp::from(inside_of(s.array, in.p), 0);
+    Plan plan = {2};
+    bool low = specials & LOW;
+    while (low || (specials & SOME)) {
+        find_exceptions(s, in, low, block, lane);
+        __syncthreads();
+        const bool may = sum_exceptions(s, plan, inside);
+        __syncthreads();
+        if (may || !low) break;
+        low = false;
+    }
+    Integers<S> integers;
+    integers.can = in.is_float && (plan.marked || (specials & INTEGERS));
+    if (integers.can) {
+        find_integers(s, in, plan.marked, block, lane);
+        __syncthreads();
+#pragma unroll 1
+        for (u32 k = 0; k < BLOCKS; k++) {
+            const Special<S>& one = s.special[k];
+            integers.lo = min(integers.lo, one.lo), integers.hi = max(integers.hi, one.hi), integers.can &= one.can;
+        }
+        integers.can &= integers.hi == 0 || integers.hi < integers.lo;
+    }
+    // Both maps; map 0 once more where it was shorter.
+    const u32 maps = 1 + integers.some();
+    const Plan bits = plan;
+    u32 least = ~0u;
+#pragma unroll 1
+    for (u32 turn = 0; turn < maps; turn++) {
+        Plan p = bits;
+        if (turn == 1) p.head |= SCALED, p.exponent = integers.exponent();
+        put_numbers(s, in, p, block, lane);
+        if (block == 0) {
+            I v[8][4], any = 0;
+#pragma unroll
+            for (int k = 0; k < 8; k++) load4(numbers_at(s, 0, k, lane), v[k]);
+#pragma unroll 1
+            for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
+            const u32 cost = cheapest<S>(v, s.array.rank, zeros_of<S>(any), p, lane);
+            if (lane == 0) s.cost = cost, s.plan.head = p.head;
+        }
+        __syncthreads();
+        if (s.cost <= least) least = s.cost, p.head = s.plan.head, plan = p;
+        __syncthreads();
+    }
+    if (maps == 2 && (plan.head & SCALED) == 0) put_numbers(s, in, plan, block, lane);
+    if (block == 0 && lane == 0) s.plan = plan;
+    __syncthreads();
 }
 
-// Places and writes the tile that waits; returns what it adds to the checksum.
+// Puts the values of exceptions that have not all the same bits. Whole warp.
 template <class S>
-__device__ __noinline__ u64 flush(Stage<S>& s, int lane) {
-    const u32 total = s.total, index = s.index;
-    if (total == 0) return 0;
-    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+__device__ __noinline__ void put_special(const Stage<S>& s, u32 index, u32* to, int block, int lane) {
+    const Source<S, false> in = source(s, index, lane);
+    const u32 mask = s.masks[block][lane] & inside_block(s.array, in.p, block), count = (u32)__popc(mask);
+    u32 first = warp::inclusive(count, lane) - count;
+    for (int k = 0; k < block; k++) first += s.special[k].count;
+#pragma unroll 1
+    for (u32 left = mask; left != 0; left &= left - 1) {
+        const u32 bit = __ffs((int)left) - 1, k = bit % 8;
+        S x[4];
+        in.load_row(2 * block + k / 4, k % 4, x);
+        const int c = byte_of(bit / 8);
+        put_value(to + Traits<S>::W / 4 * first++, Traits<S>::bits(c == 0 ? x[0] : c == 1 ? x[1] : c == 2 ? x[2] : x[3]));
+    }
+}
+
+// Words to where `to` points; returns what they add to the checksum, the first under `key`.
+__device__ __forceinline__ u64 copy_words(u32* to, u64 key, const u32* from, u32 words, u32 thread) {
     u64 sum = 0;
-    if (lane == 0) {
-        ((u32*)s.table)[index] = start + total;
-        sum += frame::term(start + total, index + s.table_key);
+#pragma unroll 4
+    for (u32 k = thread; k < words; k += THREADS) {
+        const u32 word = from[k];
+        to[k] = word;
+        sum += frame::keyed(word, key + k * frame::KEY_STEP);
     }
-    u32* to = (u32*)s.payloads + start;
-    u64 key = s.key + start * frame::KEY_STEP;
-    if (s.plan.head == RAW) {
-        put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, lane);
-        __syncwarp();
-        sum += sum_words(to, key, total, lane);
-    } else {
-        const Parts n = s.plan.n;
-        sum += write_words(to, key, s.front, s.front_words, lane);
-        sum += write_words(to, key, s.nibbles, (n.nibbles + 7) / 8, lane);
-        for (u32 k = 32; k <= n.words; k += 32) sum += write_words(to, key, s.planes + PLANES * 32 - k, 32, lane);
-        sum += write_words(to, key, s.planes, (n.bytes + 3) / 4, lane);
-        sum += write_words(to, key, s.bits, s.plan.bits + values_of<S>(s.plan), lane);
-    }
-    __syncwarp();
-    if (lane == 0) s.done++, s.total = 0;
-    __syncwarp();
     return sum;
 }
 
-// Codes a tile, and places the one before; returns what that one adds to the checksum.
+// Writes the tile that waits, whose place is known; returns what it adds to the checksum. Whole CTA.
 template <class S>
-__device__ __forceinline__ u64 put_tile(Stage<S>& s, u32 index, int lane) {
-    constexpr u32 W = sizeof(S) / 4;
-    const Source<S, false> in = source(s, index, lane);
-    const u32 inside = warp::from(inside_of(s.array, in.p), 0);
-    Plan plan;
-    const bool plain = survey_plain(in, plan, lane) && survey_lengths<true>(in, plan, s.counts, lane);
-    if (!plain) survey_special(s, index, inside, lane);
-    const u64 sum = flush(s, lane);
-    for (u32 k = lane; k < sizeof(s.nibbles) / 4; k += 32) s.nibbles[k] = 0;
-    __syncwarp();
-    if (plain) {
-        code<true>(s, in, plan, lane);
-    } else {
-        code_special(s, index, lane);
-        plan = s.special;
+__device__ __forceinline__ u64 flush(Stage<S>& s, u32 thread, int lane) {
+    const u32 total = s.total, index = s.index, start = s.start;
+    if (total == 0) return 0;
+    u64 sum = 0;
+    if (thread == 0) {
+        ((u32*)s.table)[index] = start + total;
+        sum += frame::term(start + total, index + s.table_key);
+        s.done++;
     }
-    u32 total = total_of<S>(plan);
-    if (total >= 1 + W * inside) {
-        plan.head = RAW, total = 1 + W * inside;
-    } else {
-        __syncwarp();
-        if (lane < 3 && plan.n.bytes % 4 != 0 && plan.n.bytes % 4 + lane < 4) ((u8*)s.planes)[plan.n.bytes + lane] = 0;
-        u32* values = s.bits + plan.bits;
-        if (lane == 0) {
-            put_front<S>(s.front, plan);
-            if (plan.uniform) put_value(values, (Int<S>)plan.value);
+    u32* to = (u32*)s.payloads + start;
+    const u64 key = s.key + start * frame::KEY_STEP;
+    if (LIKELY(!s.raw)) return sum + copy_words(to, key, s.image, total, thread);
+    put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, thread, THREADS);
+    __syncthreads();
+    return sum + sum_words(to, key, total, thread, THREADS);
+}
+
+// Finds the mode of a bit plane. `full`: it and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole warp.
+__device__ __forceinline__ u32 mode_of(u32 word, u32& parts, bool& full, int lane) {
+    const u32 ballot = __ballot_sync(warp::ALL, word != 0);
+    if (ballot == 0) return 0;
+    const Sparse sparse(word, ballot, lane);
+    if (!full && sparse.pays()) {
+        parts += BALLOT + NIBBLE * sparse.words() + BYTE * sparse.bytes();
+        return 3;
+    }
+    full = true;
+    parts += WHOLE;
+    return 1;
+}
+
+// Where a block's parts stand.
+struct Target {
+    u32 *ballots, *words, *nibbles;
+    u8* bytes;
+    u32 nibble;
+
+    __device__ __forceinline__ void put(u32 word, u32 mode, int lane) {
+        if (mode == 0) return;
+        if (mode == 1) {
+            words[lane] = word;
+            words += 32;
+            return;
         }
-        if (plan.marked && !plan.uniform) put_special(s, index, plan, values, lane);
+        const Sparse sparse(word, __ballot_sync(warp::ALL, word != 0), lane);
+        sparse.put(nibbles, nibble, bytes);
+        if (lane == 0) *ballots = sparse.ballot;
+        ballots++, nibble += sparse.words(), bytes += sparse.bytes();
     }
-    if (lane == 0) {
+};
+
+// Codes the tile `next`, draws the next one, and writes the one before; returns what that one adds to the checksum. Whole CTA.
+template <class S>
+__device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next, u32 thread, int w, int lane) {
+    using T = Traits<S>;
+    using I = Int<S>;
+    constexpr u32 W = sizeof(S) / 4;
+    const u32 index = next.tile - s.first_tile;
+    const Source<S, false> in = source(s, index, lane);
+    const u32 rank = s.array.rank;
+    I v[8][4];
+    {
+        S x[8][4];
+        in.load(w, x);
+        u32 specials = __any_sync(warp::ALL, in.any_special(x)) ? SOME : 0;
+        in.bits(x, v);
+        if (w == 0) {
+            if (in.is_float) {
+                Integers<S> integers;
+                integers.add(in, x, 0);
+                if (integers.can) specials |= INTEGERS;
+                if (T::W == 8 && in.few_low(x, inside_block(s.array, in.p, 0))) specials |= LOW;
+            }
+            I base = 0, any = 0, d[8][4];
+            base_of<S>(v, 0, base);
+#pragma unroll
+            for (int k = 0; k < 32; k++) any |= d[k / 4][k % 4] = v[k / 4][k % 4] - base;
+            if (!__any_sync(warp::ALL, any & 1)) specials |= EVEN;
+            Plan plan = {2};
+            plan.base = base;
+            if (specials == 0) cheapest<S>(d, rank, 0, plan, lane);
+            const frame::Ticket after = frame::ticket(args, lane);
+            u32 start = 0;
+            __syncwarp();
+            if (s.total != 0) start = lookback::place((u64*)s.offsets, s.index, s.total, lane);
+            if (lane == 0) s.plan = plan, s.next = after, s.start = start, s.any = s.longest = 0;
+        }
+        if (specials && lane == 0) atomicOr(&s.specials, specials);
+    }
+    if (thread < LENGTHS) s.counts[thread] = 0;
+    __syncthreads();
+    const u32 specials = s.specials;
+    const u64 sum = flush(s, thread, lane);
+    __syncthreads();
+    if (thread == 0) s.specials = 0;
+    if (LIKELY(specials == 0)) {
+        const I base = (I)s.plan.base;
+#pragma unroll
+        for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= base;
+    } else {
+        survey_special(s, index, specials, w, lane);
+#pragma unroll
+        for (int k = 0; k < 8; k++) load4(numbers_at(s, w, k, lane), v[k]);
+        __syncthreads();
+    }
+    // What is read of the stage from now on, other warps may not change before they are through with the tile.
+    next = s.next;
+    const u32 predictor = s.plan.head >> 2 & 3, value_words = values_of<S>(s.plan);
+    const bool marked = s.plan.marked, uniform = s.plan.uniform;
+
+    // Differences.
+    Edge<I> edge;
+    if (predictor > 0) {
+        if (rank == 1) {
+            if (lane == 31) s.left[w] = v[7][3];
+            __syncthreads();
+            if (w > 0) edge.left = s.left[w - 1];
+        }
+        forward_x(v, rank, edge, lane);
+    }
+    if (predictor > 1) {
+        if (rank == 2) {
+            if (lane >= 24) store4(s.up[w][lane - 24], v[7]);
+            __syncthreads();
+            if (w > 0 && lane < 8) load4(s.up[w - 1][lane], edge.up);
+        }
+        forward_y(v, rank, edge, lane);
+    }
+    if (predictor > 2) {
+        // A block's last plane, in place of its numbers.
+#pragma unroll
+        for (int k = 4; k < 8; k++) store4(numbers_at(s, w, k, lane), v[k]);
+        __syncthreads();
+        if (w > 0) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) load4(numbers_at(s, w - 1, 4 + k, lane), edge.back[k]);
+        }
+        forward_z(v, edge);
+    }
+
+    // Classes of lengths.
+    I any = 0, longest = 0;
+#pragma unroll
+    for (int k = 0; k < 32; k++) {
+        I& u = v[k / 4][k % 4];
+        any |= u, u = zigzag(u), longest |= u;
+        if (k / 4 % 4 == 1) atomicAdd(&s.counts[T::length(u)], 1u);
+    }
+    any = warp::any(any), longest = warp::any(longest);
+    if (lane == 0) atomicOr(&s.any, any), atomicOr(&s.longest, longest);
+    __syncthreads();
+    // Where sparse planes go, bits are added.
+    if (thread < NIBBLES) s.image[thread] = 0;
+    const u32 zeros = zeros_of<S>(s.any), top = (u32)T::length(s.longest) - zeros;
+    u32* upto = s.upto[w];
+    sum_lengths(s.counts, upto, zeros, lane);
+    u32 best;
+    if (w == 0) {
+        best = cheapest_of<5>(upto, top, lane);
+    } else if (w == 1) {
+        best = cheapest_of<6>(upto, top, lane);
+    } else if (w == 2) {
+        best = min(cheapest_of<3>(upto, top, lane), cheapest_of<4>(upto, top, lane));
+    } else {
+        best = min(cheapest_of<2>(upto, top, lane), min(cheapest_of<0>(upto, top, lane), cheapest_of<1>(upto, top, lane)));
+    }
+    best = warp::least(best);
+    if (lane == 0) s.best[w] = best;
+    __syncthreads();
+    const Classes classes = classes_of(min(min(s.best[0], s.best[1]), min(s.best[2], s.best[3])), upto, zeros, top, lane);
+    if (w < (int)LENGTHS / 32) fill_table(s.by_length, classes, lane, w, LENGTHS / 32);
+    if (!LIKELY(zeros == 0)) {
+#pragma unroll
+        for (int k = 0; k < 32; k++) {
+            I& u = v[k / 4][k % 4];
+            u = (u >> zeros & ~(I)1) | (u & 1);
+        }
+    }
+    __syncthreads();
+
+    // What the block has of each part.
+    u32 planes[3], widths[8], mask = 0, parts = 0, modes = 0;
+    const u32 mine = look_up<S>(s.by_length, v, planes, widths);
+    bool full = false, alone = false;
+#pragma unroll
+    for (int p = 2; p >= 0; p--) modes |= mode_of(planes[p], parts, full, lane) << 2 * p;
+    if (!LIKELY(!marked)) {
+        mask = s.masks[w][lane] & inside_block(s.array, in.p, w);
+        modes |= mode_of(mask, parts, alone, lane) << 6;
+    }
+    const u32 upto_lane = warp::inclusive(mine, lane), words = (warp::from(upto_lane, 31) + 31) / 32;
+    if (lane == 0) s.parts[w] = make_uint2(parts, words), s.modes[w] = modes;
+    __syncthreads();
+    uint2 before = make_uint2(0, 0), all = before;
+#pragma unroll
+    for (int k = 0; k < (int)BLOCKS; k++) {
+        const uint2 n = s.parts[k];
+        if (k == w) before = all;
+        all.x += n.x, all.y += n.y;
+    }
+    const u32 inside = in.p.left == 0 ? TILE : warp::from(inside_of(s.array, in.p), 0);
+    const u32 front = 3 + W + marked, ballots = all.x & 31, whole = all.x >> 5 & 31, nibbles = all.x >> 10 & 1023, bytes = all.x >> 20;
+    u32* const to_nibbles = s.image + front + ballots;
+    u32* const to_words = to_nibbles + (nibbles + 7) / 8;
+    u8* const to_bytes = (u8*)(to_words + 32 * whole);
+    u32* const to_bits = to_words + 32 * whole + (bytes + 3) / 4;
+    u32* const values = to_bits + all.y;
+    u32 total = (u32)(values - s.image) + value_words;
+    const bool raw = total >= 1 + W * inside;
+    if (raw) total = 1 + W * inside;
+    if (thread == 0) {
         lookback::announce((u64*)s.offsets, index, total);
-        s.index = index, s.total = total, s.front_words = front_of<S>(plan) + plan.n.ballots, s.plan = plan;
+        s.index = index, s.total = total, s.raw = raw;
     }
-    __syncwarp();
+    if (!LIKELY(!raw)) return sum;
+    Target to = {s.image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles, to_bytes + (before.x >> 20),
+                 before.x >> 10 & 1023};
+#pragma unroll
+    for (int p = 2; p >= 0; p--) to.put(planes[p], modes >> 2 * p & 3, lane);
+    if (!LIKELY(!marked)) {
+        to.put(mask, modes >> 6, lane);
+        if (!uniform) put_special(s, index, values, w, lane);
+    }
+    put_fields(to_bits + before.y, words, upto_lane - mine, v, widths, lane);
+    if (bytes % 4 + thread < 4 && bytes % 4 != 0) to_bytes[bytes + thread] = 0;
+    if (thread == 0) {
+        Plan plan = s.plan;
+        plan.classes = classes, plan.head |= classes.shape << 5;
+#pragma unroll
+        for (u32 k = 0; k < BLOCKS; k++) plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
+        put_front<S>(s.image, plan);
+        if (plan.uniform) put_value(values, (I)plan.value);
+    }
     return sum;
 }
 
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ Stage<S> s;
-    const int lane = threadIdx.x;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 thread = threadIdx.x;
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    frame::Ticket next = frame::ticket(args, lane);
+    if (w == 0) {
+        const frame::Ticket first = frame::ticket(args, lane);
+        if (lane == 0) s.next = first;
+    }
+    __syncthreads();
+    frame::Ticket next = s.next;
     while (next.tile < args.tiles) {
         const u32 chunk = next.chunk;
         const EncodeChunk& c = chunks[chunk];
-        if (lane == 0) {
+        if (thread == 0) {
             s.array = array_of(c, c.input);
             s.flags = flags_of(c), s.first_tile = c.first_tile;
             s.fill = c.fill;
@@ -173,16 +584,24 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.table_key = c.table_at / 4;
             s.payloads = c.frame + c.payload_at;
             s.key = frame::key_of(c.payload_at / 4);
-            s.total = s.done = 0;
+            s.total = s.done = s.specials = 0, s.sum = 0;
         }
-        __syncwarp();
+        __syncthreads();
         u64 sum = 0;
         do {
-            sum += put_tile(s, next.tile - s.first_tile, lane);
-            next = frame::ticket(args, lane);
+            sum += put_tile(args, s, next, thread, w, lane);
         } while (next.tile < args.tiles && next.chunk == chunk);
-        sum = warp::sum(sum + flush(s, lane));
-        if (frame::last(args, c, chunk, s.done, sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);
+        if (w == 0) {
+            __syncwarp();
+            const u32 start = lookback::place((u64*)s.offsets, s.index, s.total, lane);
+            if (lane == 0) s.start = start;
+        }
+        __syncthreads();
+        sum = warp::sum(sum + flush(s, thread, lane));
+        if (lane == 0) atomicAdd(&s.sum, sum);
+        __syncthreads();
+        if (w == 0 && frame::last(args, c, chunk, s.done, s.sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);
+        __syncthreads();
     }
 }
 
@@ -238,7 +657,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define ENTRIES(S, name)                                                                          \
-    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_ENCODE) void            \
+    extern "C" __global__ __launch_bounds__(THREADS, PlanesTuning<S>::LOSSLESS_ENCODE) void       \
         planes_lossless_encode_##name(EncodeArgs args) {                                          \
         encode<S>(args);                                                                          \
     }                                                                                             \

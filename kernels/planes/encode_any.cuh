@@ -198,15 +198,15 @@ __device__ __forceinline__ void put_front(u32* to, const Plan& plan) {
 // Writes a tile of class 3. A loop that is not unrolled: a frame has few of these, and fetching long code costs more than
 // running it. Whole warp.
 template <class S, bool LOSSY>
-__device__ __forceinline__ void put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, int lane) {
+__device__ __forceinline__ void put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, u32 thread, u32 threads = 32) {
     using T = Traits<S>;
     const Array& c = in.array;
     const Tile p = tile_at(c, tile, 0);
     const u32 width = c.rank == 1 ? inside : p.left ? (u32)p.values() : 32,
               height = c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16;
-    if (lane == 0) to[0] = RAW;
+    if (thread == 0) to[0] = RAW;
 #pragma unroll 1
-    for (u32 k = lane; k < inside; k += 32) {
+    for (u32 k = thread; k < inside; k += threads) {
         const u32 row = k / width, z = row / height;
         S x = ((const S*)c.values)[p.first + z * c.plane + (row - z * height) * c.row + (k - row * width)];
         if (in.swap) x = T::value(swapped(T::bits(x)));
@@ -265,10 +265,10 @@ __device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32
 }
 
 // What a tile's words add to the checksum, the first under `key`.
-__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, int lane) {
+__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, u32 thread, u32 threads = 32) {
     u64 sum = 0;
 #pragma unroll 4
-    for (u32 k = lane; k < count; k += 32) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
+    for (u32 k = thread; k < count; k += threads) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
     return sum;
 }
 

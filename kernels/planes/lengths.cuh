@@ -82,34 +82,38 @@ __device__ __forceinline__ u32 cost_of(const u32* upto, u32 least, u32 top) {
     return cost;
 }
 
-// The cheapest classes. `upto`: how many values of a quarter of the tile's have each length, low zeros counted; then how many
-// of all have this one or a shorter one. Whole warp.
-__device__ __forceinline__ Classes choose_classes(u32* upto, u32 zeros, u32 top, int lane) {
+// Makes of the counts of a quarter of the tile's values, low zeros counted, how many of all have each length or a shorter one.
+// Whole warp.
+__device__ __forceinline__ void sum_lengths(const u32* counts, u32* upto, u32 zeros, int lane) {
     u32 sum = 0;
 #pragma unroll
     for (u32 k = 0; k < LENGTHS; k += 32) {
         // What is not 0 has more bits than low zeros.
         const u32 len = k + lane, at = len == 0 ? 0 : len + zeros;
-        const u32 all = sum + warp::inclusive(at < LENGTHS ? 4 * upto[at] : 0, lane);
+        const u32 all = sum + warp::inclusive(at < LENGTHS ? 4 * counts[at] : 0, lane);
         __syncwarp();
         upto[len] = all;
         sum = warp::from(all, 31);
     }
     __syncwarp();
-    auto key = [](u32 cost, u32 shape, u32 least) { return cost << 9 | shape << 6 | least; };
-    u32 best = min(key(cost_of<0>(upto, 0, top), 0, 0), key(cost_of<1>(upto, 0, top), 1, 0));
+}
+
+// A choice of classes, the cheaper the less.
+__device__ __forceinline__ constexpr u32 choice(u32 cost, u32 shape, u32 least) { return cost << 9 | shape << 6 | least; }
+
+// A shape's cheapest choice of those that this lane tries.
+template <u32 SHAPE>
+__device__ __forceinline__ u32 cheapest_of(const u32* upto, u32 top, int lane) {
+    if (SHAPE < 2) return choice(cost_of<SHAPE>(upto, 0, top), SHAPE, 0);
+    u32 best = ~0u;
 #pragma unroll 1
-    for (u32 least = lane; least < (top + 31 & ~31u); least += 32) {
-        if (least >= top) continue;
-        best = min(best, key(cost_of<2>(upto, least, top), 2, least));
-        best = min(best, key(cost_of<3>(upto, least, top), 3, least));
-        best = min(best, key(cost_of<4>(upto, least, top), 4, least));
-        best = min(best, key(cost_of<5>(upto, least, top), 5, least));
-        best = min(best, key(cost_of<6>(upto, least, top), 6, least));
-    }
-    best = warp::least(best);
+    for (u32 least = lane; least < top; least += 32) best = min(best, choice(cost_of<SHAPE>(upto, least, top), SHAPE, least));
+    return best;
+}
+
+// The classes of a choice, numbered by falling frequency. Whole warp.
+__device__ __forceinline__ Classes classes_of(u32 best, const u32* upto, u32 zeros, u32 top, int lane) {
     Classes c = {best >> 6 & 7, best & 63, top, zeros, 0};
-    // By falling frequency.
     const u32 count = classes_of(c.shape), all = upto[highest(highs_of(c.shape), lane & 7, c.least, top)];
     const u32 before = __shfl_up_sync(warp::ALL, all, 1), mine = lane == 0 ? all : all - before;
     u32 number = 0;
@@ -122,8 +126,19 @@ __device__ __forceinline__ Classes choose_classes(u32* upto, u32 zeros, u32 top,
     return c;
 }
 
+// The cheapest classes for counts, which become sums. Whole warp.
+__device__ __forceinline__ Classes choose_classes(u32* upto, u32 zeros, u32 top, int lane) {
+    sum_lengths(upto, upto, zeros, lane);
+    u32 best = min(cheapest_of<0>(upto, top, lane), cheapest_of<1>(upto, top, lane));
+    best = min(best, min(cheapest_of<2>(upto, top, lane), cheapest_of<3>(upto, top, lane)));
+    best = min(best, min(cheapest_of<4>(upto, top, lane), cheapest_of<5>(upto, top, lane)));
+    best = min(best, cheapest_of<6>(upto, top, lane));
+    return classes_of(warp::least(best), upto, zeros, top, lane);
+}
+
 // By length: the number of its class in the lower byte, the width of a field in the upper one. Whole warp.
-__device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lane) {
+// Of several warps each fills a part.
+__device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lane, u32 part = 0, u32 parts = 1) {
     const Range range(c, lane);
     const u32 count = classes_of(c.shape);
     u32 number = 0;
@@ -133,7 +148,7 @@ __device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lan
     }
     const u32 entry = number | range.width << 8;
 #pragma unroll
-    for (u32 len = lane; len < LENGTHS; len += 32) {
+    for (u32 len = 32 * part + lane; len < LENGTHS; len += 32 * parts) {
         u32 k = 0;
 #pragma unroll
         for (int i = 0; i < 7; i++) k += warp::from(range.highest, i) < len;
@@ -241,10 +256,11 @@ struct FieldWriter {
     }
 };
 
-// Puts a block's numbers, u = zigzag of residuals without low zeros; returns the modes of its planes. Whole warp.
+// What the table says of a block's numbers, u = zigzag of residuals without low zeros: bit planes of the classes' numbers, and
+// fields' widths, four in a word. The sum of these.
 template <class S>
-__device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const Int<S> (&u)[8][4], int lane) {
-    u32 rows[8], widths[8];
+__device__ __forceinline__ u32 look_up(const u16* table, const Int<S> (&u)[8][4], u32 (&planes)[3], u32 (&widths)[8]) {
+    u32 rows[8], sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         u32 e[4];
@@ -252,32 +268,43 @@ __device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const In
         for (int i = 0; i < 4; i++) e[i] = table[Traits<S>::length(u[k][i])];
         rows[k] = __byte_perm(__byte_perm(e[0], e[2], 0x0040), __byte_perm(e[1], e[3], 0x0040), 0x5410);
         widths[k] = __byte_perm(__byte_perm(e[0], e[1], 0x0051), __byte_perm(e[2], e[3], 0x0051), 0x5410);
+        sum = __dp4a(widths[k], 0x01010101u, sum);
     }
     // Bit p of the numbers of rows k and k + 4.
 #pragma unroll
     for (int k = 0; k < 4; k++) rows[k] |= rows[k + 4] << 4;
-    u32 modes = 0;
+#pragma unroll
+    for (int p = 0; p < 3; p++) {
+        planes[p] = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) planes[p] |= (rows[k] >> p & 0x11111111u) << k;
+    }
+    return sum;
+}
+
+// Puts a block's fields into `words` words, this lane's from bit `at` on. Whole warp.
+template <class I>
+__device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8], int lane) {
+    // The last word, which may not be filled up.
+    if (lane == 0 && words != 0) bits[words - 1] = 0;
+    __syncwarp();
+    FieldWriter to(bits, at);
+#pragma unroll
+    for (int k = 0; k < 32; k++) to.put_low(u[k / 4][k % 4], __byte_perm(widths[k / 4], 0, 0x4440 + k % 4));
+    to.end();
+}
+
+// Puts a block's numbers; returns the modes of its planes. Whole warp.
+template <class S>
+__device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const Int<S> (&u)[8][4], int lane) {
+    u32 planes[3], widths[8], modes = 0;
+    const u32 mine = look_up<S>(table, u, planes, widths);
     bool full = false;
 #pragma unroll
-    for (int p = 2; p >= 0; p--) {
-        u32 word = 0;
-#pragma unroll
-        for (int k = 0; k < 4; k++) word |= (rows[k] >> p & 0x11111111u) << k;
-        modes |= out.put(word, true, (u32)fmt::PLANES_BYTES, full, lane) << 2 * p;
-    }
-    u32 mine = 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++) mine = __dp4a(widths[k], 0x01010101u, mine);
+    for (int p = 2; p >= 0; p--) modes |= out.put(planes[p], true, (u32)fmt::PLANES_BYTES, full, lane) << 2 * p;
     const u32 upto = warp::inclusive(mine, lane), words = (warp::from(upto, 31) + 31) / 32;
     if (out.write) {
-        u32* bits = out.bits + out.bit_words;
-        // The last word, which may not be filled up.
-        if (lane == 0 && words != 0) bits[words - 1] = 0;
-        __syncwarp();
-        FieldWriter to(bits, upto - mine);
-#pragma unroll
-        for (int k = 0; k < 32; k++) to.put_low(u[k / 4][k % 4], __byte_perm(widths[k / 4], 0, 0x4440 + k % 4));
-        to.end();
+        put_fields(out.bits + out.bit_words, words, upto - mine, u, widths, lane);
         __syncwarp();
     }
     out.bit_words += words;

@@ -35,6 +35,13 @@ struct Source {
         if (swap) swap_block(x);
     }
 
+    __device__ __forceinline__ void load_row(int plane, int r, S (&x)[4]) const {
+        planes::load_row(array, p, plane, r, x);
+        if (!swap) return;
+#pragma unroll
+        for (int i = 0; i < 4; i++) x[i] = T::value(swapped(T::bits(x[i])));
+    }
+
     __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
 
     // The bits of r(x).
@@ -187,22 +194,27 @@ struct Integers {
     u32 lo = ~0u, hi = 0;
     bool can = true;
 
+    // A row, its exceptions in `gone`. Whole warp.
+    template <class Source>
+    __device__ __forceinline__ void add_row(const Source& in, const S (&x)[4], u32 gone) {
+        bool wrong = false;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const I y = in.settled(x[i]), mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
+            const u32 power = (u32)(y >> T::M) & ((1u << T::E) - 1);
+            if (y == 0 || (gone >> i & 1)) continue;
+            wrong |= power == 0 || power == (1u << T::E) - 1;
+            lo = min(lo, power + T::length(mantissa & ((I)0 - mantissa)) - 1), hi = max(hi, power);
+        }
+        lo = warp::least(lo), hi = ~warp::least(~hi);
+        can = !__any_sync(warp::ALL, wrong) && (hi == 0 || hi < lo);
+    }
+    // A block: mostly the first row tells.
     template <class Source>
     __device__ __forceinline__ void add(const Source& in, const S (&x)[8][4], u32 mask) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            bool wrong = false;
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const I y = in.settled(x[k][i]), mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
-                const u32 power = (u32)(y >> T::M) & ((1u << T::E) - 1);
-                if (y == 0 || (mask >> bit_of(k, i) & 1)) continue;
-                wrong |= power == 0 || power == (1u << T::E) - 1;
-                lo = min(lo, power + T::length(mantissa & ((I)0 - mantissa)) - 1), hi = max(hi, power);
-            }
-            lo = warp::least(lo), hi = ~warp::least(~hi);
-            can = !__any_sync(warp::ALL, wrong) && (hi == 0 || hi < lo);
-            // Mostly after the first row.
+            add_row(in, x[k], exceptions_of(mask, k));
             if (!can) return;
         }
     }
@@ -341,31 +353,6 @@ __device__ __forceinline__ bool base_of(const Int<S> (&v)[8][4], u32 mask, Int<S
         }
     }
     return false;
-}
-
-// Class 2 of a tile that has nothing special: neither exceptions nor integers nor low zeros, as its first block tells without
-// more ado. False: it may have. Whole warp.
-template <class S>
-__device__ __forceinline__ bool survey_plain(const Source<S, false>& in, Plan& plan, int lane) {
-    using I = Int<S>;
-    plan = {2};
-    S x[8][4];
-    in.load(0, x);
-    if (__any_sync(warp::ALL, in.any_special(x))) return false;
-    if (in.is_float) {
-        Integers<S> integers;
-        integers.add(in, x, 0);
-        if (integers.can || (sizeof(S) == 8 && in.few_low(x, inside_block(in.array, in.p, 0)))) return false;
-    }
-    I v[8][4], base = 0, any = 0;
-    in.bits(x, v);
-    base_of<S>(v, 0, base);
-#pragma unroll
-    for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4] -= base;
-    if (!__any_sync(warp::ALL, any & 1)) return false;
-    plan.base = base;
-    cheapest<S>(v, in.array.rank, 0, plan, lane);
-    return true;
 }
 
 // Class 2: exceptions, map, base and predictor. Whole warp.

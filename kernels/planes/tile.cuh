@@ -64,12 +64,29 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
     return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
 }
 
-// The lane's rows of a block, four values each; 16 bytes a load, or of any tile.
+// A lane's row of a plane, four values. Beyond the array stands the last value of each axis.
+template <class S>
+__device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, S (&v)[4]) {
+    const S* input = (const S*)c.values;
+    if (p.left == 0) {
+        load4(input + (p.first + plane * c.plane + r * c.row), v);
+        return;
+    }
+    const int rank = (int)c.rank;
+    int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
+    if (rank > 1) {
+        const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
+        from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = input[p.first + (u32)min(from + i, to)];
+}
+
+// The lane's rows of a block; 16 bytes a load, or of any tile.
 template <class S>
 __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
-    const S* input = (const S*)c.values;
     if (LIKELY(p.left == 0)) {
-        const S* from = input + (p.first + 2 * block * c.plane);
+        const S* from = (const S*)c.values + (p.first + 2 * block * c.plane);
 #pragma unroll
         for (u32 k = 0; k < 8; k++) load4_once(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
         return;
@@ -77,25 +94,14 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     if (p.left & Tile::WHOLE) {
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
-            const S* from = input + (p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row);
+            const S* from = (const S*)c.values + (p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row);
 #pragma unroll
             for (int i = 0; i < 4; i++) v[k][i] = from[i];
         }
         return;
     }
-    // Beyond the array stands the last value of each axis.
-    const int rank = (int)c.rank, last = p.values() - 1;
 #pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const int plane = 2 * (int)block + k / 4, r = k % 4;
-        int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
-        if (rank > 1) {
-            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
-            from = z * (int)c.plane + y * (int)c.row, to = from + last;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[k][i] = input[p.first + (u32)min(from + i, to)];
-    }
+    for (int k = 0; k < 8; k++) load_row(c, p, 2 * (int)block + k / 4, k % 4, v[k]);
 }
 
 // The byte of a lane's word in which column c stands, and the bit of row k of a block there.
