@@ -59,35 +59,44 @@ template <class S>
 struct Stage {
     using I = Int<S>;
     // The chunk: its values, tiles of the batch before it; addresses of the look-back's words, of the table and of the payloads; the
-    // checksum's key of the first payload.
+    // place of the payloads' first word.
     Array array;
     u32 flags, first_tile;
-    u64 fill, offsets, table, table_key, payloads, key;
+    u64 fill, offsets, table, table_key, payloads, first_word;
     // Its tiles that are written and not yet counted; what they add to its checksum.
     u32 done;
     u64 sum;
     // The tile after the one that grows.
     frame::Ticket next;
-    // The tile that waits: its number in the chunk; its words, none where none waits; the place of the first one; whether it is of
-    // class 3.
-    u32 index, total, start;
-    bool raw;
+    // The place of the payload that waits.
+    u32 start;
     // The tile that grows: its plan; which specials it may have.
     Plan plan;
     u32 specials;
     Special<S> special[BLOCKS];
-    u32 cost;
-    // By blocks: what goes to the next one in grids of rank 1 and 2; parts and words of fields; modes of planes; masks.
-    I left[BLOCKS];
-    alignas(16) I up[BLOCKS][8][4];
+    // What each predictor costs in its first block.
+    u32 costs[BLOCKS];
+    // By blocks: parts and words of fields; modes of planes; masks.
     uint2 parts[BLOCKS];
     u32 modes[BLOCKS], masks[BLOCKS][32];
     // All bits of differences, and of their lengths; lengths counted, and summed up by each warp; the best choice of classes of each.
     I any, longest;
-    u32 counts[LENGTHS], upto[BLOCKS][LENGTHS], best[BLOCKS];
+    u32 counts[LENGTHS], best[BLOCKS];
     u16 by_length[LENGTHS];
-    // The payload of the tile that waits; then numbers of the one that grows, or the last planes of its blocks; then its payload.
+    // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of each warp.
+    alignas(16) union {
+        I first[8][32][4];
+        I left[BLOCKS], up[BLOCKS][8][4], back[BLOCKS - 1][4][32][4];
+        u32 upto[BLOCKS][LENGTHS];
+    };
+    // The payload of the tile that waits; numbers of the one that grows where it has specials; then its payload.
     alignas(16) u32 image[VALUES<S> + 8];
+};
+
+// The tile that waits, as each thread knows it: its number in the chunk; its words, none where none waits; whether it is of class 3.
+struct Pending {
+    u32 index, total;
+    bool raw;
 };
 
 // A tile's values.
@@ -102,17 +111,12 @@ __device__ __forceinline__ Int<S>* numbers_at(Stage<S>& s, int block, int k, int
     return (Int<S>*)s.image + 4 * (32 * (8 * block + k) + lane);
 }
 
-// A row of a block as numbers of the plan's map.
+// A row of a block: its bits; numbers of the plan's map. `ordered` bits stand in shared memory.
 template <class S>
-__device__ __forceinline__ void load_numbers(const Source<S, false>& in, const Plan& plan, int block, int k, Int<S> (&v)[4]) {
-    using T = Traits<S>;
-    S x[4];
-    in.load_row(2 * block + k / 4, k % 4, x);
+__device__ __forceinline__ void load_bits(Stage<S>& s, const Source<S, false>& in, int block, int k, int lane, Int<S> (&y)[4]) {
+    load4(numbers_at(s, block, k, lane), y);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const Int<S> y = T::bits(x[i]);
-        v[i] = plan.head & SCALED ? in.integer(y, plan.exponent + (1 << (T::E - 1)) - 1 + T::M) : in.is_float ? ordered(y) : y;
-    }
+    for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(y[i]) : y[i];
 }
 
 // Finds a block's exceptions; `low`: those with low bits too. Whole warp.
@@ -125,17 +129,16 @@ __device__ __forceinline__ void find_exceptions(Stage<S>& s, const Source<S, fal
     bool same = true;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
-        S x[4];
-        in.load_row(2 * block + k / 4, k % 4, x);
+        I y[4];
+        load_bits(s, in, block, k, lane, y);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const I y = Traits<S>::bits(x[i]);
             const u32 bit = 1u << bit_of(k, i);
-            if (!in.special(y, low)) continue;
+            if (!in.special(y[i], low)) continue;
             mask |= bit;
             if ((among & bit) == 0) continue;
-            if (count++ == 0) first = y;
-            same = same && y == first;
+            if (count++ == 0) first = y[i];
+            same = same && y[i] == first;
         }
     }
     s.masks[block][lane] = mask;
@@ -171,21 +174,50 @@ __device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u3
 // What map 1 asks of a block. Whole warp.
 template <class S>
 __device__ __forceinline__ void find_integers(Stage<S>& s, const Source<S, false>& in, bool marked, int block, int lane) {
+    using I = Int<S>;
     Integers<S> integers;
     const u32 mask = marked ? s.masks[block][lane] : 0;
 #pragma unroll 1
     for (int k = 0; k < 8 && integers.can; k++) {
-        S x[4];
-        in.load_row(2 * block + k / 4, k % 4, x);
-        integers.add_row(in, x, exceptions_of(mask, k));
+        I y[4];
+        load_bits(s, in, block, k, lane, y);
+        integers.add_row(y, exceptions_of(mask, k));
     }
     Special<S>& here = s.special[block];
     if (lane == 0) here.lo = integers.lo, here.hi = integers.hi, here.can = integers.can;
 }
 
-// Finds the tile's base, and puts a block's numbers less that into shared memory, exceptions bridged. Whole CTA.
+// Makes numbers of map 1 of a block's bits, in shared memory.
 template <class S>
-__device__ __forceinline__ void put_numbers(Stage<S>& s, const Source<S, false>& in, Plan& plan, int block, int lane) {
+__device__ __forceinline__ void put_integers(Stage<S>& s, const Source<S, false>& in, int exponent, int block, int lane) {
+    using T = Traits<S>;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+        Int<S> y[4];
+        load_bits(s, in, block, k, lane, y);
+#pragma unroll
+        for (int i = 0; i < 4; i++) y[i] = in.integer(y[i], exponent + (1 << (T::E - 1)) - 1 + T::M);
+        store4(numbers_at(s, block, k, lane), y);
+    }
+}
+
+// Puts a block's bits into shared memory, ordered where they are a float's.
+template <class S>
+__device__ __forceinline__ void put_bits(Stage<S>& s, const Source<S, false>& in, int block, int lane) {
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+        S x[4];
+        Int<S> y[4];
+        in.load_row(2 * block + k / 4, k % 4, x);
+#pragma unroll
+        for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(Traits<S>::bits(x[i])) : Traits<S>::bits(x[i]);
+        store4(numbers_at(s, block, k, lane), y);
+    }
+}
+
+// Finds the base of the tile's numbers; takes it off a block's, and bridges exceptions. Whole CTA.
+template <class S>
+__device__ __forceinline__ void settle_numbers(Stage<S>& s, Plan& plan, int block, int lane) {
     using I = Int<S>;
     constexpr I TOP = (I)1 << (8 * sizeof(I) - 1);
     const u32 mask = plan.marked ? s.masks[block][lane] : 0;
@@ -196,7 +228,7 @@ __device__ __forceinline__ void put_numbers(Stage<S>& s, const Source<S, false>&
         I least = ~(I)0, most = 0;
 #pragma unroll 1
         for (int k = 4 * h; k < 4 * h + 4; k++) {
-            load_numbers(in, plan, block, k, v);
+            load4(numbers_at(s, block, k, lane), v);
             const u32 gone = exceptions_of(mask, k);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -218,7 +250,7 @@ __device__ __forceinline__ void put_numbers(Stage<S>& s, const Source<S, false>&
     plan.base = base;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
-        load_numbers(in, plan, block, k, v);
+        load4(numbers_at(s, block, k, lane), v);
         const u32 gone = exceptions_of(mask, k);
 #pragma unroll
         for (int i = 0; i < 4; i++) v[i] -= base;
@@ -226,6 +258,7 @@ __device__ __forceinline__ void put_numbers(Stage<S>& s, const Source<S, false>&
 #pragma unroll
         for (int i = 0; i < 4; i++) any |= v[i];
         store4(numbers_at(s, block, k, lane), v);
+        if (block == 0) store4(s.first[k][lane], v);
     }
     any = warp::any(any);
     if (lane == 0) here.any = any;
@@ -238,7 +271,46 @@ __device__ __forceinline__ u32 zeros_of(Int<S> any) {
     return any == 0 ? 0 : (u32)Traits<S>::length(any & ((Int<S>)0 - any)) - 1;
 }
 
-// Plans a tile that may have specials: exceptions, map, base and predictor. Leaves its numbers in shared memory. Whole CTA.
+// What the predictor of a warp's number costs in plane 1 of the first block, whose numbers are in shared memory. `zeros`: low
+// zeros of all numbers of the tile. FORMAT.md §8.2. Whole warp.
+template <class S>
+__device__ __forceinline__ void try_predictor(Stage<S>& s, u32 zeros, int predictor, int lane) {
+    using I = Int<S>;
+    const u32 rank = s.array.rank;
+    u32 cost = 0, some = 0;
+    if (predictor <= (int)rank) {
+        I v[8][4];
+        Edge<I> none;
+#pragma unroll
+        for (int k = 0; k < 8; k++) load4(s.first[k][lane], v[k]);
+        if (predictor > 0) forward_x(v, rank, none, lane);
+        if (predictor > 1) forward_y(v, rank, none, lane);
+        if (predictor > 2) forward_z(v, none);
+#pragma unroll
+        for (int k = 16; k < 32; k++) {
+            const I one = v[k / 4][k % 4];
+            cost += (u32)Traits<S>::length(zigzag(one));
+            some += one != 0;
+        }
+    }
+    cost = warp::total(cost - zeros * some);
+    if (lane == 0) s.costs[predictor] = predictor <= (int)rank ? cost : ~0u;
+}
+
+// The cheapest predictor; the least cost.
+template <class S>
+__device__ __forceinline__ u32 best_predictor(const Stage<S>& s, u32& least) {
+    u32 best = 0;
+    least = s.costs[0];
+#pragma unroll
+    for (u32 k = 1; k < 4; k++) {
+        if (s.costs[k] < least) least = s.costs[k], best = k;
+    }
+    return best;
+}
+
+// Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its numbers
+// there. Whole CTA.
 template <class S>
 __device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials, int block, int lane) {
     using I = Int<S>;
@@ -266,29 +338,29 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials
         }
         integers.can &= integers.hi == 0 || integers.hi < integers.lo;
     }
-    // Both maps; map 0 once more where it was shorter.
-    const u32 maps = 1 + integers.some();
+    // Map 0; map 1 where it can be; map 0 once more where it was shorter.
+    const bool both = integers.some();
     const Plan bits = plan;
     u32 least = ~0u;
 #pragma unroll 1
-    for (u32 turn = 0; turn < maps; turn++) {
+    for (u32 turn = 0; turn < 3; turn++) {
         Plan p = bits;
-        if (turn == 1) p.head |= SCALED, p.exponent = integers.exponent();
-        put_numbers(s, in, p, block, lane);
-        if (block == 0) {
-            I v[8][4], any = 0;
-#pragma unroll
-            for (int k = 0; k < 8; k++) load4(numbers_at(s, 0, k, lane), v[k]);
-#pragma unroll 1
-            for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
-            const u32 cost = cheapest<S>(v, s.array.rank, zeros_of<S>(any), p, lane);
-            if (lane == 0) s.cost = cost, s.plan.head = p.head;
+        if (turn > 0) put_bits(s, in, block, lane);
+        if (turn == 1) {
+            p.head |= SCALED, p.exponent = integers.exponent();
+            put_integers(s, in, p.exponent, block, lane);
         }
+        settle_numbers(s, p, block, lane);
+        I any = 0;
+#pragma unroll 1
+        for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
+        try_predictor(s, zeros_of<S>(any), block, lane);
         __syncthreads();
-        if (s.cost <= least) least = s.cost, p.head = s.plan.head, plan = p;
-        __syncthreads();
+        u32 cost;
+        p.head |= best_predictor(s, cost) << 2;
+        if (turn == 2 || cost <= least) least = cost, plan = p;
+        if (!both || (turn == 1 && (plan.head & SCALED))) break;
     }
-    if (maps == 2 && (plan.head & SCALED) == 0) put_numbers(s, in, plan, block, lane);
     if (block == 0 && lane == 0) s.plan = plan;
     __syncthreads();
 }
@@ -310,23 +382,18 @@ __device__ __noinline__ void put_special(const Stage<S>& s, u32 index, u32* to, 
     }
 }
 
-// Words to where `to` points; returns what they add to the checksum, the first under `key`.
-__device__ __forceinline__ u64 copy_words(u32* to, u64 key, const u32* from, u32 words, u32 thread) {
-    u64 sum = 0;
-#pragma unroll 4
-    for (u32 k = thread; k < words; k += THREADS) {
-        const u32 word = from[k];
-        to[k] = word;
-        sum += frame::keyed(word, key + k * frame::KEY_STEP);
-    }
-    return sum;
-}
-
-// Writes the tile that waits, whose place is known; returns what it adds to the checksum. Whole CTA.
+// Places and writes the tile that waits; returns what it adds to the checksum. Whole CTA.
 template <class S>
-__device__ __forceinline__ u64 flush(Stage<S>& s, u32 thread, int lane) {
-    const u32 total = s.total, index = s.index, start = s.start;
+__device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, u32 thread, int w, int lane) {
+    const u32 total = waiting.total, index = waiting.index;
     if (total == 0) return 0;
+    waiting.total = 0;
+    if (w == 1) {
+        const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+        if (lane == 0) s.start = start;
+    }
+    __syncthreads();
+    const u32 start = s.start;
     u64 sum = 0;
     if (thread == 0) {
         ((u32*)s.table)[index] = start + total;
@@ -334,11 +401,16 @@ __device__ __forceinline__ u64 flush(Stage<S>& s, u32 thread, int lane) {
         s.done++;
     }
     u32* to = (u32*)s.payloads + start;
-    const u64 key = s.key + start * frame::KEY_STEP;
-    if (LIKELY(!s.raw)) return sum + copy_words(to, key, s.image, total, thread);
-    put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, thread, THREADS);
+    const u64 at = s.first_word + start;
+    if (LIKELY(!waiting.raw)) {
+        sum += frame::copy_summed<THREADS, 8>(to, s.image, at, total);
+    } else {
+        put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, thread, THREADS);
+        __syncthreads();
+        sum += sum_words(to, frame::key_of(at), total, thread, THREADS);
+    }
     __syncthreads();
-    return sum + sum_words(to, key, total, thread, THREADS);
+    return sum;
 }
 
 // Finds the mode of a bit plane. `full`: it and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole warp.
@@ -377,7 +449,8 @@ struct Target {
 
 // Codes the tile `next`, draws the next one, and writes the one before; returns what that one adds to the checksum. Whole CTA.
 template <class S>
-__device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next, u32 thread, int w, int lane) {
+__device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next, Pending& waiting, u32 thread, int w,
+                                        int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 W = sizeof(S) / 4;
@@ -397,41 +470,51 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
                 if (integers.can) specials |= INTEGERS;
                 if (T::W == 8 && in.few_low(x, inside_block(s.array, in.p, 0))) specials |= LOW;
             }
-            I base = 0, any = 0, d[8][4];
+            I base = 0, any = 0;
             base_of<S>(v, 0, base);
 #pragma unroll
-            for (int k = 0; k < 32; k++) any |= d[k / 4][k % 4] = v[k / 4][k % 4] - base;
+            for (int k = 0; k < 8; k++) {
+                I d[4];
+#pragma unroll
+                for (int i = 0; i < 4; i++) any |= d[i] = v[k][i] - base;
+                store4(s.first[k][lane], d);
+            }
             if (!__any_sync(warp::ALL, any & 1)) specials |= EVEN;
-            Plan plan = {2};
-            plan.base = base;
-            if (specials == 0) cheapest<S>(d, rank, 0, plan, lane);
+            if (lane == 0) s.plan = {2}, s.plan.base = base, s.any = s.longest = 0;
+        } else if (w == 1) {
             const frame::Ticket after = frame::ticket(args, lane);
-            u32 start = 0;
-            __syncwarp();
-            if (s.total != 0) start = lookback::place((u64*)s.offsets, s.index, s.total, lane);
-            if (lane == 0) s.plan = plan, s.next = after, s.start = start, s.any = s.longest = 0;
+            if (lane == 0) s.next = after;
         }
         if (specials && lane == 0) atomicOr(&s.specials, specials);
     }
     if (thread < LENGTHS) s.counts[thread] = 0;
     __syncthreads();
     const u32 specials = s.specials;
-    const u64 sum = flush(s, thread, lane);
-    __syncthreads();
-    if (thread == 0) s.specials = 0;
+    u32 predictor;
+    u64 sum = 0;
     if (LIKELY(specials == 0)) {
+        try_predictor(s, 0, w, lane);
         const I base = (I)s.plan.base;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= base;
+        __syncthreads();
+        u32 cost;
+        predictor = best_predictor(s, cost);
     } else {
+        // The image is needed.
+        sum = flush(s, waiting, thread, w, lane);
+#pragma unroll
+        for (int k = 0; k < 8; k++) store4(numbers_at(s, w, k, lane), v[k]);
         survey_special(s, index, specials, w, lane);
 #pragma unroll
         for (int k = 0; k < 8; k++) load4(numbers_at(s, w, k, lane), v[k]);
+        predictor = s.plan.head >> 2 & 3;
         __syncthreads();
     }
+    if (thread == 0) s.specials = 0;
     // What is read of the stage from now on, other warps may not change before they are through with the tile.
     next = s.next;
-    const u32 predictor = s.plan.head >> 2 & 3, value_words = values_of<S>(s.plan);
+    const u32 value_words = values_of<S>(s.plan);
     const bool marked = s.plan.marked, uniform = s.plan.uniform;
 
     // Differences.
@@ -453,13 +536,14 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
         forward_y(v, rank, edge, lane);
     }
     if (predictor > 2) {
-        // A block's last plane, in place of its numbers.
+        if (w < (int)BLOCKS - 1) {
 #pragma unroll
-        for (int k = 4; k < 8; k++) store4(numbers_at(s, w, k, lane), v[k]);
+            for (int k = 0; k < 4; k++) store4(s.back[w][k][lane], v[4 + k]);
+        }
         __syncthreads();
         if (w > 0) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) load4(numbers_at(s, w - 1, 4 + k, lane), edge.back[k]);
+            for (int k = 0; k < 4; k++) load4(s.back[w - 1][k][lane], edge.back[k]);
         }
         forward_z(v, edge);
     }
@@ -475,8 +559,6 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     any = warp::any(any), longest = warp::any(longest);
     if (lane == 0) atomicOr(&s.any, any), atomicOr(&s.longest, longest);
     __syncthreads();
-    // Where sparse planes go, bits are added.
-    if (thread < NIBBLES) s.image[thread] = 0;
     const u32 zeros = zeros_of<S>(s.any), top = (u32)T::length(s.longest) - zeros;
     u32* upto = s.upto[w];
     sum_lengths(s.counts, upto, zeros, lane);
@@ -534,11 +616,14 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     u32 total = (u32)(values - s.image) + value_words;
     const bool raw = total >= 1 + W * inside;
     if (raw) total = 1 + W * inside;
-    if (thread == 0) {
-        lookback::announce((u64*)s.offsets, index, total);
-        s.index = index, s.total = total, s.raw = raw;
-    }
+    // By the warp that places it next.
+    if (w == 1 && lane == 0) lookback::announce((u64*)s.offsets, index, total);
+    sum += flush(s, waiting, thread, w, lane);
+    waiting = {index, total, raw};
     if (!LIKELY(!raw)) return sum;
+    // Where sparse planes go, bits are added.
+    if (thread < NIBBLES) s.image[thread] = 0;
+    __syncthreads();
     Target to = {s.image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles, to_bytes + (before.x >> 20),
                  before.x >> 10 & 1023};
 #pragma unroll
@@ -551,7 +636,7 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     if (bytes % 4 + thread < 4 && bytes % 4 != 0) to_bytes[bytes + thread] = 0;
     if (thread == 0) {
         Plan plan = s.plan;
-        plan.classes = classes, plan.head |= classes.shape << 5;
+        plan.classes = classes, plan.head |= predictor << 2 | classes.shape << 5;
 #pragma unroll
         for (u32 k = 0; k < BLOCKS; k++) plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
         put_front<S>(s.image, plan);
@@ -583,21 +668,16 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.table = c.frame + c.table_at;
             s.table_key = c.table_at / 4;
             s.payloads = c.frame + c.payload_at;
-            s.key = frame::key_of(c.payload_at / 4);
-            s.total = s.done = s.specials = 0, s.sum = 0;
+            s.first_word = c.payload_at / 4;
+            s.done = s.specials = 0, s.sum = 0;
         }
         __syncthreads();
         u64 sum = 0;
+        Pending waiting = {0, 0, false};
         do {
-            sum += put_tile(args, s, next, thread, w, lane);
+            sum += put_tile(args, s, next, waiting, thread, w, lane);
         } while (next.tile < args.tiles && next.chunk == chunk);
-        if (w == 0) {
-            __syncwarp();
-            const u32 start = lookback::place((u64*)s.offsets, s.index, s.total, lane);
-            if (lane == 0) s.start = start;
-        }
-        __syncthreads();
-        sum = warp::sum(sum + flush(s, thread, lane));
+        sum = warp::sum(sum + flush(s, waiting, thread, w, lane));
         if (lane == 0) atomicAdd(&s.sum, sum);
         __syncthreads();
         if (w == 0 && frame::last(args, c, chunk, s.done, s.sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);

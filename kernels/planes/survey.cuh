@@ -195,12 +195,11 @@ struct Integers {
     bool can = true;
 
     // A row, its exceptions in `gone`. Whole warp.
-    template <class Source>
-    __device__ __forceinline__ void add_row(const Source& in, const S (&x)[4], u32 gone) {
+    __device__ __forceinline__ void add_row(const I (&bits)[4], u32 gone) {
         bool wrong = false;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const I y = in.settled(x[i]), mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
+            const I y = bits[i], mantissa = (y & (((I)1 << T::M) - 1)) | (I)1 << T::M;
             const u32 power = (u32)(y >> T::M) & ((1u << T::E) - 1);
             if (y == 0 || (gone >> i & 1)) continue;
             wrong |= power == 0 || power == (1u << T::E) - 1;
@@ -214,7 +213,10 @@ struct Integers {
     __device__ __forceinline__ void add(const Source& in, const S (&x)[8][4], u32 mask) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            add_row(in, x[k], exceptions_of(mask, k));
+            I y[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) y[i] = in.settled(x[k][i]);
+            add_row(y, exceptions_of(mask, k));
             if (!can) return;
         }
     }
