@@ -84,13 +84,15 @@ struct Stage {
     u32 counts[LENGTHS], best[BLOCKS];
     u16 by_length[LENGTHS];
     // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of each warp.
-    alignas(16) union {
-        I first[8][32][4];
-        I left[BLOCKS], up[BLOCKS][8][4], back[BLOCKS - 1][4][32][4];
+    union {
+        alignas(16) I first[8][32][4];
+        I left[BLOCKS];
+        alignas(16) I up[BLOCKS][8][4];
+        alignas(16) I back[BLOCKS - 1][4][32][4];
         u32 upto[BLOCKS][LENGTHS];
     };
-    // The payload of the tile that waits; numbers of the one that grows where it has specials; then its payload.
-    alignas(16) u32 image[VALUES<S> + 8];
+    // Payloads that wait, one of them numbers of the tile that grows where it has specials, then its payload.
+    alignas(16) u32 images[PlanesTuning<S>::IMAGES][VALUES<S> + 8];
 };
 
 // The tile that waits, as each thread knows it: its number in the chunk; its words, none where none waits; whether it is of class 3.
@@ -106,22 +108,23 @@ __device__ __forceinline__ Source<S, false> source(const Stage<S>& s, u32 index,
 }
 
 // Where a lane's row of a block's numbers stands in shared memory.
-template <class S>
-__device__ __forceinline__ Int<S>* numbers_at(Stage<S>& s, int block, int k, int lane) {
-    return (Int<S>*)s.image + 4 * (32 * (8 * block + k) + lane);
+template <class I>
+__device__ __forceinline__ I* numbers_at(u32* image, int block, int k, int lane) {
+    return (I*)image + 4 * (32 * (8 * block + k) + lane);
 }
 
 // A row of a block: its bits; numbers of the plan's map. `ordered` bits stand in shared memory.
 template <class S>
-__device__ __forceinline__ void load_bits(Stage<S>& s, const Source<S, false>& in, int block, int k, int lane, Int<S> (&y)[4]) {
-    load4(numbers_at(s, block, k, lane), y);
+__device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in, int block, int k, int lane, Int<S> (&y)[4]) {
+    using I = Int<S>;
+    load4(numbers_at<I>(image, block, k, lane), y);
 #pragma unroll
     for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(y[i]) : y[i];
 }
 
 // Finds a block's exceptions; `low`: those with low bits too. Whole warp.
 template <class S>
-__device__ __forceinline__ void find_exceptions(Stage<S>& s, const Source<S, false>& in, bool low, int block, int lane) {
+__device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, false>& in, bool low, int block, int lane) {
     using I = Int<S>;
     const u32 among = inside_block(s.array, in.p, block);
     u32 mask = 0, count = 0;
@@ -130,7 +133,7 @@ __device__ __forceinline__ void find_exceptions(Stage<S>& s, const Source<S, fal
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
         I y[4];
-        load_bits(s, in, block, k, lane, y);
+        load_bits(image, in, block, k, lane, y);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const u32 bit = 1u << bit_of(k, i);
@@ -173,14 +176,14 @@ __device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u3
 
 // What map 1 asks of a block. Whole warp.
 template <class S>
-__device__ __forceinline__ void find_integers(Stage<S>& s, const Source<S, false>& in, bool marked, int block, int lane) {
+__device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, false>& in, bool marked, int block, int lane) {
     using I = Int<S>;
     Integers<S> integers;
     const u32 mask = marked ? s.masks[block][lane] : 0;
 #pragma unroll 1
     for (int k = 0; k < 8 && integers.can; k++) {
         I y[4];
-        load_bits(s, in, block, k, lane, y);
+        load_bits(image, in, block, k, lane, y);
         integers.add_row(y, exceptions_of(mask, k));
     }
     Special<S>& here = s.special[block];
@@ -189,35 +192,37 @@ __device__ __forceinline__ void find_integers(Stage<S>& s, const Source<S, false
 
 // Makes numbers of map 1 of a block's bits, in shared memory.
 template <class S>
-__device__ __forceinline__ void put_integers(Stage<S>& s, const Source<S, false>& in, int exponent, int block, int lane) {
+__device__ __forceinline__ void put_integers(u32* image, const Source<S, false>& in, int exponent, int block, int lane) {
     using T = Traits<S>;
+    using I = Int<S>;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
-        Int<S> y[4];
-        load_bits(s, in, block, k, lane, y);
+        I y[4];
+        load_bits(image, in, block, k, lane, y);
 #pragma unroll
         for (int i = 0; i < 4; i++) y[i] = in.integer(y[i], exponent + (1 << (T::E - 1)) - 1 + T::M);
-        store4(numbers_at(s, block, k, lane), y);
+        store4(numbers_at<I>(image, block, k, lane), y);
     }
 }
 
 // Puts a block's bits into shared memory, ordered where they are a float's.
 template <class S>
-__device__ __forceinline__ void put_bits(Stage<S>& s, const Source<S, false>& in, int block, int lane) {
+__device__ __forceinline__ void put_bits(u32* image, const Source<S, false>& in, int block, int lane) {
+    using I = Int<S>;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
         S x[4];
-        Int<S> y[4];
+        I y[4];
         in.load_row(2 * block + k / 4, k % 4, x);
 #pragma unroll
         for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(Traits<S>::bits(x[i])) : Traits<S>::bits(x[i]);
-        store4(numbers_at(s, block, k, lane), y);
+        store4(numbers_at<I>(image, block, k, lane), y);
     }
 }
 
 // Finds the base of the tile's numbers; takes it off a block's, and bridges exceptions. Whole CTA.
 template <class S>
-__device__ __forceinline__ void settle_numbers(Stage<S>& s, Plan& plan, int block, int lane) {
+__device__ __forceinline__ void settle_numbers(Stage<S>& s, u32* image, Plan& plan, int block, int lane) {
     using I = Int<S>;
     constexpr I TOP = (I)1 << (8 * sizeof(I) - 1);
     const u32 mask = plan.marked ? s.masks[block][lane] : 0;
@@ -228,7 +233,7 @@ __device__ __forceinline__ void settle_numbers(Stage<S>& s, Plan& plan, int bloc
         I least = ~(I)0, most = 0;
 #pragma unroll 1
         for (int k = 4 * h; k < 4 * h + 4; k++) {
-            load4(numbers_at(s, block, k, lane), v);
+            load4(numbers_at<I>(image, block, k, lane), v);
             const u32 gone = exceptions_of(mask, k);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -250,14 +255,14 @@ __device__ __forceinline__ void settle_numbers(Stage<S>& s, Plan& plan, int bloc
     plan.base = base;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
-        load4(numbers_at(s, block, k, lane), v);
+        load4(numbers_at<I>(image, block, k, lane), v);
         const u32 gone = exceptions_of(mask, k);
 #pragma unroll
         for (int i = 0; i < 4; i++) v[i] -= base;
         if (__any_sync(warp::ALL, gone != 0)) bridge_row(v, gone, (I)0, lane);
 #pragma unroll
         for (int i = 0; i < 4; i++) any |= v[i];
-        store4(numbers_at(s, block, k, lane), v);
+        store4(numbers_at<I>(image, block, k, lane), v);
         if (block == 0) store4(s.first[k][lane], v);
     }
     any = warp::any(any);
@@ -312,14 +317,14 @@ __device__ __forceinline__ u32 best_predictor(const Stage<S>& s, u32& least) {
 // Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its numbers
 // there. Whole CTA.
 template <class S>
-__device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials, int block, int lane) {
+__device__ __noinline__ void survey_special(Stage<S>& s, u32* image, u32 index, u32 specials, int block, int lane) {
     using I = Int<S>;
     const Source<S, false> in = source(s, index, lane);
     const u32 inside = warp::from(inside_of(s.array, in.p), 0);
     Plan plan = {2};
     bool low = specials & LOW;
     while (low || (specials & SOME)) {
-        find_exceptions(s, in, low, block, lane);
+        find_exceptions(s, image, in, low, block, lane);
         __syncthreads();
         const bool may = sum_exceptions(s, plan, inside);
         __syncthreads();
@@ -329,7 +334,7 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials
     Integers<S> integers;
     integers.can = in.is_float && (plan.marked || (specials & INTEGERS));
     if (integers.can) {
-        find_integers(s, in, plan.marked, block, lane);
+        find_integers(s, image, in, plan.marked, block, lane);
         __syncthreads();
 #pragma unroll 1
         for (u32 k = 0; k < BLOCKS; k++) {
@@ -345,12 +350,12 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 index, u32 specials
 #pragma unroll 1
     for (u32 turn = 0; turn < 3; turn++) {
         Plan p = bits;
-        if (turn > 0) put_bits(s, in, block, lane);
+        if (turn > 0) put_bits(image, in, block, lane);
         if (turn == 1) {
             p.head |= SCALED, p.exponent = integers.exponent();
-            put_integers(s, in, p.exponent, block, lane);
+            put_integers(image, in, p.exponent, block, lane);
         }
-        settle_numbers(s, p, block, lane);
+        settle_numbers(s, image, p, block, lane);
         I any = 0;
 #pragma unroll 1
         for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
@@ -382,9 +387,9 @@ __device__ __noinline__ void put_special(const Stage<S>& s, u32 index, u32* to, 
     }
 }
 
-// Places and writes the tile that waits; returns what it adds to the checksum. Whole CTA.
+// Places and writes a tile that waits; returns what it adds to the checksum. Whole CTA.
 template <class S>
-__device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, u32 thread, int w, int lane) {
+__device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, const u32* image, u32 thread, int w, int lane) {
     const u32 total = waiting.total, index = waiting.index;
     if (total == 0) return 0;
     waiting.total = 0;
@@ -403,11 +408,9 @@ __device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, u32 thread, 
     u32* to = (u32*)s.payloads + start;
     const u64 at = s.first_word + start;
     if (LIKELY(!waiting.raw)) {
-        sum += frame::copy_summed<THREADS, 8>(to, s.image, at, total);
+        sum += frame::copy_summed<THREADS, 8>(to, image, at, total);
     } else {
-        put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, thread, THREADS);
-        __syncthreads();
-        sum += sum_words(to, frame::key_of(at), total, thread, THREADS);
+        sum += put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, frame::key_of(at), thread, THREADS);
     }
     __syncthreads();
     return sum;
@@ -447,16 +450,18 @@ struct Target {
     }
 };
 
-// Codes the tile `next`, draws the next one, and writes the one before; returns what that one adds to the checksum. Whole CTA.
+// Codes the tile `next`, draws the next one, and writes the oldest that waits; returns what that one adds to the checksum.
+// Whole CTA.
 template <class S>
-__device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next, Pending& waiting, u32 thread, int w,
-                                        int lane) {
+__device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next,
+                                        Pending (&waiting)[PlanesTuning<S>::IMAGES], u32& turn, u32 thread, int w, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 W = sizeof(S) / 4;
     const u32 index = next.tile - s.first_tile;
     const Source<S, false> in = source(s, index, lane);
     const u32 rank = s.array.rank;
+    u32* const image = s.images[turn];
     I v[8][4];
     {
         S x[8][4];
@@ -502,12 +507,12 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
         predictor = best_predictor(s, cost);
     } else {
         // The image is needed.
-        sum = flush(s, waiting, thread, w, lane);
+        sum = flush(s, waiting[0], image, thread, w, lane);
 #pragma unroll
-        for (int k = 0; k < 8; k++) store4(numbers_at(s, w, k, lane), v[k]);
-        survey_special(s, index, specials, w, lane);
+        for (int k = 0; k < 8; k++) store4(numbers_at<I>(image, w, k, lane), v[k]);
+        survey_special(s, image, index, specials, w, lane);
 #pragma unroll
-        for (int k = 0; k < 8; k++) load4(numbers_at(s, w, k, lane), v[k]);
+        for (int k = 0; k < 8; k++) load4(numbers_at<I>(image, w, k, lane), v[k]);
         predictor = s.plan.head >> 2 & 3;
         __syncthreads();
     }
@@ -608,23 +613,25 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     }
     const u32 inside = in.p.left == 0 ? TILE : warp::from(inside_of(s.array, in.p), 0);
     const u32 front = 3 + W + marked, ballots = all.x & 31, whole = all.x >> 5 & 31, nibbles = all.x >> 10 & 1023, bytes = all.x >> 20;
-    u32* const to_nibbles = s.image + front + ballots;
+    u32* const to_nibbles = image + front + ballots;
     u32* const to_words = to_nibbles + (nibbles + 7) / 8;
     u8* const to_bytes = (u8*)(to_words + 32 * whole);
     u32* const to_bits = to_words + 32 * whole + (bytes + 3) / 4;
     u32* const values = to_bits + all.y;
-    u32 total = (u32)(values - s.image) + value_words;
+    u32 total = (u32)(values - image) + value_words;
     const bool raw = total >= 1 + W * inside;
     if (raw) total = 1 + W * inside;
     // By the warp that places it next.
     if (w == 1 && lane == 0) lookback::announce((u64*)s.offsets, index, total);
-    sum += flush(s, waiting, thread, w, lane);
-    waiting = {index, total, raw};
-    if (!LIKELY(!raw)) return sum;
+    sum += flush(s, waiting[0], image, thread, w, lane);
+    constexpr int LAST = PlanesTuning<S>::IMAGES - 1;
+    waiting[0] = waiting[LAST], waiting[LAST] = {index, total, raw};
     // Where sparse planes go, bits are added.
-    if (thread < NIBBLES) s.image[thread] = 0;
+    if (thread < NIBBLES) image[thread] = 0;
+    turn ^= LAST;
     __syncthreads();
-    Target to = {s.image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles, to_bytes + (before.x >> 20),
+    if (!LIKELY(!raw)) return sum;
+    Target to = {image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles, to_bytes + (before.x >> 20),
                  before.x >> 10 & 1023};
 #pragma unroll
     for (int p = 2; p >= 0; p--) to.put(planes[p], modes >> 2 * p & 3, lane);
@@ -632,14 +639,14 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
         to.put(mask, modes >> 6, lane);
         if (!uniform) put_special(s, index, values, w, lane);
     }
-    put_fields(to_bits + before.y, words, upto_lane - mine, v, widths, lane);
+    put_fields<true>(to_bits + before.y, words, upto_lane - mine, v, widths, lane);
     if (bytes % 4 + thread < 4 && bytes % 4 != 0) to_bytes[bytes + thread] = 0;
     if (thread == 0) {
         Plan plan = s.plan;
         plan.classes = classes, plan.head |= predictor << 2 | classes.shape << 5;
 #pragma unroll
         for (u32 k = 0; k < BLOCKS; k++) plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
-        put_front<S>(s.image, plan);
+        put_front<S>(image, plan);
         if (plan.uniform) put_value(values, (I)plan.value);
     }
     return sum;
@@ -673,11 +680,16 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         }
         __syncthreads();
         u64 sum = 0;
-        Pending waiting = {0, 0, false};
+        Pending waiting[PlanesTuning<S>::IMAGES] = {};
+        u32 turn = 0;
         do {
-            sum += put_tile(args, s, next, waiting, thread, w, lane);
+            sum += put_tile(args, s, next, waiting, turn, thread, w, lane);
         } while (next.tile < args.tiles && next.chunk == chunk);
-        sum = warp::sum(sum + flush(s, waiting, thread, w, lane));
+        #pragma unroll
+        for (int k = 0; k < PlanesTuning<S>::IMAGES; k++) {
+            sum += flush(s, waiting[k], s.images[turn ^ k], thread, w, lane);
+        }
+        sum = warp::sum(sum);
         if (lane == 0) atomicAdd(&s.sum, sum);
         __syncthreads();
         if (w == 0 && frame::last(args, c, chunk, s.done, s.sum, lane)) frame::seal(args, c, chunk, 4, 0.0, lane);

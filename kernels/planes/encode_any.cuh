@@ -195,23 +195,35 @@ __device__ __forceinline__ void put_front(u32* to, const Plan& plan) {
     if (plan.marked) *to = plan.masks;
 }
 
-// Writes a tile of class 3. A loop that is not unrolled: a frame has few of these, and fetching long code costs more than
-// running it. Whole warp.
+// Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop that is
+// not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole warps.
 template <class S, bool LOSSY>
-__device__ __forceinline__ void put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, u32 thread, u32 threads = 32) {
+__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, u64 key, u32 thread,
+                                       u32 threads = 32) {
     using T = Traits<S>;
+    constexpr u32 W = T::W / 4;
     const Array& c = in.array;
     const Tile p = tile_at(c, tile, 0);
-    const u32 width = c.rank == 1 ? inside : p.left ? (u32)p.values() : 32,
-              height = c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16;
-    if (thread == 0) to[0] = RAW;
+    const bool single = c.rank == 1;
+    const u32 width = single || p.left == 0 ? 32 : (u32)p.values(),
+              height = single ? TILE / 32 : c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16, x = thread % 32;
+    u64 sum = 0;
+    if (thread == 0) to[0] = RAW, sum = frame::keyed(RAW, key);
 #pragma unroll 1
-    for (u32 k = thread; k < inside; k += threads) {
-        const u32 row = k / width, z = row / height;
-        S x = ((const S*)c.values)[p.first + z * c.plane + (row - z * height) * c.row + (k - row * width)];
-        if (in.swap) x = T::value(swapped(T::bits(x)));
-        put_value(to + 1 + T::W / 4 * k, in.settled(x));
+    for (u32 row = thread / 32; width * row < inside; row += threads / 32) {
+        const u32 k = width * row + x, z = row / height, y = row - z * height;
+        if (x >= width || k >= inside) continue;
+        S v = ((const S*)c.values)[p.first + z * c.plane + y * (single ? 32 : c.row) + x];
+        if (in.swap) v = T::value(swapped(T::bits(v)));
+        u32 words[2];
+        put_value(words, in.settled(v));
+#pragma unroll
+        for (u32 i = 0; i < W; i++) {
+            to[1 + W * k + i] = words[i];
+            sum += frame::keyed(words[i], key + (1 + W * k + i) * frame::KEY_STEP);
+        }
     }
+    return sum;
 }
 
 // Writes the values of exceptions that are not uniform. Whole warp.
@@ -265,10 +277,10 @@ __device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32
 }
 
 // What a tile's words add to the checksum, the first under `key`.
-__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, u32 thread, u32 threads = 32) {
+__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, int lane) {
     u64 sum = 0;
 #pragma unroll 4
-    for (u32 k = thread; k < count; k += threads) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
+    for (u32 k = lane; k < count; k += 32) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
     return sum;
 }
 
@@ -310,7 +322,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, u32 tile, u32 
     Plan plan = kept;
     const u32 kind = plan.head & 3;
     if (kind == RAW) {
-        put_raw(in, tile, inside, to, lane);
+        return put_raw(in, tile, inside, to, key, lane);
     } else if (total == 1) {
         if (lane == 0) to[0] = plan.head;
     } else {

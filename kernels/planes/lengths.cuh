@@ -229,8 +229,21 @@ struct Sink {
     }
 };
 
+// A number's lowest bits, `width` of them, at most 32.
+__device__ __forceinline__ u32 low_bits(u32 x, u32 width) {
+#ifdef __CUDA_ARCH__
+    u32 low;
+    asm("szext.clamp.u32 %0, %1, %2;" : "=r"(low) : "r"(x), "r"(width));
+    return low;
+#else
+    return x & ones(width);
+#endif
+}
+
 // Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before it
-// being 0. What is left when all lanes have done so is added to the words that other lanes have written.
+// being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the words
+// are in shared memory.
+template <bool SHARED>
 struct FieldWriter {
     u32 *to, word = 0, at;
     __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to(bits + at / 32), at(at) {}
@@ -244,7 +257,7 @@ struct FieldWriter {
         to += full;
         at = next;
     }
-    __device__ __forceinline__ void put_low(u32 u, u32 width) { put(u & ones(width), width); }
+    __device__ __forceinline__ void put_low(u32 u, u32 width) { put(low_bits(u, width), width); }
     __device__ __forceinline__ void put_low(u64 u, u32 width) {
         const u32 low = min(width, 32u);
         put_low((u32)u, low);
@@ -255,6 +268,40 @@ struct FieldWriter {
         if (at % 32 != 0) atomicOr(to, word);
     }
 };
+
+#ifdef __CUDA_ARCH__
+// The same with addresses of 32 bits, and a predicate that is found once.
+template <>
+struct FieldWriter<true> {
+    u32 to, word = 0, at;
+    __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to((u32)__cvta_generic_to_shared(bits) + at / 32 * 4), at(at) {}
+    __device__ __forceinline__ void put(u32 field, u32 width) {
+        word |= __funnelshift_l(0, field, at);
+        const u32 over = __funnelshift_l(field, 0, at), next = at + width;
+        asm volatile(
+            "{ .reg .pred full; .reg .b32 changed;\n"
+            "lop3.b32 changed, %2, %3, 0xffffffe0, 0x28;\n"
+            "setp.ne.u32 full, changed, 0;\n"
+            "@full st.shared.u32 [%1], %0;\n"
+            "@full mov.b32 %0, %4;\n"
+            "@full add.u32 %1, %1, 4; }"
+            : "+r"(word), "+r"(to)
+            : "r"(at), "r"(next), "r"(over)
+            : "memory");
+        at = next;
+    }
+    __device__ __forceinline__ void put_low(u32 u, u32 width) { put(low_bits(u, width), width); }
+    __device__ __forceinline__ void put_low(u64 u, u32 width) {
+        const u32 low = min(width, 32u);
+        put_low((u32)u, low);
+        put_low((u32)(u >> 32), width - low);
+    }
+    __device__ __forceinline__ void end() const {
+        __syncwarp();
+        if (at % 32 != 0) asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+    }
+};
+#endif
 
 // What the table says of a block's numbers, u = zigzag of residuals without low zeros: bit planes of the classes' numbers, and
 // fields' widths, four in a word. The sum of these.
@@ -283,12 +330,12 @@ __device__ __forceinline__ u32 look_up(const u16* table, const Int<S> (&u)[8][4]
 }
 
 // Puts a block's fields into `words` words, this lane's from bit `at` on. Whole warp.
-template <class I>
+template <bool SHARED, class I>
 __device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8], int lane) {
     // The last word, which may not be filled up.
     if (lane == 0 && words != 0) bits[words - 1] = 0;
     __syncwarp();
-    FieldWriter to(bits, at);
+    FieldWriter<SHARED> to(bits, at);
 #pragma unroll
     for (int k = 0; k < 32; k++) to.put_low(u[k / 4][k % 4], __byte_perm(widths[k / 4], 0, 0x4440 + k % 4));
     to.end();
@@ -304,7 +351,7 @@ __device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const In
     for (int p = 2; p >= 0; p--) modes |= out.put(planes[p], true, (u32)fmt::PLANES_BYTES, full, lane) << 2 * p;
     const u32 upto = warp::inclusive(mine, lane), words = (warp::from(upto, 31) + 31) / 32;
     if (out.write) {
-        put_fields(out.bits + out.bit_words, words, upto - mine, u, widths, lane);
+        put_fields<false>(out.bits + out.bit_words, words, upto - mine, u, widths, lane);
         __syncwarp();
     }
     out.bit_words += words;
