@@ -14,8 +14,9 @@
 // There it waits until the CTA's next tile has been looked at: by then those before it are announced, its place is found
 // without a stop, and it leaves in whole words, summed for the checksum on the way.
 //
-// Decoding: a tile's payload comes into shared memory, summed on the way, and everything goes backwards, a block of 1024
-// values at a time.
+// Decoding: a tile's payload comes into shared memory, summed on the way. Each warp finds where its block's planes begin, and
+// looks up how long its fields are; sums of that say where these begin. Differences are summed up within the block, then come
+// the sums of the blocks before.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "planes/decode_any.cuh"
@@ -410,7 +411,7 @@ __device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, const u32* i
     if (LIKELY(!waiting.raw)) {
         sum += frame::copy_summed<THREADS, 8>(to, image, at, total);
     } else {
-        sum += put_raw(source(s, index, lane), index, (total - 1) / (sizeof(S) / 4), to, frame::key_of(at), thread, THREADS);
+        sum += put_raw(source(s, index, lane), index, to, frame::key_of(at), thread, THREADS);
     }
     __syncthreads();
     return sum;
@@ -697,17 +698,174 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     }
 }
 
+// A tile that is read, in shared memory.
 template <class S>
-struct DecodeShared {
-    alignas(16) Int<S> buffer[512];
-    // No writer's tile is longer; one word more is read.
-    alignas(16) u32 stage[VALUES<S> + 4];
+struct DecodeStage {
+    using I = Int<S>;
+    // By blocks: words of fields, exceptions. What each warp's words add to the checksum.
+    u32 words[BLOCKS], exceptions[BLOCKS];
+    frame::Sums<THREADS> sums;
+    // What goes from one block to the next ones, in grids of rank 1, 2 and 3; a plane's values on their way.
+    union {
+        I left[BLOCKS];
+        alignas(16) I up[BLOCKS][8][4];
+        alignas(16) I back[BLOCKS - 1][4][32][4];
+        alignas(16) I buffer[512];
+    };
+    // No writer's tile is longer; one word more is read. At last, planes' values on their way.
+    alignas(16) u32 image[VALUES<S> + 4];
 };
+
+// Where a block's parts begin in a tile of class 2, whose planes are absent, whole or sparse by bytes.
+struct Parts2 {
+    Taker parts;
+    const u32 *bits, *values;
+    u32 modes, masks, count;
+    bool uniform;
+};
+
+// Finds the parts of a block, checking those of the tile, as open_any does: lane k looks at plane k, the masks' among them.
+template <class S>
+__device__ __forceinline__ bool open_block(Parts2& l, const u32* in, u32 words, int block, int lane) {
+    constexpr u32 W = Traits<S>::W / 4;
+    if (words < 3 + W) return false;
+    const u32 head = in[0], marks = in[2] >> 24 & 3, front = 3 + W + (marks & 1);
+    if (words < front) return false;
+    l.masks = marks & 1 ? in[3 + W] : 0;
+    l.count = l.masks >> 8, l.uniform = marks == 3;
+    if ((marks & 1) && (l.count < 1 || l.count > TILE)) return false;
+    const u32 k = lane % 4, mode = lane >= (int)PLANES ? 0 : 3 & (k == 3 ? l.masks >> lane / 4 * 2 : head >> (8 + lane / 4 * 6 + 4 - 2 * k));
+    const u32 lower = (1u << lane) - 1, sparse = __ballot_sync(warp::ALL, mode == 3), whole = __ballot_sync(warp::ALL, mode == 1),
+              ballots = __popc(sparse), whole_words = 32 * __popc(whole);
+    u32 least = front + ballots + whole_words;
+    if (words < least) return false;
+    const u32 count = mode == 3 ? __popc(in[front + __popc(sparse & lower)]) : 0, upto = warp::inclusive(count, lane);
+    const u32 nibbles = warp::from(upto, 31), nibble_words = (nibbles + 7) / 8;
+    least += nibble_words;
+    if (words < least) return false;
+    const u32* nibble = in + front + ballots;
+    const u32 even = 2 * lane < (int)nibble_words ? nibble[2 * lane] : 0, odd = 2 * lane + 1 < (int)nibble_words ? nibble[2 * lane + 1] : 0;
+    const u32 here = __popc(even) + __popc(odd), bytes_upto = warp::inclusive(here, lane), bytes = warp::from(bytes_upto, 31);
+    const u32 values = W * (l.uniform ? 1 : l.count);
+    least += (bytes + 3) / 4;
+    if (words < least + values) return false;
+    l.bits = in + least, l.values = in + words - values;
+    // Filling.
+    const u32 over = nibbles % 8 ? nibble[nibble_words - 1] >> 4 * (nibbles % 8) : 0, beyond = bytes % 4 ? l.bits[-1] >> 8 * (bytes % 4) : 0;
+    // Of the block's first plane: nibbles and bytes before it.
+    const u32 first = 4 * block, before = (1u << first) - 1, at = warp::from(upto - count, first), from = at / 16 & 31;
+    const u64 both = (u64)warp::from(odd, from) << 32 | warp::from(even, from);
+    const u32 bytes_before = warp::from(bytes_upto - here, from) + __popcll(both & ((1ull << 4 * (at % 16)) - 1));
+    l.parts.ballots = in + front + __popc(sparse & before);
+    l.parts.nibble_words = nibble, l.parts.nibbles = at;
+    l.parts.words = nibble + nibble_words + 32 * __popc(whole & before);
+    l.parts.bytes = (const u8*)(nibble + nibble_words + whole_words) + bytes_before;
+    l.modes = head >> (8 + 6 * block) & 63, l.masks = l.masks >> 2 * block & 3;
+    return (over | beyond) == 0;
+}
+
+// Whether a tile of class 2 has planes of mode 2, which no writer makes.
+template <class S>
+__device__ __forceinline__ bool has_words(const u32* in, u32 words) {
+    constexpr u32 W = sizeof(S) / 4;
+    const u32 modes = in[0] >> 8, masks = words > 3 + W && (in[2] >> 24 & 1) ? in[3 + W] : 0;
+    return ((modes >> 1 & ~modes & 0x555555u) | (masks >> 1 & ~masks & 0x55u)) != 0;
+}
+
+// Takes a tile of class 2. False: it is not right. Whole CTA.
+template <class S>
+__device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, u32 words, int w, int lane) {
+    using I = Int<S>;
+    const u32* in = s.image;
+    const bool is_float = flags & FLAG_FLOAT;
+    const u32 rank = c.rank;
+    WideHead<S> h;
+    Parts2 l;
+    // All warps see the same.
+    if (!open_block<S>(l, in, words, w, lane) || !h.read(in, rank, is_float, false)) return false;
+    u32 planes[3];
+#pragma unroll
+    for (int k = 2; k >= 0; k--) planes[k] = take_plane(l.parts, l.modes >> 2 * k & 3, lane);
+    const u32 mask = take_plane(l.parts, l.masks, lane), gone = (u32)__popc(mask);
+    Fields fields;
+    const u32 mine = fields.look_up(planes, ByNumber(h.classes, lane));
+    const u32 upto = warp::inclusive(mine, lane), all = warp::from(upto, 31), block_words = (all + 31) / 32;
+    const u32 gone_upto = l.count == 0 ? 0 : warp::inclusive(gone, lane);
+    if (lane == 31) s.words[w] = block_words, s.exceptions[w] = gone_upto;
+    __syncthreads();
+    u32 before = 0, total = 0, first = gone_upto - gone, exceptions = 0;
+#pragma unroll
+    for (int k = 0; k < (int)BLOCKS; k++) {
+        if (k == w) before = total, first += exceptions;
+        total += s.words[k], exceptions += s.exceptions[k];
+    }
+    if (total != (u32)(l.values - l.bits) || exceptions != l.count) return false;
+    const u32* bits = l.bits + before;
+    const bool filled = all % 32 == 0 || bits[block_words - 1] >> all % 32 == 0;
+    I v[8][4];
+    fields.take(bits, upto - mine, h.classes.zeros, v);
+    Edge<I> edge;
+    backward(v, h.predictor, rank, edge, lane);
+    // What the blocks before add.
+    if (h.predictor == rank) {
+        if (rank == 1) {
+            if (lane == 31) s.left[w] = v[7][3];
+            __syncthreads();
+            I less = 0;
+            for (int k = 0; k < w; k++) less += s.left[k];
+#pragma unroll
+            for (int k = 0; k < 32; k++) v[k / 4][k % 4] += less;
+        } else if (rank == 2) {
+            if (lane >= 24) store4(s.up[w][lane - 24], v[7]);
+            __syncthreads();
+            I less[4] = {};
+            for (int k = 0; k < w; k++) {
+                I more[4];
+                load4(s.up[k][lane % 8], more);
+#pragma unroll
+                for (int i = 0; i < 4; i++) less[i] += more[i];
+            }
+#pragma unroll
+            for (int k = 0; k < 32; k++) v[k / 4][k % 4] += less[k % 4];
+        } else {
+            if (w < (int)BLOCKS - 1) {
+#pragma unroll
+                for (int k = 0; k < 4; k++) store4(s.back[w][k][lane], v[4 + k]);
+            }
+            __syncthreads();
+#pragma unroll 1
+            for (int b = 0; b < w; b++) {
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    I more[4];
+                    load4(s.back[b][k][lane], more);
+#pragma unroll
+                    for (int i = 0; i < 4; i++) v[k][i] += more[i], v[4 + k][i] += more[i];
+                }
+            }
+        }
+    }
+    I base;
+    take_value(in + 3, base);
+    h.finish(v, base, {}, is_float);
+    if (!LIKELY(l.count == 0)) put_exceptions(mask, l.values, l.uniform, first, v);
+    // All have read the tile: its place is free.
+    if (!LIKELY(p.left == 0)) __syncthreads();
+    store_rows(c, p, (u32)w, flags & FLAG_SWAP, v, (I*)s.image + 512 * w, lane);
+    return filled;
+}
+
+// Takes a tile of class 2 that no writer makes: with planes of mode 2, or longer than its values. Whole warp.
+template <class S>
+__device__ __noinline__ bool take_odd(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, const u32* in, u32 words, int lane) {
+    return take_wide<S>(c, p, {}, flags, in, words, s.buffer, lane);
+}
 
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
-    __shared__ DecodeShared<S> sh;
-    const int lane = threadIdx.x;
+    __shared__ DecodeStage<S> s;
+    const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
+    const u32 thread = threadIdx.x;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
     const DecodeChunk& c = chunks[chunk];
@@ -716,34 +874,34 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u64 table = c.table_at / 4, word0 = c.payload_at / 4;
     const frame::Span span(in + table, t, c.tiles, c.payload_len / 4);
     const u32 words = span.to - span.from;
-    u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
-    if (t == 0) sum += frame::sum_rest<32>(c, table, table + c.tiles, lane);
+    u64 sum = thread == 0 ? frame::term(span.to, table + t) : 0;
+    if (t == 0) sum += frame::sum_rest<THREADS>(c, table, table + c.tiles, thread);
     bool right = span.right && words > 0;
     if (right) {
         const u64 at = word0 + span.from;
         const u32* from = in + at;
-        if (words <= VALUES<S> + 1) {
-            sum += fetch(sh.stage, from, at, words, lane);
-            from = sh.stage;
-        } else {
+        const bool fits = words <= VALUES<S> + 1;
+        if (LIKELY(fits)) {
+            sum += frame::copy_summed<THREADS, 8>(s.image, from, at, words);
+            from = s.image;
+        } else if (w == 0) {
             sum += sum_words(from, frame::key_of(at), words, lane);
         }
-        __syncwarp();
+        __syncthreads();
         const Array array = array_of(c, c.output);
-        const Tile p = tile_at(array, t, lane);
         const u32 kind = from[0] & 3;
-        if (kind == RAW) {
-            right = take_raw<S>(array, p, c.flags & FLAG_SWAP, from, words, lane);
-        } else {
-            right = kind == 2 && take_wide<S>(array, p, {}, c.flags, from, words, sh.buffer, lane);
+        if (LIKELY(fits && kind == 2 && !has_words<S>(from, words))) {
+            right = take_tile(s, array, tile_at(array, t, lane), c.flags, words, w, lane);
+        } else if (kind == RAW) {
+            right = take_raw<S>(array, t, c.flags & FLAG_SWAP, from, words, thread, THREADS);
+        } else if (w == 0) {
+            right = kind == 2 && take_odd(s, array, tile_at(array, t, lane), c.flags, from, words, lane);
         }
     }
-    sum = warp::sum(sum);
     ChunkState* state = (ChunkState*)args.states + chunk;
-    if (lane == 0) {
-        atomicAdd(&state->sum, sum);
-        if (!right) atomicOr(&state->fault, 1u);
-    }
+    sum = s.sums.gather(sum, lane, w);
+    if (thread == 0) atomicAdd(&state->sum, sum);
+    if (lane == 0 && !right) atomicOr(&state->fault, 1u);
 }
 
 }  // namespace
@@ -753,7 +911,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         planes_lossless_encode_##name(EncodeArgs args) {                                          \
         encode<S>(args);                                                                          \
     }                                                                                             \
-    extern "C" __global__ __launch_bounds__(32, PlanesTuning<S>::LOSSLESS_DECODE) void            \
+    extern "C" __global__ __launch_bounds__(THREADS, PlanesTuning<S>::LOSSLESS_DECODE) void       \
         planes_lossless_decode_##name(DecodeArgs args) {                                          \
         decode<S>(args);                                                                          \
     }                                                                                             \

@@ -576,7 +576,7 @@ __device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* 
     const u32* in = (const u32*)c.frame;
     const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
     const Array array = array_of(c, c.output);
-    const bool right = take_any<S>(array, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT, in + c.payload_at / 4 + span.from,
+    const bool right = take_any<S>(array, t, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT, in + c.payload_at / 4 + span.from,
                                    span.to - span.from, (Int<S>*)buffer, lane);
     if (lane == 0 && !right) atomicOr(fault, 1u);
 }

@@ -129,6 +129,18 @@ __device__ __forceinline__ bool open_any(Layout& l, const u32* in, u32 words, in
     return (over | beyond) == 0;
 }
 
+// Puts the exceptions of a lane's mask among its values; the first one's value is the tile's `first`, or all have the same.
+template <class I>
+__device__ __forceinline__ void put_exceptions(u32 mask, const u32* values, bool uniform, u32 first, I (&v)[8][4]) {
+#pragma unroll
+    for (int k = 0; k < 32; k++) {
+        const int bit = bit_of(k / 4, k % 4);
+        if ((mask >> bit & 1) == 0) continue;
+        const u32 place = uniform ? 0 : first + __popc(mask & ((1u << bit) - 1));
+        take_value(values + sizeof(I) / 4 * place, v[k / 4][k % 4]);
+    }
+}
+
 // The exceptions of a tile that were found so far.
 struct Found {
     u32 count = 0;
@@ -136,18 +148,11 @@ struct Found {
     // Takes a block's mask, and puts its exceptions among the values. False: there are more than the tile has. Whole warp.
     template <class I>
     __device__ __forceinline__ bool take(Layout& l, u32 block, I (&v)[8][4], int lane) {
-        constexpr u32 W = sizeof(I) / 4;
         const u32 mask = take_plane(l.parts, l.masks >> 2 * block & 3, lane), mine = (u32)__popc(mask);
         const u32 upto = warp::inclusive(mine, lane), first = count + upto - mine;
         count += warp::from(upto, 31);
         if (count > l.count) return false;
-#pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const int bit = bit_of(k / 4, k % 4);
-            if ((mask >> bit & 1) == 0) continue;
-            const u32 place = l.uniform ? 0 : first + __popc(mask & ((1u << bit) - 1));
-            take_value(l.values + W * place, v[k / 4][k % 4]);
-        }
+        put_exceptions(mask, l.values, l.uniform, first, v);
         return true;
     }
 };
@@ -224,92 +229,114 @@ __device__ __forceinline__ bool take_quanta(const Array& c, const Tile& p, const
     return found.count == l.count && !__any_sync(warp::ALL, wrong != 0);
 }
 
-// Classes 1 and 2. `buffer`: of 512 values. FORMAT.md §7, P5 to P7, P14 to P16. Whole warp.
+// What the head of a tile of class 1 or 2 says: FORMAT.md §7, P5 to P7, P14 to P16.
 template <class S>
-__device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
-                                          Int<S>* buffer, int lane) {
+struct WideHead {
     using T = Traits<S>;
-    using I = Int<S>;
-    using Signed = typename SignedOf<I>::Type;
-    const u32 head = in[0], kind = head & 3, predictor = head >> 2 & 3;
-    const bool scaled = head & SCALED, is_float = flags & FLAG_FLOAT, swap = flags & FLAG_SWAP;
-    Layout l;
-    if (predictor > c.rank || (head >> 5 & 7) >= SHAPE_COUNT || (kind == 1 && !r.usable)) return false;
-    if (!open_any<S>(l, in, words, lane)) return false;
-    const u32 second = in[1], third = in[2];
-    const Classes classes = {head >> 5 & 7, second & 63, second >> 6 & 127, second >> 13 & 63, third & 0xffffffu};
-    const int e = (int)second >> 20;
-    constexpr int BIAS = (1 << (T::E - 1)) - 1;
-    if (classes.top + classes.zeros > 8 * T::W || classes.zeros >= 8 * T::W || (second & 1u << 19)) return false;
-    if ((third >> 26) != 0 || (third >> 24 & 3) == 2) return false;
-    if (scaled ? kind == 1 || !is_float || e < 1 - BIAS || e > BIAS : e != 0) return false;
-    const S power = scaled ? T::power(e) : (S)1;
-    I base;
-    take_value(l.base, base);
-    const ByNumber of(classes, lane);
-    const u32* bits = l.bits;
-    Found found;
-    Edge<I> edge;
-#pragma unroll 1
-    for (u32 block = 0; block < BLOCKS; block++) {
-        I v[8][4];
-        if (!take_lengths(l.parts, head >> (8 + 6 * block) & 63, of, classes.zeros, bits, l.values, v, lane)) return false;
-        backward(v, predictor, c.rank, edge, lane);
+    u32 kind, predictor;
+    bool scaled;
+    int exponent;
+    Classes classes;
+    // Of at least three words. False: it is not right.
+    __device__ __forceinline__ bool read(const u32* in, u32 rank, bool is_float, bool usable) {
+        constexpr int BIAS = (1 << (T::E - 1)) - 1;
+        const u32 head = in[0], second = in[1], third = in[2], marks = third >> 24;
+        kind = head & 3, predictor = head >> 2 & 3, scaled = head & SCALED, exponent = (int)second >> 20;
+        classes = {head >> 5 & 7, second & 63, second >> 6 & 127, second >> 13 & 63, third & 0xffffffu};
+        if (predictor > rank || classes.shape >= SHAPE_COUNT || (kind == 1 && !usable)) return false;
+        if (classes.top + classes.zeros > 8 * T::W || classes.zeros >= 8 * T::W || (second & 1u << 19)) return false;
+        if (marks == 2 || marks > 3) return false;
+        return scaled ? kind == 2 && is_float && exponent >= 1 - BIAS && exponent <= BIAS : exponent == 0;
+    }
+    // Residuals' sums to bits, map 1's times `power`.
+    template <class I>
+    __device__ __forceinline__ void finish(I (&v)[8][4], I base, const Rule<S>& r, bool is_float) const {
+        using Signed = typename SignedOf<I>::Type;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] += base;
         if (kind == 1 || scaled) {
-            const S step = kind == 1 ? r.step : power;
+            const S step = kind == 1 ? r.step : T::power(exponent);
 #pragma unroll
             for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)(Signed)v[k / 4][k % 4], step));
         } else if (is_float) {
 #pragma unroll
             for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
         }
+    }
+};
+
+// Puts a block's values where they belong; of a tile whose rows are not aligned or not whole, through a buffer of 512 values.
+// Whole warp.
+template <class I>
+__device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 block, bool swap, I (&v)[8][4], I* buffer, int lane) {
+    if (swap) {
+#pragma unroll
+        for (int k = 0; k < 32; k++) v[k / 4][k % 4] = swapped(v[k / 4][k % 4]);
+    }
+#pragma unroll
+    for (int k = 0; k < 8; k += 4) {
+        const u32 plane = 2 * block + k / 4;
+        const Rows<I> rows(c, p, plane, lane, buffer);
+#pragma unroll
+        for (int q = 0; q < 4; q++) store4(rows.to + q * rows.step, v[k + q]);
+        if (p.left != 0) store_plane(c, p, plane, lane, buffer);
+    }
+}
+
+// Classes 1 and 2. `buffer`: of 512 values. Whole warp.
+template <class S>
+__device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
+                                          Int<S>* buffer, int lane) {
+    using I = Int<S>;
+    const bool is_float = flags & FLAG_FLOAT;
+    const u32 head = in[0];
+    WideHead<S> h;
+    Layout l;
+    if (!open_any<S>(l, in, words, lane) || !h.read(in, c.rank, is_float, r.usable)) return false;
+    I base;
+    take_value(l.base, base);
+    const ByNumber of(h.classes, lane);
+    const u32* bits = l.bits;
+    Found found;
+    Edge<I> edge;
+#pragma unroll 1
+    for (u32 block = 0; block < BLOCKS; block++) {
+        I v[8][4];
+        if (!take_lengths(l.parts, head >> (8 + 6 * block) & 63, of, h.classes.zeros, bits, l.values, v, lane)) return false;
+        backward(v, h.predictor, c.rank, edge, lane);
+        h.finish(v, base, r, is_float);
         if (l.count != 0 && !found.take(l, block, v, lane)) return false;
-        if (swap) {
-#pragma unroll
-            for (int k = 0; k < 32; k++) v[k / 4][k % 4] = swapped(v[k / 4][k % 4]);
-        }
-#pragma unroll
-        for (int k = 0; k < 8; k += 4) {
-            const u32 plane = 2 * block + k / 4;
-            const Rows<I> rows(c, p, plane, lane, buffer);
-#pragma unroll
-            for (int q = 0; q < 4; q++) store4(rows.to + q * rows.step, v[k + q]);
-            if (p.left != 0) store_plane(c, p, plane, lane, buffer);
-        }
+        store_rows(c, p, block, flags & FLAG_SWAP, v, buffer, lane);
     }
     return found.count == l.count && bits == l.values;
 }
 
-// Class 3. Whole warp.
+// Class 3: a warp a row. Whole warps.
 template <class S>
-__device__ __forceinline__ bool take_raw(const Array& c, const Tile& p, bool swap, const u32* in, u32 words, int lane) {
+__device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread, u32 threads = 32) {
     using I = Int<S>;
     constexpr u32 W = Traits<S>::W / 4;
-    if (in[0] != RAW || words != 1 + W * warp::from(inside_of(c, p), 0)) return false;
+    const RawRows rows(c, tile);
+    if (in[0] != RAW || words != 1 + W * rows.inside) return false;
+    const u32 x = thread % 32;
 #pragma unroll 1
-    for (u32 block = 0; block < BLOCKS; block++) {
-        const u32 inside = inside_block(c, p, block);
-        I v[8][4];
-#pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const u32 place = place_of_row(c, p, 2 * block + k / 16, k / 4 % 4, lane) + k % 4;
-            v[k / 4][k % 4] = 0;
-            if (inside >> bit_of(k / 4, k % 4) & 1) take_value(in + 1 + W * place, v[k / 4][k % 4]);
-        }
-        store_block(c, p, block, swap, v);
+    for (u32 row = thread / 32; rows.width * row < rows.inside; row += threads / 32) {
+        const u32 k = rows.width * row + x;
+        if (x >= rows.width || k >= rows.inside) continue;
+        I v;
+        take_value(in + 1 + W * k, v);
+        ((I*)c.values)[rows.place(c, row) + x] = swap ? swapped(v) : v;
     }
     return true;
 }
 
 // Takes a tile of a lossy frame, of any class. `buffer`: of 512 values. False: it is not right. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_any(const Array& c, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
+__device__ __forceinline__ bool take_any(const Array& c, u32 tile, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
                                          Int<S>* buffer, int lane) {
     const u32 head = in[0], kind = head & 3;
     const bool swap = flags & FLAG_SWAP;
-    if (kind == RAW) return take_raw<S>(c, p, swap, in, words, lane);
+    if (kind == RAW) return take_raw<S>(c, tile, swap, in, words, lane);
     if (kind != 0) return take_wide<S>(c, p, r, flags, in, words, buffer, lane);
     const bool right = (head >> 2 & 3) <= c.rank && (head >> 9 & 3) != 2 && (head & 0x100) == 0 && r.usable;
     return right && take_quanta<S>(c, p, r, swap, in, words, lane);

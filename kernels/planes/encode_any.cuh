@@ -198,22 +198,18 @@ __device__ __forceinline__ void put_front(u32* to, const Plan& plan) {
 // Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop that is
 // not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole warps.
 template <class S, bool LOSSY>
-__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32 inside, u32* to, u64 key, u32 thread,
-                                       u32 threads = 32) {
+__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread, u32 threads = 32) {
     using T = Traits<S>;
     constexpr u32 W = T::W / 4;
-    const Array& c = in.array;
-    const Tile p = tile_at(c, tile, 0);
-    const bool single = c.rank == 1;
-    const u32 width = single || p.left == 0 ? 32 : (u32)p.values(),
-              height = single ? TILE / 32 : c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16, x = thread % 32;
+    const RawRows rows(in.array, tile);
+    const u32 x = thread % 32;
     u64 sum = 0;
     if (thread == 0) to[0] = RAW, sum = frame::keyed(RAW, key);
 #pragma unroll 1
-    for (u32 row = thread / 32; width * row < inside; row += threads / 32) {
-        const u32 k = width * row + x, z = row / height, y = row - z * height;
-        if (x >= width || k >= inside) continue;
-        S v = ((const S*)c.values)[p.first + z * c.plane + y * (single ? 32 : c.row) + x];
+    for (u32 row = thread / 32; rows.width * row < rows.inside; row += threads / 32) {
+        const u32 k = rows.width * row + x;
+        if (x >= rows.width || k >= rows.inside) continue;
+        S v = ((const S*)in.array.values)[rows.place(in.array, row) + x];
         if (in.swap) v = T::value(swapped(T::bits(v)));
         u32 words[2];
         put_value(words, in.settled(v));
@@ -322,7 +318,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, u32 tile, u32 
     Plan plan = kept;
     const u32 kind = plan.head & 3;
     if (kind == RAW) {
-        return put_raw(in, tile, inside, to, key, lane);
+        return put_raw(in, tile, to, key, lane);
     } else if (total == 1) {
         if (lane == 0) to[0] = plan.head;
     } else {

@@ -370,6 +370,44 @@ __device__ __forceinline__ void take_field(const u32* bits, u32 at, u32 width, u
     u = ((u64)high << 32 | low) | (u64)hidden << (width & 63);
 }
 
+// What a block's planes of numbers say of its fields: their widths, and whether the first bit is left out. Bytes, of rows k and
+// k + 4: of columns 0 and 2, and of 1 and 3.
+struct Fields {
+    u32 widths[4][2], hidden[4][2];
+    // Returns the sum of the widths.
+    __device__ __forceinline__ u32 look_up(const u32 (&planes)[3], const ByNumber& of) {
+        u32 sum = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const u32 numbers =
+                (planes[0] >> k & 0x11111111u) | (planes[1] >> k & 0x11111111u) << 1 | (planes[2] >> k & 0x11111111u) << 2;
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                widths[k][i] = __byte_perm(of.width[0], of.width[1], numbers >> 16 * i);
+                hidden[k][i] = __byte_perm(of.hidden[0], of.hidden[1], numbers >> 16 * i);
+                sum = __dp4a(widths[k][i], 0x01010101u, sum);
+            }
+        }
+        return sum;
+    }
+    // Takes residuals, from bit `at` on.
+    template <class I>
+    __device__ __forceinline__ void take(const u32* bits, u32 at, u32 zeros, I (&d)[8][4]) const {
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const u32 select = 0x4440 + i / 2 * 2 + k / 4;
+                const u32 width = __byte_perm(widths[k % 4][i % 2], 0, select), first = __byte_perm(hidden[k % 4][i % 2], 0, select);
+                I u;
+                take_field(bits, at, width, first, u);
+                d[k][i] = unzigzag(u) << zeros;
+                at += width;
+            }
+        }
+    }
+};
+
 // Takes a block's residuals, whose planes have these modes, from the bits at `bits`, and leaves what stands behind them there.
 // False: they reach beyond `end`, or are followed by bits that are not 0. Whole warp.
 template <class I>
@@ -378,35 +416,12 @@ __device__ __forceinline__ bool take_lengths(Taker& t, u32 modes, const ByNumber
     u32 planes[3];
 #pragma unroll
     for (int p = 2; p >= 0; p--) planes[p] = take_plane(t, modes >> 2 * p & 3, lane);
-    // Widths of rows k and k + 4: of columns 0 and 2, and of 1 and 3.
-    u32 widths[4][2], hidden[4][2], mine = 0;
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        const u32 numbers =
-            (planes[0] >> k & 0x11111111u) | (planes[1] >> k & 0x11111111u) << 1 | (planes[2] >> k & 0x11111111u) << 2;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            widths[k][i] = __byte_perm(of.width[0], of.width[1], numbers >> 16 * i);
-            hidden[k][i] = __byte_perm(of.hidden[0], of.hidden[1], numbers >> 16 * i);
-            mine = __dp4a(widths[k][i], 0x01010101u, mine);
-        }
-    }
+    Fields fields;
+    const u32 mine = fields.look_up(planes, of);
     const u32 upto = warp::inclusive(mine, lane), all = warp::from(upto, 31), words = (all + 31) / 32;
     if (words > (u32)(end - bits)) return false;
     const bool filled = all % 32 == 0 || bits[words - 1] >> all % 32 == 0;
-    u32 at = upto - mine;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const u32 select = 0x4440 + i / 2 * 2 + k / 4;
-            const u32 width = __byte_perm(widths[k % 4][i % 2], 0, select), first = __byte_perm(hidden[k % 4][i % 2], 0, select);
-            I u;
-            take_field(bits, at, width, first, u);
-            d[k][i] = unzigzag(u) << zeros;
-            at += width;
-        }
-    }
+    fields.take(bits, upto - mine, zeros, d);
     bits += words;
     return filled;
 }

@@ -129,6 +129,24 @@ __device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 b
     return inside;
 }
 
+// The rows of a tile as class 3 has them, at most 32 values each: those that lie in the array.
+struct RawRows {
+    Tile p;
+    u32 inside, width, height, step;
+    __device__ __forceinline__ RawRows(const Array& c, u32 tile) : p(tile_at(c, tile, 0)) {
+        const bool single = c.rank == 1;
+        inside = inside_of(c, p);
+        width = single || p.left == 0 ? 32 : min((u32)p.values(), 32u);
+        height = single || c.rank == 2 ? 128 : p.left ? min((u32)p.rows(), 16u) : 16;
+        step = single ? 32 : c.row;
+    }
+    // Where one begins.
+    __device__ __forceinline__ u32 place(const Array& c, u32 row) const {
+        const u32 z = row / height;
+        return p.first + z * c.plane + (row - z * height) * step;
+    }
+};
+
 // Into the other byte order.
 template <class S>
 __device__ __forceinline__ void swap_block(S (&x)[8][4]) {

@@ -171,14 +171,6 @@ __device__ __forceinline__ void backward(I (&v)[8][4], u32 predictor, u32 rank, 
     }
 }
 
-// The place of a lane's row among the tile's values that lie in the array, in order of z, y, x.
-__device__ __forceinline__ u32 place_of_row(const Array& c, const Tile& p, int plane, int r, int lane) {
-    if (c.rank == 1) return 512 * plane + 128 * r + 4 * lane;
-    const int x = 4 * (lane % 8), y = 4 * (lane / 8);
-    const int width = p.left ? p.values() + x : 32, height = p.left ? min(p.rows() + y, 16) : 16;
-    return (u32)((plane * (c.rank == 2 ? 16 : height) + y + r) * width + x);
-}
-
 __device__ __forceinline__ void take_value(const u32* from, u32& bits) { bits = *from; }
 __device__ __forceinline__ void take_value(const u32* from, u64& bits) { bits = from[0] | (u64)from[1] << 32; }
 
