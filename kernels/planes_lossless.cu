@@ -409,7 +409,7 @@ __device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, const u32* i
     u32* to = (u32*)s.payloads + start;
     const u64 at = s.first_word + start;
     if (LIKELY(!waiting.raw)) {
-        sum += frame::copy_summed<THREADS, 8>(to, image, at, total);
+        sum += frame::copy_summed<THREADS, 4>(to, image, at, total);
     } else {
         sum += put_raw(source(s, index, lane), index, to, frame::key_of(at), thread, THREADS);
     }

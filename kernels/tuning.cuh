@@ -64,9 +64,9 @@ struct PlanesTuning<float> {
 #else
     static constexpr int ENCODE_CTAS = 3;
 #endif
-    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 5, IMAGES = 2, LOSSLESS_DECODE = 5;
+    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 5, IMAGES = 2, LOSSLESS_DECODE = 7;
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, LOSSLESS_ENCODE = 3, IMAGES = 1, LOSSLESS_DECODE = 3;
+    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, LOSSLESS_ENCODE = 3, IMAGES = 1, LOSSLESS_DECODE = 4;
 };

@@ -183,6 +183,17 @@ __device__ __forceinline__ I unzigzag(I u) {
 // So many ones, at most 32.
 __device__ __forceinline__ u32 ones(u32 n) { return __funnelshift_lc(~0u, 0, n); }
 
+// A number's lowest bits, `width` of them, at most 32.
+__device__ __forceinline__ u32 low_bits(u32 x, u32 width) {
+#ifdef __CUDA_ARCH__
+    u32 low;
+    asm("szext.clamp.u32 %0, %1, %2;" : "=r"(low) : "r"(x), "r"(width));
+    return low;
+#else
+    return x & ones(width);
+#endif
+}
+
 // Where bit planes go: the parts of a payload, and how much each has. Where there are none, they are counted only.
 struct Sink {
     bool write = false;
@@ -228,17 +239,6 @@ struct Sink {
         return 1;
     }
 };
-
-// A number's lowest bits, `width` of them, at most 32.
-__device__ __forceinline__ u32 low_bits(u32 x, u32 width) {
-#ifdef __CUDA_ARCH__
-    u32 low;
-    asm("szext.clamp.u32 %0, %1, %2;" : "=r"(low) : "r"(x), "r"(width));
-    return low;
-#else
-    return x & ones(width);
-#endif
-}
 
 // Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before it
 // being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the words
@@ -361,12 +361,12 @@ __device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const In
 // A field of u.
 __device__ __forceinline__ void take_field(const u32* bits, u32 at, u32 width, u32 hidden, u32& u) {
     const u32* from = bits + at / 32;
-    u = (__funnelshift_r(from[0], from[1], at) & ones(width)) | hidden << (width & 31);
+    u = low_bits(__funnelshift_r(from[0], from[1], at), width) | hidden << (width & 31);
 }
 __device__ __forceinline__ void take_field(const u32* bits, u32 at, u32 width, u32 hidden, u64& u) {
     const u32* from = bits + at / 32;
-    const u32 middle = from[1], low = __funnelshift_r(from[0], middle, at) & ones(width),
-              high = __funnelshift_r(middle, from[2], at) & ones(max(width, 32u) - 32);
+    const u32 middle = from[1], low = low_bits(__funnelshift_r(from[0], middle, at), min(width, 32u)),
+              high = low_bits(__funnelshift_r(middle, from[2], at), max(width, 32u) - 32);
     u = ((u64)high << 32 | low) | (u64)hidden << (width & 63);
 }
 
