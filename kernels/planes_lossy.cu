@@ -110,12 +110,6 @@ __device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 tu
     return n.words + more <= s.limit;
 }
 
-// The chunk's rule, as the stage keeps it.
-template <class S>
-__device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
-    return {(S)s.step, (S)s.inverse, (S)s.most, s.usable};
-}
-
 // Codes the growing tile as one of any class, or of class 3 where that is known to be its class. The one before leaves first:
 // its part of the stage is needed.
 template <class S>
@@ -159,7 +153,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     __syncwarp();
     if (lane == 0) {
         s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
-        s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = 0;
+        s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = s.same = 0;
+        s.differ = false;
     }
     auto& x = now.x;
     u32* front = s.front[turn];
@@ -175,7 +170,14 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
         bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
         if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.fill, r.step);
-        if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) good = base_range(x, r, fill_of<S>(s), first, last);
+        if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
+            // Values are read again, so that they need not be kept meanwhile.
+            good = __all_sync(warp::ALL, begin_odd<S>(s, front, now.p.first, now.p.left, lane));
+            first = s.least, last = s.most_quantum;
+            r = rule_of<S>(s);
+            load_block(s.array, now.p, 0, x);
+            if (flags & FLAG_SWAP) swap_block(x);
+        }
         base = good ? middle<S>(first, last) : 0;
         good = good && narrow<S>(base);
         if (dense) {
@@ -186,8 +188,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const auto magic = Quantizer<S>::magic_of(base);
     Before before;
     u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
+    // None of one that is coded already, or another way.
 #pragma unroll 1
-    for (u32 block = 0; block < BLOCKS; block++) {
+    for (u32 block = tile && (!good || s.same != 0) ? BLOCKS : 0; block < BLOCKS; block++) {
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
         Quantizer<S> quantizer(magic);
@@ -201,14 +204,22 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.fill, r.step);
         // By votes, here and below: so the compiler knows that lanes stay together.
-        const bool marked = __any_sync(warp::ALL, tile && good && !fine);
+        const u32 bad = __ballot_sync(warp::ALL, tile && good && !fine);
+        const bool marked = bad != 0;
         if (!LIKELY(!marked)) {
-            // Values of 8 bytes come again: they would take too many registers.
-            if (T::W == 8) {
-                load_block(s.array, now.p, block, x);
-                if (flags & FLAG_SWAP) swap_block(x);
-            }
-            mark(s, now.p, x, a, b, r, fill_of<S>(s), (Int<S>)base, block, lane);
+            // In memory rows are found by their number. What must not change goes there too: else the compiler keeps it there
+            // all the time.
+            u32 pairs[24];
+#pragma unroll
+            for (int k = 0; k < 8; k++) pairs[k] = a[k], pairs[8 + k] = b[k];
+#pragma unroll
+            for (int k = 0; k < 4; k++) pairs[16 + k] = before.back_a[k], pairs[20 + k] = before.back_b[k];
+            mark<S>(s, now.p.first, now.p.left, bad, pairs, (Int<S>)base, block, lane);
+#pragma unroll
+            for (int k = 0; k < 8; k++) a[k] = pairs[k], b[k] = pairs[8 + k];
+#pragma unroll
+            for (int k = 0; k < 4; k++) before.back_a[k] = pairs[16 + k], before.back_b[k] = pairs[20 + k];
+            r = rule_of<S>(s);
         }
         if (tile && block == 0) {
             u32 ta[8], tb[8];
@@ -266,6 +277,14 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         slices += wide ? 2 : 1;
     }
+    const u32 same = s.same;
+    if (!LIKELY(same == 0)) {
+        now.tile = s.next;
+        if (now.tile < args.tiles) {
+            now.p = tile_at(s.array, now.tile - s.first_tile, lane);
+            load_block(s.array, now.p, 0, x);
+        }
+    }
     const bool draw = lane == 0 && now.tile < args.tiles;
     if (!tile) {
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
@@ -275,7 +294,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
     const bool masked = __any_sync(warp::ALL, s.exceptions != 0);
     if (!LIKELY(!masked)) {
-        const bool may = allowed(s, stored, lane);
+        const bool may = allowed(s, stored);
         good = good && may;
         if (good) values = T::W / 4 * stored;
         if (!dense) nibbles = (s.mask_nibbles + 7) / 8, bytes = (s.mask_bytes + 3) / 4;
@@ -289,7 +308,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         mode_words = 0;
         head &= ~0xf0u;
     }
-    const u32 before_ballots = 1 + (masked ? 1 : 0) + mode_words;
+    const u32 before_ballots = same ? same : 1 + (masked ? 1 : 0) + mode_words;
     const u32 number = s.number, start = s.start;
     const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
     if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
@@ -318,7 +337,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
     }
     if (lane == 0) {
-        front[MOST_FRONT - before_ballots] = head | predictor << 2;
+        if (LIKELY(same == 0)) front[MOST_FRONT - before_ballots] = head | predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }
@@ -435,37 +454,70 @@ __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words,
     return (over | beyond) == 0;
 }
 
-// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were; of the
-// present block each lane's mask, and which value is its first.
+// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were.
 struct Masked {
     u32 modes, count, values, found;
-    u32 mask[32], first[32];
 };
 
-// Takes the mask of a block. False: it has more exceptions than the tile. Whole warp.
-__device__ __forceinline__ bool take_mask(Taker& t, Masked& m, u32 block, int lane) {
-    const u32 mask = take_plane(t, m.modes >> 2 * block & 3, lane), count = (u32)__popc(mask);
-    const u32 upto = warp::inclusive(count, lane), found = m.found;
-    m.mask[lane] = mask, m.first[lane] = found + upto - count;
-    const u32 all = found + warp::from(upto, 31);
+// Takes the mask of a block, whose values are written, and writes its exceptions over them. False: it has more exceptions than the
+// tile. Whole warp.
+template <class S>
+__device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array& c, const Tile& p, const u32* stage, bool uniform,
+                                                bool swap, u32 block, int lane) {
+    using Bits = typename Traits<S>::Bits;
+    const u32 mode = m.modes >> 2 * block & 3;
+    if (mode == 0) return true;
+    const u32 mask = take_plane(t, mode, lane), count = (u32)__popc(mask), found = m.found, all = found + warp::total(count);
+    const u32* values = stage + m.values;
+    if (all > m.count) return false;
+    if (!uniform) values += sizeof(Bits) / 4 * (found + warp::inclusive(count, lane) - count);
     __syncwarp();
     if (lane == 0) m.found = all;
     __syncwarp();
-    return all <= m.count;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+        if (!__any_sync(warp::ALL, (mask >> k & 0x01010101u) != 0)) continue;
+        const int plane = 2 * (int)block + k / 4, inside = inside_row(c, p, plane, k % 4);
+        Bits* to = (Bits*)c.values + (p.first + plane * (int)c.plane + k % 4 * (int)c.row);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const u32 bit = bit_of(0, i) + k;
+            if ((mask >> bit & 1) == 0 || i >= inside) continue;
+            Bits v;
+            take_value(values + (uniform ? 0 : sizeof(Bits) / 4 * __popc(mask & ((1u << bit) - 1))), v);
+            to[i] = swap ? swapped(v) : v;
+        }
+    }
+    return true;
 }
 
-// Puts exceptions into row r of plane k of a block.
-template <class Bits>
-__device__ __forceinline__ void take_exceptions(const Masked& m, const u32* stage, bool uniform, u32 k, u32 r, Bits (&v)[4],
-                                                int lane) {
-    const u32 mask = m.mask[lane];
+// A tile of class 2 without exceptions whose values are all its base, as same_tile makes it. False: it is another, or not right.
+template <class S>
+__device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile& p, const u32* stage, int lane) {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    using Signed = typename SignedOf<Bits>::Type;
+    constexpr u32 WORDS = 3 + T::W / 4;
+    constexpr int BIAS = (1 << (T::E - 1)) - 1;
+    const u32 second = stage[1];
+    const int e = (int)second >> 20;
+    const bool scaled = stage[0] & SCALED;
+    if ((stage[0] & ~SCALED) != 2 || stage[2] != 0 || (second & 0xfffff) != 0) return false;
+    if (scaled ? e < 1 - BIAS || e > BIAS : e != 0) return false;
+    Bits one;
+    take_value(stage + 3, one);
+    one = scaled ? T::bits(T::mul((S)(Signed)one, T::power(e))) : ordered(one);
+    if (swap) one = swapped(one);
+    const Bits v[4] = {one, one, one, one};
+    Bits* buffer = (Bits*)(stage + (WORDS + 3 & ~3u));
+#pragma unroll 1
+    for (u32 plane = 0; plane < 2 * BLOCKS; plane++) {
+        const Rows<Bits> rows(c, p, plane, lane, buffer);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const u32 bit = bit_of(4 * k + r, i);
-        if ((mask >> bit & 1) == 0) continue;
-        const u32 place = uniform ? 0 : m.first[lane] + __popc(mask & ((1u << bit) - 1));
-        take_value(stage + m.values + sizeof(Bits) / 4 * place, v[i]);
+        for (u32 r = 0; r < 4; r++) store4(rows.to + r * rows.step, v);
+        if (!LIKELY(p.left == 0)) store_plane(c, p, plane, lane, buffer);
     }
+    return true;
 }
 
 // A tile of class 0. False: it is another, or not right.
@@ -475,7 +527,8 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     using Bits = typename Traits<S>::Bits;
     Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
-    if ((head & 0x103) != 0 || predictor > rank || !r.usable) return false;
+    if (!LIKELY((head & 0x103) == 0)) return words == 3 + Traits<S>::W / 4 && take_same<S>(c, swap, p, stage, lane);
+    if (predictor > rank || !r.usable) return false;
     Taker t;
     const bool zero = words == 1, wides = head & 0xf0, masked = head & (WITH_EXCEPTIONS | UNIFORM);
     if (zero) {
@@ -512,7 +565,6 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (int k = 0; k < 8; k++) a[k] = b[k] = 0;
         }
-        if (!LIKELY(!masked) && !take_mask(t, m, block, lane)) return false;
 #pragma unroll 1
         for (u32 k = 0; k < 2; k++) {
             u32 pa[4], pb[4];
@@ -546,7 +598,6 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
                 Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
-                if (!LIKELY(!masked)) take_exceptions(m, stage, head & UNIFORM, k, r, v, lane);
                 if (LIKELY(p.left == 0)) {
                     store4_once(rows.to + r * rows.step, v);
                 } else {
@@ -556,6 +607,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
             if (!LIKELY(!swap)) swap_rows(rows);
             if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
         }
+        if (!LIKELY(!masked) && !take_exceptions<S>(t, m, c, p, stage, head & UNIFORM, swap, block, lane)) return false;
     }
     return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }

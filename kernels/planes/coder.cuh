@@ -89,12 +89,16 @@ struct Stage {
     // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words begin, and
     // what they stay below.
     u32 number, next, inside, start, limit;
-    // The growing tile's exceptions: how many, and the modes of their masks; in level A their nibbles and bytes; for each lane
-    // its words of the masks, how many, the bits of its first one, and whether another has other bits. FORMAT.md §8.2.
+    // The growing tile's exceptions: how many, and the modes of their masks; in level A their nibbles and bytes; each lane's words of
+    // the masks; the bits of one of them, and whether another has other bits. FORMAT.md §8.2.
     u32 exceptions, mask_modes, mask_nibbles, mask_bytes;
-    u32 masks[BLOCKS][32], count[32];
-    u64 value[32];
-    bool differ[32];
+    u32 masks[BLOCKS][32];
+    u64 value;
+    bool differ;
+    // Words of its payload where all its values are the same and no number, else 0.
+    u32 same;
+    // Its base's range, where plane 0 does not tell.
+    long long least, most_quantum;
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
     u32 done;
     u64 sum[32];

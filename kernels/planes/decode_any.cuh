@@ -52,28 +52,32 @@ struct Layout {
     bool uniform;
 };
 
-// How many lanes have words in planes of mode 2, and in those of mode 3, where a tile has both.
-__device__ __forceinline__ void count_both(const Layout& l, u32 head, u32& words, u32& nibbles) {
-    words = nibbles = 0;
+// How many lanes have words in planes of mode 3, where a tile has planes of mode 2 as well. `of_masks`: of mode 3 are masks alone, as
+// level A has them, whose ballots are found without a look at each plane.
+__device__ __forceinline__ u32 count_nibbles(const Layout& l, u32 head, bool of_masks) {
+    u32 nibbles = 0;
     const u32* ballots = l.parts.ballots;
     auto see = [&](u32 mode) {
-        if ((mode & 3) == 2) words += __popc(*ballots++);
-        if ((mode & 3) == 3) nibbles += __popc(*ballots++);
+        if ((mode & 3) == 3) nibbles += __popc(*ballots);
+        ballots += mode >> 1 & 1;
     };
     const u16* modes = l.modes;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
+        const u32 top = head >> (4 + block) & 1;
         if (head & 3) {
             for (int p = 2; p >= 0; p--) see(head >> (8 + 6 * block + 2 * p));
+        } else if (LIKELY(of_masks)) {
+            for (u32 k = 0; k <= top; k++) ballots += __popc(modes[k] & 0xaaaau);
         } else {
-            const int top = head >> (4 + block) & 1;
 #pragma unroll 1
-            for (int k = 8 * top + 6; k >= 0; k--) see((u32)modes[k / 8] >> 2 * (k % 8));
+            for (int k = 8 * (int)top + 6; k >= 0; k--) see((u32)modes[k / 8] >> 2 * (k % 8));
             see((u32)modes[top] >> 14);
-            modes += top + 1;
         }
+        modes += top + 1;
         see(l.masks >> 2 * block);
     }
+    return nibbles;
 }
 
 // Finds and checks the parts of a tile of class 0, 1 or 2, whose head is right. FORMAT.md §7, P8 to P11. Whole warp.
@@ -109,8 +113,11 @@ __device__ __forceinline__ bool open_any(Layout& l, const u32* in, u32 words, in
     u32 some = 0;
     for (u32 k = lane; k < ballots; k += 32) some += __popc(t.ballots[k]);
     some = warp::total(some);
-    u32 sparse = of_words ? some : 0, nibbles = some - sparse;
-    if (of_words != 0 && of_bytes != 0) count_both(l, head, sparse, nibbles);
+    u32 nibbles = of_words ? 0 : some;
+    if (of_words != 0 && of_bytes != 0) {
+        nibbles = count_nibbles(l, head, of_bytes == (u32)__popc(l.masks & l.masks >> 1 & 0x55));
+    }
+    const u32 sparse = some - nibbles;
     const u32 nibble_words = (nibbles + 7) / 8;
     least += nibble_words + sparse;
     if (words < least) return false;

@@ -104,6 +104,29 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     for (int k = 0; k < 8; k++) load_row(c, p, 2 * (int)block + k / 4, k % 4, v[k]);
 }
 
+// One row of a lane's, r of a plane, the same way, in the byte order of numbers.
+template <class S>
+__device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
+    using T = Traits<S>;
+    const S* input = (const S*)c.values + p.first;
+    if (LIKELY(p.left == 0)) {
+        load4(input + (plane * (int)c.plane + r * (int)c.row), v);
+    } else {
+        const int rank = (int)c.rank;
+        int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
+        if (rank > 1) {
+            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
+            from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = input[min(from + i, to)];
+    }
+    if (swap) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = T::value(swapped(T::bits(v[i])));
+    }
+}
+
 // The byte of a lane's word in which column c stands, and the bit of row k of a block there.
 __device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
 __device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
