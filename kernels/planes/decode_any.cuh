@@ -6,7 +6,7 @@
 //   take_wide      classes 1 and 2, the same: lengths and fields, sums, values, exceptions
 //   take_raw       class 3
 //
-// Of nothing but class 2 in frames that are lossless is the speed looked after.
+// A lossy frame has few such tiles. Those of a lossless one have a kernel of their own, planes_lossless.cu.
 #pragma once
 #include "../base/frame_reader.cuh"
 #include "exceptions.cuh"

@@ -9,7 +9,7 @@
 //   code_quanta    class 0, block after block: quanta less the base, differences, bit planes
 //   code_lengths   classes 1 and 2, the same: differences, classes of lengths, fields
 //
-// Of nothing but class 2 in frames that are lossless is the speed looked after.
+// A lossy frame has few such tiles. Those of a lossless one have a kernel of their own, planes_lossless.cu.
 #pragma once
 #include "../base/checksum.cuh"
 #include "survey.cuh"
@@ -134,8 +134,8 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
 }
 
 // The same of classes 1 and 2: the modes of planes are found.
-template <bool PLAIN, class S, bool LOSSY>
-__device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& plan, const u16* table, Sink& out, int lane) {
+template <class S>
+__device__ __forceinline__ void code_lengths(const Source<S, true>& in, Plan& plan, const u16* table, Sink& out, int lane) {
     using I = Int<S>;
     const I zeros = (I)plan.classes.zeros;
     u32 modes = 0, masks = plan.masks & ~0xffu;
@@ -145,7 +145,7 @@ __device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& p
         S x[8][4];
         I v[8][4];
         in.load(block, x);
-        const u32 mask = numbers_of<PLAIN>(in, plan, x, v, lane);
+        const u32 mask = numbers_of(in, plan, x, v, lane);
         forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
         // The shift keeps the sign.
 #pragma unroll
@@ -154,7 +154,7 @@ __device__ __forceinline__ void code_lengths(const Source<S, LOSSY>& in, Plan& p
             v[k / 4][k % 4] = zigzag((I)((Signed)v[k / 4][k % 4] >> zeros));
         }
         modes |= put_lengths<S>(out, table, v, lane) << 6 * block;
-        if (!PLAIN && plan.marked) put_mask(out, in, mask, block, masks, lane);
+        if (plan.marked) put_mask(out, in, mask, block, masks, lane);
     }
     plan.head |= modes << 8, plan.masks = masks;
 }
@@ -223,8 +223,8 @@ __device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32
 }
 
 // Writes the values of exceptions that are not uniform. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ void put_values(const Source<S, LOSSY>& in, const Plan& plan, u32* to, int lane) {
+template <class S>
+__device__ __forceinline__ void put_values(const Source<S, true>& in, const Plan& plan, u32* to, int lane) {
     u32 before = 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
@@ -257,8 +257,8 @@ __device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32
         if ((plan.head & 3) == 0) {
             code_quanta(in, plan, dense, none, lane);
         } else {
-            survey_lengths<false>(in, plan, counts, lane);
-            code_lengths<false>(in, plan, counts.table, none, lane);
+            survey_lengths(in, plan, counts, lane);
+            code_lengths(in, plan, counts.table, none, lane);
         }
         plan.n = none.n, plan.bits = none.bit_words;
         total = total_of<S>(plan);
@@ -339,7 +339,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, u32 tile, u32 
         if (kind == 0) {
             code_quanta(in, plan, dense, out, lane);
         } else {
-            code_lengths<false>(in, plan, counts.table, out, lane);
+            code_lengths(in, plan, counts.table, out, lane);
         }
         if (plan.uniform) {
             if (lane == 0) put_value(values, (Int<S>)plan.value);

@@ -201,8 +201,6 @@ struct Sink {
     u8* bytes;
     u16* modes;
     Parts n = {0};
-    // Words of whole bit planes stand one plane before the other.
-    bool falling = false;
     // Of classes 1 and 2: where fields go, words of them so far.
     u32* bits;
     u32 bit_words = 0;
@@ -234,7 +232,7 @@ struct Sink {
             }
         }
         full = true;
-        if (write) words[lane + (falling ? -32 - (int)n.words : (int)n.words)] = word;
+        if (write) words[n.words + lane] = word;
         n.words += 32;
         return 1;
     }

@@ -3,7 +3,6 @@
 //
 //   Source         a tile's values: as they are (lossless), or as the bound makes them; each as a number of a class
 //   survey         classes 0 and 1: the base, how many exceptions there would be
-//   survey_plain   class 2 of nearly all tiles, which have no exceptions and are no integers: the first block tells mostly
 //   survey_bits    class 2: exceptions, map, base, predictor
 //   survey_lengths classes 1 and 2: the classes of lengths
 //
@@ -36,10 +35,7 @@ struct Source {
     }
 
     __device__ __forceinline__ void load_row(int plane, int r, S (&x)[4]) const {
-        planes::load_row(array, p, plane, r, x);
-        if (!swap) return;
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] = T::value(swapped(T::bits(x[i])));
+        planes::load_row(array, p, plane, r, swap, x);
     }
 
     __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
@@ -224,20 +220,15 @@ struct Integers {
     __device__ __forceinline__ bool some() const { return can && hi > 0 && (int)lo > T::M; }
 };
 
-// A block's numbers of classes 1 and 2, exceptions bridged; their mask. PLAIN: the bits without exceptions.
-template <bool PLAIN, class S, bool LOSSY>
-__device__ __forceinline__ u32 numbers_of(const Source<S, LOSSY>& in, const Plan& plan, const S (&x)[8][4],
-                                          Int<S> (&v)[8][4], int lane) {
-    u32 mask = 0;
-    if constexpr (PLAIN) {
-        in.bits(x, v);
-    } else {
-        if (plan.marked) mask = in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low);
-        in.numbers(x, plan, v);
-    }
+// A block's numbers of classes 1 and 2, exceptions bridged; their mask.
+template <class S>
+__device__ __forceinline__ u32 numbers_of(const Source<S, true>& in, const Plan& plan, const S (&x)[8][4], Int<S> (&v)[8][4],
+                                          int lane) {
+    const u32 mask = plan.marked ? in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low) : 0;
+    in.numbers(x, plan, v);
 #pragma unroll
     for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= (Int<S>)plan.base;
-    if (!PLAIN && plan.marked) bridge(v, mask, lane);
+    if (plan.marked) bridge(v, mask, lane);
     return mask;
 }
 
@@ -269,8 +260,8 @@ __device__ __forceinline__ u32 cheapest(Int<S> (&v)[8][4], u32 rank, u32 zeros, 
 }
 
 // The same where the first block has not been looked at. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& plan, int lane) {
+template <class S>
+__device__ __forceinline__ u32 choose_wide(const Source<S, true>& in, Plan& plan, int lane) {
     using I = Int<S>;
     S x[8][4];
     I v[8][4], any = 0;
@@ -278,14 +269,14 @@ __device__ __forceinline__ u32 choose_wide(const Source<S, LOSSY>& in, Plan& pla
     u32 block = 0;
     do {
         in.load(block, x);
-        numbers_of<false>(in, plan, x, v, lane);
+        numbers_of(in, plan, x, v, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4];
         any = warp::any(any);
     } while ((any & 1) == 0 && ++block < BLOCKS);
     if (block > 0) {
         in.load(0, x);
-        numbers_of<false>(in, plan, x, v, lane);
+        numbers_of(in, plan, x, v, lane);
     }
     const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1;
     return cheapest<S>(v, in.array.rank, zeros, plan, lane);
@@ -358,8 +349,8 @@ __device__ __forceinline__ bool base_of(const Int<S> (&v)[8][4], u32 mask, Int<S
 }
 
 // Class 2: exceptions, map, base and predictor. Whole warp.
-template <class S, bool LOSSY>
-__device__ __forceinline__ void survey_bits(const Source<S, LOSSY>& in, Plan& plan, u32 inside, int lane) {
+template <class S>
+__device__ __forceinline__ void survey_bits(const Source<S, true>& in, Plan& plan, u32 inside, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     plan = {2};
@@ -420,24 +411,21 @@ struct Counts {
     u16 table[LENGTHS];
 };
 
-// Classes 1 and 2: the classes of lengths, into the plan. False: the tile has specials that a plan of PLAIN does not know.
-// Whole warp.
-template <bool PLAIN, class S, bool LOSSY>
-__device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan& plan, Counts& counts, int lane) {
+// Classes 1 and 2: the classes of lengths, into the plan. Whole warp.
+template <class S>
+__device__ __forceinline__ void survey_lengths(const Source<S, true>& in, Plan& plan, Counts& counts, int lane) {
     using I = Int<S>;
 #pragma unroll
     for (u32 k = lane; k < LENGTHS; k += 32) counts.of[k] = 0;
     __syncwarp();
     I any = 0, longest = 0;
     Edge<I> edge;
-    bool special = false;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         S x[8][4];
         I v[8][4];
         in.load(block, x);
-        if (PLAIN) special |= in.any_special(x);
-        numbers_of<PLAIN>(in, plan, x, v, lane);
+        numbers_of(in, plan, x, v, lane);
         forward(v, plan.head >> 2 & 3, in.array.rank, edge, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) {
@@ -446,7 +434,6 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
             if (k / 4 % 4 == 1) atomicAdd(&counts.of[Traits<S>::length(u)], 1u);
         }
     }
-    if (PLAIN && __any_sync(warp::ALL, special)) return false;
     any = warp::any(any), longest = warp::any(longest);
     const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1, top = (u32)Traits<S>::length(longest) - zeros;
     __syncwarp();
@@ -454,7 +441,6 @@ __device__ __forceinline__ bool survey_lengths(const Source<S, LOSSY>& in, Plan&
     plan.classes = c;
     plan.head |= c.shape << 5;
     fill_table(counts.table, c, lane);
-    return true;
 }
 
 }  // namespace planes

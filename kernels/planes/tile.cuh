@@ -64,22 +64,27 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
     return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
 }
 
-// A lane's row of a plane, four values. Beyond the array stands the last value of each axis.
+// A lane's row r of a plane, four values; beyond the array stands the last value of each axis.
 template <class S>
-__device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, S (&v)[4]) {
-    const S* input = (const S*)c.values;
-    if (p.left == 0) {
-        load4(input + (p.first + plane * c.plane + r * c.row), v);
-        return;
-    }
-    const int rank = (int)c.rank;
-    int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
-    if (rank > 1) {
-        const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
-        from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
-    }
+__device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
+    using T = Traits<S>;
+    const S* input = (const S*)c.values + p.first;
+    if (LIKELY(p.left == 0)) {
+        load4(input + (plane * (int)c.plane + r * (int)c.row), v);
+    } else {
+        const int rank = (int)c.rank;
+        int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
+        if (rank > 1) {
+            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
+            from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
+        }
 #pragma unroll
-    for (int i = 0; i < 4; i++) v[i] = input[p.first + (u32)min(from + i, to)];
+        for (int i = 0; i < 4; i++) v[i] = input[min(from + i, to)];
+    }
+    if (swap) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = T::value(swapped(T::bits(v[i])));
+    }
 }
 
 // The lane's rows of a block; 16 bytes a load, or of any tile.
@@ -101,30 +106,7 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
         return;
     }
 #pragma unroll
-    for (int k = 0; k < 8; k++) load_row(c, p, 2 * (int)block + k / 4, k % 4, v[k]);
-}
-
-// One row of a lane's, r of a plane, the same way, in the byte order of numbers.
-template <class S>
-__device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
-    using T = Traits<S>;
-    const S* input = (const S*)c.values + p.first;
-    if (LIKELY(p.left == 0)) {
-        load4(input + (plane * (int)c.plane + r * (int)c.row), v);
-    } else {
-        const int rank = (int)c.rank;
-        int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
-        if (rank > 1) {
-            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
-            from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = input[min(from + i, to)];
-    }
-    if (swap) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = T::value(swapped(T::bits(v[i])));
-    }
+    for (int k = 0; k < 8; k++) load_row(c, p, 2 * (int)block + k / 4, k % 4, false, v[k]);
 }
 
 // The byte of a lane's word in which column c stands, and the bit of row k of a block there.
