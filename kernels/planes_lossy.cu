@@ -147,7 +147,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
                                          u32 turn, u32& drawn, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
-    const u32 rank = s.array.rank, flags = s.flags;
+    const u32 flags = s.flags;
     const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
     __syncwarp();
@@ -166,6 +166,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         S lo = x[0][0], hi = x[0][0];
 #pragma unroll
         for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
+        // A lane may have nothing but NaN.
+        lo = T::least(lo, T::infinity()), hi = T::most(hi, -T::infinity());
         warp::range(lo, hi);
         long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
         bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
@@ -186,11 +188,16 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
     }
     const auto magic = Quantizer<S>::magic_of(base);
-    Before before;
-    u32 predictor = 0, bias = 0, head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, slices = 0;
+    Before before(s.array.rank);
+    // The head grows in the stage, and so do its slices: registers are short.
+    if (lane == 0) s.head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, s.slices = 0;
+    s.good = good;
+    __syncwarp();
     // None of one that is coded already, or another way.
 #pragma unroll 1
-    for (u32 block = tile && (!good || s.same != 0) ? BLOCKS : 0; block < BLOCKS; block++) {
+    for (u32 block = tile && (!s.good || s.same != 0) ? BLOCKS : 0; block < BLOCKS; block++) {
+        // From shared memory each time: registers are short.
+        const u32 rank = s.array.rank, flags = s.flags;
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
         Quantizer<S> quantizer(magic);
@@ -204,29 +211,36 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.fill, r.step);
         // By votes, here and below: so the compiler knows that lanes stay together.
-        const u32 bad = __ballot_sync(warp::ALL, tile && good && !fine);
+        const u32 bad = __ballot_sync(warp::ALL, tile && s.good && !fine);
         const bool marked = bad != 0;
         if (!LIKELY(!marked)) {
-            // In memory rows are found by their number. What must not change goes there too: else the compiler keeps it there
-            // all the time.
-            u32 pairs[24];
+            // In memory pairs are found by their number. What must not change goes there meanwhile too: else the compiler
+            // keeps some of it there all the time.
+            u32 kept[40];
+            int at = 0;
+            auto each = [&](auto f) {
 #pragma unroll
-            for (int k = 0; k < 8; k++) pairs[k] = a[k], pairs[8 + k] = b[k];
+                for (int k = 0; k < 8; k++) f(a[k]);
 #pragma unroll
-            for (int k = 0; k < 4; k++) pairs[16 + k] = before.back_a[k], pairs[20 + k] = before.back_b[k];
-            mark<S>(s, now.p.first, now.p.left, bad, pairs, (Int<S>)base, block, lane);
+                for (int k = 0; k < 8; k++) f(b[k]);
 #pragma unroll
-            for (int k = 0; k < 8; k++) a[k] = pairs[k], b[k] = pairs[8 + k];
-#pragma unroll
-            for (int k = 0; k < 4; k++) before.back_a[k] = pairs[16 + k], before.back_b[k] = pairs[20 + k];
+                for (int k = 0; k < 4; k++) f(before.back_a[k]), f(before.back_b[k]);
+                f(now.tile), f(now.p.first), f(now.p.left);
+                f(n.words), f(n.ballots), f(n.nibbles), f(n.bytes), f(block), f(turn);
+            };
+            each([&](u32& word) { kept[at++] = word; });
+            mark<S>(s, now.p.first, now.p.left, bad, kept, (Int<S>)base, block, lane);
+            at = 0;
+            each([&](u32& word) { word = kept[at++]; });
             r = rule_of<S>(s);
         }
         if (tile && block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
             for (int k = 0; k < 8; k++) ta[k] = a[k], tb[k] = b[k];
-            predictor = select(ta, tb, rank, lane);
-            bias = predictor == 0 ? 0x00800080u - ZEROS : 0x00800080u;
+            const u32 best = select(ta, tb, rank, lane);
+            if (lane == 0) s.predictor = best;
+            __syncwarp();
         }
         u32 fetched = block + 1;
         if (fetched == BLOCKS) {
@@ -236,6 +250,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
         if (!tile) continue;
+        const u32 predictor = s.predictor;
         // One branch after the other would move registers.
         if (predictor > 2) {
             forward_x(a, b, rank, before, lane);
@@ -247,6 +262,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         } else if (predictor == 1) {
             forward_x(a, b, rank, before, lane);
         }
+        const u32 bias = predictor == 0 ? 0x00800080u - ZEROS : 0x00800080u;
         u32 all = 0;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -259,24 +275,31 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         if (wide) {
 #pragma unroll
             for (int k = 0; k < 8; k++) a[k] += CLEAN - 0x00800080u, b[k] += CLEAN - 0x00800080u;
-            head |= 16u << block;
         }
         if (some) {
             const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
-            if (room) modes = put_block<dense>(s, front, n, a, b, wide, lane);
-            good = good && room;
+            if (room) {
+                modes = put_block<dense>(s, front, n, a, b, wide, lane);
+            } else {
+                s.good = false;
+            }
         }
         if (!LIKELY(!marked)) {
             const bool room = make_room(s, n, dense, turn, 32, lane) && put_mask<dense>(s, front, n, block, lane);
-            good = good && room;
+            if (!room) s.good = false;
         }
         // Halves of words, in the order of slices.
         if (lane == 0) {
+            const u32 slices = s.slices;
             ((u16*)s.modes)[slices] = (u16)modes;
-            if (wide) ((u16*)s.modes)[slices + 1] = (u16)(modes >> 16);
+            if (wide) {
+                ((u16*)s.modes)[slices + 1] = (u16)(modes >> 16);
+                s.head |= 16u << block;
+            }
+            s.slices = slices + (wide ? 2 : 1);
         }
-        slices += wide ? 2 : 1;
     }
+    __syncwarp();
     const u32 same = s.same;
     if (!LIKELY(same == 0)) {
         now.tile = s.next;
@@ -290,6 +313,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
         return;
     }
+    const u32 slices = s.slices;
+    u32 head = s.head;
+    good = s.good;
     if (lane == 0 && slices % 2) ((u16*)s.modes)[slices] = 0;
     u32 mode_words = (slices + 1) / 2, nibbles = (n.nibbles + 7) / 8, bytes = (n.bytes + 3) / 4, values = 0, stored = 0;
     const bool masked = __any_sync(warp::ALL, s.exceptions != 0);
@@ -312,7 +338,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     const u32 number = s.number, start = s.start;
     const u32 total = before_ballots + n.ballots + nibbles + n.words - start + bytes + values;
     if (!LIKELY(__all_sync(warp::ALL, good && total <= s.inside * (T::W / 4)))) {
-        // What is in the stage is dropped. Nothing is kept in registers meanwhile.
+        // What is in the stage is dropped. Nothing is kept in registers meanwhile, values neither.
+#pragma unroll
+        for (int k = 0; k < 32; k++) x[k / 4][k % 4] = 0;
         other_tile<S>(s, turn, __all_sync(warp::ALL, good), lane);
         r = rule_of<S>(s);
         now.tile = s.next;
@@ -337,7 +365,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         for (u32 k = lane; k < bytes; k += 32) s.words[n.words + nibbles + k] = s.words[BYTES_AT + k];
     }
     if (lane == 0) {
-        if (LIKELY(same == 0)) front[MOST_FRONT - before_ballots] = head | predictor << 2;
+        if (LIKELY(same == 0)) front[MOST_FRONT - before_ballots] = head | s.predictor << 2;
         lookback::announce((u64*)s.offsets, number - s.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }

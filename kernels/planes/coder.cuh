@@ -97,6 +97,9 @@ struct Stage {
     bool differ;
     // Words of its payload where all its values are the same and no number, else 0.
     u32 same;
+    // Its head, but for the predictor and exceptions; slices so far; nothing was found that is not of class 0, or too long.
+    u32 head, slices, predictor;
+    bool good;
     // Its base's range, where plane 0 does not tell.
     long long least, most_quantum;
     // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.

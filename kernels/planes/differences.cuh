@@ -14,9 +14,9 @@ constexpr u32 CLEAN = 0x80008000u;
 
 // What goes from one block of a tile to the next.
 struct Before {
-    u32 left = ZEROS;               // rank 1: the last lane's pair b of the row before
-    u32 up_a = 0, up_b = 0;         // rank 2: the last row of the plane before
-    u32 back_a[4] = {}, back_b[4] = {};  // rank 3: the plane before
+    // Rank 3: the plane before. Rank 2: its last row, in the first of both. Rank 1: the last lane's pair b of the row before, in back_a[0].
+    u32 back_a[4] = {}, back_b[4] = {};
+    __device__ __forceinline__ explicit Before(u32 rank) { back_a[0] = rank == 1 ? ZEROS : 0; }
 };
 
 // Along x: rows of two planes.
@@ -29,9 +29,9 @@ __device__ __forceinline__ void forward_x(u32 (&a)[8], u32 (&b)[8], u32 rank, Be
         if (lane == 0) {
 #pragma unroll
             for (int k = 7; k > 0; k--) left[k] = left[k - 1];
-            left[0] = before.left;
+            left[0] = before.back_a[0];
         }
-        before.left = last;
+        before.back_a[0] = last;
     } else if (lane % 8 == 0) {
 #pragma unroll
         for (int k = 0; k < 8; k++) left[k] = ZEROS;
@@ -49,8 +49,9 @@ __device__ __forceinline__ void forward_y(u32 (&a)[8], u32 (&b)[8], u32 rank, Be
 #pragma unroll
     for (int k = 0; k < 8; k += 4) {
         const u32 last_a = warp::from(a[k + 3], (lane + 24) & 31), last_b = warp::from(b[k + 3], (lane + 24) & 31);
-        const u32 up_a = lane < 8 ? before.up_a : last_a, up_b = lane < 8 ? before.up_b : last_b;
-        if (rank == 2) before.up_a = last_a, before.up_b = last_b;
+        const u32 first_a = rank == 2 ? before.back_a[0] : 0, first_b = rank == 2 ? before.back_b[0] : 0;
+        const u32 up_a = lane < 8 ? first_a : last_a, up_b = lane < 8 ? first_b : last_b;
+        if (rank == 2) before.back_a[0] = last_a, before.back_b[0] = last_b;
 #pragma unroll
         for (int r = 3; r > 0; r--) a[k + r] -= a[k + r - 1], b[k + r] -= b[k + r - 1];
         a[k] -= up_a, b[k] -= up_b;
@@ -83,7 +84,7 @@ __device__ __forceinline__ u32 length(const u32 (&a)[8], const u32 (&b)[8], u32 
 
 // The cheapest predictor for a tile, from plane 1 of its first block.
 __device__ __forceinline__ u32 select(u32 (&a)[8], u32 (&b)[8], u32 rank, int lane) {
-    Before none;
+    Before none(rank);
     u32 cost01 = length(a, b, CLEAN - ZEROS), cost23 = 0xffffffffu;
     forward_x(a, b, rank, none, lane);
     cost01 = warp::total(cost01 | length(a, b, CLEAN) << 16);

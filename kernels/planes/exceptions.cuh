@@ -5,8 +5,8 @@
 //   begin_odd   where plane 0's extremes are no normal values: whether the whole tile has the same bits (same_tile), its few words
 //               are known then; else the base, of the first plane that has a normal value (base_range)
 //   mark        a block where a lane has an exception: its mask, and each exception gets the quantum of its predecessor in the
-//               row. Where few lanes have any, lanes share the work on one row of 32 values after the other; else each looks at
-//               its own values, row after row. Values are read again: that is less than to choose among registers
+//               row. Where few lanes have any, and in few rows, lanes share the work on one row of 32 values after the other; else
+//               each looks at its own values, row after row. Values are read again: registers have no number to loop over
 //   put_mask    behind the block's bit planes its mask; a block without one has none to put
 //   put_values  at the end: the one value that all have; else they are read again
 //
@@ -58,19 +58,20 @@ __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile&
     using I = Int<S>;
     constexpr u32 WORDS = 3 + T::W / 4, HIGHEST = (1u << T::E) - 1;
     static_assert(WORDS <= MOST_FRONT, "");
-    I one = 0;
+    // Mostly the first value tells.
+    I one = ((const I*)s.array.values)[warp::from(p.first, 0)];
+    if (s.flags & FLAG_SWAP) one = swapped(one);
+    if ((one & T::EXPONENT) != T::EXPONENT && one != fill_of<S>(s)) return 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         S x[8][4];
         load_block(s.array, p, block, x);
         if (s.flags & FLAG_SWAP) swap_block(x);
-        if (block == 0) one = warp::from(T::bits(x[0][0]), 0);
         I differ = 0;
 #pragma unroll
         for (int k = 0; k < 32; k++) differ |= T::bits(x[k / 4][k % 4]) ^ one;
         if (__any_sync(warp::ALL, differ != 0)) return 0;
     }
-    if ((one & T::EXPONENT) != T::EXPONENT && one != fill_of<S>(s)) return 0;
     u32 head = 2, exponent = 0;
     I base = ordered(one);
     // As survey_bits finds it: a fill value may be an integer of map 1.
@@ -169,11 +170,11 @@ struct Same {
     }
 };
 
-// Lanes of which a block's exceptions are found one row after the other.
-constexpr int FEW_LANES = 3;
+// Lanes of a block, and rows of each, of which exceptions are found one row after the other.
+constexpr int FEW_LANES = 3, FEW_ROWS = 2;
 
 // Marks the exceptions of a block, which some of the lanes `bad` have, and puts their predecessors into its pairs, a and then b.
-// `first`, `left`: the lane's part of the tile. Whole warp.
+// Whole warp.
 template <class S>
 __device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* pairs, Int<S> base, u32 block, int lane) {
     using T = Traits<S>;
@@ -190,7 +191,8 @@ __device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* p
         for (u32 k = 0; k < BLOCKS; k++) s.masks[k][lane] = 0;
     }
     u32 mask = 0;
-    if (__popc(bad) <= FEW_LANES && (p.left == 0 || (p.left & Tile::WHOLE))) {
+    bool few = __popc(bad) <= FEW_LANES && (p.left == 0 || (p.left & Tile::WHOLE));
+    if (few) {
         const S* from = (const S*)c.values + 2 * block * c.plane;
         // From a row's lowest value, or a lane's, that of this lane.
         const u32 own = lane / 16 * c.plane + lane / 4 % 4 * c.row + lane % 4;
@@ -204,12 +206,15 @@ __device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* p
             // A value of that lane each.
             const int one = __ffs((int)bad) - 1;
             u32 found = __ballot_sync(warp::ALL, look(warp::from(p.first, one) + own).gone);
+            found |= found >> 2;
+            found = (found | found >> 1) & 0x11111111;
+            few = __popc(found) <= FEW_ROWS;
+            if (!few) break;
             const u32 start = warp::from(p.first, one & 24);
 #pragma unroll 1
-            while (found != 0) {
+            for (; found != 0; found &= found - 1) {
                 // A value of its row each.
                 const u32 k = (__ffs((int)found) - 1) / 4;
-                found &= ~(15u << 4 * k);
                 const Look<S> x = look(start + k / 4 * c.plane + k % 4 * c.row + lane);
                 const u32 gone = __ballot_sync(warp::ALL, x.gone), below = ~gone & ((1u << lane) - 1);
                 const int before = below ? 31 - __clz((int)below) : __ffs((int)~gone) - 1;
@@ -224,32 +229,42 @@ __device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* p
                 same.add(x.gone, x.bits);
             }
         }
-    } else {
+    }
+    if (!few) {
+        mask = 0;
+        S next[4];
+        load_row(c, p, 2 * (int)block, 0, swap, next);
 #pragma unroll 1
         for (int k = 0; k < 8; k++) {
-            S x[4];
-            load_row(c, p, 2 * (int)block + k / 4, k % 4, swap, x);
-            u32 v[4], gone = 0;
-            I bits = 0;
-            bool differ = false;
+            const S x[4] = {next[0], next[1], next[2], next[3]};
+            // The next row is on its way meanwhile.
+            if (k < 7) load_row(c, p, 2 * (int)block + (k + 1) / 4, (k + 1) % 4, swap, next);
             const int inside = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
-            u32 here = 0;
+            u32 v[4], gone = 0;
+            I bits[4];
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const Look<S> y(x[i], r, fill, base);
-                v[i] = y.u;
+                v[i] = y.u, bits[i] = y.bits;
                 gone |= (u32)y.gone << i;
-                if (!y.gone || i >= inside) continue;
-                differ |= here != 0 && y.bits != bits;
-                bits = y.bits;
-                here |= 1u << i;
             }
             if (!__any_sync(warp::ALL, gone != 0)) continue;
+            const u32 here = inside >= 4 ? gone : inside <= 0 ? 0 : gone & ((1u << inside) - 1);
+            mask |= bits_of_row(here) << k;
+            if (same.none) {
+                I one = bits[3];
+#pragma unroll
+                for (int i = 2; i >= 0; i--) one = here >> i & 1 ? bits[i] : one;
+                same.add(here != 0, one);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) same.differ |= (here >> i & 1) != 0 & (bits[i] != same.one);
+            if (__all_sync(warp::ALL, gone == 15)) {
+                pairs[k] = pairs[8 + k] = ZEROS;
+                continue;
+            }
             bridge_row(v, gone, REACH, lane);
             pairs[k] = pair(v[0], v[2]), pairs[8 + k] = pair(v[1], v[3]);
-            mask |= bits_of_row(here) << k;
-            same.add(here != 0, bits);
-            same.differ |= differ;
         }
     }
     s.masks[block][lane] = mask;
