@@ -148,7 +148,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
     const u32 flags = s.flags;
-    const bool tile = now.tile < args.tiles;
     // All of the tile's values that lie in the array, as lane 0 counts them.
     __syncwarp();
     if (lane == 0) {
@@ -162,30 +161,28 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     bool good = r.usable;
     long long base = 0;
     if (flags & FLAG_SWAP) swap_block(x);
-    if (tile) {
-        S lo = x[0][0], hi = x[0][0];
+    S lo = x[0][0], hi = x[0][0];
 #pragma unroll
-        for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
-        // A lane may have nothing but NaN.
-        lo = T::least(lo, T::infinity()), hi = T::most(hi, -T::infinity());
-        warp::range(lo, hi);
-        long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
-        bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
-        if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.fill, r.step);
-        if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
-            // Values are read again, so that they need not be kept meanwhile.
-            good = __all_sync(warp::ALL, begin_odd<S>(s, front, now.p.first, now.p.left, lane));
-            first = s.least, last = s.most_quantum;
-            r = rule_of<S>(s);
-            load_block(s.array, now.p, 0, x);
-            if (flags & FLAG_SWAP) swap_block(x);
-        }
-        base = good ? middle<S>(first, last) : 0;
-        good = good && narrow<S>(base);
-        if (dense) {
-            for (u32 k = lane; k < STAGE_NIBBLES; k += 32) s.words[NIBBLES_AT + k] = 0;
-            __syncwarp();
-        }
+    for (int k = 1; k < 16; k++) lo = T::least(lo, x[k / 4][k % 4]), hi = T::most(hi, x[k / 4][k % 4]);
+    // A lane may have nothing but NaN.
+    lo = T::least(lo, T::infinity()), hi = T::most(hi, -T::infinity());
+    warp::range(lo, hi);
+    long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
+    bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
+    if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.fill, r.step);
+    if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
+        // Values are read again, so that they need not be kept meanwhile.
+        good = __all_sync(warp::ALL, begin_odd<S>(s, front, now.p.first, now.p.left, lane));
+        first = s.least, last = s.most_quantum;
+        r = rule_of<S>(s);
+        load_block(s.array, now.p, 0, x);
+        if (flags & FLAG_SWAP) swap_block(x);
+    }
+    base = good ? middle<S>(first, last) : 0;
+    good = good && narrow<S>(base);
+    if (dense) {
+        for (u32 k = lane; k < STAGE_NIBBLES; k += 32) s.words[NIBBLES_AT + k] = 0;
+        __syncwarp();
     }
     const auto magic = Quantizer<S>::magic_of(base);
     Before before(s.array.rank);
@@ -194,8 +191,9 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     s.good = good;
     __syncwarp();
     // None of one that is coded already, or another way.
+    const bool coded = !s.good || s.same != 0;
 #pragma unroll 1
-    for (u32 block = tile && (!s.good || s.same != 0) ? BLOCKS : 0; block < BLOCKS; block++) {
+    for (u32 block = 0; block < BLOCKS && !coded; block++) {
         // From shared memory each time: registers are short.
         const u32 rank = s.array.rank, flags = s.flags;
         u32 a[8], b[8];
@@ -211,7 +209,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.fill, r.step);
         // By votes, here and below: so the compiler knows that lanes stay together.
-        const u32 bad = __ballot_sync(warp::ALL, tile && s.good && !fine);
+        const u32 bad = __ballot_sync(warp::ALL, s.good && !fine);
         const bool marked = bad != 0;
         if (!LIKELY(!marked)) {
             // In memory pairs are found by their number. What must not change goes there meanwhile too: else the compiler
@@ -234,7 +232,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             each([&](u32& word) { word = kept[at++]; });
             r = rule_of<S>(s);
         }
-        if (tile && block == 0) {
+        if (block == 0) {
             u32 ta[8], tb[8];
 #pragma unroll
             for (int k = 0; k < 8; k++) ta[k] = a[k], tb[k] = b[k];
@@ -249,7 +247,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             fetched = 0;
         }
         if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
-        if (!tile) continue;
         const u32 predictor = s.predictor;
         // One branch after the other would move registers.
         if (predictor > 2) {
@@ -309,10 +306,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
     }
     const bool draw = lane == 0 && now.tile < args.tiles;
-    if (!tile) {
-        if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
-        return;
-    }
     const u32 slices = s.slices;
     u32 head = s.head;
     good = s.good;
@@ -383,9 +376,9 @@ template <class S, bool DENSE>
 __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, u32 chunk, frame::Ticket& next,
                                              Stage& s, int lane) {
     Next<S> now;
-    now.tile = args.tiles, now.p = {};
-#pragma unroll
-    for (int k = 0; k < 32; k++) now.x[k / 4][k % 4] = 0;
+    now.tile = next.tile, now.p = tile_at(s.array, next.tile - s.first_tile, lane);
+    load_block(s.array, now.p, 0, now.x);
+    next = frame::ticket(args, lane);
     u32 turn = 0;
     do {
         u32 drawn = 0;
@@ -401,8 +394,7 @@ __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, 
 }
 
 // Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
-// by then those before it are, and it finds its place without a stop. Before the first tile and behind the last one comes
-// one that is none, which leaves the first block of the first one and writes the last one.
+// by then those before it are, and it finds its place without a stop.
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ Stage stages[WARPS];
