@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes without a bound: src/codec/planes/FORMAT.md. A CTA of four warps codes a tile of 4096 values, a warp each
-// of its blocks: four times as many warps fit as if each had a tile, and they run through the same code at the same time.
+// The codec planes without a bound: src/codec/planes/FORMAT.md. A CTA of four warps codes a tile of 4096 values, a warp
+// each of its blocks: twice as many warps fit into shared memory as if each had a tile, and the four fetch the same code
+// at about the same time.
 //
 // Encoding: a CTA takes its tiles from a ticket, one after another.
 //
@@ -8,15 +9,16 @@
 //   special tiles  those with exceptions, integers or low zeros are planned by short loops, through shared memory
 //   differences    in registers; what goes from one block to the next, through shared memory
 //   classes        lengths are counted; the warps try the shapes of classes, each some of them
-//   put            each warp finds how much of each part its block has. Sums of that say where everything goes: the payload
-//                  is put together in shared memory as it will stand in the frame
+//   put            each warp finds how much of each part its block has. Sums of that say where everything goes: the
+//                  payload is put together in shared memory as it will stand in the frame
 //
-// There it waits until the CTA's next tile has been looked at: by then those before it are announced, its place is found
-// without a stop, and it leaves in whole words, summed for the checksum on the way.
+// There it waits until the CTA's next tile is announced, or the one after that (IMAGES in tuning.cuh): by then those
+// before it mostly are, its place is found without a stop, and it leaves in whole words, summed for the checksum on the
+// way.
 //
-// Decoding: a tile's payload comes into shared memory, summed on the way. Each warp finds where its block's planes begin, and
-// looks up how long its fields are; sums of that say where these begin. Differences are summed up within the block, then come
-// the sums of the blocks before.
+// Decoding: a tile's payload comes into shared memory, summed on the way. Each warp finds where its block's planes
+// begin, and looks up how long its fields are; sums of that say where these begin. Differences are summed up within the
+// block, then come the sums of the blocks before.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "planes/decode_any.cuh"
@@ -40,12 +42,12 @@ constexpr u32 FRONT = 6 + PLANES, NIBBLES = FRONT + PLANES * 32 / 8;
 // How much of each part a block has, or a tile, in one word: ballots, whole planes, nibbles, bytes.
 constexpr u32 BALLOT = 1, WHOLE = 1 << 5, NIBBLE = 1 << 10, BYTE = 1 << 20;
 
-// What the first look at a tile finds: values that are exceptions in any tile; it may be one of integers, or one where values
-// with low bits are exceptions; it may have low zeros.
+// What the first look at a tile finds: values that are exceptions in any tile; it may be one of integers, or one where
+// values with low bits are exceptions; it may have low zeros.
 constexpr u32 SOME = 1, INTEGERS = 2, LOW = 4, EVEN = 8;
 
-// What a block tells of the rest of a tile that has specials: exceptions, and whether all have the same bits; exponents of map 1;
-// the extremes of its planes, their highest bits turned; all bits of numbers.
+// What a block tells of the rest of a tile that has specials: exceptions, and whether all have the same bits; exponents
+// of map 1; the extremes of its planes, their highest bits turned; all bits of numbers.
 template <class S>
 struct Special {
     u32 count;
@@ -59,8 +61,8 @@ struct Special {
 template <class S>
 struct Stage {
     using I = Int<S>;
-    // The chunk: its values, tiles of the batch before it; addresses of the look-back's words, of the table and of the payloads; the
-    // place of the payloads' first word.
+    // The chunk: its values, tiles of the batch before it; addresses of the look-back's words, of the table and of the
+    // payloads; the place of the payloads' first word.
     Array array;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, first_word;
@@ -80,11 +82,13 @@ struct Stage {
     // By blocks: parts and words of fields; modes of planes; masks.
     uint2 parts[BLOCKS];
     u32 modes[BLOCKS], masks[BLOCKS][32];
-    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp; the best choice of classes of each.
+    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp; the best choice of
+    // classes of each.
     I any, longest;
     u32 counts[LENGTHS], best[BLOCKS];
     u16 by_length[LENGTHS];
-    // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of each warp.
+    // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of
+    // each warp.
     union {
         alignas(16) I first[8][32][4];
         I left[BLOCKS];
@@ -96,7 +100,8 @@ struct Stage {
     alignas(16) u32 images[PlanesTuning<S>::IMAGES][VALUES<S> + 8];
 };
 
-// The tile that waits, as each thread knows it: its number in the chunk; its words, none where none waits; whether it is of class 3.
+// The tile that waits, as each thread knows it: its number in the chunk; its words, none where none waits; whether it
+// is of class 3.
 struct Pending {
     u32 index, total;
     bool raw;
@@ -116,7 +121,8 @@ __device__ __forceinline__ I* numbers_at(u32* image, int block, int k, int lane)
 
 // A row of a block: its bits; numbers of the plan's map. `ordered` bits stand in shared memory.
 template <class S>
-__device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in, int block, int k, int lane, Int<S> (&y)[4]) {
+__device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in, int block, int k, int lane,
+                                          Int<S> (&y)[4]) {
     using I = Int<S>;
     load4(numbers_at<I>(image, block, k, lane), y);
 #pragma unroll
@@ -125,7 +131,8 @@ __device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in
 
 // Finds a block's exceptions; `low`: those with low bits too. Whole warp.
 template <class S>
-__device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, false>& in, bool low, int block, int lane) {
+__device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, false>& in, bool low,
+                                                int block, int lane) {
     using I = Int<S>;
     const u32 among = inside_block(s.array, in.p, block);
     u32 mask = 0, count = 0;
@@ -177,7 +184,8 @@ __device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u3
 
 // What map 1 asks of a block. Whole warp.
 template <class S>
-__device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, false>& in, bool marked, int block, int lane) {
+__device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, false>& in, bool marked,
+                                              int block, int lane) {
     using I = Int<S>;
     Integers<S> integers;
     const u32 mask = marked ? s.masks[block][lane] : 0;
@@ -193,7 +201,8 @@ __device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Sou
 
 // Makes numbers of map 1 of a block's bits, in shared memory.
 template <class S>
-__device__ __forceinline__ void put_integers(u32* image, const Source<S, false>& in, int exponent, int block, int lane) {
+__device__ __forceinline__ void put_integers(u32* image, const Source<S, false>& in, int exponent, int block,
+                                             int lane) {
     using T = Traits<S>;
     using I = Int<S>;
 #pragma unroll 1
@@ -277,8 +286,8 @@ __device__ __forceinline__ u32 zeros_of(Int<S> any) {
     return any == 0 ? 0 : (u32)Traits<S>::length(any & ((Int<S>)0 - any)) - 1;
 }
 
-// What the predictor of a warp's number costs in plane 1 of the first block, whose numbers are in shared memory. `zeros`: low
-// zeros of all numbers of the tile. FORMAT.md §8.2. Whole warp.
+// What the predictor of a warp's number costs in plane 1 of the first block, whose numbers are in shared memory.
+// `zeros`: low zeros of all numbers of the tile. FORMAT.md §8.2. Whole warp.
 template <class S>
 __device__ __forceinline__ void try_predictor(Stage<S>& s, u32 zeros, int predictor, int lane) {
     using I = Int<S>;
@@ -315,8 +324,8 @@ __device__ __forceinline__ u32 best_predictor(const Stage<S>& s, u32& least) {
     return best;
 }
 
-// Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its numbers
-// there. Whole CTA.
+// Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its
+// numbers there. Whole CTA.
 template <class S>
 __device__ __noinline__ void survey_special(Stage<S>& s, u32* image, u32 index, u32 specials, int block, int lane) {
     using I = Int<S>;
@@ -384,7 +393,10 @@ __device__ __noinline__ void put_special(const Stage<S>& s, u32 index, u32* to, 
         S x[4];
         in.load_row(2 * block + k / 4, k % 4, x);
         const int c = byte_of(bit / 8);
-        put_value(to + Traits<S>::W / 4 * first++, Traits<S>::bits(c == 0 ? x[0] : c == 1 ? x[1] : c == 2 ? x[2] : x[3]));
+        put_value(to + Traits<S>::W / 4 * first++, Traits<S>::bits(c == 0   ? x[0]
+                                                                   : c == 1 ? x[1]
+                                                                   : c == 2 ? x[2]
+                                                                            : x[3]));
     }
 }
 
@@ -417,7 +429,8 @@ __device__ __forceinline__ u64 flush(Stage<S>& s, Pending& waiting, const u32* i
     return sum;
 }
 
-// Finds the mode of a bit plane. `full`: it and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole warp.
+// Finds the mode of a bit plane. `full`: it and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole
+// warp.
 __device__ __forceinline__ u32 mode_of(u32 word, u32& parts, bool& full, int lane) {
     const u32 ballot = __ballot_sync(warp::ALL, word != 0);
     if (ballot == 0) return 0;
@@ -451,11 +464,12 @@ struct Target {
     }
 };
 
-// Codes the tile `next`, draws the next one, and writes the oldest that waits; returns what that one adds to the checksum.
-// Whole CTA.
+// Codes the tile `next`, draws the next one, and writes the oldest that waits; returns what that one adds to the
+// checksum. Whole CTA.
 template <class S>
 __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, frame::Ticket& next,
-                                        Pending (&waiting)[PlanesTuning<S>::IMAGES], u32& turn, u32 thread, int w, int lane) {
+                                        Pending (&waiting)[PlanesTuning<S>::IMAGES], u32& turn, u32 thread, int w,
+                                        int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 W = sizeof(S) / 4;
@@ -576,12 +590,14 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     } else if (w == 2) {
         best = min(cheapest_of<3>(upto, top, lane), cheapest_of<4>(upto, top, lane));
     } else {
-        best = min(cheapest_of<2>(upto, top, lane), min(cheapest_of<0>(upto, top, lane), cheapest_of<1>(upto, top, lane)));
+        best =
+            min(cheapest_of<2>(upto, top, lane), min(cheapest_of<0>(upto, top, lane), cheapest_of<1>(upto, top, lane)));
     }
     best = warp::least(best);
     if (lane == 0) s.best[w] = best;
     __syncthreads();
-    const Classes classes = classes_of(min(min(s.best[0], s.best[1]), min(s.best[2], s.best[3])), upto, zeros, top, lane);
+    const Classes classes =
+        classes_of(min(min(s.best[0], s.best[1]), min(s.best[2], s.best[3])), upto, zeros, top, lane);
     if (w < (int)LENGTHS / 32) fill_table(s.by_length, classes, lane, w, LENGTHS / 32);
     if (!LIKELY(zeros == 0)) {
 #pragma unroll
@@ -613,7 +629,8 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
         all.x += n.x, all.y += n.y;
     }
     const u32 inside = in.p.left == 0 ? TILE : warp::from(inside_of(s.array, in.p), 0);
-    const u32 front = 3 + W + marked, ballots = all.x & 31, whole = all.x >> 5 & 31, nibbles = all.x >> 10 & 1023, bytes = all.x >> 20;
+    const u32 front = 3 + W + marked, ballots = all.x & 31, whole = all.x >> 5 & 31, nibbles = all.x >> 10 & 1023,
+              bytes = all.x >> 20;
     u32* const to_nibbles = image + front + ballots;
     u32* const to_words = to_nibbles + (nibbles + 7) / 8;
     u8* const to_bytes = (u8*)(to_words + 32 * whole);
@@ -632,8 +649,8 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
     turn ^= LAST;
     __syncthreads();
     if (!LIKELY(!raw)) return sum;
-    Target to = {image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles, to_bytes + (before.x >> 20),
-                 before.x >> 10 & 1023};
+    Target to = {image + front + (before.x & 31), to_words + 32 * (before.x >> 5 & 31), to_nibbles,
+                 to_bytes + (before.x >> 20), before.x >> 10 & 1023};
 #pragma unroll
     for (int p = 2; p >= 0; p--) to.put(planes[p], modes >> 2 * p & 3, lane);
     if (!LIKELY(!marked)) {
@@ -646,7 +663,8 @@ __device__ __forceinline__ u64 put_tile(const EncodeArgs& args, Stage<S>& s, fra
         Plan plan = s.plan;
         plan.classes = classes, plan.head |= predictor << 2 | classes.shape << 5;
 #pragma unroll
-        for (u32 k = 0; k < BLOCKS; k++) plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
+        for (u32 k = 0; k < BLOCKS; k++)
+            plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
         put_front<S>(image, plan);
         if (plan.uniform) put_value(values, (I)plan.value);
     }
@@ -686,7 +704,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         do {
             sum += put_tile(args, s, next, waiting, turn, thread, w, lane);
         } while (next.tile < args.tiles && next.chunk == chunk);
-        #pragma unroll
+#pragma unroll
         for (int k = 0; k < PlanesTuning<S>::IMAGES; k++) {
             sum += flush(s, waiting[k], s.images[turn ^ k], thread, w, lane);
         }
@@ -724,7 +742,8 @@ struct Parts2 {
     bool uniform;
 };
 
-// Finds the parts of a block, checking those of the tile, as open_any does: lane k looks at plane k, the masks' among them.
+// Finds the parts of a block, checking those of the tile, as open_any does: lane k looks at plane k, the masks' among
+// them.
 template <class S>
 __device__ __forceinline__ bool open_block(Parts2& l, const u32* in, u32 words, int block, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
@@ -734,9 +753,11 @@ __device__ __forceinline__ bool open_block(Parts2& l, const u32* in, u32 words, 
     l.masks = marks & 1 ? in[3 + W] : 0;
     l.count = l.masks >> 8, l.uniform = marks == 3;
     if ((marks & 1) && (l.count < 1 || l.count > TILE)) return false;
-    const u32 k = lane % 4, mode = lane >= (int)PLANES ? 0 : 3 & (k == 3 ? l.masks >> lane / 4 * 2 : head >> (8 + lane / 4 * 6 + 4 - 2 * k));
-    const u32 lower = (1u << lane) - 1, sparse = __ballot_sync(warp::ALL, mode == 3), whole = __ballot_sync(warp::ALL, mode == 1),
-              ballots = __popc(sparse), whole_words = 32 * __popc(whole);
+    const u32 k = lane % 4, mode = lane >= (int)PLANES ? 0
+                                                       : 3 & (k == 3 ? l.masks >> lane / 4 * 2
+                                                                     : head >> (8 + lane / 4 * 6 + 4 - 2 * k));
+    const u32 lower = (1u << lane) - 1, sparse = __ballot_sync(warp::ALL, mode == 3),
+              whole = __ballot_sync(warp::ALL, mode == 1), ballots = __popc(sparse), whole_words = 32 * __popc(whole);
     u32 least = front + ballots + whole_words;
     if (words < least) return false;
     const u32 count = mode == 3 ? __popc(in[front + __popc(sparse & lower)]) : 0, upto = warp::inclusive(count, lane);
@@ -744,14 +765,17 @@ __device__ __forceinline__ bool open_block(Parts2& l, const u32* in, u32 words, 
     least += nibble_words;
     if (words < least) return false;
     const u32* nibble = in + front + ballots;
-    const u32 even = 2 * lane < (int)nibble_words ? nibble[2 * lane] : 0, odd = 2 * lane + 1 < (int)nibble_words ? nibble[2 * lane + 1] : 0;
-    const u32 here = __popc(even) + __popc(odd), bytes_upto = warp::inclusive(here, lane), bytes = warp::from(bytes_upto, 31);
+    const u32 even = 2 * lane < (int)nibble_words ? nibble[2 * lane] : 0,
+              odd = 2 * lane + 1 < (int)nibble_words ? nibble[2 * lane + 1] : 0;
+    const u32 here = __popc(even) + __popc(odd), bytes_upto = warp::inclusive(here, lane),
+              bytes = warp::from(bytes_upto, 31);
     const u32 values = W * (l.uniform ? 1 : l.count);
     least += (bytes + 3) / 4;
     if (words < least + values) return false;
     l.bits = in + least, l.values = in + words - values;
     // Filling.
-    const u32 over = nibbles % 8 ? nibble[nibble_words - 1] >> 4 * (nibbles % 8) : 0, beyond = bytes % 4 ? l.bits[-1] >> 8 * (bytes % 4) : 0;
+    const u32 over = nibbles % 8 ? nibble[nibble_words - 1] >> 4 * (nibbles % 8) : 0,
+              beyond = bytes % 4 ? l.bits[-1] >> 8 * (bytes % 4) : 0;
     // Of the block's first plane: nibbles and bytes before it.
     const u32 first = 4 * block, before = (1u << first) - 1, at = warp::from(upto - count, first), from = at / 16 & 31;
     const u64 both = (u64)warp::from(odd, from) << 32 | warp::from(even, from);
@@ -774,7 +798,8 @@ __device__ __forceinline__ bool has_words(const u32* in, u32 words) {
 
 // Takes a tile of class 2. False: it is not right. Whole CTA.
 template <class S>
-__device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, u32 words, int w, int lane) {
+__device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, u32 words, int w,
+                                          int lane) {
     using I = Int<S>;
     const u32* in = s.image;
     const bool is_float = flags & FLAG_FLOAT;
@@ -857,7 +882,8 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
 
 // Takes a tile of class 2 that no writer makes: with planes of mode 2, or longer than its values. Whole warp.
 template <class S>
-__device__ __noinline__ bool take_odd(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, const u32* in, u32 words, int lane) {
+__device__ __noinline__ bool take_odd(DecodeStage<S>& s, const Array& c, const Tile& p, u32 flags, const u32* in,
+                                      u32 words, int lane) {
     return take_wide<S>(c, p, {}, flags, in, words, s.buffer, lane);
 }
 
@@ -906,17 +932,17 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                          \
-    extern "C" __global__ __launch_bounds__(THREADS, PlanesTuning<S>::LOSSLESS_ENCODE) void       \
-        planes_lossless_encode_##name(EncodeArgs args) {                                          \
-        encode<S>(args);                                                                          \
-    }                                                                                             \
-    extern "C" __global__ __launch_bounds__(THREADS, PlanesTuning<S>::LOSSLESS_DECODE) void       \
-        planes_lossless_decode_##name(DecodeArgs args) {                                          \
-        decode<S>(args);                                                                          \
-    }                                                                                             \
-    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) { \
-        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                   \
+#define ENTRIES(S, name)                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                             \
+        THREADS, PlanesTuning<S>::LOSSLESS_ENCODE) void planes_lossless_encode_##name(EncodeArgs args) { \
+        encode<S>(args);                                                                                 \
+    }                                                                                                    \
+    extern "C" __global__ __launch_bounds__(                                                             \
+        THREADS, PlanesTuning<S>::LOSSLESS_DECODE) void planes_lossless_decode_##name(DecodeArgs args) { \
+        decode<S>(args);                                                                                 \
+    }                                                                                                    \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {   \
+        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                          \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

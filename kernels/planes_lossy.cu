@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The codec planes under a bound: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
 //
-// Encoding: a warp takes its tiles from a ticket, one after another. A lane reads 32 values, 16 bytes at a time, and makes
-// quanta of them, two in a register; the next 32 are on their way meanwhile. Prediction is a difference of registers, with
-// a neighbour lane where needed. Residuals become bit planes (planes/coder.cuh), which wait in the warp's part of shared
-// memory; the warp announces their length and goes on. When its next tile is announced too, a look-back finds the place of
-// the one that waits, and it leaves in whole words, summed for the checksum on the way. Decoding: a tile's payload comes
-// into shared memory, summed on the way; lanes take their words of each plane, and everything goes backwards.
+// Encoding: a warp takes its tiles from a ticket, one after another. A lane reads 32 values, 16 bytes at a time, and
+// makes quanta of them, two in a register; the next 32 are on their way meanwhile. Prediction is a difference of
+// registers, with a neighbour lane where needed. Residuals become bit planes (planes/coder.cuh), which wait in the
+// warp's part of shared memory; the warp announces their length and goes on. When its next tile is announced too, a
+// look-back finds the place of the one that waits, and it leaves in whole words, summed for the checksum on the way.
+// Decoding: a tile's payload comes into shared memory, summed on the way; lanes take their words of each plane, and
+// everything goes backwards.
 //
 // That is for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/encode_any.cuh and
-// planes/decode_any.cuh take all others, and those that are too long for shared memory, or not shorter than their values.
+// planes/decode_any.cuh take all others, and those that are too long for shared memory, or not shorter than their
+// values.
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
@@ -87,7 +89,8 @@ __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     __syncwarp();
 }
 
-// Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end then.
+// Makes room for more words of the growing tile: the other one leaves, and it moves to the front. Where its words end
+// then.
 __device__ __noinline__ u32 move_words(Stage& s, u32 end, bool dense, u32 turn, int lane) {
     flush(s, turn ^ 1, lane);
     const u32 start = s.start, words = end - start;
@@ -110,8 +113,8 @@ __device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 tu
     return n.words + more <= s.limit;
 }
 
-// Codes the growing tile as one of any class, or of class 3 where that is known to be its class. The one before leaves first:
-// its part of the stage is needed.
+// Codes the growing tile as one of any class, or of class 3 where that is known to be its class. The one before leaves
+// first: its part of the stage is needed.
 template <class S>
 __device__ __noinline__ void other_tile(Stage& s, u32 turn, bool raw, int lane) {
     flush(s, turn ^ 1, lane);
@@ -140,11 +143,11 @@ __device__ __noinline__ void other_tile(Stage& s, u32 turn, bool raw, int lane) 
     __syncwarp();
 }
 
-// Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the next
-// one, of the same chunk, in `now`.
+// Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the
+// next one, of the same chunk, in `now`.
 template <class S, bool dense>
-__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
-                                         u32 turn, u32& drawn, int lane) {
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s, u32 turn,
+                                         u32& drawn, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
     const u32 flags = s.flags;
@@ -212,8 +215,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         const u32 bad = __ballot_sync(warp::ALL, s.good && !fine);
         const bool marked = bad != 0;
         if (!LIKELY(!marked)) {
-            // In memory pairs are found by their number. What must not change goes there meanwhile too: else the compiler
-            // keeps some of it there all the time.
+            // In memory pairs are found by their number. What must not change goes there meanwhile too: else the
+            // compiler keeps some of it there all the time.
             u32 kept[40];
             int at = 0;
             auto each = [&](auto f) {
@@ -365,8 +368,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     // The one before is on its way by now.
     flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        s.waiting = {number,         total,         start, n.words - start, nibbles, bytes + values,
-                     before_ballots, before_ballots + n.ballots};
+        s.waiting = {number,  total,          start,          n.words - start,
+                     nibbles, bytes + values, before_ballots, before_ballots + n.ballots};
     }
     __syncwarp();
 }
@@ -393,8 +396,8 @@ __device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, 
     flush(s, turn ^ 1, lane);
 }
 
-// Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is announced:
-// by then those before it are, and it finds its place without a stop.
+// Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is
+// announced: by then those before it are, and it finds its place without a stop.
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ Stage stages[WARPS];
@@ -419,7 +422,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
             s.table_key = c.table_at / 4;
             s.payloads = c.frame + c.payload_at;
             s.key = frame::key_of(c.payload_at / 4);
-            s.fault = (u64)&((ChunkState*)args.states)[chunk].fault;
+            s.fault = (u64) & ((ChunkState*)args.states)[chunk].fault;
             s.waiting.total = s.done = 0;
         }
         s.sum[lane] = 0;
@@ -445,11 +448,12 @@ constexpr u32 LONGEST = 2176;
 template <class S>
 constexpr u32 PLANE = 512 * sizeof(S) / 4;
 
-// Finds the parts of a tile of class 0 that has these modes, `front` words before its ballots. False: they are not what the
-// tile has.
+// Finds the parts of a tile of class 0 that has these modes, `front` words before its ballots. False: they are not what
+// the tile has.
 __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words, u32 front, u32 modes, int lane) {
     const u32 upper = modes >> 1 & 0x55555555u, lower = modes & 0x55555555u;
-    const u32 counts = warp::total((u32)__popc(upper) | (u32)__popc(lower & ~upper) << 8 | (u32)__popc(lower & upper) << 16);
+    const u32 counts =
+        warp::total((u32)__popc(upper) | (u32)__popc(lower & ~upper) << 8 | (u32)__popc(lower & upper) << 16);
     const u32 ballots = counts & 255, full = counts >> 8 & 255, bytes = counts >> 16;
     if (words < front + ballots + 32 * full) return false;
     t.ballots = stage + front;
@@ -474,20 +478,22 @@ __device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words,
     return (over | beyond) == 0;
 }
 
-// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there were.
+// The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there
+// were.
 struct Masked {
     u32 modes, count, values, found;
 };
 
-// Takes the mask of a block, whose values are written, and writes its exceptions over them. False: it has more exceptions than the
-// tile. Whole warp.
+// Takes the mask of a block, whose values are written, and writes its exceptions over them. False: it has more
+// exceptions than the tile. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array& c, const Tile& p, const u32* stage, bool uniform,
-                                                bool swap, u32 block, int lane) {
+__device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array& c, const Tile& p, const u32* stage,
+                                                bool uniform, bool swap, u32 block, int lane) {
     using Bits = typename Traits<S>::Bits;
     const u32 mode = m.modes >> 2 * block & 3;
     if (mode == 0) return true;
-    const u32 mask = take_plane(t, mode, lane), count = (u32)__popc(mask), found = m.found, all = found + warp::total(count);
+    const u32 mask = take_plane(t, mode, lane), count = (u32)__popc(mask), found = m.found,
+              all = found + warp::total(count);
     const u32* values = stage + m.values;
     if (all > m.count) return false;
     if (!uniform) values += sizeof(Bits) / 4 * (found + warp::inclusive(count, lane) - count);
@@ -511,7 +517,8 @@ __device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array
     return true;
 }
 
-// A tile of class 2 without exceptions whose values are all its base, as same_tile makes it. False: it is another, or not right.
+// A tile of class 2 without exceptions whose values are all its base, as same_tile makes it. False: it is another, or
+// not right.
 template <class S>
 __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile& p, const u32* stage, int lane) {
     using T = Traits<S>;
@@ -617,7 +624,8 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 #pragma unroll
             for (u32 r = 0; r < 4; r++) {
                 wrong |= (pa[r] | pb[r]) & 0xe000e000u;
-                Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1), scale.value(pb[r], 1)};
+                Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1),
+                             scale.value(pb[r], 1)};
                 if (LIKELY(p.left == 0)) {
                     store4_once(rows.to + r * rows.step, v);
                 } else {
@@ -637,8 +645,8 @@ struct DecodeShared {
     Masked masked[WARPS];
 };
 
-// Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes into
-// `fault`. `buffer`: of 512 values.
+// Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes
+// into `fault`. `buffer`: of 512 values.
 template <class S>
 __device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* fault) {
     const int lane = threadIdx.x & 31;
@@ -648,8 +656,8 @@ __device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* 
     const u32* in = (const u32*)c.frame;
     const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
     const Array array = array_of(c, c.output);
-    const bool right = take_any<S>(array, t, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT, in + c.payload_at / 4 + span.from,
-                                   span.to - span.from, (Int<S>*)buffer, lane);
+    const bool right = take_any<S>(array, t, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT,
+                                   in + c.payload_at / 4 + span.from, span.to - span.from, (Int<S>*)buffer, lane);
     if (lane == 0 && !right) atomicOr(fault, 1u);
 }
 
@@ -699,20 +707,20 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                         \
-    extern "C" __global__ __launch_bounds__(THREADS) void planes_lossy_range_##name(EncodeArgs args) {                 \
-        frame::find_range<S, THREADS, TILE>(args);                                                               \
-    }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, THREADS>)) void      \
-        planes_lossy_encode_##name(EncodeArgs args) {                                                                  \
-        encode<S>(args);                                                                                         \
-    }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(THREADS, (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, THREADS>)) void      \
-        planes_lossy_decode_##name(DecodeArgs args) {                                                                  \
-        decode<S>(args);                                                                                         \
-    }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                    \
-        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                  \
+#define ENTRIES(S, name)                                                                                              \
+    extern "C" __global__ __launch_bounds__(THREADS) void planes_lossy_range_##name(EncodeArgs args) {                \
+        frame::find_range<S, THREADS, TILE>(args);                                                                    \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                                          \
+        THREADS, (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, THREADS>)) void planes_lossy_encode_##name(EncodeArgs args) { \
+        encode<S>(args);                                                                                              \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                                          \
+        THREADS, (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, THREADS>)) void planes_lossy_decode_##name(DecodeArgs args) { \
+        decode<S>(args);                                                                                              \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                   \
+        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                       \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

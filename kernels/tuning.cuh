@@ -46,15 +46,16 @@ struct LorenzoTuning {
 #endif
 };
 
-// Whether planes' encoder takes tiles of any class. Elsewhere the assembler spills a kilobyte around that call, and more in
-// the loop: there a chunk with such a tile is left to the CPU.
+// Whether planes' encoder takes tiles of any class. Elsewhere the assembler spills a kilobyte around that call, and
+// more in the loop: there a chunk with such a tile is left to the CPU.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 10 == 90
 constexpr bool PLANES_OTHER_TILES = true;
 #else
 constexpr bool PLANES_OTHER_TILES = false;
 #endif
 
-// CTAs of four warps, a tile a warp; without a bound, warps: as many as shared memory holds, which is most since Hopper.
+// CTAs of four warps, a tile a warp; without a bound, warps: as many as shared memory holds, which is most since
+// Hopper.
 template <class S>
 struct PlanesTuning;
 template <>

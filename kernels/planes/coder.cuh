@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Bit planes of a block into a tile's payload, and back: FORMAT.md §3.2 and §8.3.
 //
-// A lane has 32 values of a block, and one word of each of its bit planes. Eight words hold one byte of each value; eight by
-// eight bits are transposed in all four bytes at once, which makes eight planes of them. The sign's plane turns the others
-// into magnitudes. A ballot says which lanes have a word that is not zero: it is stored, and it says where a lane's word goes,
-// as no scan could faster. Sparser planes keep of each word the bytes that are not zero, placed by three ballots over how many
-// a lane has.
+// A lane has 32 values of a block, and one word of each of its bit planes. Eight words hold one byte of each value;
+// eight by eight bits are transposed in all four bytes at once, which makes eight planes of them. The sign's plane
+// turns the others into magnitudes. A ballot says which lanes have a word that is not zero: it is stored, and it says
+// where a lane's word goes, as no scan could faster. Sparser planes keep of each word the bytes that are not zero,
+// placed by three ballots over how many a lane has.
 #pragma once
 #include "differences.cuh"
 #include "tile.cuh"
 
 namespace planes {
 
-// Transposes eight by eight bits, in each byte: afterwards bit k of word j is what bit j of word k was. Its own inverse.
+// Transposes eight by eight bits, in each byte: afterwards bit k of word j is what bit j of word k was. Its own
+// inverse.
 __device__ __forceinline__ void transpose(u32 (&x)[8]) {
 #pragma unroll
     for (int j = 4; j > 0; j /= 2) {
@@ -79,25 +80,26 @@ struct Stage {
     // Modes of slices as they come; one more than there may be.
     u32 modes[5];
     Waiting waiting;
-    // The chunk: its values, its rule, flags, tiles of the batch before it; addresses of the look-back's words, of the table and of the
-    // payloads; the checksum's key of the first payload.
+    // The chunk: its values, its rule, flags, tiles of the batch before it; addresses of the look-back's words, of the
+    // table and of the payloads; the checksum's key of the first payload.
     Array array;
     double step, inverse, most;
     bool usable;
     u32 flags, first_tile;
     u64 fill, offsets, table, table_key, payloads, key, fault;
-    // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words begin, and
-    // what they stay below.
+    // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words
+    // begin, and what they stay below.
     u32 number, next, inside, start, limit;
-    // The growing tile's exceptions: how many, and the modes of their masks; in level A their nibbles and bytes; each lane's words of
-    // the masks; the bits of one of them, and whether another has other bits. FORMAT.md §8.2.
+    // The growing tile's exceptions: how many, and the modes of their masks; in level A their nibbles and bytes; each
+    // lane's words of the masks; the bits of one of them, and whether another has other bits. FORMAT.md §8.2.
     u32 exceptions, mask_modes, mask_nibbles, mask_bytes;
     u32 masks[BLOCKS][32];
     u64 value;
     bool differ;
     // Words of its payload where all its values are the same and no number, else 0.
     u32 same;
-    // Its head, but for the predictor and exceptions; slices so far; nothing was found that is not of class 0, or too long.
+    // Its head, but for the predictor and exceptions; slices so far; nothing was found that is not of class 0, or too
+    // long.
     u32 head, slices, predictor;
     bool good;
     // Its base's range, where plane 0 does not tell.
@@ -126,11 +128,11 @@ __device__ __forceinline__ Int<S> fill_of(const Stage& s) {
 __device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
 __device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
-
 // Finds the growing tile a place next to the one that waits, where there is more room. Whole warp.
 __device__ __forceinline__ Parts begin_tile(Stage& s, bool dense, int lane) {
     const Waiting& other = s.waiting;
-    const u32 end = dense ? NIBBLES_AT : STAGE, from = other.start, to = from + other.words + other.nibbles + other.bytes;
+    const u32 end = dense ? NIBBLES_AT : STAGE, from = other.start,
+              to = from + other.words + other.nibbles + other.bytes;
     const bool alone = other.total == 0, behind = alone || end - to >= from;
     const u32 start = alone || !behind ? 0 : to;
     if (lane == 0) s.start = start, s.limit = behind ? end : from;
@@ -144,8 +146,9 @@ __device__ __forceinline__ u32 nonzero_bytes(u32 w) {
     return high * 0x00204081u >> 28;
 }
 
-// Puts a block's bit planes of level A, in order of coding; returns their modes, in order of planes. `rows` replace planes 7 to 0 of
-// 16 where all of these are full. First lane j learns plane j's ballot; then all lanes together find modes and places.
+// Puts a block's bit planes of level A, in order of coding; returns their modes, in order of planes. `rows` replace
+// planes 7 to 0 of 16 where all of these are full. First lane j learns plane j's ballot; then all lanes together find
+// modes and places.
 template <int PLANES, class Rows>
 __device__ __forceinline__ u32 put_words(Stage& s, u32* front, Parts& n, u32 (&words)[PLANES], int lane, Rows rows) {
     u32 ballot = 0;
@@ -184,7 +187,8 @@ __device__ __forceinline__ u32 put_words(Stage& s, u32* front, Parts& n, u32 (&w
 struct Sparse {
     u32 word, some, lower, ballot, ones, twos, fours;
 
-    __device__ __forceinline__ Sparse(u32 word, u32 ballot, int lane) : word(word), lower((1u << lane) - 1), ballot(ballot) {
+    __device__ __forceinline__ Sparse(u32 word, u32 ballot, int lane)
+        : word(word), lower((1u << lane) - 1), ballot(ballot) {
         some = nonzero_bytes(word);
         const u32 count = (u32)__popc(some);
         ones = __ballot_sync(warp::ALL, count & 1), twos = __ballot_sync(warp::ALL, count & 2),
@@ -231,8 +235,8 @@ __device__ __forceinline__ u32 put_bytes(Stage& s, u32* front, Parts& n, u32 wor
 }
 
 // Puts a block of level B: as put_block.
-__device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8], bool wide,
-                                         int lane) {
+__device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8],
+                                         bool wide, int lane) {
     u32 slices = 0, sign = 0;
     bool full = false;
 #pragma unroll 1
@@ -262,11 +266,11 @@ __device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u
     return slices | put_bytes(s, front, n, sign, full, lane) << (wide ? 30 : 14);
 }
 
-// Puts a block whose residuals are clean pairs of 8 or 16 bits, the sign turned, where there is room for it; returns the modes
-// of its slices.
+// Puts a block whose residuals are clean pairs of 8 or 16 bits, the sign turned, where there is room for it; returns
+// the modes of its slices.
 template <bool DENSE>
-__device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8], bool wide,
-                                         int lane) {
+__device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8],
+                                         bool wide, int lane) {
     if constexpr (DENSE) {
         return put_dense(s, front, n, a, b, wide, lane);
     } else {
@@ -279,7 +283,7 @@ __device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u
             words[7] = ~x[7];
 #pragma unroll
             for (int j = 0; j < 7; j++) words[j] = x[6 - j] ^ words[7];
-            return put_words<8>(s, front, n, words, lane, [](u32 (&)[8]) {});
+            return put_words<8>(s, front, n, words, lane, [](u32(&)[8]) {});
         }
         u32 top[8], words[16];
 #pragma unroll
@@ -290,7 +294,7 @@ __device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u
         for (int j = 0; j < 7; j++) words[j] = top[6 - j] ^ words[15];
 #pragma unroll
         for (int j = 7; j < 15; j++) words[j] = x[14 - j] ^ words[15];
-        return put_words<16>(s, front, n, words, lane, [](u32 (&words)[16]) {
+        return put_words<16>(s, front, n, words, lane, [](u32(&words)[16]) {
             u32 x[8];
 #pragma unroll
             for (int p = 0; p < 8; p++) x[p] = words[14 - p] ^ words[15];

@@ -14,8 +14,8 @@
 
 namespace planes {
 
-// Moves words of the frame, the first at its place `word0`, into shared memory; returns what they add to the checksum. Half
-// of the loads are on their way while the others are summed. One warp.
+// Moves words of the frame, the first at its place `word0`, into shared memory; returns what they add to the checksum.
+// Half of the loads are on their way while the others are summed. One warp.
 __device__ __forceinline__ u64 fetch(u32* to, const u32* from, u64 word0, u32 words, int lane) {
     constexpr int BATCH = 8;
     u64 sum = 0, key = frame::key_of(word0 + lane);
@@ -52,8 +52,8 @@ struct Layout {
     bool uniform;
 };
 
-// How many lanes have words in planes of mode 3, where a tile has planes of mode 2 as well. `of_masks`: of mode 3 are masks alone, as
-// level A has them, whose ballots are found without a look at each plane.
+// How many lanes have words in planes of mode 3, where a tile has planes of mode 2 as well. `of_masks`: of mode 3 are
+// masks alone, as level A has them, whose ballots are found without a look at each plane.
 __device__ __forceinline__ u32 count_nibbles(const Layout& l, u32 head, bool of_masks) {
     u32 nibbles = 0;
     const u32* ballots = l.parts.ballots;
@@ -100,11 +100,15 @@ __device__ __forceinline__ bool open_any(Layout& l, const u32* in, u32 words, in
     l.modes = (const u16*)at;
     if (slices % 2 && l.modes[slices] != 0) return false;
     // A word of modes a lane, those of masks too.
-    const u32 modes = lane == 31 ? l.masks & 0xff : kind ? (lane == 0 ? head >> 8 : 0) : lane < (int)((slices + 1) / 2) ? at[lane] : 0;
+    const u32 modes = lane == 31                       ? l.masks & 0xff
+                      : kind                           ? (lane == 0 ? head >> 8 : 0)
+                      : lane < (int)((slices + 1) / 2) ? at[lane]
+                                                       : 0;
     const u32 upper = modes >> 1 & 0x55555555u, lower = modes & 0x55555555u;
-    const u32 counts = warp::total((u32)__popc(upper & ~lower) | (u32)__popc(lower & ~upper) << 10 |
-                                   (u32)__popc(upper & lower) << 20);
-    const u32 of_words = counts & 1023, full = counts >> 10 & 1023, of_bytes = counts >> 20, ballots = of_words + of_bytes;
+    const u32 counts =
+        warp::total((u32)__popc(upper & ~lower) | (u32)__popc(lower & ~upper) << 10 | (u32)__popc(upper & lower) << 20);
+    const u32 of_words = counts & 1023, full = counts >> 10 & 1023, of_bytes = counts >> 20,
+              ballots = of_words + of_bytes;
     u32 least = front + ballots + 32 * full;
     if (words < least) return false;
     Taker& t = l.parts;
@@ -136,7 +140,8 @@ __device__ __forceinline__ bool open_any(Layout& l, const u32* in, u32 words, in
     return (over | beyond) == 0;
 }
 
-// Puts the exceptions of a lane's mask among its values; the first one's value is the tile's `first`, or all have the same.
+// Puts the exceptions of a lane's mask among its values; the first one's value is the tile's `first`, or all have the
+// same.
 template <class I>
 __device__ __forceinline__ void put_exceptions(u32 mask, const u32* values, bool uniform, u32 first, I (&v)[8][4]) {
 #pragma unroll
@@ -152,7 +157,8 @@ __device__ __forceinline__ void put_exceptions(u32 mask, const u32* values, bool
 struct Found {
     u32 count = 0;
 
-    // Takes a block's mask, and puts its exceptions among the values. False: there are more than the tile has. Whole warp.
+    // Takes a block's mask, and puts its exceptions among the values. False: there are more than the tile has. Whole
+    // warp.
     template <class I>
     __device__ __forceinline__ bool take(Layout& l, u32 block, I (&v)[8][4], int lane) {
         const u32 mask = take_plane(l.parts, l.masks >> 2 * block & 3, lane), mine = (u32)__popc(mask);
@@ -166,8 +172,8 @@ struct Found {
 
 // Class 0, whose head is right. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_quanta(const Array& c, const Tile& p, const Rule<S>& r, bool swap, const u32* in, u32 words,
-                                            int lane) {
+__device__ __forceinline__ bool take_quanta(const Array& c, const Tile& p, const Rule<S>& r, bool swap, const u32* in,
+                                            u32 words, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     using Signed = typename SignedOf<I>::Type;
@@ -272,10 +278,11 @@ struct WideHead {
     }
 };
 
-// Puts a block's values where they belong; of a tile whose rows are not aligned or not whole, through a buffer of 512 values.
-// Whole warp.
+// Puts a block's values where they belong; of a tile whose rows are not aligned or not whole, through a buffer of 512
+// values. Whole warp.
 template <class I>
-__device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 block, bool swap, I (&v)[8][4], I* buffer, int lane) {
+__device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 block, bool swap, I (&v)[8][4], I* buffer,
+                                           int lane) {
     if (swap) {
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] = swapped(v[k / 4][k % 4]);
@@ -292,8 +299,8 @@ __device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 bl
 
 // Classes 1 and 2. `buffer`: of 512 values. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
-                                          Int<S>* buffer, int lane) {
+__device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const Rule<S>& r, u32 flags, const u32* in,
+                                          u32 words, Int<S>* buffer, int lane) {
     using I = Int<S>;
     const bool is_float = flags & FLAG_FLOAT;
     const u32 head = in[0];
@@ -309,7 +316,8 @@ __device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const R
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         I v[8][4];
-        if (!take_lengths(l.parts, head >> (8 + 6 * block) & 63, of, h.classes.zeros, bits, l.values, v, lane)) return false;
+        if (!take_lengths(l.parts, head >> (8 + 6 * block) & 63, of, h.classes.zeros, bits, l.values, v, lane))
+            return false;
         backward(v, h.predictor, c.rank, edge, lane);
         h.finish(v, base, r, is_float);
         if (l.count != 0 && !found.take(l, block, v, lane)) return false;
@@ -320,7 +328,8 @@ __device__ __forceinline__ bool take_wide(const Array& c, const Tile& p, const R
 
 // Class 3: a warp a row. Whole warps.
 template <class S>
-__device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread, u32 threads = 32) {
+__device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread,
+                                         u32 threads = 32) {
     using I = Int<S>;
     constexpr u32 W = Traits<S>::W / 4;
     const RawRows rows(c, tile);
@@ -339,8 +348,8 @@ __device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, co
 
 // Takes a tile of a lossy frame, of any class. `buffer`: of 512 values. False: it is not right. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_any(const Array& c, u32 tile, const Tile& p, const Rule<S>& r, u32 flags, const u32* in, u32 words,
-                                         Int<S>* buffer, int lane) {
+__device__ __forceinline__ bool take_any(const Array& c, u32 tile, const Tile& p, const Rule<S>& r, u32 flags,
+                                         const u32* in, u32 words, Int<S>* buffer, int lane) {
     const u32 head = in[0], kind = head & 3;
     const bool swap = flags & FLAG_SWAP;
     if (kind == RAW) return take_raw<S>(c, tile, swap, in, words, lane);

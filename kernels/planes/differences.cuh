@@ -3,8 +3,8 @@
 //
 // A lane has rows 0 to 3 of a plane, of each the pair (0, 2) of its columns in `a`, (1, 3) in `b`. A pair is the number
 // low + 65536 · high with signed halves: sums and differences of such numbers are those of their halves, for what a low
-// half borrows from the high one it gives back in the end. A constant added to a pair whose halves fit 16 bits, 0x80008000,
-// brings clean halves out, 32768 more than they stand for.
+// half borrows from the high one it gives back in the end. A constant added to a pair whose halves fit 16 bits,
+// 0x80008000, brings clean halves out, 32768 more than they stand for.
 #pragma once
 #include "quantize.cuh"
 
@@ -14,7 +14,8 @@ constexpr u32 CLEAN = 0x80008000u;
 
 // What goes from one block of a tile to the next.
 struct Before {
-    // Rank 3: the plane before. Rank 2: its last row, in the first of both. Rank 1: the last lane's pair b of the row before, in back_a[0].
+    // Rank 3: the plane before. Rank 2: its last row, in the first of both. Rank 1: the last lane's pair b of the row
+    // before, in back_a[0].
     u32 back_a[4] = {}, back_b[4] = {};
     __device__ __forceinline__ explicit Before(u32 rank) { back_a[0] = rank == 1 ? ZEROS : 0; }
 };
@@ -108,8 +109,8 @@ __device__ __forceinline__ u32 select(u32 (&a)[8], u32 (&b)[8], u32 rank, int la
 
 // What goes from one plane of a tile to the next, backwards.
 struct Sums {
-    u32 left = 0;                        // rank 1: the last value, as a clean pair of twice the same; 0 at first
-    u32 up_a = 0, up_b = 0;              // rank 2: the last row of the plane before
+    u32 left = 0;  // rank 1: the last value, as a clean pair of twice the same; 0 at first
+    u32 up_a = 0, up_b = 0;  // rank 2: the last row of the plane before
     u32 back_a[4] = {}, back_b[4] = {};  // rank 3: the plane before
 };
 
@@ -165,8 +166,10 @@ __device__ __forceinline__ void backward_x(u32 (&a)[4], u32 (&b)[4], u32 rank, S
         // Rows follow each other.
         const u32 all0 = warp::from(upto[0], 31), all1 = warp::from(upto[1], 31);
         // Halves to pairs of twice the same: (c, c) with c of row 0, then of row 1, …
-        const u32 end0 = __byte_perm(all0 + CLEAN, 0, 0x1010) - CLEAN, end1 = __byte_perm(all0 + CLEAN, 0, 0x3232) - CLEAN,
-                  end2 = __byte_perm(all1 + CLEAN, 0, 0x1010) - CLEAN, end3 = __byte_perm(all1 + CLEAN, 0, 0x3232) - CLEAN;
+        const u32 end0 = __byte_perm(all0 + CLEAN, 0, 0x1010) - CLEAN,
+                  end1 = __byte_perm(all0 + CLEAN, 0, 0x3232) - CLEAN,
+                  end2 = __byte_perm(all1 + CLEAN, 0, 0x1010) - CLEAN,
+                  end3 = __byte_perm(all1 + CLEAN, 0, 0x3232) - CLEAN;
         const u32 row1 = sums.left + end0, row2 = row1 + end1, row3 = row2 + end2;
         const u32 before[4] = {sums.left, row1, row2, row3};
         sums.left = row3 + end3;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles of every class into words, where they are not of class 0 or have no room in shared memory: FORMAT.md §3.2, §8. A warp a
-// tile, and no tile is too long.
+// Tiles of every class into words, where they are not of class 0 or have no room in shared memory: FORMAT.md §3.2, §8.
+// A warp a tile, and no tile is too long.
 //
-//   plan_tile      the class (survey.cuh), then what the tile's parts would have; where that is not shorter than the values,
-//                  class 3. Now the tile's place can be found
-//   write_tile     the head; the parts again, which are written; exceptions' values. Then the words are read once more, for
-//                  the checksum
+//   plan_tile      the class (survey.cuh), then what the tile's parts would have; where that is not shorter than the
+//                  values, class 3. Now the tile's place can be found
+//   write_tile     the head; the parts again, which are written; exceptions' values. Then the words are read once more,
+//                  for the checksum
 //   code_quanta    class 0, block after block: quanta less the base, differences, bit planes
 //   code_lengths   classes 1 and 2, the same: differences, classes of lengths, fields
 //
@@ -120,7 +120,8 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
                 // All eight planes full: they stand as bytes, as they are in the residuals.
                 bytes_of(v, slice, x);
 #pragma unroll
-                for (int k = 0; k < 8; k++) out.words[less.words + 32 * k + lane] = x[k] ^ (sign >> k & 0x01010101u) * 255;
+                for (int k = 0; k < 8; k++)
+                    out.words[less.words + 32 * k + lane] = x[k] ^ (sign >> k & 0x01010101u) * 255;
             }
             if (out.write && lane == 0) out.modes[first + slice] = (u16)modes;
         }
@@ -135,7 +136,8 @@ __device__ __forceinline__ void code_quanta(const Source<S, true>& in, Plan& pla
 
 // The same of classes 1 and 2: the modes of planes are found.
 template <class S>
-__device__ __forceinline__ void code_lengths(const Source<S, true>& in, Plan& plan, const u16* table, Sink& out, int lane) {
+__device__ __forceinline__ void code_lengths(const Source<S, true>& in, Plan& plan, const u16* table, Sink& out,
+                                             int lane) {
     using I = Int<S>;
     const I zeros = (I)plan.classes.zeros;
     u32 modes = 0, masks = plan.masks & ~0xffu;
@@ -175,8 +177,8 @@ __device__ __forceinline__ u32 values_of(const Plan& plan) {
 // Words of all parts.
 template <class S>
 __device__ __forceinline__ u32 total_of(const Plan& plan) {
-    return front_of<S>(plan) + plan.n.ballots + (plan.n.nibbles + 7) / 8 + plan.n.words + (plan.n.bytes + 3) / 4 + plan.bits +
-           values_of<S>(plan);
+    return front_of<S>(plan) + plan.n.ballots + (plan.n.nibbles + 7) / 8 + plan.n.words + (plan.n.bytes + 3) / 4 +
+           plan.bits + values_of<S>(plan);
 }
 
 // Writes what stands before a tile's modes and ballots. One lane.
@@ -195,10 +197,11 @@ __device__ __forceinline__ void put_front(u32* to, const Plan& plan) {
     if (plan.marked) *to = plan.masks;
 }
 
-// Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop that is
-// not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole warps.
+// Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop
+// that is not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole warps.
 template <class S, bool LOSSY>
-__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread, u32 threads = 32) {
+__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread,
+                                       u32 threads = 32) {
     using T = Traits<S>;
     constexpr u32 W = T::W / 4;
     const RawRows rows(in.array, tile);
@@ -230,7 +233,8 @@ __device__ __forceinline__ void put_values(const Source<S, true>& in, const Plan
     for (u32 block = 0; block < BLOCKS; block++) {
         S x[8][4];
         in.load(block, x);
-        const u32 found = in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low) & inside_block(in.array, in.p, block);
+        const u32 found =
+            in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low) & inside_block(in.array, in.p, block);
         const u32 count = (u32)__popc(found), upto = warp::inclusive(count, lane);
 #pragma unroll
         for (int k = 0; k < 32; k++) {
@@ -243,11 +247,11 @@ __device__ __forceinline__ void put_values(const Source<S, true>& in, const Plan
     }
 }
 
-// Plans a tile of a lossy frame, whatever its class; returns the words that it will have. `raw`: it is known to be of class 3.
-// Whole warp.
+// Plans a tile of a lossy frame, whatever its class; returns the words that it will have. `raw`: it is known to be of
+// class 3. Whole warp.
 template <class S>
-__device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32 inside, bool raw, bool dense, Counts& counts,
-                                      int lane) {
+__device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32 inside, bool raw, bool dense,
+                                      Counts& counts, int lane) {
     const u32 all = 1 + Traits<S>::W / 4 * inside;
     Plan plan = {RAW};
     u32 total = all;

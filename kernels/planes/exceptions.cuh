@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Exceptions of tiles of class 0, while they are coded from registers: FORMAT.md §3.2, §8.2. And tiles of nothing but one value that
-// is no number, as masked fields have many.
+// Exceptions of tiles of class 0, while they are coded from registers: FORMAT.md §3.2, §8.2. And tiles of nothing but
+// one value that is no number, as masked fields have many.
 //
-//   begin_odd   where plane 0's extremes are no normal values: whether the whole tile has the same bits (same_tile), its few words
-//               are known then; else the base, of the first plane that has a normal value (base_range)
-//   mark        a block where a lane has an exception: its mask, and each exception gets the quantum of its predecessor in the
-//               row. Where few lanes have any, and in few rows, lanes share the work on one row of 32 values after the other; else
-//               each looks at its own values, row after row. Values are read again: registers have no number to loop over
+//   begin_odd   where plane 0's extremes are no normal values: whether the whole tile has the same bits (same_tile),
+//               its few words are known then; else the base, of the first plane that has a normal value (base_range)
+//   mark        a block where a lane has an exception: its mask, and each exception gets the quantum of its predecessor
+//               in the row. Where few lanes have any, and in few rows, lanes share the work on one row of 32 values
+//               after the other; else each looks at its own values, row after row. Values are read again: registers
+//               have no number to loop over
 //   put_mask    behind the block's bit planes its mask; a block without one has none to put
 //   put_values  at the end: the one value that all have; else they are read again
 //
-// Level A has nibbles and bytes of masks only: they are made at the end, from the masks. All of it is short loops: code that most
-// tiles do not need comes from far, and what is long costs more to fetch than to run.
+// Level A has nibbles and bytes of masks only: they are made at the end, from the masks. All of it is short loops: code
+// that most tiles do not need comes from far, and what is long costs more to fetch than to run.
 #pragma once
 #include "wide.cuh"
 
@@ -25,8 +26,8 @@ __device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
 
 // The extremes of the quanta of the first plane that has a normal value. False: none has. Whole warp.
 template <class S>
-__device__ __forceinline__ bool base_range(const Array& c, const Tile& p, bool swap, const Rule<S>& r, Int<S> fill, long long& lo,
-                                           long long& hi) {
+__device__ __forceinline__ bool base_range(const Array& c, const Tile& p, bool swap, const Rule<S>& r, Int<S> fill,
+                                           long long& lo, long long& hi) {
     using T = Traits<S>;
 #pragma unroll 1
     for (int plane = 0; plane < 2 * (int)BLOCKS; plane++) {
@@ -50,8 +51,8 @@ __device__ __forceinline__ bool base_range(const Array& c, const Tile& p, bool s
     return false;
 }
 
-// Whether all values of a tile are NaN, infinite or fill, and have the same bits: a tile of class 2 without exceptions, residuals
-// or lengths, whose head and base are put in front. How many words these are, or 0. Whole warp.
+// Whether all values of a tile are NaN, infinite or fill, and have the same bits: a tile of class 2 without exceptions,
+// residuals or lengths, whose head and base are put in front. How many words these are, or 0. Whole warp.
 template <class S>
 __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile& p, int lane) {
     using T = Traits<S>;
@@ -91,8 +92,8 @@ __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile&
     return WORDS;
 }
 
-// A tile whose first plane's extremes are no normal values: finds out whether it is one of `same`, else its base. Of neither kind:
-// false. What is found is kept in the stage. Whole warp.
+// A tile whose first plane's extremes are no normal values: finds out whether it is one of `same`, else its base. Of
+// neither kind: false. What is found is kept in the stage. Whole warp.
 template <class S>
 __device__ __noinline__ bool begin_odd(Stage& s, u32* front, u32 first, u32 left, int lane) {
     const Tile p = {first, left};
@@ -173,10 +174,11 @@ struct Same {
 // Lanes of a block, and rows of each, of which exceptions are found one row after the other.
 constexpr int FEW_LANES = 3, FEW_ROWS = 2;
 
-// Marks the exceptions of a block, which some of the lanes `bad` have, and puts their predecessors into its pairs, a and then b.
-// Whole warp.
+// Marks the exceptions of a block, which some of the lanes `bad` have, and puts their predecessors into its pairs, a
+// and then b. Whole warp.
 template <class S>
-__device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* pairs, Int<S> base, u32 block, int lane) {
+__device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* pairs, Int<S> base, u32 block,
+                                  int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     const Array& c = s.array;
@@ -311,7 +313,8 @@ __device__ __forceinline__ bool allowed(const Stage& s, u32& stored) {
 }
 
 // Puts the nibbles and bytes of level A's masks. Whole warp.
-__device__ __forceinline__ void put_mask_bytes(const Stage& s, u32* nibbles, u32 nibble_words, u32 byte_words, int lane) {
+__device__ __forceinline__ void put_mask_bytes(const Stage& s, u32* nibbles, u32 nibble_words, u32 byte_words,
+                                               int lane) {
     for (u32 k = lane; k < nibble_words + byte_words; k += 32) nibbles[k] = 0;
     __syncwarp();
     u32 taken = 0;
@@ -349,7 +352,8 @@ __device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, 
             const u32 bit = __ffs((int)left) - 1, k = bit % 8;
             // What undoes itself.
             const u32 column = byte_of(bit / 8);
-            S x = ((const S*)s.array.values)[p.first + (2 * block + k / 4) * s.array.plane + k % 4 * s.array.row + column];
+            S x = ((const S*)
+                       s.array.values)[p.first + (2 * block + k / 4) * s.array.plane + k % 4 * s.array.row + column];
             if (swap) x = T::value(swapped(T::bits(x)));
             put_value(at, Judged<S>(x, r, fill).settled(x, r));
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals of classes 1 and 2 as classes of lengths and the bits below them: FORMAT.md §3.3, §8.2. What it is for and how it
-// was chosen tells src/codec/planes/lengths.rs.
+// Residuals of classes 1 and 2 as classes of lengths and the bits below them: FORMAT.md §3.3, §8.2. What it is for and
+// how it was chosen tells src/codec/planes/lengths.rs.
 //
-//   choose_classes   counts of lengths are summed up; lane L tries each shape with L and sorts its counts in registers; the
-//                    least cost wins
+//   choose_classes   counts of lengths are summed up; lane L tries each shape with L and sorts its counts in registers;
+//                    the least cost wins
 //   put_lengths      a table in shared memory gives a length's number and width. Three planes of numbers go where other
-//                    bit planes go; the lane's sum of widths, scanned over the warp, says where its fields begin, which it
-//                    puts together in a word that is stored when it is full
-//   take_lengths     planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a scan
-//                    say where a lane's fields begin; then each field is a funnel shift of two words
+//                    bit planes go; the lane's sum of widths, scanned over the warp, says where its fields begin, which
+//                    it puts together in a word that is stored when it is full
+//   take_lengths     planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a
+//                    scan say where a lane's fields begin; then each field is a funnel shift of two words
 #pragma once
 #include "wide.cuh"
 
@@ -17,7 +17,8 @@ namespace planes {
 // Lengths that are counted, and a look beyond the highest.
 constexpr u32 LENGTHS = 96;
 
-// The highest lengths of a shape's classes, four bits each, the first lowest: 14 is none, 15 is T, any other is above L.
+// The highest lengths of a shape's classes, four bits each, the first lowest: 14 is none, 15 is T, any other is above
+// L.
 constexpr u32 SHAPE_COUNT = 7;
 __device__ __forceinline__ constexpr u32 highs_of(u32 shape) {
     return shape == 0   ? 0xffffffffu
@@ -28,7 +29,9 @@ __device__ __forceinline__ constexpr u32 highs_of(u32 shape) {
            : shape == 5 ? 0xf7543210u
                         : 0xf643210eu;
 }
-__device__ __forceinline__ constexpr u32 classes_of(u32 shape) { return shape == 0 ? 1 : shape < 3 ? 2 : shape < 5 ? 4 : 8; }
+__device__ __forceinline__ constexpr u32 classes_of(u32 shape) {
+    return shape == 0 ? 1 : shape < 3 ? 2 : shape < 5 ? 4 : 8;
+}
 
 __device__ __forceinline__ u32 highest(u32 highs, u32 k, u32 least, u32 top) {
     const u32 high = highs >> 4 * k & 15;
@@ -67,7 +70,8 @@ __device__ __forceinline__ u32 cost_of(const u32* upto, u32 least, u32 top) {
         next = h + 1, before = all;
     }
     if (N == 2) exchange(n[0], n[1]);
-    if (N == 4) exchange(n[0], n[1]), exchange(n[2], n[3]), exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[1], n[2]);
+    if (N == 4)
+        exchange(n[0], n[1]), exchange(n[2], n[3]), exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[1], n[2]);
     if (N == 8) {
         exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[4], n[6]), exchange(n[5], n[7]);
         exchange(n[0], n[4]), exchange(n[1], n[5]), exchange(n[2], n[6]), exchange(n[3], n[7]);
@@ -82,8 +86,8 @@ __device__ __forceinline__ u32 cost_of(const u32* upto, u32 least, u32 top) {
     return cost;
 }
 
-// Makes of the counts of a quarter of the tile's values, low zeros counted, how many of all have each length or a shorter one.
-// Whole warp.
+// Makes of the counts of a quarter of the tile's values, low zeros counted, how many of all have each length or a
+// shorter one. Whole warp.
 __device__ __forceinline__ void sum_lengths(const u32* counts, u32* upto, u32 zeros, int lane) {
     u32 sum = 0;
 #pragma unroll
@@ -99,7 +103,9 @@ __device__ __forceinline__ void sum_lengths(const u32* counts, u32* upto, u32 ze
 }
 
 // A choice of classes, the cheaper the less.
-__device__ __forceinline__ constexpr u32 choice(u32 cost, u32 shape, u32 least) { return cost << 9 | shape << 6 | least; }
+__device__ __forceinline__ constexpr u32 choice(u32 cost, u32 shape, u32 least) {
+    return cost << 9 | shape << 6 | least;
+}
 
 // A shape's cheapest choice of those that this lane tries.
 template <u32 SHAPE>
@@ -107,7 +113,8 @@ __device__ __forceinline__ u32 cheapest_of(const u32* upto, u32 top, int lane) {
     if (SHAPE < 2) return choice(cost_of<SHAPE>(upto, 0, top), SHAPE, 0);
     u32 best = ~0u;
 #pragma unroll 1
-    for (u32 least = lane; least < top; least += 32) best = min(best, choice(cost_of<SHAPE>(upto, least, top), SHAPE, least));
+    for (u32 least = lane; least < top; least += 32)
+        best = min(best, choice(cost_of<SHAPE>(upto, least, top), SHAPE, least));
     return best;
 }
 
@@ -205,7 +212,8 @@ struct Sink {
     u32* bits;
     u32 bit_words = 0;
 
-    // Puts a bit plane; returns its mode. `full`: it and what comes after it in the block is stored whole. FORMAT.md §8.3.
+    // Puts a bit plane; returns its mode. `full`: it and what comes after it in the block is stored whole. FORMAT.md
+    // §8.3.
     __device__ __forceinline__ u32 put(u32 word, bool by_bytes, u32 most_bytes, bool& full, int lane) {
         const u32 lower = (1u << lane) - 1, ballot = __ballot_sync(warp::ALL, word != 0);
         if (ballot == 0) return 0;
@@ -238,9 +246,9 @@ struct Sink {
     }
 };
 
-// Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before it
-// being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the words
-// are in shared memory.
+// Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before
+// it being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the
+// words are in shared memory.
 template <bool SHARED>
 struct FieldWriter {
     u32 *to, word = 0, at;
@@ -272,7 +280,8 @@ struct FieldWriter {
 template <>
 struct FieldWriter<true> {
     u32 to, word = 0, at;
-    __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to((u32)__cvta_generic_to_shared(bits) + at / 32 * 4), at(at) {}
+    __device__ __forceinline__ FieldWriter(u32* bits, u32 at)
+        : to((u32)__cvta_generic_to_shared(bits) + at / 32 * 4), at(at) {}
     __device__ __forceinline__ void put(u32 field, u32 width) {
         word |= __funnelshift_l(0, field, at);
         const u32 over = __funnelshift_l(field, 0, at), next = at + width;
@@ -301,8 +310,8 @@ struct FieldWriter<true> {
 };
 #endif
 
-// What the table says of a block's numbers, u = zigzag of residuals without low zeros: bit planes of the classes' numbers, and
-// fields' widths, four in a word. The sum of these.
+// What the table says of a block's numbers, u = zigzag of residuals without low zeros: bit planes of the classes'
+// numbers, and fields' widths, four in a word. The sum of these.
 template <class S>
 __device__ __forceinline__ u32 look_up(const u16* table, const Int<S> (&u)[8][4], u32 (&planes)[3], u32 (&widths)[8]) {
     u32 rows[8], sum = 0;
@@ -329,7 +338,8 @@ __device__ __forceinline__ u32 look_up(const u16* table, const Int<S> (&u)[8][4]
 
 // Puts a block's fields into `words` words, this lane's from bit `at` on. Whole warp.
 template <bool SHARED, class I>
-__device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8], int lane) {
+__device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8],
+                                           int lane) {
     // The last word, which may not be filled up.
     if (lane == 0 && words != 0) bits[words - 1] = 0;
     __syncwarp();
@@ -368,8 +378,8 @@ __device__ __forceinline__ void take_field(const u32* bits, u32 at, u32 width, u
     u = ((u64)high << 32 | low) | (u64)hidden << (width & 63);
 }
 
-// What a block's planes of numbers say of its fields: their widths, and whether the first bit is left out. Bytes, of rows k and
-// k + 4: of columns 0 and 2, and of 1 and 3.
+// What a block's planes of numbers say of its fields: their widths, and whether the first bit is left out. Bytes, of
+// rows k and k + 4: of columns 0 and 2, and of 1 and 3.
 struct Fields {
     u32 widths[4][2], hidden[4][2];
     // Returns the sum of the widths.
@@ -377,8 +387,8 @@ struct Fields {
         u32 sum = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const u32 numbers =
-                (planes[0] >> k & 0x11111111u) | (planes[1] >> k & 0x11111111u) << 1 | (planes[2] >> k & 0x11111111u) << 2;
+            const u32 numbers = (planes[0] >> k & 0x11111111u) | (planes[1] >> k & 0x11111111u) << 1 |
+                                (planes[2] >> k & 0x11111111u) << 2;
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 widths[k][i] = __byte_perm(of.width[0], of.width[1], numbers >> 16 * i);
@@ -396,7 +406,8 @@ struct Fields {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const u32 select = 0x4440 + i / 2 * 2 + k / 4;
-                const u32 width = __byte_perm(widths[k % 4][i % 2], 0, select), first = __byte_perm(hidden[k % 4][i % 2], 0, select);
+                const u32 width = __byte_perm(widths[k % 4][i % 2], 0, select),
+                          first = __byte_perm(hidden[k % 4][i % 2], 0, select);
                 I u;
                 take_field(bits, at, width, first, u);
                 d[k][i] = unzigzag(u) << zeros;
@@ -406,11 +417,11 @@ struct Fields {
     }
 };
 
-// Takes a block's residuals, whose planes have these modes, from the bits at `bits`, and leaves what stands behind them there.
-// False: they reach beyond `end`, or are followed by bits that are not 0. Whole warp.
+// Takes a block's residuals, whose planes have these modes, from the bits at `bits`, and leaves what stands behind them
+// there. False: they reach beyond `end`, or are followed by bits that are not 0. Whole warp.
 template <class I>
-__device__ __forceinline__ bool take_lengths(Taker& t, u32 modes, const ByNumber& of, u32 zeros, const u32*& bits, const u32* end,
-                                             I (&d)[8][4], int lane) {
+__device__ __forceinline__ bool take_lengths(Taker& t, u32 modes, const ByNumber& of, u32 zeros, const u32*& bits,
+                                             const u32* end, I (&d)[8][4], int lane) {
     u32 planes[3];
 #pragma unroll
     for (int p = 2; p >= 0; p--) planes[p] = take_plane(t, modes >> 2 * p & 3, lane);

@@ -2,13 +2,13 @@
 // Values into quanta of tiles of class 0, and back: FORMAT.md §5 and §8.1.
 //
 // A quantum is the integer nearest to a value over the step. Added to a number that is large enough, the value over the
-// step is rounded to that integer, and the sum's lowest bits are the quantum: one fused operation, which rounds once, for
-// 4-byte values; a product and a sum for 8-byte ones. With the tile's base in that number the lowest 13 bits are the
-// quantum less the base, 4096 added. Two of them share a register: columns 0 and 2, columns 1 and 3.
+// step is rounded to that integer, and the sum's lowest bits are the quantum: one fused operation, which rounds once,
+// for 4-byte values; a product and a sum for 8-byte ones. With the tile's base in that number the lowest 13 bits are
+// the quantum less the base, 4096 added. Two of them share a register: columns 0 and 2, columns 1 and 3.
 //
 // Every value is decoded at once and compared. The largest error of a lane's values is kept, and whether any was out of
-// range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh,
-// which looks at each value; what is not a few exceptions is encode_any.cuh's.
+// range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh, which looks at each value;
+// what is not a few exceptions is encode_any.cuh's.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -27,7 +27,8 @@ template <class S>
 __device__ __forceinline__ Rule<S> rule(double bound) {
     using T = Traits<S>;
     constexpr double FAR = T::W == 4 ? 0x1p100 : 0x1p1000;
-    static_assert(fmt::PLANES_STEP_LOG2_F32 == 100 && fmt::PLANES_STEP_LOG2_F64 == 1000 && fmt::PLANES_STEP_128THS == 255, "");
+    static_assert(
+        fmt::PLANES_STEP_LOG2_F32 == 100 && fmt::PLANES_STEP_LOG2_F64 == 1000 && fmt::PLANES_STEP_128THS == 255, "");
     Rule<S> r;
     r.step = T::round(__dmul_rn(bound, 1.9921875));
     r.usable = (double)r.step >= 1.0 / FAR && (double)r.step <= FAR;
@@ -51,7 +52,9 @@ struct Quantizer<float> {
     u32 wrong = 0;
     float error = 0.0f;
 
-    static __device__ __forceinline__ float magic_of(long long base) { return (float)(12582912 + (int)REACH - (int)base); }
+    static __device__ __forceinline__ float magic_of(long long base) {
+        return (float)(12582912 + (int)REACH - (int)base);
+    }
     __device__ __forceinline__ explicit Quantizer(float magic) : magic(magic) {}
     // The quantum of a value; beyond LIMIT: some number beyond it.
     static __device__ __forceinline__ long long quantum(float x, const Rule<float>& r) {
@@ -103,7 +106,8 @@ struct Quantizer<double> {
 template <class S>
 using Int = typename Traits<S>::Bits;
 
-// What a value is by itself. `fill`: bits that count as fill, those of an infinity, which never holds, where there are none.
+// What a value is by itself. `fill`: bits that count as fill, those of an infinity, which never holds, where there are
+// none.
 template <class S>
 struct Judged {
     using T = Traits<S>;

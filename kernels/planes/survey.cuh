@@ -26,8 +26,13 @@ struct Source {
     bool fills, swap, is_float;
 
     __device__ __forceinline__ Source(const Array& array, const Tile& p, const Rule<S>& r, u32 flags, u64 fill)
-        : array(array), p(p), r(r), fill(flags & FLAG_FILL ? (I)fill : T::EXPONENT), fills(flags & FLAG_FILL),
-          swap(flags & FLAG_SWAP), is_float(LOSSY || (flags & FLAG_FLOAT)) {}
+        : array(array),
+          p(p),
+          r(r),
+          fill(flags & FLAG_FILL ? (I)fill : T::EXPONENT),
+          fills(flags & FLAG_FILL),
+          swap(flags & FLAG_SWAP),
+          is_float(LOSSY || (flags & FLAG_FLOAT)) {}
 
     __device__ __forceinline__ void load(u32 block, S (&x)[8][4]) const {
         load_block(array, p, block, x);
@@ -222,8 +227,8 @@ struct Integers {
 
 // A block's numbers of classes 1 and 2, exceptions bridged; their mask.
 template <class S>
-__device__ __forceinline__ u32 numbers_of(const Source<S, true>& in, const Plan& plan, const S (&x)[8][4], Int<S> (&v)[8][4],
-                                          int lane) {
+__device__ __forceinline__ u32 numbers_of(const Source<S, true>& in, const Plan& plan, const S (&x)[8][4],
+                                          Int<S> (&v)[8][4], int lane) {
     const u32 mask = plan.marked ? in.exceptions(x, plan.head & 3, (Int<S>)plan.base, plan.low) : 0;
     in.numbers(x, plan, v);
 #pragma unroll
@@ -232,8 +237,8 @@ __device__ __forceinline__ u32 numbers_of(const Source<S, true>& in, const Plan&
     return mask;
 }
 
-// Puts the cheapest predictor for this first block into the plan; what it costs in plane 1. `zeros`: low zeros of all numbers
-// of the tile. Whole warp.
+// Puts the cheapest predictor for this first block into the plan; what it costs in plane 1. `zeros`: low zeros of all
+// numbers of the tile. Whole warp.
 template <class S>
 __device__ __forceinline__ u32 cheapest(Int<S> (&v)[8][4], u32 rank, u32 zeros, Plan& plan, int lane) {
     u32 least = ~0u, best = 0;
@@ -435,7 +440,8 @@ __device__ __forceinline__ void survey_lengths(const Source<S, true>& in, Plan& 
         }
     }
     any = warp::any(any), longest = warp::any(longest);
-    const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1, top = (u32)Traits<S>::length(longest) - zeros;
+    const u32 zeros = any == 0 ? 0 : (u32)Traits<S>::length(any & ((I)0 - any)) - 1,
+              top = (u32)Traits<S>::length(longest) - zeros;
     __syncwarp();
     const Classes c = choose_classes(counts.of, zeros, top, lane);
     plan.classes = c;

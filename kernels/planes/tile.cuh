@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles of planes: where their values lie in the chunk, FORMAT.md §3.1. A tile has eight planes of 512 values, a lane of
-// its warp four rows of four values of each. Two planes are a block.
+// Tiles of planes: where their values lie in the chunk, FORMAT.md §3.1. A tile has eight planes of 512 values, a lane
+// of its warp four rows of four values of each. Two planes are a block.
 //
-// A tile that lies in the array with all its values, and whose rows are aligned, is read and written 16 bytes a lane. In
-// any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
+// A tile that lies in the array with all its values, and whose rows are aligned, is read and written 16 bytes a lane.
+// In any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
 #pragma once
 #include "../prim/load.cuh"
 #include "../prim/warp.cuh"
@@ -33,8 +33,9 @@ __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
 struct Tile {
     // Place of the lane's first value, where it lies in the array.
     u32 first;
-    // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 128 added to values and 256
-    // to rows, which may have ended before; 0 where the tile is read and written by 16 bytes. WHOLE: all of it lies in the array.
+    // Values, rows and planes from the first one on to the array's end: 13 bits, 9 and 4, with 128 added to values and
+    // 256 to rows, which may have ended before; 0 where the tile is read and written by 16 bytes. WHOLE: all of it lies
+    // in the array.
     u32 left;
     static constexpr u32 WHOLE = 1u << 31;
 
@@ -75,7 +76,8 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
         const int rank = (int)c.rank;
         int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
         if (rank > 1) {
-            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1), z = rank == 2 ? 0 : min(plane, p.planes() - 1);
+            const int y = min(r + (rank == 2 ? 16 * plane : 0), p.rows() - 1),
+                      z = rank == 2 ? 0 : min(plane, p.planes() - 1);
             from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
         }
 #pragma unroll
@@ -160,8 +162,8 @@ __device__ __forceinline__ void swap_block(S (&x)[8][4]) {
     for (int k = 0; k < 32; k++) x[k / 4][k % 4] = T::value(swapped(T::bits(x[k / 4][k % 4])));
 }
 
-// Where a lane puts its rows of a plane: where they belong, 16 bytes a time; or, of a tile whose rows are not aligned or not
-// whole, into a buffer of 512 values, from which store_plane brings them in order.
+// Where a lane puts its rows of a plane: where they belong, 16 bytes a time; or, of a tile whose rows are not aligned
+// or not whole, into a buffer of 512 values, from which store_plane brings them in order.
 template <class B>
 struct Rows {
     B* to;

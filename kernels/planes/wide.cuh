@@ -35,8 +35,8 @@ __device__ __forceinline__ I ordered(I bits) {
 // What goes from one block of a tile to the next, forth or back.
 template <class I>
 struct Edge {
-    I left = 0;         // grid rank 1: the value before
-    I up[4] = {};       // grid rank 2: the row before
+    I left = 0;  // grid rank 1: the value before
+    I up[4] = {};  // grid rank 2: the row before
     I back[4][4] = {};  // grid rank 3: the plane before
 };
 

@@ -236,7 +236,7 @@ pub const BOUND_POINTWISE: u32 = 2;
 pub const FLAG_FILL: u32 = 1;
 /// The chunk's numbers have the other byte order.
 pub const FLAG_SWAP: u32 = 2;
-/// The numbers are floating-point (ndzip: mapped to ordered integers).
+/// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
 /// `planes` of level B.
 pub const FLAG_DENSE: u32 = 8;
