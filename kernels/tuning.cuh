@@ -46,8 +46,8 @@ struct LorenzoTuning {
 #endif
 };
 
-// Whether planes' encoder takes tiles of any class. Elsewhere the assembler spills a kilobyte around that call, and
-// more in the loop: there a chunk with such a tile is left to the CPU.
+// Whether planes' encoder takes tiles of any class, which is most of its code: it would add half a megabyte to the plugin
+// for each architecture. Elsewhere a chunk with such a tile is left to the CPU.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 10 == 90
 constexpr bool PLANES_OTHER_TILES = true;
 #else
@@ -63,11 +63,11 @@ struct PlanesTuning;
 template <>
 struct PlanesTuning<float> {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-    static constexpr int ENCODE_CTAS = 4;
+    static constexpr int ENCODE_CTAS = 4, LOSSLESS_DECODE = 7;
 #else
-    static constexpr int ENCODE_CTAS = 3;
+    static constexpr int ENCODE_CTAS = 3, LOSSLESS_DECODE = 6;
 #endif
-    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 5, IMAGES = 2, LOSSLESS_DECODE = 7;
+    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 5, IMAGES = 2;
 };
 template <>
 struct PlanesTuning<double> {
