@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Codec {
-    /// The writer chooses, from the data and the words alone.
+    /// The writer chooses, from the data and the words alone; without a bound `planes`.
     #[default]
     Auto,
     /// Lossy, speed first (SZx/UFZ).

@@ -123,11 +123,11 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
         for (g, generator) in generate::NAMES.iter().enumerate() {
             for (s, dims) in shapes.iter().enumerate() {
                 let requests = [
-                    "mode=lossless",
-                    "mode=abs,bound=1e-3",
+                    "mode=lossless,codec=ndzip",
+                    "mode=abs,bound=1e-3,codec=szx",
                     "mode=abs,bound=0.3",
-                    "mode=rel,bound=1e-4",
-                    "mode=pw_rel,bound=1e-2",
+                    "mode=rel,bound=1e-4,codec=szx",
+                    "mode=pw_rel,bound=1e-2,codec=szx",
                     "mode=psnr,bound=80",
                 ];
                 let for_lorenzo = [

@@ -19,7 +19,7 @@ use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER};
-use crate::params::{self, Class};
+use crate::params::{self, Bound, Class, Params};
 use chunk::Chunk;
 use descriptor::Codec;
 
@@ -37,42 +37,50 @@ pub fn sections(id: CodecId) -> &'static [&'static str] {
     of(id).map_or(&[], |codec| codec.sections)
 }
 
+/// The chunk's params with the codec that the request leaves open, and the bound used where choosing took it.
+pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
+    let params = *chunk.params;
+    if params.request.codec != params::Codec::Auto || !params.lossy(chunk.raw.len()) {
+        return Ok((params, None));
+    }
+    let (request, used) = match params.dtype.size {
+        4 => auto::choose::<f32>(chunk)?,
+        _ => auto::choose::<f64>(chunk)?,
+    };
+    Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
+}
+
 /// Which codec encodes a chunk, on every backend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) codec: CodecId,
-    /// The bound used, where choosing took it.
-    pub(crate) used: Option<Used>,
 }
 
-/// Chooses the codec for a chunk.
+/// The codec for a chunk whose request is settled. One that could not be, for want of memory, is `lorenzo`'s.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
     let Chunk { params, raw, .. } = *chunk;
     let dtype = params.dtype;
     let codec = if params.lossy(raw.len()) {
-        match (params.request.codec, dtype.size) {
-            (params::Codec::Szx, _) => CodecId::SZX,
-            (params::Codec::Lorenzo, _) => CodecId::LORENZO,
-            (params::Codec::Planes | params::Codec::PlanesDense, _) => CodecId::PLANES,
-            (_, 4) => return auto::choose::<f32>(chunk).map(|(codec, used)| Choice { codec, used }),
-            _ => return auto::choose::<f64>(chunk).map(|(codec, used)| Choice { codec, used }),
+        match params.request.codec {
+            params::Codec::Szx => CodecId::SZX,
+            params::Codec::Planes | params::Codec::PlanesDense => CodecId::PLANES,
+            _ => CodecId::LORENZO,
         }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
         match params.request.codec {
-            params::Codec::Planes | params::Codec::PlanesDense => CodecId::PLANES,
-            _ => CodecId::NDZIP,
+            params::Codec::Ndzip => CodecId::NDZIP,
+            _ => CodecId::PLANES,
         }
     } else {
         CodecId::BYTES
     };
-    Ok(Choice { codec, used: None })
+    Ok(Choice { codec })
 }
 
 /// Encodes one chunk on the CPU into `out`, by the codec chosen. False: this chunk is better stored.
 pub(crate) fn encode(choice: Choice, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let codec = of(choice.codec).expect("a codec of this build");
-    let chunk = Chunk { used: choice.used, ..*chunk };
-    Ok((codec.encode)(&chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
+    Ok((codec.encode)(chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.

@@ -5,8 +5,9 @@
 pub(crate) mod gpu;
 mod job;
 
+use crate::bound::Used;
 use crate::codec::chunk::Chunk;
-use crate::codec::{self, Choice, stored};
+use crate::codec::{self, stored};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};
@@ -94,17 +95,32 @@ impl Engine {
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
     #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
-        float_state::with_default(|| self.try_to_encode(jobs, out, &mut vec![None; jobs.len()]))
+        float_state::with_default(|| {
+            let settled = self.settle(jobs);
+            self.try_to_encode(&renewed(jobs, &settled), out)
+        })
     }
 
-    /// As [`Engine::encode_on_device`]; leaves the codecs that it had to choose.
-    fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], choices: &mut [Option<Choice>]) -> Vec<bool> {
+    /// As [`Engine::encode_on_device`], of jobs that are settled.
+    fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(least) = self.gpu {
-            return gpu::encode(jobs, out, choices, least, self.threads);
+            return gpu::encode(jobs, out, &mut vec![None; jobs.len()], least, self.threads);
         }
-        let _ = (out, choices);
+        let _ = out;
         vec![false; jobs.len()]
+    }
+
+    /// Each job's params with the codec that its request leaves open, and its bound used where choosing took it.
+    fn settle(&self, jobs: &[EncodeJob<'_>]) -> Vec<(Params, Option<Used>)> {
+        let threads = self.threads_for(jobs.iter().map(|job| job.raw.len()).sum());
+        let inner = threads.div_ceil(jobs.len().max(1));
+        parallel::map(jobs.len(), threads, |i| {
+            let EncodeJob { params, raw } = jobs[i];
+            let settle = |threads| codec::settle(&Chunk { params, raw, threads, used: None });
+            let settled = catch_unwind(AssertUnwindSafe(|| with_fewer(inner, settle)));
+            settled.ok().and_then(Result::ok).unwrap_or((*params, None))
+        })
     }
 
     /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.
@@ -164,13 +180,14 @@ impl Engine {
 
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let mut choices = vec![None; jobs.len()];
-        let done = self.try_to_encode(jobs, out, &mut choices);
-        let slots = jobs.iter().zip(choices).zip(out.iter_mut()).zip(done);
+        let settled = self.settle(jobs);
+        let jobs = renewed(jobs, &settled);
+        let done = self.try_to_encode(&jobs, out);
+        let slots = jobs.iter().zip(&settled).zip(out.iter_mut()).zip(done);
         let slots: Vec<_> = slots.filter(|(_, done)| !done).map(|(slot, _)| slot).collect();
         let threads = self.threads_for(slots.iter().map(|((job, _), _)| job.raw.len()).sum());
         let inner = threads.div_ceil(slots.len().max(1));
-        parallel::map_mut(slots, threads, |_, ((job, choice), out)| encode_one(job, choice, inner, out));
+        parallel::map_mut(slots, threads, |_, ((job, &(_, used)), out)| encode_one(job, used, inner, out));
     }
 
     /// Encodes one chunk: a batch of one, empty where [`Engine::encode_batch`] leaves it so.
@@ -233,13 +250,17 @@ fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Res
     }
 }
 
-fn encode_one(job: &EncodeJob<'_>, choice: Option<Choice>, threads: usize, out: &mut Vec<u8>) {
+/// The jobs with the params that were settled.
+fn renewed<'a>(jobs: &[EncodeJob<'a>], settled: &'a [(Params, Option<Used>)]) -> Vec<EncodeJob<'a>> {
+    jobs.iter().zip(settled).map(|(job, (params, _))| EncodeJob { params, ..*job }).collect()
+}
+
+fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut Vec<u8>) {
     // A codec that panics has a bug; the user's data is not the place to find out.
     let coded = catch_unwind(AssertUnwindSafe(|| {
         with_fewer(threads, |threads| {
-            let chunk = Chunk { params: job.params, raw: job.raw, threads, used: None };
-            let choice = choice.map_or_else(|| codec::choose(&chunk), Ok)?;
-            codec::encode(choice, &chunk, out)
+            let chunk = Chunk { params: job.params, raw: job.raw, threads, used };
+            codec::encode(codec::choose(&chunk)?, &chunk, out)
         })
     }));
     match coded {

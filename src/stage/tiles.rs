@@ -123,6 +123,12 @@ impl Grid {
         }
     }
 
+    /// The number of the tile in which a value lies.
+    pub(crate) fn tile_with(&self, at: [usize; 3]) -> usize {
+        let [z, y, x]: [usize; 3] = std::array::from_fn(|k| at[k] / self.tile[k]);
+        (z * self.counts[1] + y) * self.counts[2] + x
+    }
+
     /// Cuts a chunk across one axis, between tiles, into parts that `threads` can write at the same time.
     pub(crate) fn share<'a, T>(&self, chunk: &'a mut [T], threads: usize) -> Result<Vec<Share<'a, T>>> {
         let enough = if threads > 1 { 4 * threads } else { 1 };

@@ -20,106 +20,106 @@ bytes  | stride-255         | constant 4 | bytes255 | 30          | mode=lossles
 bytes  | unknown-doubles    | text 5     | unknown | 7001 bytes   | mode=lossless |
 bytes  | bound-on-no-number | wave 6     | i16     | 3000         | mode=rel,bound=1e-3 |
 bytes  | worked-example     | text 3     | i16     | 64           | mode=lossless |
-szx    | f32-abs                | wave 1     | f32   | 10x20x30    | mode=abs,bound=1e-3              |
-szx    | f64-abs                | wave 1     | f64   | 10x20x30    | mode=abs,bound=1e-3              |
-szx    | f32be-abs              | wave 1     | f32be | 10x20x30    | mode=abs,bound=1e-3              |
-szx    | f64be-abs              | wave 1     | f64be | 10x20x30    | mode=abs,bound=1e-3              |
+szx    | f32-abs                | wave 1     | f32   | 10x20x30    | mode=abs,bound=1e-3,codec=szx    |
+szx    | f64-abs                | wave 1     | f64   | 10x20x30    | mode=abs,bound=1e-3,codec=szx    |
+szx    | f32be-abs              | wave 1     | f32be | 10x20x30    | mode=abs,bound=1e-3,codec=szx    |
+szx    | f64be-abs              | wave 1     | f64be | 10x20x30    | mode=abs,bound=1e-3,codec=szx    |
 szx    | f32-abs-by-name        | wave 2     | f32   | 5000        | mode=abs,bound=2.5e-2,codec=szx  |
-szx    | f32-rel                | wave 3     | f32   | 60x90       | mode=rel,bound=1e-4              |
-szx    | f32-rel-fine           | wave 4     | f32   | 40x100      | mode=rel,bound=1e-6              |
-szx    | f32-pw-rel             | ramp 5     | f32   | 4500        | mode=pw_rel,bound=1e-2           |
-szx    | f32-pw-rel-fine        | wave 6     | f32   | 30x150      | mode=pw_rel,bound=1e-4           |
-szx    | f32-psnr               | wave 7     | f32   | 8x8x80      | mode=psnr,bound=60               |
-szx    | f32-psnr-tenths        | wave 8     | f32   | 4000        | mode=psnr,bound=84.9             |
-szx    | f32-hostile-rel        | hostile 21 | f32   | 4300        | mode=rel,bound=1e-3              |
-szx    | f32-hostile-pw         | hostile 22 | f32   | 4300        | mode=pw_rel,bound=1e-2           |
-szx    | f32-masked-abs         | masked 30  | f32   | 50x100      | mode=abs,bound=1e-3              | 0x60ad78ec
-szx    | f32-masked-rel         | masked 31  | f32   | 50x100      | mode=rel,bound=1e-3              | 0x60ad78ec
-szx    | f32-masked-pw-rel      | masked 32  | f32   | 50x100      | mode=pw_rel,bound=1e-3           | 0x60ad78ec
-szx    | f32-masked-no-fill     | masked 33  | f32   | 50x100      | mode=abs,bound=1e-3              |
-szx    | f32-constant           | constant 40 | f32   | 9000        | mode=abs,bound=1e-3              |
-szx    | f32-constant-rel       | constant 41 | f32   | 9000        | mode=rel,bound=0.5               |
-szx    | f32-all-zero-blocks    | wave 42    | f32   | 70x70       | mode=abs,bound=1e3               |
-szx    | f32-steps              | steps 43   | f32   | 6000        | mode=abs,bound=0.5               |
-szx    | f32-noise              | noise 44   | f32   | 3000        | mode=abs,bound=1e-2              |
-szx    | f32-tiny-bound         | steps 45   | f32   | 5000        | mode=abs,bound=5e-324            |
-szx    | f32-of-127             | wave 127   | f32   | 127         | mode=abs,bound=0.1               |
-szx    | f32-of-128             | wave 128   | f32   | 128         | mode=abs,bound=0.1               |
-szx    | f32-of-129             | wave 129   | f32   | 129         | mode=abs,bound=0.1               |
-szx    | f32-of-4095            | wave 4095  | f32   | 4095        | mode=abs,bound=0.1               |
-szx    | f32-of-4096            | wave 4096  | f32   | 4096        | mode=abs,bound=0.1               |
-szx    | f32-of-4097            | wave 4097  | f32   | 4097        | mode=abs,bound=0.1               |
-szx    | f32-of-8193            | wave 8193  | f32   | 8193        | mode=abs,bound=0.1               |
+szx    | f32-rel                | wave 3     | f32   | 60x90       | mode=rel,bound=1e-4,codec=szx    |
+szx    | f32-rel-fine           | wave 4     | f32   | 40x100      | mode=rel,bound=1e-6,codec=szx    |
+szx    | f32-pw-rel             | ramp 5     | f32   | 4500        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f32-pw-rel-fine        | wave 6     | f32   | 30x150      | mode=pw_rel,bound=1e-4,codec=szx |
+szx    | f32-psnr               | wave 7     | f32   | 8x8x80      | mode=psnr,bound=60,codec=szx     |
+szx    | f32-psnr-tenths        | wave 8     | f32   | 4000        | mode=psnr,bound=84.9,codec=szx   |
+szx    | f32-hostile-rel        | hostile 21 | f32   | 4300        | mode=rel,bound=1e-3,codec=szx    |
+szx    | f32-hostile-pw         | hostile 22 | f32   | 4300        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f32-masked-abs         | masked 30  | f32   | 50x100      | mode=abs,bound=1e-3,codec=szx    | 0x60ad78ec
+szx    | f32-masked-rel         | masked 31  | f32   | 50x100      | mode=rel,bound=1e-3,codec=szx    | 0x60ad78ec
+szx    | f32-masked-pw-rel      | masked 32  | f32   | 50x100      | mode=pw_rel,bound=1e-3,codec=szx | 0x60ad78ec
+szx    | f32-masked-no-fill     | masked 33  | f32   | 50x100      | mode=abs,bound=1e-3,codec=szx    |
+szx    | f32-constant           | constant 40 | f32   | 9000        | mode=abs,bound=1e-3,codec=szx    |
+szx    | f32-constant-rel       | constant 41 | f32   | 9000        | mode=rel,bound=0.5,codec=szx     |
+szx    | f32-all-zero-blocks    | wave 42    | f32   | 70x70       | mode=abs,bound=1e3,codec=szx     |
+szx    | f32-steps              | steps 43   | f32   | 6000        | mode=abs,bound=0.5,codec=szx     |
+szx    | f32-noise              | noise 44   | f32   | 3000        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f32-tiny-bound         | steps 45   | f32   | 5000        | mode=abs,bound=5e-324,codec=szx  |
+szx    | f32-of-127             | wave 127   | f32   | 127         | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-128             | wave 128   | f32   | 128         | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-129             | wave 129   | f32   | 129         | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-4095            | wave 4095  | f32   | 4095        | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-4096            | wave 4096  | f32   | 4096        | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-4097            | wave 4097  | f32   | 4097        | mode=abs,bound=0.1,codec=szx     |
+szx    | f32-of-8193            | wave 8193  | f32   | 8193        | mode=abs,bound=0.1,codec=szx     |
 szx    | f64-abs-by-name        | wave 2     | f64   | 5000        | mode=abs,bound=2.5e-2,codec=szx  |
-szx    | f64-rel                | wave 3     | f64   | 60x90       | mode=rel,bound=1e-4              |
-szx    | f64-rel-fine           | wave 4     | f64   | 40x100      | mode=rel,bound=1e-6              |
-szx    | f64-pw-rel             | ramp 5     | f64   | 4500        | mode=pw_rel,bound=1e-2           |
-szx    | f64-pw-rel-fine        | wave 6     | f64   | 30x150      | mode=pw_rel,bound=1e-4           |
-szx    | f64-psnr               | wave 7     | f64   | 8x8x80      | mode=psnr,bound=60               |
-szx    | f64-psnr-tenths        | wave 8     | f64   | 4000        | mode=psnr,bound=84.9             |
-szx    | f64-hostile-rel        | hostile 21 | f64   | 4300        | mode=rel,bound=1e-3              |
-szx    | f64-hostile-pw         | hostile 22 | f64   | 4300        | mode=pw_rel,bound=1e-2           |
-szx    | f64-masked-abs         | masked 30  | f64   | 50x100      | mode=abs,bound=1e-3              | 0x4415af1d78b58c40
-szx    | f64-masked-rel         | masked 31  | f64   | 50x100      | mode=rel,bound=1e-3              | 0x4415af1d78b58c40
-szx    | f64-masked-pw-rel      | masked 32  | f64   | 50x100      | mode=pw_rel,bound=1e-3           | 0x4415af1d78b58c40
-szx    | f64-masked-no-fill     | masked 33  | f64   | 50x100      | mode=abs,bound=1e-3              |
-szx    | f64-constant           | constant 40 | f64   | 9000        | mode=abs,bound=1e-3              |
-szx    | f64-constant-rel       | constant 41 | f64   | 9000        | mode=rel,bound=0.5               |
-szx    | f64-all-zero-blocks    | wave 42    | f64   | 70x70       | mode=abs,bound=1e3               |
-szx    | f64-steps              | steps 43   | f64   | 6000        | mode=abs,bound=0.5               |
-szx    | f64-noise              | noise 44   | f64   | 3000        | mode=abs,bound=1e-2              |
-szx    | f64-tiny-bound         | steps 45   | f64   | 5000        | mode=abs,bound=5e-324            |
-szx    | f64-of-127             | wave 127   | f64   | 127         | mode=abs,bound=0.1               |
-szx    | f64-of-128             | wave 128   | f64   | 128         | mode=abs,bound=0.1               |
-szx    | f64-of-129             | wave 129   | f64   | 129         | mode=abs,bound=0.1               |
-szx    | f64-of-4095            | wave 4095  | f64   | 4095        | mode=abs,bound=0.1               |
-szx    | f64-of-4096            | wave 4096  | f64   | 4096        | mode=abs,bound=0.1               |
-szx    | f64-of-4097            | wave 4097  | f64   | 4097        | mode=abs,bound=0.1               |
-szx    | f64-of-8193            | wave 8193  | f64   | 8193        | mode=abs,bound=0.1               |
-ndzip  | f32-3d                 | wave 1     | f32   | 16x17x33    | mode=lossless                    |
-ndzip  | f64-3d                 | wave 1     | f64   | 16x17x33    | mode=lossless                    |
-ndzip  | f32be-3d               | wave 1     | f32be | 16x17x33    | mode=lossless                    |
-ndzip  | f64be-3d               | wave 1     | f64be | 16x17x33    | mode=lossless                    |
-ndzip  | i32-3d                 | wave 1     | i32   | 16x17x33    | mode=lossless                    |
-ndzip  | u32-3d                 | wave 1     | u32   | 16x17x33    | mode=lossless                    |
-ndzip  | i64-3d                 | wave 1     | i64   | 16x17x33    | mode=lossless                    |
-ndzip  | f32-one-cube-1d        | wave 2     | f32   | 4096        | mode=lossless                    |
-ndzip  | f32-border-1d          | wave 3     | f32   | 4103        | mode=lossless                    |
-ndzip  | f32-one-cube-2d        | wave 4     | f32   | 64x64       | mode=lossless                    |
+szx    | f64-rel                | wave 3     | f64   | 60x90       | mode=rel,bound=1e-4,codec=szx    |
+szx    | f64-rel-fine           | wave 4     | f64   | 40x100      | mode=rel,bound=1e-6,codec=szx    |
+szx    | f64-pw-rel             | ramp 5     | f64   | 4500        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f64-pw-rel-fine        | wave 6     | f64   | 30x150      | mode=pw_rel,bound=1e-4,codec=szx |
+szx    | f64-psnr               | wave 7     | f64   | 8x8x80      | mode=psnr,bound=60,codec=szx     |
+szx    | f64-psnr-tenths        | wave 8     | f64   | 4000        | mode=psnr,bound=84.9,codec=szx   |
+szx    | f64-hostile-rel        | hostile 21 | f64   | 4300        | mode=rel,bound=1e-3,codec=szx    |
+szx    | f64-hostile-pw         | hostile 22 | f64   | 4300        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f64-masked-abs         | masked 30  | f64   | 50x100      | mode=abs,bound=1e-3,codec=szx    | 0x4415af1d78b58c40
+szx    | f64-masked-rel         | masked 31  | f64   | 50x100      | mode=rel,bound=1e-3,codec=szx    | 0x4415af1d78b58c40
+szx    | f64-masked-pw-rel      | masked 32  | f64   | 50x100      | mode=pw_rel,bound=1e-3,codec=szx | 0x4415af1d78b58c40
+szx    | f64-masked-no-fill     | masked 33  | f64   | 50x100      | mode=abs,bound=1e-3,codec=szx    |
+szx    | f64-constant           | constant 40 | f64   | 9000        | mode=abs,bound=1e-3,codec=szx    |
+szx    | f64-constant-rel       | constant 41 | f64   | 9000        | mode=rel,bound=0.5,codec=szx     |
+szx    | f64-all-zero-blocks    | wave 42    | f64   | 70x70       | mode=abs,bound=1e3,codec=szx     |
+szx    | f64-steps              | steps 43   | f64   | 6000        | mode=abs,bound=0.5,codec=szx     |
+szx    | f64-noise              | noise 44   | f64   | 3000        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f64-tiny-bound         | steps 45   | f64   | 5000        | mode=abs,bound=5e-324,codec=szx  |
+szx    | f64-of-127             | wave 127   | f64   | 127         | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-128             | wave 128   | f64   | 128         | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-129             | wave 129   | f64   | 129         | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-4095            | wave 4095  | f64   | 4095        | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-4096            | wave 4096  | f64   | 4096        | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-4097            | wave 4097  | f64   | 4097        | mode=abs,bound=0.1,codec=szx     |
+szx    | f64-of-8193            | wave 8193  | f64   | 8193        | mode=abs,bound=0.1,codec=szx     |
+ndzip  | f32-3d                 | wave 1     | f32   | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | f64-3d                 | wave 1     | f64   | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | f32be-3d               | wave 1     | f32be | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | f64be-3d               | wave 1     | f64be | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | i32-3d                 | wave 1     | i32   | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | u32-3d                 | wave 1     | u32   | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | i64-3d                 | wave 1     | i64   | 16x17x33    | mode=lossless,codec=ndzip        |
+ndzip  | f32-one-cube-1d        | wave 2     | f32   | 4096        | mode=lossless,codec=ndzip        |
+ndzip  | f32-border-1d          | wave 3     | f32   | 4103        | mode=lossless,codec=ndzip        |
+ndzip  | f32-one-cube-2d        | wave 4     | f32   | 64x64       | mode=lossless,codec=ndzip        |
 ndzip  | f32-border-2d          | wave 5     | f32   | 66x131      | mode=lossless,codec=ndzip        |
-ndzip  | f32-one-cube-3d        | wave 6     | f32   | 16x16x16    | mode=lossless                    |
-ndzip  | f32-flat-3d            | wave 7     | f32   | 3x40x50     | mode=lossless                    |
-ndzip  | f32-4d                 | wave 8     | f32   | 2x9x16x20   | mode=lossless                    |
-ndzip  | f32-constant           | constant 10 | f32   | 9000        | mode=lossless                    |
-ndzip  | f32-ramp               | ramp 11    | f32   | 5000        | mode=lossless                    |
-ndzip  | f32-masked             | masked 12  | f32   | 20x16x17    | mode=lossless                    |
-ndzip  | f64-one-cube-1d        | wave 2     | f64   | 4096        | mode=lossless                    |
-ndzip  | f64-border-1d          | wave 3     | f64   | 4103        | mode=lossless                    |
-ndzip  | f64-one-cube-2d        | wave 4     | f64   | 64x64       | mode=lossless                    |
+ndzip  | f32-one-cube-3d        | wave 6     | f32   | 16x16x16    | mode=lossless,codec=ndzip        |
+ndzip  | f32-flat-3d            | wave 7     | f32   | 3x40x50     | mode=lossless,codec=ndzip        |
+ndzip  | f32-4d                 | wave 8     | f32   | 2x9x16x20   | mode=lossless,codec=ndzip        |
+ndzip  | f32-constant           | constant 10 | f32   | 9000        | mode=lossless,codec=ndzip        |
+ndzip  | f32-ramp               | ramp 11    | f32   | 5000        | mode=lossless,codec=ndzip        |
+ndzip  | f32-masked             | masked 12  | f32   | 20x16x17    | mode=lossless,codec=ndzip        |
+ndzip  | f64-one-cube-1d        | wave 2     | f64   | 4096        | mode=lossless,codec=ndzip        |
+ndzip  | f64-border-1d          | wave 3     | f64   | 4103        | mode=lossless,codec=ndzip        |
+ndzip  | f64-one-cube-2d        | wave 4     | f64   | 64x64       | mode=lossless,codec=ndzip        |
 ndzip  | f64-border-2d          | wave 5     | f64   | 66x131      | mode=lossless,codec=ndzip        |
-ndzip  | f64-one-cube-3d        | wave 6     | f64   | 16x16x16    | mode=lossless                    |
-ndzip  | f64-flat-3d            | wave 7     | f64   | 3x40x50     | mode=lossless                    |
-ndzip  | f64-4d                 | wave 8     | f64   | 2x9x16x20   | mode=lossless                    |
-ndzip  | f64-constant           | constant 10 | f64   | 9000        | mode=lossless                    |
-ndzip  | f64-ramp               | ramp 11    | f64   | 5000        | mode=lossless                    |
-ndzip  | f64-masked             | masked 12  | f64   | 20x16x17    | mode=lossless                    |
-ndzip  | i32-bound-on-integers  | wave 13    | i32   | 64x70       | mode=abs,bound=1e-3              |
-ndzip  | i64-steps              | steps 14   | i64   | 4500        | mode=lossless                    |
-szx    | f32-sparse-abs         | sparse 50  | f32   | 4300        | mode=abs,bound=1e-2              |
-szx    | f32-sparse-pw-rel      | sparse 51  | f32   | 4300        | mode=pw_rel,bound=1e-2           |
-szx    | f32-sparse-huge        | sparse 52  | f32   | 4300        | mode=abs,bound=1e30              |
-ndzip  | f32-sparse             | sparse 50  | f32   | 70x70       | mode=lossless                    |
-szx    | f64-sparse-abs         | sparse 50  | f64   | 4300        | mode=abs,bound=1e-2              |
-szx    | f64-sparse-pw-rel      | sparse 51  | f64   | 4300        | mode=pw_rel,bound=1e-2           |
-szx    | f64-sparse-huge        | sparse 52  | f64   | 4300        | mode=abs,bound=1e30              |
-ndzip  | f64-sparse             | sparse 50  | f64   | 70x70       | mode=lossless                    |
-szx    | f32be-sparse-abs       | sparse 50  | f32be | 4300        | mode=abs,bound=1e-2              |
-szx    | f32-spots-abs          | spots 56   | f32   | 4800        | mode=abs,bound=1e-2              |
-szx    | f32-spots-pw-rel       | spots 56   | f32   | 4800        | mode=pw_rel,bound=1e-2           |
-szx    | f32-noise-pw-rel       | noise 57   | f32   | 4096        | mode=pw_rel,bound=1e-4           |
-szx    | f64-spots-abs          | spots 56   | f64   | 4800        | mode=abs,bound=1e-2              |
-szx    | f64-spots-pw-rel       | spots 56   | f64   | 4800        | mode=pw_rel,bound=1e-2           |
-szx    | f64-noise-pw-rel       | noise 57   | f64   | 4096        | mode=pw_rel,bound=1e-4           |
+ndzip  | f64-one-cube-3d        | wave 6     | f64   | 16x16x16    | mode=lossless,codec=ndzip        |
+ndzip  | f64-flat-3d            | wave 7     | f64   | 3x40x50     | mode=lossless,codec=ndzip        |
+ndzip  | f64-4d                 | wave 8     | f64   | 2x9x16x20   | mode=lossless,codec=ndzip        |
+ndzip  | f64-constant           | constant 10 | f64   | 9000        | mode=lossless,codec=ndzip        |
+ndzip  | f64-ramp               | ramp 11    | f64   | 5000        | mode=lossless,codec=ndzip        |
+ndzip  | f64-masked             | masked 12  | f64   | 20x16x17    | mode=lossless,codec=ndzip        |
+ndzip  | i32-bound-on-integers  | wave 13    | i32   | 64x70       | mode=lossless,codec=ndzip        |
+ndzip  | i64-steps              | steps 14   | i64   | 4500        | mode=lossless,codec=ndzip        |
+szx    | f32-sparse-abs         | sparse 50  | f32   | 4300        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f32-sparse-pw-rel      | sparse 51  | f32   | 4300        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f32-sparse-huge        | sparse 52  | f32   | 4300        | mode=abs,bound=1e30,codec=szx    |
+ndzip  | f32-sparse             | sparse 50  | f32   | 70x70       | mode=lossless,codec=ndzip        |
+szx    | f64-sparse-abs         | sparse 50  | f64   | 4300        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f64-sparse-pw-rel      | sparse 51  | f64   | 4300        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f64-sparse-huge        | sparse 52  | f64   | 4300        | mode=abs,bound=1e30,codec=szx    |
+ndzip  | f64-sparse             | sparse 50  | f64   | 70x70       | mode=lossless,codec=ndzip        |
+szx    | f32be-sparse-abs       | sparse 50  | f32be | 4300        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f32-spots-abs          | spots 56   | f32   | 4800        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f32-spots-pw-rel       | spots 56   | f32   | 4800        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f32-noise-pw-rel       | noise 57   | f32   | 4096        | mode=pw_rel,bound=1e-4,codec=szx |
+szx    | f64-spots-abs          | spots 56   | f64   | 4800        | mode=abs,bound=1e-2,codec=szx    |
+szx    | f64-spots-pw-rel       | spots 56   | f64   | 4800        | mode=pw_rel,bound=1e-2,codec=szx |
+szx    | f64-noise-pw-rel       | noise 57   | f64   | 4096        | mode=pw_rel,bound=1e-4,codec=szx |
 lorenzo | f32-abs-3d            | wave 1     | f32   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
 lorenzo | f64-abs-3d            | wave 1     | f64   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
 lorenzo | f32be-abs-3d          | wave 1     | f32be | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
@@ -133,7 +133,7 @@ lorenzo | f32-2d                | wave 4     | f32   | 130x140     | mode=abs,bo
 lorenzo | f64-2d-coarse         | wave 4     | f64   | 130x140     | mode=abs,bound=3e-2,codec=lorenzo |
 lorenzo | f32-5d                | wave 5     | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=lorenzo |
 lorenzo | f32-auto-3d           | wave 32    | f32   | 25x26x27    | mode=abs,bound=3e-2              |
-lorenzo | f64be-auto-2d         | masked 33  | f64be | 130x140     | mode=rel,bound=1e-2              | 0x4415af1d78b58c40
+lorenzo | f64be-masked-2d       | masked 33  | f64be | 130x140     | mode=rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
 lorenzo | f32-of-60             | wave 6     | f32   | 60          | mode=abs,bound=0.5,codec=lorenzo  |
 lorenzo | f32-of-8191           | ramp 7     | f32   | 8191        | mode=abs,bound=0.1,codec=lorenzo  |
 lorenzo | f32-of-8192           | ramp 7     | f32   | 8192        | mode=abs,bound=0.1,codec=lorenzo  |
@@ -168,38 +168,38 @@ lorenzo | f32-no-gaps-coarse    | wave 2     | f32   | 18x35x70    | mode=abs,bo
 lorenzo | f64-no-gaps-1d        | ramp 31    | f64   | 9000        | mode=abs,bound=1e-2,codec=lorenzo | | without gaps
 lorenzo | f32-no-gaps-pw-rel    | sparse 18  | f32   | 20x20x40    | mode=pw_rel,bound=1e-2,codec=lorenzo | | without gaps
 stored | worked-example        | bits 2     | bytes1 | 1          | mode=lossless                    |
-szx    | worked-example        | szx-example 0 | f32 | 131        | mode=abs,bound=0.5               |
+szx    | worked-example        | szx-example 0 | f32 | 131        | mode=abs,bound=0.5,codec=szx     |
 lorenzo | worked-example       | lorenzo-example 0 | f32 | 99     | mode=abs,bound=0.25,codec=lorenzo |
-ndzip  | worked-example        | ndzip-example 0 | f32 | 4098     | mode=lossless                    |
-szx    | f32-padded-rel        | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3              |
-szx    | f64-padded-psnr       | padded 61  | f64   | 30x150      | mode=psnr,bound=60               |
-szx    | f32-padded-fill-of-zero | padded 60 | f32  | 30x150      | mode=rel,bound=1e-3              | 0x0
-szx    | f32-padded-other-fill | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3              | 0x60ad78ec
+ndzip  | worked-example        | ndzip-example 0 | f32 | 4098     | mode=lossless,codec=ndzip        |
+szx    | f32-padded-rel        | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3,codec=szx    |
+szx    | f64-padded-psnr       | padded 61  | f64   | 30x150      | mode=psnr,bound=60,codec=szx     |
+szx    | f32-padded-fill-of-zero | padded 60 | f32  | 30x150      | mode=rel,bound=1e-3,codec=szx    | 0x0
+szx    | f32-padded-other-fill | padded 60  | f32   | 30x150      | mode=rel,bound=1e-3,codec=szx    | 0x60ad78ec
 lorenzo | f32-padded-rel       | padded 62  | f32   | 17x18x35    | mode=rel,bound=1e-3,codec=lorenzo |
 lorenzo | f64be-padded-psnr    | padded 63  | f64be | 60x90       | mode=psnr,bound=60,codec=lorenzo |
-ndzip  | f32-border-x          | wave 16    | f32   | 16x16x17    | mode=lossless                    |
-ndzip  | f32-border-y          | wave 17    | f32   | 16x17x16    | mode=lossless                    |
-ndzip  | f64-border-z          | wave 18    | f64   | 17x16x16    | mode=lossless                    |
-ndzip  | f32-border-3d         | steps 19   | f32   | 33x33x33    | mode=lossless                    |
-ndzip  | i64-border-3d         | steps 20   | i64   | 33x33x33    | mode=lossless                    |
-ndzip  | f32-nine-tenths       | wave 21    | f32   | 64x71       | mode=lossless                    |
-ndzip  | f32-below-nine-tenths | wave 21    | f32   | 64x72       | mode=lossless                    |
+ndzip  | f32-border-x          | wave 16    | f32   | 16x16x17    | mode=lossless,codec=ndzip        |
+ndzip  | f32-border-y          | wave 17    | f32   | 16x17x16    | mode=lossless,codec=ndzip        |
+ndzip  | f64-border-z          | wave 18    | f64   | 17x16x16    | mode=lossless,codec=ndzip        |
+ndzip  | f32-border-3d         | steps 19   | f32   | 33x33x33    | mode=lossless,codec=ndzip        |
+ndzip  | i64-border-3d         | steps 20   | i64   | 33x33x33    | mode=lossless,codec=ndzip        |
+ndzip  | f32-nine-tenths       | wave 21    | f32   | 64x71       | mode=lossless,codec=ndzip        |
+ndzip  | f32-below-nine-tenths | wave 21    | f32   | 64x72       | mode=lossless,codec=ndzip        |
 bytes  | several-tiles         | by-hand 0  | i16   | 4301 bytes  | mode=lossless                    |
 bytes  | zstd-without-size     | by-hand 0  | unknown | 500 bytes | mode=lossless                    |
-szx    | f32-words-above-q     | by-hand 1  | f32   | 256         | mode=abs,bound=0.5               |
-szx    | f64-words-above-q     | by-hand 2  | f64   | 256         | mode=abs,bound=0.5               |
-szx    | f32be-pw-words-above-q | by-hand 3 | f32be | 200         | mode=pw_rel,bound=0.4            |
-szx    | f32-not-fused         | by-hand 4  | f32   | 128         | mode=abs,bound=4.2535295865117308e37            |
-szx    | f64-not-fused         | by-hand 5  | f64   | 128         | mode=abs,bound=2.2471164185778949e307            |
+szx    | f32-words-above-q     | by-hand 1  | f32   | 256         | mode=abs,bound=0.5,codec=szx     |
+szx    | f64-words-above-q     | by-hand 2  | f64   | 256         | mode=abs,bound=0.5,codec=szx     |
+szx    | f32be-pw-words-above-q | by-hand 3 | f32be | 200         | mode=pw_rel,bound=0.4,codec=szx  |
+szx    | f32-not-fused         | by-hand 4  | f32   | 128         | mode=abs,bound=4.2535295865117308e37,codec=szx  |
+szx    | f64-not-fused         | by-hand 5  | f64   | 128         | mode=abs,bound=2.2471164185778949e307,codec=szx  |
 lorenzo | f32-interpolated-classes | by-hand 6 | f32 | 70x130     | mode=abs,bound=0.051             |
 lorenzo | f64be-interpolated-classes | by-hand 7 | f64be | 70x130 | mode=rel,bound=1e-2              |
 lorenzo | f32-pw-rel-wraps     | by-hand 8  | f32   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f64-pw-rel-wraps     | by-hand 9  | f64   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f32-only-raw-tiles   | by-hand 10 | f32   | 8200        | mode=abs,bound=1e-3              |
 lorenzo | f64be-only-raw-tiles | by-hand 11 | f64be | 50x3x7      | mode=pw_rel,bound=1e-3           |
-ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless                    |
-ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless                    |
-ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless                    |
+ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless,codec=ndzip        |
+ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless,codec=ndzip        |
+ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless,codec=ndzip        |
 planes | worked-example        | planes-example 0 | f32 | 40       | mode=abs,bound=0.25,codec=planes-dense   |
 planes | f32-3d                 | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-3d-dense           | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes-dense   |
@@ -345,6 +345,15 @@ planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,b
 planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
 planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
 planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
+planes | f32-auto-sampled       | wave 95     | f32   | 128x300     | mode=abs,bound=1e-4                      |
+planes | f64be-auto-packed      | packed 95   | f64be | 60x600      | mode=abs,bound=1e-4                      |
+planes | f32-auto-packed        | packed 95   | f32   | 64x100      | mode=rel,bound=1e-5                      |
+planes | f32-auto-lossless      | wave 91     | f32   | 16x17x33    | mode=lossless                            |
+planes | i32-auto-bound-on-integers | wave 13     | i32   | 64x70       | mode=abs,bound=1e-3                      |
+lorenzo | f32-auto-masked-sampled | masked 95 | f32  | 128x300     | mode=abs,bound=1e-4              | 0x60ad78ec
+lorenzo | f32-auto-pw-rel       | noise 92   | f32   | 4096        | mode=pw_rel,bound=1e-3           |
+lorenzo | f32-auto-small        | wave 93    | f32   | 10x12x13    | mode=abs,bound=1e-3              |
+lorenzo | f32-auto-sampled      | wave 94    | f32   | 40x41x42    | mode=abs,bound=3e-2              |
 ";
 
 /// Every case of the list.

@@ -207,7 +207,13 @@ fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     };
     let planes = !matches!(bound, Bound::PointwiseRelative(_));
     let codec = match r.below(if planes { 6 } else { 4 }) {
-        _ if bound == Bound::Lossless => Codec::Auto,
+        k if bound == Bound::Lossless => {
+            if k < 2 {
+                Codec::Ndzip
+            } else {
+                Codec::Auto
+            }
+        }
         0 | 1 => Codec::Lorenzo,
         4 => Codec::Planes,
         5 => Codec::PlanesDense,

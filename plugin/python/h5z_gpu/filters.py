@@ -29,7 +29,8 @@ class Lossy(_Filter):
     "rel" and "psnr" follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
     appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
     Lossy(1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels Lossy(10 ** (-p / 20) * float(...)).
-    codec: "auto", "szx", "lorenzo", "planes" or "planes-dense". Raises ValueError for what contradicts itself.
+    codec: "auto" (for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says), "szx", "lorenzo",
+    "planes" or "planes-dense". Raises ValueError for what contradicts itself.
     """
 
     def __init__(self, bound, mode="abs", codec="auto"):
@@ -37,7 +38,7 @@ class Lossy(_Filter):
 
 
 class Lossless(_Filter):
-    """Keeps every bit. codec: "auto", "ndzip" or "planes"."""
+    """Keeps every bit. codec: "auto" (which takes planes), "ndzip" or "planes"."""
 
     def __init__(self, codec="auto"):
         super().__init__(f"mode=lossless,codec={codec}")

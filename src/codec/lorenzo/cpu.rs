@@ -12,7 +12,7 @@ use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
-use crate::stage::codebook;
+use crate::stage::codebook::{self, Lengths};
 use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
@@ -43,27 +43,11 @@ pub(crate) fn encode_with<S: Scalar>(
     let Some(grid) = grid.filter(fits) else {
         return Ok(false);
     };
-    let plan = Plan { values, grid: &grid, used, fill: chunk.params.fill.map(S::Bits::from_u64), gaps };
+    let fill = chunk.params.fill.map(S::Bits::from_u64);
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
-    let runs = tiles.div_ceil(per_run);
-    let planned = parallel::try_map(runs, chunk.threads, |i| {
-        vectorize(
-            #[inline(always)]
-            || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
-        )
-    })?;
-    let mut histogram = Histogram::new();
-    planned.iter().for_each(|run| histogram.merge(&run.histogram));
-    let lengths = codebook::lengths(&histogram.counts());
-    let encoder = Encoder::new(&lengths);
-    let coded = parallel::try_map(runs, chunk.threads, |i| {
-        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
-        let lens = vectorize(
-            #[inline(always)]
-            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
-        )?;
-        Ok((lens, kinds, payload))
+    let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
+        (Plan { values, grid: &grid, used, fill, gaps }, i * per_run, tiles.min((i + 1) * per_run))
     })?;
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
@@ -87,6 +71,60 @@ pub(crate) fn encode_with<S: Scalar>(
     })?;
     writer.seal(chunk.threads);
     Ok(true)
+}
+
+/// Runs of tiles as code.
+struct Code {
+    lengths: Lengths,
+    /// For each run the payloads' lengths, the kinds, and the payloads.
+    coded: Vec<(Vec<u32>, Vec<u8>, Vec<u8>)>,
+}
+
+/// Codes runs of tiles with one codebook; `run` gives the plan of each, its first tile and the one behind its last.
+fn code<'a, S: Scalar>(
+    runs: usize,
+    threads: usize,
+    run: impl Fn(usize) -> (Plan<'a, S>, usize, usize) + Sync,
+) -> Result<Code> {
+    let planned = parallel::try_map(runs, threads, |i| {
+        let (plan, first, end) = run(i);
+        vectorize(
+            #[inline(always)]
+            || encode::plan(&plan, first, end),
+        )
+    })?;
+    let mut histogram = Histogram::new();
+    planned.iter().for_each(|run| histogram.merge(&run.histogram));
+    let lengths = codebook::lengths(&histogram.counts());
+    let encoder = Encoder::new(&lengths);
+    let coded = parallel::try_map(runs, threads, |i| {
+        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
+        let plan = run(i).0;
+        let lens = vectorize(
+            #[inline(always)]
+            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
+        )?;
+        Ok((lens, kinds, payload))
+    })?;
+    Ok(Code { lengths, coded })
+}
+
+/// Bytes that tiles of a chunk take with their kinds and ends, part by part, and those of the one codebook for all of them.
+pub(crate) fn lens<S: Scalar>(
+    parts: &[(Vec<S>, Grid)],
+    used: Used,
+    fill: Option<u64>,
+    threads: usize,
+) -> Result<(Vec<usize>, usize)> {
+    let plan = |i: usize| {
+        let (values, grid) = &parts[i];
+        Plan { values, grid, used, fill: fill.map(S::Bits::from_u64), gaps: true }
+    };
+    let Code { lengths, coded } = code(parts.len(), threads, |i| (plan(i), 0, parts[i].1.tiles()))?;
+    let mut head = Vec::new();
+    format::write_head(&lengths, true, &mut head);
+    let lens = coded.iter().map(|(lens, kinds, payload)| 4 * lens.len() + kinds.len() + payload.len());
+    Ok((memory::collect(coded.len(), lens)?, head.len()))
 }
 
 /// What a frame says before its first tile, all checked.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![doc = include_str!("FORMAT.md")]
 
-use crate::bound::Used;
 use crate::codec::chunk;
 use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
-use crate::scalar::Scalar;
-use crate::stage::quantize::Quantizer;
 
 pub(crate) mod cpu;
 mod decode;
@@ -30,9 +27,10 @@ pub(crate) static CODEC: Codec = Codec {
     gpu: Some(&launch::GPU),
 };
 
-/// What turns values into the integers that are predicted.
-pub(crate) fn quantizer<S: Scalar>(used: Used) -> Quantizer {
-    encode::quantizer::<S>(matches!(used, Used::PointwiseRelative(_)), used.value())
+/// What turns values into the integers that are predicted, to be compared with a kernel's.
+#[cfg(all(feature = "cuda", feature = "testing"))]
+pub(crate) fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Used) -> crate::stage::quantize::Quantizer {
+    encode::quantizer::<S>(matches!(used, crate::bound::Used::PointwiseRelative(_)), used.value())
 }
 
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.

@@ -31,6 +31,7 @@ use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::params::{Class, Mode};
+pub(crate) use number::Value;
 
 /// What everybody else knows of this codec.
 pub(crate) static CODEC: Codec = Codec {

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
 
 /// A quantum less its base, or a difference of such: wraps around at its width.
-pub(super) trait Int:
+pub(crate) trait Int:
     bytemuck::Pod
     + Ord
     + Debug
@@ -171,7 +171,7 @@ fn apart(all: u64) -> [i16; 4] {
 }
 
 /// A value of 4 or 8 bytes.
-pub(super) trait Value: Scalar {
+pub(crate) trait Value: Scalar {
     /// The integer of its size.
     type Wide: Int;
     /// Largest quantum.

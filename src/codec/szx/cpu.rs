@@ -117,11 +117,11 @@ pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<
     EncodeRun { values, plan, level: Portable, out }.call()
 }
 
-/// Bytes that `values` take, without header and table.
-pub(crate) fn payload_len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> Result<usize> {
+/// Bytes that `values` take, with their tiles' ends in the table.
+pub(crate) fn len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> Result<usize> {
     let mut out = Vec::new();
-    encode_run(values, &Plan::new(used, fill), &mut out)?;
-    Ok(out.len())
+    let tiles = encode_run(values, &Plan::new(used, fill), &mut out)?.len();
+    Ok(out.len() + 4 * tiles)
 }
 
 /// Decodes a frame into `out`.
