@@ -111,8 +111,12 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
     };
     let raws: Vec<Vec<u8>> = sizes.iter().enumerate().map(raw).collect();
     let request = |(k, &n): (usize, &usize)| {
-        let bound = [Bound::Absolute(0.01), Bound::Lossless, Bound::Relative(1e-3)][k % 3];
-        Params::new(Request { codec: Codec::Auto, bound }, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
+        let request = [
+            Request { codec: Codec::Szx, bound: Bound::Absolute(0.01) },
+            Request { codec: Codec::Ndzip, bound: Bound::Lossless },
+            Request { codec: Codec::Lorenzo, bound: Bound::Relative(1e-3) },
+        ][k % 3];
+        Params::new(request, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
     };
     let requests: Vec<Params> = sizes.iter().enumerate().map(request).collect();
     let jobs: Vec<EncodeJob<'_>> = requests.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();
@@ -302,8 +306,7 @@ fn small_batches_start_nothing() {
 #[test]
 fn constant_chunks_start_nothing() {
     with_fake("constant_chunks_start_nothing", &[], |fake| {
-        let params =
-            |dtype| Params::new(Request { codec: Codec::Auto, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
+        let params = |dtype| Params::new(Request { codec: Codec::Szx, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
         let (f32s, f64s) = (params(Dtype::F32).unwrap(), params(Dtype::F64).unwrap());
         let (mut small, large) = (1.5f32.to_le_bytes().repeat(1 << 20), f64::NAN.to_le_bytes().repeat(1 << 20));
         let done = |small: &[u8]| {
