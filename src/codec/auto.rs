@@ -266,7 +266,7 @@ mod tests {
         let (params, used) = codec::settle(&chunk(params, raw, 1)).unwrap();
         let chunk = Chunk { used, ..chunk(&params, raw, 3) };
         let mut out = Vec::new();
-        if codec::encode(codec::choose(&chunk).unwrap(), &chunk, &mut out) != Ok(true) {
+        if codec::encode(&chunk, &mut out) != Ok(true) {
             codec::stored::encode(raw, 1, &mut out).unwrap();
         }
         out

@@ -50,36 +50,29 @@ pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }
 
-/// Which codec encodes a chunk, on every backend.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Choice {
-    pub(crate) codec: CodecId,
-}
-
-/// The codec for a chunk whose request is settled. One that could not be, for want of memory, is `lorenzo`'s.
-pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Choice> {
-    let Chunk { params, raw, .. } = *chunk;
+/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. One that could not be, for want
+/// of memory, is `lorenzo`'s.
+pub(crate) fn choose(params: &Params, raw_len: usize) -> CodecId {
     let dtype = params.dtype;
-    let codec = if params.lossy(raw.len()) {
+    if params.lossy(raw_len) {
         match params.request.codec {
             params::Codec::Szx => CodecId::SZX,
             params::Codec::Planes | params::Codec::PlanesDense => CodecId::PLANES,
             _ => CodecId::LORENZO,
         }
-    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw.len()) {
+    } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
         match params.request.codec {
             params::Codec::Ndzip => CodecId::NDZIP,
             _ => CodecId::PLANES,
         }
     } else {
         CodecId::BYTES
-    };
-    Ok(Choice { codec })
+    }
 }
 
-/// Encodes one chunk on the CPU into `out`, by the codec chosen. False: this chunk is better stored.
-pub(crate) fn encode(choice: Choice, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let codec = of(choice.codec).expect("a codec of this build");
+/// Encodes one chunk on the CPU into `out`, by the codec for it. False: this chunk is better stored.
+pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let codec = of(choose(chunk.params, chunk.raw.len())).expect("a codec of this build");
     Ok((codec.encode)(chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 

@@ -105,7 +105,7 @@ impl Engine {
     fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(least) = self.gpu {
-            return gpu::encode(jobs, out, &mut vec![None; jobs.len()], least, self.threads);
+            return gpu::encode(jobs, out, least, self.threads);
         }
         let _ = out;
         vec![false; jobs.len()]
@@ -260,7 +260,7 @@ fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut
     let coded = catch_unwind(AssertUnwindSafe(|| {
         with_fewer(threads, |threads| {
             let chunk = Chunk { params: job.params, raw: job.raw, threads, used };
-            codec::encode(codec::choose(&chunk)?, &chunk, out)
+            codec::encode(&chunk, out)
         })
     }));
     match coded {

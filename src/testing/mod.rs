@@ -42,7 +42,7 @@ pub fn without_gaps(params: &Params, raw: &[u8]) -> Option<Vec<u8>> {
     }
     let chunk = Chunk { params, raw, threads: 1, used: None };
     let mut out = Vec::new();
-    let fits = match (codec::choose(&chunk).ok()?.codec, params.dtype.size) {
+    let fits = match (codec::choose(params, raw.len()), params.dtype.size) {
         (CodecId::LORENZO, 4) => write::<f32>(&chunk, &mut out).ok()?,
         (CodecId::LORENZO, _) => write::<f64>(&chunk, &mut out).ok()?,
         _ => return None,

@@ -18,7 +18,7 @@ fn with_chunks<R>(
     work: impl FnOnce(&mut Stream, EncodeGroup) -> Result<R, Failure>,
 ) -> Option<R> {
     let device = cuda::device()?;
-    let plans: Vec<encode::Plan> = jobs.iter().map(|j| encode::plan(j, &mut None, threads)).collect::<Option<_>>()?;
+    let plans: Vec<encode::Plan> = jobs.iter().map(|j| encode::plan(j)).collect::<Option<_>>()?;
     cuda::attempt("timing", || {
         let _current = device.enter()?;
         let mut stream = device.stream()?.ok_or_else(|| Failure::other("all streams are taken"))?;
@@ -42,7 +42,7 @@ pub fn encode_times(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Opti
 
 /// The kernels that encode these chunks, and milliseconds of each of them in each of `runs` rounds.
 pub fn encode_steps(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Option<Vec<(&'static str, Vec<f32>)>> {
-    let plan = encode::plan(jobs.first()?, &mut None, threads)?;
+    let plan = encode::plan(jobs.first()?)?;
     let names: Vec<&str> = plan.needs.launches(plan.needs.gpu.encode).map(|l| l.kernel).collect();
     with_chunks(jobs, threads, |stream, group| {
         let timer = Timer::new(group.steps.len() + 1)?;

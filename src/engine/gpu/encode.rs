@@ -2,9 +2,8 @@
 //! Batches of chunks → frames.
 
 use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
-use crate::codec::chunk::Chunk;
 use crate::codec::plan::Encoding;
-use crate::codec::{self, Choice, stored};
+use crate::codec::{self, stored};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -18,15 +17,13 @@ pub(crate) struct Plan {
     pub(crate) encoding: Encoding,
 }
 
-/// What the GPU would do with a chunk. `None`: the CPU's. Leaves the codec in `choice` once it is chosen.
-pub(crate) fn plan(job: &EncodeJob<'_>, choice: &mut Option<Choice>, threads: usize) -> Option<Plan> {
+/// What the GPU would do with a chunk. `None`: the CPU's.
+pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<Plan> {
     let (params, raw) = (job.params, job.raw);
     if raw.len() > MOST || raw.is_empty() {
         return None;
     }
-    let chosen = codec::choose(&Chunk { params, raw, threads, used: None }).ok()?;
-    // The bound used stays behind: kernels find ranges as they read.
-    let gpu = codec::of(choice.insert(chosen).codec)?.gpu?;
+    let gpu = codec::of(codec::choose(params, raw.len()))?.gpu?;
     let encoding = (gpu.encoding)(params, raw.len())?;
     let needs =
         Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw.len()) };
@@ -43,23 +40,17 @@ fn constant(raw: &[u8], size: usize) -> bool {
 }
 
 /// See [`super::encode`].
-pub(super) fn encode(
-    jobs: &[EncodeJob<'_>],
-    out: &mut [Vec<u8>],
-    choices: &mut [Option<Choice>],
-    least: MinBytes,
-    threads: usize,
-) -> Vec<bool> {
+pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinBytes, threads: usize) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
     if !cuda::possible() {
         return done;
     }
-    let inner = threads.div_ceil(jobs.len().max(1));
-    let plans = parallel::map_mut(jobs.iter().zip(choices).collect(), threads, |_, (job, choice)| {
+    let plans = parallel::map(jobs.len(), threads, |i| {
+        let job = &jobs[i];
         let size = job.params.dtype.size.into();
         // Kernels take numbers of 4 and 8 bytes.
         let for_device = matches!(size, 4 | 8) && !constant(job.raw, size);
-        if for_device { plan(job, choice, inner) } else { None }
+        if for_device { plan(job) } else { None }
     });
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].raw.len())));
     let members = groups(&planned.collect::<Vec<_>>(), |gpu| least.of(gpu.encode_from));

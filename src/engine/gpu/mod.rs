@@ -10,7 +10,6 @@ pub(crate) mod encode;
 pub(crate) mod group;
 
 use super::job::{DecodeJob, EncodeJob};
-use crate::codec::Choice;
 use crate::host::log;
 pub(super) use group::MinBytes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,19 +24,12 @@ pub(super) fn chunks() -> (u64, u64) {
     (ENCODED.load(Ordering::Relaxed), DECODED.load(Ordering::Relaxed))
 }
 
-/// Encodes on the GPU what it can of codecs that reach their limit; true for each job that is done. Codecs that had to be
-/// chosen are in `choices`, for the CPU.
-pub(super) fn encode(
-    jobs: &[EncodeJob<'_>],
-    out: &mut [Vec<u8>],
-    choices: &mut [Option<Choice>],
-    least: MinBytes,
-    threads: usize,
-) -> Vec<bool> {
+/// Encodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
+pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinBytes, threads: usize) -> Vec<bool> {
     if !least.reached(jobs.iter().map(|j| j.raw.len()).sum(), |gpu| gpu.encode_from) {
         return vec![false; jobs.len()];
     }
-    counted(&ENCODED, jobs.len(), || encode::encode(jobs, out, choices, least, threads))
+    counted(&ENCODED, jobs.len(), || encode::encode(jobs, out, least, threads))
 }
 
 /// Decodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
