@@ -60,21 +60,29 @@ struct Next {
     S x[8][4];
 };
 
+// Adds to its chunk's checksum what was summed, and begins with the chunk that has this state. Whole warp.
+__device__ __forceinline__ void begin_sum(Stage& s, u64 state, int lane) {
+    const u64 sum = warp::sum(s.sum[lane]);
+    if (lane == 0 && s.summed) atomicAdd(&((ChunkState*)s.summed)->sum, sum);
+    s.sum[lane] = 0;
+    __syncwarp();
+    if (lane == 0) s.summed = state;
+    __syncwarp();
+}
+
 // Places and writes the tile that waits.
 __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     const Waiting& t = s.waiting;
     const u32 total = t.total;
     __syncwarp();
     if (total == 0) return;
-    const u32 index = t.tile - s.first_tile, words = t.words, nibbles = t.nibbles;
-    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    const u32 index = t.tile - t.place.first_tile, words = t.words, nibbles = t.nibbles;
+    const u32 start = lookback::place((u64*)t.place.offsets, index, total, lane);
+    if (!LIKELY(t.place.state == s.summed)) begin_sum(s, t.place.state, lane);
     u64 sum = s.sum[lane];
-    if (lane == 0) {
-        ((u32*)s.table)[index] = start + total;
-        sum += frame::term(start + total, index + s.table_key);
-    }
-    u32* to = (u32*)s.payloads + start;
-    u64 key = s.key + start * frame::KEY_STEP;
+    if (lane == 0) sum += t.place.put_end(index, start + total);
+    u32* to = (u32*)t.place.payloads + start;
+    u64 key = t.place.key + start * frame::KEY_STEP;
     const u32* from = s.words + t.start;
     sum += write_words(to, key, s.front[turn] + MOST_FRONT - t.before, t.front, lane);
     if (nibbles) sum += write_words(to, key, from + words, nibbles, lane);
@@ -82,10 +90,7 @@ __device__ __forceinline__ void flush(Stage& s, u32 turn, int lane) {
     if (t.bytes) sum += write_words(to, key, from + words + nibbles, t.bytes, lane);
     s.sum[lane] = sum;
     __syncwarp();
-    if (lane == 0) {
-        s.done++;
-        s.waiting.total = 0;
-    }
+    if (lane == 0) s.waiting.total = 0;
     __syncwarp();
 }
 
@@ -118,43 +123,62 @@ __device__ __forceinline__ bool make_room(Stage& s, Parts& n, bool dense, u32 tu
 template <class S>
 __device__ __noinline__ void other_tile(Stage& s, u32 turn, bool raw, int lane) {
     flush(s, turn ^ 1, lane);
-    const u32 index = s.number - s.first_tile;
-    const Source<S, true> in(s.array, tile_at(s.array, index, lane), rule_of<S>(s), s.flags, s.fill);
+    const Place& place = s.chunk.place;
+    if (s.summed != place.state) begin_sum(s, place.state, lane);
+    const u32 index = s.number - place.first_tile;
+    const Source<S, true> in(s.chunk.array, tile_at(s.chunk.array, index, lane), rule_of<S>(s), s.chunk.flags,
+                             s.chunk.fill);
     Counts& counts = *(Counts*)s.words;
-    const bool dense = s.flags & FLAG_DENSE;
+    const bool dense = s.chunk.flags & FLAG_DENSE;
     u32 total = 1;
     if constexpr (PLANES_OTHER_TILES) total = plan_tile(in, s.plan, s.inside, raw, dense, counts, lane);
-    if (lane == 0) lookback::announce((u64*)s.offsets, index, total);
-    const u32 start = lookback::place((u64*)s.offsets, index, total, lane);
+    if (lane == 0) lookback::announce((u64*)place.offsets, index, total);
+    const u32 start = lookback::place((u64*)place.offsets, index, total, lane);
     u64 sum = s.sum[lane];
     if constexpr (PLANES_OTHER_TILES) {
-        u32* to = (u32*)s.payloads + start;
-        sum += write_tile(in, index, s.inside, s.plan, dense, counts, to, total, s.key + start * frame::KEY_STEP, lane);
+        u32* to = (u32*)place.payloads + start;
+        sum += write_tile(in, index, s.inside, s.plan, dense, counts, to, total, place.key + start * frame::KEY_STEP,
+                          lane);
     } else if (lane == 0) {
         // The chunk is the CPU's.
-        atomicOr((u32*)s.fault, 1u);
+        atomicOr(&((ChunkState*)place.state)->fault, 1u);
     }
-    if (lane == 0) {
-        ((u32*)s.table)[index] = start + total;
-        sum += frame::term(start + total, index + s.table_key);
-        s.done++;
-    }
+    if (lane == 0) sum += place.put_end(index, start + total);
     s.sum[lane] = sum;
     __syncwarp();
 }
 
+// The tile that is fetched next.
+__device__ __forceinline__ Tile next_tile(Stage& s, int lane) {
+    if (!LIKELY(s.next_chunk.place.chunk == s.chunk.place.chunk)) {
+        __syncwarp();
+        if (lane == 0) s.fetched = s.next_chunk.array;
+        __syncwarp();
+    }
+    return tile_at(s.fetched, s.next - s.next_chunk.place.first_tile, lane);
+}
+
+// Leaves the first block of the next tile in `now`.
+template <class S>
+__device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Next<S>& now, int lane) {
+    now.tile = s.next;
+    if (now.tile >= args.tiles) return;
+    now.p = next_tile(s, lane);
+    load_block(s.fetched, now.p, 0, now.x);
+}
+
 // Puts the tile whose first block is in `now` into the stage, places the one before, and leaves the first block of the
-// next one, of the same chunk, in `now`.
+// next one in `now`.
 template <class S, bool dense>
 __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s, u32 turn,
                                          u32& drawn, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
-    const u32 flags = s.flags;
+    const u32 flags = s.chunk.flags;
     // All of the tile's values that lie in the array, as lane 0 counts them.
     __syncwarp();
     if (lane == 0) {
-        s.number = now.tile, s.next = next, s.inside = inside_of(s.array, now.p);
+        s.number = now.tile, s.next = next, s.inside = inside_of(s.chunk.array, now.p);
         s.exceptions = s.mask_modes = s.mask_nibbles = s.mask_bytes = s.same = 0;
         s.differ = false;
     }
@@ -172,13 +196,13 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     warp::range(lo, hi);
     long long first = Quantizer<S>::quantum(lo, r), last = Quantizer<S>::quantum(hi, r);
     bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
-    if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.fill, r.step);
+    if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.chunk.fill, r.step);
     if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
         // Values are read again, so that they need not be kept meanwhile.
         good = __all_sync(warp::ALL, begin_odd<S>(s, front, now.p.first, now.p.left, lane));
         first = s.least, last = s.most_quantum;
         r = rule_of<S>(s);
-        load_block(s.array, now.p, 0, x);
+        load_block(s.chunk.array, now.p, 0, x);
         if (flags & FLAG_SWAP) swap_block(x);
     }
     base = good ? middle<S>(first, last) : 0;
@@ -188,7 +212,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         __syncwarp();
     }
     const auto magic = Quantizer<S>::magic_of(base);
-    Before before(s.array.rank);
+    Before before(s.chunk.array.rank);
     // The head grows in the stage, and so do its slices: registers are short.
     if (lane == 0) s.head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, s.slices = 0;
     s.good = good;
@@ -198,7 +222,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS && !coded; block++) {
         // From shared memory each time: registers are short.
-        const u32 rank = s.array.rank, flags = s.flags;
+        const u32 rank = s.chunk.array.rank, flags = s.chunk.flags;
         u32 a[8], b[8];
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
         Quantizer<S> quantizer(magic);
@@ -210,7 +234,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
             b[k] = pair(q1, q3);
         }
         bool fine = quantizer.good(r);
-        if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.fill, r.step);
+        if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.chunk.fill, r.step);
         // By votes, here and below: so the compiler knows that lanes stay together.
         const u32 bad = __ballot_sync(warp::ALL, s.good && !fine);
         const bool marked = bad != 0;
@@ -246,10 +270,10 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         u32 fetched = block + 1;
         if (fetched == BLOCKS) {
             now.tile = s.next;
-            if (now.tile < args.tiles) now.p = tile_at(s.array, now.tile - s.first_tile, lane);
+            if (now.tile < args.tiles) now.p = next_tile(s, lane);
             fetched = 0;
         }
-        if (now.tile < args.tiles) load_block(s.array, now.p, fetched, x);
+        if (now.tile < args.tiles) load_block(s.fetched, now.p, fetched, x);
         const u32 predictor = s.predictor;
         // One branch after the other would move registers.
         if (predictor > 2) {
@@ -272,10 +296,6 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         }
         const bool some = __any_sync(warp::ALL, all != 0), wide = __any_sync(warp::ALL, (all & 0xff00ff00u) != 0);
         u32 modes = 0;
-        if (wide) {
-#pragma unroll
-            for (int k = 0; k < 8; k++) a[k] += CLEAN - 0x00800080u, b[k] += CLEAN - 0x00800080u;
-        }
         if (some) {
             const bool room = make_room(s, n, dense, turn, wide ? 512 : 256, lane);
             if (room) {
@@ -301,13 +321,7 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     __syncwarp();
     const u32 same = s.same;
-    if (!LIKELY(same == 0)) {
-        now.tile = s.next;
-        if (now.tile < args.tiles) {
-            now.p = tile_at(s.array, now.tile - s.first_tile, lane);
-            load_block(s.array, now.p, 0, x);
-        }
-    }
+    if (!LIKELY(same == 0)) fetch_next(args, s, now, lane);
     const bool draw = lane == 0 && now.tile < args.tiles;
     const u32 slices = s.slices;
     u32 head = s.head;
@@ -339,12 +353,8 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
         for (int k = 0; k < 32; k++) x[k / 4][k % 4] = 0;
         other_tile<S>(s, turn, __all_sync(warp::ALL, good), lane);
         r = rule_of<S>(s);
-        now.tile = s.next;
-        if (now.tile < args.tiles) {
-            if (lane == 0) drawn = atomicAdd((u32*)args.ticket, 1u);
-            now.p = tile_at(s.array, now.tile - s.first_tile, lane);
-            load_block(s.array, now.p, 0, x);
-        }
+        fetch_next(args, s, now, lane);
+        if (lane == 0 && now.tile < args.tiles) drawn = atomicAdd((u32*)args.ticket, 1u);
         return;
     }
     if (lane < (int)mode_words) front[MOST_FRONT - mode_words + lane] = modes;
@@ -362,85 +372,73 @@ __device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32
     }
     if (lane == 0) {
         if (LIKELY(same == 0)) front[MOST_FRONT - before_ballots] = head | s.predictor << 2;
-        lookback::announce((u64*)s.offsets, number - s.first_tile, total);
+        lookback::announce((u64*)s.chunk.place.offsets, number - s.chunk.place.first_tile, total);
         if (draw) drawn = atomicAdd((u32*)args.ticket, 1u);
     }
     // The one before is on its way by now.
     flush(s, turn ^ 1, lane);
     if (lane == 0) {
-        s.waiting = {number,  total,          start,          n.words - start,
-                     nibbles, bytes + values, before_ballots, before_ballots + n.ballots};
+        Waiting& t = s.waiting;
+        t.tile = number, t.total = total, t.start = start, t.words = n.words - start;
+        t.nibbles = nibbles, t.bytes = bytes + values, t.before = before_ballots, t.front = before_ballots + n.ballots;
     }
+    if (lane < (int)sizeof(Place) / 4) ((u32*)&s.waiting.place)[lane] = ((const u32*)&s.chunk.place)[lane];
     __syncwarp();
 }
 
-// The warp's tiles of a chunk, from ticket `next` on; leaves the first ticket behind them.
+// The warp's tiles from ticket `next` on, as long as their chunks are of one level; leaves the first ticket behind
+// them.
 template <class S, bool DENSE>
-__device__ __forceinline__ void encode_chunk(const EncodeArgs& args, Rule<S> r, u32 chunk, frame::Ticket& next,
-                                             Stage& s, int lane) {
+__device__ __forceinline__ void encode_level(const EncodeArgs& args, frame::Ticket& next, Stage& s, int lane) {
     Next<S> now;
-    now.tile = next.tile, now.p = tile_at(s.array, next.tile - s.first_tile, lane);
-    load_block(s.array, now.p, 0, now.x);
+    if (lane == 0) s.chunk = s.next_chunk, s.fetched = s.chunk.array;
+    __syncwarp();
+    Rule<S> r = rule_of<S>(s);
+    now.tile = next.tile, now.p = tile_at(s.chunk.array, next.tile - s.chunk.place.first_tile, lane);
+    load_block(s.chunk.array, now.p, 0, now.x);
     next = frame::ticket(args, lane);
     u32 turn = 0;
-    do {
-        u32 drawn = 0;
-        put_tile<S, DENSE>(args, r, next.chunk == chunk ? next.tile : args.tiles, now, s, turn, drawn, lane);
-        if (now.tile < args.tiles) {
-            const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-            drawn = warp::from(drawn, 0);
-            next = {drawn, drawn < args.tiles ? frame::chunk_of(chunks, args.chunk_count, drawn, lane) : 0};
+    for (;;) {
+        u32 drawn = 0, after = next.tile;
+        if (after < args.tiles && next.chunk != s.chunk.place.chunk) {
+            open_chunk<S>(s.next_chunk, args, next.chunk, lane);
+            if (((s.next_chunk.flags & FLAG_DENSE) != 0) != DENSE) after = args.tiles;
         }
+        put_tile<S, DENSE>(args, r, after, now, s, turn, drawn, lane);
         turn ^= 1;
-    } while (now.tile < args.tiles);
+        if (now.tile >= args.tiles) break;
+        if (s.next_chunk.place.chunk != s.chunk.place.chunk) {
+            __syncwarp();
+            if (lane == 0) s.chunk = s.next_chunk;
+            __syncwarp();
+            r = rule_of<S>(s);
+        }
+        const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
+        drawn = warp::from(drawn, 0);
+        next = {drawn, drawn < args.tiles ? frame::chunk_of(chunks, args.chunk_count, drawn, lane) : 0};
+    }
     flush(s, turn ^ 1, lane);
 }
 
 // Tiles by tickets, one after the other, each warp by itself. A tile waits in shared memory until the next one is
-// announced: by then those before it are, and it finds its place without a stop.
+// announced, be it of another chunk: by then those before it are, and it finds its place without a stop.
 template <class S>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ Stage stages[WARPS];
     const int lane = threadIdx.x & 31;
-    const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
     Stage& s = stages[threadIdx.x / 32];
+    if (lane == 0) s.waiting.total = 0, s.summed = 0;
+    s.sum[lane] = 0;
     frame::Ticket next = frame::ticket(args, lane);
     while (next.tile < args.tiles) {
-        const u32 chunk = next.chunk;
-        const EncodeChunk& c = chunks[chunk];
-        const double bound = frame::used_bound(c, (const ChunkState*)args.states + chunk);
-        const Rule<S> r = rule<S>(bound);
-        __syncwarp();
-        if (lane == 0) {
-            s.array = array_of(c, c.input);
-            s.flags = flags_of(c);
-            s.fill = c.fill;
-            s.step = r.step, s.inverse = r.inverse, s.most = r.most, s.usable = r.usable;
-            s.first_tile = c.first_tile;
-            s.offsets = (u64)frame::offsets(args, c);
-            s.table = c.frame + c.table_at;
-            s.table_key = c.table_at / 4;
-            s.payloads = c.frame + c.payload_at;
-            s.key = frame::key_of(c.payload_at / 4);
-            s.fault = (u64) & ((ChunkState*)args.states)[chunk].fault;
-            s.waiting.total = s.done = 0;
-        }
-        s.sum[lane] = 0;
-        __syncwarp();
-        if (c.flags & FLAG_DENSE) {
-            encode_chunk<S, true>(args, r, chunk, next, s, lane);
+        open_chunk<S>(s.next_chunk, args, next.chunk, lane);
+        if (s.next_chunk.flags & FLAG_DENSE) {
+            encode_level<S, true>(args, next, s, lane);
         } else {
-            encode_chunk<S, false>(args, r, chunk, next, s, lane);
-        }
-        const u64 sum = warp::sum(s.sum[lane]);
-        if (frame::last(args, c, chunk, s.done, sum, lane)) {
-            if (*(const volatile u32*)&((const ChunkState*)args.states)[chunk].fault) {
-                if (lane == 0) ((u64*)args.lengths)[chunk] = 0;
-            } else {
-                frame::seal(args, c, chunk, 4, bound, lane);
-            }
+            encode_level<S, false>(args, next, s, lane);
         }
     }
+    begin_sum(s, 0, lane);
 }
 
 // Words of the longest tile of class 0 without exceptions, and of a plane's values.
@@ -691,7 +689,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
             other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
                     !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, sh.masked[w], lane);
         } else {
-            sum += sum_words(in + at, frame::key_of(at), words, lane);
+            sum += frame::sum_words(in + at, frame::key_of(at), words, lane);
         }
     }
     sum = warp::sum(sum);
@@ -718,6 +716,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     extern "C" __global__ __launch_bounds__(                                                                          \
         THREADS, (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, THREADS>)) void planes_lossy_decode_##name(DecodeArgs args) { \
         decode<S>(args);                                                                                              \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(32) void planes_lossy_seal_##name(EncodeArgs args) {                      \
+        frame::seal(args, blockIdx.x, 4, threadIdx.x);                                                                \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                   \
         if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                       \

@@ -46,18 +46,18 @@ struct LorenzoTuning {
 #endif
 };
 
-// Whether planes' encoder takes tiles of any class, which is most of its code: it would add half a megabyte to the plugin
-// for each architecture. Elsewhere a chunk with such a tile is left to the CPU.
+// Whether planes' encoder takes tiles of any class, which is most of its code: it would add half a megabyte to the
+// plugin for each architecture. Elsewhere a chunk with such a tile is left to the CPU.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 10 == 90
 constexpr bool PLANES_OTHER_TILES = true;
 #else
 constexpr bool PLANES_OTHER_TILES = false;
 #endif
 
-// CTAs of four warps that should fit on one multiprocessor. A warp has a tile; without a bound a CTA has one.
-// IMAGES: payloads without a bound that a CTA keeps in shared memory, of which static arrays are 48 KiB at most. A second
-// one lets it run ahead of tiles that take longer: six CTAs with one each were 8 % faster where all tiles are alike, and
-// 18 % slower where they are not.
+// CTAs of four warps that should fit on one multiprocessor. A warp has a tile; without a bound a CTA has one. IMAGES:
+// payloads without a bound that a CTA keeps in shared memory, of which static arrays are 48 KiB at most. A second one
+// lets it run ahead of tiles that take longer: six CTAs with one each were 8 % faster where all tiles are alike, and 18
+// % slower where they are not.
 template <class S>
 struct PlanesTuning;
 template <>

@@ -22,10 +22,11 @@ __device__ __forceinline__ u64 keyed(u32 w, u64 key) {
 __device__ __forceinline__ u64 term(u32 w, u64 i) { return keyed(w, key_of(i)); }
 
 // Moves words between a frame and shared memory, a CTA of `THREADS`, `BATCH` loads of a thread in flight; returns
-// what this thread's words add to the checksum. The frame's words start at place `word0`.
+// what this thread's words add to the checksum, the first under `key`.
 template <int THREADS, int BATCH>
-__device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
-    u64 sum = 0, key = key_of(word0 + threadIdx.x);
+__device__ __forceinline__ u64 copy_keyed(u32* to, const u32* from, u64 key, u32 words) {
+    u64 sum = 0;
+    key += threadIdx.x * KEY_STEP;
     u32 word[BATCH];
     // Pointers that move, and offsets known beforehand: an index would cost five instructions a word.
     to += threadIdx.x, from += threadIdx.x;
@@ -53,6 +54,20 @@ __device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, 
             }
         }
     }
+    return sum;
+}
+
+// The same; the frame's words start at place `word0`.
+template <int THREADS, int BATCH>
+__device__ __forceinline__ u64 copy_summed(u32* to, const u32* from, u64 word0, u32 words) {
+    return copy_keyed<THREADS, BATCH>(to, from, key_of(word0), words);
+}
+
+// What words add to the checksum, the first under `key`. One warp.
+__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, int lane) {
+    u64 sum = 0;
+#pragma unroll 4
+    for (u32 k = lane; k < count; k += 32) sum += keyed(words[k], key + k * KEY_STEP);
     return sum;
 }
 

@@ -9,7 +9,8 @@
 //              leave with frame::copy_summed, the tile's end goes into the table with frame::put; both return their
 //              part of the checksum.
 //   seal       frame::last counts tiles as done. The CTA that is last with a chunk writes header and checksum:
-//              frame::seal.
+//              frame::seal. Or a kernel of its own does, a warp a chunk: then nobody waits for what was written, which
+//              is faster where chunks are small.
 //
 // A tile that waits in shared memory until the next one is announced is placed without a stop: those before it are done
 // by then. Lengths are in a unit of the codec's, of 4 or 8 bytes.
@@ -55,6 +56,19 @@ __device__ __forceinline__ bool last(const EncodeArgs& args, const EncodeChunk& 
     return warp::from(last, 0) != 0;
 }
 
+// Word `i` of a frame's header, which is `word` but where only the device knows it: the frame's stored length, the
+// bound used, and what the payloads add to the last section.
+__device__ __forceinline__ u32 head_word(const EncodeChunk& c, u32 i, u32 word, u64 stored, u64 used, u64 payload) {
+    const u32 at = c.payload_len_at;
+    if (i == 6) return (u32)stored;
+    if (i == 7) return (u32)(stored >> 32);
+    if (i == 8) return (u32)used;
+    if (i == 9) return (u32)(used >> 32);
+    if (i != at && i != at + 1) return word;
+    const u64 length = (c.head[at] | (u64)c.head[at + 1] << 32) + payload;
+    return (u32)(length >> (i == at ? 0 : 32));
+}
+
 // Writes a frame's header, checksum and length. Its payloads begin at byte `payload_at` and are counted in `unit`
 // bytes, its values hold with `bound`, `sum` is of the words that no tile has summed. `patch(i, word)` makes of word i
 // of the header, which is `word` on the host, what only the device knows. Whole warp.
@@ -65,17 +79,8 @@ __device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& 
               stored = payload_at + payload;
     const u64 used = (u64)__double_as_longlong(bound);
     for (u32 i = lane; i < c.head_words; i += 32) {
-        u32 word = patch(i, c.head[i]);
-        if (i == 6) word = (u32)stored;
-        if (i == 7) word = (u32)(stored >> 32);
-        if (i == 8) word = (u32)used;
-        if (i == 9) word = (u32)(used >> 32);
         if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;
-        if (i == c.payload_len_at || i == c.payload_len_at + 1) {
-            const u64 base = c.head[c.payload_len_at] | (u64)c.head[c.payload_len_at + 1] << 32;
-            word = (u32)((base + payload) >> (i == c.payload_len_at ? 0 : 32));
-        }
-        sum += put(c, i, word);
+        sum += put(c, i, head_word(c, i, patch(i, c.head[i]), stored, used, payload));
     }
     sum = warp::sum(sum);
     if (lane == 0) {
@@ -91,6 +96,27 @@ __device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& 
                                      int lane) {
     for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) put(c, i, 0);
     seal(args, c, chunk, c.payload_at, unit, bound, 0, lane, [](u32, u32 word) { return word; });
+}
+
+// The same for chunk `number`, all of whose tiles were written by kernels before; the CPU's where there was a fault.
+// What it needs is asked for at once. Whole warp.
+__device__ __forceinline__ void seal(const EncodeArgs& args, u32 number, u32 unit, int lane) {
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
+    const ChunkState state = ((const ChunkState*)args.states)[number];
+    const u64 used = (u64)__double_as_longlong(used_bound(c, &state));
+    const u64 payload = unit * (offsets(args, c)[c.tiles - 1] & lookback::SUM), stored = c.payload_at + payload;
+    u64 sum = 0;
+    for (u32 i = lane; i < c.head_words; i += 32) {
+        if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;
+        sum += put(c, i, head_word(c, i, c.head[i], stored, used, payload));
+    }
+    for (u64 i = (c.table_at + 4ull * c.table_words) / 4 + lane; i < c.payload_at / 4; i += 32) put(c, i, 0);
+    sum = warp::sum(sum) + state.sum;
+    if (lane == 0) {
+        put(c, CHECKSUM_WORD, (u32)sum);
+        put(c, CHECKSUM_WORD + 1, (u32)(sum >> 32));
+        ((u64*)args.lengths)[number] = state.fault ? 0 : stored;
+    }
 }
 
 }  // namespace frame

@@ -2,8 +2,8 @@
 // The range of a chunk's values, which a relative bound is a part of: the smallest and the largest of those that are
 // finite and not the fill value. A CTA reads `TILE` values in a row, brings its threads' extremes together and adds
 // them to the chunk's state by two atomics, on integers of the same order as the values. A chunk has at least as many
-// CTAs as it has `TILE`s. The last CTA takes the first values: these were read last then, and are still near when the next
-// kernel begins with them.
+// CTAs as it has `TILE`s. The last CTA takes the first values: these were read last then, and are still near when the
+// next kernel begins with them.
 #pragma once
 #include "../prim/load.cuh"
 #include "frame.cuh"

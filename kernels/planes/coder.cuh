@@ -7,8 +7,8 @@
 // where a lane's word goes, as no scan could faster. Sparser planes keep of each word the bytes that are not zero,
 // placed by three ballots over how many a lane has.
 #pragma once
+#include "chunk.cuh"
 #include "differences.cuh"
-#include "tile.cuh"
 
 namespace planes {
 
@@ -66,6 +66,7 @@ constexpr u32 RAW = 3;
 
 // A tile that waits for its place in the frame; none while it has no words.
 struct Waiting {
+    Place place;
     u32 tile, total;
     // Where its words begin in the stage, behind which nibbles and bytes stand, and how many of each there are.
     u32 start, words, nibbles, bytes;
@@ -80,13 +81,9 @@ struct Stage {
     // Modes of slices as they come; one more than there may be.
     u32 modes[5];
     Waiting waiting;
-    // The chunk: its values, its rule, flags, tiles of the batch before it; addresses of the look-back's words, of the
-    // table and of the payloads; the checksum's key of the first payload.
-    Array array;
-    double step, inverse, most;
-    bool usable;
-    u32 flags, first_tile;
-    u64 fill, offsets, table, table_key, payloads, key, fault;
+    // The growing tile's chunk and the next one's; the array of the one whose values are fetched.
+    Chunk chunk, next_chunk;
+    Array fetched;
     // The growing tile: its number in the batch and the next one's; its values that lie in the array; where its words
     // begin, and what they stay below.
     u32 number, next, inside, start, limit;
@@ -104,9 +101,8 @@ struct Stage {
     bool good;
     // Its base's range, where plane 0 does not tell.
     long long least, most_quantum;
-    // Its tiles that are written and not yet counted, and what each lane's words add to its checksum.
-    u32 done;
-    u64 sum[32];
+    // What the words that each lane wrote add to the checksum of a chunk, and where its state is: none, 0.
+    u64 sum[32], summed;
     // The growing tile's, where encode_any.cuh codes it.
     Plan plan;
     // Words of both tiles. The last ones of level B are the growing tile's nibbles and bytes.
@@ -115,13 +111,10 @@ struct Stage {
 constexpr u32 STAGE = 2400, STAGE_BYTES = (u32)fmt::PLANES_BYTES / 4, STAGE_NIBBLES = MOST_PLANES * 32 / 8,
               NIBBLES_AT = STAGE - STAGE_BYTES - STAGE_NIBBLES, BYTES_AT = STAGE - STAGE_BYTES;
 
-// A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
-__device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
-
 // Bits that count as fill; those of an infinity, which never holds, where there is none.
 template <class S>
 __device__ __forceinline__ Int<S> fill_of(const Stage& s) {
-    return s.flags & FLAG_FILL ? (Int<S>)s.fill : Traits<S>::EXPONENT;
+    return s.chunk.flags & FLAG_FILL ? (Int<S>)s.chunk.fill : Traits<S>::EXPONENT;
 }
 
 // Writes the bits of a value.
@@ -236,7 +229,7 @@ __device__ __forceinline__ u32 put_bytes(Stage& s, u32* front, Parts& n, u32 wor
 
 // Puts a block of level B: as put_block.
 __device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8],
-                                         bool wide, int lane) {
+                                         bool wide, u32 more, int lane) {
     u32 slices = 0, sign = 0;
     bool full = false;
 #pragma unroll 1
@@ -245,7 +238,7 @@ __device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u
         const u32 which = slice ? 0x7531 : 0x6420;
         u32 x[8], modes = 0;
 #pragma unroll
-        for (int k = 0; k < 8; k++) x[k] = __byte_perm(a[k], b[k], which);
+        for (int k = 0; k < 8; k++) x[k] = __byte_perm(a[k] + more, b[k] + more, which);
         transpose(x);
         if (top) sign = ~x[7];
 #pragma unroll
@@ -258,7 +251,7 @@ __device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u
             // All eight planes full: they stand as bytes.
             n = less;
 #pragma unroll
-            for (int k = 0; k < 8; k++) s.words[n.words + 32 * k + lane] = __byte_perm(a[k], b[k], which);
+            for (int k = 0; k < 8; k++) s.words[n.words + 32 * k + lane] = __byte_perm(a[k] + more, b[k] + more, which);
             n.words += 256;
         }
         slices |= modes << 16 * slice;
@@ -266,19 +259,21 @@ __device__ __forceinline__ u32 put_dense(Stage& s, u32* front, Parts& n, const u
     return slices | put_bytes(s, front, n, sign, full, lane) << (wide ? 30 : 14);
 }
 
-// Puts a block whose residuals are clean pairs of 8 or 16 bits, the sign turned, where there is room for it; returns
-// the modes of its slices.
+// Puts a block whose residuals are pairs of 8 bits, or of 16 where it is wide, 0x80 added to each, where there is room
+// for it; returns the modes of its slices.
 template <bool DENSE>
 __device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u32 (&a)[8], const u32 (&b)[8],
                                          bool wide, int lane) {
+    // From pairs of 8 bits to pairs of 16: not added where they are, which would move registers.
+    constexpr u32 MORE = CLEAN - 0x00800080u;
     if constexpr (DENSE) {
-        return put_dense(s, front, n, a, b, wide, lane);
+        return put_dense(s, front, n, a, b, wide, wide ? MORE : 0, lane);
     } else {
         u32 x[8];
-#pragma unroll
-        for (int k = 0; k < 8; k++) x[k] = __byte_perm(a[k], b[k], 0x6420);
-        transpose(x);
         if (!wide) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) x[k] = __byte_perm(a[k], b[k], 0x6420);
+            transpose(x);
             u32 words[8];
             words[7] = ~x[7];
 #pragma unroll
@@ -287,7 +282,13 @@ __device__ __forceinline__ u32 put_block(Stage& s, u32* front, Parts& n, const u
         }
         u32 top[8], words[16];
 #pragma unroll
-        for (int k = 0; k < 8; k++) top[k] = __byte_perm(a[k], b[k], 0x7531);
+        for (int k = 0; k < 8; k++) x[k] = a[k] + MORE, words[k] = b[k] + MORE;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            top[k] = __byte_perm(x[k], words[k], 0x7531);
+            x[k] = __byte_perm(x[k], words[k], 0x6420);
+        }
+        transpose(x);
         transpose(top);
         words[15] = ~top[7];
 #pragma unroll

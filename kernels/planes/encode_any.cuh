@@ -276,14 +276,6 @@ __device__ __noinline__ u32 plan_tile(const Source<S, true>& in, Plan& kept, u32
     return total;
 }
 
-// What a tile's words add to the checksum, the first under `key`.
-__device__ __forceinline__ u64 sum_words(const u32* words, u64 key, u32 count, int lane) {
-    u64 sum = 0;
-#pragma unroll 4
-    for (u32 k = lane; k < count; k += 32) sum += frame::keyed(words[k], key + k * frame::KEY_STEP);
-    return sum;
-}
-
 // Writes `words` words behind those that `to` and `key` point behind; returns what they add to the checksum. One warp.
 __device__ __forceinline__ u64 write_words(u32*& to, u64& key, const u32* from, u32 words, int lane) {
     constexpr int BATCH = 8;
@@ -352,7 +344,7 @@ __device__ __noinline__ u64 write_tile(const Source<S, true>& in, u32 tile, u32 
         }
     }
     __syncwarp();
-    return sum_words(to, key, total, lane);
+    return frame::sum_words(to, key, total, lane);
 }
 
 }  // namespace planes

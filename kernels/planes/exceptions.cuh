@@ -21,7 +21,7 @@ namespace planes {
 // The chunk's rule, as the stage keeps it.
 template <class S>
 __device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
-    return {(S)s.step, (S)s.inverse, (S)s.most, s.usable};
+    return {(S)s.chunk.step, (S)s.chunk.inverse, (S)s.chunk.most, s.chunk.usable};
 }
 
 // The extremes of the quanta of the first plane that has a normal value. False: none has. Whole warp.
@@ -60,14 +60,14 @@ __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile&
     constexpr u32 WORDS = 3 + T::W / 4, HIGHEST = (1u << T::E) - 1;
     static_assert(WORDS <= MOST_FRONT, "");
     // Mostly the first value tells.
-    I one = ((const I*)s.array.values)[warp::from(p.first, 0)];
-    if (s.flags & FLAG_SWAP) one = swapped(one);
+    I one = ((const I*)s.chunk.array.values)[warp::from(p.first, 0)];
+    if (s.chunk.flags & FLAG_SWAP) one = swapped(one);
     if ((one & T::EXPONENT) != T::EXPONENT && one != fill_of<S>(s)) return 0;
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         S x[8][4];
-        load_block(s.array, p, block, x);
-        if (s.flags & FLAG_SWAP) swap_block(x);
+        load_block(s.chunk.array, p, block, x);
+        if (s.chunk.flags & FLAG_SWAP) swap_block(x);
         I differ = 0;
 #pragma unroll
         for (int k = 0; k < 32; k++) differ |= T::bits(x[k / 4][k % 4]) ^ one;
@@ -99,7 +99,8 @@ __device__ __noinline__ bool begin_odd(Stage& s, u32* front, u32 first, u32 left
     const Tile p = {first, left};
     long long lo = 0, hi = 0;
     const u32 same = same_tile<S>(s, front, p, lane);
-    const bool found = same != 0 || base_range(s.array, p, s.flags & FLAG_SWAP, rule_of<S>(s), fill_of<S>(s), lo, hi);
+    const bool found =
+        same != 0 || base_range(s.chunk.array, p, s.chunk.flags & FLAG_SWAP, rule_of<S>(s), fill_of<S>(s), lo, hi);
     if (lane == 0) s.same = same, s.least = lo, s.most_quantum = hi;
     __syncwarp();
     return found;
@@ -181,9 +182,9 @@ __device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* p
                                   int lane) {
     using T = Traits<S>;
     using I = Int<S>;
-    const Array& c = s.array;
+    const Array& c = s.chunk.array;
     const Tile p = {first, left};
-    const bool swap = s.flags & FLAG_SWAP;
+    const bool swap = s.chunk.flags & FLAG_SWAP;
     const I fill = fill_of<S>(s);
     const Rule<S> r = rule_of<S>(s);
     Same<I> same;
@@ -339,9 +340,9 @@ __device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, 
         if (lane == 0) put_value(to, (Int<S>)s.value);
         return;
     }
-    const bool swap = s.flags & FLAG_SWAP;
+    const bool swap = s.chunk.flags & FLAG_SWAP;
     const Int<S> fill = fill_of<S>(s);
-    const Tile p = tile_at(s.array, s.number - s.first_tile, lane);
+    const Tile p = tile_at(s.chunk.array, s.number - s.chunk.place.first_tile, lane);
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 left = s.masks[block][lane];
@@ -352,8 +353,9 @@ __device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, 
             const u32 bit = __ffs((int)left) - 1, k = bit % 8;
             // What undoes itself.
             const u32 column = byte_of(bit / 8);
-            S x = ((const S*)
-                       s.array.values)[p.first + (2 * block + k / 4) * s.array.plane + k % 4 * s.array.row + column];
+            S x =
+                ((const S*)s.chunk.array
+                     .values)[p.first + (2 * block + k / 4) * s.chunk.array.plane + k % 4 * s.chunk.array.row + column];
             if (swap) x = T::value(swapped(T::bits(x)));
             put_value(at, Judged<S>(x, r, fill).settled(x, r));
         }

@@ -19,7 +19,9 @@ pub(super) static GPU: Gpu = Gpu {
     encode: &[
         Launch::range("planes_lossy_range"),
         Launch::new("planes_lossy_encode", encode_ctas).only(false),
+        Launch::new("planes_lossy_seal", plan::per_chunk).only(false),
         Launch::new("planes_lossless_encode", plan::persistent).only(true),
+        Launch::new("planes_lossless_seal", plan::per_chunk).only(true),
     ],
     decode: &[
         Launch::new("planes_lossy_decode", decode_ctas).only(false),

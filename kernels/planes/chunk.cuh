@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What encoding kernels keep of a chunk in shared memory. Who takes one tile after the other keeps the next tile's
+// chunk beside that of the growing one, and a waiting tile's `Place`: where chunks are small, hardly two of its tiles
+// are of the same one, and it neither stops nor stands empty in between.
+#pragma once
+#include "../base/frame_writer.cuh"
+#include "quantize.cuh"
+#include "tile.cuh"
+
+namespace planes {
+
+// Where a chunk's tiles go: its number in the batch, and tiles of the batch before it; addresses of its state, of the
+// look-back's words, of the table and of the payloads; the checksum's keys of the table and of the first payload.
+struct Place {
+    u32 chunk, first_tile;
+    u64 state, offsets, table, table_key, payloads, key;
+
+    // Writes tile `index`'s end into the table; returns what that adds to the checksum. One lane.
+    __device__ __forceinline__ u64 put_end(u32 index, u32 end) const {
+        ((u32*)table)[index] = end;
+        return frame::term(end, index + table_key);
+    }
+    // Adds what each lane's words add to the checksum. Whole warp.
+    __device__ __forceinline__ void add(u64 sum, int lane) const {
+        sum = warp::sum(sum);
+        if (lane == 0) atomicAdd(&((ChunkState*)state)->sum, sum);
+    }
+};
+
+// A chunk: its values, flags and fill value; its rule, where it has a bound.
+struct Chunk {
+    Array array;
+    u32 flags;
+    bool usable;
+    u64 fill;
+    double step, inverse, most;
+    Place place;
+};
+
+// A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
+__device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
+
+// Keeps chunk `number` of the batch. Whole warp.
+template <class S>
+__device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, u32 number, int lane) {
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
+    const ChunkState* state = (const ChunkState*)args.states + number;
+    const Rule<S> r = rule<S>(frame::used_bound(c, state));
+    __syncwarp();
+    if (lane == 0) {
+        kept.array = array_of(c, c.input);
+        kept.flags = flags_of(c), kept.fill = c.fill;
+        kept.step = r.step, kept.inverse = r.inverse, kept.most = r.most, kept.usable = r.usable;
+        kept.place = {number,
+                      c.first_tile,
+                      (u64)state,
+                      (u64)frame::offsets(args, c),
+                      c.frame + c.table_at,
+                      c.table_at / 4,
+                      c.frame + c.payload_at,
+                      frame::key_of(c.payload_at / 4)};
+    }
+    __syncwarp();
+}
+
+}  // namespace planes
