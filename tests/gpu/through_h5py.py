@@ -31,13 +31,13 @@ def rows(plugin, bound):
     cpu = {"H5Z_GPU_DEVICE": "cpu"}
     ours = lambda word: dict(compression=443, compression_opts=(word,))
     yield "none, chunked", {}, {}, False, 0
-    yield "h5z-gpu szx 1e-3", ours(121003), {}, False, bound
-    yield "h5z-gpu szx 1e-3, all on the GPU", ours(121003), {"H5Z_GPU_MIN_BYTES": "0"}, False, bound
-    yield "h5z-gpu szx 1e-3, CPU only", ours(121003), cpu, False, bound
+    yield "h5z-gpu planes 1e-3", ours(521003), {}, False, bound
+    yield "h5z-gpu planes 1e-3, all on the GPU", ours(521003), {"H5Z_GPU_MIN_BYTES": "0"}, False, bound
+    yield "h5z-gpu planes 1e-3, CPU only", ours(521003), cpu, False, bound
     yield "h5z-gpu lorenzo 1e-3", ours(221003), {}, False, bound
     yield "h5z-gpu lorenzo 1e-3, CPU only", ours(221003), cpu, False, bound
-    yield "h5z-gpu lossless", ours(390000), {}, False, 0
-    yield "h5z-gpu lossless, CPU only", ours(390000), cpu, False, 0
+    yield "h5z-gpu lossless", ours(590000), {}, False, 0
+    yield "h5z-gpu lossless, CPU only", ours(590000), cpu, False, 0
     yield "none, chunked, again", {}, {}, False, 0
     yield "shuffle + gzip-1", dict(compression="gzip", compression_opts=1, shuffle=True), {}, True, 0
     if plugin:

@@ -276,9 +276,12 @@ fn batches(f: &Field, runs: usize) {
     println!("\n64 MiB of {} as chunks in one batch, device side, GB/s", f.name);
     let raw = &f.raw[..(64 << 20).min(f.raw.len())];
     for (what, codec, bound) in [
-        ("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)),
         ("szx abs", Codec::Szx, Bound::Absolute(1e-3)),
+        ("planes abs", Codec::Planes, Bound::Absolute(1e-3)),
+        ("planes rel", Codec::Planes, Bound::Relative(1e-3)),
+        ("planes-dense abs", Codec::PlanesDense, Bound::Absolute(1e-3)),
         ("lorenzo abs", Codec::Lorenzo, Bound::Absolute(1e-3)),
+        ("planes lossless", Codec::Planes, Bound::Lossless),
         ("ndzip", Codec::Ndzip, Bound::Lossless),
     ] {
         let mut whole = (0.0, 0.0);
@@ -300,7 +303,7 @@ fn batches(f: &Field, runs: usize) {
                 whole = (e, d);
             }
             println!(
-                "{what:14} {:4} x {:6} KiB  encode {e:6.0} ({:3.0} %)  decode {d:6.0} ({:3.0} %)",
+                "{what:16} {:4} x {:6} KiB  encode {e:6.0} ({:3.0} %)  decode {d:6.0} ({:3.0} %)",
                 pieces.len(),
                 chunk >> 10,
                 100.0 * e / whole.0,
@@ -314,12 +317,13 @@ fn batches(f: &Field, runs: usize) {
 fn lanes(f: &Field, runs: usize, threads: usize) {
     let engines = [Engine::with_device(threads, 0), Engine::with_threads(threads)];
     println!("\nhost memory to host memory, {}, one chunk a call, {threads} threads, GB/s (median of {runs})", f.name);
-    println!("{:7} {:14} {:>10} {:>8} {:>12} {:>8}", "KiB", "request", "encode GPU", "CPU", "decode GPU", "CPU");
+    println!("{:7} {:16} {:>10} {:>8} {:>12} {:>8}", "KiB", "request", "encode GPU", "CPU", "decode GPU", "CPU");
     let size = usize::from(f.dtype.size);
     for (what, codec, bound) in [
-        ("szx rel 1e-3", Codec::Szx, Bound::Relative(1e-3)),
+        ("planes rel", Codec::Planes, Bound::Relative(1e-3)),
+        ("planes-dense rel", Codec::PlanesDense, Bound::Relative(1e-3)),
         ("lorenzo rel", Codec::Lorenzo, Bound::Relative(1e-3)),
-        ("ndzip", Codec::Ndzip, Bound::Lossless),
+        ("planes lossless", Codec::Planes, Bound::Lossless),
     ] {
         for kib in [64usize, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 131_072] {
             let len = (kib << 10).min(f.raw.len());
@@ -344,7 +348,7 @@ fn lanes(f: &Field, runs: usize, threads: usize) {
                 row.push((e, d));
             }
             let [(ge, gd), (ce, cd)] = row[..] else { unreachable!("two engines") };
-            println!("{kib:7} {what:14} {ge:10.2} {ce:8.2} {gd:12.2} {cd:8.2}");
+            println!("{kib:7} {what:16} {ge:10.2} {ce:8.2} {gd:12.2} {cd:8.2}");
         }
     }
 }
