@@ -10,6 +10,7 @@
 
 use super::bitplanes::{self, BitPlane, Slice};
 use super::difference::{self, Ints};
+use super::exceptions::spread;
 use super::fields::{self, FIELD_WORDS, Fields, Widths};
 use super::format::{ALL_FULL, Allowed, Class, Head, Mode, Word};
 use super::layout::Layout;
@@ -123,7 +124,7 @@ pub(super) fn tile<S: Value>(
         );
     }
     if let Some(masks) = at.masks {
-        exceptions(values, masks.count, shape, &s.masks, &mut s.x)?;
+        exceptions(values, masks.count, shape, &s.masks, unit, &mut s.x)?;
     }
     shape.scatter(&s.x, tile, share);
     Ok(())
@@ -161,19 +162,24 @@ fn exceptions<S: Value>(
     count: usize,
     shape: &Shape,
     masks: &[BitPlane; BLOCKS],
+    unit: impl Unit,
     x: &mut [S; PLANES_TILE],
 ) -> Result<(), Damage> {
     let found: usize = masks.as_flattened().iter().map(|w| w.count_ones() as usize).sum();
     if found != count {
         return Err(format!("masks of {found} exceptions, their word says {count}").into());
     }
-    let mut values = values.as_flattened().chunks_exact(S::SIZE).cycle();
+    let values = values.as_flattened();
+    if values.len() == S::SIZE {
+        spread(masks, shape.rank, value(values), unit, x);
+        return Ok(());
+    }
+    let mut values = values.chunks_exact(S::SIZE);
     for (block, mask) in masks.iter().enumerate() {
         for (lane, &word) in mask.iter().enumerate() {
             let mut left = word;
             while left != 0 {
                 let place = shape.place_of_bit(block, lane, left.trailing_zeros() as usize);
-                // One value that is stored once stands for all.
                 x[place] = value(values.next().expect("counted"));
                 left &= left - 1;
             }

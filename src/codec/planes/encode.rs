@@ -114,7 +114,7 @@ pub(super) fn tile<S: Value>(
         append(S::of_wide(base), out);
     }
     if masked {
-        let masks = Masks { modes: coded.masks, count: s.set.values.len() };
+        let masks = Masks { modes: coded.masks, count: s.set.count };
         out.extend_from_slice(&masks.pack().to_le_bytes());
     }
     s.parts.append(out);
@@ -151,7 +151,7 @@ impl<S: Value> Plan<S> {
                 break;
             }
             candidates.flags(x, unit, flags);
-            if let Some(exceptions) = set.collect(&self.shape, tile, flags, unit, |place| x[place].to_wide()) {
+            if let Some(exceptions) = set.collect(&self.shape, tile, flags, unit, x, |x| x) {
                 return exceptions;
             }
         }
@@ -240,7 +240,7 @@ fn regular<S: Value, I: Int>(
         return Some(Exceptions::None);
     }
     q.flags(x, base, near, unit, flags);
-    let exceptions = set.collect(&plan.shape, tile, flags, unit, |place| q.settled(x[place]).to_wide())?;
+    let exceptions = set.collect(&plan.shape, tile, flags, unit, x, |x| q.settled(x))?;
     exceptions::bridge(v, flags);
     Some(exceptions)
 }

@@ -23,34 +23,42 @@ pub(super) type Flags = [u8; PLANES_TILE];
 pub(super) struct Set<I> {
     /// A bit for each that is stored, by block.
     pub(super) masks: [BitPlane; BLOCKS],
-    /// Their bits, in order of the masks' bits.
+    /// How many they are.
+    pub(super) count: usize,
+    /// Their bits, in order of the masks' bits; one where all have the same, and any others behind it.
     pub(super) values: Vec<I>,
-    /// All have the same bits.
-    uniform: bool,
 }
 
 impl<I: Int> Set<I> {
     pub(super) fn new() -> Result<Self> {
         let none = [[0; PLANES_LANES]; BLOCKS];
-        Ok(Set { masks: none, values: memory::with_capacity(PLANES_TILE)?, uniform: false })
+        Ok(Set { masks: none, count: 0, values: memory::with_capacity(PLANES_TILE)? })
     }
 
-    /// Takes those values of the tile that are flagged and lie in the array. `None` where a tile may not have so many.
-    pub(super) fn collect(
+    /// Takes those values of the tile that are flagged and lie in the array, as `settled` makes them. `None` where a tile may
+    /// not have so many.
+    pub(super) fn collect<S: Value<Wide = I>>(
         &mut self,
         shape: &Shape,
         tile: &Tile,
         flags: &Flags,
         unit: impl Unit,
-        bits: impl Fn(usize) -> I,
+        x: &[S; PLANES_TILE],
+        settled: impl Fn(S) -> S,
     ) -> Option<Exceptions> {
         self.masks = unit.run(
             #[inline(always)]
             || planes(flags, shape.rank),
         );
         self.values.clear();
-        self.uniform = true;
         let whole = tile.len() == PLANES_TILE;
+        // Mostly masks: one value, however often.
+        if whole && let Some(one) = one_value(flags, x, unit) {
+            self.values.push(settled(one).to_wide());
+            self.count = self.masks.as_flattened().iter().map(|word| word.count_ones() as usize).sum();
+            return (self.count < PLANES_TILE).then_some(Exceptions::Uniform);
+        }
+        let mut uniform = true;
         for (block, mask) in self.masks.iter_mut().enumerate() {
             for (lane, word) in mask.iter_mut().enumerate() {
                 let mut left = *word;
@@ -62,18 +70,34 @@ impl<I: Int> Set<I> {
                         *word ^= 1 << bit;
                         continue;
                     }
-                    let value = bits(place);
+                    let value = settled(x[place]).to_wide();
                     self.values.push(value);
-                    self.uniform &= value == self.values[0];
-                    if !self.uniform && self.values.len() > PLANES_EXCEPTIONS {
+                    uniform &= value == self.values[0];
+                    if !uniform && self.values.len() > PLANES_EXCEPTIONS {
                         return None;
                     }
                 }
             }
         }
-        let kind = if self.uniform { Exceptions::Uniform } else { Exceptions::Each };
-        (self.values.len() < tile.len()).then_some(kind)
+        self.count = self.values.len();
+        let kind = if uniform { Exceptions::Uniform } else { Exceptions::Each };
+        (self.count < tile.len()).then_some(kind)
     }
+}
+
+/// The value that all flagged ones have the bits of; `None` where there are several, or no flags.
+fn one_value<S: Value>(flags: &Flags, x: &[S; PLANES_TILE], unit: impl Unit) -> Option<S> {
+    let one = x[flags.iter().position(|&flag| flag != 0)?];
+    let bits = one.to_wide();
+    let same = unit.run(
+        #[inline(always)]
+        || {
+            flags.as_chunks::<PLANE>().0.iter().zip(x.as_chunks::<PLANE>().0).all(|(flags, x)| {
+                !flags.iter().zip(x).fold(false, |others, (&flag, x)| others | ((flag != 0) & (x.to_wide() != bits)))
+            })
+        },
+    );
+    same.then_some(one)
 }
 
 /// Gives flagged values what stands before them in their row.
@@ -109,6 +133,34 @@ fn planes(flags: &Flags, rank: usize) -> [BitPlane; BLOCKS] {
         }
     }
     planes
+}
+
+/// Puts one value where bit planes of the tile's blocks have bits.
+pub(super) fn spread<S: Value>(
+    masks: &[BitPlane; BLOCKS],
+    rank: usize,
+    one: S,
+    unit: impl Unit,
+    x: &mut [S; PLANES_TILE],
+) {
+    unit.run(
+        #[inline(always)]
+        || {
+            for (mask, x) in masks.iter().zip(x.as_chunks_mut::<BLOCK>().0) {
+                for i in 0..8 {
+                    for (group, words) in mask.as_chunks::<8>().0.iter().enumerate() {
+                        let row = &mut x[i / 4 * PLANE + row_of(rank, i % 4, group)..];
+                        for (word, four) in words.iter().zip(row.as_chunks_mut::<4>().0) {
+                            let [a, c, b, d] = (word >> i & 0x0101_0101).to_le_bytes();
+                            for (x, is) in four.iter_mut().zip([a, b, c, d]) {
+                                *x = if is != 0 { one } else { *x };
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    );
 }
 
 /// A set of values that may be exceptions of class 2.
@@ -171,6 +223,7 @@ pub(super) fn below_sign<I: Int>() -> I {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stage::pack::Portable;
 
     #[test]
     fn exceptions_get_numbers_of_their_row() {
@@ -183,5 +236,15 @@ mod tests {
         assert_eq!(v[..8], [2, 2, 2, 3, 4, 4, 4, 7]);
         assert_eq!(v[30..34], [30, 30, 0, 0]);
         assert_eq!(v[63..66], [0, 64, 65]);
+    }
+
+    #[test]
+    fn masks_stand_for_the_flags_that_made_them() {
+        let flags: Flags = std::array::from_fn(|i| (i.wrapping_mul(0x9e37_79b9) >> 29 & 3 == 0).into());
+        for rank in 1..=3 {
+            let mut x = [0.0f32; PLANES_TILE];
+            spread(&planes(&flags, rank), rank, 1.0, Portable, &mut x);
+            assert!(x.iter().zip(flags).all(|(&x, flag)| x == f32::from(flag)), "rank {rank}");
+        }
     }
 }
