@@ -57,7 +57,7 @@ if [[ $parts == *checks* ]]; then
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
-    # Racecheck takes 60 ms a chunk, the others 3.
+    # Racecheck takes 80 ms a chunk, the others 4.
     for tool in memcheck:4100 racecheck:4100 initcheck:4100 synccheck:4100; do
         check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3
