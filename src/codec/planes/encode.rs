@@ -90,8 +90,7 @@ pub(super) fn tile<S: Value>(
     let words = S::SIZE / 4;
     let values = match coded.head.exceptions {
         Exceptions::None => &[][..],
-        Exceptions::Each => &s.set.values,
-        Exceptions::Uniform => &s.set.values[..1],
+        Exceptions::Each | Exceptions::Uniform => &s.set.values,
     };
     let masked = !values.is_empty();
     let alone = coded.head.class == Class::Quanta && !masked && s.parts.nothing();

@@ -25,7 +25,7 @@ pub(super) struct Set<I> {
     pub(super) masks: [BitPlane; BLOCKS],
     /// How many they are.
     pub(super) count: usize,
-    /// Their bits, in order of the masks' bits; one where all have the same, and any others behind it.
+    /// Their bits, in order of the masks' bits; once where all have the same.
     pub(super) values: Vec<I>,
 }
 
@@ -80,6 +80,9 @@ impl<I: Int> Set<I> {
             }
         }
         self.count = self.values.len();
+        if uniform {
+            self.values.truncate(1);
+        }
         let kind = if uniform { Exceptions::Uniform } else { Exceptions::Each };
         (self.count < tile.len()).then_some(kind)
     }
