@@ -280,7 +280,7 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
 
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
-    decode_tile<Traits<S>::W, STORED>(
+    decode_tile<Traits<S>::W, true>(
         args, [](const DecodeChunk& c, Shared& sh, const u32* payload, const Parts& p, Kind kind, int lane, int w) {
             finish_tile<S>(c, sh, payload, p, kind, lane, w);
         });
@@ -293,8 +293,8 @@ __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
     const DecodeChunk& c = ((const DecodeChunk*)args.chunks)[blockIdx.x];
     huffman::make_tables((const u8*)(c.frame + c.table_at), c.table_len,
                          ((huffman::FrameTables*)args.tables)[blockIdx.x], TABLE_THREADS);
-    const u64 ends = c.ends_at / 4;
-    const u64 sum = warp::sum(frame::sum_rest<TABLE_THREADS>(c, ends, ends + c.tiles, threadIdx.x));
+    const u64 lengths = c.lengths_at / 4, behind = lengths + (c.tiles + 1) / 2 + (c.tiles - 1) / START_EVERY;
+    const u64 sum = warp::sum(frame::sum_rest<TABLE_THREADS>(c, lengths, behind, threadIdx.x));
     if ((threadIdx.x & 31) == 0) atomicAdd(&((ChunkState*)args.states)[blockIdx.x].sum, sum);
 }
 

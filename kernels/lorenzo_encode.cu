@@ -22,30 +22,44 @@ namespace {
 __device__ __forceinline__ u64 aligned(u64 x) { return (x + fmt::SECTION_ALIGN - 1) & ~(fmt::SECTION_ALIGN - 1); }
 
 __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
+    using namespace huffman;
     __shared__ codebook::Shared sh;
-    __shared__ u32 used;
     const u32 t = threadIdx.x;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[blockIdx.x];
     Codebook* codebook = (Codebook*)args.shared + blockIdx.x;
-    if (t == 0) used = 0;
-    codebook::make(sh, codebook->counts);
-    if (t < huffman::SYMBOLS && sh.lengths[t]) atomicMax(&used, t + 1);
-    auto code = [&](u32 symbol) { return huffman::code_of(sh.codewords[symbol], sh.lengths[symbol]); };
-    u32 bytes = 0;
-    if (t > 0 && huffman::symbol_of(t) < huffman::SYMBOLS) {
-        const u32 symbol = huffman::symbol_of(t), lower = t < huffman::FAR ? huffman::lower_bits(t) : 0;
-        bytes = huffman::code_of(sh.codewords[symbol] | (t & ((1u << lower) - 1)) << sh.lengths[symbol],
-                                 sh.lengths[symbol] + lower);
+    const u32 apart = codebook::make(sh, codebook->counts);
+    const codebook::Shared::Half& book = sh.half[apart];
+    Codes& codes = codebook->codes;
+    auto code = [&](u32 symbol) { return code_of(book.codewords[symbol], book.lengths[symbol]); };
+    if (t < 256) {
+        u32 bytes = 0;
+        if (t > 0 && symbol_of(t) < JOINT) {
+            const u32 symbol = symbol_of(t), length = book.lengths[symbol], lower = t < FAR ? lower_bits(t) : 0;
+            bytes = code_of(book.codewords[symbol] | (t & ((1u << lower) - 1)) << length, length + lower);
+        }
+        codes.bytes[t] = bytes;
+    } else if (t - 256 < codebook::MOST) {
+        const u32 symbol = t - 256;
+        u32 length = 0;
+        if (symbol < SYMBOLS) {
+            length = book.lengths[symbol] + lower_bits_of(symbol);
+            if (apart && symbol >= JOINT) {
+                length += book.lengths[FIRST_RUN + (symbol - JOINT) / 2] + book.lengths[FIRST_DIRECT + symbol % 2];
+            }
+        }
+        codes.symbols[symbol] = symbol < SYMBOLS ? code(symbol) : 0;
+        codes.lens[symbol] = (u8)length;
     }
-    codebook->codes.bytes[t] = bytes;
-    if (t < 128) codebook->codes.symbols[t] = t < huffman::SYMBOLS ? code(t) : 0;
-    __syncthreads();
-    const u32 n = used, head_len = 2 + (n + 1) / 2;
-    const u64 head_at = c.table_at, kinds_at = aligned(head_at + head_len), ends_at = aligned(kinds_at + c.tiles);
-    const u64 payload_at = aligned(ends_at + 4ull * c.tiles);
+    const u32 n = book.used, head_len = 1 + (n + 1) / 2, pairs = (c.tiles + 1) / 2;
+    const u64 head_at = c.table_at, kinds_at = aligned(head_at + head_len), lengths_at = aligned(kinds_at + c.tiles);
+    const u64 starts_at = lengths_at + 4ull * pairs;
+    const u64 ends_at = starts_at + 4ull * ((c.tiles - 1) / (u32)fmt::LORENZO_START_EVERY),
+              payload_at = aligned(ends_at);
     if (t == 0) {
+        codes.joint = !apart;
         codebook->kinds_at = kinds_at;
-        codebook->ends_at = ends_at;
+        codebook->lengths_at = lengths_at;
+        codebook->starts_at = starts_at;
         codebook->payload_at = payload_at;
         codebook->head_len = head_len;
     }
@@ -58,19 +72,19 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
             for (u32 j = 0; j < 4; j++) {
                 const u32 at = 4 * t + j;
                 u32 byte = 0;
-                if (at == 0) byte = (u32)fmt::SUBSEQUENCE_LOG2;
-                if (at == 1) byte = n;
-                if (at >= 2 && at < head_len) byte = sh.lengths[2 * (at - 2)] | sh.lengths[2 * (at - 2) + 1] << 4;
+                if (at == 0) byte = n;
+                if (at > 0 && at < head_len) byte = book.lengths[2 * at - 2] | book.lengths[2 * at - 1] << 4;
                 word |= byte << (8 * j);
             }
             out[head_at / 4 + t] = word;
             sum += frame::term(word, head_at / 4 + t);
         }
-        // What fills the kinds up lies in words that tiles write bytes of; what fills the ends up in one of its own.
+        // What fills up kinds and lengths lies in words that tiles write parts of; what fills the starts up in one of
+        // its own.
         const u64 tail = (kinds_at + c.tiles) / 4 + t;
-        if (tail < ends_at / 4) out[tail] = 0;
-        const u64 gap = ends_at / 4 + c.tiles + t;
-        if (gap < payload_at / 4) out[gap] = 0;
+        if (tail < lengths_at / 4) out[tail] = 0;
+        if (t == 0) out[lengths_at / 4 + pairs - 1] = 0;
+        if (ends_at / 4 + t < payload_at / 4) out[ends_at / 4 + t] = 0;
         sum = warp::sum(sum);
         if (t == 0) atomicAdd(&((ChunkState*)args.states + blockIdx.x)->sum, sum);
     }
@@ -78,24 +92,24 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                    \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) {    \
-        frame::find_range<S, THREADS, TILE>(args);                                                          \
-    }                                                                                                       \
-    extern "C" __global__ __launch_bounds__(                                                                \
-        THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) {               \
-        plan<S>(args);                                                                                      \
-    }                                                                                                       \
-    extern "C" __global__ __launch_bounds__(                                                                \
-        THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) { \
-        interpolate_tile<S>(args);                                                                          \
-    }                                                                                                       \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
-        make_codebook(args);                                                                                \
-    }                                                                                                       \
-    extern "C" __global__ __launch_bounds__(                                                                \
-        THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {             \
-        write<S>(args);                                                                                     \
+#define ENTRIES(S, name)                                                                                              \
+    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) {              \
+        frame::find_range<S, THREADS, TILE>(args);                                                                    \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                                          \
+        THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) {                         \
+        plan<S>(args);                                                                                                \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                                          \
+        THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) {           \
+        interpolate_tile<S>(args);                                                                                    \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(codebook::THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
+        make_codebook(args);                                                                                          \
+    }                                                                                                                 \
+    extern "C" __global__ __launch_bounds__(                                                                          \
+        THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {                       \
+        write<S>(args);                                                                                               \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -6,9 +6,10 @@ mod common;
 #[path = "tools/decode_by_the_book.rs"]
 mod book;
 
+use common::draft::Draft;
 use common::frames;
 use common::generate::{self, Random};
-use common::seal::{lorenzo_kinds, seal, without_gaps};
+use common::seal::{lorenzo_kinds, seal};
 use common::vectors::{CODECS, Vector};
 use common::{difference, fnv, fuzz};
 use h5z_gpu::{Dtype, Engine, Params};
@@ -154,14 +155,24 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                     let mut params = Params::new(request.parse().unwrap(), d, dims).unwrap();
                     params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
                     let raw = generate::input(generator, (t + s) as u64, d, dims, params.fill, n);
-                    let (name, frame) = (format!("{generator} {dims:?} {request} {d:?}"), engine.encode(&params, &raw));
-                    if frame[9] == 2 {
-                        frames.push((format!("{name} without gap arrays"), without_gaps(&frame), n));
-                    }
-                    frames.push((name, frame, n));
+                    frames.push((format!("{generator} {dims:?} {request} {d:?}"), engine.encode(&params, &raw), n));
                 }
             }
         }
+    }
+    // More tiles than 64 and than 128, and long runs of zeros.
+    let long: [(&str, &[u64], &str); 5] = [
+        ("wave", &[17, 17, 513], "mode=abs,bound=0.1,codec=lorenzo"),
+        ("masked", &[17, 17, 520], "mode=rel,bound=1e-2,codec=lorenzo"),
+        ("steps", &[17, 17, 1030], "mode=abs,bound=1.25,codec=lorenzo"),
+        ("rare", &[33, 33, 449], "mode=abs,bound=0.5,codec=lorenzo"),
+        ("rare", &[60_000], "mode=abs,bound=0.5,codec=lorenzo"),
+    ];
+    for (generator, dims, request) in long {
+        let n = dims.iter().product::<u64>() as usize * 4;
+        let params = Params::new(request.parse().unwrap(), Dtype::F32, dims).unwrap();
+        let frame = engine.encode(&params, &generate::input(generator, 7, Dtype::F32, dims, None, n));
+        frames.push((format!("{generator} {dims:?} {request}"), frame, n));
     }
     frames
 }
@@ -171,9 +182,16 @@ fn what_the_crate_writes_is_read_by_the_book() {
     let engine = Engine::with_threads(1);
     let mut codecs = [0; CODECS.len()];
     let mut kinds = [0; 128];
+    // Frames of lorenzo with joint symbols and without, and those with starts.
+    let (mut joint, mut apart, mut starts) = (0, 0, 0);
     for (name, frame, n) in frames() {
         if frame[9] == 2 {
-            lorenzo_kinds(&frame).iter().for_each(|&k| kinds[usize::from(k)] += 1);
+            let all = lorenzo_kinds(&frame);
+            all.iter().for_each(|&k| kinds[usize::from(k)] += 1);
+            let symbols = Draft::of(&frame).sections[0][0];
+            joint += u32::from(symbols > 120);
+            apart += u32::from((1..=120).contains(&symbols));
+            starts += u32::from(all.len() > 64);
         }
         let name = format!("{} of {name}", CODECS[usize::from(frame[9])]);
         codecs[usize::from(frame[9])] += 1;
@@ -192,9 +210,10 @@ fn what_the_crate_writes_is_read_by_the_book() {
         assert!(kinds[kind] > 0, "no interpolated tile: {name}");
     }
     assert!(kinds[0x30] > 0, "no raw tile");
+    assert!(joint > 0 && apart > 0 && starts > 0, "{joint} joint, {apart} apart, {starts} with starts");
 }
 
-/// What no writer writes but §3 of lorenzo's document allows: any codebook, axes, widths, outliers and bounds.
+/// What no writer writes but §3 of lorenzo's document allows: any codebook, runs, axes, widths, outliers and bounds.
 #[test]
 fn whole_frames_of_random_parts_mean_the_same_to_crate_and_book() {
     let (seed, cases) = fuzz(5, 600);

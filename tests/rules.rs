@@ -24,6 +24,19 @@ fn put(p: &mut Parts, tile: usize, at: usize, value: u32) -> bool {
     true
 }
 
+/// Changes section 2.
+fn change(p: &mut Parts, how: impl FnOnce(&mut Vec<u8>)) {
+    let mut lengths = frames::lengths(&p.payloads);
+    how(&mut lengths);
+    p.lengths = Some(lengths);
+}
+
+/// Adds to the length of a tile's payload.
+fn add(lengths: &mut [u8], tile: usize, units: u16) {
+    let length = u16::from_le_bytes([lengths[2 * tile], lengths[2 * tile + 1]]).wrapping_add(units);
+    lengths[2 * tile..2 * tile + 2].copy_from_slice(&length.to_le_bytes());
+}
+
 const HUFFMAN: [u8; 2] = [0x30, 0x10];
 const FIXED: [u8; 2] = [0x30, 0x20];
 
@@ -35,9 +48,53 @@ const BREAKAGES: &[Breakage] = &[
         p.payloads.push(Vec::new());
         true
     }),
-    ("ends that are more than the kinds", |p, _| {
-        p.payloads.push(Vec::new());
+    ("lengths that are more than the kinds", |p, _| {
+        // One more may stand where zeros fill up.
+        p.payloads.extend([Vec::new(), Vec::new()]);
         true
+    }),
+    ("four bytes more of lengths", |p, _| {
+        change(p, |lengths| lengths.extend([0; 4]));
+        true
+    }),
+    ("four bytes fewer of lengths", |p, _| {
+        change(p, |lengths| lengths.truncate(lengths.len() - 4));
+        true
+    }),
+    ("a bit behind the lengths", |p, random| {
+        let n = p.tiles.len();
+        n % 2 == 1 && {
+            change(p, |lengths| lengths[2 * n + random.below(2)] |= 1 << random.below(8));
+            true
+        }
+    }),
+    ("a start", |p, random| {
+        let (n, step) = (p.tiles.len(), [1, u32::MAX, 1 << random.below(32)][random.below(3)]);
+        n > 64 && {
+            change(p, |lengths| {
+                let starts = 4 * n.div_ceil(2);
+                let at = starts + 4 * random.below((lengths.len() - starts) / 4);
+                let start = u32::from_le_bytes(lengths[at..at + 4].try_into().unwrap()).wrapping_add(step);
+                lengths[at..at + 4].copy_from_slice(&start.to_le_bytes());
+            });
+            true
+        }
+    }),
+    ("a length", |p, random| {
+        let (k, step) = (random.below(p.tiles.len()), [1, u16::MAX, 1 << random.below(16)][random.below(3)]);
+        change(p, |lengths| add(lengths, k, step));
+        true
+    }),
+    ("a unit of another tile", |p, random| {
+        let k = random.below(p.tiles.len());
+        let from = p.payloads.iter().rposition(|p| !p.is_empty()).filter(|&from| from > k);
+        from.is_some_and(|from| {
+            change(p, |lengths| {
+                add(lengths, k, 1);
+                add(lengths, from, u16::MAX);
+            });
+            true
+        })
     }),
     ("bit 7 of a kind", |p, random| {
         let k = random.below(p.kinds.len());
@@ -63,18 +120,14 @@ const BREAKAGES: &[Breakage] = &[
             .is_some()
     }),
     ("an empty tile with a payload", |p, _| tile(p, 0x30, 0).map(|k| p.payloads[k].extend([0; 4])).is_some()),
-    ("another subsequence", |p, random| {
-        p.head[0] = [1, 8, 10, 255][random.below(4)];
-        true
-    }),
-    ("100 symbols", |p, _| {
-        p.head[1] = 100;
-        p.head.resize(52, 0);
-        p.head[51] = 0x10;
+    ("189 symbols", |p, _| {
+        p.head[0] = 189;
+        p.head.resize(96, 0);
+        p.head[95] = 1;
         true
     }),
     ("a symbol too many", |p, _| {
-        p.head[1] += 1;
+        p.head[0] += 1;
         true
     }),
     ("a head too long", |p, _| {
@@ -82,32 +135,31 @@ const BREAKAGES: &[Breakage] = &[
         true
     }),
     ("a last symbol that is not in use", |p, _| {
-        p.head[1] += 2;
+        p.head[0] += 2;
         p.head.push(0);
-        p.head[1] <= 99
+        p.head[0] <= 188
     }),
     ("a nibble after the last length", |p, random| {
         *p.head.last_mut().unwrap() |= (1 + random.below(15) as u8) << 4;
-        p.head[1] % 2 == 1
+        p.head[0] % 2 == 1
     }),
     ("a codeword of 12 bits", |p, random| {
-        let last = p.head[1] as usize - 1;
-        let at = 2 + random.below(last + 1) / 2;
+        let last = p.head[0] as usize - 1;
+        let at = 1 + random.below(last + 1) / 2;
         p.head[at] = (p.head[at] & 0xF0) | (12 + random.below(4) as u8);
         true
     }),
     ("an over-full codebook", |p, _| {
-        let at = p.head[2..].iter().position(|b| b & 15 == 0).filter(|k| 2 * k + 1 < p.head[1] as usize);
-        at.map(|k| p.head[2 + k] |= 1).is_some()
+        let at = p.head[1..].iter().position(|b| b & 15 == 0).filter(|k| 2 * k + 1 < p.head[0] as usize);
+        at.map(|k| p.head[1 + k] |= 1).is_some()
     }),
     ("an under-full codebook", |p, _| {
         let last = p.head.len() - 1;
-        let at = p.head[2..last].iter().position(|b| b & 15 != 0);
-        at.map(|k| p.head[2 + k] &= 0xF0).is_some()
+        let at = p.head[1..last].iter().position(|b| b & 15 != 0);
+        at.map(|k| p.head[1 + k] &= 0xF0).is_some()
     }),
     ("no codebook", |p, _| {
-        p.head.truncate(2);
-        p.head[1] = 0;
+        p.head = vec![0];
         tile(p, 0x30, 0x10).is_some()
     }),
     ("no outlier", |p, _| tile(p, 0x40, 0x40).is_some_and(|k| put(p, k, 0, 0))),
@@ -193,8 +245,9 @@ const BREAKAGES: &[Breakage] = &[
         })
     }),
     ("a stream of another tile", |p, _| {
-        // Residuals of another number of places.
-        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
+        // Residuals of another number of places, without a symbol for zeros up to the end.
+        let counted = p.head[1] & 15 == 0;
+        tile(p, HUFFMAN[0], HUFFMAN[1]).filter(|_| counted).is_some_and(|k| {
             let other = p.tiles.iter().zip(&p.kinds).position(|(&n, kind)| n != p.tiles[k] && kind & 0x70 == 0x10);
             let mine = p.outliers(k);
             other.is_some_and(|o| {
@@ -203,16 +256,6 @@ const BREAKAGES: &[Breakage] = &[
                 p.payloads[k].extend(bytes);
                 true
             })
-        })
-    }),
-    ("a gap", |p, random| {
-        tile(p, HUFFMAN[0], HUFFMAN[1]).is_some_and(|k| {
-            let (at, gaps) = (p.outliers(k), p.gaps(k));
-            gaps > 0 && {
-                // Of the gap array's bytes every one is checked, the filling too.
-                p.payloads[k][at + random.below(gaps)] ^= 1 << random.below(8);
-                true
-            }
         })
     }),
     ("a negative bound", |p, _| {

@@ -3,8 +3,7 @@
 //
 // One CTA decodes one tile. The payload comes in whole words, summed on the way. `part` checks every length before it
 // is used. Residuals of fixed width are found each by itself; those of a stream by many threads at once
-// (huffman_decode.cuh), which begin where gap arrays say, or where decoding synchronises itself. A frame's verdict is
-// its last tile's.
+// (huffman_decode.cuh), whose decoding synchronises itself. A frame's verdict is its last tile's.
 #pragma once
 #include "../base/frame_reader.cuh"
 #include "../stage/huffman_decode.cuh"
@@ -24,8 +23,39 @@ constexpr u32 SHORT = THREADS;
 // No stream of more words is read: a writer takes fixed width there.
 constexpr u32 LONGEST_STREAM = tiles::MOST + 1;
 
-// What becomes of gap arrays: they are used where the frame has them; or, to compare decoders, never or in any case.
-enum Gaps { STORED, IGNORED, NEEDED };
+// From tile to tile whose payload's start a frame says.
+constexpr u32 START_EVERY = (u32)fmt::LORENZO_START_EVERY;
+
+// Where a tile's payload lies, from lengths of 2 bytes each and, for every 64th tile but the first, a start; in units of
+// 4 bytes. Whole warp.
+struct Span {
+    u32 from, to;
+    // It ends inside the payloads, where the next start or the section's end is; and nothing fills up but zeros.
+    bool right;
+    // What this lane's words add to the checksum, of those that no other tile's CTA sums.
+    u64 sum;
+    __device__ __forceinline__ Span(const DecodeChunk& c, u32 t, int lane) : sum(0) {
+        static_assert(START_EVERY == 64, "two lengths a lane");
+        const u32 pairs = (c.tiles + 1) / 2, group = t / START_EVERY, k = t % START_EVERY, pair = 32 * group + lane;
+        const u64 word0 = c.lengths_at / 4;
+        const u32* words = (const u32*)c.frame + word0;
+        const u32* starts = words + pairs;
+        const u32 word = pair < pairs ? words[pair] : 0, low = word & 0xffffu, high = word >> 16;
+        const u32 before = warp::total((2 * (u32)lane < k ? low : 0) + (2 * (u32)lane + 1 < k ? high : 0));
+        const u32 own = warp::from(k % 2 ? high : low, k / 2), behind = warp::from(high, k / 2);
+        from = (group ? starts[group - 1] : 0) + before;
+        to = from + own;
+        const u64 most = c.payload_len / 4;
+        right = from <= to && to <= most;
+        if (t + 1 == c.tiles) {
+            right = right && to == most && (k % 2 || behind == 0);
+        } else if (k + 1 == START_EVERY) {
+            right = right && starts[group] == to;
+            if (lane == 0) sum += frame::term(to, word0 + pairs + group);
+        }
+        if (k % 2 == 0 && lane == (int)k / 2) sum += frame::term(word, word0 + pair);
+    }
+};
 
 struct Shared {
     alignas(16) int values[tiles::MOST];
@@ -56,16 +86,16 @@ enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
 struct Parts {
     // Records of outliers; 0 for none.
     u32 outliers;
-    // Gap array, or the width of fixed width.
-    u32 gaps;
-    u32 stream, words;
+    // The width of fixed width, or the stream.
+    u32 stream;
+    u32 words;
     bool right;
 };
 
 // Checks every length of a payload of `words` words for `n` values of W bytes; the same in all threads.
 template <int W>
 __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, u32 n, const huffman::Tables& tables) {
-    Parts p = {0, 0, 0, 0, true};
+    Parts p = {0, 0, 0, true};
     u32 at = 0;
     if (kind.outliers()) {
         p.outliers = words ? payload[0] : 0;
@@ -77,28 +107,18 @@ __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, 
         at = 1 + p.outliers * (1 + W / 4);
     }
     const u32 left = words - at;
-    p.gaps = at;
+    p.stream = at;
+    p.words = left;
     switch (kind.coding()) {
         case EMPTY: p.right = left == 0; break;
         case RAW: p.right = left == n * (W / 4); break;
         case FIXED: {
             const u32 width = left ? payload[at] : 0;
-            p.stream = at + 1;
-            p.words = left - 1;
-            p.right = width >= 1 && width <= 32 && p.words == (n * width + 31) / 32;
-            if (p.right && n * width % 32) p.right = payload[at + p.words] >> (n * width % 32) == 0;
+            p.right = width >= 1 && width <= 32 && left - 1 == (n * width + 31) / 32;
+            if (p.right && n * width % 32) p.right = payload[at + left - 1] >> (n * width % 32) == 0;
             break;
         }
-        default: {
-            const u32 gaps = tables.gaps ? huffman::gap_units(left) : 0;
-            p.right = tables.usable && gaps < left && left - gaps <= LONGEST_STREAM;
-            p.stream = at + gaps;
-            p.words = left - gaps;
-            if (p.right && gaps) {
-                const u32 used = (p.words + huffman::PART_WORDS - 1) / huffman::PART_WORDS - 1;
-                if (used % 4) p.right = payload[at + gaps - 1] >> (used % 4 * 8) == 0;
-            }
-        }
+        default: p.right = tables.usable && left && left <= LONGEST_STREAM;
     }
     return p;
 }
@@ -128,14 +148,10 @@ __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32
 
 // Decodes a payload's residuals, as the stream has them. False, in some thread, where it is not right. The caller
 // waits.
-template <Gaps GAPS>
 __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 words, const Parts& p, Kind kind, u32 n) {
     if (!p.right || sh.tables.bad) return false;
     bool right = records_right(payload + 1, p.outliers, n);
     if (kind.coding() == HUFFMAN) {
-        const u8* gaps = (const u8*)(payload + p.gaps);
-        if (GAPS == IGNORED || !sh.tables.gaps) gaps = nullptr;
-        if (GAPS == NEEDED && !gaps) return false;
         const InOrder put = {sh.values};
         // Words known to be in shared memory come faster.
         const u32* stream = payload + p.stream;
@@ -143,21 +159,23 @@ __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 wo
         huffman::Exchange<WARPS>& ex = sh.exchange;
         bool whole;
         if (words <= SHORT) {
-            whole = huffman::read<THREADS, true, true>(sh.tables, staged, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, true, true>(sh.tables, staged, p.words, n, ex, put);
         } else if (payload == sh.pool) {
-            whole = huffman::read<THREADS, true, false>(sh.tables, staged, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, true, false>(sh.tables, staged, p.words, n, ex, put);
         } else {
-            whole = huffman::read<THREADS, false, false>(sh.tables, stream, p.words, gaps, n, ex, put);
+            whole = huffman::read<THREADS, false, false>(sh.tables, stream, p.words, n, ex, put);
         }
         right = right && whole;
     } else if (kind.coding() == FIXED) {
-        for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[i] = fixed(payload + p.stream, payload[p.gaps], i);
+        const u32* at = payload + p.stream;
+        for (u32 i = threadIdx.x; i < n; i += THREADS) sh.values[i] = fixed(at + 1, at[0], i);
     }
     return right;
 }
 
 // Decodes one tile to residuals in shared memory; `finish` does the rest, in which nothing can be wrong any more.
-template <int W, Gaps GAPS, class Finish>
+// Without SUMMED the frame's head was not summed, by kernels that are compared.
+template <int W, bool SUMMED, class Finish>
 __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finish) {
     __shared__ Shared sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
@@ -165,7 +183,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
     const DecodeChunk& c = chunks[chunk];
     const u32 t = blockIdx.x - c.first_tile;
-    const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
+    const Span span(c, t, lane);
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
     // Divisions, by one thread, while the others wait for memory.
     if (threadIdx.x == THREADS - 1) sh.tile = tiles::of(c.extents, c.tile, t);
@@ -206,20 +224,18 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     sh.sums.put(sum, lane, w);
     __syncthreads();
     const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.tables);
-    const bool right =
-        span.right && kind.allowed(log) && residuals<GAPS>(sh, payload, words, p, kind, sh.tile.values());
+    const bool right = span.right && kind.allowed(log) && residuals(sh, payload, words, p, kind, sh.tile.values());
     const u32 fault = __syncthreads_or(!right);
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
     ChunkState* state = (ChunkState*)args.states + chunk;
     const bool teller = w == WARPS - 1;
     bool last = false;
     if (teller) {
-        sum = sh.sums.all(lane);
-        last = lane == 0 && frame::count(state, c.tiles, 1, sum + frame::term(span.to, c.ends_at / 4 + t), fault);
+        sum = sh.sums.all(lane) + warp::sum(span.sum);
+        last = lane == 0 && frame::count(state, c.tiles, 1, sum, fault);
     }
     if (!fault) finish(c, sh, payload, p, kind, lane, w);
-    // A comparison runs again without `decode_book`, which sums the frame's head.
-    if (last) frame::verdict(args, chunk, GAPS == STORED);
+    if (last) frame::verdict(args, chunk, SUMMED);
 }
 
 constexpr int CTAS = AT_ONCE<LorenzoTuning::DECODE_CTAS, THREADS>;

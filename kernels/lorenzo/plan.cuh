@@ -233,6 +233,8 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 cost = sh.cost;
     tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) ||
                       on_grid(in, units<S>(used), fill));
+    // Where a sample has been.
+    if (32 * t < n) huffman::put_back(mine, sh.bytes);
     Meta meta = settle(sh, in, work, mine, axes, outliers, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN)
         add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);

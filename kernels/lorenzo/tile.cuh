@@ -21,9 +21,9 @@ constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4
 
 // What the launches share of a chunk; counts are zero before.
 struct Codebook {
-    u32 counts[128];
+    u32 counts[192];
     huffman::Codes codes;
-    u64 kinds_at, ends_at, payload_at;
+    u64 kinds_at, lengths_at, starts_at, payload_at;
     u32 head_len, spare;
 };
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
@@ -291,11 +291,7 @@ __device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, cons
         if (outliers) kind |= OUTLIERS;
         if (width) kind |= HUFFMAN;
     }
-    if (32 * t < n) {
-        uint4* to = (uint4*)work.bytes() + 2 * t;
-        to[0] = make_uint4(mine.word[0], mine.word[1], mine.word[2], mine.word[3]);
-        to[1] = make_uint4(mine.word[4], mine.word[5], mine.word[6], mine.word[7]);
-    }
+    if (32 * t < n) huffman::put_back(mine, work.bytes());
     return Meta{kind, width, found, 0};
 }
 
@@ -305,29 +301,36 @@ __device__ __forceinline__ void add_symbol(u32* counts, u32 count) {
 }
 
 // Keeps how often a tile has each symbol as its `own`; those that are no runs are counted by byte. With `wanted`, adds
-// that to the chunk's counts. All threads; overwrites `sh.bytes`.
+// that to the chunk's counts. All threads; overwrites `sh.points`.
 __device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine& mine, u32 n, unsigned short* own,
                                             u32* counts, bool wanted) {
+    using namespace huffman;
     u32 end;
     const u32 t = threadIdx.x;
-    // Short runs are counted by their length.
-    if (t < huffman::SHORT) sh.bytes[t] = 0;
-    const u32 begin = huffman::runs_begin<THREADS>(mine.mask, sh.scratch, end);
-    auto powers = [&](u32 run, u32 times) {
-        huffman::powers(run, [&](u32 k) { atomicAdd(sh.bins + 256 + k, times); });
+    u32 *short_runs = (u32*)sh.points, *symbols = sh.bins + 256;
+    const u8* bytes = (const u8*)sh.bytes + 32 * t;
+    // Short runs are counted by their length, beside what they are joined with.
+    if (t < 3 * SHORT) short_runs[t] = 0;
+    const u32 begin = runs_begin<THREADS>(mine.mask, sh.scratch, end);
+    auto add = [&](u32 run, u32 with, u32 times) {
+        atomicAdd(symbols + run_symbol(run_class(run), with), times);
+        if (with) atomicSub(symbols + FIRST_DIRECT - 1 + with, times);
     };
-    auto add = [&](u32 run) {
-        atomicAdd(sh.bytes + run % huffman::SHORT, 1u);
-        if (run >= huffman::SHORT) powers(run / huffman::SHORT * huffman::SHORT, 1);
-    };
-    huffman::each_run(mine.mask, begin, add);
-    if (t == 0) add(n - end);
-    huffman::fold(sh.bins);
+    each_run(mine.mask, begin, [&](u32 run, u32 i) {
+        const u32 with = joined_with(bytes[i]);
+        if (run < SHORT) {
+            atomicAdd(short_runs + SHORT * with + run, 1u);
+        } else {
+            add(run, with, 1);
+        }
+    });
+    if (t == 0 && end < n) atomicAdd(symbols + END, 1u);
+    fold(sh.bins);
     __syncthreads();
-    if (t < huffman::SHORT && sh.bytes[t]) powers(t, sh.bytes[t]);
+    if (t < 3 * SHORT && short_runs[t]) add(t % SHORT, t / SHORT, short_runs[t]);
     __syncthreads();
-    if (t < huffman::SYMBOLS) {
-        const u32 count = sh.bins[256 + t];
+    if (t < SYMBOLS) {
+        const u32 count = symbols[t];
         own[t] = (unsigned short)count;
         if (wanted) add_symbol(counts, count);
     }

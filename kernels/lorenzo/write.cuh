@@ -10,12 +10,12 @@ namespace {
 struct Next {
     u32 tile, chunk, values;
     Meta meta;
-    // Words of values or outliers, of what follows them, and of the gap array in that.
-    u32 front, words, gaps;
+    // Words of values or outliers, and of what follows them.
+    u32 front, words;
 };
 
 struct WriteShared {
-    // The waiting tile's gap array and stream.
+    // The waiting tile's stream.
     alignas(16) u32 stage[TILE + 4];
     u32 kept[huffman::KEPT * THREADS];
     huffman::Tables tables;
@@ -68,11 +68,11 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
     return sum;
 }
 
-// Sums the kinds, which were written byte by byte. All threads.
-__device__ __forceinline__ u64 sum_kinds(const EncodeChunk& c, const Codebook* codebook) {
+// Sums kinds and lengths, which were written in parts of words. All threads.
+__device__ __forceinline__ u64 sum_tables(const EncodeChunk& c, const Codebook* codebook) {
     const u32* words = (const u32*)c.frame;
     u64 sum = 0;
-    for (u64 i = codebook->kinds_at / 4 + threadIdx.x; i < codebook->ends_at / 4; i += THREADS) {
+    for (u64 i = codebook->kinds_at / 4 + threadIdx.x; i < codebook->starts_at / 4; i += THREADS) {
         sum += frame::term(*(const volatile u32*)(words + i), i);
     }
     return sum;
@@ -90,8 +90,10 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
         const u32 start = lookback::place(frame::offsets(args, c), t, front + words, lane);
         if (lane == 0) {
             sh.start = start;
-            sum += frame::put(c, codebook->ends_at / 4 + t, start + front + words);
             ((u8*)c.frame)[codebook->kinds_at + t] = (u8)sh.old_kind;
+            ((unsigned short*)(c.frame + codebook->lengths_at))[t] = (unsigned short)(front + words);
+            constexpr u32 EVERY = (u32)fmt::LORENZO_START_EVERY;
+            if (t && t % EVERY == 0) sum += frame::put(c, codebook->starts_at / 4 + t / EVERY - 1, start);
         }
     }
     __syncthreads();
@@ -112,11 +114,11 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
         }
         __syncthreads();
         if (sh.last) {
-            const u64 kinds = sh.sums.gather(sum_kinds(c, codebook), lane, w);
+            const u64 tables = sh.sums.gather(sum_tables(c, codebook), lane, w);
             if (w == 0) {
                 // The length of the first section; that of the last one, the fourth, is the writer's to fill in.
                 const double bound = frame::used_bound(c, (const ChunkState*)args.states + sh.old_chunk);
-                frame::seal(args, c, sh.old_chunk, codebook->payload_at, 4, bound, lane == 0 ? kinds : 0, lane,
+                frame::seal(args, c, sh.old_chunk, codebook->payload_at, 4, bound, lane == 0 ? tables : 0, lane,
                             [&](u32 i, u32 word) { return i == c.payload_len_at - 6 ? codebook->head_len : word; });
             }
         }
@@ -142,15 +144,13 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         const u32 number = tile - c.first_tile, n = tiles::of(c.extents, c.tile, number).values();
         const Work work(c, number);
         Meta meta = *work.meta();
-        u32 front = 0, words = 0, gaps = 0;
+        u32 front = 0, words = 0;
         if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
         if (meta.kind & OUTLIERS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
         if ((meta.kind & CLASS) == HUFFMAN) {
             const u32 bits = huffman::length(work.counts(), ((const Codebook*)args.shared + at)->codes, lane);
             const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
             words = (bits + 31) / 32;
-            gaps = huffman::gap_units(words);
-            words += gaps;
             if (words > fixed) {
                 words = fixed;
                 meta.kind ^= HUFFMAN ^ FIXED;
@@ -162,7 +162,6 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             next.meta = meta;
             next.front = front;
             next.words = words;
-            next.gaps = gaps;
             lookback::announce(frame::offsets(args, c), number, front + words);
         }
     };
@@ -181,7 +180,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         const Meta meta = now.meta;
         const Work work(c, number);
         const u32* exact = work.exact(meta.kind & INTERPOLATED);
-        const u32 kind = meta.kind, front = now.front, words = now.words, gaps = now.gaps;
+        const u32 kind = meta.kind, front = now.front, words = now.words;
         u32 mask = 0, begin = 0, end = 0, first = 0, bits = 0;
         bool far = false;
         if ((kind & CLASS) == HUFFMAN || (kind & CLASS) == FIXED) {
@@ -191,8 +190,8 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             far = __any_sync(warp::ALL, huffman::any_far(mine));
             if ((kind & CLASS) == HUFFMAN) {
                 begin = huffman::runs_begin<THREADS>(mine.mask, sh.scan, end);
-                u32 own = huffman::length(mine, begin, sh.tables);
-                if (t == (n - 1) / 32) own += huffman::run_length(sh.tables, n - end);
+                u32 own = huffman::length(mine, sh.kept, begin, sh.tables);
+                if (t == (n - 1) / 32 && end < n) own += sh.tables.codes->lens[huffman::END];
                 first = block::sum_before<THREADS>(own, sh.scan, bits);
             }
         }
@@ -213,13 +212,13 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         if ((kind & CLASS) == HUFFMAN) {
             for (u32 i = t; i < words; i += THREADS) sh.stage[i] = 0;
             __syncthreads();
-            huffman::Writer out(sh.stage + gaps, (u8*)sh.stage, bits, first);
+            huffman::Writer out(sh.stage, first);
             if (far) {
                 huffman::write<true>(sh.kept, mask, (int)begin, exact, sh.tables, out);
             } else {
                 huffman::write<false>(sh.kept, mask, (int)begin, exact, sh.tables, out);
             }
-            if (t == (n - 1) / 32) huffman::powers(n - end, [&](u32 k) { out.code(sh.tables.symbols[k]); });
+            if (t == (n - 1) / 32 && end < n) out.code(sh.tables.codes->symbols[huffman::END]);
             out.finish();
         } else if ((kind & CLASS) == FIXED) {
             if (t == 0) sh.stage[0] = meta.width;

@@ -3,33 +3,34 @@
 //
 // A codebook becomes decode tables, looked into with the next 11 bits of the stream. `single` tells the first codeword.
 // `several` tells up to two residuals that are not zero and the zeros around them (`Dense`) or, for short streams, one
-// such residual among many zeros (`Sparse`).
+// such residual and the zeros around it, in any number (`Sparse`).
 //
 // The stream is cut into pieces of 64 to 512 bits, a thread each. A thread must know where the first codeword of its
-// piece begins. Gap arrays say so for every 512 bits (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429). All
-// other pieces use self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076): a
-// thread begins at the first bit of its piece, and after a few codewords it most likely is where a reader from the
-// start would be. It then compares where its predecessor ended with where it began, and begins again there if they
-// differ, until none does.
+// piece begins: self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076). It begins
+// at the first bit of its piece, and after a few codewords it most likely is where a reader from the start would be. It
+// then compares where its predecessor ended with where it began, and begins again there if they differ, until none does.
 //
 // Threads first count the places that their codewords take; a scan over these counts tells each where to write, which
 // is a second pass. Every thread must have begun where the one before it ended, so by induction all of them began
-// right.
+// right. Zeros to the end of the tile count as none; the last piece has more bits than the longest codeword and what
+// fills the last word up, so they may stand there alone.
 #pragma once
 #include "tiles.cuh"
 
 namespace huffman {
 
 constexpr u32 BITS = (u32)fmt::CODEWORD_LIMIT, PATTERNS = 1u << BITS, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, ESCAPE = RUNS + (u32)fmt::LORENZO_DIRECT - 1;
-constexpr u32 SUBSEQUENCE_LOG2 = (u32)fmt::SUBSEQUENCE_LOG2, SUBSEQUENCE = 1u << SUBSEQUENCE_LOG2,
-              PART_WORDS = SUBSEQUENCE / 32;
+constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, SHORT_RUNS = (u32)fmt::LORENZO_SHORT_RUNS;
+// The first symbol of each kind: zeros to the end, runs, residuals that are not zero, escapes, runs joined with one.
+constexpr u32 END = 0, FIRST_RUN = 1, FIRST_DIRECT = FIRST_RUN + RUNS,
+              ESCAPE = FIRST_DIRECT + (u32)fmt::LORENZO_DIRECT - 1, JOINT = ESCAPE + 2 * 27;
 // An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two
 // symbols.
 constexpr u32 LEAST_LOWER = 4;
-// Longest codeword with its escape's bits.
-constexpr u32 LONGEST = BITS + LEAST_LOWER + (SYMBOLS - 1 - ESCAPE) / 2;
-static_assert(fmt::LORENZO_DIRECT == 32 && (1ull << (RUNS - 1)) == fmt::LORENZO_TILE, "symbols as in FORMAT.md §3.2");
+// The same for runs of zeros beyond the short ones.
+constexpr u32 LEAST_RUN_LOWER = 3;
+static_assert(fmt::LORENZO_DIRECT == 32 && SHORT_RUNS == 16 && JOINT + 2 * RUNS == SYMBOLS,
+              "symbols as in FORMAT.md §3.2");
 
 // What a stream is read by.
 struct Tables {
@@ -37,8 +38,8 @@ struct Tables {
     u32 several[PATTERNS];
     // Symbol, and from bit 8 on the codeword's length.
     unsigned short single[PATTERNS];
-    // Streams can be read; they have gap arrays; the head is not right.
-    u32 usable, gaps, bad, filling;
+    // Streams can be read; the head is not right.
+    u32 usable, bad, filling[2];
 };
 // All decode tables of a frame: `several` of the first is `Dense`.
 struct FrameTables {
@@ -50,10 +51,12 @@ static_assert(sizeof(FrameTables) == 20496 && sizeof(FrameTables) % 16 == 0, "as
 __device__ __forceinline__ int unzigzag(u32 z) { return (int)(z >> 1 ^ (0u - (z & 1))); }
 
 // Up to two residuals that are not zero, a and b, with zeros around them; or zeros and then an escape. What is not
-// there is said by what may be written all the same: a is 0, for a place of the zeros; b is a again.
+// there is said by what may be written all the same: a is 0, for a place of the zeros; b is a again. Long runs of zeros
+// are not here: look-ups that take them were slower where values take some bits, and no faster elsewhere.
 struct Dense {
     u32 entry;
-    // Bits of the stream, an escape's too: at most 32; 0 where the first codeword is a long run or a long escape.
+    // Bits of the stream, an escape's too: at most 32; 0 where the first codeword is that of a long run or escape, or
+    // says zeros to the end.
     __device__ __forceinline__ u32 bits() const { return entry & 63; }
     __device__ __forceinline__ u32 places() const { return entry >> 24; }
     // Places to a, and from a to b.
@@ -67,93 +70,131 @@ struct Dense {
 // `to_b` of an entry with an escape.
 constexpr u32 HAS_ESCAPE = 15;
 
-// One residual that is not zero, or none, with many zeros around it; no escape.
+// `n` bits of x from bit `at` on, fewer than 32.
+__device__ __forceinline__ u32 field(u32 x, u32 at, u32 n) {
+#ifdef __CUDA_ARCH__
+    u32 bits;
+    asm("bfe.u32 %0, %1, %2, %3;" : "=r"(bits) : "r"(x), "r"(at), "r"(n));
+    return bits;
+#else
+    return x >> at & ((1u << n) - 1);
+#endif
+}
+
+// Zeros, of which the lower bits of a number may follow; one residual that is not zero, or none; zeros. No escape.
 struct Sparse {
     u32 entry;
-    // 0 where the first codeword is an escape's, or all zeros that there can be.
-    __device__ __forceinline__ u32 bits() const { return entry & 63; }
-    __device__ __forceinline__ u32 places() const { return entry >> 19; }
-    __device__ __forceinline__ u32 to_a() const { return entry >> 6 & 255; }
-    // 0, for a place of the zeros, where there is none.
-    __device__ __forceinline__ int a() const { return (int)(entry << 13) >> 27; }
+    // Bits of the codewords, 0 where the first one is an escape's or says zeros to the end; bits that follow them.
+    __device__ __forceinline__ u32 codewords() const { return entry & 15; }
+    __device__ __forceinline__ u32 lower() const { return entry >> 4 & 15; }
+    __device__ __forceinline__ u32 bits() const { return codewords() + lower(); }
+    // Places to a, in the window whose next bits are codewords; and all of them.
+    __device__ __forceinline__ u32 to_a(u32 window) const {
+        return (entry >> 13 & 0x1fff) + field(window, codewords(), lower());
+    }
+    __device__ __forceinline__ u32 behind() const { return entry >> 26; }
+    // 0 where there is none.
+    __device__ __forceinline__ int a() const { return (int)(entry << 19) >> 27; }
 };
 
+// Numbers of which a symbol tells the highest two bits: escapes, and runs beyond the short ones; `lower` bits follow.
+__device__ __forceinline__ u32 highest_of(u32 nth, u32 lower) { return (2 + nth % 2) << lower; }
 // Bits of an escape that follow its codeword.
 __device__ __forceinline__ u32 lower_of(u32 nth) { return LEAST_LOWER + nth / 2; }
+
+// A run of zeros: the least that its class says, and bits that follow.
+struct Run {
+    u32 zeros, lower;
+};
+__device__ __forceinline__ Run run_of(u32 c) {
+    if (c < SHORT_RUNS) return {c + 1, 0};
+    const u32 lower = LEAST_RUN_LOWER + (c - SHORT_RUNS) / 2;
+    return {highest_of(c, lower), lower};
+}
+
+// What a symbol says, but zeros to the end and escapes: zeros, then one residual or, where it is 0, none.
+struct Meaning {
+    Run run;
+    int residual;
+};
+__device__ __forceinline__ Meaning meaning(u32 symbol) {
+    if (symbol < FIRST_DIRECT) return {run_of(symbol - FIRST_RUN), 0};
+    if (symbol < ESCAPE) return {{0, 0}, unzigzag(symbol + 1 - FIRST_DIRECT)};
+    return {run_of((symbol - JOINT) / 2), symbol % 2 ? 1 : -1};
+}
+__device__ __forceinline__ bool is_escape(u32 symbol) { return symbol >= ESCAPE && symbol < JOINT; }
 
 // The entry of `Dense` for a pattern.
 __device__ inline u32 combine(const unsigned short* single, u32 pattern) {
     u32 bits = 0, places = 0, found = 0, zeros = 0, entry = 0;
     for (;;) {
         const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
-        if (len == 0 || bits + len > BITS) break;
-        bits += len;
-        if (symbol < RUNS) {
-            if (places + (1u << symbol) > 255) return entry | places << 24 | (bits - len);
-            places += 1u << symbol;
-            zeros += 1u << symbol;
-            continue;
-        }
-        const u32 nth = symbol - ESCAPE, value = (u32)unzigzag(symbol + 1 - RUNS) & 31;
-        const bool escape = symbol >= ESCAPE;
-        if (found == 2 || places == 255 || zeros > (found ? HAS_ESCAPE - 2 : 15) ||
-            (escape && (found || bits + lower_of(nth) > 32))) {
-            bits -= len;
-            break;
-        }
+        if (len == 0 || bits + len > BITS || symbol == END) break;
+        const u32 nth = symbol - ESCAPE;
+        const bool escape = is_escape(symbol);
+        const Meaning m = escape ? Meaning{{highest_of(nth, lower_of(nth)), lower_of(nth)}, 0} : meaning(symbol);
         if (escape) {
-            entry = zeros << 6 | HAS_ESCAPE << 10 | nth << 14;
-            bits += lower_of(nth);
-        } else if (found == 0) {
-            entry = zeros << 6 | value << 14 | value << 19;
-        } else {
-            entry = (entry & 0x7ffff) | (zeros + 1) << 10 | value << 19;
+            const u32 all = bits + len + m.run.lower;
+            if (found || zeros > 15 || all > 32) break;
+            return zeros << 6 | HAS_ESCAPE << 10 | nth << 14 | (places + 1) << 24 | all;
         }
-        found++;
-        zeros = 0;
-        places++;
-        if (escape) break;
+        if (m.run.lower) break;
+        const u32 all = m.run.zeros + (m.residual ? 1 : 0);
+        if (places + all > 255) break;
+        zeros += m.run.zeros;
+        if (m.residual) {
+            if (found == 2 || zeros > (found ? HAS_ESCAPE - 2 : 15)) break;
+            const u32 value = (u32)m.residual & 31;
+            entry =
+                found ? (entry & 0x7ffff) | (zeros + 1) << 10 | value << 19 : zeros << 6 | value << 14 | value << 19;
+            found++;
+            zeros = 0;
+        }
+        bits += len;
+        places += all;
     }
     return entry | places << 24 | bits;
 }
 
 // The entry of `Sparse` for a pattern.
 __device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) {
-    u32 bits = 0, places = 0, entry = 0;
-    for (bool found = false;;) {
+    u32 bits = 0, lower = 0, to_a = 0, behind = 0;
+    int a = 0;
+    while (!lower) {
         const u32 s = single[pattern >> bits], symbol = s & 255, len = s >> 8;
-        if (len == 0 || bits + len > BITS || symbol >= ESCAPE) break;
-        if (symbol < RUNS) {
-            if (places + (1u << symbol) >= tiles::MOST) break;
-            places += 1u << symbol;
+        if (len == 0 || bits + len > BITS || symbol == END || is_escape(symbol)) break;
+        const Meaning m = meaning(symbol);
+        // Behind a residual there are short runs alone.
+        if (a ? m.residual || m.run.lower || behind + m.run.zeros > 63 : to_a + m.run.zeros >= tiles::MOST) break;
+        if (a) {
+            behind += m.run.zeros;
         } else {
-            if (found || places > 255) break;
-            found = true;
-            entry = places << 6 | ((u32)unzigzag(symbol + 1 - RUNS) & 31) << 14;
-            places++;
+            to_a += m.run.zeros;
+            a = m.residual;
+            behind = a ? 1 : 0;
         }
+        lower = m.run.lower;
         bits += len;
     }
-    return entry | places << 19 | bits;
+    return behind << 26 | to_a << 13 | ((u32)a & 31) << 8 | lower << 4 | bits;
 }
 
-// Makes the tables from the head's `len` bytes; whole CTA, at least 128 threads.
+// Makes the tables from the head's `len` bytes; whole CTA, at least 192 threads.
 __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u32 threads) {
-    __shared__ u32 count[4][16], first[16], offset[16], counts[16];
+    constexpr u32 PARTS = (SYMBOLS + 1 + 31) / 32;
+    __shared__ u32 count[PARTS][16], first[16], offset[16], counts[16];
     __shared__ u8 sorted[SYMBOLS + 1];
     __shared__ unsigned short single[PATTERNS];
     __shared__ u32 bad;
-    static_assert(SYMBOLS + 1 <= 128, "four warps have a symbol a thread");
     const u32 t = threadIdx.x;
-    const u32 subsequence = head[0], symbols = head[1];
-    const bool shaped =
-        (subsequence == 0 || subsequence == SUBSEQUENCE_LOG2) && symbols <= SYMBOLS && len == 2 + (symbols + 1) / 2;
+    const u32 symbols = head[0];
+    const bool shaped = symbols <= SYMBOLS && len == 1 + (symbols + 1) / 2;
     if (t == 0) bad = !shaped;
     __syncthreads();
     // One more than there are: an odd number's filling.
-    const u32 own = shaped && t < SYMBOLS + 1 && t < 2 * (len - 2) ? head[2 + t / 2] >> (t % 2 * 4) & 15u : 0;
+    const u32 own = shaped && t < SYMBOLS + 1 && t < 2 * (len - 1) ? head[1 + t / 2] >> (t % 2 * 4) & 15u : 0;
     u32 rank = 0;
-    if (t < 128) {
+    if (t < 32 * PARTS) {
         if (own > BITS || (t < SYMBOLS && own == 0 && t + 1 == symbols) || (own != 0 && t >= symbols)) bad = 1;
         for (u32 l = 0; l < 16; l++) {
             const u32 same = __ballot_sync(warp::ALL, own == l);
@@ -166,7 +207,8 @@ __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u
         u32 next = 0, before = 0;
 #pragma unroll
         for (u32 l = 1; l <= BITS; l++) {
-            const u32 all = count[0][l] + count[1][l] + count[2][l] + count[3][l];
+            u32 all = 0;
+            for (u32 k = 0; k < PARTS; k++) all += count[k][l];
             next <<= 1;
             first[l] = next;
             offset[l] = before;
@@ -206,9 +248,8 @@ __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u
     }
     if (t == 0) {
         made.tables.usable = usable;
-        made.tables.gaps = subsequence != 0;
         made.tables.bad = bad;
-        made.tables.filling = 0;
+        made.tables.filling[0] = made.tables.filling[1] = 0;
     }
 }
 
@@ -258,19 +299,29 @@ struct Reader {
     }
 };
 
-// Takes one codeword.
-template <class Reader, class Put>
-__device__ __forceinline__ void take_one(const Tables& tables, Reader& r, u32& place, Put& put) {
+// Takes one codeword. LIMITED: zeros to the end lead to place `limit`, from which on nothing is put; else they are no
+// places.
+template <bool LIMITED, class Reader, class Put>
+__device__ __forceinline__ void take_one(const Tables& tables, Reader& r, u32 limit, u32& place, Put& put) {
     const u32 s = tables.single[r.window() & (PATTERNS - 1)], symbol = s & 255, nth = symbol - ESCAPE;
     r.take(s >> 8);
-    if (symbol >= ESCAPE) {
-        const u32 lower = lower_of(nth);
-        put(place, unzigzag((2 + nth % 2) << lower | (r.window() & ((1u << lower) - 1))));
-        r.take(lower);
-    } else if (symbol >= RUNS) {
-        put(place, unzigzag(symbol + 1 - RUNS));
+    if (symbol == END) {
+        if (LIMITED) place = limit;
+        return;
     }
-    place += symbol < RUNS ? 1u << symbol : 1;
+    // Runs and escapes whose lower bits follow are alike; no branches, as threads meet all kinds.
+    const bool escape = is_escape(symbol), joint = symbol >= JOINT, run = symbol < FIRST_DIRECT || joint;
+    const u32 c = joint ? (symbol - JOINT) / 2 : symbol - FIRST_RUN, which = escape ? nth : c - SHORT_RUNS;
+    const bool more = escape || (run && c >= SHORT_RUNS);
+    const u32 lower = more ? which / 2 + (escape ? LEAST_LOWER : LEAST_RUN_LOWER) : 0;
+    const u32 number = more ? highest_of(which, lower) + field(r.window(), 0, lower) : run ? c + 1 : 0;
+    r.take(lower);
+    if (run) place += number;
+    if (!run || joint) {
+        const u32 z = escape ? number : joint ? 1 + symbol % 2 : symbol + 1 - FIRST_DIRECT;
+        if (!LIMITED || place < limit) put(place, unzigzag(z));
+        place++;
+    }
 }
 
 // No bit of a stream.
@@ -279,31 +330,36 @@ constexpr u32 NEVER = 0x7fffffff;
 // Takes the codewords that begin before bit `stop`; with LIMITED, as long as places are below `limit`. A look-up takes
 // all that a pattern has, unless these would pass bit `hard`: then the first alone. With `hard` = `stop`, as it is
 // unless pieces are SHORT, no codeword that begins at `stop` or later is taken; with a later `hard` a few more may be.
-// Threads of a warp come to single codewords together.
+// Threads of a warp come to single codewords together. Zeros to the end end it where they are LIMITED, and are no
+// places elsewhere.
 template <bool LIMITED, bool SHORT, class Reader, class Put>
 __device__ __forceinline__ void until(const Tables& tables, Reader& r, u32 stop, u32 hard, u32 limit, u32& place,
                                       Put& put) {
     while (r.bit < stop && (!LIMITED || place < limit)) {
-        auto fit = [&](auto e) { return e.bits() - 1 < hard - r.bit && (!LIMITED || e.places() <= limit - place); };
+        auto fit = [&](u32 bits, u32 places) {
+            return bits - 1 < hard - r.bit && (!LIMITED || places <= limit - place);
+        };
         if constexpr (SHORT) {
-            const Sparse e = {tables.several[r.window() & (PATTERNS - 1)]};
-            if (fit(e)) {
-                put(place + e.to_a(), e.a());
-                place += e.places();
-                r.take(e.bits());
+            const u32 window = r.window();
+            const Sparse e = {tables.several[window & (PATTERNS - 1)]};
+            const u32 to_a = e.to_a(window), bits = e.codewords() ? e.bits() : 0;
+            if (fit(bits, to_a + e.behind())) {
+                if (e.a()) put(place + to_a, e.a());
+                place += to_a + e.behind();
+                r.take(bits);
             } else {
-                take_one(tables, r, place, put);
+                take_one<LIMITED>(tables, r, limit, place, put);
             }
         } else {
             for (;;) {
                 const u32 window = r.window();
                 const Dense e = {tables.several[window & (PATTERNS - 1)]};
-                if (!fit(e)) break;
+                if (!fit(e.bits(), e.places())) break;
                 u32 to_b = e.to_b();
                 int a = e.a(), b = e.b();
                 if (to_b == HAS_ESCAPE) {
-                    const u32 lower = lower_of(e.escape()), high = 2 + e.escape() % 2;
-                    a = b = unzigzag(high << lower | window << (32 - e.bits()) >> (32 - lower));
+                    const u32 lower = lower_of(e.escape());
+                    a = b = unzigzag(highest_of(e.escape(), lower) | window << (32 - e.bits()) >> (32 - lower));
                     to_b = 0;
                 }
                 const u32 first = place + e.to_a();
@@ -312,7 +368,7 @@ __device__ __forceinline__ void until(const Tables& tables, Reader& r, u32 stop,
                 place += e.places();
                 r.take(e.bits());
             }
-            if (r.bit < stop && (!LIMITED || place < limit)) take_one(tables, r, place, put);
+            if (r.bit < stop && (!LIMITED || place < limit)) take_one<LIMITED>(tables, r, limit, place, put);
         }
     }
 }
@@ -343,29 +399,17 @@ struct Exchange {
     u32 bit, place;
 };
 
-// Units of gap array among `units` of it and a stream; above `units` where no stream has so many.
-__device__ __forceinline__ u32 gap_units(u32 units) {
-    const u32 gaps = units > PART_WORDS ? (units - PART_WORDS + 4 * PART_WORDS) / (4 * PART_WORDS + 1) : 0;
-    if (units <= gaps) return units + 1;
-    const u32 parts = (units - gaps + PART_WORDS - 1) / PART_WORDS;
-    return (parts - 1 + 3) / 4 == gaps ? gaps : units + 1;
-}
-
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is
-// enough. `gaps` are its gap array, or null. `put(place, residual)` takes what is not zero, and some zeros. SHORT: the
-// stream has at most as many words as there are threads, and `tables.several` is `Sparse`. False, in at least one
-// thread, where the stream is not right. The caller waits for everybody.
-//
-// A subsequence is cut into pieces, a thread each, as long as there are threads for them.
+// enough. `put(place, residual)` takes what is not zero, and some zeros. SHORT: the stream has at most as many words as
+// there are threads, and `tables.several` is `Sparse`. False, in at least one thread, where the stream is not right.
+// The caller waits for everybody.
 template <int THREADS, bool SHARED, bool SHORT, class Put>
-__device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, const u8* gaps, u32 n,
+__device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, u32 n,
                                      Exchange<THREADS / 32>& ex, Put put) {
-    const u32 cuts = SHORT || words <= THREADS ? 3
-                     : words <= 4 * THREADS    ? 2
-                     : words <= 8 * THREADS    ? 1
-                                               : 0,
-              log = SUBSEQUENCE_LOG2 - cuts;
-    const u32 total = 32 * words, pieces = (total + (1u << log) - 1) >> log;
+    // Pieces are as short as there are threads for them.
+    const u32 log = SHORT || words <= THREADS ? 6 : words <= 4 * THREADS ? 7 : words <= 8 * THREADS ? 8 : 9;
+    // The last piece has 64 bits or more.
+    const u32 total = 32 * words, pieces = max(1u, (total - 32 + (1u << log) - 1) >> log);
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const bool wide = pieces > 32;
     if (!wide && w) return true;
@@ -375,48 +419,36 @@ __device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u3
         const u32 k = from + threadIdx.x;
         const bool here = k < pieces, last = k + 1 == pieces;
         const u32 stop = last ? total : (k + 1) << log;
-        // A short piece ends where its last look-up happens to end, and the next one begins there. Not so where a gap
-        // array says where the next one begins, and near the end, where nobody may read what fills the last word up.
-        const bool exact = !SHORT || k + 2 >= pieces || (gaps && ((k + 1) & ((1u << cuts) - 1)) == 0);
+        // A short piece ends where its last look-up happens to end, and the next one begins there. Not so near the end,
+        // where nobody may read what fills the last word up.
+        const bool exact = !SHORT || k + 2 >= pieces;
         const u32 hard = exact ? stop : NEVER;
         // By here, most pieces have synchronised.
-        const u32 middle = (k << log) + (cuts == 3 ? 32 : cuts ? 64 : 128);
-        u32 start = k << log, end = 0, met = 0, early = 0, late = 0, before;
-        // A gap beyond the longest codeword is not right: nobody ends there.
-        const bool known = gaps && (k & ((1u << cuts) - 1)) == 0;
-        if (known && here && k) start += min((u32)gaps[(k >> cuts) - 1], LONGEST);
-        if (threadIdx.x == 0 && !known) start = begin;
-        if (here && !last) {
-            Reader<SHARED> r(stream, start);
-            early = count<SHORT>(tables, r, middle, hard);
-            met = r.bit;
-            late = count<SHORT>(tables, r, stop, hard);
-            end = r.bit;
-        }
-        for (;;) {
-            before = __shfl_up_sync(warp::ALL, end, 1);
+        const u32 middle = (k << log) + (log == 6 ? 32 : log == 9 ? 128 : 64);
+        u32 start = k << log, end = 0, met = 0, early = 0, late = 0;
+        if (threadIdx.x == 0) start = begin;
+        for (bool moved = here && !last;;) {
+            if (moved && !last) {
+                Reader<SHARED> r(stream, start);
+                early = count<SHORT>(tables, r, middle, hard);
+                // From a codeword that was met before, all is known.
+                if (r.bit != met) {
+                    met = r.bit;
+                    late = count<SHORT>(tables, r, stop, hard);
+                    end = r.bit;
+                }
+            }
+            u32 before = __shfl_up_sync(warp::ALL, end, 1);
             if (wide) {
                 if (lane == 31) ex.ends[w] = end;
                 __syncthreads();
                 if (lane == 0 && w) before = ex.ends[w - 1];
             }
             if (threadIdx.x == 0) before = begin;
-            const bool moved = here && !known && before != start;
-            if (moved) {
-                start = before;
-                if (!last) {
-                    Reader<SHARED> r(stream, start);
-                    early = count<SHORT>(tables, r, middle, hard);
-                    if (r.bit != met) {
-                        met = r.bit;
-                        late = count<SHORT>(tables, r, stop, hard);
-                        end = r.bit;
-                    }
-                }
-            }
+            moved = here && before != start;
+            start = here ? before : start;
             if (wide ? !__syncthreads_or(moved) : !__any_sync(warp::ALL, moved)) break;
         }
-        if (here && before != start) good = false;
         const u32 own = early + late;
         u32 first = warp::inclusive(own, lane);
         if (wide) {
@@ -429,7 +461,7 @@ __device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u3
             Reader<SHARED> r(stream, start);
             u32 at = first;
             until<true, SHORT>(tables, r, stop, hard, n, at, put);
-            if (last) good = good && ended(r, total, n, at);
+            good = good && (last ? ended(r, total, n, at) : at - first == own);
         }
         if (from + THREADS < pieces) {
             if (threadIdx.x == THREADS - 1) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals → symbols → a stream of codewords with its gap array: src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
-// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with runs
-// of zeros as powers of two and gap arrays (Yamamoto et al., ICPP 2020, doi:10.1145/3404397.3404429).
+// Residuals → symbols → a stream of codewords: src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
+// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with a
+// codeword for each run of zeros, joined with a residual of -1 or 1 behind it where that pays.
 //
 // A thread has 32 residuals in a row, zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose
 // values lie in a second array: so a byte always tells how long its code is. Threads count bytes and runs of zeros, of
 // which a codebook is made; then each finds the length of its codewords, a scan tells where they begin in the stream,
-// and each writes its own. Whoever writes across a multiple of 512 bits notes in the gap array where the next codeword
-// begins.
+// and each writes its own: a run and the residual behind it at once, from a table by the run's length.
 #pragma once
 #include "../prim/block.cuh"
 #include "estimate.cuh"
@@ -15,26 +14,46 @@
 
 namespace huffman {
 
-constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, DIRECT = (u32)fmt::LORENZO_DIRECT, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 ESCAPE = RUNS + DIRECT - 1, LIMIT = (u32)fmt::CODEWORD_LIMIT,
-              SUBSEQUENCE_WORDS = 1u << (fmt::SUBSEQUENCE_LOG2 - 5);
-static_assert(DIRECT == 32 && LIMIT == 11 && SYMBOLS <= 128, "symbols are found by shifts");
+constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, SHORT_RUNS = (u32)fmt::LORENZO_SHORT_RUNS,
+              DIRECT = (u32)fmt::LORENZO_DIRECT, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
+// The first symbol of each kind: zeros to the end, runs, residuals that are not zero, escapes, runs joined with one.
+constexpr u32 END = 0, FIRST_RUN = 1, FIRST_DIRECT = FIRST_RUN + RUNS, ESCAPE = FIRST_DIRECT + DIRECT - 1,
+              JOINT = ESCAPE + 2 * 27;
+constexpr u32 LIMIT = (u32)fmt::CODEWORD_LIMIT;
+static_assert(DIRECT == 32 && SHORT_RUNS == 16 && LIMIT == 11 && JOINT + 2 * RUNS == SYMBOLS && SYMBOLS <= 192,
+              "symbols are found by shifts");
 
 // The first byte that stands for a symbol, and the symbol. It begins the upper half of zigzag values of eight bits.
 constexpr u32 FAR = 192, FAR_SYMBOL = ESCAPE + 5;
-static_assert(FAR + SYMBOLS - FAR_SYMBOL <= 256, "the symbols of all larger values have a byte");
+static_assert(FAR + JOINT - FAR_SYMBOL <= 256, "the symbols of all larger values have a byte");
 // Counters: by byte, then by symbol.
-constexpr u32 BINS = 256 + 128;
+constexpr u32 BINS = 256 + 192;
 
 // Symbol of a zigzag value that is not 0; and how many of its bits follow the codeword.
 __device__ __forceinline__ u32 symbol(u32 z) {
-    if (z < DIRECT) return RUNS - 1 + z;
+    if (z < DIRECT) return FIRST_DIRECT - 1 + z;
     const u32 power = estimate::highest(z);
     return ESCAPE + 2 * (power - 5) + (z >> (power - 1) & 1);
 }
 __device__ __forceinline__ u32 lower_bits(u32 z) { return z < DIRECT ? 0 : estimate::highest(z) - 1; }
-// The same of all zigzag values that have this symbol.
-__device__ __forceinline__ u32 lower_bits_of(u32 symbol) { return symbol < ESCAPE ? 0 : 4 + (symbol - ESCAPE) / 2; }
+
+// The class of a run of zeros, and how many bits of its length follow the codeword.
+__device__ __forceinline__ u32 run_class(u32 run) {
+    if (run <= SHORT_RUNS) return run - 1;
+    const u32 power = estimate::highest(run);
+    return SHORT_RUNS + 2 * (power - 4) + (run >> (power - 1) & 1);
+}
+__device__ __forceinline__ u32 run_lower(u32 c) { return c < SHORT_RUNS ? 0 : 3 + (c - SHORT_RUNS) / 2; }
+// A run's symbol, joined with what ends it: 1 where that is -1, 2 where it is 1, 0 for anything else.
+__device__ __forceinline__ u32 run_symbol(u32 run_class, u32 with) {
+    return with ? JOINT + 2 * run_class + with - 1 : FIRST_RUN + run_class;
+}
+
+// Bits that follow a symbol's codeword.
+__device__ __forceinline__ u32 lower_bits_of(u32 symbol) {
+    if (symbol < FIRST_DIRECT) return symbol == END ? 0 : run_lower(symbol - FIRST_RUN);
+    return symbol < ESCAPE ? 0 : symbol < JOINT ? 4 + (symbol - ESCAPE) / 2 : run_lower((symbol - JOINT) / 2);
+}
 
 // The byte of a zigzag value; the symbol of a byte that is not 0.
 __device__ __forceinline__ u32 byte_of(u32 z) { return z < FAR ? z : FAR - FAR_SYMBOL + symbol(z); }
@@ -65,6 +84,13 @@ __device__ __forceinline__ Mine take(const u32* bytes, u32 n) {
 #pragma unroll
     for (int k = 0; k < 8; k++) m.mask |= others(m.word[k]) << (4 * k);
     return m;
+}
+
+// Writes them where `take` has read them, or anywhere else.
+__device__ __forceinline__ void put_back(const Mine& m, u32* bytes) {
+    uint4* at = (uint4*)bytes + 2 * threadIdx.x;
+    at[0] = make_uint4(m.word[0], m.word[1], m.word[2], m.word[3]);
+    at[1] = make_uint4(m.word[4], m.word[5], m.word[6], m.word[7]);
 }
 
 __device__ __forceinline__ bool any_far(const Mine& m) {
@@ -111,7 +137,7 @@ __device__ __forceinline__ u32 runs_begin(u32 mask, u32* scratch, u32& end) {
     return block::most_before<THREADS>(mine, scratch, end);
 }
 
-// Calls `f(run)` for every run of zeros that ends at one of this thread's residuals.
+// Calls `f(run, i)` for every run of zeros that ends at one of this thread's residuals, its number `i`.
 template <class F>
 __device__ __forceinline__ void each_run(u32 mask, u32 begin, F f) {
     const u32 first = 32 * threadIdx.x;
@@ -119,26 +145,23 @@ __device__ __forceinline__ void each_run(u32 mask, u32 begin, F f) {
     while (ends) {
         const u32 i = (u32)__ffs((int)ends) - 1, below = mask & ((1u << i) - 1);
         ends &= ends - 1;
-        f(first + i - (below ? first + estimate::highest(below) + 1 : begin));
+        f(first + i - (below ? first + estimate::highest(below) + 1 : begin), i);
     }
 }
 
-// Calls `f(k)` for the powers of two that a run consists of, the largest first.
-template <class F>
-__device__ __forceinline__ void powers(u32 run, F f) {
-    while (run) {
-        const u32 k = estimate::highest(run);
-        f(k);
-        run ^= 1u << k;
-    }
-}
+// What a run is joined with where this byte ends it.
+__device__ __forceinline__ u32 joined_with(u32 byte) { return byte <= 2 ? byte : 0; }
 
 // A chunk's codebook as a writer wants it. A code: how many bits in the low byte, the bits above it.
 struct Codes {
     // Codeword and following bits, by byte; from `FAR` on, the codeword alone.
     u32 bytes[256];
     // Codewords by symbol.
-    u32 symbols[128];
+    u32 symbols[192];
+    // Bits by symbol, all that follow included; of a joint symbol that the codebook has not, of its two parts.
+    u8 lens[192];
+    // Whether the codebook has joint symbols.
+    u32 joint, spare;
 };
 
 __device__ __forceinline__ u32 code_of(u32 bits, u32 len) { return bits << 8 | len; }
@@ -148,45 +171,73 @@ __device__ __forceinline__ u32 len_of(u32 code) { return code & 255u; }
 // x << k, by the low five bits of k.
 __device__ __forceinline__ u32 shifted(u32 x, u32 k) { return __funnelshift_l(0, x, k); }
 
-// Runs of zeros shorter than this have their codewords side by side in a table.
+// Runs of zeros shorter than this have their codes side by side in a table.
 constexpr u32 SHORT = 64;
-// Stands for the length of codes that take the long way: more than three that fit 24 bits have.
+// Stands for the length of codes that take the long way: of more than 24 bits, or of longer runs.
 constexpr u32 LONG = 80;
 
 // What a CTA looks up: a chunk's codebook, and what follows from it.
 struct Tables {
     // As in `Codes`.
     u32 bytes[256];
-    u32 symbols[128];
-    // Short runs, and one for all others.
-    u32 runs[SHORT + 1];
-    // Bits of bytes, all that follow included, and of short runs.
-    u8 lens[256], run_lens[SHORT];
+    // By what they are joined with: codes of short runs, that with them; the last one of each stands for longer runs.
+    u32 runs[3][SHORT + 1];
+    // Bits of bytes, all that follow included; what a short run adds to those of the residual that ends it.
+    u8 lens[256];
+    signed char run_lens[3][SHORT];
+    // The rest of the codebook stays where it is.
+    const Codes* codes;
 };
 
-// A short run's codewords, the largest power's first.
-__device__ __forceinline__ void short_run(Tables& tables, u32 run) {
+// A run as the long way writes it: its codeword, the bits behind that, and whether this is the residual's codeword too.
+struct Run {
+    u32 code, lower;
+    bool joint;
+};
+__device__ __forceinline__ Run run_of(const Codes& codes, u32 run, u32 with) {
+    const u32 c = run_class(run);
+    const bool joint = with && codes.joint;
+    return {codes.symbols[run_symbol(c, joint ? with : 0)], run_lower(c), joint};
+}
+
+// A short run's code with what it is joined with, which may be nothing.
+__device__ __forceinline__ u32 short_run(const Codes& codes, u32 run, u32 with) {
     u64 bits = 0;
     u32 len = 0;
-    powers(run, [&](u32 p) {
-        const u32 c = tables.symbols[p];
-        if (len < 32) bits |= (u64)bits_of(c) << len;
-        len += len_of(c);
-    });
-    tables.run_lens[run] = (u8)len;
-    tables.runs[run] = len <= 24 ? code_of((u32)bits, len) : LONG;
+    auto add = [&](u32 more, u32 more_len) {
+        bits |= (u64)more << len;
+        len += more_len;
+    };
+    bool rest = with;
+    if (run) {
+        const Run r = run_of(codes, run, with);
+        add(bits_of(r.code), len_of(r.code));
+        add(run & ((1u << r.lower) - 1), r.lower);
+        rest = with && !r.joint;
+    }
+    if (rest) add(bits_of(codes.bytes[with]), len_of(codes.bytes[with]));
+    return len <= 24 ? code_of((u32)bits, len) : LONG;
 }
-static_assert(6 * LIMIT < 256 && 1 << 6 == SHORT, "the length of a short run, six powers at most, fits a byte");
+
+// Bits of a run of zeros, less those of the residual that it may be joined with.
+__device__ __forceinline__ int run_length(const Codes& codes, u32 run, u32 with) {
+    const u32 symbol = run_symbol(run_class(run), with);
+    return (int)codes.lens[symbol] - (with ? (int)codes.lens[FIRST_DIRECT - 1 + with] : 0);
+}
 
 // Makes the tables of a chunk's codebook. All threads, 256 of them.
 __device__ __forceinline__ void make_tables(Tables& tables, const Codes& codes) {
     const u32 t = threadIdx.x, c = codes.bytes[t];
     tables.bytes[t] = c;
-    tables.lens[t] = (u8)(len_of(c) + (t < FAR ? 0 : lower_bits_of(symbol_of(t))));
-    if (t < 128) tables.symbols[t] = codes.symbols[t];
-    __syncthreads();
-    if (t < SHORT) short_run(tables, t);
-    if (t == SHORT) tables.runs[t] = LONG;
+    tables.lens[t] = t ? codes.lens[symbol_of(t)] : 0;
+    if (t < 3 * SHORT) {
+        const u32 with = t / SHORT, run = t % SHORT;
+        tables.runs[with][run] = short_run(codes, run, with);
+        tables.run_lens[with][run] = (signed char)(run ? run_length(codes, run, with) : 0);
+    } else if (t < 3 * SHORT + 3) {
+        tables.runs[t - 3 * SHORT][SHORT] = LONG;
+    }
+    if (t == 0) tables.codes = &codes;
     __syncthreads();
 }
 
@@ -196,20 +247,28 @@ __device__ __forceinline__ u32 length(const unsigned short* counts, const Codes&
 #pragma unroll
     for (u32 k = 0; k < (SYMBOLS + 31) / 32; k++) {
         const u32 s = 32 * k + lane;
-        if (s < SYMBOLS) sum += counts[s] * (len_of(codes.symbols[s]) + lower_bits_of(s));
+        if (s < SYMBOLS) sum += counts[s] * codes.lens[s];
     }
     return warp::total(sum);
 }
 
-// Bits of a run of zeros.
-__device__ __forceinline__ u32 run_length(const Tables& tables, u32 run) {
-    u32 sum = tables.run_lens[run % SHORT];
-    if (run >= SHORT) powers(run / SHORT * SHORT, [&](u32 p) { sum += len_of(tables.symbols[p]); });
-    return sum;
+// This thread's 32 bytes in shared memory, laid out so that threads do not meet in a bank.
+constexpr u32 KEPT = 9;
+__device__ __forceinline__ void keep(const Mine& m, u32* kept) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) kept[KEPT * threadIdx.x + k] = m.word[k];
+}
+__device__ __forceinline__ Mine kept_again(const u32* kept, u32 mask) {
+    Mine m;
+    m.mask = mask;
+#pragma unroll
+    for (int k = 0; k < 8; k++) m.word[k] = kept[KEPT * threadIdx.x + k];
+    return m;
 }
 
-// Bits of this thread's residuals and of the runs of zeros before them.
-__device__ __forceinline__ u32 length(const Mine& m, u32 begin, const Tables& tables) {
+// Bits of this thread's residuals and of the runs of zeros before them. `kept` has them, too.
+__device__ __forceinline__ u32 length(const Mine& m, const u32* kept, u32 begin, const Tables& tables) {
+    const u8* bytes = (const u8*)(kept + KEPT * threadIdx.x);
     u32 sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -218,18 +277,19 @@ __device__ __forceinline__ u32 length(const Mine& m, u32 begin, const Tables& ta
             for (int j = 0; j < 4; j++) sum += tables.lens[m.word[k] >> (8 * j) & 255u];
         }
     }
-    each_run(m.mask, begin, [&](u32 run) { sum += run_length(tables, run); });
+    each_run(m.mask, begin, [&](u32 run, u32 i) {
+        const u32 with = joined_with(bytes[i]);
+        sum += (u32)(run < SHORT ? (int)tables.run_lens[with][run] : run_length(*tables.codes, run, with));
+    });
     return sum;
 }
 
-// Appends bits to a stream of words that are 0, and notes where subsequences begin.
+// Appends bits to a stream of words that are 0.
 struct Writer {
     u32* words;
-    u8* gaps;
-    // Bits of the tile; this thread's next one; those of its word that are not yet written.
-    u32 total, at, held;
-    __device__ __forceinline__ Writer(u32* words_, u8* gaps_, u32 total_, u32 at_)
-        : words(words_), gaps(gaps_), total(total_), at(at_), held(0) {}
+    // This thread's next bit; those of its word that are not yet written.
+    u32 at, held;
+    __device__ __forceinline__ Writer(u32* words_, u32 at_) : words(words_), at(at_), held(0) {}
     // Up to 32 bits.
     __device__ __forceinline__ void put(u32 bits, u32 len) {
         const u32 end = at + len;
@@ -255,38 +315,15 @@ struct Writer {
         }
         at = end;
     }
-    // Whether a subsequence begins behind this bit, up to the next one.
-    __device__ __forceinline__ bool passed(u32 from) const { return (from ^ at) / (32 * SUBSEQUENCE_WORDS); }
-    // Notes that the first codeword of the subsequence before the next bit begins there.
-    __device__ __forceinline__ void note(u32 begin) const {
-        const u32 number = at / (32 * SUBSEQUENCE_WORDS), first = number * 32 * SUBSEQUENCE_WORDS;
-        if (first < total) gaps[number - 1] = (u8)(begin - first);
-    }
     // A codeword, and what belongs to it.
     __device__ __forceinline__ void code(u32 c, u32 more = 0, u32 more_len = 0) {
-        const u32 from = at;
         put(bits_of(c), len_of(c));
         if (more_len) put(more, more_len);
-        if (passed(from)) note(at);
     }
     __device__ __forceinline__ void finish() {
         if (at % 32) atomicOr(words + at / 32, held);
     }
 };
-
-// This thread's 32 bytes in shared memory, laid out so that threads do not meet in a bank.
-constexpr u32 KEPT = 9;
-__device__ __forceinline__ void keep(const Mine& m, u32* kept) {
-#pragma unroll
-    for (int k = 0; k < 8; k++) kept[KEPT * threadIdx.x + k] = m.word[k];
-}
-__device__ __forceinline__ Mine kept_again(const u32* kept, u32 mask) {
-    Mine m;
-    m.mask = mask;
-#pragma unroll
-    for (int k = 0; k < 8; k++) m.word[k] = kept[KEPT * threadIdx.x + k];
-    return m;
-}
 
 // The code of a value that a byte from `FAR` on stands for, of 24 bits at most.
 __device__ __forceinline__ u32 far_code(const Tables& tables, u32 byte, u32 z) {
@@ -318,49 +355,41 @@ __device__ __forceinline__ void write(const u32* kept, u32 mask, int begin, cons
         if (!FARS) pair = pairs[i / 2];
         left &= ~(0x80000000u >> i);
         const u32 low = pair & 255u, high = pair >> 8;
-        const uint2 z = values;
+        // The one that ends a run of zeros, if there is one, and the one behind it, if that is not 0.
+        const u32 one = low ? low : high, two = low ? high : 0, with = joined_with(one);
+        const u32 z_one = low ? values.x : values.y, z_two = values.y;
         if (FARS && left) fetch();
-        // At most one of them ends a run of zeros.
-        const u32 run = (u32)(i - next) + (low ? 0 : 1), from = out.at;
+        const u32 run = (u32)(i - next) + (low ? 0 : 1);
         next = i + (high ? 2 : 1);
-        u32 b = tables.bytes[low], c = tables.bytes[high];
-        if (FARS && low >= FAR) b = far_code(tables, low, z.x);
-        if (FARS && high >= FAR) c = far_code(tables, high, z.y);
-        const u32 a = tables.runs[min(run, SHORT)], ab = a + b, len = len_of(ab + c);
+        u32 b = with ? 0 : tables.bytes[one], c = tables.bytes[two];
+        if (FARS && one >= FAR) b = far_code(tables, one, z_one);
+        if (FARS && two >= FAR) c = far_code(tables, two, z_two);
+        const u32 a = tables.runs[with][min(run, SHORT)], ab = a + b, len = len_of(ab + c);
         if (len <= (FARS ? 64 : 32)) {
             if (FARS) {
                 out.put((u64)bits_of(a) | (u64)bits_of(b) << len_of(a) | (u64)bits_of(c) << len_of(ab), len);
             } else {
                 out.put(bits_of(a) | shifted(bits_of(b), a) | shifted(bits_of(c), ab), len);
             }
-            if (out.passed(from)) {
-                // Where the first codeword behind the boundary begins.
-                const u32 bound = out.at & ~(32 * SUBSEQUENCE_WORDS - 1);
-                u32 start = from;
-                powers(run, [&](u32 p) { start += start < bound ? len_of(tables.symbols[p]) : 0; });
-                if (start < bound) start += len_of(b);
-                if (start < bound) start += len_of(c);
-                out.note(start);
-            }
             continue;
         }
-        powers(run, [&](u32 p) { out.code(tables.symbols[p]); });
+        bool written = false;
+        if (run) {
+            const Run r = run_of(*tables.codes, run, with);
+            out.code(r.code, run & ((1u << r.lower) - 1), r.lower);
+            written = r.joint;
+        }
 #pragma unroll 1
-        for (u32 j = 0; j < 2; j++) {
-            const u32 byte = j ? high : low, code = j ? c : b;
+        for (u32 j = written ? 1 : 0; j < 2; j++) {
+            const u32 byte = j ? two : one, code = j ? c : with ? tables.bytes[one] : b;
             if (!FARS || len_of(code) < LONG) {
                 out.code(code);
             } else {
-                const u32 lower = lower_bits_of(symbol_of(byte)), value = j ? z.y : z.x;
+                const u32 lower = lower_bits_of(symbol_of(byte)), value = j ? z_two : z_one;
                 out.code(tables.bytes[byte], value & ((1u << lower) - 1), lower);
             }
         }
     }
-}
-
-// Units of gap array that belong to a stream of `words`.
-__device__ __forceinline__ u32 gap_units(u32 words) {
-    return (max((words + SUBSEQUENCE_WORDS - 1) / SUBSEQUENCE_WORDS, 1u) + 2) / 4;
 }
 
 // Bytes of a fixed-width part.

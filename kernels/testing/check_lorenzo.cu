@@ -132,13 +132,10 @@ struct Counts {
 
 __device__ __forceinline__ void codebook_of(const Counts& a) {
     __shared__ codebook::Shared sh;
-    __shared__ u32 counts[codebook::SYMBOLS];
-    if (threadIdx.x < codebook::SYMBOLS) counts[threadIdx.x] = ((const u32*)a.counts)[threadIdx.x];
-    __syncthreads();
-    codebook::make(sh, counts);
+    const codebook::Shared::Half& book = sh.half[codebook::make(sh, (const u32*)a.counts)];
     if (threadIdx.x < codebook::SYMBOLS) {
-        ((u8*)a.lengths)[threadIdx.x] = (u8)sh.lengths[threadIdx.x];
-        ((unsigned short*)a.codewords)[threadIdx.x] = (unsigned short)sh.codewords[threadIdx.x];
+        ((u8*)a.lengths)[threadIdx.x] = book.lengths[threadIdx.x];
+        ((unsigned short*)a.codewords)[threadIdx.x] = book.codewords[threadIdx.x];
     }
 }
 
@@ -165,5 +162,5 @@ STAGE(lorenzo_quantize_f32, 128, Quanta, quantize_all<float>)
 STAGE(lorenzo_quantize_f64, 128, Quanta, quantize_all<double>)
 STAGE(lorenzo_differences, 256, Tile, differences)
 STAGE(lorenzo_interpolate, 256, Points, points_of)
-STAGE(lorenzo_codebook, 256, Counts, codebook_of)
+STAGE(lorenzo_codebook, codebook::THREADS, Counts, codebook_of)
 STAGE(lorenzo_tiles, 128, Cut, cut)

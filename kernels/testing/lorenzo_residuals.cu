@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals of lorenzo in device memory, by three decoders to compare; in no library.
+// Residuals of lorenzo in device memory, by two decoders to compare; in no library.
 //
 // `coarse` has a thread a tile, as cuSZ has (Tian et al., PACT 2020, doi:10.1145/3410463.3414624). `sync` has a CTA a
 // tile, whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018,
-// doi:10.1145/3225058.3225076); `gap` has the same and reads them from gap arrays (Yamamoto et al., ICPP 2020,
-// doi:10.1145/3404397.3404429). Tables are made beforehand by `lorenzo_decode_tables`.
+// doi:10.1145/3225058.3225076). Tables are made beforehand by `lorenzo_decode_tables`.
 #include "../lorenzo/payload.cuh"
 
 namespace {
@@ -16,14 +15,14 @@ __device__ __forceinline__ int* residuals_of(const DecodeChunk& c, const Tile& t
            (u64)t.extents.z * t.extents.y * t.origin.x;
 }
 
-template <class S, Gaps GAPS>
+template <class S>
 __device__ __forceinline__ void decode_fine(const DecodeArgs& args) {
-    decode_tile<Traits<S>::W, GAPS>(args,
-                                    [](const DecodeChunk& c, Shared& sh, const u32*, const Parts&, Kind, int, int) {
-                                        int* to = residuals_of(c, sh.tile);
-                                        for (u32 i = threadIdx.x; i < sh.tile.values(); i += THREADS)
-                                            to[i] = sh.values[i];
-                                    });
+    decode_tile<Traits<S>::W, false>(args,
+                                     [](const DecodeChunk& c, Shared& sh, const u32*, const Parts&, Kind, int, int) {
+                                         int* to = residuals_of(c, sh.tile);
+                                         for (u32 i = threadIdx.x; i < sh.tile.values(); i += THREADS)
+                                             to[i] = sh.values[i];
+                                     });
 }
 
 // Writes every residual, zeros too, one after the other.
@@ -49,21 +48,28 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
         ((uint4*)&shared)[i] = ((const uint4*)&((const huffman::FrameTables*)args.tables)[home].tables)[i];
     }
     __syncthreads();
-    const u32 number = first + threadIdx.x;
-    if (number >= args.tiles) return;
+    const bool here = first + threadIdx.x < args.tiles;
+    const u32 number = min(first + threadIdx.x, args.tiles - 1);
     u32 chunk = home;
     while (chunk + 1 < args.chunk_count && chunks[chunk + 1].first_tile <= number) chunk++;
     const DecodeChunk& c = chunks[chunk];
     const huffman::Tables& tables = chunk == home ? shared : ((const huffman::FrameTables*)args.tables)[chunk].tables;
     const u32 t = number - c.first_tile;
-    const frame::Span span((const u32*)(c.frame + c.ends_at), t, c.tiles, c.payload_len / 4);
+    u32 from = 0, words = 0;
+    bool right = true;
+    // A warp finds its lanes' tiles one by one.
+    for (int k = 0; k < 32; k++) {
+        const Span span(chunks[warp::from(chunk, k)], warp::from(t, k), lane);
+        if (lane == k) from = span.from, words = span.to - span.from, right = span.right;
+    }
+    if (!here) return;
     const Kind kind = {((const u8*)(c.frame + c.kinds_at))[t]};
     const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 n = tile.values();
-    const u32* payload = (const u32*)c.frame + c.payload_at / 4 + span.from;
-    bool right = span.right && kind.allowed(c.mode == 3) && !tables.bad;
+    const u32* payload = (const u32*)c.frame + c.payload_at / 4 + from;
+    right = right && kind.allowed(c.mode == 3) && !tables.bad;
     if (right) {
-        const Parts p = part<Traits<S>::W>(payload, span.to - span.from, kind, n, tables);
+        const Parts p = part<Traits<S>::W>(payload, words, kind, n, tables);
         right = p.right;
         OneByOne put = {residuals_of(c, tile), n, 0};
         if (right && kind.coding() == HUFFMAN) {
@@ -72,7 +78,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
             huffman::until<true, false>(tables, r, 32 * p.words, 32 * p.words, n, place, put);
             right = huffman::ended(r, 32 * p.words, n, place);
         } else if (right && kind.coding() == FIXED) {
-            for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream, payload[p.gaps], i);
+            for (u32 i = 0; i < n; i++) put.to[put.next++] = fixed(payload + p.stream + 1, payload[p.stream], i);
         }
         while (right && put.next < n) put.to[put.next++] = 0;
     }
@@ -89,10 +95,7 @@ constexpr int COARSE = 64;
         decode_coarse<S>(args, COARSE);                                                                          \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_sync_##name(DecodeArgs args) { \
-        decode_fine<S, IGNORED>(args);                                                                           \
-    }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_gap_##name(DecodeArgs args) {  \
-        decode_fine<S, NEEDED>(args);                                                                            \
+        decode_fine<S>(args);                                                                                    \
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

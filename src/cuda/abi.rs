@@ -188,10 +188,10 @@ shared_structs! {
         table_words: u32,
         /// Bytes of the first section.
         table_len: u32,
-        /// Where the tiles' kinds start, and the ends of their payloads.
+        /// Where the tiles' kinds start, and the lengths of their payloads.
         kinds_at: u32,
         /// See `kinds_at`.
-        ends_at: u32,
+        lengths_at: u32,
         /// Extents of a tile that is not at a border.
         tile: [u32; 3],
     }
@@ -241,6 +241,6 @@ pub const FLAG_FLOAT: u32 = 4;
 /// `planes` of level B.
 pub const FLAG_DENSE: u32 = 8;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
-pub const LORENZO_SHARED: u32 = 2080;
+pub const LORENZO_SHARED: u32 = 2800;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
-pub const LORENZO_HEAD: u32 = 256;
+pub const LORENZO_HEAD: u32 = 448;

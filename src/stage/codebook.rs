@@ -7,17 +7,44 @@
 //! of the last list are taken, and with a pair both entries that it is made of; a codeword has as many bits as its symbol is
 //! taken times. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
 //!
+//! A run of zeros and the -1 or 1 behind it may have a codeword together or one each. Both codebooks are made, and a chunk
+//! takes the one that needs fewer bits, its own lengths among them.
+//!
 //! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended for
 //! each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
 
+use super::symbols::{DIRECT, JOINT, RUN};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
 use crate::error::Damage;
 
 /// Lengths of the codewords, in bits; 0 is not in use.
 pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
 
+/// The lengths of the codebook that a chunk takes, from its counts with joint symbols. With it, joint symbols that occur have
+/// codewords, or none has.
+pub(crate) fn choose(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
+    let mut apart = *joint;
+    for symbol in JOINT..LORENZO_SYMBOLS {
+        let count = std::mem::take(&mut apart[symbol]);
+        apart[RUN + (symbol - JOINT) / 2] += count;
+        apart[DIRECT + (symbol - JOINT) % 2] += count;
+    }
+    // Bits of the codewords, and four in the head for each symbol up to the last one in use.
+    let bits = |counts: &[u64; LORENZO_SYMBOLS], lengths: &Lengths| {
+        let words: u64 = counts.iter().zip(lengths).map(|(c, &l)| c * u64::from(l)).sum();
+        words + 4 * symbols(lengths) as u64
+    };
+    let (with, without) = (lengths(joint), lengths(&apart));
+    if bits(&apart, &without) < bits(joint, &with) { without } else { with }
+}
+
+/// How many symbols there are up to the last one in use.
+pub(crate) fn symbols(lengths: &Lengths) -> usize {
+    lengths.iter().rposition(|&l| l > 0).map_or(0, |last| last + 1)
+}
+
 /// The best lengths for symbols that occur `counts` times. All 0 where nothing occurs; never a single symbol alone.
-pub(crate) fn lengths(counts: &[u64; LORENZO_SYMBOLS]) -> Lengths {
+fn lengths(counts: &[u64; LORENZO_SYMBOLS]) -> Lengths {
     let mut leaves: Vec<(u64, usize)> =
         (0..LORENZO_SYMBOLS).filter(|&s| counts[s] > 0).map(|s| (counts[s], s)).collect();
     let mut out = [0; LORENZO_SYMBOLS];
@@ -32,30 +59,25 @@ pub(crate) fn lengths(counts: &[u64; LORENZO_SYMBOLS]) -> Lengths {
         _ => leaves.sort_unstable(),
     }
     let n = leaves.len();
-    // An entry: its weight, and how often it counts each leaf is found by walking back. Entry k of a level is a leaf, or
-    // pair number p of the level before.
-    let mut levels: Vec<Vec<(u64, Option<usize>)>> = vec![leaves.iter().map(|&(w, _)| (w, None)).collect()];
-    for _ in 1..CODEWORD_LIMIT {
-        let before = levels.last().expect("a level");
-        let pairs: Vec<u64> = before.chunks_exact(2).map(|p| p[0].0 + p[1].0).collect();
-        let mut merged = Vec::with_capacity(n + pairs.len());
+    // Of each list, which entries are pairs of the list before; the others are symbols in their order.
+    let mut levels = [[false; 2 * LORENZO_SYMBOLS]; CODEWORD_LIMIT as usize];
+    let mut list: Vec<u64> = leaves.iter().map(|&(weight, _)| weight).collect();
+    for is_pair in &mut levels[1..] {
+        let pairs: Vec<u64> = list.chunks_exact(2).map(|p| p[0] + p[1]).collect();
+        list.clear();
         let (mut i, mut p) = (0, 0);
         while i < n || p < pairs.len() {
-            if p == pairs.len() || (i < n && leaves[i].0 <= pairs[p]) {
-                merged.push((leaves[i].0, None));
-                i += 1;
-            } else {
-                merged.push((pairs[p], Some(p)));
-                p += 1;
-            }
+            let leaf = p == pairs.len() || (i < n && leaves[i].0 <= pairs[p]);
+            is_pair[list.len()] = !leaf;
+            list.push(if leaf { leaves[i].0 } else { pairs[p] });
+            i += usize::from(leaf);
+            p += usize::from(!leaf);
         }
-        levels.push(merged);
     }
-    // The entries taken at each level are its first ones: so many leaves in their order, and so many whole pairs.
+    // The entries taken of each list are its first ones: so many symbols, and so many whole pairs.
     let mut take = 2 * n - 2;
-    for level in levels.iter().rev() {
-        let taken = &level[..take];
-        let pairs = taken.iter().filter(|e| e.1.is_some()).count();
+    for is_pair in levels.iter().rev() {
+        let pairs = is_pair[..take].iter().filter(|&&p| p).count();
         for &(_, symbol) in &leaves[..take - pairs] {
             out[symbol] += 1;
         }
@@ -161,6 +183,20 @@ mod tests {
         assert_eq!((l[0], l[7]), (1, 1));
         let l = lengths(&of(&[(0, 1)]));
         assert_eq!((l[0], l[1]), (1, 1));
+    }
+
+    #[test]
+    fn joint_symbols_are_taken_where_they_save_bits() {
+        // Each run has its residual: one codeword of one bit for two of one and two.
+        let l = choose(&of(&[(JOINT + 6, 900), (DIRECT + 9, 500)]));
+        assert_eq!((l[JOINT + 6], l[DIRECT + 9], l[RUN + 3]), (1, 1, 0));
+        // Only two of them: the lengths of 160 symbols cost more than two codewords.
+        let l = choose(&of(&[(JOINT + 39, 2), (RUN + 19, 300), (DIRECT + 1, 300)]));
+        assert_eq!((l[JOINT + 39], l[RUN + 19], l[DIRECT + 1]), (0, 1, 1));
+        assert_eq!(choose(&[0; LORENZO_SYMBOLS]), [0; LORENZO_SYMBOLS]);
+        // 112 + 200 + 4 · 128 bits or 4 · 112 + 200 + 4 · 44: equal, and joint symbols are taken.
+        let taken = |count| choose(&of(&[(JOINT + 7, count), (DIRECT + 8, 200)]))[JOINT + 7];
+        assert_eq!([111, 112].map(taken), [0, 1]);
     }
 
     #[test]

@@ -9,4 +9,5 @@ pub(crate) mod interpolate;
 pub(crate) mod lorenzo;
 pub(crate) mod pack;
 pub(crate) mod quantize;
+pub(crate) mod symbols;
 pub(crate) mod tiles;

@@ -234,9 +234,9 @@ pub fn interpolated(residuals: &[i32], extents: [usize; 3]) -> Vec<i32> {
     points
 }
 
-/// lorenzo: bits of every symbol's codeword, and the codewords, from the symbols' counts.
+/// lorenzo: bits of every symbol's codeword, and the codewords, from the counts of symbols with joint ones.
 pub fn codebook(counts: &[u64; LORENZO_SYMBOLS]) -> ([u8; LORENZO_SYMBOLS], [u16; LORENZO_SYMBOLS]) {
-    let lengths = codebook::lengths(counts);
+    let lengths = codebook::choose(counts);
     (lengths, codebook::codewords(&lengths))
 }
 

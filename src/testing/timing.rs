@@ -97,8 +97,8 @@ pub fn decode_times(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> 
     })
 }
 
-/// Residuals of frames of `lorenzo`, four bytes each, tile by tile, in the jobs' first bytes, by the decoder `coarse`, `sync`
-/// or `gap`; and milliseconds of each of `runs` launches of it. The tables' making is not timed.
+/// Residuals of frames of `lorenzo`, four bytes each, tile by tile, in the jobs' first bytes, by the decoder `coarse` or
+/// `sync`; and milliseconds of each of `runs` launches of it. The tables' making is not timed.
 pub fn residual_times(
     jobs: &mut [DecodeJob<'_>],
     runs: usize,
@@ -107,8 +107,7 @@ pub fn residual_times(
 ) -> Option<(Vec<bool>, Vec<f32>)> {
     let kernel: &'static str = match decoder {
         "coarse" => "lorenzo_residuals_coarse",
-        "sync" => "lorenzo_residuals_sync",
-        _ => "lorenzo_residuals_gap",
+        _ => "lorenzo_residuals_sync",
     };
     let tables_and_residuals = |device: &Device, plan: &decode::Plan, tiles, frames| {
         let mut steps = plan.needs.kernels(device, &plan.needs.gpu.decode[..1], tiles, frames)?;

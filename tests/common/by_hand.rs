@@ -131,8 +131,9 @@ pub fn fixed_width(n: usize, width: u32, mut z: impl FnMut() -> u64) -> Vec<u8> 
 
 /// Parts of a frame of `lorenzo` without a codebook: all but kinds and payloads.
 pub fn without_codebook(size: usize, mode: u8, bound: f64, dims: &[u32]) -> Parts {
-    let (head, kinds, payloads) = (vec![9, 0], Vec::new(), Vec::new());
-    Parts { size, mode, big_endian: false, bound, dims: dims.into(), tiles: tiles(dims), head, kinds, payloads }
+    let (head, kinds, payloads) = (vec![0], Vec::new(), Vec::new());
+    let (dims, tiles, lengths) = (dims.into(), tiles(dims), None);
+    Parts { size, mode, big_endian: false, bound, dims, tiles, head, kinds, payloads, lengths }
 }
 
 fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
@@ -167,10 +168,54 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             p.payloads.push(record(3, 5, random));
             p
         }
+        "f32-every-symbol" => every_symbol(dims),
         _ => panic!("lorenzo/{name} is not made by hand"),
     };
     parts.big_endian = name.contains("be-");
     parts.frame()
+}
+
+/// Each of the 188 symbols of `lorenzo`, with the lowest and the highest number that its bits can say: runs meet runs, and
+/// symbol 0 follows runs. Symbols 0 to 67 have 7 bits, the others 8.
+fn every_symbol(dims: &[u32]) -> Parts {
+    let codeword = |s: u64| if s < 68 { (s, 7) } else { (2 * 68 + s - 68, 8) };
+    let put = |bits: &mut Bits, s: u64| {
+        let (code, length) = codeword(s);
+        (0..length).rev().for_each(|k| bits.put(code >> k, 1));
+    };
+    // Zeros, with the number that the bits say, and residuals.
+    let places = |s: u64, more: u64| match s {
+        35..120 => 1,
+        _ => {
+            let (class, residuals) = if s < 35 { (s - 1, 0) } else { ((s - 120) / 2, 1) };
+            let power = 1 << (4 + class.saturating_sub(16) / 2);
+            residuals + if class < 16 { class + 1 } else { power + class % 2 * power / 2 + more }
+        }
+    };
+    let width = |s: u64| match s {
+        17..35 => 3 + (s - 17) / 2,
+        66..120 => 4 + (s - 66) / 2,
+        152.. => 3 + (s - 152) / 4,
+        _ => 0,
+    };
+    let mut symbols = (1..188u64).flat_map(|s| [(s, 0), (s, (1 << width(s)) - 1)]).peekable();
+    let mut p = without_codebook(4, 1, 0.5, dims);
+    p.head = [&[188][..], &[0x77; 34], &[0x88; 60]].concat();
+    for &n in &p.tiles {
+        let (mut bits, mut left) = (Bits::default(), n as u64);
+        while let Some((s, more)) = symbols.next_if(|&(s, more)| places(s, more) <= left) {
+            put(&mut bits, s);
+            bits.put(more, width(s) as u32);
+            left -= places(s, more);
+        }
+        if left > 0 {
+            put(&mut bits, 0);
+        }
+        p.kinds.push(0x11);
+        p.payloads.push(bits.words());
+    }
+    assert_eq!(symbols.next(), None, "the tiles are too few");
+    p
 }
 
 /// A grid without a whole cube: the stream is nothing but border.

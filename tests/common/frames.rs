@@ -30,19 +30,39 @@ impl Bits {
     }
 }
 
+/// Symbols of a codebook.
+const SYMBOLS: usize = 188;
+/// The symbol for zeros up to the end of the tile.
+const END: usize = 0;
+
+/// What a symbol other than `END` stands for (§3.2): its fewest zeros, residuals behind them, and bits that belong to it.
+fn meaning(symbol: usize) -> (usize, usize, u32) {
+    let run = |class: usize| match (class, 4 + class.saturating_sub(16) / 2) {
+        (0..16, _) => (class + 1, 0),
+        (_, k) => ((2 + class % 2) << (k - 1), k as u32 - 1),
+    };
+    let ((zeros, bits), residuals) = match symbol {
+        ..35 => (run(symbol - 1), 0),
+        35..66 => ((0, 0), 1),
+        66..120 => ((0, 4 + (symbol as u32 - 66) / 2), 1),
+        _ => (run((symbol - 120) / 2), 1),
+    };
+    (zeros, residuals, bits)
+}
+
 /// A whole codebook: (symbol, length, codeword with its first bit lowest).
 fn codebook(random: &mut Random) -> Vec<(usize, u32, u64)> {
     // Split leaves of a tree at random, then hand them out.
     let mut leaves = vec![1u32, 1];
-    let most = 2 + random.below(98);
-    for _ in 0..400 {
+    let most = 2 + random.below(SYMBOLS - 1);
+    for _ in 0..800 {
         let at = random.below(leaves.len());
         if leaves.len() < most && leaves[at] < 11 {
             leaves[at] += 1;
             leaves.push(leaves[at]);
         }
     }
-    let mut symbols: Vec<usize> = (0..99).collect();
+    let mut symbols: Vec<usize> = (0..SYMBOLS).collect();
     for k in 0..leaves.len() {
         let other = k + random.below(symbols.len() - k);
         symbols.swap(k, other);
@@ -61,33 +81,31 @@ fn codebook(random: &mut Random) -> Vec<(usize, u32, u64)> {
         .collect()
 }
 
-/// A stream of `n` residuals with its gap array in front; `None` where no symbol fits any more.
-fn stream(book: &[(usize, u32, u64)], n: usize, gaps: bool, random: &mut Random) -> Option<Vec<u8>> {
-    let (mut bits, mut begins, mut left) = (Bits::default(), Vec::new(), n);
-    // Some streams are of few symbols, as real ones.
+/// A stream of `n` residuals; `None` where no symbol fits any more.
+fn stream(book: &[(usize, u32, u64)], n: usize, random: &mut Random) -> Option<Vec<u8>> {
+    let (mut bits, mut left) = (Bits::default(), n);
+    // Some streams are of few symbols, as real ones, and some have no long runs.
     let few = 1 + random.below(book.len());
-    let places = |s: usize| if s < 14 { 1 << s } else { 1 };
+    let most = [4, 100, 1000, n][random.below(4)];
+    let places = |s: usize| if s == END { 1 } else { meaning(s).0 + meaning(s).1 };
     while left > 0 {
         let fits = |s: &&(usize, u32, u64)| places(s.0) <= left;
-        let pick = book[..few].iter().cycle().skip(random.below(few)).take(few).find(fits);
+        let end = random.below(300) == 0;
+        let good = |s: &&(usize, u32, u64)| places(s.0) <= left.min(most) && (s.0 != END || end);
+        let pick = book[..few].iter().cycle().skip(random.below(few)).take(few).find(good);
         let &(symbol, len, word) = pick.or_else(|| book.iter().find(fits))?;
-        begins.push(bits.count);
         bits.put(word, len);
-        if symbol >= 45 {
-            bits.put(random.bits(), 4 + (symbol as u32 - 45) / 2);
+        if symbol == END {
+            break;
         }
-        left -= places(symbol);
+        let (zeros, residuals, more) = meaning(symbol);
+        // Of a run they say how many zeros there are besides.
+        let free = if zeros > 0 { left - zeros - residuals } else { usize::MAX - 1 };
+        let value = random.below(1 + free.min((1 << more) - 1));
+        bits.put(value as u64, more);
+        left -= zeros + residuals + if zeros > 0 { value } else { 0 };
     }
-    begins.push(bits.count);
-    let subsequences = bits.count.div_ceil(32).div_ceil(16);
-    let mut out = Vec::new();
-    for k in (1..subsequences).filter(|_| gaps) {
-        let begin = begins[begins.partition_point(|&b| b < 512 * k)];
-        out.push((begin - 512 * k) as u8);
-    }
-    out.resize(out.len().next_multiple_of(4), 0);
-    out.extend(bits.words());
-    Some(out)
+    Some(bits.words())
 }
 
 /// Outliers of a tile of `n` values.
@@ -143,6 +161,19 @@ pub struct Parts {
     pub head: Vec<u8>,
     pub kinds: Vec<u8>,
     pub payloads: Vec<Vec<u8>>,
+    /// Section 2, where it is another one than the payloads'.
+    pub lengths: Option<Vec<u8>>,
+}
+
+/// Section 2 for these payloads: their lengths, filled up, and where the payload of every 64th tile begins.
+pub fn lengths(payloads: &[Vec<u8>]) -> Vec<u8> {
+    let units = |bytes: usize| bytes / 4;
+    let mut out: Vec<u8> = payloads.iter().flat_map(|p| (units(p.len()) as u16).to_le_bytes()).collect();
+    out.resize(out.len().next_multiple_of(4), 0);
+    for k in (64..payloads.len()).step_by(64) {
+        out.extend((units(payloads[..k].iter().map(Vec::len).sum()) as u32).to_le_bytes());
+    }
+    out
 }
 
 impl Parts {
@@ -151,15 +182,10 @@ impl Parts {
     }
 
     pub fn frame(&self) -> Vec<u8> {
-        let mut ends = Vec::new();
-        let mut end = 0;
-        for p in &self.payloads {
-            end += p.len() as u32 / 4;
-            ends.extend(end.to_le_bytes());
-        }
+        let lengths = self.lengths.clone().unwrap_or_else(|| lengths(&self.payloads));
         let kind = if self.size == 4 { draft::F32 } else { draft::F64 };
         let kind = if self.big_endian { kind | draft::BIG_ENDIAN } else { kind };
-        let sections = vec![self.head.clone(), self.kinds.clone(), ends, self.payloads.concat()];
+        let sections = vec![self.head.clone(), self.kinds.clone(), lengths, self.payloads.concat()];
         Draft::new(2, self.mode, self.bound, kind, &self.dims, sections).frame()
     }
 
@@ -168,12 +194,6 @@ impl Parts {
         let p = &self.payloads[tile];
         let count = || u32::from_le_bytes(p[..4].try_into().unwrap()) as usize;
         if self.kinds[tile] & 0x40 == 0 { 0 } else { 4 + count() * (4 + self.size) }
-    }
-
-    /// Bytes of the gap array of a tile of class Huffman.
-    pub fn gaps(&self, tile: usize) -> usize {
-        let units = (self.payloads[tile].len() - self.outliers(tile)) / 4;
-        if self.head[0] == 0 { 0 } else { 4 * units.saturating_sub(16).div_ceil(65) }
     }
 }
 
@@ -189,6 +209,12 @@ pub fn lorenzo(random: &mut Random) -> Parts {
             n *= d;
         }
     }
+    // Some have starts or nearly so: 64 to 76 or 128 to 140 tiles, most of them cut, some or nearly all of them empty.
+    let many = random.below(40) == 0;
+    if many {
+        dims = vec![17, 17, (32 * ([15, 31][random.below(2)] + random.below(4)) + 1 + random.below(32)) as u32];
+    }
+    let full = if many { [2, 8, 30][random.below(3)] } else { 1 };
     let size = [4, 8][random.below(2)];
     let mode = [1, 2, 3, 4][random.below(4)];
     let powers = if mode == 3 { [-30.0, 0.0] } else { [-330.0, 307.0] };
@@ -198,21 +224,21 @@ pub fn lorenzo(random: &mut Random) -> Parts {
         _ => 10f64.powf(-8.0 * random.unit()),
     };
     let book = codebook(random);
-    let gaps = random.below(3) > 0;
     let symbols = 1 + book.iter().map(|b| b.0).max().unwrap_or(0);
     let mut lengths = vec![0u8; symbols.next_multiple_of(2)];
     book.iter().for_each(|&(s, len, _)| lengths[s] = len as u8);
-    let mut head = vec![if gaps { 9 } else { 0 }, symbols as u8];
+    let mut head = vec![symbols as u8];
     head.extend(lengths.chunks(2).map(|p| p[0] | p[1] << 4));
 
     let tiles = tiles(&dims);
     let (mut kinds, mut payloads) = (Vec::new(), Vec::new());
     for &n in &tiles {
         let predictor = if mode != 3 && random.below(2) == 0 { 8 } else { random.below(8) as u8 };
-        let with_outliers = random.below(3) == 0;
+        let empty = random.below(full) > 0;
+        let with_outliers = !empty && random.below(3) == 0;
         let mut kind = predictor | u8::from(with_outliers) << 6;
         let mut payload = Vec::new();
-        let class = [0, 1, 1, 1, 1, 2, 2, 3][random.below(8)];
+        let class = if empty { 0 } else { [0, 1, 1, 1, 1, 2, 2, 3][random.below(8)] };
         if class == 3 {
             kind = 0x30;
             payload.extend((0..n).flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
@@ -220,7 +246,7 @@ pub fn lorenzo(random: &mut Random) -> Parts {
             if with_outliers {
                 payload.extend(outliers(n, size, random));
             }
-            let coded = if class == 1 { stream(&book, n, gaps, random) } else { None };
+            let coded = if class == 1 { stream(&book, n, random) } else { None };
             if let Some(bytes) = coded {
                 kind |= 0x10;
                 payload.extend(bytes);
@@ -236,5 +262,5 @@ pub fn lorenzo(random: &mut Random) -> Parts {
         kinds.push(kind);
         payloads.push(payload);
     }
-    Parts { size, mode, big_endian: random.below(2) == 0, bound, dims, tiles, head, kinds, payloads }
+    Parts { size, mode, big_endian: random.below(2) == 0, bound, dims, tiles, head, kinds, payloads, lengths: None }
 }

@@ -193,6 +193,21 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             .collect(),
         // Far apart: 64 times the step of a bound of 0.5.
         "coarse" => (0..n).map(|_| bits_of(random.below(20_000) as f64 * 63.75)).collect(),
+        // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers as often
+        // as large ones.
+        "rare" => {
+            let mut next = random.below(100);
+            (0..n)
+                .map(|i| {
+                    if i < next {
+                        return bits_of(0.0);
+                    }
+                    let power = random.below(13);
+                    next += 1 + random.below(2 << power);
+                    bits_of([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 2.0, -3.0][random.below(8)])
+                })
+                .collect()
+        }
         // What §9 of the codecs' documents shows.
         "szx-example" => (0..n)
             .map(|i| match i {

@@ -202,7 +202,7 @@ fn frame_rules(list: &mut List) {
     });
     list.patched("F17-filling-behind-the-header", "filled up", &szx, |f| f[76] = 1);
     list.patched("F17-filling-between-sections", "filled up", &szx, |f| f[87] = 0x80);
-    list.patched("F17-filling-before-the-last-section", "filled up", &lorenzo, |f| f[127] = 1);
+    list.patched("F17-filling-before-the-last-section", "filled up", &lorenzo, |f| f[135] = 1);
 }
 
 fn bytes_rules(list: &mut List) {
@@ -316,10 +316,10 @@ fn szx_rules(list: &mut List) {
     list.but("S11-byte-behind-the-parts", "payload is not filled up", &good, payload(79, 1));
 }
 
-/// A tile of `n` values along one axis, class Huffman, every residual one bit: symbol 14 is 0, 15 is 1.
-fn stream(n: usize, gaps: bool, words: &[u32]) -> Draft {
+/// A tile of `n` values along one axis, class Huffman, every residual one bit: symbol 35 is 0, 36 is 1.
+fn stream(n: usize, words: &[u32]) -> Draft {
     let mut p = without_codebook(4, 1, 0.5, &[n as u32]);
-    p.head = vec![if gaps { 9 } else { 0 }, 16, 0, 0, 0, 0, 0, 0, 0, 0x11];
+    p.head = [&[37][..], &[0; 17], &[0x10, 0x01]].concat();
     p.kinds.push(0x10);
     p.payloads.push(le(words));
     Draft::of(&p.frame())
@@ -327,7 +327,7 @@ fn stream(n: usize, gaps: bool, words: &[u32]) -> Draft {
 
 fn lorenzo_rules(list: &mut List) {
     let good = example("lorenzo");
-    // Of the example, head: subsequence, 16 symbols, eight bytes of lengths; payload: 2 records, u = 1.
+    // Of the example, head: 37 symbols, 19 bytes of lengths; payload: 2 records, a stream of one word.
     let head = |bytes: &'static [u8]| move |d: &mut Draft| d.sections[0] = bytes.into();
     let kind = |kind: u8| move |d: &mut Draft| d.sections[1] = vec![kind];
     let payload = |words: &'static [u32]| {
@@ -336,36 +336,47 @@ fn lorenzo_rules(list: &mut List) {
             d.sections[3] = le(words);
         }
     };
-    list.but("L1-head-of-1-byte", "head has 1 bytes where 2", &good, head(&[9]));
-    list.but("L1-head-too-short", "head has 9 bytes where 10", &good, |d| d.sections[0].truncate(9));
-    list.but("L1-head-too-long", "head has 11 bytes where 10", &good, |d| d.sections[0].push(0));
-    list.but("L2-subsequences-of-256-bits", "subsequences of 2^8", &good, |d| d.sections[0][0] = 8);
-    list.but("L3-hundred-symbols", "100 symbols", &good, |d| {
-        d.sections[0][1] = 100;
-        d.sections[0].resize(52, 0x10);
+    list.but("L1-head-of-no-bytes", "head has 0 bytes where 1", &good, head(&[]));
+    list.but("L1-head-too-short", "head has 19 bytes where 20", &good, |d| d.sections[0].truncate(19));
+    list.but("L1-head-too-long", "head has 21 bytes where 20", &good, |d| d.sections[0].push(0));
+    list.but("L2-189-symbols", "189 symbols", &good, |d| {
+        // The last one in use is 188.
+        d.sections[0][0] = 189;
+        d.sections[0][19] = 0;
+        d.sections[0].resize(96, 0);
+        d.sections[0][95] = 2;
     });
-    list.but("L4-bits-behind-the-last-length", "bits after", &good, head(&[9, 3, 0x11, 0x10]));
-    list.but("L5-last-symbol-not-in-use", "last of 17 symbols", &good, |d| {
-        d.sections[0][1] = 17;
-        d.sections[0].push(0);
-    });
-    list.but("L6-codeword-of-12-bits", "too long", &good, |d| d.sections[0][2] = 12);
-    list.but("L7-over-full", "over-full", &good, |d| d.sections[0][2] = 1);
-    list.but("L8-under-full", "under-full", &good, |d| d.sections[0][9] = 0x23);
-    list.but("L8-single-codeword", "under-full", &good, head(&[9, 1, 1]));
-    list.but("L9-kind-too-few", "kinds has 0 bytes where 1", &good, |d| d.sections[1].clear());
-    list.but("L9-kind-too-many", "kinds has 2 bytes where 1", &good, |d| d.sections[1].push(0));
-    list.but("L10-end-too-few", "ends has 0 bytes where 4", &good, |d| d.sections[2].clear());
-    list.but("L10-end-too-many", "ends has 8 bytes where 4", &good, |d| d.sections[2].extend([6, 0, 0, 0]));
+    list.but("L3-bits-behind-the-last-length", "bits after", &good, |d| d.sections[0][19] = 0x12);
+    list.but("L4-last-symbol-not-in-use", "last of 38 symbols", &good, |d| d.sections[0][0] = 38);
+    list.but("L5-codeword-of-12-bits", "too long", &good, |d| d.sections[0][1] = 12);
+    list.but("L6-over-full", "over-full", &good, |d| d.sections[0][1] = 1);
+    list.but("L7-under-full", "under-full", &good, |d| d.sections[0][19] = 3);
+    list.but("L7-single-codeword", "under-full", &good, head(&[1, 1]));
+    list.but("L8-kind-too-few", "kinds has 0 bytes where 1", &good, |d| d.sections[1].clear());
+    list.but("L8-kind-too-many", "kinds has 2 bytes where 1", &good, |d| d.sections[1].push(0));
+    // 68 tiles, of which tile 51 is raw: 32 values.
+    let mut many = without_codebook(4, 1, 0.5, &[17, 17, 513]);
+    many.kinds = vec![0; 68];
+    many.kinds[51] = 0x30;
+    many.payloads = vec![Vec::new(); 68];
+    many.payloads[51] = vec![0; 4 * 32];
+    let many = Draft::of(&many.frame());
+    let start = |unit: u32| move |d: &mut Draft| d.sections[2][136..].copy_from_slice(&unit.to_le_bytes());
+    list.but("L9-no-lengths", "lengths has 0 bytes where 4", &good, |d| d.sections[2].clear());
+    list.but("L9-length-not-filled-up", "lengths has 2 bytes where 4", &good, |d| d.sections[2].truncate(2));
+    list.but("L9-length-too-many", "lengths has 8 bytes where 4", &good, |d| d.sections[2].extend([0; 4]));
+    list.but("L9-start-too-few", "lengths has 136 bytes where 140", &many, |d| d.sections[2].truncate(136));
+    list.but("L9-start-too-many", "lengths has 144 bytes where 140", &many, |d| d.sections[2].extend([32, 0, 0, 0]));
     let huge = Draft::new(2, 1, 1e-3, F32, &[100_000_000], vec![Vec::new(); 4]);
     list.bytes("F15-hundred-million-values", "caller", 1 << 20, huge.frame());
-    list.but("L11-end-beyond-the-payload", "tile 0 ends at 28", &good, |d| d.sections[2][0] = 7);
-    let mut two = Draft::new(2, 1, 1e-3, F32, &[8193], vec![vec![9, 0], vec![0x30; 2], le(&[u32::MAX, 1]), vec![0; 4]]);
-    list.draft("L11-end-at-16-GiB", "tile 0 ends at 17179869180", &two);
-    two.sections[3] = vec![0; 8];
-    two.sections[2] = le(&[2, 1]);
-    list.draft("L11-ends-that-fall", "tile 1 ends at 4, after 8", &two);
-    list.but("L12-payload-behind-the-last-end", "the last tile ends at 20", &good, |d| d.sections[2][0] = 5);
+    list.but("L10-byte-behind-the-last-length", "behind the lengths", &good, |d| d.sections[2][2] = 1);
+    list.but("L11-start-that-is-not-the-sum", "starts at", &many, start(33));
+    list.but("L11-start-at-16-GiB", "starts at", &many, start(u32::MAX));
+    list.but("L11-length-that-is-missing", "starts at", &many, |d| d.sections[2][2 * 51] = 0);
+    list.but("L12-lengths-beyond-the-payload", "payload has 24 bytes", &good, |d| d.sections[2][0] = 7);
+    list.but("L12-payload-behind-the-lengths", "payload has 24 bytes", &good, |d| d.sections[2][0] = 5);
+    list.but("L12-byte-behind-the-payload", "payload has 25 bytes", &good, |d| d.sections[3].push(0));
+    list.but("L12-lengths-of-65535-units", "payload has 128 bytes", &many, |d| d.sections[2][130..136].fill(255));
     list.but("L13-bit-7-of-a-kind", "kind 0xd1", &good, kind(0xD1));
     list.but("L14-interpolation-with-axes", "kind 0x59", &good, kind(0x59));
     list.but("L15-interpolation-in-mode-3", "kind 0x58", &good, |d| {
@@ -377,7 +388,7 @@ fn lorenzo_rules(list: &mut List) {
     list.but("L16-raw-and-interpolated", "kind 0x38", &good, kind(0x38));
     list.but("L17-raw-tile-too-short", "raw payload of 24 bytes, 396", &good, kind(0x30));
     list.but("L18-empty-with-a-stream", "for an empty tile", &good, kind(0x41));
-    list.but("L19-no-record-of-exceptions", "0 outliers", &good, payload(&[0, 0x5B]));
+    list.but("L19-no-record-of-exceptions", "0 outliers", &good, payload(&[0, 0x0001_0B0B]));
     list.but("L19-more-records-than-values", "100 outliers among 99", &good, |d| d.sections[3][0] = 100);
     list.but("L20-exceptions-beyond-the-payload", "outliers need", &good, |d| d.sections[3][0] = 3);
     list.but("L20-no-count-of-exceptions", "no count", &good, payload(&[]));
@@ -401,32 +412,38 @@ fn lorenzo_rules(list: &mut List) {
     let mut bits = fixed_width(5, 7, || 1);
     bits[4 + 4] |= 1 << 3;
     list.draft("L25-bit-behind-the-last-residual", "bits after the last residual", &fixed(5, bits));
-    list.but("L26-stream-of-no-words", "0 units", &good, |d| {
+    list.but("L26-stream-of-no-words", "no words", &good, |d| {
         d.sections[2] = le(&[5]);
         d.sections[3].truncate(20);
     });
-    list.draft("L26-stream-of-no-words-without-gap-arrays", "no words", &stream(5, false, &[]));
-    list.but("L26-stream-without-a-codebook", "no codebook", &good, head(&[9, 0]));
-    list.draft("L27-17-units", "17 units", &stream(544, true, &[0; 17]));
-    list.draft("L27-82-units", "82 units", &stream(2600, true, &[0; 82]));
-    list.draft("L28-stream-too-short", "33", &stream(33, true, &[0]));
-    // Symbols 0 and 98 of one bit each: the second escape's 30 bits are not there.
-    let mut escapes = stream(2, true, &[u32::MAX]);
-    escapes.sections[0] = [&[9, 99, 1][..], &[0; 48], &[1]].concat();
-    list.draft("L28-outlier-behind-the-end", "codewords end at bit 62", &escapes);
-    list.but("L29-run-beyond-the-tile", "99 expected", &good, |d| d.sections[3][20] = 0x1B);
-    let mut runs = stream(5, true, &[0]);
-    runs.sections[0] = vec![9, 15, 0, 0, 0, 0, 0, 0, 0x10, 1];
-    list.draft("L29-runs-of-8192-zeros", "5 expected", &runs);
-    list.but("L30-word-behind-the-stream", "64 bits whose codewords end at bit 9", &good, |d| {
+    list.but("L26-stream-without-a-codebook", "no codebook", &good, head(&[0]));
+    list.draft("L27-stream-too-short", "codewords end at bit 33", &stream(33, &[0]));
+    list.draft("L27-long-stream-too-short", "a stream of 2016 bits", &stream(2048, &[0; 63]));
+    // Symbols 0 and 119 of one bit each: the second escape's 30 bits are not there.
+    let mut escapes = stream(2, &[u32::MAX]);
+    escapes.sections[0] = [&[120, 1][..], &[0; 58], &[0x10]].concat();
+    list.draft("L27-outlier-behind-the-end", "codewords end at bit 62", &escapes);
+    // In place of zeros to the end: a run of 33, where 32 are left.
+    list.but("L28-run-beyond-the-tile", "99 expected", &good, |d| d.sections[3][22] = 0x19);
+    // Two symbols of one bit each, in a tile of five.
+    let two = |head: Vec<u8>| {
+        let mut d = stream(5, &[0]);
+        d.sections[0] = head;
+        d
+    };
+    let runs = two([&[35][..], &[0; 16], &[0x10, 1]].concat());
+    list.draft("L28-run-of-4096-zeros", "5 expected", &runs);
+    let joint = |symbol: u8| two([&[symbol + 2][..], &vec![0; usize::from(symbol) / 2], &[0x11]].concat());
+    list.draft("L28-residual-beyond-the-tile", "5 expected", &joint(120));
+    list.draft("L28-joint-run-beyond-the-tile", "5 expected", &joint(184));
+    list.but("L29-word-behind-the-stream", "64 bits whose codewords end at bit 20", &good, |d| {
         d.sections[3].extend([0; 4]);
         d.sections[2][0] = 7;
     });
-    list.but("L31-bit-behind-the-stream", "32 bits whose codewords end at bit 9", &good, |d| d.sections[3][22] = 1);
-    // Subsequence 1 begins where a codeword does: its gap is 0, and three bytes of zeros fill up.
-    let gaps = |word: u32| stream(1024, true, &[&[word][..], &[0; 32]].concat());
-    list.draft("L32-gap-behind-its-codeword", "gap array that leads to bit 513", &gaps(1));
-    list.draft("L33-byte-behind-the-gaps", "gap array longer", &gaps(1 << 8));
+    list.draft("L29-word-behind-a-long-stream", "a stream of 2080 bits", &stream(2048, &[0; 65]));
+    list.but("L30-bit-behind-the-stream", "32 bits whose codewords end at bit 20", &good, |d| d.sections[3][23] = 1);
+    let bit = stream(2040, &[&[0; 63][..], &[1 << 31]].concat());
+    list.draft("L30-bit-behind-a-long-stream", "codewords end at bit 2040", &bit);
 }
 
 fn ndzip_rules(list: &mut List) {

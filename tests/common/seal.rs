@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a changed frame look whole again: stored length and checksum anew, written from src/FORMAT.md §2 and §4.
 
-use super::draft::Draft;
-
 /// The checksum of FORMAT.md §4.2.
 fn checksum(frame: &[u8]) -> u64 {
     let mut sum = 0u64;
@@ -66,31 +64,4 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
 pub fn lorenzo_kinds(frame: &[u8]) -> Vec<u8> {
     let (_, begin, end) = &parts(frame)[14];
     frame[*begin..*end].to_vec()
-}
-
-/// A `lorenzo` frame as a writer without gap arrays makes it, from §3 of that codec's FORMAT.md. Equal to the frame
-/// only where no stream had one.
-pub fn without_gaps(frame: &[u8]) -> Vec<u8> {
-    let mut draft = Draft::of(frame);
-    let [head, kinds, old_ends, old_payload] = &mut draft.sections[..] else { panic!("four sections") };
-    let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-    let size = number(frame, 12) >> 4 & 0xFF;
-    assert_eq!(head[0], 9, "a frame with gap arrays");
-    head[0] = 0;
-    let (mut ends, mut payload, mut begin) = (Vec::new(), Vec::new(), 0);
-    for (k, kind) in kinds.iter().enumerate() {
-        let end = 4 * number(old_ends, 4 * k);
-        let mut rest = &old_payload[begin..end];
-        begin = end;
-        if kind >> 4 & 3 == 1 {
-            let outliers = if kind & 64 != 0 { 4 + (4 + size) * number(rest, 0) } else { 0 };
-            payload.extend_from_slice(&rest[..outliers]);
-            rest = &rest[outliers..];
-            rest = &rest[4 * (rest.len() / 4).saturating_sub(16).div_ceil(65)..];
-        }
-        payload.extend_from_slice(rest);
-        ends.extend((payload.len() as u32 / 4).to_le_bytes());
-    }
-    (*old_ends, *old_payload) = (ends, payload);
-    draft.frame()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Golden vectors: reading, making and checking them. tests/vectors/README.md says what they are.
 
-use super::{backends, by_hand, difference, fnv, generate, seal};
+use super::{backends, by_hand, difference, fnv, generate};
 use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,8 +30,6 @@ pub struct Case {
     pub raw_bytes: usize,
     pub request: String,
     pub fill: Option<u64>,
-    /// The frame is `lorenzo`'s without its gap arrays, which readers must read and this writer leaves to others.
-    pub without_gaps: bool,
 }
 
 /// A case and its answers.
@@ -82,11 +80,6 @@ impl Case {
         self.name == "worked-example"
     }
 
-    /// The frame of the case from the one that the writer made.
-    fn changed(&self, frame: Vec<u8>) -> Vec<u8> {
-        if self.without_gaps { seal::without_gaps(&frame) } else { frame }
-    }
-
     fn path(&self, ending: &str) -> PathBuf {
         folder().join(&self.codec).join(format!("{}.{ending}", self.name))
     }
@@ -105,7 +98,7 @@ impl Vector {
             (None, by_hand::frame(&case))
         } else {
             let raw = case.input();
-            (Some(fnv(&raw)), case.changed(engine.encode(&case.params(), &raw)))
+            (Some(fnv(&raw)), engine.encode(&case.params(), &raw))
         };
         let codec = CODECS[usize::from(frame[9])];
         if codec != case.codec {
@@ -136,9 +129,6 @@ impl Vector {
         line("ask", format!("{:?}", c.request));
         if let Some(fill) = c.fill {
             line("fill_bits", format!("{fill:#x}"));
-        }
-        if c.without_gaps {
-            line("change", "\"without gaps\"".into());
         }
         if let Some(raw_fnv) = self.raw_fnv {
             line("raw_fnv", format!("\"{raw_fnv:016x}\""));
@@ -182,11 +172,6 @@ impl Vector {
             raw_bytes: number("raw_bytes")? as usize,
             request: text_of("ask")?,
             fill: pairs.get("fill_bits").map(|v| hex(v)).transpose()?,
-            without_gaps: match pairs.get("change") {
-                None => false,
-                Some(&"\"without gaps\"") => true,
-                Some(other) => return Err(at(format!("no change {other}"))),
-            },
         };
         let bin = toml.with_extension("bin");
         let frame = std::fs::read(&bin).map_err(|e| format!("{}: {e}", bin.display()))?;
@@ -251,7 +236,6 @@ impl Vector {
             let job = EncodeJob { params: &params, raw: &raw };
             let mut frames = vec![Vec::new(); 2];
             engine.encode_batch(&[job, job], &mut frames);
-            let frames: Vec<Vec<u8>> = frames.into_iter().map(|f| c.changed(f)).collect();
             for frame in &frames {
                 match c.size_limit(self.frame.len()) {
                     Some(limit) if frame.len() > limit => {

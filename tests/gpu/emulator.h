@@ -324,6 +324,8 @@ static inline void __threadfence() {}
 template <class T>
 static T atomicAdd(T* at, std::common_type_t<T> x) { return std::exchange(*at, *at + x); }
 template <class T>
+static T atomicSub(T* at, std::common_type_t<T> x) { return std::exchange(*at, *at - x); }
+template <class T>
 static T atomicOr(T* at, std::common_type_t<T> x) { return std::exchange(*at, *at | x); }
 template <class T>
 static T atomicMax(T* at, std::common_type_t<T> x) { return std::exchange(*at, *at < x ? x : *at); }

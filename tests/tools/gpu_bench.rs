@@ -185,19 +185,19 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
     }
 }
 
-/// Decoding of `lorenzo`: whole frames, and residuals alone by each of three decoders, from the CPU's frames.
+/// Decoding of `lorenzo`: whole frames, and residuals alone by each of two decoders, from the CPU's frames.
 fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
-    const DECODERS: [&str; 3] = ["coarse", "sync", "gap"];
+    const DECODERS: [&str; 2] = ["coarse", "sync"];
     println!(
         "\nlorenzo, device side, one chunk a field, GB/s of uncompressed bytes (median of {runs}): whole frames to values, then\n\
-         streams to residuals in device memory by one thread a stream (coarse) and, times as fast, by self-synchronising threads\n\
-         and by threads with gap arrays; all outputs compared"
+         streams to residuals in device memory by one thread a stream (coarse) and, times as fast, by self-synchronising threads;\n\
+         all outputs compared"
     );
     println!(
-        "{:10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>12} {:>12}",
-        "field", "rel bound", "MB", "ratio", "decode", "coarse", "sync", "gap"
+        "{:10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>12}",
+        "field", "rel bound", "MB", "ratio", "decode", "coarse", "sync"
     );
-    let mut means: Vec<(f64, u32, [f64; 4])> = Vec::new();
+    let mut means: Vec<(f64, u32, [f64; 3])> = Vec::new();
     for f in fields {
         for rel in if quick { &[1e-3][..] } else { &[1e-2, 1e-3, 1e-4] } {
             let p = params(f, &f.dims, Codec::Lorenzo, Bound::Relative(*rel));
@@ -212,7 +212,7 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
             assert!(right[0], "{}: the device refuses a frame", f.name);
             let values = cpu.decode(&frame, f.raw.len() as u64).expect("the CPU decodes");
             assert!(out == values, "{}: the device's values differ from the CPU's", f.name);
-            let mut speeds = [rate(f.raw.len(), median(times)), 0.0, 0.0, 0.0];
+            let mut speeds = [rate(f.raw.len(), median(times)), 0.0, 0.0];
             let want: Vec<u8> = match quick {
                 true => Vec::new(),
                 false => {
@@ -233,21 +233,19 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
                 before = Some(out);
                 *speed = rate(f.raw.len(), median(times));
             }
-            let row = |name: &str, mb: f64, ratio: f64, s: [f64; 4]| {
+            let row = |name: &str, mb: f64, ratio: f64, s: [f64; 3]| {
                 println!(
-                    "{name:10} {rel:9.0e} {mb:8.1} {ratio:8.2} {:8.0} {:8.0} {:6.0} {:4.1}x {:6.0} {:4.1}x",
+                    "{name:10} {rel:9.0e} {mb:8.1} {ratio:8.2} {:8.0} {:8.0} {:6.0} {:4.1}x",
                     s[0],
                     s[1],
                     s[2],
-                    s[2] / s[1],
-                    s[3],
-                    s[3] / s[1]
+                    s[2] / s[1]
                 );
             };
             row(&f.name, f.raw.len() as f64 / 1e6, f.raw.len() as f64 / frame.len() as f64, speeds);
             if f.raw.len() >= 150_000_000 {
                 let at = means.iter().position(|m| m.0 == *rel).unwrap_or_else(|| {
-                    means.push((*rel, 0, [0.0; 4]));
+                    means.push((*rel, 0, [0.0; 3]));
                     means.len() - 1
                 });
                 means[at].1 += 1;
@@ -258,17 +256,7 @@ fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
     println!("geometric means over fields of at least 150 MB:");
     for (rel, n, s) in means {
         let s = s.map(|s| (s / f64::from(n)).exp());
-        println!(
-            "{n:10} {rel:9.0e} {:8} {:8} {:8.0} {:8.0} {:6.0} {:4.1}x {:6.0} {:4.1}x",
-            "",
-            "",
-            s[0],
-            s[1],
-            s[2],
-            s[2] / s[1],
-            s[3],
-            s[3] / s[1]
-        );
+        println!("{n:10} {rel:9.0e} {:8} {:8} {:8.0} {:8.0} {:6.0} {:4.1}x", "", "", s[0], s[1], s[2], s[2] / s[1]);
     }
 }
 

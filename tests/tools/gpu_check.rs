@@ -266,21 +266,18 @@ struct Tally {
     damaged: usize,
     left: usize,
     /// Frames whose residuals were compared, decoder by decoder.
-    residuals: [usize; 3],
+    residuals: [usize; 2],
 }
 
-/// The three decoders of residuals.
-const DECODERS: [&str; 3] = ["coarse", "sync", "gap"];
+/// The two decoders of residuals.
+const DECODERS: [&str; 2] = ["coarse", "sync"];
 
 /// Residuals by every decoder of the GPU against the CPU's.
-fn residuals(frame: &[u8], gaps: bool, what: &str, tally: &mut Tally) -> Result<(), String> {
+fn residuals(frame: &[u8], what: &str, tally: &mut Tally) -> Result<(), String> {
     let want = h5z_gpu::testing::residuals(frame).ok_or_else(|| format!("{what}: no residuals"))?;
     let want: Vec<u8> = want.iter().flat_map(|r| r.to_le_bytes()).collect();
     let len = h5z_gpu::frame::raw_len(frame).map_err(|e| e.to_string())? as usize;
     for (decoder, count) in DECODERS.iter().zip(&mut tally.residuals) {
-        if *decoder == "gap" && !gaps {
-            continue;
-        }
         let mut out = vec![0xEE; len];
         let mut jobs = [DecodeJob { frame, out: &mut out }];
         let (right, _) = h5z_gpu::testing::residual_times(&mut jobs, 0, 1, decoder).ok_or("the device is gone")?;
@@ -312,21 +309,10 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     }
     for (frame, c) in want.iter().zip(cases) {
         if frame[9] == LORENZO && r.one_in(4) {
-            residuals(frame, true, &c.what, tally)?;
-            if let Some(frame) = h5z_gpu::testing::without_gaps(&c.params, &c.raw) {
-                residuals(&frame, false, &c.what, tally)?;
-            }
+            residuals(frame, &c.what, tally)?;
         }
     }
-    // Whole frames, then damaged ones; of some the gap arrays are left out.
-    for frame in want.iter_mut().zip(cases).filter(|(f, _)| f[9] == LORENZO) {
-        if r.one_in(4)
-            && let (frame, c) = frame
-            && let Some(without) = h5z_gpu::testing::without_gaps(&c.params, &c.raw)
-        {
-            *frame = without;
-        }
-    }
+    // Whole frames, then damaged ones.
     for damage in [false, true] {
         let mut frames = want.clone();
         if damage {
@@ -434,7 +420,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
             .map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
         return Ok(format!("stages on {name}: {said}, all as on the CPU"));
     }
-    let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 3] };
+    let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 2] };
     let mut made = 0;
     while made < cases {
         let batch: Vec<Case> = (0..1 + r.below(8)).map(|_| case(&mut r, largest, only)).collect();

@@ -265,18 +265,33 @@ def szx_values(head, q, t, base):
 EMPTY, HUFFMAN, FIXED, RAW_TILE = 0, 1, 2, 3
 
 
-def lorenzo(head, first, kinds, ends, payload):
-    gaps, codebook = lorenzo_head(bytes(first))
+def lorenzo(head, first, kinds, lengths, payload):
+    codebook = lorenzo_codebook(bytes(first))
     e, t = lorenzo_tiling(head.extents)
     counts = [whole(e[k], t[k]) for k in range(3)]
     count = math.prod(counts)
-    refuse("L9", len(kinds) != count, f"kinds of {len(kinds)} bytes for {count} tiles")
-    parts = tiles(ends, count, payload, ("L10", "L11", "L12"))
+    refuse("L8", len(kinds) != count, f"kinds of {len(kinds)} bytes for {count} tiles")
+    parts = lorenzo_payloads(lengths, count, payload)
     out = np.empty(e, f"<u{head.size}")
     for k, (z, y, x) in enumerate(itertools.product(*map(range, counts))):
         tile = out[z * t[0] : (z + 1) * t[0], y * t[1] : (y + 1) * t[1], x * t[2] : (x + 1) * t[2]]
-        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, gaps, codebook)
+        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, codebook)
     return ordered(out, head)
+
+
+def lorenzo_payloads(section, count, payload):
+    """§3: the tiles' payloads, by their lengths in section 2."""
+    words = whole(count, 2)
+    size = 4 * words + 4 * (whole(count, 64) - 1)
+    refuse("L9", len(section) != size, f"lengths of {len(section)} bytes, {count} tiles have {size}")
+    section = np.frombuffer(section, "<u4")
+    lengths = section[:words].view("<u2")
+    refuse("L10", count % 2 and lengths[-1], f"the 2 bytes behind the lengths of {count} tiles are not 0")
+    ends = np.cumsum(lengths[:count], dtype=np.int64)
+    for k, start in zip(range(64, count, 64), section[words:]):
+        refuse("L11", start != ends[k - 1], f"tile {k} starts at unit {start}, tile {k - 1} ends at {ends[k - 1]}")
+    refuse("L12", 4 * ends[-1] != len(payload), f"the last tile ends at {4 * ends[-1]}, the payload at {len(payload)}")
+    return [payload[4 * (end - length) : 4 * end] for end, length in zip(ends.tolist(), lengths.tolist())]
 
 
 def lorenzo_tiling(extents):
@@ -295,30 +310,48 @@ def lorenzo_tiling(extents):
         t[k] = grown[k]
 
 
-def lorenzo_head(head):
-    """§3.2: are there gap arrays; (symbol, length) by the next 11 bits of a stream, or None for an empty codebook."""
-    refuse("L1", len(head) < 2 or len(head) != 2 + whole(head[1], 2), f"a head of {len(head)} bytes")
-    subsequence, N = head[:2]
-    refuse("L2", subsequence not in (0, 9), f"subsequence {subsequence}, allowed are 0 and 9")
-    refuse("L3", N > 99, f"{N} symbols, allowed are 99")
-    lengths = [four for byte in head[2:] for four in (byte & 15, byte >> 4)]
-    refuse("L4", N % 2 and lengths.pop(), f"the 4 bits behind the last of {N} symbols are not 0")
-    refuse("L5", N and lengths[-1] == 0, f"the last symbol, {N - 1}, has no codeword")
-    refuse("L6", max(lengths, default=0) > 11, "a codeword of more than 11 bits")
+def lorenzo_codebook(head):
+    """§3.2: a codeword's length and meaning by the next 11 bits of a stream; None of no codewords."""
+    refuse("L1", not head or len(head) != 1 + whole(head[0], 2), f"a head of {len(head)} bytes")
+    N = head[0]
+    refuse("L2", N > 188, f"{N} symbols, allowed are 188")
+    lengths = [four for byte in head[1:] for four in (byte & 15, byte >> 4)]
+    refuse("L3", N % 2 and lengths.pop(), f"the 4 bits behind the last of {N} symbols are not 0")
+    refuse("L4", N and lengths[-1] == 0, f"the last symbol, {N - 1}, has no codeword")
+    refuse("L5", max(lengths, default=0) > 11, "a codeword of more than 11 bits")
     used = sum(2048 >> length for length in lengths if length)
-    refuse("L7", used > 2048, f"an over-full codebook: {used} / 2048")
-    refuse("L8", N and used < 2048, f"an under-full codebook: {used} / 2048")
+    refuse("L6", used > 2048, f"an over-full codebook: {used} / 2048")
+    refuse("L7", N and used < 2048, f"an under-full codebook: {used} / 2048")
     table, code = [None] * 2048, 0
     for length in range(1, 12):
         code *= 2
         for symbol in (s for s in range(N) if lengths[s] == length):
             low = int(f"{code:0{length}b}"[::-1], 2)  # the codeword's highest bit comes first and is the lowest here
-            table[low :: 1 << length] = [(symbol, length)] * (2048 >> length)
+            table[low :: 1 << length] = [(length, *lorenzo_symbol(symbol))] * (2048 >> length)
             code += 1
-    return subsequence == 9, table if N else None
+    return table if N else None
 
 
-def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
+def lorenzo_symbol(symbol):
+    """§3.2: zeros, None for all that are left; z of the residual behind them, 0 for none; how many bits belong to it.
+
+    What these bits say is added to the zeros or, where there are none, to z.
+    """
+    if symbol == 0:
+        return None, 0, 0
+    if 35 <= symbol <= 65:
+        return 0, symbol - 34, 0
+    if 66 <= symbol <= 119:
+        k = symbol - 66
+        return 0, 2 + k % 2 << 4 + k // 2, 4 + k // 2  # e - 1 is 4 + k div 2
+    c, z = (symbol - 1, 0) if symbol <= 34 else ((symbol - 120) // 2, 1 + symbol % 2)  # -1 is z = 1, and 1 is z = 2
+    if c < 16:
+        return c + 1, z, 0
+    k = 4 + (c - 16) // 2
+    return (1 << k) + (c % 2 << k - 1), z, k - 1
+
+
+def lorenzo_tile(head, where, kind, payload, shape, codebook):
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
     axes, interpolated, group, outliers = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1  # §3.3
@@ -336,7 +369,7 @@ def lorenzo_tile(head, where, kind, payload, shape, gaps, codebook):
     if group == EMPTY:
         z = np.zeros(n, np.uint32)
     else:
-        z = lorenzo_fixed(where, rest, n) if group == FIXED else lorenzo_stream(where, rest, n, gaps, codebook)
+        z = lorenzo_fixed(where, rest, n) if group == FIXED else lorenzo_stream(where, rest, n, codebook)
     r = (z >> np.uint32(1)).view(np.int32) ^ -(z & np.uint32(1)).view(np.int32)  # §3.2: zigzag order
 
     if interpolated:
@@ -379,35 +412,30 @@ def lorenzo_fixed(where, rest, n):
     return (sequence[: n * w].reshape(n, w) * powers).sum(axis=1, dtype=np.uint32)
 
 
-def lorenzo_stream(where, rest, n, gaps, codebook):
-    """§4.2: n numbers of a Huffman stream, behind its gap array."""
-    u = len(rest) // 4
-    refuse("L26", u == 0 or codebook is None, f"a stream of {u} words {where}, or an empty codebook")
-    refuse("L27", gaps and u % 65 == 17, f"{u} words {where} are no gap array and stream")
-    g = whole(u - 16, 65) if gaps and u > 16 else 0
-    stream, total = rest[4 * g :] + bytes(8), 32 * (u - g)
-    z, starts, i, at = [0] * n, [], 0, 0
+def lorenzo_stream(where, rest, n, codebook):
+    """§4.2: n numbers of a Huffman stream."""
+    refuse("L26", not rest or codebook is None, f"a stream of {len(rest)} bytes {where}, or an empty codebook")
+    stream, total = rest + bytes(8), 8 * len(rest)
+    z, i, at = [0] * n, 0, 0
     while i < n:
-        starts.append(at)
         ahead = int.from_bytes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
-        symbol, length = codebook[ahead & 2047]
-        extra = 4 + (symbol - 45) // 2 if symbol >= 45 else 0  # e - 1
+        length, zeros, residual, extra = codebook[ahead & 2047]
         at += length + extra
-        refuse("L28", at > total, f"the stream {where} ends before its residual {i}")
-        if symbol >= 45:
-            z[i] = (2 + (symbol - 45) % 2 << extra) + (ahead >> length & (1 << extra) - 1)
-        elif symbol >= 14:
-            z[i] = symbol - 13
-        i += 1 if symbol >= 14 else 1 << symbol
-        refuse("L29", i > n, f"{1 << symbol} zeros {where} up to residual {i} of {n}")
-    refuse("L30", total - at >= 32, f"{total - at} bits {where} behind the last residual")
-    refuse("L31", int.from_bytes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
-    if g:
-        places, subsequences = np.array(starts + [at]), np.arange(512, total, 512)
-        expected = places[np.searchsorted(places, subsequences)] - subsequences
-        for k, gap in enumerate(expected):
-            refuse("L32", rest[k] != gap, f"gap {rest[k]} of subsequence {k + 1} {where}, not {gap}")
-        refuse("L33", any(rest[len(expected) : 4 * g]), f"a byte at the end of the gap array {where} is not 0")
+        refuse("L27", at > total, f"the stream {where} ends before its residual {i}")
+        more = ahead >> length & (1 << extra) - 1
+        if zeros is None:
+            zeros = n - i
+        elif zeros:
+            zeros += more
+        else:
+            residual += more
+        i += zeros
+        refuse("L28", i + (residual > 0) > n, f"{zeros} zeros {where} up to residual {i} of {n}, or one behind them")
+        if residual:
+            z[i] = residual
+            i += 1
+    refuse("L29", total - at >= 32, f"{total - at} bits {where} behind the last residual")
+    refuse("L30", int.from_bytes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
     return np.array(z, np.uint32)
 
 

@@ -17,24 +17,12 @@ use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Encodes a chunk. False: its payload may be too long for the table of ends.
+/// Encodes a chunk. False: its payload may be too long for the starts.
 pub(crate) fn encode<S: Scalar>(
     values: &[S],
     chunk: &Chunk<'_>,
     used: Used,
     header: Header,
-    out: &mut Vec<u8>,
-) -> Result<bool> {
-    encode_with(values, chunk, used, header, true, out)
-}
-
-/// As [`encode`]; `gaps` says whether streams get gap arrays.
-pub(crate) fn encode_with<S: Scalar>(
-    values: &[S],
-    chunk: &Chunk<'_>,
-    used: Used,
-    header: Header,
-    gaps: bool,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
@@ -47,24 +35,16 @@ pub(crate) fn encode_with<S: Scalar>(
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
     let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
-        (Plan { values, grid: &grid, used, fill, gaps }, i * per_run, tiles.min((i + 1) * per_run))
+        (Plan { values, grid: &grid, used, fill }, i * per_run, tiles.min((i + 1) * per_run))
     })?;
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
-        memory::reserve(o, 2 + LORENZO_SYMBOLS)?;
-        format::write_head(&lengths, gaps, o);
+        memory::reserve(o, 1 + LORENZO_SYMBOLS)?;
+        format::write_head(&lengths, o);
         Ok(())
     })?;
     writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
-    writer.section(|o| {
-        memory::reserve(o, 4 * tiles)?;
-        let mut end = 0u32;
-        for len in coded.iter().flat_map(|(lens, ..)| lens) {
-            end += len;
-            o.extend(end.to_le_bytes());
-        }
-        Ok(())
-    })?;
+    writer.section(|o| format::write_lengths(coded.iter().flat_map(|(lens, ..)| lens).copied(), tiles, o))?;
     writer.section(|o| {
         memory::reserve(o, coded.iter().map(|(.., payload)| payload.len()).sum())?;
         coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
@@ -95,7 +75,7 @@ fn code<'a, S: Scalar>(
     })?;
     let mut histogram = Histogram::new();
     planned.iter().for_each(|run| histogram.merge(&run.histogram));
-    let lengths = codebook::lengths(&histogram.counts());
+    let lengths = codebook::choose(&histogram.counts());
     let encoder = Encoder::new(&lengths);
     let coded = parallel::try_map(runs, threads, |i| {
         let (mut kinds, mut payload) = (Vec::new(), Vec::new());
@@ -109,7 +89,7 @@ fn code<'a, S: Scalar>(
     Ok(Code { lengths, coded })
 }
 
-/// Bytes that tiles of a chunk take with their kinds and ends, part by part, and those of the one codebook for all of them.
+/// Bytes that tiles of a chunk take with their kinds and lengths, part by part, and those of the one codebook for all of them.
 pub(crate) fn lens<S: Scalar>(
     parts: &[(Vec<S>, Grid)],
     used: Used,
@@ -118,12 +98,12 @@ pub(crate) fn lens<S: Scalar>(
 ) -> Result<(Vec<usize>, usize)> {
     let plan = |i: usize| {
         let (values, grid) = &parts[i];
-        Plan { values, grid, used, fill: fill.map(S::Bits::from_u64), gaps: true }
+        Plan { values, grid, used, fill: fill.map(S::Bits::from_u64) }
     };
     let Code { lengths, coded } = code(parts.len(), threads, |i| (plan(i), 0, parts[i].1.tiles()))?;
     let mut head = Vec::new();
-    format::write_head(&lengths, true, &mut head);
-    let lens = coded.iter().map(|(lens, kinds, payload)| 4 * lens.len() + kinds.len() + payload.len());
+    format::write_head(&lengths, &mut head);
+    let lens = coded.iter().map(|(lens, kinds, payload)| 2 * lens.len() + kinds.len() + payload.len());
     Ok((memory::collect(coded.len(), lens)?, head.len()))
 }
 
@@ -133,10 +113,10 @@ fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> 
     let log = h.mode == Mode::PointwiseRelative;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
-    let [head, kinds, ends, payload] = frame.sections()?;
-    let (gaps, lengths) = format::read_head(head)?;
-    let tiles = Tiles::new([kinds, ends, payload], grid.tiles(), log)?;
-    Ok((grid, tiles, Context::new::<S>(Decoder::new(&lengths)?, gaps, log, h.used)))
+    let [head, kinds, lengths, payload] = frame.sections()?;
+    let codebook = format::read_head(head)?;
+    let tiles = Tiles::new([kinds, lengths, payload], grid.tiles(), log)?;
+    Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used)))
 }
 
 /// Decodes a frame into `out`.

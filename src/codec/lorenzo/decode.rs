@@ -7,7 +7,7 @@
 //! each, in memory that was there before.
 
 use super::encode::{fine, quantizer};
-use super::format::{Class, Kind, Predictor, split_gaps};
+use super::format::{Class, Kind, Predictor};
 use crate::constants::LORENZO_TILE;
 use crate::error::{Damage, Error};
 use crate::memory;
@@ -21,15 +21,14 @@ use crate::stage::tiles::{Grid, Share, Tile};
 /// What does not change from tile to tile.
 pub(super) struct Context {
     decoder: Decoder,
-    gaps: bool,
     quantizer: Quantizer,
     fine: Quantizer,
 }
 
 impl Context {
-    pub(super) fn new<S: Scalar>(decoder: Decoder, gaps: bool, log: bool, used: f64) -> Self {
+    pub(super) fn new<S: Scalar>(decoder: Decoder, log: bool, used: f64) -> Self {
         let fine: Linear = fine(used);
-        Context { decoder, gaps, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
+        Context { decoder, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
     }
 }
 
@@ -122,7 +121,6 @@ pub(super) fn tile<S: Scalar>(
     Ok(())
 }
 
-#[cfg(feature = "testing")]
 /// A tile's `n` residuals, 0 where it has none.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn tile_residuals<'s, S: Scalar>(
@@ -152,23 +150,8 @@ fn residuals(
     out: &mut [Buffer; 2],
 ) -> Result<(), Damage> {
     out[0][..n].fill(0);
-    let units = len / 4;
     match class {
-        Class::Huffman => {
-            let gap_units = match context.gaps {
-                true => split_gaps(units).ok_or_else(|| format!("{units} units of gap array and stream"))?,
-                false => 0,
-            };
-            let (gaps, stream) = bytes.split_at(4 * gap_units);
-            let words = units - gap_units;
-            let used = words.div_ceil(16).max(1) - 1;
-            let gaps = match context.gaps {
-                true if gaps[used..].iter().any(|&b| b != 0) => return Err("a gap array longer than its stream".into()),
-                true => Some(gaps),
-                false => None,
-            };
-            context.decoder.decode(stream, words, gaps, n, out)
-        }
+        Class::Huffman => context.decoder.decode(bytes, len / 4, n, out),
         Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
         _ if len == 0 => Ok(()),
         _ => Err(format!("{len} bytes for an empty tile").into()),

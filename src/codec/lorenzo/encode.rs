@@ -9,7 +9,7 @@
 //! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
 //! codewords or with a fixed width, whichever is shorter, or its values as they are where neither pays.
 
-use super::format::{Class, Kind, Predictor, gap_units};
+use super::format::{Class, Kind, Predictor};
 use super::select;
 use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
@@ -43,7 +43,6 @@ pub(super) struct Plan<'a, S: Scalar> {
     pub(super) grid: &'a Grid,
     pub(super) used: Used,
     pub(super) fill: Option<S::Bits>,
-    pub(super) gaps: bool,
 }
 
 /// Consecutive tiles after the first pass.
@@ -348,7 +347,6 @@ pub(super) fn write<S: Scalar>(
     let mut lens = memory::with_capacity(run.tiles.len())?;
     let (mut symbols, mut escapes, mut outliers) = (&run.symbols[..], &run.escapes[..], &run.outliers[..]);
     let mut stream = memory::zeros(huffman::stream_capacity(LORENZO_TILE))?;
-    let mut gaps = memory::with_capacity(huffman::gaps_capacity(LORENZO_TILE))?;
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
         let (mine, rest) = outliers.split_at(p.outliers);
@@ -362,18 +360,12 @@ pub(super) fn write<S: Scalar>(
         if kind.class == Class::Raw {
             write_raw(plan, &plan.grid.tile(i), out)?;
         } else if kind.class == Class::Huffman {
-            let bits = encoder.encode(bytes, mine, &mut stream, &mut gaps);
-            let words = bits.div_ceil(32);
-            let units = if plan.gaps { gap_units(words) } else { 0 };
+            let bits = encoder.encode(bytes, mine, &mut stream);
+            let len = 4 * bits.div_ceil(32);
             let fixed = fixed_len(bytes.len(), p.width);
-            memory::reserve(out, fixed.min(4 * (words + units)))?;
-            if 4 * (words + units) <= fixed {
-                if plan.gaps {
-                    let at = out.len();
-                    out.extend_from_slice(&gaps);
-                    out.resize(at + 4 * units, 0);
-                }
-                out.extend_from_slice(&stream[..4 * words]);
+            memory::reserve(out, fixed.min(len))?;
+            if len <= fixed {
+                out.extend_from_slice(&stream[..len]);
             } else {
                 kind.class = Class::FixedWidth;
                 write_fixed(bytes, mine, p.width, out);

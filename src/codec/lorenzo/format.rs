@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! FORMAT.md §3: head, kinds, ends, and the lengths of a tile's parts. No loops over values.
+//! FORMAT.md §3: head, kinds, lengths, and the lengths of a tile's parts. No loops over values.
+//!
+//! A tile's payload is found from the last start before it, plus the lengths of up to 63 tiles from there on. All are checked
+//! once, before any tile is looked for.
 
-use crate::constants::{LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
+use crate::constants::{LORENZO_START_EVERY, LORENZO_SYMBOLS};
 use crate::error::{Damage, Error, Result};
+use crate::memory;
 use crate::stage::codebook::{self, Lengths};
-use crate::stage::ends::Ends;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,28 +60,24 @@ impl Kind {
 }
 
 /// Appends the head, §3.2.
-pub(super) fn write_head(lengths: &Lengths, gaps: bool, out: &mut Vec<u8>) {
-    let symbols = lengths.iter().rposition(|&l| l > 0).map_or(0, |last| last + 1);
-    out.extend([if gaps { SUBSEQUENCE_LOG2 as u8 } else { 0 }, symbols as u8]);
+pub(super) fn write_head(lengths: &Lengths, out: &mut Vec<u8>) {
+    let symbols = codebook::symbols(lengths);
+    out.push(symbols as u8);
     out.extend(lengths[..symbols].chunks(2).map(|p| p[0] | p.get(1).unwrap_or(&0) << 4));
 }
 
-/// Reads the head: whether there are gap arrays, and the codebook's lengths.
-pub(super) fn read_head(bytes: &[u8]) -> Result<(bool, Lengths)> {
+/// Reads the head: the codebook's lengths.
+pub(super) fn read_head(bytes: &[u8]) -> Result<Lengths> {
     const S: &str = "lorenzo head";
-    let &[subsequence, symbols, ref nibbles @ ..] = bytes else {
-        return Err(Error::Length { section: S, needed: 2, got: bytes.len() as u64 });
+    let Some((&symbols, nibbles)) = bytes.split_first() else {
+        return Err(Error::Length { section: S, needed: 1, got: 0 });
     };
-    if subsequence != 0 && u32::from(subsequence) != SUBSEQUENCE_LOG2 {
-        let why = format!("subsequences of 2^{subsequence} bits; allowed are 2^{SUBSEQUENCE_LOG2} and none (0)");
-        return Err(Error::corrupt(S, why));
-    }
     let n = usize::from(symbols);
     if n > LORENZO_SYMBOLS {
         return Err(Error::corrupt(S, format!("a codebook of {n} symbols, limit {LORENZO_SYMBOLS}")));
     }
     if nibbles.len() != n.div_ceil(2) {
-        return Err(Error::Length { section: S, needed: 2 + n.div_ceil(2) as u64, got: bytes.len() as u64 });
+        return Err(Error::Length { section: S, needed: 1 + n.div_ceil(2) as u64, got: bytes.len() as u64 });
     }
     let mut all: Vec<u8> = nibbles.iter().flat_map(|&b| [b & 15, b >> 4]).collect();
     if all.len() > n && all.pop() != Some(0) {
@@ -90,48 +89,91 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<(bool, Lengths)> {
     codebook::check(&all).map_err(|why| Error::corrupt(S, why))?;
     let mut lengths = [0; LORENZO_SYMBOLS];
     lengths[..n].copy_from_slice(&all);
-    Ok((subsequence != 0, lengths))
+    Ok(lengths)
 }
 
-/// Words of one subsequence and its share of a gap array's unit.
-const SUBSEQUENCE_WORDS: usize = 1 << (SUBSEQUENCE_LOG2 - 5);
-
-/// Units of gap array that belong to a stream of `words`.
-pub(super) fn gap_units(words: usize) -> usize {
-    (words.div_ceil(SUBSEQUENCE_WORDS).max(1) - 1).div_ceil(4)
+/// Bytes of the lengths and of the starts of so many tiles, at least one.
+pub(super) fn lengths_len(tiles: usize) -> [usize; 2] {
+    [4 * tiles.div_ceil(2), 4 * (tiles.div_ceil(LORENZO_START_EVERY) - 1)]
 }
 
-/// The gap array's units among `units` of gap array and stream together. `None` where no stream has so many.
-pub(super) fn split_gaps(units: usize) -> Option<usize> {
-    // Every four subsequences after the first bring one unit for their gaps.
-    let group = 4 * SUBSEQUENCE_WORDS + 1;
-    let gaps = units.saturating_sub(SUBSEQUENCE_WORDS).div_ceil(group);
-    (units > gaps && gap_units(units - gaps) == gaps).then_some(gaps)
+/// Appends the lengths of payloads, in units of four bytes, and the starts.
+pub(super) fn write_lengths(lengths: impl Iterator<Item = u32> + Clone, tiles: usize, out: &mut Vec<u8>) -> Result<()> {
+    let before = out.len();
+    let [first, starts] = lengths_len(tiles);
+    memory::reserve(out, first + starts)?;
+    lengths.clone().for_each(|len| out.extend((len as u16).to_le_bytes()));
+    out.resize(before + first, 0);
+    let mut start = 0u32;
+    for (tile, len) in lengths.enumerate() {
+        if tile > 0 && tile % LORENZO_START_EVERY == 0 {
+            out.extend(start.to_le_bytes());
+        }
+        start += len;
+    }
+    Ok(())
 }
 
 /// Where the tiles are, and what.
 pub(super) struct Tiles<'a> {
     kinds: &'a [u8],
-    ends: Ends<'a>,
+    lengths: &'a [[u8; 2]],
+    starts: &'a [[u8; 4]],
+    payload: &'a [u8],
     log: bool,
 }
 
 impl<'a> Tiles<'a> {
-    /// Checks the sections' lengths, and that the ends rise to the payload's.
-    pub(super) fn new([kinds, ends, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
+    /// Checks the sections' lengths, and that the tiles' payloads lie one behind the other up to the end.
+    pub(super) fn new([kinds, table, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
+        const S: &str = "lorenzo lengths";
         if kinds.len() != tiles {
             return Err(Error::Length { section: "lorenzo kinds", needed: tiles as u64, got: kinds.len() as u64 });
         }
-        Ok(Tiles { kinds, ends: Ends::new("lorenzo ends", ends, payload, tiles)?, log })
+        let [first, starts] = lengths_len(tiles);
+        if table.len() != first + starts {
+            return Err(Error::Length { section: S, needed: (first + starts) as u64, got: table.len() as u64 });
+        }
+        let (lengths, starts) = table.split_at(first);
+        let (lengths, rest) = lengths.as_chunks().0.split_at(tiles);
+        if rest.iter().any(|&r| r != [0; 2]) {
+            return Err(Error::corrupt(S, "bits behind the lengths"));
+        }
+        let tiles = Tiles { kinds, lengths, starts: starts.as_chunks().0, payload, log };
+        let mut end = 0;
+        for (k, part) in lengths.chunks(LORENZO_START_EVERY).enumerate() {
+            let start = tiles.start(k);
+            if start != end {
+                let why = format!("tile {} starts at {start}, its predecessor ends at {end}", k * LORENZO_START_EVERY);
+                return Err(Error::corrupt(S, why));
+            }
+            end += sum(part);
+        }
+        if end != payload.len() as u64 {
+            return Err(Error::Length { section: "lorenzo payload", needed: end, got: payload.len() as u64 });
+        }
+        Ok(tiles)
+    }
+
+    /// Where the payload of tile `k` times [`LORENZO_START_EVERY`] begins.
+    fn start(&self, k: usize) -> u64 {
+        if k == 0 { 0 } else { 4 * u64::from(u32::from_le_bytes(self.starts[k - 1])) }
     }
 
     /// A tile's kind, the payload section from its first byte on, and its length.
     pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), Damage> {
         let byte = self.kinds[tile];
         let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
-        let (bytes, len) = self.ends.tile(tile);
-        Ok((kind, bytes, len))
+        let k = tile / LORENZO_START_EVERY;
+        let start = self.start(k) + sum(&self.lengths[k * LORENZO_START_EVERY..tile]);
+        Ok((kind, &self.payload[start as usize..], sum(&self.lengths[tile..=tile]) as usize))
     }
+}
+
+/// Bytes that payloads of these lengths take together.
+fn sum(lengths: &[[u8; 2]]) -> u64 {
+    // 64 of them are below 2^24 bytes.
+    lengths.iter().map(|&l| 4 * u32::from(u16::from_le_bytes(l))).sum::<u32>().into()
 }
 
 #[cfg(test)]
@@ -146,40 +188,25 @@ mod tests {
     }
 
     #[test]
-    fn gap_arrays_and_streams_are_told_apart_by_their_sum() {
-        let mut sums = std::collections::HashSet::new();
-        for words in 1..20_000 {
-            let gaps = gap_units(words);
-            assert!(gaps * 4 >= words.div_ceil(16) - 1 && gaps * 4 < words.div_ceil(16) + 3);
-            assert_eq!(split_gaps(words + gaps), Some(gaps), "{words}");
-            sums.insert(words + gaps);
-        }
-        for units in 0..20_000 {
-            assert_eq!(split_gaps(units).is_some(), sums.contains(&units), "{units}");
-        }
-    }
-
-    #[test]
     fn heads_are_checked() {
         let mut lengths = [0; LORENZO_SYMBOLS];
         (lengths[0], lengths[3], lengths[14]) = (1, 2, 2);
         let mut head = Vec::new();
-        write_head(&lengths, true, &mut head);
-        assert_eq!(head, [9, 15, 1, 0x20, 0, 0, 0, 0, 0, 2]);
-        assert_eq!(read_head(&head).unwrap(), (true, lengths));
+        write_head(&lengths, &mut head);
+        assert_eq!(head, [15, 1, 0x20, 0, 0, 0, 0, 0, 2]);
+        assert_eq!(read_head(&head).unwrap(), lengths);
         for (at, byte, name) in [
-            (0, 8, "subsequences"),
-            (1, 100, "100 symbols"),
-            (9, 0x12, "after"),
-            (9, 0, "no codeword"),
-            (2, 2, "under-full"),
-            (2, 0x11, "over-full"),
-            (2, 12, "too long"),
+            (0, 189, "189 symbols"),
+            (8, 0x12, "after"),
+            (8, 0, "no codeword"),
+            (1, 2, "under-full"),
+            (1, 0x11, "over-full"),
+            (1, 12, "too long"),
         ] {
             let mut bad = head.clone();
             bad[at] = byte;
-            if at == 1 {
-                bad.resize(52, 0);
+            if at == 0 {
+                bad.resize(96, 0);
             }
             let why = read_head(&bad).unwrap_err().to_string();
             assert!(why.contains(name), "{why}");
@@ -187,6 +214,46 @@ mod tests {
         for cut in 0..head.len() {
             read_head(&head[..cut]).unwrap_err();
         }
-        assert_eq!(read_head(&[0, 0]).unwrap(), (false, [0; LORENZO_SYMBOLS]));
+        assert_eq!(read_head(&[0]).unwrap(), [0; LORENZO_SYMBOLS]);
+    }
+
+    #[test]
+    fn lengths_lead_to_every_tile_and_are_checked() {
+        for tiles in [1usize, 2, 3, 63, 64, 65, 127, 128, 129, 1000] {
+            let lengths = (0..tiles as u32).map(|k| k * 7919 % 60 * u32::from(k % 5 > 0));
+            let (kinds, payload) = (vec![0; tiles], vec![0; 4 * lengths.clone().sum::<u32>() as usize]);
+            let mut table = Vec::new();
+            write_lengths(lengths.clone(), tiles, &mut table).unwrap();
+            assert_eq!(table.len(), 4 * tiles.div_ceil(2) + 4 * (tiles.div_ceil(64) - 1));
+            let open = |table: &[u8], payload: &[u8]| {
+                Tiles::new([&kinds, table, payload], tiles, false).map(|_| ()).map_err(|e| e.to_string())
+            };
+            let all = Tiles::new([&kinds, &table, &payload], tiles, false).unwrap();
+            let mut start = 0;
+            for (tile, len) in lengths.enumerate() {
+                let (_, bytes, got) = all.tile(tile).unwrap();
+                assert_eq!((payload.len() - bytes.len(), got), (start, 4 * len as usize));
+                start += got;
+            }
+            let refused = |table: &[u8], payload: &[u8], name: &str| {
+                let why = open(table, payload).unwrap_err();
+                assert!(why.contains(name), "{tiles}: {why}");
+            };
+            refused(&table[1..], &payload, "lorenzo lengths has");
+            refused(&[&table[..], &[0; 4]].concat(), &payload, "lorenzo lengths has");
+            refused(&table, &[&payload[..], &[0; 4]].concat(), "payload has");
+            refused(&table, &[&payload[..], &[0]].concat(), "payload has");
+            for at in 0..table.len() {
+                let mut bad = table.clone();
+                bad[at] ^= 1;
+                let behind = 2 * tiles..lengths_len(tiles)[0];
+                let name = match at {
+                    _ if behind.contains(&at) => "behind the lengths",
+                    _ if at >= behind.end || at / 128 < (tiles - 1) / 64 => "starts at",
+                    _ => "payload has",
+                };
+                refused(&bad, &payload, name);
+            }
+        }
     }
 }

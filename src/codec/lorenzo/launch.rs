@@ -2,10 +2,11 @@
 //! What the kernels of `kernels/lorenzo_*.cu` are told about a chunk and about a frame.
 
 use super::encode::{fine, quantizer};
+use super::format;
 use crate::codec::chunk;
 use crate::codec::plan::{self, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
-use crate::constants::{LORENZO_TILE, SECTION_ALIGN};
+use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, SECTION_ALIGN};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
 use crate::frame::Frame;
 use crate::params::{Bound, Mode, Params};
@@ -40,7 +41,8 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     let tiles = grid.tiles();
     let chunk = plan::any_chunk(params, params.request.bound, raw_len);
     // The kernel adds the lengths of the first section and of the payload.
-    let sections = [0, tiles as u64, 4 * tiles as u64, 0];
+    let lengths = format::lengths_len(tiles).iter().sum::<usize>();
+    let sections = [0, tiles as u64, lengths as u64, 0];
     let head = Head::new(params, CodecId::LORENZO, Some(chunk.bound), &sections, 0, &[]);
     // A byte a value, two bits a value for outliers, and for either predictor a word a value for escapes.
     let values = tile.iter().product::<u32>().next_multiple_of(64);
@@ -56,9 +58,8 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         head: head.words,
         ..chunk
     };
-    // The first section has 52 bytes at most and every section is filled up; no tile's payload is longer than its values,
-    // or, for a few values, than four units.
-    let capacity = head.bytes() + 52 + 5 * tiles + 32 + raw_len + 16 * tiles;
+    // Every section is filled up; no tile's payload is longer than its values, or, for a few values, than four units.
+    let capacity = head.bytes() + 1 + LORENZO_SYMBOLS / 2 + tiles + lengths + 32 + raw_len + 16 * tiles;
     (capacity / 4 <= u32::MAX as usize).then_some(Encoding { chunk, capacity })
 }
 
@@ -72,14 +73,18 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)?;
     let (extents, tile) = grid.sides()?;
     let tiles = grid.tiles();
-    let [head, kinds, ends, payload] = frame.sections().ok()?;
-    if head.len() < 2 || kinds.len() != tiles || ends.len() != 4 * tiles || payload.len() % 4 != 0 {
+    let [head, kinds, lengths, payload] = frame.sections().ok()?;
+    if head.is_empty()
+        || kinds.len() != tiles
+        || lengths.len() != format::lengths_len(tiles).iter().sum::<usize>()
+        || payload.len() % 4 != 0
+    {
         return None;
     }
     let before = |at: u64, section: &[u8]| at - section.len().next_multiple_of(SECTION_ALIGN) as u64;
     let payload_at = frame.stored_len() - payload.len() as u64;
-    let ends_at = before(payload_at, ends);
-    let kinds_at = before(ends_at, kinds);
+    let lengths_at = before(payload_at, lengths);
+    let kinds_at = before(lengths_at, kinds);
     let log = h.mode == Mode::PointwiseRelative;
     let distance = match if size == 4 { quantizer::<f32>(log, h.used) } else { quantizer::<f64>(log, h.used) } {
         Quantizer::Log(l) => l.step(),
@@ -100,10 +105,9 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         table_at: u32::try_from(before(kinds_at, head)).ok()?,
         extents,
         rank: 3,
-        table_words: tiles as u32,
         table_len: u32::try_from(head.len()).ok()?,
         kinds_at: u32::try_from(kinds_at).ok()?,
-        ends_at: u32::try_from(ends_at).ok()?,
+        lengths_at: u32::try_from(lengths_at).ok()?,
         tile,
         ..plan::any_frame(frame)
     })

@@ -18,7 +18,7 @@ mod tests;
 /// What everybody else knows of this codec.
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::LORENZO,
-    sections: &["head", "kinds", "ends", "payload"],
+    sections: &["head", "kinds", "lengths", "payload"],
     encode: |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode),
     decode: |frame, threads, out| {
         chunk::decode_lossy(&frame.header, out, |v| cpu::decode(frame, threads, v), |v| cpu::decode(frame, threads, v))

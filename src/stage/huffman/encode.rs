@@ -3,25 +3,29 @@
 //! written at once.
 //!
 //! 1. `symbols`: a byte per residual, 0 for a zero, and the values of escapes in a list of their own.
-//! 2. `Histogram`: bytes and lengths of runs are counted apart; runs become symbols when all tiles have been counted.
-//! 3. The codebook is made of the counts of the whole chunk.
-//! 4. `Encoder`: tables of the codewords of every byte and of every short run. A mask with a bit for each of 64 bytes leads
-//!    from one that is not zero to the next; run and residual are joined in a register and written together. Where the
-//!    stream passes a multiple of 512 bits, the way back to the codeword that crosses it gives the gap.
+//! 2. `Histogram`: bytes are counted, and runs by their length and by what is behind them: -1, 1 or something else. What
+//!    both codebooks need is added up from these when all tiles have been counted.
+//! 3. The codebook is made of the counts of the whole chunk; it tells whether -1 and 1 are joined with the run before them.
+//! 4. `Encoder`: tables of the bits of every byte and of every run of usual length, with its -1 or 1, joined or not. A mask
+//!    with a bit for each of 64 bytes leads from one that is not zero to the next; run and residual are joined in a register
+//!    and written together.
 
-use super::symbols::{ESCAPE, FIRST_POWER, SUBSEQUENCE, lower_bits, zigzag};
-use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS, SUBSEQUENCE_LOG2};
+use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS};
 use crate::stage::codebook::{self, Lengths};
+use crate::stage::symbols::{DIRECT, END, ESCAPE, FIRST_POWER, JOINT, RUN, class, escape_bits, run_bits, zigzag};
 
 /// Bytes that are looked at together: a bit each in a mask.
 const PART: usize = 64;
 /// Bytes of a part that are not zero from which counting them all is faster than looking for those.
 const DENSE: u32 = 24;
-/// Runs shorter than this are written in one piece: at most four codewords.
-const SHORT: usize = 16;
-/// Runs shorter than this are counted by their lengths.
-const RUNS: usize = SHORT * SHORT;
-/// Residuals as bytes: 0 for 0, else symbol − 13; escapes' zigzag values are appended to `escapes`.
+/// Runs shorter than this have tables, by their lengths.
+const SHORT: usize = 256;
+/// Runs shorter than this have tables together with the residual behind them, whatever it is.
+const NEAR: usize = 32;
+/// What is behind a run, as the smaller of its byte and this: 1 for -1, 2 for 1.
+const OTHER: usize = 3;
+
+/// Residuals as bytes: 0 for 0, else symbol − 34; escapes' zigzag values are appended to `escapes`.
 #[inline(always)]
 pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32>) {
     /// Byte of an escape from the exponent of its value as a float and the bit behind the highest one.
@@ -48,21 +52,48 @@ pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32
     }
 }
 
-/// Which of up to 64 bytes are not 0.
+/// The bytes of up to 64 whose highest bit `f` sets, given eight of them, which are below 128, in a word.
 #[inline(always)]
-fn mask(part: &[u8]) -> u64 {
-    let mut mask = 0u64;
+fn mask(part: &[u8], f: impl Fn(u64) -> u64) -> u64 {
     let (words, tail) = part.as_chunks::<8>();
+    // The high bits of eight bytes side by side.
+    let gather = |w: u64| (((f(w) & 0x8080_8080_8080_8080) >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56;
+    let mut mask = 0;
     for (k, w) in words.iter().enumerate() {
-        let w = u64::from_le_bytes(*w);
-        // The high bit of every byte that is not zero, then the eight of them side by side.
-        let high = (((w & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | w) & 0x8080_8080_8080_8080;
-        mask |= ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
+        mask |= gather(u64::from_le_bytes(*w)) << (8 * k);
     }
-    for (k, &b) in tail.iter().enumerate() {
-        mask |= u64::from(b != 0) << (8 * words.len() + k);
+    if !tail.is_empty() {
+        let mut last = [0; 8];
+        last[..tail.len()].copy_from_slice(tail);
+        mask |= gather(u64::from_le_bytes(last)) << (8 * words.len());
     }
     mask
+}
+
+/// Which of up to 64 bytes are not 0.
+#[inline(always)]
+fn some(part: &[u8]) -> u64 {
+    mask(
+        part,
+        #[inline(always)]
+        |w| w + 0x7f7f_7f7f_7f7f_7f7f,
+    )
+}
+
+/// Which of them are 1, and which are 2, of those that are not 0.
+#[inline(always)]
+fn ones(part: &[u8], some: u64) -> [u64; 2] {
+    let more = mask(
+        part,
+        #[inline(always)]
+        |w| w + 0x7d7d_7d7d_7d7d_7d7d,
+    );
+    let two = mask(
+        part,
+        #[inline(always)]
+        |w| w << 6,
+    );
+    [some & !more & !two, some & !more & two]
 }
 
 /// Calls `f(zeros before it, byte)` for every byte that is not 0, and returns how many zeros follow the last.
@@ -70,7 +101,7 @@ fn mask(part: &[u8]) -> u64 {
 fn runs(bytes: &[u8], mut f: impl FnMut(usize, u8)) -> usize {
     let mut next = 0;
     for (i, part) in bytes.chunks(PART).enumerate() {
-        let mut mask = mask(part);
+        let mut mask = some(part);
         while mask != 0 {
             let at = mask.trailing_zeros() as usize;
             mask &= mask - 1;
@@ -86,27 +117,34 @@ fn runs(bytes: &[u8], mut f: impl FnMut(usize, u8)) -> usize {
 pub(crate) struct Histogram {
     /// Residuals that are not zero, by their byte; neighbours apart, as adding to what was just written waits for it.
     bytes: [[u32; 128]; 2],
-    /// Short runs, by their length.
-    runs: [u32; RUNS],
-    /// Symbols of longer runs.
-    long: [u64; LORENZO_RUNS],
+    /// Runs by what is behind them and by their length; those of 0 zeros mean nothing.
+    short: [[u32; SHORT]; OTHER + 1],
+    /// Longer runs, by class.
+    long: [[u32; LORENZO_RUNS]; OTHER + 1],
+    /// Tiles that end with zeros.
+    ends: u32,
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Histogram { bytes: [[0; 128]; 2], runs: [0; RUNS], long: [0; LORENZO_RUNS] }
+        Histogram {
+            bytes: [[0; 128]; 2],
+            short: [[0; SHORT]; OTHER + 1],
+            long: [[0; LORENZO_RUNS]; OTHER + 1],
+            ends: 0,
+        }
     }
 
     /// Counts a tile's bytes.
     #[inline(always)]
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        let Histogram { bytes: [even, odd], runs, long } = self;
         // Which of the 64 bytes before a part are not 0, and the place behind the last such byte of all.
         let (mut before, mut next) = (u64::MAX, 0);
         for (i, part) in bytes.chunks(PART).enumerate() {
-            let mask = mask(part);
+            let mask = some(part);
             let mut left = mask;
             if mask.count_ones() > DENSE {
+                let [even, odd] = &mut self.bytes;
                 let (pairs, last) = part.as_chunks::<2>();
                 for [a, b] in pairs {
                     even[usize::from(*a) & 127] += 1;
@@ -114,9 +152,13 @@ impl Histogram {
                 }
                 last.iter().for_each(|b| even[usize::from(*b) & 127] += 1);
                 // Most runs are of 0 to 3 zeros: those are counted together, and only longer ones looked at.
-                for (zeros, count) in runs[..4].iter_mut().enumerate() {
+                let [minus, plus] = ones(part, mask);
+                left &= !(mask << 1 | before >> 63);
+                for zeros in 1..4 {
                     let follow = left & (mask << (zeros + 1) | before >> (63 - zeros));
-                    *count += follow.count_ones();
+                    for (kind, of) in [minus, plus, !(minus | plus)].into_iter().enumerate() {
+                        self.short[kind + 1][zeros] += (follow & of).count_ones();
+                    }
                     left &= !follow;
                 }
                 while left != 0 {
@@ -124,14 +166,14 @@ impl Histogram {
                     left &= left - 1;
                     let passed = mask & ((1 << at) - 1);
                     let from = if passed == 0 { next } else { PART * i + 64 - passed.leading_zeros() as usize };
-                    count_run(PART * i + at as usize - from, runs, long);
+                    self.run(PART * i + at as usize - from, part[at as usize]);
                 }
             } else {
                 while left != 0 {
                     let at = left.trailing_zeros() as usize;
                     left &= left - 1;
-                    even[usize::from(part[at]) & 127] += 1;
-                    count_run(PART * i + at - next, runs, long);
+                    self.bytes[0][usize::from(part[at]) & 127] += 1;
+                    self.run(PART * i + at - next, part[at]);
                     next = PART * i + at + 1;
                 }
             }
@@ -140,52 +182,48 @@ impl Histogram {
             }
             before = mask;
         }
-        count_run(bytes.len() - next, runs, long);
+        self.ends += u32::from(next < bytes.len());
+    }
+
+    /// Counts a run of zeros and what is behind it.
+    #[inline(always)]
+    fn run(&mut self, zeros: usize, byte: u8) {
+        let kind = usize::from(byte).min(OTHER);
+        match self.short[kind].get_mut(zeros) {
+            Some(count) => *count += 1,
+            None => self.long[kind][class(zeros).0] += 1,
+        }
     }
 
     /// Adds what another thread counted.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         let add = |a: &mut [u32], b: &[u32]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-        self.bytes.iter_mut().zip(&other.bytes).for_each(|(a, b)| add(a, b));
-        add(&mut self.runs, &other.runs);
-        self.long.iter_mut().zip(other.long).for_each(|(a, b)| *a += b);
+        add(self.bytes.as_flattened_mut(), other.bytes.as_flattened());
+        add(self.short.as_flattened_mut(), other.short.as_flattened());
+        add(self.long.as_flattened_mut(), other.long.as_flattened());
+        self.ends += other.ends;
     }
 
-    /// How often each symbol occurs.
+    /// How often each symbol occurs, -1 and 1 joined with the runs before them.
     pub(crate) fn counts(&self) -> [u64; LORENZO_SYMBOLS] {
         let mut counts = [0; LORENZO_SYMBOLS];
-        counts[..LORENZO_RUNS].copy_from_slice(&self.long);
-        for (zeros, &c) in self.runs.iter().enumerate() {
-            powers(zeros, |k| counts[k] += u64::from(c));
+        counts[END] = self.ends.into();
+        for (symbol, count) in counts[DIRECT..JOINT].iter_mut().enumerate() {
+            *count = self.bytes.iter().map(|half| u64::from(half[symbol + 1])).sum();
         }
-        for (symbol, c) in counts[LORENZO_RUNS..].iter_mut().enumerate() {
-            *c = self.bytes.iter().map(|half| u64::from(half[symbol + 1])).sum();
+        for kind in 1..=OTHER {
+            let short = self.short[kind].iter().enumerate().skip(1).map(|(zeros, &c)| (class(zeros).0, c));
+            for (class, count) in short.chain(self.long[kind].into_iter().enumerate()) {
+                let count = u64::from(count);
+                if kind == OTHER {
+                    counts[RUN + class] += count;
+                } else {
+                    counts[JOINT + 2 * class + kind - 1] += count;
+                    counts[DIRECT + kind - 1] -= count;
+                }
+            }
         }
         counts
-    }
-}
-
-/// Counts one run of zeros.
-#[inline(always)]
-fn count_run(zeros: usize, runs: &mut [u32; RUNS], long: &mut [u64; LORENZO_RUNS]) {
-    match runs.get_mut(zeros) {
-        Some(s) => *s += 1,
-        None => powers(
-            zeros,
-            #[inline(always)]
-            |k| long[k] += 1,
-        ),
-    }
-}
-
-/// The powers of two that a run consists of, the largest first.
-#[inline(always)]
-fn powers(zeros: usize, mut f: impl FnMut(usize)) {
-    let mut rest = zeros;
-    while rest > 0 {
-        let k = rest.ilog2() as usize;
-        f(k);
-        rest -= 1 << k;
     }
 }
 
@@ -203,22 +241,32 @@ impl Code {
     }
 }
 
-/// The codewords of a codebook, also joined for whole runs.
+/// The codewords of a codebook, also with what is before or behind them.
 pub(crate) struct Encoder {
     symbols: [Code; LORENZO_SYMBOLS],
-    /// By the byte of a residual that is not zero.
-    bytes: [Residual; 128],
-    short: [Code; SHORT],
-    /// Multiples of [`SHORT`] zeros.
-    longer: [Code; SHORT],
+    /// Whether there are joint symbols.
+    joint: bool,
+    /// By what is behind a run, and by its length: its bits and those of a -1 or 1.
+    runs: [[Short; SHORT]; OTHER + 1],
+    /// By the byte of a residual: its codeword, none for -1 and 1.
+    bytes: [Short; 128],
+    /// By the byte of a residual and the length of the run before it, both together.
+    both: [[Short; NEAR]; 128],
 }
 
-/// A residual's codeword, and how many bits of it follow.
+/// As [`Code`], in half the memory; and how many bits of an escape follow.
 #[derive(Clone, Copy, Default)]
-struct Residual {
-    word: u32,
+struct Short {
+    bits: u32,
     len: u16,
     lower: u16,
+}
+
+impl Short {
+    #[inline(always)]
+    fn code(self) -> Code {
+        Code { bits: self.bits.into(), len: self.len.into() }
+    }
 }
 
 /// Bytes of a stream's working memory for `n` residuals: the longest is 11 + 30 bits each, and stores reach beyond.
@@ -226,78 +274,84 @@ pub(crate) fn stream_capacity(n: usize) -> usize {
     n * 6 + 64
 }
 
-/// Gaps that such a stream may have, and one behind its end.
-pub(crate) fn gaps_capacity(n: usize) -> usize {
-    stream_capacity(n) * 8 / SUBSEQUENCE + 1
-}
-
 impl Encoder {
     pub(crate) fn new(lengths: &Lengths) -> Self {
         let words = codebook::codewords(lengths);
-        let symbols: [Code; LORENZO_SYMBOLS] =
-            std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() });
-        let residual = |byte: usize| match byte.checked_sub(1).map(|k| k + LORENZO_RUNS) {
-            Some(s) if s < LORENZO_SYMBOLS => {
-                let lower = if s >= ESCAPE { lower_bits(s - ESCAPE) } else { 0 };
-                Residual { word: words[s].into(), len: lengths[s].into(), lower: lower as u16 }
+        let residual = |byte: usize| match byte.checked_sub(1).map(|k| DIRECT + k) {
+            Some(s) if byte >= OTHER && s < JOINT => {
+                let lower = if s >= ESCAPE { escape_bits(s - ESCAPE) } else { 0 };
+                Short { bits: words[s].into(), len: lengths[s].into(), lower: lower as u16 }
             }
-            _ => Residual::default(),
+            _ => Short::default(),
         };
-        let run = |zeros: usize| {
-            let mut code = Code::default();
-            powers(zeros, |k| code = code.then(symbols[k]));
-            code
-        };
-        Encoder {
-            symbols,
+        let mut encoder = Encoder {
+            symbols: std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() }),
+            joint: codebook::symbols(lengths) > JOINT,
+            runs: [[Short::default(); SHORT]; OTHER + 1],
             bytes: std::array::from_fn(residual),
-            short: std::array::from_fn(run),
-            longer: std::array::from_fn(|k| run(SHORT * k)),
+            both: [[Short::default(); NEAR]; 128],
+        };
+        for kind in 1..=OTHER {
+            for zeros in 0..SHORT {
+                let Code { bits, len } = encoder.run(zeros, kind);
+                encoder.runs[kind][zeros] = Short { bits: bits as u32, len: len as u16, lower: 0 };
+            }
         }
+        for byte in 1..=JOINT - DIRECT {
+            let residual = encoder.bytes[byte];
+            for (both, run) in encoder.both[byte].iter_mut().zip(&encoder.runs[byte.min(OTHER)]) {
+                let Code { bits, len } = run.code().then(residual.code());
+                *both = Short { bits: bits as u32, len: len as u16, lower: residual.lower };
+            }
+        }
+        encoder
     }
 
-    /// Writes the stream of a tile's bytes into `out` (of [`stream_capacity`]) and its gaps into `gaps`; returns its bits.
+    /// A run, and the -1 or 1 behind it.
+    fn run(&self, zeros: usize, kind: usize) -> Code {
+        let joint = self.joint && kind < OTHER;
+        let mut code = Code::default();
+        if zeros > 0 {
+            let (class, lower) = class(zeros);
+            let symbol = if joint { JOINT + 2 * class + kind - 1 } else { RUN + class };
+            code = self.symbols[symbol].then(Code { bits: lower as u64, len: run_bits(class) });
+        }
+        if kind == OTHER || joint && zeros > 0 { code } else { code.then(self.symbols[DIRECT + kind - 1]) }
+    }
+
+    /// Writes the stream of a tile's bytes into `out` (of [`stream_capacity`]); returns its bits.
     #[inline(always)]
-    pub(crate) fn encode(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8], gaps: &mut Vec<u8>) -> usize {
+    pub(crate) fn encode(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8]) -> usize {
         match escapes {
-            [] => self.encode_with::<false>(bytes, escapes, out, gaps),
-            _ => self.encode_with::<true>(bytes, escapes, out, gaps),
+            [] => self.encode_with::<false>(bytes, escapes, out),
+            _ => self.encode_with::<true>(bytes, escapes, out),
         }
     }
 
     /// As [`Encoder::encode`], with or without looking for escapes.
     #[inline(always)]
-    fn encode_with<const ESCAPES: bool>(
-        &self,
-        bytes: &[u8],
-        escapes: &[u32],
-        out: &mut [u8],
-        gaps: &mut Vec<u8>,
-    ) -> usize {
+    fn encode_with<const ESCAPES: bool>(&self, bytes: &[u8], escapes: &[u32], out: &mut [u8]) -> usize {
         let mut w = BitWriter { out, at: 0, held: 0, count: 0 };
         let mut next = 0;
-        // Bytes at which the next subsequence begins.
-        let mut boundary = SUBSEQUENCE / 8;
-        gaps.clear();
         let last = runs(
             bytes,
             #[inline(always)]
             |zeros, b| {
                 let byte = usize::from(b) & 127;
-                let Residual { word, len, lower } = self.bytes[byte];
-                let (code, lower) = (Code { bits: word.into(), len: len.into() }, u32::from(lower));
-                if zeros >= SHORT {
-                    match self.longer.get(zeros / SHORT) {
-                        Some(&run) => w.put(run),
-                        None => powers(
-                            zeros & !(SHORT - 1),
-                            #[inline(always)]
-                            |k| w.put(self.symbols[k]),
-                        ),
+                let (code, lower) = match self.both[byte].get(zeros) {
+                    Some(both) => (both.code(), both.lower),
+                    None => {
+                        let kind = byte.min(OTHER);
+                        let run = match self.runs[kind].get(zeros) {
+                            Some(run) => run.code(),
+                            None => self.run(zeros, kind),
+                        };
+                        let residual = self.bytes[byte];
+                        (run.then(residual.code()), residual.lower)
                     }
-                }
-                let code = self.short[zeros % SHORT].then(code);
+                };
                 if ESCAPES {
+                    let lower = u32::from(lower);
                     // Whether it is an escape is hard to foresee: what is none has 0 lower bits.
                     let z = escapes.get(next).copied().unwrap_or(0);
                     next += usize::from(byte >= LORENZO_DIRECT);
@@ -311,42 +365,12 @@ impl Encoder {
                 } else {
                     w.put(code);
                 }
-                if w.at >= boundary {
-                    boundary = self.note(zeros, u32::from(len) + lower, w.bits(), gaps);
-                }
             },
         );
-        powers(
-            last,
-            #[inline(always)]
-            |k| w.put(self.symbols[k]),
-        );
-        if w.at >= boundary {
-            self.note(last, 0, w.bits(), gaps);
+        if last > 0 {
+            w.put(self.symbols[END]);
         }
-        let bits = w.bits();
-        // A boundary at the very end has nothing behind it.
-        gaps.truncate((bits.max(1) - 1) >> SUBSEQUENCE_LOG2);
-        w.finish();
-        bits
-    }
-
-    /// Notes the gap of every boundary that a run and the `residual` bits behind it reach, the last of them being before bit
-    /// `end`; returns the byte of the next boundary.
-    #[cold]
-    fn note(&self, zeros: usize, residual: u32, end: usize, gaps: &mut Vec<u8>) -> usize {
-        let mut at = end - residual as usize;
-        powers(zeros, |k| at -= self.symbols[k].len as usize);
-        let mut token = |len: u32| {
-            let end = at + len as usize;
-            if at >> SUBSEQUENCE_LOG2 != end >> SUBSEQUENCE_LOG2 {
-                gaps.push((end & (SUBSEQUENCE - 1)) as u8);
-            }
-            at = end;
-        };
-        powers(zeros, |k| token(self.symbols[k].len));
-        token(residual);
-        ((end >> SUBSEQUENCE_LOG2) + 1) * (SUBSEQUENCE / 8)
+        w.finish()
     }
 }
 
@@ -374,13 +398,9 @@ impl BitWriter<'_> {
         self.count %= 8;
     }
 
-    #[inline(always)]
-    fn bits(&self) -> usize {
-        8 * self.at + self.count as usize
-    }
-
-    /// Zeros up to the next word.
-    fn finish(self) {
+    /// Appends zeros up to the next word; returns the bits before them.
+    fn finish(self) -> usize {
         self.out[self.at..self.at + 8].copy_from_slice(&self.held.to_le_bytes());
+        8 * self.at + self.count as usize
     }
 }

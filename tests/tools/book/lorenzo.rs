@@ -29,11 +29,8 @@ impl Bits<'_> {
     }
 }
 
-/// §3.2: gap arrays or none, and the codewords as (length, number, symbol).
-struct Head {
-    gaps: bool,
-    codewords: Vec<(u32, u32, u32)>,
-}
+/// §3.2: a codeword as (length, number, symbol).
+type Codeword = (u32, u32, u32);
 
 /// A tile: how many values it has along each axis, and its parts.
 struct Tile<'a> {
@@ -51,26 +48,44 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let t = tile_extents(e);
     let grid = [0, 1, 2].map(|k| e[k].div_ceil(t[k]));
     let tiles: usize = grid.iter().product();
-    let [head, kinds, ends, payload] = f.sections[..] else { return Err("lorenzo: sections".into()) };
-    need(kinds.len() == tiles && ends.len() == 4 * tiles, "lorenzo: kinds or ends")?;
-    let head = head_of(head)?;
+    let [head, kinds, lengths, payload] = f.sections[..] else { return Err("lorenzo: sections".into()) };
+    need(kinds.len() == tiles, "lorenzo: kinds")?;
+    let codebook = codebook_of(head)?;
+    let ends = ends_of(lengths, tiles)?;
+    need(ends[tiles - 1] == payload.len(), "lorenzo: payload")?;
     let mut values = vec![0; n];
     let mut begin = 0;
     for (k, &kind) in kinds.iter().enumerate() {
-        let end = 4 * number(ends, 4 * k, 4)? as usize;
         let place = [k / grid[2] / grid[1], k / grid[2] % grid[1], k % grid[2]];
         let first = [0, 1, 2].map(|a| place[a] * t[a]);
         let extents = [0, 1, 2].map(|a| t[a].min(e[a] - first[a]));
-        let payload = payload.get(begin..end).ok_or("lorenzo: tile end")?;
-        begin = end;
-        let tile = tile(f, &head, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
+        let payload = &payload[begin..ends[k]];
+        begin = ends[k];
+        let tile = tile(f, &codebook, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
         for (i, v) in tile.into_iter().enumerate() {
             let [z, y, x] = indices(extents, i);
             values[((first[0] + z) * e[1] + first[1] + y) * e[2] + first[2] + x] = v;
         }
     }
-    need(begin == payload.len(), "lorenzo: payload")?;
     Ok(to_bytes(f, &values))
+}
+
+/// §3, section 2: where the tiles' payloads end.
+fn ends_of(section: &[u8], tiles: usize) -> Result<Vec<usize>, Refusal> {
+    let starts = 4 * tiles.div_ceil(2);
+    need(section.len() == starts + 4 * (tiles.div_ceil(64) - 1), "lorenzo: lengths")?;
+    need(section[2 * tiles..starts].iter().all(|&b| b == 0), "lorenzo: filling of the lengths")?;
+    let mut ends = Vec::new();
+    let mut begin = 0;
+    for k in 0..tiles {
+        if k > 0 && k.is_multiple_of(64) {
+            let start = 4 * number(section, starts + 4 * (k / 64 - 1), 4)? as usize;
+            need(start == begin, "lorenzo: a start")?;
+        }
+        begin += 4 * number(section, 2 * k, 2)? as usize;
+        ends.push(begin);
+    }
+    Ok(ends)
 }
 
 /// §3.1: three extents, slowest first.
@@ -106,11 +121,10 @@ fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
 }
 
 /// §3.2.
-fn head_of(head: &[u8]) -> Result<Head, Refusal> {
-    let (subsequence, symbols) = (number(head, 0, 1)?, number(head, 1, 1)? as usize);
-    need(matches!(subsequence, 0 | 9), "lorenzo: subsequence")?;
-    need(symbols <= 99 && head.len() == 2 + symbols.div_ceil(2), "lorenzo: symbols")?;
-    let length = |s: usize| u32::from(head[2 + s / 2] >> (4 * (s % 2)) & 15);
+fn codebook_of(head: &[u8]) -> Result<Vec<Codeword>, Refusal> {
+    let symbols = number(head, 0, 1)? as usize;
+    need(symbols <= 188 && head.len() == 1 + symbols.div_ceil(2), "lorenzo: symbols")?;
+    let length = |s: usize| u32::from(head[1 + s / 2] >> (4 * (s % 2)) & 15);
     need(symbols.is_multiple_of(2) || length(symbols) == 0, "lorenzo: a length after the last")?;
     let mut codewords = Vec::new();
     let (mut next, mut sum) = (0, 0);
@@ -126,11 +140,11 @@ fn head_of(head: &[u8]) -> Result<Head, Refusal> {
     need(symbols == 0 || length(symbols - 1) > 0, "lorenzo: the last symbol is not in use")?;
     need(symbols == 0 || sum <= 1 << 11, "lorenzo: over-full")?;
     need(symbols == 0 || sum >= 1 << 11, "lorenzo: under-full")?;
-    Ok(Head { gaps: subsequence == 9, codewords })
+    Ok(codewords)
 }
 
 /// One tile: the bits of its values.
-fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
+fn tile(f: &Frame<'_>, codebook: &[Codeword], tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
     let n: usize = tile.extents.iter().product();
     // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
@@ -164,7 +178,7 @@ fn tile(f: &Frame<'_>, head: &Head, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal
             vec![0; n]
         }
         2 => fixed_width(rest, n)?,
-        _ => huffman(head, rest, n)?,
+        _ => huffman(codebook, rest, n)?,
     };
     let mut values: Vec<u64> = if interpolated {
         let u = 2.0 * f.bound / 257.0;
@@ -194,52 +208,50 @@ fn fixed_width(rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
     Ok(residuals)
 }
 
-/// §3.4, gap arrays, and §4.2.
-fn huffman(head: &Head, rest: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
-    let u = rest.len() / 4;
-    need(rest.len().is_multiple_of(4), "lorenzo: units")?;
-    let g = if head.gaps && u > 16 { (u - 16).div_ceil(65) } else { 0 };
-    need(u > g, "lorenzo: no stream")?;
-    need(!head.gaps || g == (u - g).saturating_sub(16).div_ceil(64), "lorenzo: a length that no stream gives")?;
-    let (gaps, stream) = rest.split_at(4 * g);
+/// §3.4, Huffman, and §4.2.
+fn huffman(codebook: &[Codeword], stream: &[u8], n: usize) -> Result<Vec<i32>, Refusal> {
+    need(!stream.is_empty() && stream.len().is_multiple_of(4), "lorenzo: words of a stream")?;
     let mut bits = Bits { bytes: stream, at: 0 };
     let mut residuals = Vec::new();
-    // Where codewords begin, and where the last one ends.
-    let mut begins = Vec::new();
     while residuals.len() < n {
-        begins.push(bits.at);
-        match codeword(head, &mut bits)? {
-            s @ 0..=13 => {
-                need(residuals.len() + (1 << s) <= n, "lorenzo: a run beyond the tile")?;
-                residuals.resize(residuals.len() + (1 << s), 0);
+        match codeword(codebook, &mut bits)? {
+            0 => residuals.resize(n, 0),
+            s @ (1..=34 | 120..=187) => {
+                let m = zeros(if s < 120 { s - 1 } else { (s - 120) / 2 }, &mut bits)?;
+                need(residuals.len() + m <= n, "lorenzo: a run beyond the tile")?;
+                residuals.resize(residuals.len() + m, 0);
+                if s >= 120 {
+                    need(residuals.len() < n, "lorenzo: a residual beyond the tile")?;
+                    residuals.push(if s.is_multiple_of(2) { -1 } else { 1 });
+                }
             }
-            s @ 14..=44 => residuals.push(residual(s - 13)),
+            s @ 35..=65 => residuals.push(residual(s - 34)),
             s => {
-                let k = s - 45;
+                let k = s - 66;
                 let e = 5 + k / 2;
                 residuals.push(residual(((2 + k % 2) << (e - 1)) + bits.take(e - 1)?));
             }
         }
     }
-    begins.push(bits.at);
     bits.end()?;
-    if head.gaps {
-        let subsequences = stream.len().div_ceil(64);
-        for k in 1..subsequences {
-            let begin = begins.iter().find(|&&b| b >= 512 * k).ok_or("lorenzo: nothing ends in a subsequence")?;
-            need(usize::from(gaps[k - 1]) == begin - 512 * k, "lorenzo: gap")?;
-        }
-        need(gaps[subsequences - 1..].iter().all(|&b| b == 0), "lorenzo: filling of the gap array")?;
-    }
     Ok(residuals)
 }
 
+/// §3.2: the zeros of a run of this class, whose other bits come next.
+fn zeros(class: u32, bits: &mut Bits<'_>) -> Result<usize, Refusal> {
+    if class < 16 {
+        return Ok(class as usize + 1);
+    }
+    let k = 4 + (class - 16) / 2;
+    Ok(((1 << k) + (class % 2) * (1 << (k - 1)) + bits.take(k - 1)?) as usize)
+}
+
 /// §4.2: the next codeword's symbol.
-fn codeword(head: &Head, bits: &mut Bits<'_>) -> Result<u32, Refusal> {
+fn codeword(codebook: &[Codeword], bits: &mut Bits<'_>) -> Result<u32, Refusal> {
     let mut word = 0;
     for length in 1..=11 {
         word = 2 * word + bits.take(1)?;
-        if let Some(&(_, _, symbol)) = head.codewords.iter().find(|c| (c.0, c.1) == (length, word)) {
+        if let Some(&(_, _, symbol)) = codebook.iter().find(|c| (c.0, c.1) == (length, word)) {
             return Ok(symbol);
         }
     }

@@ -90,7 +90,8 @@ pub(super) fn lorenzo(r: &mut Random) -> Result<usize, String> {
 }
 
 pub(super) fn codebook(r: &mut Random) -> Result<usize, String> {
-    let (present, steep) = (r.below(5), 1 + r.below(28));
+    // All together are fewer than 2^32, as a chunk's are.
+    let (present, steep) = (r.below(5), 1 + r.below(24));
     let mut counts = [0u64; LORENZO_SYMBOLS];
     let last = r.below(LORENZO_SYMBOLS as u64) as usize;
     for (k, c) in counts.iter_mut().enumerate() {
