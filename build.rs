@@ -29,8 +29,8 @@ mod abi;
 #[path = "src/constants.rs"]
 mod constants;
 
-/// Compute capabilities that get machine code; PTX of the lowest serves the rest.
-const ARCHS: [u32; 5] = [75, 80, 89, 90, 100];
+/// Compute capabilities that get machine code; PTX of the lowest serves the rest. Code for 8.0 runs on 8.6 to 8.9 as well.
+const ARCHS: [u32; 4] = [75, 80, 90, 100];
 /// The release whose PTX version drivers from 580 on take.
 const NVCC_RELEASE: &str = "13.0";
 /// Environment that changes what is found.
