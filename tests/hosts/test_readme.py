@@ -103,12 +103,12 @@ def test_the_command_lines_work(tool, tmp_path):
 
 @pytest.mark.parametrize("line", ["ncks -4 -O --cmp='443,11002' in.nc out.nc", "nccopy -4 -F '*,443,11002' in.nc out.nc"])
 def test_what_takes_coordinates_too(line, tmp_path):
-    (shown,) = re.findall(r"longitudes would be off by ([0-9.]+[0-9])", TEXT)
+    (shown,) = re.findall(r"longitudes would be off by up to ([0-9.]+[0-9])", TEXT)
     lat = np.linspace(0, 77.77, 1000)
     plain_netcdf({"v": VALUES, "lat": lat}, tmp_path / "in.nc")
     run("sh", "-c", line, cwd=tmp_path)
     with h5py.File(tmp_path / "out.nc") as f:
-        assert abs(np.abs(f["lat"][...] - lat).max() - float(shown)) < 3e-4
+        assert 0.3 * float(shown) < np.abs(f["lat"][...] - lat).max() <= float(shown)
 
 
 def test_the_ncgen_lines_work(tmp_path):
