@@ -7,8 +7,7 @@
 // interpolation; values leave; outliers over them.
 #include "lorenzo/payload.cuh"
 #include "prim/load.cuh"
-#include "stage/interpolate/tile_any.cuh"
-#include "stage/interpolate/tile_whole.cuh"
+#include "stage/interpolate/points.cuh"
 #include "stage/lorenzo.cuh"
 
 namespace {
@@ -103,69 +102,29 @@ __device__ __forceinline__ void write_all(const int* values, const Out<S>& out, 
     }
 }
 
-// Writes the points of an interpolated whole tile. 1024 values on, a thread has the same distance to go everywhere.
+// Writes the points of an interpolated whole tile. 1024 values on, a thread has the same distance to go in the chunk.
 template <u32 RANK, class S, class Value>
-__device__ __forceinline__ void write_points(const interpolate::Whole<RANK>& tile, const int* points, const Out<S>& out,
-                                             Value value) {
+__device__ __forceinline__ void write_points(const int* points, const Out<S>& out, Value value) {
     using Bits = typename Traits<S>::Bits;
-    constexpr u32 STEPS = tiles::MOST / 4 / THREADS, STEP = 4 * THREADS >> RANK;
-    const u64 step = RANK == 3 ? 2 * out.plane : RANK == 2 ? 8 * out.row : 4 * THREADS;
+    using Whole = interpolate::Whole<RANK>;
+    constexpr u32 STEPS = tiles::MOST / 4 / THREADS;
     if (out.vec4) {
-        const Three p = tile.where(4 * threadIdx.x);
-        u32 at;
-        const int* even = points + interpolate::find_pair(tile.finest(), p, at);
-        const int* odd = points + at;
-        Bits* to = out.of(p.z, p.y) + p.x;
-#pragma unroll
+        const u64 step = RANK == 3 ? 2 * out.plane : RANK == 2 ? 8 * out.row : 4 * THREADS;
+        const Three first = Whole::where(4 * threadIdx.x);
+        Bits* to = out.of(first.z, first.y) + first.x;
+#pragma unroll 2
         for (u32 k = 0; k < STEPS; k++, to += step) {
-            const int2 a = *(const int2*)(even + k * STEP), b = *(const int2*)(odd + k * STEP);
-            Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
+            const Three p = Whole::where(4 * (threadIdx.x + k * THREADS));
+            const typename Whole::Row row = Whole::row(p.z, p.y);
+            const int *even = points + row.even + p.x / 2, *odd = points + row.odd + p.x / 2;
+            Bits v[4] = {value(even[0]), value(odd[0]), value(even[1]),
+                         value((p.x + 4 == Whole::SIDE_X ? even + 2 : odd + 1)[0])};
             out.put4(to, v);
         }
     } else {
-        for (u32 k = 0; k < 4; k++) {
-            const Three p = tile.where(threadIdx.x + k * THREADS);
-            const int* from = points + interpolate::find(tile.finest(), p);
-            Bits* to = out.of(p.z, p.y) + p.x;
-#pragma unroll 4
-            for (u32 j = 0; j < STEPS; j++, from += STEP, to += step) *to = out.ordered(value(*from));
-        }
-    }
-}
-
-// Those of a tile of any extents, 128 values of a row a warp, or some short rows.
-template <class S, class Value>
-__device__ __forceinline__ void write_points(const interpolate::TileAny& tile, const int* points, const Out<S>& out,
-                                             Value value, int lane, int w) {
-    using Bits = typename Traits<S>::Bits;
-    const Three& e = out.e;
-    const tiles::Divisor by_y(e.y);
-    auto point = [&](u32 z, u32 y, u32 x) { return points[interpolate::find(tile.finest(), Three{z, y, x})]; };
-    if (e.x >= 32) {
-        const u32 pieces = (e.x + 127) / 128;
-        const tiles::Divisor by_pieces(pieces);
-        for (u32 i = w; i < e.z * e.y * pieces; i += WARPS) {
-            const u32 r = by_pieces.of(i), z = by_y.of(r), y = r - z * e.y;
-            const u32 from = (i - r * pieces) * 128, to = min(from + 128, e.x);
-            Bits* at = out.of(z, y);
-            if (out.vec4) {
-                const u32 x = from + 4 * lane;
-                if (x >= to) continue;
-                u32 odd;
-                const int2 a = *(const int2*)(points + interpolate::find_pair(tile.finest(), Three{z, y, x}, odd));
-                const int2 b = *(const int2*)(points + odd);
-                Bits v[4] = {value(a.x), value(b.x), value(a.y), value(b.y)};
-                out.put4(at + x, v);
-            } else {
-                for (u32 x = from + lane; x < to; x += 32) at[x] = out.ordered(value(point(z, y, x)));
-            }
-        }
-    } else {
-        const u32 each = 32 / e.x, sub = lane / e.x, x = lane - sub * e.x;
-        if (sub == each) return;
-        for (u32 r = w * each + sub; r < e.z * e.y; r += WARPS * each) {
-            const u32 z = by_y.of(r), y = r - z * e.y;
-            out.of(z, y)[x] = out.ordered(value(point(z, y, x)));
+        for (u32 i = threadIdx.x; i < tiles::MOST; i += THREADS) {
+            const Three p = Whole::where(i);
+            out.of(p.z, p.y)[p.x] = out.ordered(value(points[Whole::address(p)]));
         }
     }
 }
@@ -194,30 +153,21 @@ __device__ __forceinline__ void restore(const u32* records, u32 count, const Pla
     }
 }
 
-// Residuals of an interpolated tile become values. Their addresses are found last: before, registers are few.
-template <class S, class Tile>
-__device__ __forceinline__ void finish_points(const DecodeChunk& c, Shared& sh) {
-    interpolate::points(Tile(), sh.values);
-    write_points(Tile(), sh.values, Out<S>(c, sh.tile), Dequantizer<S, false>{c.fine, 0});
-}
-
-// Functions of their own for tiles of which there are few: inlined, they take registers from the stream's decoding, and
-// all other tiles are 3 to 10 % slower.
-template <class S, class Tile>
-__device__ __noinline__ void finish_rare(const DecodeChunk& c, Shared& sh) {
-    finish_points<S, Tile>(c, sh);
+// Functions of their own: inlined, they take registers from the stream's decoding, and all other tiles are 3 to 10 %
+// slower.
+template <class S, u32 RANK>
+__device__ __noinline__ void finish_whole(const DecodeChunk& c, Shared& sh, u32 way) {
+    interpolate::points<RANK>(sh.values, way);
+    write_points<RANK>(sh.values, Out<S>(c, sh.tile), Dequantizer<S, false>{c.fine, 0});
 }
 
 template <class S>
-__device__ __noinline__ void finish_any(const DecodeChunk& c, Shared& sh) {
+__device__ __noinline__ void finish_any(const DecodeChunk& c, Shared& sh, u32 way) {
+    static_assert(sizeof(interpolate::AnyShared) <= sizeof(sh.tables), "it takes the place of tables");
+    interpolate::points(sh.values, *(interpolate::AnyShared*)&sh.tables, sh.tile.extents, way);
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
-    auto* levels = (interpolate::Level*)sh.tables.several;
-    static_assert(sizeof(sh.tables.several) >= interpolate::LEVELS * sizeof(*levels), "all levels fit");
-    interpolate::TileAny::prepare(levels, sh.tile.extents);
-    __syncthreads();
-    const interpolate::TileAny tile(levels, sh.tile.extents);
-    interpolate::points(tile, sh.values);
-    write_points(tile, sh.values, Out<S>(c, sh.tile), Dequantizer<S, false>{c.fine, 0}, lane, w);
+    const Out<S> out(c, sh.tile);
+    write_all(sh.values, out, sh.tile.values(), Dequantizer<S, false>{c.fine, 0}, lane, w);
 }
 
 // Residuals become values, which leave; nothing can be wrong any more.
@@ -233,14 +183,11 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
         return;
     }
     if (kind.interpolated()) {
-        if (interpolate::Tile3d::fits(t.extents)) {
-            finish_points<S, interpolate::Tile3d>(c, sh);
-        } else if (interpolate::Tile2d::fits(t.extents)) {
-            finish_rare<S, interpolate::Tile2d>(c, sh);
-        } else if (interpolate::Tile1d::fits(t.extents)) {
-            finish_rare<S, interpolate::Tile1d>(c, sh);
-        } else {
-            finish_any<S>(c, sh);
+        switch (interpolate::shape_of(t.extents)) {
+            case interpolate::BLOCK: finish_whole<S, 3>(c, sh, kind.way()); break;
+            case interpolate::PLANE: finish_whole<S, 2>(c, sh, kind.way()); break;
+            case interpolate::LINE: finish_whole<S, 1>(c, sh, kind.way()); break;
+            default: finish_any<S>(c, sh, kind.way());
         }
     } else if (lorenzo::full(t.extents) && c.mode != 3) {
         lorenzo::rows_and_lines(sh.values, kind.axes(), (int*)sh.tables.several);

@@ -31,10 +31,13 @@ template <int CTAS, int THREADS>
 constexpr int AT_ONCE = CTAS * THREADS <= RESIDENT ? CTAS : RESIDENT / THREADS;
 
 // CTAs of 256 threads that should fit on one multiprocessor: shared memory holds five on those of data centres since
-// Hopper, fewer elsewhere. Five are worth some spilled registers where warps wait for each other.
+// Hopper, fewer elsewhere. Five are worth some spilled registers where warps wait for each other, but not as many as
+// interpolation would spill for sm_100.
 struct LorenzoTuning {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9
     static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 5, WRITE_CTAS = 5;
+#elif __CUDA_ARCH__ / 100 == 10
+    static constexpr int PLAN_CTAS = 4, INTERPOLATE_CTAS = 3, WRITE_CTAS = 5;
 #else
     static constexpr int PLAN_CTAS = 2, INTERPOLATE_CTAS = 2, WRITE_CTAS = 3;
 #endif

@@ -64,6 +64,18 @@ format_constants! {
     CODEWORD_LIMIT: u32 = 11;
     /// Interpolated points are kept in units of 2 · bound / (2^this + 1).
     LORENZO_FINE_BITS: u32 = 8;
+    /// Steps of levels 0 to 4 and above of a tile with finer coarse levels, in units.
+    LORENZO_STEP_0: i32 = 256;
+    /// See `LORENZO_STEP_0`.
+    LORENZO_STEP_1: i32 = 205;
+    /// See `LORENZO_STEP_0`.
+    LORENZO_STEP_2: i32 = 164;
+    /// See `LORENZO_STEP_0`.
+    LORENZO_STEP_3: i32 = 131;
+    /// See `LORENZO_STEP_0`.
+    LORENZO_STEP_4: i32 = 128;
+    /// Weights of an interpolated point whose neighbours are not evenly spaced count in 2^-this.
+    LORENZO_WEIGHT_BITS: u32 = 16;
     /// Largest quantum of f32 under an absolute bound: its value, rounded to f32, still has the same quantum.
     LORENZO_LIMIT_F32: i32 = 1 << 22;
     /// Largest quantum of f64, and of any type under a point-wise relative bound; largest value in interpolation's units.

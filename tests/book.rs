@@ -11,7 +11,7 @@ use common::frames;
 use common::generate::{self, Random};
 use common::seal::{lorenzo_kinds, seal};
 use common::vectors::{CODECS, Vector};
-use common::{difference, fnv, fuzz};
+use common::{by_hand, difference, fnv, fuzz};
 use h5z_gpu::{Dtype, Engine, Params};
 
 #[test]
@@ -181,7 +181,7 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
 fn what_the_crate_writes_is_read_by_the_book() {
     let engine = Engine::with_threads(1);
     let mut codecs = [0; CODECS.len()];
-    let mut kinds = [0; 128];
+    let mut kinds = [0; 256];
     // Frames of lorenzo with joint symbols and without, and those with starts.
     let (mut joint, mut apart, mut starts) = (0, 0, 0);
     for (name, frame, n) in frames() {
@@ -206,8 +206,15 @@ fn what_the_crate_writes_is_read_by_the_book() {
     for (class, name) in [(0x00, "empty"), (0x10, "Huffman"), (0x20, "fixed width"), (0x40, "empty but for outliers")] {
         assert!(kinds[class..class + 8].iter().any(|&n| n > 0), "no tile of Lorenzo: {name}");
     }
-    for (kind, name) in [(0x18, "Huffman"), (0x58, "with outliers"), (0x48, "nothing but outliers")] {
-        assert!(kinds[kind] > 0, "no interpolated tile: {name}");
+    for (class, name) in [(0x10, "Huffman"), (0x50, "with outliers"), (0x40, "nothing but outliers")] {
+        let interpolated = |k: usize| kinds[class | 8 | k] + kinds[class | 0x88 | k] > 0;
+        assert!((1..8).any(interpolated), "no interpolated tile: {name}");
+    }
+    for axes in 1..8 {
+        let taken = |finer: usize| (0..8).map(|k| kinds[finer | k << 4 | 8 | axes]).sum::<u32>();
+        assert!(taken(0) > 0, "no tile is interpolated along axes {axes}");
+        let many = axes.count_ones() > 1;
+        assert!(taken(0x80) > 0 || !many, "no tile is interpolated along axes {axes} with finer steps");
     }
     assert!(kinds[0x30] > 0, "no raw tile");
     assert!(joint > 0 && apart > 0 && starts > 0, "{joint} joint, {apart} apart, {starts} with starts");
@@ -225,6 +232,42 @@ fn whole_frames_of_random_parts_mean_the_same_to_crate_and_book() {
         for engine in &engines {
             let ours = engine.decode(&frame, n as u64).unwrap_or_else(|e| panic!("case {k}: {e}"));
             assert!(ours == theirs, "case {k}: {}", difference(&ours, &theirs));
+        }
+    }
+}
+
+/// Interpolated tiles along every set of axes, with finer steps and without, of extents that end in every way: few points,
+/// odd ones, a last point that is near on some levels.
+#[test]
+fn every_interpolation_means_the_same_to_crate_and_book() {
+    let engine = Engine::with_threads(1);
+    let mut random = Random(13);
+    let lengths = [1u32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 18, 19, 20, 24, 25, 31, 32, 33, 34, 35];
+    let mut shapes: Vec<Vec<u32>> = (2..140).map(|e| vec![e]).collect();
+    shapes.extend([1023u32, 1024, 1025, 4096, 4097, 4098, 8190, 8191, 8192].map(|e| vec![e]));
+    for (k, &e) in lengths.iter().enumerate() {
+        let next = |by: usize| lengths[(k + by) % lengths.len()];
+        shapes.extend([vec![e, 2], vec![2, e], vec![e, 37], vec![e, 64], vec![50, e]]);
+        shapes.extend([vec![e, next(7), next(11)], vec![next(5), e, 3], vec![e, 5, 2], vec![2, 2, e]]);
+    }
+    for dims in &mut shapes {
+        // A frame has no extents of 1.
+        dims.retain(|&d| d > 1);
+        let first = frames::extents(dims)[0];
+        for kind in frames::ways(first) {
+            for width in [1, 5, 32] {
+                let mut parts = by_hand::without_codebook([4, 8][random.below(2)], 1, 0.051, dims);
+                for (&extents, &n) in parts.extents.iter().zip(&parts.tiles) {
+                    // The last tiles may have one value along some axes.
+                    let good = frames::ways(extents).contains(&kind);
+                    parts.kinds.push(0x20 | if good { kind } else { 7 });
+                    parts.payloads.push(by_hand::fixed_width(n, width, || random.bits()));
+                }
+                let (frame, n) = (parts.frame(), parts.raw_len());
+                let theirs = book::decode(&frame, n).unwrap_or_else(|e| panic!("{dims:?}, {kind:#x}: the book: {e}"));
+                let ours = engine.decode(&frame, n as u64).unwrap_or_else(|e| panic!("{dims:?}, {kind:#x}: {e}"));
+                assert!(ours == theirs, "{dims:?}, {kind:#x}: {}", difference(&ours, &theirs));
+            }
         }
     }
 }

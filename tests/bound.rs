@@ -215,7 +215,7 @@ fn whatever_codec_the_writer_chooses_holds_its_promise() {
     let bounds = [Bound::Absolute(0.03), Bound::Relative(1e-3), Bound::PointwiseRelative(1e-2), Bound::Psnr(50.0)];
     let mut codecs = [0; 6];
     for (t, d) in dtypes().into_iter().enumerate() {
-        for (g, name) in ["wave", "noise", "masked", "sparse", "ramp", "constant"].iter().enumerate() {
+        for (g, name) in ["wave", "noise", "masked", "sparse", "ramp", "constant", "packed"].iter().enumerate() {
             for (b, &bound) in bounds.iter().enumerate() {
                 let dims = shapes[(t + g + b) % shapes.len()];
                 let n = dims.iter().product::<u64>() as usize * size(d);

@@ -133,6 +133,10 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     // Residuals of fixed width, which a writer hardly ever finds shorter.
     let by_hand = std::fs::read(folder().join("lorenzo/f32-pw-rel-wraps.bin")).unwrap();
     samples.push(("lorenzo with fixed width".into(), by_hand));
+    // Interpolated tiles along every set of axes, with finer steps and without.
+    let mut every_way = common::by_hand::without_codebook(4, 1, 0.051, &[18, 17, 35]);
+    common::by_hand::every_way(&mut every_way, &mut generate::Random(7));
+    samples.push(("lorenzo of interpolated tiles".into(), every_way.frame()));
     samples
 }
 
@@ -167,6 +171,9 @@ fn samples_cover_every_codec_and_decode() {
         (0x38, 0x00, "an empty tile"),
         (0x38, 0x10, "Huffman after Lorenzo"),
         (0x38, 0x18, "Huffman after interpolation"),
+        (0x38, 0x28, "fixed width after interpolation"),
+        (0xB8, 0xA8, "fixed width after interpolation with finer steps"),
+        (0x0F, 0x0F, "interpolation along all axes"),
         (0x38, 0x20, "fixed width"),
         (0x38, 0x30, "a raw tile"),
         (0x50, 0x50, "Huffman with outliers"),

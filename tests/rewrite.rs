@@ -5,8 +5,9 @@
 mod common;
 
 use common::generate::{self, Random};
-use common::rewritten;
-use h5z_gpu::Dtype;
+use common::seal::lorenzo_kinds;
+use common::{by_hand, frames, rewritten};
+use h5z_gpu::{Dtype, Engine};
 
 const FLOATS: [Dtype; 2] = [Dtype::F32, Dtype::F64];
 
@@ -48,22 +49,22 @@ fn every_input_and_shape() {
 fn a_fill_value_that_is_some_reconstruction() {
     let mut random = Random(1);
     let mut met = 0;
-    for (k, d) in (0..60).map(|k| (k, FLOATS[k % 2])) {
+    for (k, d) in (0..150).map(|k| (k, FLOATS[k % 2])) {
         let dims: &[u64] = [&[16, 16, 16][..], &[50, 60], &[3000]][k / 2 % 3];
         let n = dims.iter().product::<u64>() as usize;
         let raw = generate::input("wave", k as u64, d, dims, None, n * usize::from(d.size));
         let bound = [0.3, 0.03, 0.003][k / 6 % 3];
-        let (codec, once) = rewritten(bound, d, dims, None, &raw).unwrap_or_else(|e| panic!("case {k}: {e}"));
+        let (frame, once) = rewritten(bound, d, dims, None, &raw).unwrap_or_else(|e| panic!("case {k}: {e}"));
         for _ in 0..8 {
             let fill = bits(d, &once, random.below(n));
             rewritten(bound, d, dims, Some(fill), &raw).unwrap_or_else(|e| panic!("case {k} fill {fill:#x}: {e}"));
-            met += u32::from(codec == 2);
+            met += u32::from(frame[9] == 2);
         }
     }
     assert!(met > 300, "{met} of 480");
 }
 
-/// Smooth fields under noise, where Lorenzo's cost is about the four bits from which interpolation is not tried.
+/// Smooth fields under noise, where interpolation costs about as much as Lorenzo.
 #[test]
 fn where_interpolation_is_just_worth_it() {
     let mut random = Random(2);
@@ -84,10 +85,64 @@ fn where_interpolation_is_just_worth_it() {
             .collect();
         let raw = bytes(d, field.into_iter());
         let bound = 0.1 + random.unit();
-        let (codec, _) = rewritten(bound, d, dims, None, &raw).unwrap_or_else(|e| panic!("case {k}: {e}"));
-        taken += u32::from(codec == 2);
+        let (frame, _) = rewritten(bound, d, dims, None, &raw).unwrap_or_else(|e| panic!("case {k}: {e}"));
+        taken += u32::from(frame[9] == 2);
     }
     assert!(taken > 400, "{taken} of 600");
+}
+
+/// Fields that are smooth along some axes and jump along the others, with missing values and without: tiles are interpolated
+/// along every set of axes, with finer steps and without, with outliers and without.
+#[test]
+fn where_tiles_are_interpolated_along_every_set_of_axes() {
+    let mut random = Random(5);
+    let mut met = [0; 256];
+    for (k, d) in (0..150).map(|k| (k, FLOATS[k % 2])) {
+        let dims = [&[16, 33, 130], &[19, 32, 98], &[33, 30, 67]][k / 2 % 3];
+        let name = ["striped", "striped-holes"][k / 6 % 2];
+        let bound = 10f64.powf(-0.5 - 3.0 * random.unit());
+        let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
+        let raw = generate::input(name, k as u64, d, dims, None, n);
+        let (frame, _) = rewritten(bound, d, dims, None, &raw).unwrap_or_else(|e| panic!("case {k}: {e}"));
+        if frame[9] == 2 {
+            lorenzo_kinds(&frame).iter().for_each(|&kind| met[usize::from(kind)] += 1);
+        }
+    }
+    for axes in 1..8 {
+        for (mask, bits, name) in [(0x80, 0, "equal steps"), (0x80, 0x80, "finer steps"), (0x40, 0x40, "outliers")] {
+            let tiles: u32 = (0..256).filter(|k| k & 15 == 8 | axes && k & mask == bits).map(|k| met[k]).sum();
+            assert!(tiles > 4, "{tiles} tiles along axes {axes} with {name}");
+        }
+    }
+}
+
+/// What frames say that no writer makes, along any set of axes and without any use of it, stays too.
+#[test]
+fn where_tiles_were_interpolated_by_hand() {
+    let engine = Engine::with_threads(1);
+    let mut random = Random(6);
+    let shapes: [&[u32]; 9] =
+        [&[2], &[50], &[8192 + 18], &[2, 2], &[33, 18], &[70, 131], &[2, 3, 2], &[19, 17, 35], &[5, 16, 34]];
+    for (dims, k) in shapes.into_iter().flat_map(|dims| (0..14).map(move |k| (dims, k))) {
+        let d = FLOATS[k % 2];
+        let mut parts = by_hand::without_codebook(usize::from(d.size), 1, 0.3, dims);
+        let nan = if d.size == 4 { f32::NAN.to_bits().into() } else { f64::NAN.to_bits() };
+        for (t, (&extents, &n)) in parts.extents.iter().zip(&parts.tiles).enumerate() {
+            let ways = frames::ways(extents);
+            let way = if ways.is_empty() { 0 } else { ways[(k + t) % ways.len()] };
+            // The first residual is the first value's, and an outlier's is 0.
+            let outlier = (k + t) % 3 == 0;
+            let mut first = outlier;
+            let residuals = by_hand::fixed_width(n, 3, || if std::mem::take(&mut first) { 0 } else { random.bits() });
+            let record = [by_hand::le(&[1, 0]), nan.to_le_bytes()[..parts.size].to_vec()].concat();
+            parts.kinds.push(way | 0x20 | u8::from(outlier) << 6);
+            parts.payloads.push(if outlier { [record, residuals].concat() } else { residuals });
+        }
+        let raw = engine.decode(&parts.frame(), parts.raw_len() as u64).unwrap();
+        let dims: Vec<u64> = dims.iter().map(|&d| d.into()).collect();
+        let (_, once) = rewritten(0.3, d, &dims, None, &raw).unwrap_or_else(|e| panic!("{dims:?}, case {k}: {e}"));
+        assert!(once == raw, "{dims:?}, case {k}: {}", common::difference(&raw, &once));
+    }
 }
 
 /// Values of about 2^22 or 2^30 quanta, and of 2^29 or 2^30 units of interpolation: rounding to the type moves them by a
@@ -112,9 +167,9 @@ fn where_numbers_of_quanta_end() {
             })
             .collect();
         let raw = bytes(d, values.into_iter());
-        let (codec, _) = rewritten(bound, d, &[32, 64], None, &raw)
+        let (frame, _) = rewritten(bound, d, &[32, 64], None, &raw)
             .unwrap_or_else(|e| panic!("case {k}: {d:?} {bound:e}, around {middle:e}: {e}"));
-        taken += u32::from(codec == 2);
+        taken += u32::from(frame[9] == 2);
     }
     assert!(taken > 200, "{taken} of 400");
 }
@@ -136,9 +191,9 @@ fn where_points_end() {
             sign * (top - deep * (0.5 - hill(x) - hill(y)))
         });
         let raw = bytes(d, values);
-        let (codec, _) = rewritten(bound, d, &[64, 64], None, &raw)
+        let (frame, _) = rewritten(bound, d, &[64, 64], None, &raw)
             .unwrap_or_else(|e| panic!("case {k}: {d:?} {bound:e}, up to {top:e}: {e}"));
-        taken += u32::from(codec == 2);
+        taken += u32::from(frame[9] == 2);
     }
     assert!(taken > 100, "{taken} of 120");
 }

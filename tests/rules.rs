@@ -97,19 +97,30 @@ const BREAKAGES: &[Breakage] = &[
         })
     }),
     ("bit 7 of a kind", |p, random| {
-        let k = random.below(p.kinds.len());
-        p.kinds[k] |= 0x80;
-        true
+        let lorenzo: Vec<usize> = (0..p.kinds.len()).filter(|&k| p.kinds[k] & 8 == 0).collect();
+        !lorenzo.is_empty() && {
+            p.kinds[lorenzo[random.below(lorenzo.len())]] |= 0x80;
+            true
+        }
     }),
-    ("interpolation with axes", |p, random| {
-        tile(p, 0x38, 0x18).map(|k| p.kinds[k] |= 1 + random.below(7) as u8).is_some()
+    ("interpolation without axes", |p, _| tile(p, 0x08, 0x08).map(|k| p.kinds[k] &= 0xF8).is_some()),
+    ("interpolation along an axis of one value", |p, random| {
+        let axis = random.below(3);
+        let flat = |&k: &usize| p.kinds[k] & 8 != 0 && p.extents[k][2 - axis] == 1;
+        (0..p.kinds.len()).find(flat).map(|k| p.kinds[k] |= 1 << axis).is_some()
     }),
     ("interpolation in mode 3", |p, _| {
         p.mode = 3;
         p.kinds.iter().any(|k| k & 8 != 0)
     }),
-    ("axes of a raw tile", |p, random| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 1 + random.below(15) as u8).is_some()),
+    ("raw with bits 0 to 3", |p, random| {
+        tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 1 + random.below(15) as u8).is_some()
+    }),
     ("outliers of a raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.kinds[k] |= 0x40).is_some()),
+    ("finer steps of a raw tile", |p, _| {
+        let raw = (0..p.kinds.len()).find(|&k| p.kinds[k] & 0x30 == 0x30 && p.extents[k][2] > 1);
+        raw.map(|k| p.kinds[k] |= 0x89).is_some()
+    }),
     ("a long raw tile", |p, _| tile(p, 0x30, 0x30).map(|k| p.payloads[k].extend([0; 4])).is_some()),
     ("a short raw tile", |p, _| {
         tile(p, 0x30, 0x30)

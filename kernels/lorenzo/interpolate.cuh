@@ -6,28 +6,17 @@
 // only those in `sh.unsure` are looked at again, unless there is a fill value or the unit is near the ends of the
 // type's range. If all hold and the residuals cost less than Lorenzo's, or if the points give every value bit for bit,
 // they take the place of what `plan` has left in working memory; else that stays.
+//
+// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it gives
+// every value bit for bit then, and is searched for.
 #pragma once
 #include "points.cuh"
 
 namespace {
 
-// The points of the four values from place `i` of the tile on, when all is done; the last one again after the end.
-template <class S>
-__device__ __forceinline__ int4 points_at(const InterpolateShared& sh, const Source<S>& in, u32 i) {
-    const interpolate::Level& level = sh.finest;
-    if (!in.vec4) {
-        auto one = [&](u32 k) { return sh.points[find(level, in.where(min(i + k, in.n - 1)))]; };
-        return make_int4(one(0), one(1), one(2), one(3));
-    }
-    u32 at;
-    const int2 even = *(const int2*)(sh.points + find_pair(level, in.where(i), at)),
-               odd = *(const int2*)(sh.points + at);
-    return make_int4(even.x, odd.x, even.y, odd.y);
-}
-
 // Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but outliers bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const Source<S>& in,
+__device__ __forceinline__ bool points_hold(const InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill,
                                             bool& exact) {
     using T = Traits<S>;
@@ -37,8 +26,9 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
     in.each([&](u32, u32 i, u32 place) {
         S x[4], back[4];
         in.four(i, place, x);
-        const int4 r4 = points_at(sh, in, i);
-        const int r[4] = {r4.x, r4.y, r4.z, r4.w};
+        int r[4];
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) r[j] = sh.points[address_of(shape, i + j)];
         const u32 fits = four_valid(i, in.n) & ~(sh.outliers[i / 32] >> (i % 32));
         u32 unsure = 0;
 #pragma unroll
@@ -64,38 +54,37 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, const S
 }
 
 // The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone.
-// `exact` is judged by 32 points: it may be true where some value differs, never false where all are the same.
+// `alike` is judged by 32 values: it may be true where the tile is not on the grid, never false where it is.
 template <class S>
-__device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, const Source<S>& in, const quantize::Linear<S>& fine,
-                                            bool& exact, int lane, int w) {
+__device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
+                                            const quantize::Linear<S>& fine, bool& alike, int lane, int w) {
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     if (w == 0) {
         const u32 i = min((u32)lane * (in.n / 32 + 1), in.n - 1);
-        const int r = sh.points[find(sh.finest, in.where(i))];
-        const bool same = (sh.outliers[i / 32] >> (i % 32) & 1) ||
-                          Traits<S>::bits(fine.value(quantize::number(r))) == Traits<S>::bits(in.one(i));
-        const bool alike = __all_sync(warp::ALL, same);
-        if (lane == 0) sh.alike = alike;
+        const S x = in.one(i);
+        double whole;
+        int q;
+        const bool on = !fine.nearest(x, whole, q) || fine.tells(x, whole);
+        const bool all = __all_sync(warp::ALL, on);
+        if (lane == 0) sh.alike = all;
     }
-    const interpolate::TileAny tile(sh.levels(), in.e);
     bool holds = true;
     for (u32 left = sh.unsure[threadIdx.x]; left; left &= left - 1) {
         const u32 at = 32 * threadIdx.x + (u32)__ffs((int)left) - 1;
-        const Three place = tile.place_of(at);
-        const u32 i = (place.z * in.e.y + place.y) * in.e.x + place.x;
+        const u32 i = number_of(shape, at);
         if (sh.outliers[i / 32] >> (i % 32) & 1) continue;
-        const int r = sh.points[find(sh.finest, place)];
+        const int r = sh.points[at];
         const S x = in.one(i);
         holds = holds && (u32)r + FARTHEST <= 2 * FARTHEST && fine.holds(x, fine.value(quantize::number(r)));
     }
     holds = __syncthreads_and(holds);
-    exact = sh.alike;
+    alike = sh.alike;
     return holds;
 }
 
 // Whether the points give all but outliers bit for bit.
 template <class S>
-__device__ __forceinline__ bool points_same(const InterpolateShared& sh, const Source<S>& in,
+__device__ __forceinline__ bool points_same(const InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
                                             const quantize::Linear<S>& fine) {
     using T = Traits<S>;
 #pragma unroll 1
@@ -105,8 +94,9 @@ __device__ __forceinline__ bool points_same(const InterpolateShared& sh, const S
         if (i < in.n) {
             S x[4];
             in.four(i, x);
-            const int4 r4 = points_at(sh, in, i);
-            const int r[4] = {r4.x, r4.y, r4.z, r4.w};
+            int r[4];
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) r[j] = sh.points[address_of(shape, i + j)];
             const u32 fits = four_valid(i, in.n) & ~(sh.outliers[i / 32] >> (i % 32));
 #pragma unroll
             for (int j = 0; j < 4; j++) {
@@ -116,6 +106,19 @@ __device__ __forceinline__ bool points_same(const InterpolateShared& sh, const S
         if (__syncthreads_or(differ != 0)) return false;
     }
     return true;
+}
+
+// Whether a tile may have been interpolated this way before: its first point is a multiple of a step then.
+template <class S>
+__device__ __forceinline__ bool first_fits(const Source<S>& in, const quantize::Linear<S>& fine,
+                                           typename Traits<S>::Bits fill, u32 way) {
+    using namespace interpolate;
+    const S x = in.one(0);
+    double whole;
+    int q;
+    if (!fine.nearest(x, whole, q) || Traits<S>::bits(x) == fill) return true;
+    const u32 top = max(max(top_of(in.e.x), top_of(in.e.y)), top_of(in.e.z));
+    return q % (int)step_at(way, top) == 0;
 }
 
 template <class S>
@@ -130,44 +133,57 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const Work work(c, number);
     Meta meta = *work.meta();
     if (!(meta.kind & TRIED)) return;
-    meta.kind ^= TRIED;
+    const u32 likely = meta.kind >> TRIED_WAY & 255u, possible = meta.kind >> TRIED_SETS & 255u;
+    meta.kind &= 255u;
     const Source<S> in(c, tiles::of(c.extents, c.tile, number));
     const u32 n = in.n;
     const typename Traits<S>::Bits fill = fill_of<S>(c);
     const quantize::Linear<S> fine = units<S>(frame::used_bound(c, (const ChunkState*)args.states + chunk));
-    sh.outliers[t] = 0;
-    sh.unsure[t] = 0;
-    if (t == 0) sh.all = 0;
-    interpolate::TileAny::prepare(sh.levels(), in.e);
-    if (t == 32) sh.finest.set(in.e, 0);
-    // Zeros up to the end of the last thread's bytes.
-    if (n / 4 + t < (n + 31) / 32 * 8) sh.bytes[n / 4 + t] = 0;
-    __syncthreads();
-    bool some;
-    u32 all;
-    u32* exact = work.exact(true);
-    if (interpolate::Tile3d::fits(in.e)) {
-        all = code_points(sh, interpolate::Tile3d(), in, fine, fill, some, exact, lane, w);
-    } else if (interpolate::Tile2d::fits(in.e)) {
-        all = code_points(sh, interpolate::Tile2d(), in, fine, fill, some, exact, lane, w);
-    } else if (interpolate::Tile1d::fits(in.e)) {
-        all = code_points(sh, interpolate::Tile1d(), in, fine, fill, some, exact, lane, w);
-    } else {
-        all = code_points(sh, interpolate::TileAny(sh.levels(), in.e), in, fine, fill, some, exact, lane, w);
-    }
+    const interpolate::Shape shape = interpolate::shape_of(in.e);
     // Most points need no second look at their values.
     const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
-    bool same, taken = sure ? unsure_hold(sh, in, fine, same, lane, w) : points_hold(sh, in, fine, fill, same);
-    clear_counts(sh);
-    __syncthreads();
-    const huffman::Mine mine = huffman::take(sh.bytes, n);
-    if (taken) {
-        count(sh, mine, n, true, lane, w);
-        taken = sh.cost < meta.cost || (same && (!sure || points_same(sh, in, fine)));
+    // The ways to go: the likely one; all that are possible on the grid, until one is exact; if none is, the likely one
+    // again if it is shorter.
+    constexpr u32 WAYS = 14, LAST = WAYS + 1;
+    bool taken = false, shorter = false;
+    u32 all = 0, way = likely;
+    huffman::Mine mine;
+#pragma unroll 1
+    for (u32 k = likely ? 0 : 1; k <= LAST; k++) {
+        if (k > 0) {
+            way = k == LAST ? likely : (k - 1) % 7 + 1 + (k > 7 ? interpolate::FINER : 0);
+            const bool go = k == LAST
+                                ? shorter
+                                : (possible >> (way & interpolate::ALL_AXES) & 1) && first_fits(in, fine, fill, way);
+            if (!go) continue;
+            __syncthreads();
+        }
+        sh.outliers[t] = 0;
+        sh.unsure[t] = 0;
+        if (t == 0) sh.all = sh.some = 0, sh.exact = work.exact(true);
+        // Zeros up to the end of the last thread's bytes.
+        if (n / 4 + t < (n + 31) / 32 * 8) sh.bytes[n / 4 + t] = 0;
+        __syncthreads();
+        all = code_points(sh, shape, way, in, fine, fill, lane, w);
+        bool alike = true, exact;
+        const bool holds =
+            sure ? unsure_hold(sh, shape, in, fine, alike, lane, w) : points_hold(sh, shape, in, fine, fill, exact);
+        if (sure) exact = alike && points_same(sh, shape, in, fine);
+        clear_counts(sh);
+        __syncthreads();
+        mine = huffman::take(sh.bytes, n);
+        if (holds) count(sh, mine, n, true, lane, w);
+        shorter = shorter || (k == 0 && holds && sh.cost < meta.cost);
+        taken = holds && (exact || (k % LAST == 0 && shorter));
+        if (holds && exact) break;
+        if (k == 0) {
+            const bool fits = first_fits(in, fine, fill, 0) || first_fits(in, fine, fill, interpolate::FINER);
+            if (!(possible && alike && fits && on_grid(in, fine, fill))) break;
+        }
     }
     u32* counts = ((Codebook*)args.shared + chunk)->counts;
     if (taken) {
-        meta = settle(sh, in, work, mine, INTERPOLATED, some, all, lane);
+        meta = settle(sh, in, work, mine, INTERPOLATED | way, sh.some, all, lane);
         if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), counts, true);
     } else if ((meta.kind & CLASS) == HUFFMAN && t < huffman::SYMBOLS) {
         // What `plan` has left is good.

@@ -74,10 +74,15 @@ struct Kind {
     u32 bits;
     __device__ __forceinline__ bool interpolated() const { return bits & 8; }
     __device__ __forceinline__ u32 axes() const { return bits & 7; }
+    // How it is interpolated.
+    __device__ __forceinline__ u32 way() const { return bits & 0x87; }
     __device__ __forceinline__ u32 coding() const { return bits >> 4 & 3; }
     __device__ __forceinline__ bool outliers() const { return bits & 0x40; }
-    __device__ __forceinline__ bool allowed(bool log) const {
-        return !(bits & 0x80) && !(interpolated() && (log || axes())) && !(coding() == 3 && bits != 0x30);
+    // An interpolated tile has one axis at least, and none of one value.
+    __device__ __forceinline__ bool allowed(bool log, const Three& e) const {
+        const u32 long_ones = (e.x > 1 ? 1 : 0) | (e.y > 1 ? 2 : 0) | (e.z > 1 ? 4 : 0);
+        return !(interpolated() ? log || !axes() || (axes() & ~long_ones) : bits & 0x80) &&
+               !(coding() == 3 && bits != 0x30);
     }
 };
 enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
@@ -224,7 +229,8 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     sh.sums.put(sum, lane, w);
     __syncthreads();
     const Parts p = part<W>(payload, words, kind, sh.tile.values(), sh.tables);
-    const bool right = span.right && kind.allowed(log) && residuals(sh, payload, words, p, kind, sh.tile.values());
+    const bool right =
+        span.right && kind.allowed(log, sh.tile.extents) && residuals(sh, payload, words, p, kind, sh.tile.values());
     const u32 fault = __syncthreads_or(!right);
     // Told before values are written: what comes later cannot fail, and nobody has to wait for the writes.
     ChunkState* state = (ChunkState*)args.states + chunk;

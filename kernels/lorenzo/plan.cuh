@@ -3,17 +3,20 @@
 //
 // Values become quanta in shared memory, and outliers get the quantum of a neighbour. A sample of rows selects the axes
 // (select.cuh). Residuals become bytes, and go to the chunk's working memory with what does not fit a byte. Bytes and
-// runs of zeros are counted: that tells the cost, by which interpolation is tried or not, and goes into the chunk's
-// counts of symbols unless it is tried.
+// runs of zeros are counted: that tells the cost, with which a look at some points is compared (look.cuh): interpolation
+// is tried or not. Counts go into the chunk's counts of symbols unless it is.
 #pragma once
-#include "tile.cuh"
+#include "look.cuh"
 
 namespace {
 
 // Bytes are first what predictor selection needs.
 struct PlanShared : TileShared {
     selection::Shared selection;
+    // What comes after selection.
+    __device__ __forceinline__ LookShared& look() { return *(LookShared*)&selection; }
 };
+static_assert(sizeof(LookShared) <= sizeof(selection::Shared), "a look takes its place");
 static_assert(8 * THREADS <= TILE / 4 && selection::SETS * selection::MASKS <= TILE / 4,
               "a sample fits where bytes will be");
 
@@ -168,30 +171,6 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
     return all.together();
 }
 
-// Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
-template <class S>
-__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine,
-                                        typename Traits<S>::Bits fill) {
-    using T = Traits<S>;
-#pragma unroll 1
-    for (u32 k = 0; k < 8; k++) {
-        const u32 i = 4 * (threadIdx.x + k * THREADS);
-        bool on = true;
-        if (i < in.n) {
-            S x[4];
-            in.four(i, x);
-            for (int j = 0; j < 4; j++) {
-                double whole;
-                int q;
-                const bool counts = fine.nearest(x[j], whole, q) && T::bits(x[j]) != fill;
-                on = on && (!counts || T::bits(fine.value(whole)) == T::bits(x[j]));
-            }
-        }
-        if (!__syncthreads_and(on)) return false;
-    }
-    return true;
-}
-
 template <class S>
 __device__ __forceinline__ void plan(const EncodeArgs& args) {
     using T = Traits<S>;
@@ -228,17 +207,26 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();
     const huffman::Mine mine = huffman::take(sh.bytes, n);
-    bool tried = !log && !exact;
+    // A tile of one value has no axes.
+    bool tried = !log && !exact && n > 1;
     count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
-    tried = tried && (selection::may_pay<THREADS>(sh.points, in.e, cost, sh.classes, sh.bytes, sh.cost, lane, w) ||
-                      on_grid(in, units<S>(used), fill));
-    // Where a sample has been.
-    if (32 * t < n) huffman::put_back(mine, sh.bytes);
+    u32 way = 0, possible = 0;
+    if (tried) {
+        const quantize::Linear<S> fine = units<S>(used);
+        // A tile that costs nothing may still be one that was interpolated before.
+        const bool grid = cost == 0 && on_grid(in, fine, fill);
+        if (cost > 0 || grid) {
+            const Looked found = look(sh.points, in, fine, fill, sh.look(), sh.classes, sh.cost, lane, w);
+            if (cost > 0 && look_pays(in.e, found.cost, found.count, cost, n)) way = found.way;
+            possible = found.possible;
+        }
+        tried = way || (possible && (grid || on_grid(in, fine, fill)));
+    }
     Meta meta = settle(sh, in, work, mine, axes, outliers, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN)
         add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
-    if (tried) meta.kind |= TRIED, meta.cost = cost;
+    if (tried) meta.kind |= TRIED | way << TRIED_WAY | possible << TRIED_SETS, meta.cost = cost;
     if (t == 0) *work.meta() = meta;
 }
 

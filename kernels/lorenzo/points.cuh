@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From a tile's values to points and residuals: values come into shared memory where the stream has their points, then
-// each is replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once,
-// while the others bring all values; then all threads code the finer levels.
+// From a tile's values to points and residuals: values come into shared memory where their points will be, then each is
+// replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once, while the
+// others bring all values; then all threads code the finer levels. Residuals go where the stream has them.
 #pragma once
-#include "../stage/interpolate/tile_any.cuh"
-#include "../stage/interpolate/tile_whole.cuh"
+#include "../stage/interpolate/visit.cuh"
+#include "../stage/interpolate/whole.cuh"
 #include "tile.cuh"
 
 namespace {
@@ -17,14 +17,17 @@ constexpr int NONE = (int)0x80000000u;
 struct InterpolateShared : TileShared {
     // Points that may be too far from their values, where they lie.
     u32 unsure[MARKS];
-    // Whether points here and there give their values bit for bit.
-    u32 alike;
-    // Here and not in registers, of which there are few.
-    interpolate::Level finest;
-    // Levels, before anything is counted.
-    __device__ __forceinline__ interpolate::Level* levels() { return (interpolate::Level*)bins; }
+    // Whether points here and there give their values bit for bit; whether there are outliers.
+    u32 alike, some;
+    // Where zigzag values go that no byte holds. Like the above here and not in registers, of which there are few.
+    u32* exact;
+    // Before anything is counted; whole tiles have none.
+    __device__ __forceinline__ interpolate::Lattice& lattice() { return *(interpolate::Lattice*)bins; }
+    __device__ __forceinline__ interpolate::Steps& steps() { return *(interpolate::Steps*)classes; }
 };
-static_assert(interpolate::LEVELS * sizeof(interpolate::Level) <= huffman::BINS * 4, "levels fit where counts will be");
+static_assert(sizeof(interpolate::Lattice) <= huffman::BINS * 4 &&
+                  sizeof(interpolate::Steps) <= selection::SETS * estimate::CLASSES * 4,
+              "they fit where counts will be");
 
 // A value in interpolation's units, or `NONE`.
 template <class S>
@@ -32,6 +35,30 @@ __device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, ty
     double whole;
     int q;
     return fine.nearest(x, whole, q) && Traits<S>::bits(x) != fill ? q : NONE;
+}
+
+// Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated before.
+template <class S>
+__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine,
+                                        typename Traits<S>::Bits fill) {
+    using T = Traits<S>;
+#pragma unroll 1
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 4 * (threadIdx.x + k * THREADS);
+        bool on = true;
+        if (i < in.n) {
+            S x[4];
+            in.four(i, x);
+            for (int j = 0; j < 4; j++) {
+                double whole;
+                int q;
+                const bool counts = fine.nearest(x[j], whole, q) && T::bits(x[j]) != fill;
+                on = on && (!counts || fine.tells(x[j], whole));
+            }
+        }
+        if (!__syncthreads_and(on)) return false;
+    }
+    return true;
 }
 
 // A point less than half of 2^FINE units off its value keeps the bound, which is half of 2^FINE + 1, as long as
@@ -42,64 +69,67 @@ __device__ __forceinline__ bool usual(double unit) {
     return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
 }
 
-// The point at `at` and its residual, from what is predicted. Adds its zigzag value to `all`.
-__device__ __forceinline__ void code_one(InterpolateShared& sh, u32 at, int predicted, u32* exact, u32& all) {
-    const int read = sh.points[at], x = read == NONE ? predicted : read;
-    const int d = interpolate::residual(x, predicted), r = interpolate::point(predicted, d);
-    sh.points[at] = r;
-    if (x - r == -(1 << (interpolate::FINE - 1)) || (u32)r + SURE > 2 * SURE)
-        atomicOr(sh.unsure + at / 32, 1u << (at % 32));
-    const u32 z = estimate::zigzag(d);
-    all |= z;
-    if (z >= huffman::FAR) exact[at] = z;
-    ((u8*)sh.bytes)[at] = (u8)huffman::byte_of(z);
+// The point at `at` and its residual, number `i` of the stream, from what is predicted. Adds its zigzag value to `all`.
+__device__ __forceinline__ void code_one(InterpolateShared& sh, u32 i, u32 at, u32 predicted, u32 step, All& all) {
+    const int read = sh.points[at];
+    const u32 x = read == NONE ? predicted : (u32)read;
+    const int d = interpolate::residual(x, predicted, step);
+    const u32 r = (u32)interpolate::point(predicted, d, step);
+    sh.points[at] = (int)r;
+    if (r - x == interpolate::STEP / 2 || r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
+    u32 z = estimate::zigzag(d);
+    if (z >= huffman::FAR) {
+        all.large |= z;
+        sh.exact[i] = z;
+        z = huffman::byte_of(z);
+    } else {
+        all.bytes |= z;
+    }
+    ((u8*)sh.bytes)[i] = (u8)z;
 }
 
-// Four points at `at` and their residuals, from what is predicted. With `some` there are outliers.
-__device__ __forceinline__ void code_four(InterpolateShared& sh, u32 at, const u32 (&predicted)[4], bool some,
-                                          u32* exact, All& all) {
-    constexpr u32 HALF = 1u << (interpolate::FINE - 1);
-    const int4 x4 = *(const int4*)(sh.points + at);
-    int x[4] = {x4.x, x4.y, x4.z, x4.w};
-    if (some) {
-#pragma unroll
-        for (int j = 0; j < 4; j++) x[j] = x[j] == NONE ? (int)predicted[j] : x[j];
+// Which places are those of the coarsest points, of a tile whose first `few` levels have others.
+struct Coarsest {
+    u32 few;
+    // Extents of axes that have more than one of them.
+    Three e;
+    __device__ __forceinline__ Coarsest(u32 few_, const Three& of) : few(few_) {
+        auto extent = [&](u32 e) { return interpolate::points_of(e, few) > 1 ? e : 0; };
+        e = {extent(of.z), extent(of.y), extent(of.x)};
     }
-    u32 d[4], off[4], r[4], far = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const u32 apart = (u32)x[j] - predicted[j] + HALF;
-        off[j] = apart & (2 * HALF - 1);
-        d[j] = interpolate::halved(apart, interpolate::FINE) + 128;
-        r[j] = (u32)x[j] + HALF - off[j];
-        far |= r[j] + SURE;
+    __device__ __forceinline__ bool is(u32 place, u32 extent) const {
+        return (place & ((1u << few) - 1)) == 0 || place + 1 == extent;
     }
-    *(int4*)(sh.points + at) = make_int4((int)r[0], (int)r[1], (int)r[2], (int)r[3]);
-    if (off[0] == 0 || off[1] == 0 || off[2] == 0 || off[3] == 0 || far >= 2 * SURE) {
-        u32 unsure = 0;
-#pragma unroll
-        for (int j = 0; j < 4; j++) unsure |= off[j] == 0 || r[j] + SURE > 2 * SURE ? 1u << j : 0u;
-        atomicOr(sh.unsure + at / 32, unsure << (at % 32));
-    }
-    keep_four(sh.bytes, at, d, exact, all);
-}
+    __device__ __forceinline__ bool row(const Three& p) const { return is(p.z, e.z) && is(p.y, e.y); }
+    __device__ __forceinline__ bool is(const Three& p) const { return row(p) && is(p.x, e.x); }
+};
 
-// The first warp brings the coarsest points. Outliers go to `sh.outliers`; tells whether this thread has met some.
-template <class Tile, class S>
-__device__ __forceinline__ bool bring_coarse(InterpolateShared& sh, const Tile& tile, const Source<S>& in,
-                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane) {
-    const u32 count = tile.coarse_points();
+// The first warp brings the coarsest points; `address` tells where they go. Outliers go to `sh.outliers`; tells whether this
+// thread has met some.
+template <class S, class Address>
+__device__ __forceinline__ bool bring_coarsest(InterpolateShared& sh, u32 few, const Source<S>& in,
+                                               const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
+                                               Address address) {
+    constexpr u32 EACH = (interpolate::FEW + 31) / 32;
+    const u32 count = interpolate::points_at(in.e, few);
+    const u32 nx = interpolate::points_of(in.e.x, few), ny = interpolate::points_of(in.e.y, few);
+    const tiles::Divisor by_x(nx), by_y(ny);
+    auto place = [&](u32 j) {
+        const u32 i = min(32 * j + (u32)lane, count - 1), row = by_x.of(i), z = by_y.of(row);
+        return Three{min(z << few, in.e.z - 1), min((row - z * ny) << few, in.e.y - 1),
+                     min((i - row * nx) << few, in.e.x - 1)};
+    };
     bool some = false;
     S x[4];
 #pragma unroll
-    for (u32 j = 0; j < 4; j++) x[j] = in.first[in.place(tile.coarse_place(min(32 * j + (u32)lane, count - 1)))];
+    for (u32 j = 0; j < 4; j++) x[j] = j < EACH ? in.first[in.place(place(j))] : S(0);
     in.turn(x);
 #pragma unroll
-    for (u32 j = 0; j < 4; j++) {
+    for (u32 j = 0; j < EACH; j++) {
         if (32 * j + (u32)lane >= count) break;
-        const Three p = tile.coarse_place(32 * j + (u32)lane);
+        const Three p = place(j);
         const int q = in_units(fine, x[j], fill);
-        sh.points[tile.at(p)] = q;
+        sh.points[address(p)] = q;
         if (q == NONE) {
             some = true;
             const u32 i = (p.z * in.e.y + p.y) * in.e.x + p.x;
@@ -109,38 +139,24 @@ __device__ __forceinline__ bool bring_coarse(InterpolateShared& sh, const Tile& 
     return some;
 }
 
-// Puts four values' points, from place `p` with an even x on, where they will be, but for one on a coarse level.
-template <class Tile>
-__device__ __forceinline__ void put_four(int* points, const Tile& tile, const Three& p, const int (&q)[4]) {
-    u32 odd;
-    const u32 even = interpolate::find_pair(tile.finest(), p, odd);
-    *(int2*)(points + odd) = make_int2(q[1], q[3]);
-    if ((p.z | p.y) & 1) {
-        *(int2*)(points + even) = make_int2(q[0], q[2]);
-    } else {
-        if (tile.fine_levels() > 1) points[tile.at({p.z, p.y, p.x + 2}, 1)] = q[2];
-        const u32 any = p.z | p.y | p.x, l = Tile::FINE_LEVELS == 2 ? 1 : (u32)__ffs((int)any) - 1;
-        if (any & ((1u << tile.fine_levels()) - 1)) points[tile.at(p, l)] = q[0];
-    }
-}
-
-// The other warps bring all values, each 128 at a time.
-template <class Tile, class S>
-__device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Tile& tile, const Source<S>& in,
+// The other warps bring all values, each 128 at a time: `put(first place, points)` for every four; `where`
+// tells places.
+template <class S, class Where, class Put>
+__device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Source<S>& in,
                                              const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
-                                             int w) {
+                                             int w, Where where, Put put) {
     constexpr u32 APART = 128 * (THREADS / 32 - 1);
-    const u32 n = tile.fine_levels() ? tile.values() : 0;
+    const u32 n = in.n;
     bool some = false;
     S x[4], next[4];
     u32 i = 128 * (w - 1) + 4 * lane;
-    if (i < n) in.raw(i, in.place(tile.where(i)), next);
+    if (i < n) in.raw(i, in.place(where(i)), next);
 #pragma unroll 1
     for (; i < n; i += APART) {
 #pragma unroll
         for (int j = 0; j < 4; j++) x[j] = next[j];
         // One round ahead of what is computed.
-        if (i + APART < n) in.raw(i + APART, in.place(tile.where(i + APART)), next);
+        if (i + APART < n) in.raw(i + APART, in.place(where(i + APART)), next);
         in.turn(x);
         int q[4];
         u32 bad = 0;
@@ -154,38 +170,110 @@ __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Tile& 
             some = some || bad;
             atomicOr(sh.outliers + i / 32, bad << (i % 32));
         }
-        if (Tile::VEC4 || in.vec4) {
-            put_four(sh.points, tile, tile.where(i), q);
-        } else {
-#pragma unroll
-            for (u32 j = 0; j < 4; j++) {
-                const Three p = tile.where(i + j);
-                const u32 any = p.z | p.y | p.x;
-                if (i + j < n && (any & ((1u << tile.fine_levels()) - 1))) sh.points[tile.at(p)] = q[j];
-            }
-        }
+        put(i, q);
     }
     return some;
 }
 
-// All of it. Returns all of this thread's zigzag values together, and whether there are outliers.
-template <class Tile, class S>
-__device__ __forceinline__ u32 code_points(InterpolateShared& sh, const Tile& tile, const Source<S>& in,
-                                           const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, bool& some,
-                                           u32* exact, int lane, int w) {
+// Points and residuals of a whole tile, in a way that FORMAT.md's kinds have. Returns this thread's zigzag values together.
+template <u32 RANK, class S>
+__device__ __forceinline__ u32 code_whole(InterpolateShared& sh, u32 way, const Source<S>& in,
+                                          const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
+                                          int w) {
+    using namespace interpolate;
+    using W = Whole<RANK>;
     All all = {0, 0};
-    auto one = [&](u32 at, u32 guess) { code_one(sh, at, (int)guess, exact, all.large); };
+    auto one = [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, i, at, guess, step, all); };
+    // The first warp looks at its own points before others have brought theirs.
+    bool some;
     if (w == 0) {
-        some = bring_coarse(sh, tile, in, fine, fill, lane);
+        some = bring_coarsest(sh, W::FEW, in, fine, fill, lane, [](const Three& p) { return W::address(p); });
         __syncwarp();
-        tile.visit_coarse(sh.points, one);
+        visit_few<RANK>(sh.points, way, (u32)lane, one);
     } else {
-        some = bring_others(sh, tile, in, fine, fill, lane, w);
+        some = bring_others(
+            sh, in, fine, fill, lane, w, [](u32 i) { return W::where(i); },
+            [&](u32 i, const int (&q)[4]) {
+                const Three p = W::where(i);
+                const typename W::Row row = W::row(p.z, p.y);
+                // All but what the first warp has.
+                auto few = [](u32 place, u32 side) { return place % (1u << W::FEW) == 0 || place + 1 == side; };
+                const bool fewer = few(p.z, W::SIDE_Z) && few(p.y, W::SIDE_Y), last = p.x + 4 == W::SIDE_X;
+                int *even = sh.points + row.even + p.x / 2, *odd = sh.points + row.odd + p.x / 2;
+                if (!(fewer && p.x % (1u << W::FEW) == 0)) even[0] = q[0];
+                odd[0] = q[1], even[1] = q[2];
+                if (!(fewer && last)) (last ? even + 2 : odd + 1)[0] = q[3];
+            });
     }
-    some = __syncthreads_or(some);
-    tile.visit_others(sh.points, one,
-                      [&](u32 at, const u32(&guess)[4]) { code_four(sh, at, guess, some, exact, all); });
+    if (some) atomicOr(&sh.some, 1u);
+    visit_coarser<RANK>(sh.points, way, one);
+    visit_finest<RANK>(sh.points, way, one);
+    __syncthreads();
     return all.together();
+}
+
+// The same of any other tile.
+template <class S>
+__device__ __forceinline__ u32 code_any(InterpolateShared& sh, u32 way, const Source<S>& in,
+                                        const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
+                                        int w) {
+    const Coarsest coarsest(interpolate::few_from(in.e), in.e);
+    All all = {0, 0};
+    interpolate::prepare(sh.lattice(), sh.steps(), in.e);
+    __syncthreads();
+    bool some = false;
+    if (w == 0) {
+        some = bring_coarsest(sh, coarsest.few, in, fine, fill, lane,
+                              [&](const Three& p) { return (p.z * in.e.y + p.y) * in.e.x + p.x; });
+        __syncwarp();
+    } else if (coarsest.few) {
+        some = bring_others(
+            sh, in, fine, fill, lane, w, [&](u32 i) { return in.where(i); },
+            [&](u32 i, const int (&q)[4]) {
+                if (in.vec4 && !coarsest.row(in.where(i))) {
+                    *(int4*)(sh.points + i) = make_int4(q[0], q[1], q[2], q[3]);
+                    return;
+                }
+#pragma unroll 1
+                for (u32 j = 0; j < 4 && i + j < in.n; j++) {
+                    if (!coarsest.is(in.where(i + j)))
+                        sh.points[i + j] = j == 0 ? q[0] : j == 1 ? q[1] : j == 2 ? q[2] : q[3];
+                }
+            });
+    }
+    if (some) atomicOr(&sh.some, 1u);
+    interpolate::visit_any(
+        sh.points, sh.lattice(), sh.steps(), way, in.n, [] { __syncthreads(); },
+        [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, i, at, guess, step, all); });
+    return all.together();
+}
+
+// Of any tile. `sh.some` tells whether there are outliers.
+template <class S>
+__device__ __forceinline__ u32 code_points(InterpolateShared& sh, interpolate::Shape shape, u32 way,
+                                           const Source<S>& in, const quantize::Linear<S>& fine,
+                                           typename Traits<S>::Bits fill, int lane, int w) {
+    return shape == interpolate::BLOCK   ? code_whole<3>(sh, way, in, fine, fill, lane, w)
+           : shape == interpolate::PLANE ? code_whole<2>(sh, way, in, fine, fill, lane, w)
+           : shape == interpolate::LINE  ? code_whole<1>(sh, way, in, fine, fill, lane, w)
+                                         : code_any(sh, way, in, fine, fill, lane, w);
+}
+
+// Where value `i` of a tile is among its points, and the other way.
+__device__ __forceinline__ u32 address_of(interpolate::Shape shape, u32 i) {
+    using namespace interpolate;
+    return shape == BLOCK   ? Whole<3>::address(Whole<3>::where(i))
+           : shape == PLANE ? Whole<2>::address(Whole<2>::where(i))
+           : shape == LINE  ? Whole<1>::address(Whole<1>::where(i))
+                            : i;
+}
+__device__ __forceinline__ u32 number_of(interpolate::Shape shape, u32 at) {
+    using namespace interpolate;
+    if (shape == ANY) return at;
+    const Three p = shape == BLOCK ? Whole<3>::place(at) : shape == PLANE ? Whole<2>::place(at) : Whole<1>::place(at);
+    return shape == BLOCK   ? (p.z * Whole<3>::SIDE_Y + p.y) * Whole<3>::SIDE_X + p.x
+           : shape == PLANE ? p.y * Whole<2>::SIDE_X + p.x
+                            : p.x;
 }
 
 }  // namespace

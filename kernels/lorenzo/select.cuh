@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Predictor selection: src/codec/lorenzo/FORMAT.md §8 (axes, interpolation); on the CPU src/codec/lorenzo/select.rs.
+// Predictor selection: src/codec/lorenzo/FORMAT.md §8 (axes); on the CPU src/codec/lorenzo/select.rs.
 //
 // Some rows of a tile, about a quarter, stand for all. For each of up to six sets of axes their Lorenzo residuals are
 // counted by length, and where zero and not zero meet; estimate.cuh makes a cost of these counts, and the first set
 // with the least cost is taken (`choose`). Where rows consist of whole vec4s, four neighbours are counted at a time: a
 // 64-bit word has a count of four bits for each length, so that one addition counts a residual of any; counts of all
-// threads are added up before they overflow. Whether interpolation may cost less than Lorenzo is asked of the same
-// rows: every second quantum is predicted from its neighbours (`may_pay`).
+// threads are added up before they overflow.
 #pragma once
 #include "../stage/estimate.cuh"
 #include "../stage/lorenzo.cuh"
@@ -85,25 +84,6 @@ __device__ __forceinline__ void sample(const int* q, const Three& e, const tiles
                 if (lane == 0) masks[MASKS * i + s / 32] = others;
             }
         }
-    }
-}
-
-// Counts what interpolation would leave of the sampled rows' odd places, from quanta on either side. The caller has
-// `left` = (x − 5) / 2 of them in each row.
-template <int THREADS>
-__device__ __forceinline__ void sample_odd(const int* q, u32 x, const tiles::Divisor& by_left, u32 count, bool whole,
-                                           u32* classes, u32* masks, int lane) {
-    for (u32 s = threadIdx.x; s < (count + 31) / 32 * 32; s += THREADS) {
-        u32 z = 0;
-        if (s < count) {
-            const u32 k = by_left.of(s);
-            const u32* at = (const u32*)q + sampled_row(k, whole) * x + 2 * (s - k * by_left.d);
-            const u32 near = at[2] + at[4];
-            z = estimate::zigzag((int)(at[3] - ((u32)((int)near >> 1) + (u32)((int)(near - (at[0] + at[6])) >> 4))));
-            if (z) atomicAdd(classes + estimate::class_of(z), 1u);
-        }
-        const u32 others = __ballot_sync(warp::ALL, z != 0);
-        if (lane == 0) masks[s / 32] = others;
     }
 }
 
@@ -409,32 +389,5 @@ __device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles:
     return axes_of(cheapest(sh.costs, sets, lane));
 }
 static_assert(MASKS >= 256, "a set's bits and a column of a word a thread take as many words");
-
-// Interpolation is tried where Lorenzo costs less than so many 1/256 bits a value: what costs more is noise, which no
-// prediction takes away. Below the second number it is tried whatever a sample says.
-constexpr u32 WORTH = 4 << 8, SURELY_WORTH = 5 << 7;
-
-// Whether interpolation may cost less than `cost`, which Lorenzo's residuals of all of the tile do. Overwrites
-// `classes` and `words`. All threads.
-template <int THREADS>
-__device__ __forceinline__ bool may_pay(const int* q, const Three& e, u32 cost, u32* classes, u32* words, u32& found,
-                                        int lane, int w) {
-    const u32 n = e.product();
-    if (cost == 0 || cost >= n * WORTH) return false;
-    if (cost < n * SURELY_WORTH || e.x < 7) return true;
-    const u32 rows = e.z * e.y, left = (e.x - 5) / 2;
-    const bool whole = rows < 8;
-    const u32 places = sampled_rows(rows, whole) * left;
-    if (threadIdx.x < estimate::CLASSES) classes[threadIdx.x] = 0;
-    __syncthreads();
-    sample_odd<THREADS>(q, e.x, tiles::Divisor(left), places, whole, classes, words, lane);
-    __syncthreads();
-    if (w == 0) {
-        const u32 sampled = cost_of(classes, words, places, lane);
-        if (lane == 0) found = sampled;
-    }
-    __syncthreads();
-    return 8ull * found * n <= 7ull * cost * places;
-}
 
 }  // namespace selection

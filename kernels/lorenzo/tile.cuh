@@ -29,8 +29,9 @@ struct Codebook {
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
 
 // What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it
-// costs.
-constexpr u32 TRIED = 1u << 31;
+// costs, and the way that may pay by the byte above the kind's, 0 for none, by the next one the sets under which it may
+// have been interpolated before.
+constexpr u32 TRIED = 1u << 31, TRIED_WAY = 8, TRIED_SETS = 16;
 struct Meta {
     u32 kind, width, records, cost;
 };
@@ -180,7 +181,7 @@ struct TileShared {
     alignas(16) u32 bytes[TILE / 4];
     u32 outliers[MARKS];
     alignas(16) u32 bins[huffman::BINS];
-    u32 classes[selection::SETS * estimate::CLASSES];
+    alignas(16) u32 classes[selection::SETS * estimate::CLASSES];
     // A word a warp, for scans.
     u32 scratch[THREADS / 32];
     // Of the residuals counted; all zigzag values of the tile together.
@@ -232,8 +233,9 @@ __device__ __forceinline__ u32 signs(u32 word) {
 #endif
 }
 
-// Keeps four residuals, each with 128 more, as bytes from place `i` on.
-__device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], u32* exact, All& all) {
+// Four residuals, each with 128 more, as bytes; where one fits no byte, calls `far` with their zigzag values.
+template <class F>
+__device__ __forceinline__ u32 zigzag_four(const u32 (&d)[4], All& all, F far) {
     const u32 low = __byte_perm(d[0], d[1], 0x0040), word = __byte_perm(low, __byte_perm(d[2], d[3], 0x0040), 0x5410);
     // Bit 7 is 0 in those below zero.
     u32 zigzag = (word << 1 & 0xfefefefeu) ^ ~signs(word);
@@ -248,9 +250,15 @@ __device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], 
             all.large |= z[j];
             zigzag |= huffman::byte_of(z[j]) << (8 * j);
         }
-        *(uint4*)(exact + i) = make_uint4(z[0], z[1], z[2], z[3]);
+        far(z);
     }
-    bytes[i / 4] = zigzag;
+    return zigzag;
+}
+
+// Keeps four residuals, each with 128 more, as bytes from place `i` on.
+__device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], u32* exact, All& all) {
+    bytes[i / 4] =
+        zigzag_four(d, all, [&](const u32(&z)[4]) { *(uint4*)(exact + i) = make_uint4(z[0], z[1], z[2], z[3]); });
 }
 
 // Marks the first outlier of every record: those behind each other with the same bits are one. Returns the records.

@@ -39,6 +39,8 @@ constexpr Fractions fractions() {
 
 constexpr Fractions FRACTIONS = fractions();
 __constant__ Fractions fraction = FRACTIONS;
+// The same where a warp's lanes look at different places.
+__device__ const Fractions fractions_apart = FRACTIONS;
 
 // Place of the highest bit of a number that is not 0.
 __device__ __forceinline__ u32 highest(u32 z) { return 31 - (u32)__clz((int)z); }

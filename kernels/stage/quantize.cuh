@@ -33,6 +33,10 @@ struct Linear {
         return fabs(t) <= limit;
     }
     __device__ __forceinline__ S value(double whole) const { return T::round(__dmul_rn(whole, step)); }
+    // Whether x has the bits of so many steps, and not those of one more.
+    __device__ __forceinline__ bool tells(S x, double whole) const {
+        return T::bits(value(whole)) == T::bits(x) && T::bits(value(__dadd_rn(whole, 1.0))) != T::bits(x);
+    }
     __device__ __forceinline__ bool surely_holds(S x, S back) const { return fabs(T::sub(x, back)) < surely; }
     __device__ __forceinline__ bool holds(S x, S back) const { return exact::within((double)x, (double)back, bound); }
 };

@@ -3,8 +3,7 @@
 #include "check.cuh"
 #include "lorenzo/select.cuh"
 #include "stage/codebook.cuh"
-#include "stage/interpolate/tile_any.cuh"
-#include "stage/interpolate/tile_whole.cuh"
+#include "stage/interpolate/points.cuh"
 #include "stage/quantize.cuh"
 
 namespace {
@@ -97,32 +96,34 @@ __device__ __forceinline__ void differences(const Tile& a) {
 }
 
 struct Points {
-    u64 residuals, points, z, y, x;
+    u64 residuals, points, z, y, x, way;
 };
 
-// A tile's points from residuals in the order of the stream.
+// A tile's points from residuals in the order of the stream, interpolated this way.
 __device__ __forceinline__ void points_of(const Points& a) {
     alignas(16) __shared__ int points[tiles::MOST];
-    __shared__ interpolate::Level levels[interpolate::LEVELS];
+    __shared__ interpolate::AnyShared sh;
     const tiles::Three e = {(u32)a.z, (u32)a.y, (u32)a.x};
-    for (u32 i = threadIdx.x; i < e.product(); i += 256) points[i] = ((const int*)a.residuals)[i];
-    interpolate::TileAny::prepare(levels, e);
+    const u32 n = e.product(), way = (u32)a.way;
+    for (u32 i = threadIdx.x; i < n; i += 256) points[i] = ((const int*)a.residuals)[i];
     __syncthreads();
-    const interpolate::TileAny any(levels, e);
-    auto with = [&](const auto& tile) {
-        interpolate::points(tile, points);
-        for (u32 i = threadIdx.x; i < e.product(); i += 256) {
-            ((int*)a.points)[i] = points[interpolate::find(tile.finest(), tile.where(i))];
-        }
+    auto leave = [&](auto address) {
+        for (u32 i = threadIdx.x; i < n; i += 256) ((int*)a.points)[i] = points[address(i)];
     };
-    if (interpolate::Tile3d::fits(e)) {
-        with(interpolate::Tile3d());
-    } else if (interpolate::Tile2d::fits(e)) {
-        with(interpolate::Tile2d());
-    } else if (interpolate::Tile1d::fits(e)) {
-        with(interpolate::Tile1d());
-    } else {
-        with(any);
+    switch (interpolate::shape_of(e)) {
+        case interpolate::BLOCK:
+            interpolate::points<3>(points, way);
+            leave([](u32 i) { return interpolate::Whole<3>::address(interpolate::Whole<3>::where(i)); });
+            break;
+        case interpolate::PLANE:
+            interpolate::points<2>(points, way);
+            leave([](u32 i) { return interpolate::Whole<2>::address(interpolate::Whole<2>::where(i)); });
+            break;
+        case interpolate::LINE:
+            interpolate::points<1>(points, way);
+            leave([](u32 i) { return interpolate::Whole<1>::address(interpolate::Whole<1>::where(i)); });
+            break;
+        default: interpolate::points(points, sh, e, way); leave([](u32 i) { return i; });
     }
 }
 

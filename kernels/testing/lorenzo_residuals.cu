@@ -67,7 +67,7 @@ __device__ __forceinline__ void decode_coarse(const DecodeArgs& args, u32 thread
     const Tile tile = tiles::of(c.extents, c.tile, t);
     const u32 n = tile.values();
     const u32* payload = (const u32*)c.frame + c.payload_at / 4 + from;
-    right = right && kind.allowed(c.mode == 3) && !tables.bad;
+    right = right && kind.allowed(c.mode == 3, tile.extents) && !tables.bad;
     if (right) {
         const Parts p = part<Traits<S>::W>(payload, words, kind, n, tables);
         right = p.right;

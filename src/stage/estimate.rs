@@ -49,6 +49,19 @@ fn log2(n: u32) -> u64 {
     u64::from(e) << 8 | u64::from(FRACTION[fraction])
 }
 
+/// The sum of log2(f(v)) in 1/256 bits, rounded as elsewhere; no f(v) is 0. f may be up to 2^31.
+#[inline(always)]
+pub(crate) fn logarithms(values: &mut [i32], f: impl Fn(i32) -> u32) -> u64 {
+    // A double's exponent and the upper eight bits behind it: all that a logarithm is made from.
+    let upper = |v: i32| (f64::from(f(v) as i32).to_bits() >> 44) as i32;
+    values.iter_mut().for_each(
+        #[inline(always)]
+        |v| *v = upper(*v),
+    );
+    let of = |&v: &i32| (v as u64 & !255) + u64::from(FRACTION[(v & 255) as usize]);
+    values.iter().map(of).sum::<u64>() - values.len() as u64 * (1023 << 8)
+}
+
 /// n · log2(n) in 1/256 bits.
 fn weight(n: u32) -> u64 {
     u64::from(n) * log2(n)
@@ -167,6 +180,9 @@ mod tests {
             assert!((log2(n) as f64 - exact).abs() < 2.0, "{n}: {} {exact}", log2(n));
         }
         assert_eq!((log2(0), log2(1), log2(8192)), (0, 0, 13 * 256));
+        let all: Vec<i32> = (0..40_000).map(|i| i * 53_687).collect();
+        let sum: u64 = all.iter().map(|&v| log2(v as u32 + 1)).sum();
+        assert_eq!(logarithms(&mut all.clone(), |v| v as u32 + 1), sum);
     }
 
     #[test]

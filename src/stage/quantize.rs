@@ -11,7 +11,7 @@ use crate::scalar::{Bits, Scalar, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
 /// of the sum are that integer's. Compiles to two additions on every vector unit.
-const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
+pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 
 /// Whole multiples of a step.
 #[derive(Debug, Clone, Copy)]

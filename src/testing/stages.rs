@@ -227,10 +227,12 @@ pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
     lorenzo::axes(q, extents)
 }
 
-/// lorenzo: points of a tile, in its order, from residuals in that of the stream.
-pub fn interpolated(residuals: &[i32], extents: [usize; 3]) -> Vec<i32> {
+/// lorenzo: points of a tile, in its order, from residuals in that of the stream. `way` has those bits of a kind that tell
+/// how.
+pub fn interpolated(residuals: &[i32], extents: [usize; 3], way: u8) -> Vec<i32> {
     let mut points = vec![0; residuals.len()];
-    interpolate::reconstruct(residuals, extents, &mut interpolate::Work::default(), &mut points);
+    let way = interpolate::Way { axes: way & 7, finer: way & 0x80 != 0 };
+    interpolate::reconstruct(residuals, extents, way, &mut interpolate::Work::default(), &mut points);
     points
 }
 

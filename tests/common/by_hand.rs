@@ -2,7 +2,7 @@
 //! Vectors that no writer makes, put together from the codecs' documents: what a reader must read all the same.
 
 use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
-use super::frames::{Bits, Parts, tiles};
+use super::frames::{self, Bits, Parts, tiles};
 use super::generate::Random;
 use super::planes;
 use super::vectors::Case;
@@ -132,8 +132,8 @@ pub fn fixed_width(n: usize, width: u32, mut z: impl FnMut() -> u64) -> Vec<u8> 
 /// Parts of a frame of `lorenzo` without a codebook: all but kinds and payloads.
 pub fn without_codebook(size: usize, mode: u8, bound: f64, dims: &[u32]) -> Parts {
     let (head, kinds, payloads) = (vec![0], Vec::new(), Vec::new());
-    let (dims, tiles, lengths) = (dims.into(), tiles(dims), None);
-    Parts { size, mode, big_endian: false, bound, dims, tiles, head, kinds, payloads, lengths }
+    let (tiles, extents, lengths) = (tiles(dims), frames::extents(dims), None);
+    Parts { size, mode, big_endian: false, bound, dims: dims.into(), tiles, extents, head, kinds, payloads, lengths }
 }
 
 fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
@@ -157,8 +157,8 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f32-interpolated-classes" | "f64be-interpolated-classes" => {
             let mut p = without_codebook(size, if size == 4 { 1 } else { 2 }, 0.051, dims);
             assert_eq!(p.tiles, [64 * 128, 64 * 2, 6 * 128, 6 * 2]);
-            // Fixed width, empty, fixed width with outliers, empty but for outliers.
-            p.kinds = vec![0x28, 0x08, 0x68, 0x48];
+            // Fixed width, empty, fixed width with outliers, empty but for outliers; along x and y, x, y, x and y.
+            p.kinds = vec![0x2B, 0x89, 0xEA, 0x4B];
             let record = |first: u32, places: u32, random: &mut Random| {
                 [le(&[1, first | (places - 1) << 16]), value(random)].concat()
             };
@@ -169,10 +169,30 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             p
         }
         "f32-every-symbol" => every_symbol(dims),
+        "f32-interpolated-every-way" | "f64be-interpolated-every-way" | "f32-interpolated-lines" => {
+            let mut p = without_codebook(size, 1, 0.051, dims);
+            every_way(&mut p, random);
+            p
+        }
         _ => panic!("lorenzo/{name} is not made by hand"),
     };
     parts.big_endian = name.contains("be-");
     parts.frame()
+}
+
+/// Interpolated tiles, in turn along all sets of axes that each may have, with finer steps and without, all axes first: most
+/// of narrow residuals, some of 32 bits, some with outliers.
+pub fn every_way(p: &mut Parts, random: &mut Random) {
+    for (k, &extents) in p.extents.iter().enumerate() {
+        let (n, ways) = (p.tiles[k], frames::ways(extents));
+        let way = ways[ways.len() - 1 - k % ways.len()];
+        let width = if n < 1000 && k % 5 == 0 { 32 } else { 2 + k as u32 % 3 };
+        let residuals = fixed_width(n, width, || random.bits());
+        let outliers = k % 4 == 1;
+        p.kinds.push(way | 0x20 | u8::from(outliers) << 6);
+        let record = [le(&[1, n as u32 / 2]), random.bits().to_le_bytes()[..p.size].to_vec()].concat();
+        p.payloads.push(if outliers { [record, residuals].concat() } else { residuals });
+    }
 }
 
 /// Each of the 188 symbols of `lorenzo`, with the lowest and the highest number that its bits can say: runs meet runs, and

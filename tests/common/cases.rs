@@ -341,7 +341,7 @@ planes | f32-places-of-rank-3   | by-hand 47  | f32   | 8x16x32     | mode=abs,b
 planes | f32-places-of-components-on-a-line | by-hand 55 | f32 | 1365x3 | mode=abs,bound=0.502                     |
 planes | f32-places-of-components | by-hand 56 | f32  | 4x16x32x2   | mode=abs,bound=0.502                     |
 planes | f32-places-of-components-in-rows | by-hand 57 | f32 | 32x32x4  | mode=abs,bound=0.502                     |
-planes | f32-auto-sampled       | wave 95     | f32   | 36000       | mode=abs,bound=1e-4                      |
+planes | f32-auto-sampled       | noise 95    | f32   | 36000       | mode=abs,bound=1e-3                      |
 planes | f64be-auto-packed      | packed 95   | f64be | 60x600      | mode=abs,bound=1e-4                      |
 planes | f32-auto-packed        | packed 95   | f32   | 64x100      | mode=rel,bound=1e-5                      |
 planes | f32-auto-lossless      | wave 91     | f32   | 16x17x33    | mode=lossless                            |
@@ -356,6 +356,13 @@ lorenzo | f64-128-tiles         | steps 98   | f64   | 17x17x1024  | mode=abs,bo
 lorenzo | f32be-135-tiles       | rare 99    | f32be | 33x33x449   | mode=abs,bound=0.5,codec=lorenzo  |
 lorenzo | f32-rare              | rare 100   | f32   | 200000      | mode=abs,bound=0.5,codec=lorenzo  |
 lorenzo | f32-rare-joint        | rare 101   | f32   | 532480      | mode=abs,bound=0.5,codec=lorenzo  |
+lorenzo | f32-striped           | striped 102 | f32  | 16x33x130   | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f32-striped-coarse    | striped 103 | f32  | 16x33x130   | mode=abs,bound=0.1,codec=lorenzo  |
+lorenzo | f64be-striped-holes   | striped-holes 104 | f64be | 17x32x128 | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f64-striped-holes-coarse | striped-holes 105 | f64 | 16x32x127 | mode=abs,bound=0.1,codec=lorenzo |
+lorenzo | f32-interpolated-every-way | by-hand 59 | f32 | 19x37x73    | mode=abs,bound=0.051             |
+lorenzo | f64be-interpolated-every-way | by-hand 60 | f64be | 18x27x113 | mode=abs,bound=0.051          |
+lorenzo | f32-interpolated-lines | by-hand 61 | f32  | 8211        | mode=abs,bound=0.051             |
 lorenzo | f32-every-symbol      | by-hand 58 | f32   | 180284      | mode=abs,bound=0.5                |
 ";
 

@@ -131,8 +131,8 @@ fn outliers(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// How many values each tile has, in order.
-pub fn tiles(dims: &[u32]) -> Vec<usize> {
+/// How many values each tile has along each axis, in order.
+pub fn extents(dims: &[u32]) -> Vec<[usize; 3]> {
     let mut e = [1usize; 3];
     for (k, &d) in dims.iter().rev().enumerate() {
         e[2 - k.min(2)] *= d as usize;
@@ -146,7 +146,19 @@ pub fn tiles(dims: &[u32]) -> Vec<usize> {
         t[k] = (2 * t[k]).min(e[k]);
     }
     let cuts = |k: usize| (0..e[k]).step_by(t[k]).map(move |at| t[k].min(e[k] - at));
-    cuts(0).flat_map(|a| cuts(1).flat_map(move |b| cuts(2).map(move |c| a * b * c))).collect()
+    cuts(0).flat_map(|a| cuts(1).flat_map(move |b| cuts(2).map(move |c| [a, b, c]))).collect()
+}
+
+/// How many values each tile has, in order.
+pub fn tiles(dims: &[u32]) -> Vec<usize> {
+    extents(dims).iter().map(|e| e.iter().product()).collect()
+}
+
+/// Kinds that say how a tile of these extents may be interpolated: along every set of its axes, with finer steps and without.
+pub fn ways(extents: [usize; 3]) -> Vec<u8> {
+    let used = (0..3).map(|k| u8::from(extents[2 - k] > 1) << k).sum::<u8>();
+    let sets = (1..8).filter(|axes| axes & !used == 0);
+    sets.flat_map(|axes| [8 | axes, 0x88 | axes]).collect()
 }
 
 /// A frame before its parts are put together.
@@ -156,8 +168,9 @@ pub struct Parts {
     pub big_endian: bool,
     pub bound: f64,
     pub dims: Vec<u32>,
-    /// How many values each tile has.
+    /// How many values each tile has, and how many along each axis.
     pub tiles: Vec<usize>,
+    pub extents: Vec<[usize; 3]>,
     pub head: Vec<u8>,
     pub kinds: Vec<u8>,
     pub payloads: Vec<Vec<u8>>,
@@ -232,8 +245,14 @@ pub fn lorenzo(random: &mut Random) -> Parts {
 
     let tiles = tiles(&dims);
     let (mut kinds, mut payloads) = (Vec::new(), Vec::new());
-    for &n in &tiles {
-        let predictor = if mode != 3 && random.below(2) == 0 { 8 } else { random.below(8) as u8 };
+    let extents = extents(&dims);
+    for (&n, &e) in tiles.iter().zip(&extents) {
+        let ways = if mode == 3 { Vec::new() } else { ways(e) };
+        let predictor = match ways.len() {
+            0 => random.below(8) as u8,
+            _ if random.below(2) == 0 => random.below(8) as u8,
+            all => ways[random.below(all)],
+        };
         let empty = random.below(full) > 0;
         let with_outliers = !empty && random.below(3) == 0;
         let mut kind = predictor | u8::from(with_outliers) << 6;
@@ -262,5 +281,6 @@ pub fn lorenzo(random: &mut Random) -> Parts {
         kinds.push(kind);
         payloads.push(payload);
     }
-    Parts { size, mode, big_endian: random.below(2) == 0, bound, dims, tiles, head, kinds, payloads, lengths: None }
+    let big_endian = random.below(2) == 0;
+    Parts { size, mode, big_endian, bound, dims, tiles, extents, head, kinds, payloads, lengths: None }
 }

@@ -55,6 +55,26 @@ fn wave(dims: &[u64], random: &mut Random) -> Vec<f64> {
         .collect()
 }
 
+/// A field of three extents: the n-th block is smooth along the axes whose bits are in 1 + n mod 7, the last axis' the lowest.
+fn striped(dims: &[u64], random: &mut Random) -> Vec<f64> {
+    let n = dims.iter().product::<u64>() as usize;
+    let [b, c] = [1, 2].map(|k| dims[k] as usize);
+    let first = random.bits();
+    (0..n)
+        .map(|i| {
+            let at = [i / c / b, i / c % b, i % c];
+            let block = (at[0] / 16 * b.div_ceil(16) + at[1] / 16) * c.div_ceil(32) + at[2] / 32;
+            let smooth = |axis: &usize| (1 + block % 7) >> (2 - axis) & 1 == 1;
+            // The same for all points of a line, plane or block that is smooth.
+            let place = (0..3).filter(|axis| !smooth(axis)).fold(0, |sum, axis| 1000 * (sum + at[axis] as u64) + 1);
+            let shift = 0.2 * Random(first ^ place).unit();
+            let waves =
+                (0..3).filter(smooth).map(|axis| parabola((at[axis] as f64 + shift) / 37.0 + axis as f64 / 3.0));
+            shift + waves.sum::<f64>()
+        })
+        .collect()
+}
+
 /// Numbers that break what was written for others.
 pub fn special(dtype: Dtype) -> Vec<u64> {
     if dtype.size == 4 {
@@ -177,6 +197,13 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             list.iter_mut().filter(|_| random.below(300) == 0).enumerate().for_each(|(k, x)| *x = nan + k as u64);
             list
         }
+        // In blocks of 16 x 16 x 32 a field that is smooth along some axes, in the next block along others, and jumps along the
+        // rest; with holes one value in 60 is no number.
+        "striped" | "striped-holes" => striped(dims, &mut random)
+            .into_iter()
+            .map(|x| if name == "striped" || random.below(60) > 0 { x } else { f64::NAN })
+            .map(bits_of)
+            .collect(),
         // Large and small numbers of few digits: of 32 bits the highest 16, of 64 the highest 32.
         "short" => wave(dims, &mut random)
             .into_iter()

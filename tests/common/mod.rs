@@ -47,8 +47,14 @@ pub fn difference(a: &[u8], b: &[u8]) -> String {
 }
 
 /// Writes a chunk with `lorenzo` under an absolute bound, and what came back once more. Whether every value was kept; the
-/// codec that took the chunk at first, and what came back at first.
-pub fn rewritten(bound: f64, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]) -> Result<(u8, Vec<u8>), String> {
+/// first frame, and what came back of it.
+pub fn rewritten(
+    bound: f64,
+    d: Dtype,
+    dims: &[u64],
+    fill: Option<u64>,
+    raw: &[u8],
+) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut params = Params::new(Request { codec: Codec::Lorenzo, bound: Bound::Absolute(bound) }, d, dims).unwrap();
     params.fill = fill;
     let engine = Engine::with_threads(1);
@@ -56,7 +62,7 @@ pub fn rewritten(bound: f64, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u
     let once = engine.decode(&frame, raw.len() as u64).unwrap();
     let twice = engine.decode(&engine.encode(&params, &once), raw.len() as u64).unwrap();
     match once.iter().zip(&twice).position(|(a, b)| a != b) {
-        None => Ok((frame[9], once)),
+        None => Ok((frame, once)),
         Some(at) => {
             let size = usize::from(d.size);
             let value = at / size * size..(at / size + 1) * size;

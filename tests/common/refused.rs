@@ -378,14 +378,24 @@ fn lorenzo_rules(list: &mut List) {
     list.but("L12-byte-behind-the-payload", "payload has 25 bytes", &good, |d| d.sections[3].push(0));
     list.but("L12-lengths-of-65535-units", "payload has 128 bytes", &many, |d| d.sections[2][130..136].fill(255));
     list.but("L13-bit-7-of-a-kind", "kind 0xd1", &good, kind(0xD1));
-    list.but("L14-interpolation-with-axes", "kind 0x59", &good, kind(0x59));
-    list.but("L15-interpolation-in-mode-3", "kind 0x58", &good, |d| {
+    list.but("L13-finer-steps-without-axes", "kind 0xd0", &good, kind(0xD0));
+    list.but("L14-interpolation-without-axes", "kind 0x58", &good, kind(0x58));
+    list.but("L14-finer-steps-of-interpolation-without-axes", "kind 0xd8", &good, kind(0xD8));
+    list.but("L14-interpolation-along-an-axis-of-one-value", "axes 0b010 of [1, 1, 99]", &good, kind(0x5A));
+    list.but("L14-interpolation-along-another-axis-of-one-value", "axes 0b101 of [1, 1, 99]", &good, kind(0x5D));
+    // Of two tiles, 16 x 16 x 32 and 16 x 16 x 1, the second has one value along x.
+    let mut last = without_codebook(4, 1, 0.5, &[16, 16, 33]);
+    (last.kinds, last.payloads) = (vec![0x0F, 0x0F], vec![Vec::new(); 2]);
+    let last = Draft::of(&last.frame());
+    list.draft("L14-interpolation-along-one-value-of-the-last-tile", "axes 0b111 of [16, 16, 1]", &last);
+    list.but("L15-interpolation-in-mode-3", "kind 0x59", &good, |d| {
         d.mode = 3;
-        d.sections[1] = vec![0x58];
+        d.sections[1] = vec![0x59];
     });
     list.but("L16-raw-with-axes", "kind 0x31", &good, kind(0x31));
     list.but("L16-raw-with-exceptions", "kind 0x70", &good, kind(0x70));
-    list.but("L16-raw-and-interpolated", "kind 0x38", &good, kind(0x38));
+    list.but("L16-raw-and-interpolated", "kind 0x39", &good, kind(0x39));
+    list.but("L16-raw-with-finer-steps", "kind 0xb9", &good, kind(0xB9));
     list.but("L17-raw-tile-too-short", "raw payload of 24 bytes, 396", &good, kind(0x30));
     list.but("L18-empty-with-a-stream", "for an empty tile", &good, kind(0x41));
     list.but("L19-no-record-of-exceptions", "0 outliers", &good, payload(&[0, 0x0001_0B0B]));

@@ -354,10 +354,12 @@ def lorenzo_symbol(symbol):
 def lorenzo_tile(head, where, kind, payload, shape, codebook):
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
-    axes, interpolated, group, outliers = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1  # §3.3
+    interpolated, group, outliers, finer = kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1, kind >> 7  # §3.3
+    axes = [2 - k for k in range(3) if kind >> k & 1]  # x, y, z are 2, 1, 0
     what = f"kind {kind:#04x} {where}"
-    refuse("L13", kind >> 7, f"{what}: bit 7 is 1")
-    refuse("L14", interpolated and axes, f"{what}: interpolated, but axes {axes}")
+    refuse("L13", finer and not interpolated, f"{what}: bit 7 is 1, but it is not interpolated")
+    refuse("L14", interpolated and not axes, f"{what}: interpolated, but without axes")
+    refuse("L14", interpolated and any(shape[k] == 1 for k in axes), f"{what}: an axis of one value, of {shape}")
     refuse("L15", interpolated and head.mode == 3, f"{what}: interpolated in mode 3")
     if group == RAW_TILE:
         refuse("L16", kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
@@ -373,12 +375,11 @@ def lorenzo_tile(head, where, kind, payload, shape, codebook):
     r = (z >> np.uint32(1)).view(np.int32) ^ -(z & np.uint32(1)).view(np.int32)  # §3.2: zigzag order
 
     if interpolated:
-        q = interpolate(r, shape)
+        q = interpolate(r, shape, axes, finer)
     else:
         q = r.reshape(shape)
-        for k in range(3):  # §4.3
-            if axes >> k & 1:
-                q = np.cumsum(q, axis=2 - k, dtype=np.int32)
+        for axis in axes:  # §4.3
+            q = np.cumsum(q, axis=axis, dtype=np.int32)
     x = lorenzo_values(head, q, interpolated).ravel()
     x[places] = values
     return x.reshape(shape)
@@ -439,58 +440,72 @@ def lorenzo_stream(where, rest, n, codebook):
     return np.array(z, np.uint32)
 
 
-def interpolate(r, shape):
-    """§4.4: R from the residuals, in wrapping numbers of 32 bits."""
+def interpolate(r, shape, axes, finer):
+    """§4.4: R from the residuals, in wrapping numbers of 32 bits, with lines along `axes`."""
     lattices = [shape]
     while math.prod(lattices[-1]) > 1:
-        lattices.append(tuple(whole(k, 2) for k in lattices[-1]))
-    r = r << np.int32(8)
-    R, at = r[:1].reshape(1, 1, 1), 1
-    for lattice in lattices[-2::-1]:
-        even, R = R, np.zeros(lattice, np.int32)
-        R[::2, ::2, ::2] = even
-        for odd in ((2,), (1,), (0,), (2, 1), (2, 0), (1, 0), (2, 1, 0)):  # odd axes of the class: x, y, z are 2, 1, 0
-            points = R[tuple(slice(int(k in odd), None, 2) for k in range(3))]
-            if points.size:
-                points[...] = predict(R, odd) + r[at : at + points.size].reshape(points.shape)
-                at += points.size
+        lattices.append(tuple(len(coarse_and_new(n)[0]) for n in lattices[-1]))
+    steps = [np.int32([256, 205, 164, 131, 128][min(level, 4)] if finer else 256) for level in range(len(lattices))]
+    R, at = (r[:1] * steps[-1]).reshape(1, 1, 1), 1
+    for level in range(len(lattices) - 2, -1, -1):
+        parts = [coarse_and_new(n) for n in lattices[level]]
+        smaller, R = R, np.zeros(lattices[level], np.int32)
+        R[np.ix_(*(coarse for coarse, _ in parts))] = smaller
+        for new in ((2,), (1,), (0,), (2, 1), (2, 0), (1, 0), (2, 1, 0)):  # the axes along which the class is new
+            points = np.ix_(*(parts[k][k in new] for k in range(3)))
+            extents = np.broadcast(*points).shape
+            if count := math.prod(extents):
+                lines = [k for k in new if k in axes] or new
+                P = mean_of([line(R, parts, new, k, level, shape[k]) for k in lines])
+                R[points] = P + steps[level] * r[at : at + count].reshape(extents)
+                at += count
     return R
 
 
-def predict(R, odd):
-    """P for all points whose indices are odd along the axes `odd` and even along the others."""
-    predictions = []
-    for axis in odd:
-        f = np.moveaxis(R[tuple(slice(int(k in odd and k != axis), None, 2) for k in range(3))], axis, 0)
-        predictions.append(np.moveaxis(along(f, R.shape[axis] // 2), 0, axis))
-    P = np.empty_like(predictions[0])
-    for inner in itertools.product((True, False), repeat=len(odd)):  # along each axis: the inner points, the last one
-        part = [slice(None)] * 3
-        for axis, is_inner in zip(odd, inner):
-            last = (R.shape[axis] - 1) // 2  # so many points have one on either side
-            part[axis] = slice(last) if is_inner else slice(last, None)
-        p, *more = (p[tuple(part)] for p, is_inner in zip(predictions, inner) if is_inner or not any(inner))
-        if len(more) == 1:
-            p = more[0] + ((p - more[0]) >> 1)
-        if len(more) == 2:
-            p = more[1] + ((85 * (p + more[0] - 2 * more[1]) + 128) >> 8)
-        P[tuple(part)] = p
-    return P
+def coarse_and_new(n):
+    """§4.4: the coarse and the new indices of an axis of n points."""
+    new = np.arange(1, max(n - 1, 2), 2) if n > 1 else np.arange(0)
+    return np.setdiff1d(np.arange(n), new), new
 
 
-def along(f, count):
-    """The table of §4.4 along axis 0, for i = 0 ... count - 1; f are the even points of the line."""
-    m = len(f)
-    p = f[:count].copy()
-    if m == 2:
-        p[0] = f[0] + ((f[1] - f[0]) >> 1)
-    if m > 2:
-        p[1 : m - 2] = ((f[1:-2] + f[2:-1]) >> 1) + ((f[1:-2] + f[2:-1] - f[:-3] - f[3:]) >> 4)
-        p[0] = f[1] + ((3 * f[0] - 2 * f[1] - f[2]) >> 3)
-        p[m - 2] = f[m - 2] + ((3 * f[m - 1] - 2 * f[m - 2] - f[m - 3]) >> 3)
-    if count == m > 1:
-        p[m - 1] = f[m - 1] + ((f[m - 1] - f[m - 2]) >> 1)
+def mean_of(predictions):
+    """§4.4: P of predictions along one line, two or three, in the order x, y, z."""
+    p, *more = predictions
+    if len(more) == 1:
+        return more[0] + ((p - more[0]) >> 1)
+    if len(more) == 2:
+        return more[1] + ((85 * (p + more[0] - 2 * more[1]) + 128) >> 8)
     return p
+
+
+def line(R, parts, new, axis, level, e):
+    """§4.4: predictions along `axis`, of e values in the tile, for all points of the class that is new along `new`."""
+    h = 1 << level
+    f = R[np.ix_(*(parts[k][k in new and k != axis] for k in range(3)))]
+    f = np.moveaxis(f, axis, 0)  # the points that are coarse along the axis
+    coarse, points = (np.minimum(indices.astype(np.int64) * h, e - 1) for indices in parts[axis])  # their places
+    # Before the k-th new point is the k-th coarse one, which is b; a, c and d are those beside it.
+    around = np.arange(len(points)) + np.arange(-1, 3)[:, None]
+    there = (around >= 0) & (around < len(coarse))
+    around = np.where(there, around, np.arange(len(points)))
+    there[3] &= coarse[around[3]] - coarse[around[2]] >= h
+    x = coarse[around] - points
+
+    def weight(j):
+        others = [k for k in range(4) if k != j]
+        N = np.prod([np.where(there[k], -x[k], 1) for k in others], axis=0)
+        M = np.prod([np.where(there[k], x[j] - x[k], 1) for k in others], axis=0)
+        M[~there[j]] = 1
+        return np.where(there[j], (2 * 65536 * N + M) // (2 * M), 0)
+
+    def rows(v):
+        return v.reshape(-1, 1, 1)
+
+    a, b, c, d = f[around]
+    spread = sum(rows(weight(j)) * (v - b).astype(np.int64) for j, v in ((0, a), (2, c), (3, d)))
+    weighted = b + ((spread + 32768) >> 16).astype(np.int32)
+    even = there.all(axis=0) & (x == np.array([[-3], [-1], [1], [3]]) * h).all(axis=0)
+    return np.moveaxis(np.where(rows(even), ((b + c) >> 1) + ((b + c - a - d) >> 4), weighted), 0, axis)
 
 
 def lorenzo_values(head, q, interpolated):

@@ -46,7 +46,7 @@ impl Scratch {
 
     /// Memory for a tile of this kind and `n` values: decoding it allocates nothing.
     pub(super) fn reserve(&mut self, kind: Kind, n: usize) -> Result<(), Error> {
-        if kind.predictor == Predictor::Interpolation { self.work.reserve(n) } else { Ok(()) }
+        if let Predictor::Interpolation(_) = kind.predictor { self.work.reserve(n) } else { Ok(()) }
     }
 }
 
@@ -105,9 +105,14 @@ pub(super) fn tile<S: Scalar>(
             lorenzo::integrate(residuals, place.tile.extents, axes);
             (&context.quantizer, &*residuals)
         }
-        Predictor::Interpolation => {
+        Predictor::Interpolation(way) => {
+            if way.axes & !interpolate::axes(place.tile.extents) != 0 {
+                return Err(
+                    format!("interpolation along axes {:#05b} of {:?} values", way.axes, place.tile.extents).into()
+                );
+            }
             let points = &mut s.points[..n];
-            interpolate::reconstruct(residuals, place.tile.extents, &mut s.work, points);
+            interpolate::reconstruct(residuals, place.tile.extents, way, &mut s.work, points);
             (&context.fine, &*points)
         }
     };

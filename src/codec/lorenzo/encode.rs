@@ -2,8 +2,8 @@
 //! Tiles → plans → payloads, FORMAT.md §8, after cuSZ+ (CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047).
 //!
 //! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's axes;
-//! their differences are the residuals. Where it may pay, the tile is also interpolated, from finer quanta, and the
-//! predictor whose residuals cost less is kept. Residuals become symbols, which are counted. Everything a tile becomes but
+//! their differences are the residuals. Where a sample says that it may pay, the tile is also interpolated, from finer quanta,
+//! along the axes that the sample chose, and the predictor whose residuals cost less is kept. Residuals become symbols, which are counted. Everything a tile becomes but
 //! the codewords is known then.
 //!
 //! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
@@ -18,7 +18,7 @@ use crate::memory;
 use crate::scalar::{Bits, Scalar};
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
-use crate::stage::interpolate::{self, Work};
+use crate::stage::interpolate::{self, Way, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Log, Quantizer, bridge};
 use crate::stage::tiles::{Grid, Tile};
@@ -77,7 +77,7 @@ struct Scratch<S> {
     residuals: Vec<i32>,
     points: Vec<i32>,
     sampled: select::Rows,
-    odd: Vec<i32>,
+    look: select::Look,
     regular: Vec<u8>,
     good: Vec<u8>,
     bits: Vec<u8>,
@@ -94,7 +94,7 @@ impl<S: Scalar> Scratch<S> {
             residuals: memory::zeros(LORENZO_TILE)?,
             points: memory::zeros(LORENZO_TILE)?,
             sampled: select::Rows::default(),
-            odd: memory::with_capacity(LORENZO_TILE)?,
+            look: select::Look::default(),
             regular: memory::zeros(LORENZO_TILE)?,
             good: memory::zeros(LORENZO_TILE)?,
             bits: memory::zeros(LORENZO_TILE)?,
@@ -123,7 +123,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
     for i in first..last {
         let tile = plan.grid.tile(i);
         let n = tile.len();
-        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, odd, regular, good, bits, work } =
+        let Scratch { x, stream, lattices, quanta, residuals, points, sampled, look, regular, good, bits, work } =
             &mut s;
         let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
         plan.grid.gather(plan.values, &tile, x);
@@ -131,27 +131,55 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
         }
-        let axes = select::choose(quanta, tile.extents, sampled, bits)?;
+        let (axes, cost) = select::choose(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
         let mut outliers = found.outliers;
         if !log && !found.exact {
-            let cost = estimate::cost(residuals, bits);
+            let cost = match cost {
+                Some(cost) => cost,
+                None => estimate::cost(residuals, bits),
+            };
             let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
-            if select::may_pay(quanta, tile.extents, cost, odd, bits) || view.on_grid() {
+            let (points, good) = (&mut points[..n], &mut good[..n]);
+            // A tile that costs nothing may still be one that was interpolated before.
+            let (sampled, possible) = match n > 1 && (cost > 0 || view.on_grid()) {
+                true => look.way(
+                    tile.extents,
+                    #[inline(always)]
+                    |i| view.point(i, quanta[i]),
+                    cost,
+                    work,
+                    bits,
+                )?,
+                false => (None, 0),
+            };
+            // Such a tile comes back exactly in its own way, which the sample may miss.
+            let every = std::iter::once_with(|| possible != 0 && view.on_grid()).filter(|&on| on);
+            let (first, own) = view.point(0, quanta[0]);
+            let step = [false, true].map(|finer| interpolate::first_step(tile.extents, finer));
+            let whole = move |finer: bool| !own || first % step[usize::from(finer)] == 0;
+            let every = every.flat_map(|_| interpolate::ways(possible, whole)).map(|way| (way, true));
+            let mut ways = sampled.map(|way| (way, false)).into_iter().chain(every).peekable();
+            let stream = &mut stream[..n];
+            if ways.peek().is_some() {
                 work.reserve(n)?;
                 interpolate::reserve(lattices, n)?;
-                let (points, good) = (&mut points[..n], &mut good[..n]);
-                let made = view.run(&mut stream[..n], lattices, points, good, work);
-                if let Some(made) = made
+                interpolate::permute(x, tile.extents, lattices, stream);
+            }
+            for (way, exact) in ways {
+                if let Some(made) = view.run(way, exact, stream, points, good, work)
                     && (made.exact || estimate::cost(points, bits) < cost)
                 {
-                    predictor = Predictor::Interpolation;
+                    predictor = Predictor::Interpolation(way);
                     outliers = made.outliers;
                     residuals.copy_from_slice(points);
                     if outliers {
                         interpolate::unpermute(good, tile.extents, regular);
+                    }
+                    if made.exact {
+                        break;
                     }
                 }
             }
@@ -182,66 +210,82 @@ impl<S: Scalar> Interpolate<'_, S> {
         !self.fine.nearest(v).1 | self.fill.is_some_and(|f| f == v.bits())
     }
 
-    /// Whether every value that is no outlier lies on a point, as in a tile that was interpolated before.
+    /// The point of value `i` for a sample, and whether it is its own; an outlier's comes from its quantum.
+    #[inline(always)]
+    fn point(&self, i: usize, quantum: i32) -> (i32, bool) {
+        let v = self.x[i];
+        match self.is_outlier(v) {
+            true => (quantum.wrapping_mul((1 << LORENZO_FINE_BITS) + 1), false),
+            false => (self.fine.nearest(v).0, true),
+        }
+    }
+
+    /// Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated before.
     #[inline(always)]
     fn on_grid(&self) -> bool {
         self.x.chunks(64).all(|part| {
             part.iter().all(|&v| {
-                let on: S = self.fine.value(self.fine.nearest(v).0);
-                on.bits() == v.bits() || self.is_outlier(v)
+                let units = self.fine.nearest(v).0;
+                let [on, next] = [units, units.wrapping_add(1)].map(|r| self.fine.value::<S>(r).bits() == v.bits());
+                on & !next || self.is_outlier(v)
             })
         })
     }
 
     /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not be
-    /// interpolated.
+    /// interpolated so, or where it is to come back exactly and does not.
     #[inline(always)]
     fn run(
         &self,
-        stream: &mut [S],
-        lattices: &mut [Vec<S>; 2],
+        way: Way,
+        exact: bool,
+        stream: &[S],
         residuals: &mut [i32],
         good: &mut [u8],
         work: &mut Work,
     ) -> Option<Made> {
-        interpolate::permute(self.x, self.extents, lattices, stream);
         let (fine, has_fill, fill) = (self.fine, self.fill.is_some(), self.fill.unwrap_or(S::Bits::ZERO));
         let (mut least, mut veto, mut differ) = (1u8, 0u8, S::Bits::ZERO);
-        interpolate::walk(
+        let done = interpolate::walk(
             self.extents,
+            way,
             work,
             &mut [],
             #[inline(always)]
-            |at, predicted, row| {
+            |at, step, predicted, row| {
                 let n = row.len();
                 let (x, d, good) = (&stream[at..][..n], &mut residuals[at..][..n], &mut good[at..][..n]);
                 let predicted = &predicted[..n];
                 let mut unsure = 0;
-                for k in 0..n {
-                    let (v, p) = (x[k], predicted[k]);
-                    let (units, counts) = fine.nearest(v);
-                    let residual = interpolate::residual(units, p);
-                    let r = interpolate::point(p, residual);
-                    let back = fine.value::<S>(r);
-                    let fits = counts & !(has_fill & (v.bits() == fill));
-                    d[k] = if fits { residual } else { 0 };
-                    row[k] = if fits { r } else { p };
-                    good[k] = u8::from(fits);
-                    least &= good[k];
-                    let far = r.unsigned_abs() > LORENZO_POINT_LIMIT as u32;
-                    veto |= u8::from(fits & (far | (has_fill & (back.bits() == fill))));
-                    unsure |= u8::from(fits & !fine.surely_holds(v, back));
-                    differ = differ | if fits { back.bits() ^ v.bits() } else { S::Bits::ZERO };
-                }
+                interpolate::by_step(
+                    step,
+                    #[inline(always)]
+                    |step| {
+                        for k in 0..n {
+                            let (v, p) = (x[k], predicted[k]);
+                            let (units, counts) = fine.nearest(v);
+                            let residual = interpolate::residual(units, p, step);
+                            let r = interpolate::point(p, residual, step);
+                            let back = fine.value::<S>(r);
+                            let fits = counts & !(has_fill & (v.bits() == fill));
+                            d[k] = if fits { residual } else { 0 };
+                            row[k] = if fits { r } else { p };
+                            good[k] = u8::from(fits);
+                            least &= good[k];
+                            let far = r.unsigned_abs() > LORENZO_POINT_LIMIT as u32;
+                            veto |= u8::from(fits & (far | (has_fill & (back.bits() == fill))));
+                            unsure |= u8::from(fits & !fine.surely_holds(v, back));
+                            differ = differ | if fits { back.bits() ^ v.bits() } else { S::Bits::ZERO };
+                        }
+                    },
+                );
                 if unsure != 0 {
                     veto |= u8::from(!self.holds(x, row, good));
                 }
+                veto == 0 && (!exact || differ == S::Bits::ZERO)
             },
         );
-        if veto != 0 {
-            return None;
-        }
-        Some(Made { outliers: least == 0, exact: differ == S::Bits::ZERO })
+        done.then_some(Made { outliers: least == 0, exact: differ == S::Bits::ZERO })
     }
 
     /// Whether every value that is no outlier keeps the bound, in exact arithmetic.

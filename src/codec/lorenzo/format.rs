@@ -8,6 +8,7 @@ use crate::constants::{LORENZO_START_EVERY, LORENZO_SYMBOLS};
 use crate::error::{Damage, Error, Result};
 use crate::memory;
 use crate::stage::codebook::{self, Lengths};
+use crate::stage::interpolate::Way;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub(super) enum Class {
 pub(super) enum Predictor {
     /// Differences along these axes: x is 1, y 2, z 4.
     Lorenzo(u8),
-    Interpolation,
+    /// Along at least one axis.
+    Interpolation(Way),
 }
 
 /// A tile's kind, §3.3.
@@ -42,7 +44,7 @@ impl Kind {
     pub(super) fn pack(self) -> u8 {
         let predictor = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
-            Predictor::Interpolation => 8,
+            Predictor::Interpolation(Way { axes, finer }) => 8 | axes | u8::from(finer) << 7,
         };
         predictor | (self.class as u8) << 4 | u8::from(self.outliers) << 6
     }
@@ -50,12 +52,19 @@ impl Kind {
     /// `None` for what no writer writes; `log` where the frame's mode is 3.
     pub(super) fn unpack(byte: u8, log: bool) -> Option<Self> {
         let kind = Kind {
-            predictor: if byte & 8 != 0 { Predictor::Interpolation } else { Predictor::Lorenzo(byte & 7) },
+            predictor: match byte & 8 {
+                0 => Predictor::Lorenzo(byte & 7),
+                _ => Predictor::Interpolation(Way { axes: byte & 7, finer: byte & 0x80 != 0 }),
+            },
             class: [Class::Empty, Class::Huffman, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
             outliers: byte & 0x40 != 0,
         };
         let raw = kind.class != Class::Raw || kind == Kind::RAW;
-        (kind.pack() == byte && raw && !(log && kind.predictor == Predictor::Interpolation)).then_some(kind)
+        let interpolated = match kind.predictor {
+            Predictor::Interpolation(way) => way.axes != 0 && !log,
+            Predictor::Lorenzo(_) => true,
+        };
+        (kind.pack() == byte && raw && interpolated).then_some(kind)
     }
 }
 
@@ -183,7 +192,7 @@ mod tests {
     #[test]
     fn kinds_survive_packing_and_nothing_else_is_read() {
         let good = (0..=255).filter(|&b| Kind::unpack(b, false).is_some_and(|k| k.pack() == b)).count();
-        assert_eq!(good, 9 * 3 * 2 + 1);
+        assert_eq!(good, (8 + 2 * 7) * 3 * 2 + 1);
         assert_eq!((0..=255).filter(|&b| Kind::unpack(b, true).is_some()).count(), 8 * 3 * 2 + 1);
     }
 

@@ -148,13 +148,17 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], tile: &Tile<'_>) -> Result<Vec<u64
     let n: usize = tile.extents.iter().product();
     // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
-    let (class, outliers) = (tile.kind >> 4 & 3, tile.kind & 64 != 0);
-    need(tile.kind < 128, "lorenzo: kind")?;
+    let (class, outliers, finer) = (tile.kind >> 4 & 3, tile.kind & 64 != 0, tile.kind & 128 != 0);
+    need(interpolated || !finer, "lorenzo: finer steps without interpolation")?;
     if class == 3 {
         need(tile.kind == 3 << 4 && tile.payload.len() == n * f.size, "lorenzo: a raw tile")?;
         return (0..n).map(|i| number(tile.payload, i * f.size, f.size)).collect();
     }
-    need(!interpolated || axes == 0 && f.mode != 3, "lorenzo: interpolation")?;
+    let on = |axis: usize| axes >> (2 - axis) & 1 == 1;
+    if interpolated {
+        need(axes != 0 && (0..3).all(|k| !on(k) || tile.extents[k] > 1), "lorenzo: axes of interpolation")?;
+        need(f.mode != 3, "lorenzo: interpolation in mode 3")?;
+    }
     // §3.4, outliers.
     let mut rest = tile.payload;
     let mut replaced = Vec::new();
@@ -182,7 +186,8 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], tile: &Tile<'_>) -> Result<Vec<u64
     };
     let mut values: Vec<u64> = if interpolated {
         let u = 2.0 * f.bound / 257.0;
-        interpolation(tile.extents, &residuals).into_iter().map(|r| rounded(f, f64::from(r) * u)).collect()
+        let way = Way { axes: (0..3).filter(|&k| on(k)).collect(), finer };
+        interpolation(tile.extents, &way, &residuals).into_iter().map(|r| rounded(f, f64::from(r) * u)).collect()
     } else {
         running_sums(tile.extents, axes, residuals).into_iter().map(|q| value(f, q)).collect()
     };
@@ -288,70 +293,132 @@ fn value(f: &Frame<'_>, q: i32) -> u64 {
     magnitude as u64 | u64::from(q < 0) << sign
 }
 
-/// §4.4: R of every point of the tile.
-fn interpolation(extents: [usize; 3], residuals: &[i32]) -> Vec<i32> {
-    // From the tile's lattice down to a single point; then back.
-    let mut lattices = vec![extents];
-    while lattices[lattices.len() - 1] != [1, 1, 1] {
-        lattices.push(lattices[lattices.len() - 1].map(|d| d.div_ceil(2)));
+/// What a kind says of interpolation: the axes that lines are taken along (2 is x, 1 is y, 0 is z), and bit 7.
+struct Way {
+    axes: Vec<usize>,
+    finer: bool,
+}
+
+/// A lattice of §4.4: its level, how many points it has along each axis, and R of those that are known.
+struct Lattice {
+    level: u32,
+    extents: [usize; 3],
+    points: Vec<i32>,
+    /// The tile's extents.
+    tile: [usize; 3],
+}
+
+impl Lattice {
+    /// Where the point with these indices stands.
+    fn number(&self, p: [usize; 3]) -> usize {
+        (p[0] * self.extents[1] + p[1]) * self.extents[2] + p[2]
     }
-    lattices.reverse();
-    let mut next = residuals.iter();
-    let mut d256 = || next.next().expect("as many as points").wrapping_mul(256);
-    let mut even = vec![d256()];
-    for pair in lattices.windows(2) {
-        let (small, large) = (pair[0], pair[1]);
-        let at = |p: [usize; 3]| (p[0] * large[1] + p[1]) * large[2] + p[2];
-        let mut f = vec![0; large.iter().product()];
-        for (i, r) in even.iter().enumerate() {
-            f[at(indices(small, i).map(|k| 2 * k))] = *r;
+
+    /// The place of index `i` of an axis.
+    fn place(&self, axis: usize, i: usize) -> i64 {
+        (i << self.level).min(self.tile[axis] - 1) as i64
+    }
+}
+
+/// §4.4: whether index `i` of an axis of `n` points is new; the others are coarse.
+fn is_new(i: usize, n: usize) -> bool {
+    if n == 2 { i == 1 } else { i % 2 == 1 && i < n - 1 }
+}
+
+/// §4.4: s(l).
+fn step(way: &Way, level: u32) -> i32 {
+    match level {
+        1 if way.finer => 205,
+        2 if way.finer => 164,
+        3 if way.finer => 131,
+        4.. if way.finer => 128,
+        _ => 256,
+    }
+}
+
+/// §4.4: R of every point of the tile.
+fn interpolation(tile: [usize; 3], way: &Way, residuals: &[i32]) -> Vec<i32> {
+    let coarse = |n: usize| (0..n).filter(move |&i| !is_new(i, n));
+    // From the tile's lattice down to a single point; then back.
+    let mut lattices = vec![tile];
+    while lattices[lattices.len() - 1] != [1, 1, 1] {
+        lattices.push(lattices[lattices.len() - 1].map(|n| coarse(n).count()));
+    }
+    let mut next = residuals.iter().copied();
+    let mut residual = |level| next.next().expect("as many as points").wrapping_mul(step(way, level));
+    let last = lattices.len() as u32 - 1;
+    let mut smaller = Lattice { level: last, extents: [1, 1, 1], points: vec![residual(last)], tile };
+    for level in (0..last).rev() {
+        let extents = lattices[level as usize];
+        let mut lattice = Lattice { level, extents, points: vec![0; extents.iter().product()], tile };
+        let kept: [Vec<usize>; 3] = extents.map(|n| coarse(n).collect());
+        for (i, &r) in smaller.points.iter().enumerate() {
+            let index = indices(smaller.extents, i);
+            let place = lattice.number([0, 1, 2].map(|k| kept[k][index[k]]));
+            lattice.points[place] = r;
         }
-        // Axis 2 is x, 1 is y, 0 is z.
-        for odd in [&[2][..], &[1], &[0], &[2, 1], &[2, 0], &[1, 0], &[2, 1, 0]] {
-            let parity = [0, 1, 2].map(|axis| usize::from(odd.contains(&axis)));
-            for i in 0..f.len() {
-                let p = indices(large, i);
-                if p.map(|k| k % 2) == parity {
-                    f[i] = prediction(large, &f, p, odd).wrapping_add(d256());
+        for class in [&[2][..], &[1], &[0], &[2, 1], &[2, 0], &[1, 0], &[2, 1, 0]] {
+            for i in 0..lattice.points.len() {
+                let p = indices(extents, i);
+                if (0..3).all(|k| is_new(p[k], extents[k]) == class.contains(&k)) {
+                    lattice.points[i] = prediction(&lattice, way, class, p).wrapping_add(residual(level));
                 }
             }
         }
-        even = f;
+        smaller = lattice;
     }
-    even
+    smaller.points
 }
 
-/// §4.4: P of the point at `p`, whose odd axes are `odd`, in the order x, y, z.
-fn prediction(extents: [usize; 3], f: &[i32], p: [usize; 3], odd: &[usize]) -> i32 {
+/// §4.4: P of the point with the indices `p`, which is new along the axes `class`, in the order x, y, z.
+fn prediction(lattice: &Lattice, way: &Way, class: &[usize], p: [usize; 3]) -> i32 {
     let (add, sub, mul) = (i32::wrapping_add, i32::wrapping_sub, i32::wrapping_mul);
-    let mut inner = Vec::new();
-    let mut all = Vec::new();
-    for &axis in odd {
-        let neighbour = |step: isize| {
-            let k = p[axis].checked_add_signed(step).filter(|&k| k < extents[axis])?;
-            let mut p = p;
-            p[axis] = k;
-            Some(f[(p[0] * extents[1] + p[1]) * extents[2] + p[2]])
-        };
-        let b = neighbour(-1).expect("an odd index is not the first");
-        let (a, c, d) = (neighbour(-3), neighbour(1), neighbour(3));
-        let line = match (a, c, d) {
-            (Some(a), Some(c), Some(d)) => add(add(b, c) >> 1, sub(sub(add(b, c), a), d) >> 4),
-            (Some(a), Some(c), None) => add(b, sub(sub(mul(3, c), mul(2, b)), a) >> 3),
-            (None, Some(c), Some(d)) => add(c, sub(sub(mul(3, b), mul(2, c)), d) >> 3),
-            (None, Some(c), None) => add(b, sub(c, b) >> 1),
-            (Some(a), None, _) => add(b, sub(b, a) >> 1),
-            (None, None, _) => b,
-        };
-        if c.is_some() {
-            inner.push(line);
-        }
-        all.push(line);
-    }
-    match *if inner.is_empty() { all } else { inner } {
+    let among: Vec<usize> = class.iter().copied().filter(|axis| way.axes.contains(axis)).collect();
+    let along = if among.is_empty() { class } else { &among };
+    let lines: Vec<i32> = along.iter().map(|&axis| line(lattice, axis, p)).collect();
+    match lines[..] {
         [p] => p,
         [p, q] => add(q, sub(p, q) >> 1),
         [p, q, r] => add(r, add(mul(85, sub(add(p, q), mul(2, r))), 128) >> 8),
-        _ => unreachable!("one to three odd axes"),
+        _ => unreachable!("one to three axes"),
     }
+}
+
+/// §4.4: the prediction along one line.
+fn line(lattice: &Lattice, axis: usize, p: [usize; 3]) -> i32 {
+    let n = lattice.extents[axis];
+    let h = 1i64 << lattice.level;
+    let before = |i: usize| (0..i).rev().find(|&i| !is_new(i, n));
+    let behind = |i: usize| (i + 1..n).find(|&i| !is_new(i, n));
+    let at = |i: usize| lattice.place(axis, i);
+    let b = before(p[axis]).expect("a new index is not the first");
+    let (a, c) = (before(b), behind(p[axis]));
+    let d = c.and_then(|c| behind(c).filter(|&d| at(d) - at(c) >= h));
+    // Those that exist: distances from the point, b's first, and R.
+    let there: Vec<(i64, i32)> = [Some(b), a, c, d]
+        .into_iter()
+        .flatten()
+        .map(|i| {
+            let mut q = p;
+            q[axis] = i;
+            (at(i) - at(p[axis]), lattice.points[lattice.number(q)])
+        })
+        .collect();
+    if let [(x, b), (x_a, a), (x_c, c), (x_d, d)] = there[..]
+        && [x_a, x, x_c, x_d] == [-3 * h, -h, h, 3 * h]
+    {
+        let near = b.wrapping_add(c);
+        return (near >> 1).wrapping_add(near.wrapping_sub(a).wrapping_sub(d) >> 4);
+    }
+    let b = there[0].1;
+    let mut sum = 32768;
+    for (j, &(x, v)) in there.iter().enumerate().skip(1) {
+        let others = || there.iter().enumerate().filter(|&(k, _)| k != j).map(|(_, other)| other.0);
+        let (over, under) = (others().map(|k| -k).product::<i64>(), others().map(|k| x - k).product::<i64>());
+        // A positive divisor, so that what is rounded down is the quotient.
+        let (over, under) = (over * under.signum(), under.abs());
+        let weight = (2 * 65536 * over + under).div_euclid(2 * under);
+        sum += weight * i64::from(v.wrapping_sub(b));
+    }
+    b.wrapping_add((sum >> 16) as i32)
 }

@@ -83,9 +83,10 @@ pub(super) fn lorenzo(r: &mut Random) -> Result<usize, String> {
     let mut items = stage.numbers(&[z, y, x, axes.into()]).compare()?;
 
     let residuals = integers(r, extents);
-    let points = cpu::interpolated(&residuals, extents);
+    let way = (r.below(8) | r.below(2) << 7) as u8;
+    let points = cpu::interpolated(&residuals, extents, way);
     let stage = Stage::new("check_lorenzo_interpolate", 1).reads(&residuals).writes("points", &points);
-    items += stage.about(format!(", {extents:?}")).numbers(&[z, y, x]).compare()?;
+    items += stage.about(format!(", {extents:?}, way {way:#04x}")).numbers(&[z, y, x, way.into()]).compare()?;
     Ok(items)
 }
 
