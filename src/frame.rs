@@ -8,6 +8,7 @@ use crate::constants::{CHECKSUM_OFFSET, FORMAT_VERSION, HEADER_FIXED, MAX_RANK, 
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::params::{Dtype, Extents, Mode};
+use crate::part::Part;
 
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
 const MAX_SECTIONS: usize = 8;
@@ -140,6 +141,8 @@ pub struct Frame<'a> {
     pub header: Header,
     bytes: &'a [u8],
     sections: Vec<&'a [u8]>,
+    /// What a decoder must decode of the chunk; `None`: all of it. It may decode more.
+    pub(crate) wanted: Option<Part>,
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -262,7 +265,7 @@ impl<'a> Frame<'a> {
         if end != bytes.len() as u64 {
             return Err(Error::corrupt(S, format!("sections end at {end}, the frame at {}", bytes.len())));
         }
-        Ok(Frame { header, bytes, sections })
+        Ok(Frame { header, bytes, sections, wanted: None })
     }
 
     /// The sections, which must be exactly `N`.
@@ -294,6 +297,11 @@ impl<'a> Frame<'a> {
     /// Length in bytes of each section.
     pub fn section_lens(&self) -> Vec<usize> {
         self.sections.iter().map(|s| s.len()).collect()
+    }
+
+    /// What is wanted of the chunk, where its axes are folded into these extents.
+    pub(crate) fn wanted_in(&self, extents: [usize; 3]) -> Option<Part> {
+        self.wanted.as_ref().map(|part| part.folded(extents))
     }
 
     /// Elements that extents and raw length agree on, for codecs of numbers of `size` bytes.

@@ -18,12 +18,14 @@
 //!
 //! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
 //! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.
+//! * [`array`]: whole arrays, chunk by chunk, between memory and files.
 //! * [`words`]: HDF5's cd_values. [`host`]: what programs around the engine need.
 //! * [`frame`] specifies the bytes of a frame, [`codec`]'s modules those of each codec.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod array;
 mod bound;
 mod checksum;
 pub mod codec;
@@ -43,6 +45,7 @@ pub mod host;
 mod memory;
 mod parallel;
 mod params;
+mod part;
 mod scalar;
 mod simd;
 mod stage;

@@ -22,6 +22,14 @@ pub(crate) fn threads() -> usize {
     })
 }
 
+/// CPU threads for whole arrays: `H5Z_GPU_THREADS`, else as many as the process may use.
+pub(crate) fn cores() -> usize {
+    match settings::get("H5Z_GPU_THREADS") {
+        Some(_) => threads(),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
 /// `f(0), f(1), … f(n - 1)` in order of index, computed by up to `threads` threads that take the next
 /// index as they become free. For a few results: memory for them is not asked for, but taken.
 pub(crate) fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {

@@ -72,6 +72,58 @@ int64_t h5z_gpu_decode(const void *frame, size_t len, void *raw, size_t size);
 int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *lens, void *const *raw,
                              const size_t *sizes, int *status);
 
+/* Whole arrays. A chunk is the box of `chunk` elements at an origin, both one number an axis, slowest first. The box may reach
+   beyond the array. Threads work on several chunks at a time, and a GPU where there is one; the frames are those of the filter. */
+
+/* An array in memory, as DLPack and __cuda_array_interface__ describe one. */
+typedef struct h5z_gpu_array {
+    void *data;             /* first element */
+    int32_t device;         /* -1: host memory, the only one that is taken so far */
+    uint32_t flags;         /* H5Z_GPU_READ_ONLY */
+    const char *type;       /* "<f4" */
+    size_t rank;            /* 1 or more */
+    const uint64_t *shape;  /* elements */
+    const int64_t *strides; /* bytes, of any sign; NULL: dense, slowest axis first */
+    void *stream;           /* of a device's array; NULL */
+} h5z_gpu_array;
+
+#define H5Z_GPU_READ_ONLY 1u
+
+/* Frames of an array on their way. One thread at a time uses it. */
+typedef struct h5z_gpu_work h5z_gpu_work;
+
+/* Begins to encode n chunks of an array, which must not change before the last frame is there. `origins` has n * rank numbers;
+   `fill`, one element or NULL for zeros, stands in a chunk beyond the array. Give the stored list of a dataset as words: then
+   the frames are those that the filter writes there. Without one `fill` is the fill value too. threads: 0 for as many as the
+   process may use. Answers n, and the work in *work. */
+int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_array *from, const uint64_t *chunk,
+                             const void *fill, size_t n, const int64_t *origins, int threads, h5z_gpu_work **work);
+
+/* The next frames, in order, in memory of ours until the next call. Answers how many; 0: all were given. Do not call it in a
+   process forked after the work began. */
+int64_t h5z_gpu_next(h5z_gpu_work *work, const void *const **frames, const size_t **lens);
+
+/* Writes the next frames: `write_chunk` is the H5Dwrite_chunk of the HDF5 library that the dataset belongs to, `offsets` the
+   places of all n chunks, n * rank numbers. Answers how many were written; 0: all were. */
+typedef int (*h5z_gpu_write_chunk)(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size,
+                                   const void *frame);
+int64_t h5z_gpu_write_chunks(h5z_gpu_work *work, h5z_gpu_write_chunk write_chunk, int64_t dataset, size_t rank, size_t n,
+                             const uint64_t *offsets);
+
+/* Ends the work, whether all frames were given or not. NULL is allowed. */
+void h5z_gpu_end(h5z_gpu_work *work);
+
+/* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
+   What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
+   a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or -1 for each. Answers how
+   many were decoded. A damaged frame leaves the others alone. */
+int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64_t *lens, const h5z_gpu_array *to,
+                            const uint64_t *chunk, const int64_t *origins, int threads, int *status);
+
+/* The same, of frames in memory. */
+int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t *lens, const h5z_gpu_array *to,
+                              const uint64_t *chunk, const int64_t *origins, int threads, int *status);
+
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);
 

@@ -11,13 +11,13 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 
 /// What every function answers instead of a length or count when it failed.
-const FAILED: i64 = -1;
+pub(crate) const FAILED: i64 = -1;
 
 /// Chunks that the engine is given at a time: enough to fill a device, so few that lists of them are short.
 const BATCH: usize = 128;
 
 /// Runs `run` behind the fence; an error's text is kept for `h5z_gpu_last_error`.
-fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
+pub(crate) fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
     fenced(run).unwrap_or_else(|e| {
         report::remember(&e);
         FAILED
@@ -26,7 +26,7 @@ fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
 
 /// # Safety
 /// `start` has `len` readable items for as long as the answer is used; it may be null when `len` is 0.
-unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T]> {
+pub(crate) unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T]> {
     match (start.is_null(), len) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(format!("a null pointer where {len} items are announced").into()),
@@ -37,7 +37,7 @@ unsafe fn slice<'a, T>(start: *const T, len: usize) -> Result<&'a [T]> {
 
 /// # Safety
 /// As `slice`, writable and used by nobody else.
-unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T]> {
+pub(crate) unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T]> {
     match (start.is_null(), len) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(format!("a null pointer where {len} items are announced").into()),
@@ -48,7 +48,7 @@ unsafe fn slice_mut<'a, T>(start: *mut T, len: usize) -> Result<&'a mut [T]> {
 
 /// # Safety
 /// `text` is null or NUL-terminated.
-unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>> {
+pub(crate) unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>> {
     if text.is_null() {
         return Err(format!("no {what}").into());
     }
@@ -111,7 +111,7 @@ fn kept(frame: &[u8], raw_len: usize) -> Result<()> {
     if frame.is_empty() { Err(h5z_gpu::Error::NoMemory { bytes: needed }.into()) } else { Ok(()) }
 }
 
-fn length(n: usize) -> Result<i64> {
+pub(crate) fn length(n: usize) -> Result<i64> {
     Ok(i64::try_from(n).map_err(|_| "a length above 2^63")?)
 }
 

@@ -5,6 +5,7 @@
 //! library called a callback is found from the callback's return address (`host.rs`), so one file serves every HDF5 of
 //! a process. Loading it does nothing.
 
+mod arrays;
 mod buffer;
 mod c_api;
 mod callbacks;

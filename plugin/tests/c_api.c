@@ -209,13 +209,111 @@ static int threads_and_forks(const float *x) {
     return 0;
 }
 
+static struct {
+    int calls;
+    uint64_t offset[2];
+} written;
+
+static int remember_chunk(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size, const void *frame) {
+    written.calls++;
+    written.offset[0] = offset[0], written.offset[1] = offset[1];
+    return dataset == 7 && transfer == 0 && mask == 0 && h5z_gpu_raw_len(frame, size) == 4 * 16 * 128 ? 0 : -1;
+}
+
+/* The chunks of an array with strides, and a part of them, from memory and from a file. */
+static int arrays(const float *x) {
+    enum { CHUNK_N = 16 * 128, COUNT = 3 * 4 };
+    uint64_t shape[2] = {40, 500}, chunk[2] = {16, 128}, offsets[2 * COUNT];
+    int64_t origins[2 * COUNT], strides[2] = {-500 * 4, 4}, n;
+    uint32_t words[H5Z_GPU_WORDS_MAX];
+    float fill = 1e20f, *back = malloc(N * sizeof *back);
+    CHECK(back && h5z_gpu_words("mode=abs,bound=1e-3,codec=lorenzo", words) == 1);
+    for (int k = 0; k < COUNT; k++)
+        for (int a = 0; a < 2; a++)
+            origins[2 * k + a] = (int64_t)(offsets[2 * k + a] = a ? k % 4 * 128u : k / 4 * 16u);
+    /* Read from its last row on. */
+    h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape, .strides = strides};
+    h5z_gpu_work *work;
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
+    void *copies[COUNT];
+    size_t lens[COUNT];
+    uint64_t at[COUNT], long_lens[COUNT], end = 100;
+    int k = 0;
+    const void *const *frames;
+    const size_t *some;
+    while ((n = h5z_gpu_next(work, &frames, &some)) > 0)
+        for (int64_t i = 0; i < n; i++, k++) {
+            CHECK((copies[k] = malloc(some[i])));
+            memcpy(copies[k], frames[i], lens[k] = some[i]);
+        }
+    CHECK(n == 0 && k == COUNT && h5z_gpu_next(work, &frames, &some) == 0);
+    h5z_gpu_end(work);
+    FILE *file = tmpfile();
+    CHECK(file);
+    for (k = 0; k < COUNT; k++) {
+        at[k] = end, end += long_lens[k] = lens[k];
+        CHECK(!fseek(file, (long)at[k], SEEK_SET) && fwrite(copies[k], 1, lens[k], file) == lens[k]);
+    }
+    CHECK(!fflush(file));
+    h5z_gpu_array to = {.data = back, .device = -1, .type = "<f4", .rank = 2, .shape = shape};
+    int status[COUNT];
+    for (int from_file = 0; from_file < 2; from_file++) {
+        memset(back, 0, N * sizeof *back);
+        n = from_file ? h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status)
+                      : h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status);
+        CHECK(n == COUNT);
+        for (int i = 0; i < N; i++) {
+            float want = x[(39 - i / 500) * 500 + i % 500];
+            CHECK(want == fill ? back[i] == fill : fabs((double)want - back[i]) <= 1e-3);
+        }
+    }
+    /* A damaged frame and a file that ends leave the others alone. */
+    ((char *)copies[3])[lens[3] / 2] ^= 1;
+    CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);
+    CHECK(status[3] == -1 && status[4] == 0 && strstr(h5z_gpu_last_error(), "frame 3"));
+    at[5] = end;
+    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == -1);
+    CHECK(h5z_gpu_decode_file(-1, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0);
+    fclose(file);
+    /* Into a dataset. */
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
+    while ((n = h5z_gpu_write_chunks(work, remember_chunk, 7, 2, COUNT, offsets)) > 0)
+        ;
+    CHECK(n == 0 && written.calls == COUNT && written.offset[0] == 32 && written.offset[1] == 384);
+    h5z_gpu_end(work);
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
+    CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) < 0 && strstr(h5z_gpu_last_error(), "H5Dwrite_chunk"));
+    h5z_gpu_end(work);
+    h5z_gpu_end(NULL);
+    /* What cannot be. */
+    to.flags = H5Z_GPU_READ_ONLY;
+    CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 && strstr(h5z_gpu_last_error(), "read-only"));
+    from.device = 0;
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "device 0"));
+    from.device = -1, from.type = "float";
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "<f4"));
+    from.type = "<f4", from.data = NULL;
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "null"));
+    CHECK(h5z_gpu_encode_array(words, 1, NULL, chunk, &fill, COUNT, origins, 2, &work) < 0);
+    uint32_t list[H5Z_GPU_WORDS_MAX];
+    uint64_t other[2] = {16, 64};
+    n = h5z_gpu_stored_words(words, 1, "<f4", 2, other, NULL, list);
+    from.data = (float *)x + 39 * 500;
+    CHECK(n > 0 && h5z_gpu_encode_array(list, (size_t)n, &from, chunk, &fill, COUNT, origins, 2, &work) < 0);
+    CHECK(strstr(h5z_gpu_last_error(), "another dataset"));
+    for (k = 0; k < COUNT; k++)
+        free(copies[k]);
+    free(back);
+    return 0;
+}
+
 int main(void) {
     float *x = malloc(N * sizeof *x);
     if (!x)
         return 2;
     for (int i = 0; i < N; i++)
         x[i] = i % 777 ? 10 * sinf((float)i / 300) : 1e20f;
-    if (record() || bare_filter(x) || words_and_text() || there_and_back(x) || threads_and_forks(x))
+    if (record() || bare_filter(x) || words_and_text() || there_and_back(x) || arrays(x) || threads_and_forks(x))
         return 1;
     printf("%s all good\n", h5z_gpu_version());
     free(x);

@@ -11,11 +11,13 @@ use crate::codec::{self, stored};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};
-use crate::params::Params;
+use crate::params::{Extents, Params};
+use crate::part::Part;
 use crate::{memory, parallel};
 #[cfg(feature = "cuda")]
 use gpu::MinBytes;
 pub use job::{DecodeJob, EncodeJob};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Encodes and decodes batches of chunks. Get it from [`Engine::global`].
@@ -32,6 +34,10 @@ pub struct Engine {
 /// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of what coding so many takes, and a chunk of
 /// this size or less is coded by the thread that brings it.
 const PER_THREAD: usize = 256 << 10;
+
+/// Raw bytes of an array for which the GPU is started: less is done before it is there.
+#[cfg(feature = "cuda")]
+const FOR_GPU: usize = 64 << 20;
 
 impl Engine {
     /// The process's engine, as `H5Z_GPU_THREADS`, `H5Z_GPU_DEVICE` and `H5Z_GPU_MIN_BYTES` say when it is first asked for.
@@ -161,6 +167,17 @@ impl Engine {
         if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
+    /// Whether a batch of so many raw bytes may go to a GPU, which is started where it may.
+    pub(crate) fn uses_gpu(&self, bytes: usize) -> bool {
+        #[cfg(feature = "cuda")]
+        if let Some(least) = self.gpu {
+            let least = if let MinBytes::Fixed(least) = least { least } else { FOR_GPU };
+            return bytes >= least && crate::cuda::status().is_ok();
+        }
+        let _ = bytes;
+        false
+    }
+
     /// CPU threads that a batch may use.
     pub fn threads(&self) -> usize {
         self.threads
@@ -227,6 +244,25 @@ impl Engine {
         self.decode_batch(&mut [DecodeJob { frame, out }]).remove(0)
     }
 
+    /// Decodes of one frame, of a chunk of extents `dims`, at least what is `wanted`: a range for each axis. Other bytes of `out`, which
+    /// has the chunk's length, hold anything then. The CPU does it: codecs decode the tiles that are touched.
+    ///
+    /// # Errors
+    /// See [`Error`]; `out` may hold anything then.
+    pub fn decode_part(&self, frame: &[u8], dims: &[u64], wanted: &[Range<u64>], out: &mut [u8]) -> Result<()> {
+        float_state::with_default(|| {
+            let threads = self.threads_for(out.len());
+            with_fewer(threads, |threads| {
+                let mut frame = opened(frame, threads, out.len())?;
+                // Bytes of unknown shape have no parts.
+                if Extents::new(dims) == Some(frame.header.extents) {
+                    frame.wanted = part(dims, wanted);
+                }
+                codec::decode(&frame, threads, out)
+            })
+        })
+    }
+
     /// Decodes one frame whose chunk has at most `limit` bytes.
     ///
     /// # Errors
@@ -279,12 +315,28 @@ fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
 }
 
 fn decode_with(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
+    codec::decode(&opened(frame, threads, out.len())?, threads, out)
+}
+
+/// A frame, checked, of a chunk of so many bytes.
+fn opened(frame: &[u8], threads: usize, len: usize) -> Result<Frame<'_>> {
     let frame = Frame::open(frame, threads)?;
-    if frame.header.raw_len != out.len() as u64 {
-        return Err(Error::params(
-            "the caller's buffer",
-            format!("{} bytes; the chunk has {}", out.len(), frame.header.raw_len),
-        ));
+    match frame.header.raw_len {
+        n if n == len as u64 => Ok(frame),
+        n => Err(Error::params("the caller's buffer", format!("{len} bytes; the chunk has {n}"))),
     }
-    codec::decode(&frame, threads, out)
+}
+
+/// What is wanted of a chunk, in its extents without those of one value. `None`: all.
+fn part(dims: &[u64], wanted: &[Range<u64>]) -> Option<Part> {
+    if dims.len() != wanted.len() {
+        return None;
+    }
+    let axes = dims.iter().zip(wanted).filter(|(d, _)| **d != 1);
+    let (dims, wanted): (Vec<u32>, Vec<Range<u32>>) = axes
+        .map(|(&d, w)| Some((u32::try_from(d).ok()?, u32::try_from(w.start).ok()?..u32::try_from(w.end).ok()?)))
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .unzip();
+    Part::new(&dims, &wanted)
 }

@@ -3,6 +3,8 @@
 //! variables, the floating-point state.
 
 #[allow(unsafe_code)]
+pub(crate) mod file;
+#[allow(unsafe_code)]
 pub mod float_state;
 pub mod log;
 pub mod settings;

@@ -6,6 +6,7 @@
 //! Threads that decode get a share of the chunk each, cut across one axis between tiles, so that all can write at once.
 
 use crate::error::Result;
+use crate::part::{Part, fold};
 use crate::{memory, parallel};
 use std::ops::Range;
 
@@ -55,20 +56,6 @@ impl<T> Share<'_, T> {
     }
 }
 
-/// A chunk's extents as three, slowest first: the leading ones multiplied together. `None` where memory cannot hold them.
-pub(crate) fn fold(dims: &[u32]) -> Option<[usize; 3]> {
-    let mut extents = [1usize; 3];
-    let (lead, tail) = dims.split_at(dims.len().saturating_sub(3));
-    for (e, &d) in extents.iter_mut().rev().zip(tail.iter().rev()) {
-        *e = d as usize;
-    }
-    for &d in lead {
-        extents[0] = extents[0].checked_mul(d as usize)?;
-    }
-    extents.iter().try_fold(1usize, |a, &e| a.checked_mul(e))?;
-    Some(extents)
-}
-
 impl Grid {
     /// Cuts a chunk into tiles of at most `most` values. `None` where the chunk's values are more than memory can hold.
     ///
@@ -112,11 +99,21 @@ impl Grid {
         self.counts.iter().product()
     }
 
-    /// The tile of number `i`.
-    pub(crate) fn tile(&self, i: usize) -> Tile {
+    /// The first value's place along each axis of the tile of number `i`.
+    fn origin(&self, i: usize) -> [usize; 3] {
         let [_, b, c] = self.counts;
         let at = [i / (b * c), i / c % b, i % c];
-        let origin: [usize; 3] = std::array::from_fn(|k| at[k] * self.tile[k]);
+        std::array::from_fn(|k| at[k] * self.tile[k])
+    }
+
+    /// Whether any value of the tile of number `i` is wanted: all are where there is no part.
+    pub(crate) fn touches(&self, i: usize, part: Option<&Part>) -> bool {
+        part.is_none_or(|part| part.touches(self.origin(i), self.tile))
+    }
+
+    /// The tile of number `i`.
+    pub(crate) fn tile(&self, i: usize) -> Tile {
+        let origin = self.origin(i);
         Tile {
             start: (origin[0] * self.extents[1] + origin[1]) * self.extents[2] + origin[2],
             extents: std::array::from_fn(|k| self.tile[k].min(self.extents[k] - origin[k])),

@@ -18,6 +18,18 @@ def test_the_record_and_every_function_of_the_header(tmp_path):
     assert text.endswith(" all good\n"), text
 
 
+def test_the_example_of_whole_arrays(tmp_path):
+    build = ("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "array")
+    here = (ROOT / "examples/hdf5/array.c", PLUGIN, f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial")
+    run(*build, *here, f"-L{hdf5_dir()}", "-lhdf5", "-lm", f"-Wl,-rpath,{PLUGIN.parent}")
+    assert run(tmp_path / "array", tmp_path / "a.h5").startswith("64 chunks, largest error 0.0")
+    with h5py.File(tmp_path / "a.h5") as f:
+        z, y, x = np.indices((256, 256, 256), sparse=True)
+        v = (np.sin(0.02 * x) * np.cos(0.03 * y) + 0.01 * z).astype("f4")
+        assert 0 < np.abs(f["v"][...] - v).max() <= 0.01
+    assert run(tmp_path / "array", tmp_path / "no/such/a.h5", ok=False)
+
+
 def test_the_callers_floating_point_state_changes_nothing(tmp_path):
     build = ("cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "float_state")
     here = (HERE / "float_state.c", PLUGIN, f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial")

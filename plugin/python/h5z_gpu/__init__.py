@@ -2,17 +2,20 @@
 """The HDF5 filter h5z-gpu for Python: importing this module makes it known to every HDF5 in the process.
 
 Lossy, Lossless   what to give to h5py's and xarray's `compression`
+write, read   whole arrays into h5py datasets and out of them, faster than through HDF5's pipeline
+save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
 compress, decompress   the codecs on NumPy arrays, without HDF5
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
 """
 from .arrays import compress, decompress
+from .datasets import load, read, save, write
 from .filters import FILTER_ID, Lossless, Lossy
 from .library import PLUGIN_PATH
 from .register import _watch, register
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "PLUGIN_PATH", "Lossless", "Lossy", "compress", "decompress", "register"]
+__all__ = ["FILTER_ID", "PLUGIN_PATH", "Lossless", "Lossy", "compress", "decompress", "load", "read", "register", "save", "write"]
 
 _watch()
 register()

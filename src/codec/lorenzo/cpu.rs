@@ -126,13 +126,13 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
     let (grid, tiles, context) = open::<S>(frame)?;
-    let shares = grid.share(out, threads)?;
+    let (shares, part) = (grid.share(out, threads)?, frame.wanted_in(grid.extents()));
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         vectorize(
             #[inline(always)]
             || {
                 let mut scratch = Scratch::new()?;
-                for tile in grid.tiles_of(&share) {
+                for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
                     let (kind, bytes, len) = tiles.tile(tile).map_err(corrupt)?;

@@ -15,6 +15,7 @@ use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{self, Class, Mode};
+use crate::part::Part;
 use crate::scalar::Bits;
 use crate::stage::ends::Ends;
 use crate::stage::tiles::Share;
@@ -215,24 +216,32 @@ pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S])
     let step = if h.mode == Mode::Lossless { None } else { format::step(h.used) };
     let context = Context { shape, step, float: h.dtype.class == Class::Float };
     if shape.components == 1 {
-        return decode_array(&ends, &context, threads, out);
+        let part = frame.wanted_in(shape.grid.extents());
+        return decode_array(&ends, &context, part.as_ref(), threads, out);
     }
     let mut seen = memory::zeros(out.len())?;
-    decode_array(&ends, &context, threads, &mut seen)?;
+    decode_array(&ends, &context, None, threads, &mut seen)?;
     components::together(&seen, shape.components, threads, out)
 }
 
-/// Decodes all tiles into the array that was cut into them.
-fn decode_array<S: Value>(ends: &Ends<'_>, context: &Context<S>, threads: usize, out: &mut [S]) -> Result<()> {
+/// Decodes the tiles that are wanted into the array that was cut into them.
+fn decode_array<S: Value>(
+    ends: &Ends<'_>,
+    context: &Context<S>,
+    part: Option<&Part>,
+    threads: usize,
+    out: &mut [S],
+) -> Result<()> {
     let shares = context.shape.grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, share| {
-        level::dispatch(DecodeShare { ends, context, share })
+        level::dispatch(DecodeShare { ends, context, part, share })
     })
 }
 
 struct DecodeShare<'a, 'b, S> {
     ends: &'a Ends<'a>,
     context: &'a Context<S>,
+    part: Option<&'a Part>,
     share: Share<'b, S>,
 }
 
@@ -240,10 +249,10 @@ impl<S: Value> Run for DecodeShare<'_, '_, S> {
     type Output = Result<()>;
 
     fn run(self, unit: impl Unit) -> Self::Output {
-        let DecodeShare { ends, context, mut share } = self;
+        let DecodeShare { ends, context, part, mut share } = self;
         let mut scratch = decode::Scratch::new()?;
         let grid = &context.shape.grid;
-        for k in grid.tiles_of(&share) {
+        for k in grid.tiles_of(&share).filter(|&k| grid.touches(k, part)) {
             let (bytes, len) = ends.tile(k);
             let words = bytes[..len].as_chunks().0;
             decode::tile(words, context, &grid.tile(k), unit, &mut scratch, &mut share)

@@ -9,7 +9,8 @@
 //! the chunk's values in that order. That axis does not count for the grid rank: nothing is alike along it.
 
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
-use crate::stage::tiles::{self, Grid, Share, Tile};
+use crate::part::fold;
+use crate::stage::tiles::{Grid, Share, Tile};
 
 /// Values of a plane.
 pub(super) const PLANE: usize = PLANES_TILE / PLANES_COUNT;
@@ -42,13 +43,13 @@ impl Shape {
     pub(crate) fn choose(extents: &[u32]) -> Option<Self> {
         let (folded, components) = match extents.split_last() {
             Some((&c, others)) if !others.is_empty() && COMPONENTS.contains(&(c as usize)) => {
-                let mut folded = tiles::fold(others)?;
+                let mut folded = fold(others)?;
                 // It becomes the slowest axis of as many.
                 let slowest = &mut folded[2usize.saturating_sub(others.len())];
                 *slowest = slowest.checked_mul(c as usize)?;
                 (folded, c as usize)
             }
-            _ => (tiles::fold(extents)?, 1),
+            _ => (fold(extents)?, 1),
         };
         let axes = extents.len() - usize::from(components > 1);
         let [z, y, x] = folded;

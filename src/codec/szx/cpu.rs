@@ -9,6 +9,7 @@ use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
+use crate::part::Part;
 use crate::scalar::Scalar;
 use crate::stage::ends::Ends;
 use crate::stage::pack::{Bytes, Portable};
@@ -136,7 +137,8 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
     let words = Words::new(frame.header.mode == Mode::PointwiseRelative, frame.header.used);
     let per_run = parallel::run_length(tiles, threads);
     let runs = out.chunks_mut(per_run * TILE);
-    parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&ends, i * per_run, words, out))
+    let part = frame.wanted.as_ref();
+    parallel::try_each(runs.len(), runs, threads, |i, out| decode_run(&ends, i * per_run, words, part, out))
 }
 
 /// As [`EncodeRun`], the other way: consecutive tiles from number `first` on.
@@ -144,6 +146,7 @@ struct DecodeRun<'a, S: Scalar, L> {
     ends: &'a Ends<'a>,
     first: usize,
     words: Words<S>,
+    part: Option<&'a Part>,
     level: L,
     out: &'a mut [S],
 }
@@ -154,6 +157,9 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for DecodeRun<'_, S, L> {
     #[inline(always)]
     fn call(self) -> Result<()> {
         for (tile, out) in (self.first..).zip(self.out.chunks_mut(TILE)) {
+            if self.part.is_some_and(|part| !part.touches_run(tile * TILE..tile * TILE + out.len())) {
+                continue;
+            }
             let (bytes, len) = self.ends.tile(tile);
             decode::tile(bytes, len, self.words, self.level, out)
                 .map_err(|why| Error::corrupt("szx payload", format!("tile {tile}: {why}")))?;
@@ -162,17 +168,23 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for DecodeRun<'_, S, L> {
     }
 }
 
-fn decode_run<S: Scalar>(ends: &Ends<'_>, first: usize, words: Words<S>, out: &mut [S]) -> Result<()> {
+fn decode_run<S: Scalar>(
+    ends: &Ends<'_>,
+    first: usize,
+    words: Words<S>,
+    part: Option<&Part>,
+    out: &mut [S],
+) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
-            return v4.vectorize(DecodeRun { ends, first, words, level: *v4, out });
+            return v4.vectorize(DecodeRun { ends, first, words, part, level: *v4, out });
         }
         if let Some(v3) = pulp::x86::V3::try_new() {
-            return v3.vectorize(DecodeRun { ends, first, words, level: v3, out });
+            return v3.vectorize(DecodeRun { ends, first, words, part, level: v3, out });
         }
     }
-    DecodeRun { ends, first, words, level: Portable, out }.call()
+    DecodeRun { ends, first, words, part, level: Portable, out }.call()
 }
 
 #[cfg(feature = "testing")]
@@ -180,7 +192,7 @@ fn decode_run<S: Scalar>(ends: &Ends<'_>, first: usize, words: Words<S>, out: &m
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
     let end = (payload.len() as u32 / 4).to_le_bytes();
-    decode_run(&Ends::new(TABLE, &end, payload, 1)?, 0, words, out)
+    decode_run(&Ends::new(TABLE, &end, payload, 1)?, 0, words, None, out)
 }
 
 #[cfg(test)]
@@ -209,9 +221,9 @@ pub(super) mod tests {
         let ends = Ends::new(TABLE, &table, &want, lens.len()).unwrap();
         let words = Words::new(matches!(used, Used::PointwiseRelative(_)), used.value());
         let mut portable = vec![S::ZERO; values.len()];
-        DecodeRun { ends: &ends, first: 0, words, level: Portable, out: &mut portable }.call().unwrap();
+        DecodeRun { ends: &ends, first: 0, words, part: None, level: Portable, out: &mut portable }.call().unwrap();
         let mut out = vec![S::ZERO; values.len()];
-        decode_run(&ends, 0, words, &mut out).unwrap();
+        decode_run(&ends, 0, words, None, &mut out).unwrap();
         assert!(out.iter().zip(&portable).all(|(a, b)| a.bits() == b.bits()));
     }
 }

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Whole arrays into h5py datasets and out of them, beside HDF5's filter pipeline.
+
+HDF5 hands a filter chunk by chunk, under one lock, and copies rows with one thread. Here the plugin gathers, encodes, decodes
+and scatters many chunks at a time; frames go into the file by H5Dwrite_chunk and are read from it by pread. The file is the
+same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. What this way cannot take goes
+through h5py as ever, and one line of the log `h5z_gpu` says why.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import logging
+import math
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .chunks import chunk_shape
+from .filters import FILTER_ID, Lossless, Lossy
+from .library import checked, lib
+
+log = logging.getLogger("h5z_gpu")
+
+_RAW_PER_CALL = 256 << 20  # bytes decoded before Ctrl-C is looked at
+
+
+class _Array(ctypes.Structure):
+    """h5z_gpu_array of h5z_gpu.h."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("flags", ctypes.c_uint32),
+                ("type", ctypes.c_char_p), ("rank", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_uint64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("stream", ctypes.c_void_p)]  # fmt: skip
+
+
+for _name in ("encode_array", "next", "write_chunks", "decode_file"):
+    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
+
+
+class _OtherWay(Exception):
+    """Why a dataset or a request goes through h5py."""
+
+
+def write(dataset, array, selection=None, *, threads: int = 0, progress: bool | None = None) -> None:
+    """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Open for writing; of a filter of this package.
+    array : array_like
+        Of the shape of the selection. NumPy arrays of any strides are read in place; arrays of other libraries by DLPack.
+    selection : slice, int or tuple of these, optional
+        As between the brackets of h5py. Chunks that it cuts go through h5py.
+    threads : int
+        CPU threads; 0 for as many as the process may use.
+    progress : bool, optional
+        A progress bar; without a word where it takes more than two seconds in a terminal, if tqdm is installed.
+
+    Raises
+    ------
+    ValueError
+        The shapes differ, or the file is read-only; nothing was written.
+    OSError
+        HDF5 could not write. What was written before stays readable, also after Ctrl-C.
+    """
+    start, shape, dropped = _box(dataset, selection)
+    array = _on_host(array)
+    if array.shape != dropped:
+        raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
+    if dataset.file.mode == "r":
+        raise ValueError(f"h5z-gpu: {dataset.file.filename} is open for reading only: open it with mode r+ or a")
+    array = array.reshape(shape)
+    try:
+        if start is None:
+            raise _OtherWay("the selection is not a box of step 1")
+        _write(dataset, array, start, threads, progress)
+    except _OtherWay as why:
+        log.info("%s: written through HDF5's pipeline: %s", dataset.name, why)
+        dataset[() if selection is None else selection] = array.reshape(dropped)
+
+
+def read(dataset, out=None, selection=None, *, threads: int = 0, on_error: str = "raise", progress: bool | None = None):
+    """Reads a dataset, or a part of it: `dataset[selection]`, but faster.
+
+    Of a chunk that the selection cuts, only the tiles that it touches are decoded.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Written by any program.
+    out : numpy.ndarray, optional
+        Where to read to: of the selection's shape, of any strides. A new array without.
+    selection : slice, int or tuple of these, optional
+        As between the brackets of h5py.
+    threads : int
+        CPU threads; 0 for as many as the process may use.
+    on_error : {"raise", "fill"}
+        "fill" puts the dataset's fill value where a chunk is damaged, and warns of each.
+    progress : bool, optional
+        As in `write`.
+
+    Returns
+    -------
+    numpy.ndarray
+        `out`, or the new array, of the dataset's type.
+
+    Raises
+    ------
+    ValueError
+        `out` has another shape, or cannot be written.
+    OSError
+        A chunk is damaged; the sentence names its place. `out` may hold anything then.
+    """
+    if on_error not in ("raise", "fill"):
+        raise ValueError(f'h5z-gpu: on_error = {on_error!r}; "raise" and "fill" are known')
+    start, shape, dropped = _box(dataset, selection)
+    if out is None:
+        out = np.empty(dropped, dataset.dtype)
+    elif not isinstance(out, np.ndarray):
+        raise TypeError(f"h5z-gpu: out is a {type(out).__name__}; a numpy.ndarray is needed")
+    elif out.shape != dropped or not out.flags.writeable:
+        what = "is read-only" if out.shape == dropped else f"has shape {out.shape}, the selection of the dataset {dropped}"
+        raise ValueError(f"h5z-gpu: out {what}")
+    try:
+        if start is None:
+            raise _OtherWay("the selection is not a box of step 1")
+        _read(dataset, _expanded(out, shape), start, threads, on_error, progress)
+    except _OtherWay as why:
+        log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
+        out[...] = dataset[() if selection is None else selection]
+    return out
+
+
+def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w", chunks=None,
+         threads: int = 0, progress: bool | None = None, **bound) -> None:
+    """Writes arrays as datasets of a new file: `save("out.h5", {"v": array}, absolute=1e-3)`.
+
+    Floating-point arrays keep the bound, everything else keeps every bit.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    arrays : mapping
+        Names of the datasets, which may have groups in front ("run1/v"), and arrays.
+    how : Lossy or Lossless, optional
+        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without.
+    mode : str
+        As h5py.File's: "w" replaces the file, "a" adds to it.
+    chunks : tuple of int, optional
+        Shape of a chunk; one of 1 to 4 MiB is chosen without.
+    threads, progress
+        As in `write`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The bound contradicts itself; an array holds Python objects.
+    """
+    import h5py
+
+    if how is not None and bound:
+        raise TypeError("h5z-gpu: give either how or the keywords of Lossy")
+    how = how if how is not None else Lossy(**bound) if bound else Lossless()
+    with h5py.File(path, mode) as f:
+        for name, given in arrays.items():
+            array = _on_host(given)
+            if array.dtype.hasobject:
+                raise ValueError(f"h5z-gpu: {name} holds Python objects: give it a type such as float32 or S10")
+            if array.size == 0 or array.ndim == 0:
+                f.create_dataset(name, data=array)
+                continue
+            shape = chunks or chunk_shape(array.shape, array.dtype.itemsize)
+            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **how)
+            write(dataset, array, threads=threads, progress=progress)
+
+
+def load(path, names=None, *, threads: int = 0, progress: bool | None = None) -> dict[str, np.ndarray]:
+    """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
+
+    Raises
+    ------
+    KeyError
+        The file has no dataset of that name.
+    """
+    import h5py
+
+    found = {}
+    with h5py.File(path, "r") as f:
+        if names is None:
+            names = []
+            f.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        for name in names:
+            if not isinstance(f.get(name), h5py.Dataset):
+                raise KeyError(f"h5z-gpu: {path} has no dataset {name}")
+            dataset = f[name]
+            found[name] = read(dataset, threads=threads, progress=progress) if dataset.shape else dataset[()]
+    return found
+
+
+# --- arrays and selections ---------------------------------------------------------------------------------------------
+
+
+def _on_host(array) -> np.ndarray:
+    """An array as NumPy's, in place where it is in host memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "__dlpack_device__"):
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError) as e:
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} on device {array.__dlpack_device__()} is not in host memory "
+                            f"that NumPy can use ({e}): copy it there, by .cpu() or .get() as its library says") from None  # fmt: skip
+    return np.asarray(array)
+
+
+def _box(dataset, selection):
+    """A selection as the first element, the extents of the box, and its extents without axes that an int selects.
+
+    The first is None where the selection is no box of step 1.
+    """
+    if not dataset:
+        raise ValueError("h5z-gpu: the dataset's file is closed")
+    shape = dataset.shape
+    if shape is None:
+        raise ValueError(f"h5z-gpu: {dataset.name} is empty (it has no shape)")
+    if selection is None or selection is Ellipsis or (isinstance(selection, tuple) and selection == ()):
+        return (0,) * len(shape), shape, shape
+    parts = list(selection) if isinstance(selection, tuple) else [selection]
+    if not all(isinstance(p, (int, np.integer, slice)) or p is Ellipsis for p in parts):
+        return None, None, _result_shape(dataset, selection)
+    if sum(p is Ellipsis for p in parts) > 1 or len([p for p in parts if p is not Ellipsis]) > len(shape):
+        raise IndexError(f"h5z-gpu: the selection {selection} for a dataset of shape {shape}")
+    if Ellipsis not in parts:
+        parts.append(Ellipsis)
+    at = parts.index(Ellipsis)
+    parts[at : at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    start, extents, dropped = [], [], []
+    for part, n in zip(parts, shape):
+        if isinstance(part, slice):
+            first, last, step = part.indices(n)
+            if step != 1:
+                return None, None, _result_shape(dataset, selection)
+            start.append(first)
+            extents.append(max(0, last - first))
+            dropped.append(extents[-1])
+        else:
+            first = int(part) + n if part < 0 else int(part)
+            if not 0 <= first < n:
+                raise IndexError(f"h5z-gpu: index {part} of an axis of {n}")
+            start.append(first)
+            extents.append(1)
+    return tuple(start), tuple(extents), tuple(dropped)
+
+
+def _result_shape(dataset, selection):
+    """The shape of what h5py reads by a selection of another kind."""
+    import h5py
+
+    return h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape
+
+
+def _expanded(array: np.ndarray, shape) -> np.ndarray:
+    """The same memory with axes of extent 1 where a selection dropped them."""
+    expanded = array.view()
+    expanded.shape = shape  # fails where a copy would be needed: adding axes of 1 never does
+    return expanded
+
+
+def _described(array: np.ndarray) -> _Array:
+    rank = array.ndim
+    described = _Array(array.ctypes.data, -1, 0 if array.flags.writeable else 1, array.dtype.str.encode(), rank,
+                       (ctypes.c_uint64 * rank)(*array.shape), (ctypes.c_int64 * rank)(*array.strides), None)  # fmt: skip
+    described.kept = array
+    return described
+
+
+def _numbers(values: np.ndarray, kind):
+    return values.ctypes.data_as(ctypes.POINTER(kind))
+
+
+# --- what HDF5 is asked -------------------------------------------------------------------------------------------------
+
+
+class _Layout:
+    """What the fast way needs to know of a dataset. Raises _OtherWay where it cannot be taken."""
+
+    def __init__(self, dataset):
+        import h5py
+
+        self.dataset = dataset
+        properties = dataset.id.get_create_plist()
+        if properties.get_layout() != h5py.h5d.CHUNKED:
+            raise _OtherWay("the dataset is not stored in chunks")
+        filters = [properties.get_filter(i) for i in range(properties.get_nfilters())]
+        if [f[0] for f in filters] != [FILTER_ID]:
+            raise _OtherWay(f"its filters are {[f[0] for f in filters]}, not {FILTER_ID} alone")
+        self.words = filters[0][2]
+        self.chunk = properties.get_chunk()
+        self.dtype = dataset.dtype
+        if self.dtype.kind not in "fiu" or dataset.id.get_type() != h5py.h5t.py_create(self.dtype):
+            raise _OtherWay(f"its type {self.dtype} is not one of NumPy's numbers as it stands in memory")
+        access = dataset.file.id.get_access_plist()
+        if access.get_driver() != h5py.h5fd.SEC2:
+            raise _OtherWay("the file is open by another driver than sec2")
+        if dataset.file.swmr_mode:
+            raise _OtherWay("the file is open for single writer, multiple readers")
+        self.hdf5 = ctypes.CDLL(h5py.h5d.__file__)
+        self._ask_c(access, properties)
+        status = properties.fill_value_defined()
+        never = properties.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
+        fill = np.zeros((), self.dtype) if never or status == h5py.h5d.FILL_VALUE_UNDEFINED else dataset.fillvalue
+        self.fill = np.asarray(fill, self.dtype)
+
+    def _ask_c(self, access, properties):
+        """What h5py does not hand on: a page buffer, and edge chunks without a filter."""
+        size, a, b = ctypes.c_size_t(), ctypes.c_uint(), ctypes.c_uint()
+        options = ctypes.c_uint()
+        try:
+            page, chunk = self.hdf5.H5Pget_page_buffer_size, self.hdf5.H5Pget_chunk_opts
+            self.write_chunk = self.hdf5.H5Dwrite_chunk
+        except AttributeError as e:
+            raise _OtherWay(f"this HDF5 is too old: {e}") from None
+        page(ctypes.c_int64(access.id), ctypes.byref(size), ctypes.byref(a), ctypes.byref(b))
+        chunk(ctypes.c_int64(properties.id), ctypes.byref(options))
+        if size.value:
+            raise _OtherWay("the file has a page buffer")
+        if options.value:
+            raise _OtherWay("chunks at the dataset's edge have no filter")
+
+    def touched(self, start, shape) -> np.ndarray:
+        """First elements in the dataset of all chunks that a box touches, a row each, in order."""
+        axes = [np.arange(s // c * c, s + n, c) for s, n, c in zip(start, shape, self.chunk)]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes)).astype(np.int64)
+
+
+def _region(start, shape, origin, chunk):
+    """What of a chunk lies in a box: slices of the box's array, and of the dataset."""
+    low = [max(o, s) for o, s in zip(origin, start)]
+    high = [min(o + c, s + n) for o, c, s, n in zip(origin, chunk, start, shape)]
+    in_array = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start))
+    return in_array, tuple(slice(a, b) for a, b in zip(low, high))
+
+
+@contextlib.contextmanager
+def _bar(progress, total, verb, name):
+    """A function to be told of bytes that are done."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        if progress:
+            raise ImportError("h5z-gpu: the progress bar needs tqdm: pip install tqdm") from None
+        yield lambda n: None
+        return
+    off = not (sys.stderr.isatty() if progress is None else progress)
+    with tqdm(total=total, unit="B", unit_scale=True, desc=f"{verb} {name}", disable=off, delay=0 if progress else 2) as bar:
+        yield bar.update
+
+
+def _write(dataset, array, start, threads, progress):
+    from h5py._objects import phil
+
+    with phil:
+        layout = _Layout(dataset)
+        if array.dtype != layout.dtype:
+            raise _OtherWay(f"an array of {array.dtype} becomes {layout.dtype}")
+        if array.size == 0:
+            return
+        chunk, rank = np.array(layout.chunk), len(layout.chunk)
+        origins = layout.touched(start, array.shape)
+        # A chunk is whole where the box holds all of it that lies in the dataset.
+        end = np.minimum(origins + chunk, dataset.shape)
+        whole = np.all((origins >= start) & (end <= np.array(start) + array.shape), axis=1)
+        offsets = np.ascontiguousarray(origins[whole], np.uint64)
+        places = np.ascontiguousarray(origins[whole] - np.array(start), np.int64)
+        cut = origins[~whole]
+        if len(cut):
+            log.info("%s: %d chunks that the selection cuts are written through HDF5's pipeline", dataset.name, len(cut))
+        with _bar(progress, array.nbytes, "write", dataset.name) as done:
+            for origin in cut.tolist():
+                in_array, in_dataset = _region(start, array.shape, origin, layout.chunk)
+                dataset[in_dataset] = array[in_array]
+                done(array[in_array].nbytes)
+            if not len(offsets):
+                return
+            described, n = _described(array), len(offsets)
+            work = ctypes.c_void_p()
+            checked(lib.h5z_gpu_encode_array(
+                (ctypes.c_uint32 * len(layout.words))(*layout.words), ctypes.c_size_t(len(layout.words)),
+                ctypes.byref(described), (ctypes.c_uint64 * rank)(*layout.chunk),
+                layout.fill.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(n), _numbers(places, ctypes.c_int64),
+                ctypes.c_int(threads), ctypes.byref(work),
+            ))  # fmt: skip
+            bytes_each = int(chunk.prod()) * array.itemsize
+            try:
+                while written := _checked_io(lib.h5z_gpu_write_chunks(
+                    work, layout.write_chunk, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
+                    _numbers(offsets, ctypes.c_uint64),
+                )):  # fmt: skip
+                    done(written * bytes_each)
+            finally:
+                lib.h5z_gpu_end(work)
+
+
+def _checked_io(answer):
+    """As `checked`, as an OSError."""
+    if answer < 0:
+        raise OSError(lib.h5z_gpu_last_error().decode())
+    return answer
+
+
+def _read(dataset, out, start, threads, on_error, progress):
+    from h5py._objects import phil
+
+    with phil:
+        layout = _Layout(dataset)
+        if out.dtype != layout.dtype:
+            raise _OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
+        if out.size == 0:
+            return
+        if dataset.file.mode != "r":
+            dataset.id.flush()
+        rank, chunk = len(layout.chunk), layout.chunk
+        places = _index(layout, start, out.shape)
+        fd = dataset.file.id.get_vfd_handle()
+        described = _described(out)
+        extents = (ctypes.c_uint64 * rank)(*chunk)
+        frames, others, damaged = [], [], []
+        for origin in layout.touched(start, out.shape).tolist():
+            found = places.get(tuple(origin))
+            if found is None:
+                out[_region(start, out.shape, origin, chunk)[0]] = layout.fill
+            elif found[2]:
+                others.append(origin)
+            else:
+                frames.append((found[0], origin, found))
+        # In the file's order: neighbours there are read one behind the other.
+        frames.sort()
+        bytes_each = math.prod(chunk) * out.itemsize
+        at_once = max(1, _RAW_PER_CALL // bytes_each)
+        with _bar(progress, (len(frames) + len(others)) * bytes_each, "read", dataset.name) as done:
+            for origin in others:
+                in_array, in_dataset = _region(start, out.shape, origin, chunk)
+                out[in_array] = dataset[in_dataset]
+                done(bytes_each)
+            for first in range(0, len(frames), at_once):
+                some = frames[first : first + at_once]
+                n = len(some)
+                at = np.array([f[2][0] for f in some], np.uint64)
+                lens = np.array([f[2][1] for f in some], np.uint64)
+                origins = np.ascontiguousarray(np.array([f[1] for f in some], np.int64) - np.array(start))
+                status = (ctypes.c_int * n)()
+                decoded = checked(lib.h5z_gpu_decode_file(
+                    ctypes.c_int(fd), ctypes.c_size_t(n), _numbers(at, ctypes.c_uint64), _numbers(lens, ctypes.c_uint64),
+                    ctypes.byref(described), extents, _numbers(origins, ctypes.c_int64), ctypes.c_int(threads), status,
+                ))  # fmt: skip
+                done(n * bytes_each)
+                if decoded < n:
+                    bad = [tuple(f[1]) for f, s in zip(some, status) if s]
+                    damaged += bad
+                    reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
+                    if on_error == "raise":
+                        raise OSError(f"{dataset.name}: the chunk at {bad[-1]} cannot be read: {reason}" + (
+                            f" ({len(bad)} such chunks so far: {bad[:8]})" if len(bad) > 1 else ""))  # fmt: skip
+        for origin in damaged:
+            out[_region(start, out.shape, origin, chunk)[0]] = layout.fill
+            warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)
+
+
+def _index(layout, start, shape):
+    """Place, length and filter mask of the frames of a box's chunks, by their first element."""
+    dataset, found = layout.dataset, {}
+    wanted = math.prod(-(-(s + n) // c) - s // c for s, n, c in zip(start, shape, layout.chunk))
+    total = math.prod(-(-n // c) for n, c in zip(dataset.shape, layout.chunk))
+
+    def add(info):
+        if info.byte_offset is not None:
+            found[tuple(info.chunk_offset)] = (info.byte_offset, info.size, info.filter_mask)
+
+    # Asking for one chunk walks the index from its beginning; going through it hands out all.
+    if hasattr(dataset.id, "chunk_iter") and wanted * 16 > total:
+        dataset.id.chunk_iter(add)
+        return found
+    for origin in itertools.product(*(range(s // c * c, s + n, c) for s, n, c in zip(start, shape, layout.chunk))):
+        add(dataset.id.get_chunk_info_by_coord(origin))
+    return found

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whole arrays for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
+
+use crate::c_api::{FAILED, dtype, fence, length, slice, slice_mut, string};
+use crate::error::Result;
+use crate::{dataset, report};
+use h5z_gpu::array::{Array, Encoding, Frames, decode};
+use h5z_gpu::words;
+use h5z_gpu::{Dtype, Params};
+use libc::{c_char, c_int, c_void};
+
+/// `h5z_gpu_array` of the header.
+#[repr(C)]
+pub struct CArray {
+    data: *mut c_void,
+    device: i32,
+    flags: u32,
+    datatype: *const c_char,
+    rank: usize,
+    shape: *const u64,
+    strides: *const i64,
+    stream: *mut c_void,
+}
+
+/// The array is not to be written.
+const READ_ONLY: u32 = 1;
+
+impl CArray {
+    /// # Safety
+    /// As the header says of an array.
+    unsafe fn open(&self) -> Result<(Array, Dtype)> {
+        if self.device != -1 {
+            let device = self.device;
+            return Err(format!(
+                "the array is on device {device}; arrays in host memory (device -1) are taken: copy it there"
+            )
+            .into());
+        }
+        // SAFETY: this function's promise.
+        let (name, shape) = unsafe { (string(self.datatype, "type")?, slice(self.shape, self.rank)?) };
+        let strides = match self.strides.is_null() {
+            true => None,
+            // SAFETY: as above.
+            false => Some(unsafe { slice(self.strides, self.rank)? }),
+        };
+        let dtype = dtype(&name)?;
+        if dtype.size == 0 {
+            return Err(format!("type {name:?}: elements of 1 to 255 bytes are taken").into());
+        }
+        // SAFETY: as above.
+        Ok((unsafe { Array::new(self.data.cast(), dtype.size.into(), shape, strides)? }, dtype))
+    }
+}
+
+/// Frames of an array on their way.
+pub struct Work {
+    encoding: Encoding,
+    /// What the last call of `h5z_gpu_next` lent.
+    frames: Vec<*const c_void>,
+    lens: Vec<usize>,
+    /// Chunks written by `h5z_gpu_write_chunks` so far.
+    written: usize,
+}
+
+impl Work {
+    /// The next frames; how many.
+    fn next(&mut self) -> Result<usize> {
+        let frames = self.encoding.next()?;
+        self.frames.clear();
+        self.frames.extend(frames.iter().map(|f| f.as_ptr().cast::<c_void>()));
+        self.lens.clear();
+        self.lens.extend(frames.iter().map(Vec::len));
+        Ok(self.frames.len())
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_encode_array(
+    user: *const u32,
+    count: usize,
+    from: *const CArray,
+    chunk: *const u64,
+    fill: *const c_void,
+    n: usize,
+    origins: *const i64,
+    threads: c_int,
+    work: *mut *mut Work,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let from = unsafe { from.as_ref() }.ok_or("no array")?;
+        // SAFETY: as above.
+        let (array, dtype) = unsafe { from.open()? };
+        let (rank, numbers) = (from.rank, n.checked_mul(from.rank).ok_or("too many chunks")?);
+        // SAFETY: as above.
+        let (user, chunk, origins) = unsafe { (slice(user, count)?, slice(chunk, rank)?, slice(origins, numbers)?) };
+        // SAFETY: as above; one element of the type.
+        let fill = if fill.is_null() { None } else { Some(unsafe { slice(fill.cast::<u8>(), dtype.size.into())? }) };
+        let params = params(user, dtype, chunk, fill)?;
+        let encoding = Encoding::new(array, params, chunk, origins, fill, usize::try_from(threads).unwrap_or(0))?;
+        let made = Work { encoding, frames: Vec::new(), lens: Vec::new(), written: 0 };
+        // SAFETY: as above.
+        *unsafe { work.as_mut() }.ok_or("no place for the work")? = Box::into_raw(Box::new(made));
+        length(n)
+    })
+}
+
+/// What is asked of an array's chunks. A stored list says it all, and must be of this type and these extents.
+fn params(user: &[u32], dtype: Dtype, chunk: &[u64], fill: Option<&[u8]>) -> Result<Params> {
+    let mut params = Params::new(words::request(user)?, dtype, chunk)?;
+    if !words::is_stored(user) {
+        params.fill = fill.filter(|f| f.len() <= 8).map(|f| dataset::bits(f, dtype.big_endian));
+        return Ok(params);
+    }
+    let stored = words::stored(user)?.params;
+    if (stored.dtype, stored.extents) != (params.dtype, params.extents) && stored.lossy_allowed {
+        let (got, want) = (stored.extents.as_slice().to_vec(), params.extents.as_slice().to_vec());
+        return Err(format!(
+            "the words are of another dataset: of chunks {got:?} of {:?}; the array's are {want:?} of {dtype:?}",
+            stored.dtype
+        )
+        .into());
+    }
+    // Where bits must not be lost the list may not know the type.
+    params = if stored.extents == params.extents { stored } else { Params { lossy_allowed: false, ..params } };
+    Ok(params)
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_next(
+    work: *mut Work,
+    frames: *mut *const *const c_void,
+    lens: *mut *const usize,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let work = unsafe { work.as_mut() }.ok_or("no work")?;
+        let n = work.next()?;
+        // SAFETY: as above.
+        let (frames, lens) = unsafe { (frames.as_mut().ok_or("no frames")?, lens.as_mut().ok_or("no lengths")?) };
+        (*frames, *lens) = (work.frames.as_ptr(), work.lens.as_ptr());
+        length(n)
+    })
+}
+
+/// `H5Dwrite_chunk`.
+type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_write_chunks(
+    work: *mut Work,
+    write_chunk: Option<WriteChunk>,
+    dataset: i64,
+    rank: usize,
+    n: usize,
+    offsets: *const u64,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let work = unsafe { work.as_mut() }.ok_or("no work")?;
+        let write_chunk = write_chunk.ok_or("no H5Dwrite_chunk")?;
+        // SAFETY: as above.
+        let offsets = unsafe { slice(offsets, n.checked_mul(rank).ok_or("too many chunks")?)? };
+        let count = work.next()?;
+        for (&frame, &len) in work.frames.iter().zip(&work.lens) {
+            let k = work.written;
+            let offset = offsets.get(k * rank..(k + 1) * rank).ok_or("fewer offsets than chunks")?;
+            // SAFETY: HDF5's own function; the frame has `len` bytes.
+            if unsafe { write_chunk(dataset, 0, 0, offset.as_ptr(), len, frame) } < 0 {
+                return Err(format!("H5Dwrite_chunk failed for the chunk at {offset:?}: see HDF5's error stack").into());
+            }
+            work.written += 1;
+        }
+        length(count)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `work` is from `h5z_gpu_encode_array`, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_end(work: *mut Work) {
+    fence(|| {
+        if !work.is_null() {
+            // SAFETY: this function's promise.
+            drop(unsafe { Box::from_raw(work) });
+        }
+        Ok(0)
+    });
+}
+
+/// # Safety
+/// As `h5z_gpu_decode_memory`; `frames` says where they are.
+unsafe fn decode_all(
+    frames: Frames<'_>,
+    n: usize,
+    to: *const CArray,
+    chunk: *const u64,
+    origins: *const i64,
+    threads: c_int,
+    status: *mut c_int,
+) -> Result<i64> {
+    // SAFETY: this function's promise.
+    let to = unsafe { to.as_ref() }.ok_or("no array")?;
+    if to.flags & READ_ONLY != 0 {
+        return Err("the array is read-only".into());
+    }
+    // SAFETY: as above.
+    let (mut array, _) = unsafe { to.open()? };
+    let numbers = n.checked_mul(to.rank).ok_or("too many chunks")?;
+    // SAFETY: as above.
+    let (chunk, origins, status) = unsafe { (slice(chunk, to.rank)?, slice(origins, numbers)?, slice_mut(status, n)?) };
+    let results = decode(frames, &mut array, chunk, origins, usize::try_from(threads).unwrap_or(0))?;
+    let mut done = 0;
+    for (k, (status, result)) in status.iter_mut().zip(results).enumerate() {
+        *status = match result {
+            Ok(()) => {
+                done += 1;
+                0
+            }
+            Err(e) => {
+                report::remember(&format!("frame {k}: {e}"));
+                FAILED as c_int
+            }
+        };
+    }
+    Ok(done)
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_decode_file(
+    file: c_int,
+    n: usize,
+    at: *const u64,
+    lens: *const u64,
+    to: *const CArray,
+    chunk: *const u64,
+    origins: *const i64,
+    threads: c_int,
+    status: *mut c_int,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (at, lens) = unsafe { (slice(at, n)?, slice(lens, n)?) };
+        let places: Vec<(u64, u64)> = at.iter().copied().zip(lens.iter().copied()).collect();
+        // SAFETY: as above.
+        unsafe { decode_all(Frames::File(file, &places), n, to, chunk, origins, threads, status) }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_decode_memory(
+    n: usize,
+    frames: *const *const c_void,
+    lens: *const usize,
+    to: *const CArray,
+    chunk: *const u64,
+    origins: *const i64,
+    threads: c_int,
+    status: *mut c_int,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (frames, lens) = unsafe { (slice(frames, n)?, slice(lens, n)?) };
+        let frame = |(&frame, &len): (&*const c_void, &usize)| {
+            // SAFETY: as above.
+            unsafe { slice(frame.cast::<u8>(), len) }
+        };
+        let frames = frames.iter().zip(lens).map(frame).collect::<Result<Vec<_>>>()?;
+        // SAFETY: as above.
+        unsafe { decode_all(Frames::Memory(&frames), n, to, chunk, origins, threads, status) }
+    })
+}

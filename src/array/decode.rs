@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames from a file or from memory into an array.
+
+use super::boxes::{Array, Overlap};
+use super::encode::raw_len;
+use super::sharing::{Lane, Sharing};
+use crate::engine::DecodeJob;
+use crate::error::{Error, Result};
+use crate::frame::{self, STORED_HEADER};
+use crate::{memory, parallel};
+use std::os::fd::RawFd;
+use std::sync::{Mutex, PoisonError};
+
+/// Where frames are.
+#[derive(Debug, Clone, Copy)]
+pub enum Frames<'a> {
+    /// In memory.
+    Memory(&'a [&'a [u8]]),
+    /// In a file that is open for reading: place and length of each. The file's own position stays as it is.
+    File(RawFd, &'a [(u64, u64)]),
+}
+
+/// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the GPU.
+const PART: u64 = 4;
+
+/// Decodes frames of chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, which may lie
+/// outside of it) into `array`. What lies in the array is written, nothing else: an array may be a selection of a dataset.
+///
+/// Answers for each frame, in order. `threads` as in [`super::Encoding::new`].
+///
+/// # Errors
+/// `Params` where the array, its chunks and the frames do not fit together.
+pub fn decode(
+    frames: Frames<'_>,
+    array: &mut Array,
+    chunk: &[u64],
+    origins: &[i64],
+    threads: usize,
+) -> Result<Vec<Result<()>>> {
+    let raw_len = raw_len(array, chunk, origins)?;
+    let n = match frames {
+        Frames::Memory(frames) => frames.len(),
+        Frames::File(_, places) => places.len(),
+    };
+    if n * chunk.len() != origins.len() {
+        return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
+    }
+    let sharing = Sharing::of(n, raw_len, threads);
+    let work = Work { frames, array, chunk, origins, raw_len, sharing, scratch: Mutex::new(Vec::new()) };
+    let size = work.sharing.batch;
+    let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
+    Ok(parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect())
+}
+
+struct Work<'a> {
+    frames: Frames<'a>,
+    array: &'a Array,
+    chunk: &'a [u64],
+    origins: &'a [i64],
+    raw_len: usize,
+    sharing: Sharing,
+    /// Memory of threads between two batches.
+    scratch: Mutex<Vec<Scratch>>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    frame: Vec<u8>,
+    raw: Vec<u8>,
+}
+
+impl Work<'_> {
+    fn overlap(&self, k: usize) -> Option<Overlap> {
+        let rank = self.chunk.len();
+        self.array.overlap(&self.origins[k * rank..][..rank], self.chunk)
+    }
+
+    /// Decodes `count` frames from number `first` on.
+    fn batch(&self, first: usize, count: usize) -> Vec<Result<()>> {
+        let pop = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut scratch = pop().unwrap_or_default();
+        let done = match self.sharing.engine {
+            Lane::Cpu(_) => (first..first + count).map(|k| self.one(k, &mut scratch)).collect(),
+            Lane::Gpu(_) => self.on_gpu(first, count, &mut scratch),
+        };
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        done
+    }
+
+    /// Decodes frame `k` on the CPU.
+    fn one(&self, k: usize, scratch: &mut Scratch) -> Result<()> {
+        let Some(overlap) = self.overlap(k) else { return Ok(()) };
+        let Scratch { frame, raw } = scratch;
+        let frame = self.read(k, frame)?;
+        self.fits(frame)?;
+        let engine = self.sharing.engine.engine();
+        // SAFETY: no other frame of this call has these values: chunks at different origins do not meet.
+        #[allow(unsafe_code)]
+        if let Some(to) = unsafe { self.array.dense_mut(&overlap, self.chunk) } {
+            return engine.decode_into(frame, to);
+        }
+        if raw.len() != self.raw_len {
+            *raw = memory::zeros(self.raw_len)?;
+        }
+        engine.decode_part(frame, self.chunk, &overlap.chunk, raw)?;
+        self.array.scatter(&overlap, self.chunk, raw);
+        Ok(())
+    }
+
+    /// Decodes a batch on the GPU, and on the CPU what is wanted in part only.
+    fn on_gpu(&self, first: usize, count: usize, scratch: &mut Scratch) -> Vec<Result<()>> {
+        let Lane::Gpu(engine) = self.sharing.engine else { unreachable!("asked by `batch`") };
+        let threads = engine.threads();
+        let volume = |o: &Overlap| o.chunk.iter().map(|r| r.end - r.start).product::<u64>();
+        let whole = self.chunk.iter().product::<u64>();
+        let overlaps: Vec<_> = (first..first + count).map(|k| self.overlap(k)).collect();
+        let on_cpu = |o: &Option<Overlap>| o.as_ref().is_none_or(|o| volume(o) < whole / PART);
+        let batch: Vec<usize> = (0..count).filter(|&i| !on_cpu(&overlaps[i])).collect();
+        let Ok(mut raw) = memory::zeros::<u8>(batch.len() * self.raw_len) else {
+            return (first..first + count).map(|k| self.one(k, scratch)).collect();
+        };
+        let read = parallel::map(batch.len(), threads, |i| {
+            let mut own = Vec::new();
+            let k = first + batch[i];
+            let frame = self.read(k, &mut own).and_then(|frame| self.fits(frame).map(|()| frame.len()));
+            frame.map(|_| own)
+        });
+        let mut done: Vec<Result<()>> = (0..count).map(|_| Ok(())).collect();
+        let mut jobs = Vec::new();
+        let mut at = Vec::new();
+        for ((&i, own), out) in batch.iter().zip(&read).zip(raw.chunks_mut(self.raw_len)) {
+            match own {
+                Ok(own) => {
+                    let frame = if let Frames::Memory(frames) = self.frames { frames[first + i] } else { own };
+                    jobs.push(DecodeJob { frame, out });
+                    at.push(i);
+                }
+                Err(e) => done[i] = Err(e.clone()),
+            }
+        }
+        for (&i, result) in at.iter().zip(engine.decode_batch(&mut jobs)) {
+            done[i] = result;
+        }
+        let slots: Vec<_> = at.iter().zip(jobs).collect();
+        parallel::map_mut(slots, threads, |_, (&i, job)| {
+            if let (Some(overlap), Ok(())) = (&overlaps[i], &done[i]) {
+                self.array.scatter(overlap, self.chunk, job.out);
+            }
+        });
+        for i in (0..count).filter(|&i| on_cpu(&overlaps[i])) {
+            done[i] = self.one(first + i, scratch);
+        }
+        done
+    }
+
+    /// Refuses a frame of another chunk's length.
+    fn fits(&self, frame: &[u8]) -> Result<()> {
+        let needed = frame::raw_len(frame)?;
+        match needed == self.raw_len as u64 {
+            true => Ok(()),
+            false => Err(Error::Length { section: "the array's chunk", needed, got: self.raw_len as u64 }),
+        }
+    }
+
+    /// Frame `k`, from the file into `own` where it is there.
+    fn read<'f>(&'f self, k: usize, own: &'f mut Vec<u8>) -> Result<&'f [u8]> {
+        let (file, places) = match self.frames {
+            Frames::Memory(frames) => return Ok(frames[k]),
+            Frames::File(file, places) => (file, places),
+        };
+        let (at, len) = places[k];
+        let most = self.raw_len as u64 + STORED_HEADER as u64;
+        if len > most {
+            return Err(Error::corrupt("the file's index", format!("a frame of {len} bytes, {most} at most")));
+        }
+        own.clear();
+        memory::reserve(own, len as usize)?;
+        own.resize(len as usize, 0);
+        crate::host::file::read_at(file, own, at)?;
+        Ok(own)
+    }
+}

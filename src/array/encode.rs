@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The frames of an array's chunks, in order, made ahead of whoever takes them.
+
+use super::boxes::Array;
+use super::sharing::{Lane, Sharing};
+use crate::engine::EncodeJob;
+use crate::error::{Error, Result};
+use crate::params::Params;
+use crate::{memory, parallel};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Batches that may be ready before they are asked for, for each lane.
+const AHEAD: usize = 2;
+
+/// Frames of an array's chunks, which threads of its own make until it is dropped.
+///
+/// The array must not change before the last frame is there. A forked child has none of the threads: it is refused.
+#[derive(Debug)]
+pub struct Encoding {
+    shared: Arc<Shared>,
+    lanes: Vec<JoinHandle<()>>,
+    /// What the last call of [`Encoding::next`] lent.
+    lent: Vec<Vec<u8>>,
+    /// The process that has the threads.
+    process: u32,
+}
+
+struct Shared {
+    array: Array,
+    params: Params,
+    chunk: Vec<u64>,
+    /// Bytes of a chunk.
+    raw_len: usize,
+    /// Each chunk's first value in the array, `rank` numbers a chunk.
+    origins: Vec<i64>,
+    /// What stands in a chunk beyond the array: one element.
+    beyond: Vec<u8>,
+    sharing: Sharing,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("array", &self.array).field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// The next batch to be made, and the next to be given.
+    make: usize,
+    give: usize,
+    ready: BTreeMap<usize, Vec<Vec<u8>>>,
+    /// Buffers of frames that were given: first use of memory costs as much as a fast codec.
+    spare: Vec<Vec<u8>>,
+    /// Nobody makes any more: the last frame was given, the work was ended, or it failed.
+    over: bool,
+    failure: Option<Error>,
+}
+
+impl Encoding {
+    /// Begins to encode the chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, one chunk
+    /// behind the other), on `threads` CPU threads (0: as many as the process may use) and the GPU where there is one.
+    ///
+    /// A chunk may reach beyond the array: there stands `beyond`, the bytes of one element; zeros without.
+    ///
+    /// # Errors
+    /// `Params` where the array, its chunks and `params` do not fit together.
+    pub fn new(
+        array: Array,
+        params: Params,
+        chunk: &[u64],
+        origins: &[i64],
+        beyond: Option<&[u8]>,
+        threads: usize,
+    ) -> Result<Encoding> {
+        let raw_len = raw_len(&array, chunk, origins)?;
+        if !params.fits(raw_len) {
+            let got = format!("{raw_len} bytes; type and extents of the request are not those of chunks {chunk:?}");
+            return Err(Error::params("a chunk", got));
+        }
+        let beyond = beyond.map_or_else(|| vec![0; array.element()], <[u8]>::to_vec);
+        if beyond.len() != array.element() {
+            let got = format!("{} bytes; an element has {}", beyond.len(), array.element());
+            return Err(Error::params("the value beyond the array", got));
+        }
+        let chunks = origins.len() / chunk.len().max(1);
+        let sharing = Sharing::of(chunks, raw_len, threads);
+        let (lanes, chunk, origins) = (sharing.lanes, chunk.to_vec(), origins.to_vec());
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { array, params, chunk, raw_len, origins, beyond, sharing, state, changed });
+        let start = |_| {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name("h5z-gpu encode".into()).spawn(move || shared.work()).ok()
+        };
+        // A host at its limit of threads still gets its frames: `next` makes them where there is none.
+        let lanes = (0..lanes).map_while(start).collect();
+        Ok(Encoding { shared, lanes, lent: Vec::new(), process: std::process::id() })
+    }
+
+    /// The next frames, at least one, in the order of the chunks; none when all were given. They are lent until the next call.
+    ///
+    /// # Errors
+    /// `NoMemory` where there is none for a frame, `Params` in a forked child.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<&[Vec<u8>]> {
+        if self.process != std::process::id() {
+            return Err(Error::params("encoding", "it was begun before this process was forked: begin it anew here"));
+        }
+        let shared = &*self.shared;
+        let mut state = shared.lock();
+        state.spare.append(&mut self.lent);
+        if state.give == shared.batches() {
+            return Ok(&[]);
+        }
+        if self.lanes.is_empty() {
+            drop(state);
+            shared.step(&mut Vec::new());
+            state = shared.lock();
+        }
+        let waits = |s: &mut State| s.failure.is_none() && !s.over && !s.ready.contains_key(&s.give);
+        let mut state = shared.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = state.failure.clone() {
+            return Err(failure);
+        }
+        while let Some(mut frames) = {
+            let give = state.give;
+            state.ready.remove(&give)
+        } {
+            state.give += 1;
+            self.lent.append(&mut frames);
+        }
+        drop(state);
+        shared.changed.notify_all();
+        match self.lent.is_empty() {
+            true => Err(Error::params("encoding", "a thread of it ended without a frame. Please report it.")),
+            false => Ok(&self.lent),
+        }
+    }
+}
+
+impl Drop for Encoding {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_all();
+        if self.process == std::process::id() {
+            for lane in self.lanes.drain(..) {
+                let _ = lane.join();
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn chunks(&self) -> usize {
+        self.origins.len() / self.chunk.len().max(1)
+    }
+
+    fn batches(&self) -> usize {
+        self.chunks().div_ceil(self.sharing.batch)
+    }
+
+    fn work(&self) {
+        struct Watch<'a>(&'a Shared);
+        impl Drop for Watch<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    self.0.lock().over = true;
+                    self.0.changed.notify_all();
+                }
+            }
+        }
+        let _watch = Watch(self);
+        let mut gathered = Vec::new();
+        while self.step(&mut gathered) {}
+    }
+
+    /// Makes one batch, with memory for its dense chunks that is used again. False: there is none to make any more.
+    fn step(&self, gathered: &mut Vec<u8>) -> bool {
+        let window = AHEAD * self.sharing.lanes + 1;
+        let waits = |s: &mut State| !s.over && s.make < self.batches() && s.make - s.give >= window;
+        let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
+        if state.over || state.make >= self.batches() {
+            return false;
+        }
+        let batch = state.make;
+        state.make += 1;
+        let first = batch * self.sharing.batch;
+        let count = self.sharing.batch.min(self.chunks() - first);
+        let kept = state.spare.len().saturating_sub(count);
+        let mut frames = state.spare.split_off(kept);
+        drop(state);
+        frames.resize_with(count, Vec::new);
+        let made = self.encode(first, &mut frames, gathered);
+        let mut state = self.lock();
+        match made {
+            Ok(()) => drop(state.ready.insert(batch, frames)),
+            Err(failure) => {
+                state.failure.get_or_insert(failure);
+                state.over = true;
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+        true
+    }
+
+    /// Encodes the chunks from number `first` on, one for each of `frames`.
+    fn encode(&self, first: usize, frames: &mut [Vec<u8>], gathered: &mut Vec<u8>) -> Result<()> {
+        let (engine, rank) = (self.sharing.engine.engine(), self.chunk.len());
+        let origin = |k: usize| &self.origins[(first + k) * rank..][..rank];
+        let overlaps: Vec<_> = (0..frames.len()).map(|k| self.array.overlap(origin(k), &self.chunk)).collect();
+        let dense: Vec<_> =
+            overlaps.iter().map(|o| o.as_ref().and_then(|o| self.array.dense(o, &self.chunk))).collect();
+        let apart = dense.iter().filter(|d| d.is_none()).count() * self.raw_len;
+        if gathered.len() < apart {
+            *gathered = memory::zeros(apart)?;
+        }
+        let places = gathered.chunks_mut(self.raw_len);
+        let slots: Vec<_> =
+            overlaps.iter().zip(&dense).filter(|(_, d)| d.is_none()).map(|(o, _)| o).zip(places).collect();
+        let threads = if let Lane::Gpu(engine) = self.sharing.engine { engine.threads() } else { 1 };
+        parallel::map_mut(slots, threads, |_, (overlap, to)| {
+            let whole = overlap.as_ref().is_some_and(|o| o.chunk.iter().zip(&self.chunk).all(|(r, &c)| *r == (0..c)));
+            if !whole {
+                to.chunks_exact_mut(self.beyond.len()).for_each(|e| e.copy_from_slice(&self.beyond));
+            }
+            if let Some(overlap) = overlap {
+                self.array.gather(overlap, &self.chunk, to);
+            }
+        });
+        let mut gathered = gathered.chunks(self.raw_len);
+        let jobs: Vec<_> = dense
+            .iter()
+            .map(|d| EncodeJob { params: &self.params, raw: d.unwrap_or_else(|| gathered.next().unwrap_or(&[])) })
+            .collect();
+        engine.encode_batch(&jobs, frames);
+        // The engine leaves a buffer empty where there was no memory for as many bytes again.
+        match frames.iter().any(Vec::is_empty) {
+            true => Err(Error::NoMemory { bytes: self.raw_len as u64 }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Bytes of a chunk of these extents of an array. Refuses ranks that differ and chunks that memory cannot hold.
+pub(super) fn raw_len(array: &Array, chunk: &[u64], origins: &[i64]) -> Result<usize> {
+    let rank = array.shape().len();
+    if chunk.len() != rank || rank == 0 || origins.len() % rank != 0 {
+        let got = format!(
+            "{chunk:?} with {} numbers for origins; the array has {rank} axes, of which one at least is needed",
+            origins.len()
+        );
+        return Err(Error::params("chunks", got));
+    }
+    let count = chunk.iter().try_fold(array.element() as u64, |a, &n| a.checked_mul(n));
+    let bytes = count.filter(|&n| n > 0).and_then(|n| isize::try_from(n).ok());
+    bytes
+        .map(|n| n as usize)
+        .ok_or_else(|| Error::params("chunks", format!("{chunk:?} are empty, or more than memory")))
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How work on an array's chunks is shared out between threads and the GPU.
+
+use crate::engine::Engine;
+
+/// Raw bytes of a batch for the GPU: enough to fill it, so little that batches overlap.
+const GPU_BATCH: usize = 32 << 20;
+/// Batches on their way to the GPU at a time: one is gathered, one uploaded and encoded, one downloaded.
+const GPU_BATCHES: usize = 3;
+/// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
+const CPU_BATCH: usize = 256 << 10;
+
+/// How work on some chunks is shared out.
+pub(super) struct Sharing {
+    /// Chunks that are taken at a time.
+    pub(super) batch: usize,
+    /// Threads that take batches.
+    pub(super) lanes: usize,
+    /// What each of them codes with.
+    pub(super) engine: Lane,
+}
+
+pub(super) enum Lane {
+    /// The process's engine, with its GPU.
+    Gpu(&'static Engine),
+    /// CPU threads of the lane's own.
+    Cpu(Engine),
+}
+
+impl Lane {
+    pub(super) fn engine(&self) -> &Engine {
+        match self {
+            Lane::Gpu(engine) => engine,
+            Lane::Cpu(engine) => engine,
+        }
+    }
+}
+
+impl Sharing {
+    /// For `chunks` chunks of `bytes` raw bytes each, on `threads` CPU threads (0: as many as the process may use).
+    pub(super) fn of(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
+        let batch = |size: usize| (size / bytes.max(1)).clamp(1, chunks.max(1));
+        let engine = Engine::global();
+        if engine.uses_gpu(chunks.saturating_mul(bytes)) {
+            let batch = batch(GPU_BATCH);
+            return Sharing { batch, lanes: GPU_BATCHES.min(chunks.div_ceil(batch)), engine: Lane::Gpu(engine) };
+        }
+        let batch = batch(CPU_BATCH);
+        let lanes = threads.min(chunks.div_ceil(batch)).max(1);
+        Sharing { batch, lanes, engine: Lane::Cpu(Engine::with_threads(threads / lanes)) }
+    }
+}

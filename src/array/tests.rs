@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Arrays of every layout against plain indexing, and their frames against those of dense chunks.
+
+use super::*;
+use crate::engine::Engine;
+use crate::params::{Bound, Dtype, Params};
+
+/// A dense array of f32 in which each value differs, and the same values with strides of every kind.
+struct Case {
+    shape: Vec<u64>,
+    /// Memory that the strides lie in.
+    memory: Vec<f32>,
+    /// Place of the first element in it, and bytes from element to element.
+    first: usize,
+    strides: Vec<i64>,
+}
+
+impl Case {
+    /// `order`: axes from the slowest in memory to the fastest; `gaps`: elements left out behind each; `turned`: walked backwards.
+    fn new(shape: &[u64], order: &[usize], gaps: &[u64], turned: &[bool]) -> Case {
+        let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], 1, 0);
+        for &k in order.iter().rev() {
+            strides[k] = step;
+            step *= (shape[k] + gaps[k]) as i64;
+        }
+        for k in 0..shape.len() {
+            if turned[k] {
+                first += (shape[k] as i64 - 1) * strides[k];
+                strides[k] = -strides[k];
+            }
+        }
+        let mut case =
+            Case { shape: shape.to_vec(), memory: vec![-5.0; step as usize], first: first as usize, strides };
+        case.each(|at, value, memory| memory[at] = value);
+        case.strides.iter_mut().for_each(|s| *s *= 4);
+        case
+    }
+
+    /// For each element in order: its place in memory and its value.
+    fn each(&mut self, mut f: impl FnMut(usize, f32, &mut [f32])) {
+        let n: u64 = self.shape.iter().product();
+        for i in 0..n {
+            let (mut rest, mut at) = (i, self.first as i64);
+            for (&d, &s) in self.shape.iter().zip(&self.strides).rev() {
+                at += (rest % d) as i64 * s;
+                rest /= d;
+            }
+            f(at as usize, (i as f32 * 0.01).sin(), &mut self.memory);
+        }
+    }
+
+    fn array(&mut self) -> Array {
+        let data = self.memory[self.first..].as_mut_ptr().cast();
+        // SAFETY: every element lies in `memory`, which the case keeps.
+        #[allow(unsafe_code)]
+        unsafe {
+            Array::new(data, 4, &self.shape, Some(&self.strides)).unwrap()
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case::new(&[1000], &[0], &[0], &[false]),
+        Case::new(&[1000], &[0], &[0], &[true]),
+        Case::new(&[40, 33], &[0, 1], &[0, 0], &[false; 2]),
+        Case::new(&[40, 33], &[1, 0], &[0, 3], &[false, true]),
+        Case::new(&[9, 20, 31], &[0, 1, 2], &[0, 0, 1], &[false; 3]),
+        Case::new(&[9, 20, 31], &[2, 0, 1], &[1, 2, 0], &[true, false, true]),
+        Case::new(&[3, 1, 8, 9], &[0, 1, 2, 3], &[0; 4], &[false; 4]),
+    ]
+}
+
+/// Chunk extents for a shape, and the origins that cover it.
+fn chunks(shape: &[u64]) -> (Vec<u64>, Vec<i64>) {
+    let chunk: Vec<u64> = shape.iter().map(|&n| n.div_ceil(3).max(1)).collect();
+    let mut all = vec![vec![]];
+    for (&n, &c) in shape.iter().zip(&chunk) {
+        all = all
+            .iter()
+            .flat_map(|o: &Vec<i64>| (0..n).step_by(c as usize).map(|at| [&o[..], &[at as i64]].concat()))
+            .collect();
+    }
+    (chunk, all.concat())
+}
+
+/// The values of a chunk at `origin` of the dense array, 7 beyond it.
+fn dense(shape: &[u64], chunk: &[u64], origin: &[i64]) -> Vec<f32> {
+    let n: u64 = chunk.iter().product();
+    let value = |i: u64| {
+        let (mut rest, mut at, mut step) = (i, 0, 1);
+        for ((&c, &d), &o) in chunk.iter().zip(shape).zip(origin).rev() {
+            let k = o as u64 + rest % c;
+            if k >= d {
+                return 7.0;
+            }
+            (rest, at, step) = (rest / c, at + k * step, step * d);
+        }
+        (at as f32 * 0.01).sin()
+    };
+    (0..n).map(value).collect()
+}
+
+fn frames(case: &mut Case, chunk: &[u64], origins: &[i64], threads: usize, fill: bool) -> Vec<Vec<u8>> {
+    let mut params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, chunk).unwrap();
+    params.fill = fill.then(|| u64::from(7f32.to_bits()));
+    let mut work = Encoding::new(case.array(), params, chunk, origins, Some(&7f32.to_le_bytes()), threads).unwrap();
+    let mut all = Vec::new();
+    loop {
+        let some = work.next().unwrap();
+        if some.is_empty() {
+            return all;
+        }
+        all.extend_from_slice(some);
+    }
+}
+
+#[test]
+fn frames_are_those_of_dense_chunks() {
+    for mut case in cases() {
+        let (shape, (chunk, origins)) = (case.shape.clone(), chunks(&case.shape));
+        for threads in [1, 3] {
+            let got = frames(&mut case, &chunk, &origins, threads, true);
+            assert_eq!(got.len(), origins.len() / chunk.len());
+            for (frame, origin) in got.iter().zip(origins.chunks(chunk.len())) {
+                let values = dense(&shape, &chunk, origin);
+                let mut params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
+                params.fill = Some(u64::from(7f32.to_bits()));
+                assert_eq!(*frame, Engine::with_threads(1).encode(&params, bytemuck::cast_slice(&values)), "{shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_decoded_is_the_array_and_nothing_beside_it() {
+    for mut case in cases() {
+        let (chunk, origins) = chunks(&case.shape);
+        let made = frames(&mut case, &chunk, &origins, 2, false);
+        let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
+        for threads in [1, 3] {
+            let gaps = case.memory.iter().filter(|&&v| v == -5.0).count();
+            case.memory.iter_mut().filter(|v| **v != -5.0).for_each(|v| *v = 9.0);
+            let done = decode(Frames::Memory(&frames), &mut case.array(), &chunk, &origins, threads).unwrap();
+            assert!(done.iter().all(Result::is_ok));
+            assert_eq!(case.memory.iter().filter(|&&v| v == -5.0).count(), gaps);
+            let strides = case.strides.clone();
+            case.strides.iter_mut().for_each(|s| *s /= 4);
+            case.each(|at, want, memory| assert!((memory[at] - want).abs() <= 1e-3, "{} for {want}", memory[at]));
+            case.strides = strides;
+        }
+    }
+}
+
+#[test]
+fn a_selection_is_what_the_whole_array_holds_there() {
+    for codec in ["szx", "lorenzo", "planes", "ndzip"] {
+        let shape = [40u64, 70, 90];
+        let chunk = [40u64, 64, 64];
+        let values: Vec<f32> = (0..shape.iter().product()).map(|i: u64| (i as f32 * 0.001).sin()).collect();
+        let bound = if codec == "ndzip" { "mode=lossless" } else { "mode=abs,bound=1e-4" };
+        let request: crate::params::Request = format!("{bound},codec={codec}").parse().unwrap();
+        let mut all = values.clone();
+        // SAFETY: dense arrays that outlive their use.
+        #[allow(unsafe_code)]
+        let array =
+            |v: &mut [f32], shape: &[u64]| unsafe { Array::new(v.as_mut_ptr().cast(), 4, shape, None).unwrap() };
+        let origins: Vec<i64> = [0, 64].iter().flat_map(|&y| [0, 64].map(|x| [0, y, x])).flatten().collect();
+        let params = Params::new(request, Dtype::F32, &chunk).unwrap();
+        let mut work = Encoding::new(array(&mut all, &shape), params, &chunk, &origins, None, 2).unwrap();
+        let mut made = Vec::new();
+        while let Ok(some @ [_, ..]) = work.next() {
+            made.extend_from_slice(some);
+        }
+        drop(work);
+        let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
+        let decoded = |v: &mut [f32], shape: &[u64], start: [i64; 3]| {
+            let moved: Vec<i64> = origins.chunks(3).flat_map(|o| [0, 1, 2].map(|k| o[k] - start[k])).collect();
+            let done = decode(Frames::Memory(&frames), &mut array(v, shape), &chunk, &moved, 2).unwrap();
+            assert!(done.iter().all(Result::is_ok), "{codec}: {done:?}");
+        };
+        decoded(&mut all, &shape, [0; 3]);
+        for (start, size) in [([3, 60, 20], [5u64, 9, 60]), ([39, 69, 89], [1, 1, 1]), ([0, 0, 63], [40, 70, 2])] {
+            let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
+            decoded(&mut part, &size, start);
+            for (i, v) in part.iter().enumerate() {
+                let i = i as i64;
+                let [_, b, c] = size.map(|n| n as i64);
+                let [z, y, x] = [start[0] + i / (b * c), start[1] + i / c % b, start[2] + i % c];
+                assert_eq!(
+                    v.to_bits(),
+                    all[((z * 70 + y) * 90 + x) as usize].to_bits(),
+                    "{codec} {start:?}: {z} {y} {x}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let mut case = Case::new(&[10, 10], &[0, 1], &[0, 0], &[false; 2]);
+    let params = |dims: &[u64]| Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, dims).unwrap();
+    let mut refused = |params: Params, chunk: &[u64], origins: &[i64], beyond: Option<&[u8]>| {
+        Encoding::new(case.array(), params, chunk, origins, beyond, 1).expect_err("a refusal").to_string()
+    };
+    assert!(refused(params(&[5]), &[5], &[0], None).contains("axes"));
+    assert!(refused(params(&[5, 5]), &[5, 5], &[0], None).contains("origins"));
+    assert!(refused(params(&[5, 5]), &[5, 6], &[0, 0], None).contains("extents"));
+    assert!(refused(params(&[5, 5]), &[5, 5], &[0, 0], Some(&[0])).contains("an element has 4"));
+    let frames: [&[u8]; 1] = [&[1, 2, 3]];
+    let done = decode(Frames::Memory(&frames), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
+    assert!(done[0].is_err());
+    decode(Frames::Memory(&frames), &mut case.array(), &[5, 5], &[0, 0, 1, 1], 1).expect_err("two origins");
+    let done = decode(Frames::File(-1, &[(0, 10)]), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
+    assert!(done[0].as_ref().is_err_and(|e| e.to_string().contains("the file")), "{done:?}");
+    let done = decode(Frames::File(0, &[(0, 1 << 40)]), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
+    assert!(done[0].as_ref().is_err_and(|e| e.to_string().contains("index")), "{done:?}");
+}
+
+#[test]
+fn work_that_is_dropped_early_ends() {
+    let mut case = Case::new(&[600, 600], &[0, 1], &[0, 0], &[false; 2]);
+    let (chunk, origins) = ([100, 100], chunks(&[600, 600]).1);
+    for taken in 0..3 {
+        let params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
+        let mut work = Encoding::new(case.array(), params, &chunk, &origins, None, 2).unwrap();
+        for _ in 0..taken {
+            work.next().unwrap();
+        }
+    }
+}

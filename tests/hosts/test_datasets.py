@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Whole arrays by the Python package: the same files as through HDF5's pipeline, the same values."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+from conftest import PLUGIN, ROOT, clean, python, sample
+
+os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
+sys.path.insert(0, str(ROOT / "plugin/python"))
+import h5z_gpu  # noqa: E402
+
+
+def frames(path, name="v"):
+    """The stored bytes of each chunk, by its place."""
+    with h5py.File(path) as f:
+        found = []
+        f[name].id.chunk_iter(found.append)
+        return {i.chunk_offset: (i.filter_mask, f[name].id.read_direct_chunk(i.chunk_offset)[1]) for i in found}
+
+
+def slow(caplog):
+    """What went through HDF5's pipeline, as the log says."""
+    said = [r.getMessage() for r in caplog.records if r.name == "h5z_gpu"]
+    caplog.clear()
+    return said
+
+
+@pytest.fixture(autouse=True)
+def listening(caplog):
+    caplog.set_level("INFO", "h5z_gpu")
+
+
+@pytest.mark.parametrize("fill", [None, 1e20])
+@pytest.mark.parametrize("how", [(11003,), (111003,), (511003,), (90000,), (21003,), (31003,)])
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i4", "|u1"])
+def test_the_file_is_the_filters(how, dtype, fill, tmp_path, caplog):
+    if np.dtype(dtype).kind != "f":
+        fill = fill and 77
+    a = (sample(shape=(37, 50, 61)) * (1 if "f" in dtype else 3)).astype(dtype)
+    if fill:
+        a[3:9, 10:20] = fill
+    made = {}
+    for way in ("pipeline", "write"):
+        with h5py.File(tmp_path / way, "w") as f:
+            d = f.create_dataset("v", a.shape, dtype, chunks=(16, 20, 32), compression=443, compression_opts=how, fillvalue=fill)
+            h5z_gpu.write(d, a) if way == "write" else d.__setitem__(..., a)
+        made[way] = frames(tmp_path / way)
+    assert not slow(caplog) and len(made["write"]) == 3 * 3 * 2
+    assert made["write"] == made["pipeline"]
+    with h5py.File(tmp_path / "pipeline") as f:
+        want, got = f["v"][...], h5z_gpu.read(f["v"])
+    assert got.dtype == want.dtype and got.tobytes() == want.tobytes() and not slow(caplog)
+
+
+LAYOUTS = {
+    "dense": lambda a: np.ascontiguousarray(a),
+    "transposed": lambda a: np.asfortranarray(a),
+    "reversed": lambda a: np.ascontiguousarray(a[::-1, :, ::-1])[::-1, :, ::-1],
+    "every other": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "broadcast": lambda a: np.broadcast_to(a[:1], a.shape),
+    "read-only": lambda a: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape),
+    "unaligned": lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_of_any_layout(layout, tmp_path, caplog):
+    a = LAYOUTS[layout](sample(shape=(20, 33, 47)))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(7, 20, 30), **h5z_gpu.Lossless())
+        h5z_gpu.write(d, a)
+        assert d[...].tobytes() == a.tobytes()
+        if layout != "broadcast":
+            out = LAYOUTS[layout](np.zeros_like(a))
+            if out.flags.writeable:
+                assert h5z_gpu.read(d, out) is out and out.tobytes() == a.tobytes()
+            else:
+                with pytest.raises(ValueError, match="read-only"):
+                    h5z_gpu.read(d, out)
+    assert not slow(caplog)
+
+
+SELECTIONS = [np.s_[...], np.s_[3], np.s_[-1], np.s_[2:19], np.s_[:, 5:6, 40:], np.s_[7, :, 3], np.s_[0, 0, 0], np.s_[..., 17],
+              np.s_[4:4], np.s_[7:14, 20:33, 30:47], np.s_[1:100, -3:, 2:-2]]  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", ["szx", "lorenzo", "planes", "ndzip"])
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_selections(selection, codec, tmp_path, caplog):
+    a = sample(shape=(20, 33, 47))
+    how = h5z_gpu.Lossless("ndzip") if codec == "ndzip" else h5z_gpu.Lossy(1e-3, codec=codec)
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("v", data=a, chunks=(7, 20, 30), **how)
+        for way in ("pipeline", "write"):
+            e = f.create_dataset(way, a.shape, a.dtype, chunks=(7, 20, 30), fillvalue=5, **h5z_gpu.Lossy(1e-3, codec="planes"))
+            values = np.asarray(a[selection] + 1)
+            h5z_gpu.write(e, values, selection) if way == "write" else e.__setitem__(selection, values)
+    slow(caplog)
+    with h5py.File(tmp_path / "a.h5") as f:
+        want, got = f["v"][selection], h5z_gpu.read(f["v"], selection=selection)
+        assert got.shape == want.shape and got.tobytes() == want.tobytes()
+        assert f["pipeline"][...].tobytes() == f["write"][...].tobytes()
+    assert not slow(caplog)
+
+
+@pytest.mark.parametrize("selection", [np.s_[::2], np.s_[[1, 3]], np.s_[:, 3:30:4]], ids=str)
+def test_other_selections_take_the_ordinary_way(selection, tmp_path, caplog):
+    a = sample(shape=(20, 33, 47))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(7, 20, 30), **h5z_gpu.Lossless())
+        h5z_gpu.write(d, a)
+        assert not slow(caplog)
+        got = h5z_gpu.read(d, selection=selection)
+        assert got.tobytes() == a[selection].tobytes()
+        assert "box" in slow(caplog)[0]
+        h5z_gpu.write(d, got + 1, selection)
+        assert d[selection].tobytes() == (a[selection] + 1).tobytes()
+
+
+def test_chunks_that_nobody_wrote_are_the_fill_value(tmp_path, caplog):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", (100, 100), "f4", chunks=(30, 30), fillvalue=-7, maxshape=(None, 100), **h5z_gpu.Lossy(1e-3))
+        assert (h5z_gpu.read(d) == -7).all()
+        d[40:50, 40:50] = 1
+        d.resize((150, 100))
+        h5z_gpu.write(d, np.full((150, 10), 3, "f4"), np.s_[:, :10])
+    with h5py.File(tmp_path / "a.h5") as f:
+        want = f["v"][...]
+        assert h5z_gpu.read(f["v"]).tobytes() == want.tobytes()
+        assert (want[140:, 20:] == -7).all() and np.abs(want[:, :10] - 3).max() <= 1e-3
+
+
+def other_ways(f, a, tmp_path):
+    """Datasets that the fast way cannot take, each with a word of the reason."""
+    create = f.create_dataset
+    yield "443 alone", create("shuffled", a.shape, a.dtype, chunks=(10, 40), shuffle=True, **h5z_gpu.Lossless())
+    yield "[1]", create("gzip", a.shape, a.dtype, chunks=(10, 40), compression="gzip")
+    yield "chunks", create("contiguous", a.shape, a.dtype)
+    yield "becomes", create("narrower", a.shape, "f2" if a.dtype == "f4" else "f4", chunks=(10, 40), **h5z_gpu.Lossless())
+    odd = h5py.h5t.IEEE_F32LE.copy()
+    odd.set_ebias(100)
+    space = h5py.h5s.create_simple(a.shape)
+    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    dcpl.set_chunk((10, 40))
+    dcpl.set_filter(443, h5py.h5z.FLAG_OPTIONAL, (90000,))
+    yield "type", h5py.Dataset(h5py.h5d.create(f.id, b"odd", odd, space, dcpl))
+
+
+def test_what_cannot_be_taken_goes_through_the_pipeline(tmp_path, caplog):
+    a = sample(shape=(50, 90))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        for reason, d in other_ways(f, a, tmp_path):
+            values = a.astype(d.dtype) if d.name == "/narrower" else a
+            h5z_gpu.write(d, a)
+            (said,) = slow(caplog)
+            assert reason in said and d.name in said
+            want = d[...]
+            np.testing.assert_array_equal(want, values.astype(want.dtype))
+            got = h5z_gpu.read(d, np.empty(a.shape, "f8") if d.name == "/narrower" else None)
+            assert reason in slow(caplog)[0]
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("how", [{"driver": "core"}, {"driver": "stdio"}, {"driver": "split"},
+                                 {"fs_strategy": "page", "page_buf_size": 1 << 20, "fs_page_size": 4096}], ids=str)  # fmt: skip
+def test_files_of_other_drivers_go_through_the_pipeline(how, tmp_path, caplog):
+    a = sample(shape=(50, 90))
+    with h5py.File(tmp_path / "a.h5", "w", **how) as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 40), **h5z_gpu.Lossless())
+        h5z_gpu.write(d, a)
+        assert h5z_gpu.read(d).tobytes() == a.tobytes()
+        assert len(slow(caplog)) == 2
+
+
+@pytest.mark.parametrize("how", [{"userblock_size": 4096}, {"fs_strategy": "page", "fs_page_size": 4096}, {"libver": "latest"},
+                                 {"libver": "earliest"}, {"alignment_threshold": 1, "alignment_interval": 4096}], ids=str)  # fmt: skip
+def test_files_of_every_layout(how, tmp_path, caplog):
+    a = sample(shape=(5, 90, 90))
+    with h5py.File(tmp_path / "a.h5", "w", **how) as f:
+        for name, maxshape in [("fixed", None), ("one", (None, 90, 90)), ("two", (None, None, 90)), ("single", None)]:
+            chunks = a.shape if name == "single" else (2, 40, 40)
+            d = f.create_dataset(name, a.shape, a.dtype, chunks=chunks, maxshape=maxshape, **h5z_gpu.Lossless())
+            h5z_gpu.write(d, a)
+            assert h5z_gpu.read(d).tobytes() == a.tobytes()
+            d[1, 3] = 9
+            assert h5z_gpu.read(d, selection=np.s_[1, 3]).tobytes() == d[1, 3].tobytes(), "what the chunk cache holds"
+    with h5py.File(tmp_path / "a.h5") as f:
+        a[1, 3] = 9
+        assert all(h5z_gpu.read(d).tobytes() == a.tobytes() for d in f.values())
+    assert not slow(caplog)
+
+
+def test_a_chunk_that_the_filter_left_out(tmp_path):
+    a = sample(shape=(4, 300))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(2, 300), **h5z_gpu.Lossy(1e-3))
+        h5z_gpu.write(d, a)
+        d.id.write_direct_chunk((2, 0), a[2:].tobytes(), filter_mask=1)
+    with h5py.File(tmp_path / "a.h5") as f:
+        got = h5z_gpu.read(f["v"])
+        assert got[2:].tobytes() == a[2:].tobytes() and got.tobytes() == f["v"][...].tobytes()
+
+
+def test_many_variables_appended_by_another_process(tmp_path, caplog):
+    path = tmp_path / "a.h5"
+    arrays = {f"g{i % 3}/v{i}": sample(shape=(9 + i, 40), seed=i) for i in range(20)}
+    h5z_gpu.save(path, arrays, h5z_gpu.Lossy(1e-3))
+    python("""
+import sys, h5py, numpy as np
+with h5py.File(sys.argv[1], "a") as f:
+    d = f.create_dataset("more", data=np.arange(1000.0), chunks=(100,), compression=443, compression_opts=(11003,))
+""", path)  # fmt: skip
+    found = h5z_gpu.load(path)
+    assert set(found) == {*arrays, "more"}
+    for name, a in arrays.items():
+        assert 0 < np.abs(found[name] - a).max() <= 1e-3
+    assert h5z_gpu.load(path, ["more"])["more"].shape == (1000,)
+    with pytest.raises(KeyError, match="no dataset nothing"):
+        h5z_gpu.load(path, ["nothing"])
+    assert not slow(caplog)
+
+
+def test_what_save_keeps_exactly(tmp_path):
+    arrays = {"int": np.arange(100, dtype="i2").reshape(10, 10), "scalar": np.float64(3.25), "empty": np.zeros((0, 5)),
+              "text": np.array([b"a", b"bc"]), "bool": np.array([True, False] * 50), "complex": np.ones((20, 20)) * 1j}  # fmt: skip
+    h5z_gpu.save(tmp_path / "a.h5", arrays, h5z_gpu.Lossy(1e-1))
+    found = h5z_gpu.load(tmp_path / "a.h5")
+    for name, a in arrays.items():
+        assert found[name].dtype == a.dtype and np.array_equal(found[name], a), name
+    with pytest.raises(ValueError, match="objects"):
+        h5z_gpu.save(tmp_path / "b.h5", {"o": np.array([None])})
+    with pytest.raises(TypeError):
+        h5z_gpu.save(tmp_path / "b.h5", {"o": np.zeros(3)}, h5z_gpu.Lossy(1), absolute=1)
+
+
+def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
+    a = sample(shape=(50, 90))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 40), **h5z_gpu.Lossless())
+        for bad, word in [((d, a[1:]), "shape"), ((d, a, np.s_[:3]), "shape"), ((d, a, np.s_[99]), "index 99"),
+                          ((d, a, np.s_[1, 2, 3]), "selection")]:  # fmt: skip
+            with pytest.raises((ValueError, IndexError), match=word):
+                h5z_gpu.write(*bad)
+        for bad, kind, word in [({"out": a[1:]}, ValueError, "shape"), ({"out": [1]}, TypeError, "numpy"),
+                                ({"on_error": "no"}, ValueError, "raise")]:  # fmt: skip
+            with pytest.raises(kind, match=word):
+                h5z_gpu.read(d, **bad)
+        f.create_dataset("null", data=h5py.Empty("f4"))
+        with pytest.raises(ValueError, match="empty"):
+            h5z_gpu.read(f["null"])
+        assert d.id.get_num_chunks() == 0
+    with h5py.File(tmp_path / "a.h5") as f:
+        with pytest.raises(ValueError, match="r\\+"):
+            h5z_gpu.write(f["v"], a)
+        v = f["v"]
+    for call in (lambda: h5z_gpu.read(v), lambda: h5z_gpu.write(v, a)):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+
+
+def damage(path, at):
+    """Changes one byte in the middle of the frame of the chunk at `at`."""
+    with h5py.File(path) as f:
+        info = f["v"].id.get_chunk_info_by_coord(at)
+    with open(path, "r+b") as f:
+        f.seek(info.byte_offset + info.size // 2)
+        byte = f.read(1)
+        f.seek(-1, 1)
+        f.write(bytes([byte[0] ^ 0x10]))
+
+
+def test_a_damaged_chunk_is_named_and_the_others_come(tmp_path):
+    a = sample(shape=(40, 60))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(10, 20), fillvalue=-1, **h5z_gpu.Lossy(1e-3)), a)
+        want = f["v"][...]
+    damage(tmp_path / "a.h5", (20, 40))
+    with h5py.File(tmp_path / "a.h5") as f:
+        with pytest.raises(OSError, match=r"chunk at \(20, 40\).*checksum"):
+            h5z_gpu.read(f["v"])
+        with pytest.warns(UserWarning, match=r"\(20, 40\)"):
+            got = h5z_gpu.read(f["v"], on_error="fill")
+        assert h5z_gpu.read(f["v"], selection=np.s_[:20]).tobytes() == want[:20].tobytes()
+    want[20:30, 40:] = -1
+    assert got.tobytes() == want.tobytes()
+    with open(tmp_path / "a.h5", "r+b") as f:
+        f.truncate(os.path.getsize(tmp_path / "a.h5") - 1000)
+    with pytest.raises(OSError):
+        h5py.File(tmp_path / "a.h5")
+
+
+def test_a_file_cut_while_it_is_open(tmp_path):
+    a = np.random.default_rng(1).random((400, 100)).astype("f4")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(100, 100), **h5z_gpu.Lossless()), a)
+    with h5py.File(tmp_path / "a.h5") as f:
+        os.truncate(tmp_path / "a.h5", 60000)
+        with pytest.raises(OSError, match="the file has"):
+            h5z_gpu.read(f["v"])
+
+
+def test_ctrl_c_leaves_a_file_that_reads(tmp_path):
+    code = """
+import sys; sys.path.insert(0, sys.argv[2])
+import numpy as np, h5py, h5z_gpu
+a = np.random.default_rng(0).normal(size=(400, 256, 256)).astype("f4")
+with h5py.File(sys.argv[1], "w") as f:
+    d = f.create_dataset("v", a.shape, a.dtype, chunks=(1, 64, 64), **h5z_gpu.Lossy(1e-4, codec="lorenzo"))
+    print("ready", flush=True)
+    try:
+        while True: h5z_gpu.write(d, a, threads=1)
+    except KeyboardInterrupt:
+        pass
+    written = d.id.get_num_chunks()
+print("chunks", written)
+"""
+    p = subprocess.Popen([sys.executable, "-c", code, tmp_path / "a.h5", ROOT / "plugin/python"], text=True,
+                         env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)), stdout=subprocess.PIPE)  # fmt: skip
+    assert p.stdout.readline() == "ready\n"
+    time.sleep(1)
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate(timeout=60)
+    assert p.returncode == 0 and out.startswith("chunks "), out
+    with h5py.File(tmp_path / "a.h5") as f:
+        got, want = h5z_gpu.read(f["v"]), f["v"][...]
+    assert got.tobytes() == want.tobytes() and (want != 0).any()
+
+
+def test_a_forked_child_reads_and_writes(tmp_path):
+    python("""
+import sys; sys.path.insert(0, sys.argv[2])
+import os, numpy as np, h5py, h5z_gpu
+a = np.linspace(0, 9, 300000, dtype="f4").reshape(300, 1000)
+def roundtrip(path):
+    h5z_gpu.save(path, {"v": a}, h5z_gpu.Lossy(1e-3), chunks=(50, 200))
+    assert np.abs(h5z_gpu.load(path)["v"] - a).max() <= 1e-3
+roundtrip(sys.argv[1] + "0")
+pid = os.fork()
+if not pid:
+    try: roundtrip(sys.argv[1] + "1")
+    except BaseException as e: print(e); os._exit(1)
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+""", tmp_path / "a", ROOT / "plugin/python", env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)))  # fmt: skip
+
+
+def test_threads_of_one_process(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    a = sample(shape=(30, 200, 200))
+
+    def job(i):
+        path = tmp_path / f"{i}.h5"
+        h5z_gpu.save(path, {"v": a + i}, h5z_gpu.Lossy(1e-3), chunks=(10, 50, 50))
+        return np.abs(h5z_gpu.load(path)["v"] - (a + i)).max()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(0 < worst <= 1e-3 for worst in pool.map(job, range(8)))
+
+
+def test_chunk_shapes():
+    from h5z_gpu.chunks import chunk_shape
+
+    assert chunk_shape((512, 512, 512), 4) == (64, 128, 128)
+    assert chunk_shape((5, 7), 8) == (5, 7)
+    for shape in [(1000, 721, 1440), (100_000_000,), (40, 3, 1000, 1000), (7, 3_000_000), (0, 5), (1, 1)]:
+        chunk = chunk_shape(shape, 4)
+        assert all(1 <= c <= max(1, n) for c, n in zip(chunk, shape))
+        size = 4 * np.prod(chunk)
+        assert size <= 4 << 20 and (size > 1 << 20 or np.prod(shape) * 4 <= 4 << 20)
