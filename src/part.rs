@@ -76,6 +76,7 @@ fn join(a: &Range<usize>, b: &Range<usize>, d: usize) -> Range<usize> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::*;
 

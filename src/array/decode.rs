@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::frame::{self, STORED_HEADER};
 use crate::{memory, parallel};
 use std::os::fd::RawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Where frames are.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ pub fn decode(
         return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
     }
     let sharing = Sharing::of(n, raw_len, threads);
-    let work = Work { frames, array, chunk, origins, raw_len, sharing, scratch: Mutex::new(Vec::new()) };
+    let work = Work { frames, array, chunk, origins, raw_len, sharing };
     let size = work.sharing.batch;
     let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
     Ok(parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect())
@@ -59,14 +59,42 @@ struct Work<'a> {
     origins: &'a [i64],
     raw_len: usize,
     sharing: Sharing,
-    /// Memory of threads between two batches.
-    scratch: Mutex<Vec<Scratch>>,
 }
 
+/// Memory of a thread, for one chunk at a time. Neither is ever made shorter.
 #[derive(Default)]
 struct Scratch {
     frame: Vec<u8>,
     raw: Vec<u8>,
+}
+
+/// Memory that no thread uses now: reading small parts again and again would else spend its time on fresh pages.
+static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
+/// Bytes that are kept there.
+const KEPT: usize = 64 << 20;
+
+impl Scratch {
+    /// Some memory; nobody waits for a lock that a fork may have left behind.
+    fn take() -> Scratch {
+        SPARE.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    }
+
+    fn give_back(self) {
+        let len = |s: &Scratch| s.frame.len() + s.raw.len();
+        if let Ok(mut spare) = SPARE.try_lock()
+            && spare.iter().map(len).sum::<usize>() + len(&self) <= KEPT
+        {
+            spare.push(self);
+        }
+    }
+
+    /// The first `len` bytes of a buffer.
+    fn of(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
+        if buffer.len() < len {
+            *buffer = memory::zeros(len)?;
+        }
+        Ok(&mut buffer[..len])
+    }
 }
 
 impl Work<'_> {
@@ -77,13 +105,12 @@ impl Work<'_> {
 
     /// Decodes `count` frames from number `first` on.
     fn batch(&self, first: usize, count: usize) -> Vec<Result<()>> {
-        let pop = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut scratch = pop().unwrap_or_default();
+        let mut scratch = Scratch::take();
         let done = match self.sharing.engine {
             Lane::Cpu(_) => (first..first + count).map(|k| self.one(k, &mut scratch)).collect(),
             Lane::Gpu(_) => self.on_gpu(first, count, &mut scratch),
         };
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        scratch.give_back();
         done
     }
 
@@ -99,9 +126,7 @@ impl Work<'_> {
         if let Some(to) = unsafe { self.array.dense_mut(&overlap, self.chunk) } {
             return engine.decode_into(frame, to);
         }
-        if raw.len() != self.raw_len {
-            *raw = memory::zeros(self.raw_len)?;
-        }
+        let raw = Scratch::of(raw, self.raw_len)?;
         engine.decode_part(frame, self.chunk, &overlap.chunk, raw)?;
         self.array.scatter(&overlap, self.chunk, raw);
         Ok(())
@@ -173,9 +198,7 @@ impl Work<'_> {
         if len > most {
             return Err(Error::corrupt("the file's index", format!("a frame of {len} bytes, {most} at most")));
         }
-        own.clear();
-        memory::reserve(own, len as usize)?;
-        own.resize(len as usize, 0);
+        let own = Scratch::of(own, len as usize)?;
         crate::host::file::read_at(file, own, at)?;
         Ok(own)
     }

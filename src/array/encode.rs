@@ -253,7 +253,7 @@ impl Shared {
 /// Bytes of a chunk of these extents of an array. Refuses ranks that differ and chunks that memory cannot hold.
 pub(super) fn raw_len(array: &Array, chunk: &[u64], origins: &[i64]) -> Result<usize> {
     let rank = array.shape().len();
-    if chunk.len() != rank || rank == 0 || origins.len() % rank != 0 {
+    if chunk.len() != rank || rank == 0 || !origins.len().is_multiple_of(rank) {
         let got = format!(
             "{chunk:?} with {} numbers for origins; the array has {rank} axes, of which one at least is needed",
             origins.len()

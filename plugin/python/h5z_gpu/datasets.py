@@ -24,6 +24,11 @@ from .chunks import chunk_shape
 from .filters import FILTER_ID, Lossless, Lossy
 from .library import checked, lib
 
+try:
+    from tqdm import tqdm
+except ImportError:
+    tqdm = None
+
 log = logging.getLogger("h5z_gpu")
 
 _RAW_PER_CALL = 256 << 20  # bytes decoded before Ctrl-C is looked at
@@ -350,11 +355,9 @@ def _region(start, shape, origin, chunk):
 @contextlib.contextmanager
 def _bar(progress, total, verb, name):
     """A function to be told of bytes that are done."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
+    if tqdm is None:
         if progress:
-            raise ImportError("h5z-gpu: the progress bar needs tqdm: pip install tqdm") from None
+            raise ImportError("h5z-gpu: the progress bar needs tqdm: pip install tqdm")
         yield lambda n: None
         return
     off = not (sys.stderr.isatty() if progress is None else progress)
