@@ -44,6 +44,13 @@ def python(code, *args, **how):
     return run(sys.executable, "-c", code, *args, env=env, **how)
 
 
+def use(code, *args, **more):
+    """Runs Python code with the package and nothing else that leads to the plugin."""
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | more
+    del env["HDF5_PLUGIN_PATH"]
+    return run(sys.executable, "-c", code, *args, env=env)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def plugin():
     assert PLUGIN.exists(), f"{PLUGIN} is missing: run `make plugin`"

@@ -10,17 +10,10 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import HERE, PLUGIN, ROOT, app, clean, run, sample
+from conftest import PLUGIN, ROOT, app, clean, run, sample, use
 
 SHAPE, CHUNK = (8, 32, 40), (4, 32, 40)
 OLD, NEW = sample(shape=SHAPE), sample(shape=SHAPE, seed=2)
-
-
-def use(code, *args, **more):
-    """Python with the package and nothing else that leads to the plugin."""
-    env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | more
-    del env["HDF5_PLUGIN_PATH"]
-    return run(sys.executable, "-c", code, *args, env=env)
 
 
 @pytest.fixture
@@ -190,7 +183,7 @@ def test_by_a_child(method, old, tmp_path):
             with multiprocessing.get_context("{method}").Pool(1) as pool:
                 print(pool.apply(child.write, (h5z_gpu.Lossy(1e-3),)))
         """, *old)  # fmt: skip
-    assert out == "<h5z_gpu mode=abs,bound=1e-3>\n", out
+    assert out == "Lossy(absolute=0.001)\n", out
     check(old[0])
 
 

@@ -15,6 +15,7 @@ def package(tmp_path_factory):
     assert wheel.name.startswith("h5z_gpu-") and "-py3-none-manylinux_2_" in wheel.name
     into = tmp_path_factory.mktemp("package")
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", into, wheel)
+    assert (into / "h5z_gpu/py.typed").exists(), "type checkers read annotations only beside this file"
     return into
 
 

@@ -1,25 +1,54 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The codecs on NumPy arrays, without HDF5."""
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from .filters import Lossless, Lossy
+from .filters import How, Lossless, Lossy
 from .library import checked, lib
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-def compress(array, how=None, fill=None):
+    Buffer = Union[bytes, bytearray, memoryview, npt.NDArray[np.uint8]]
+
+
+def compress(array: npt.ArrayLike, how: How | None = None, fill: Any = None) -> bytes:
     """One frame: the bytes that HDF5 would store for `array` as a chunk of its own.
 
-    how: a `Lossy` or `Lossless` (default). fill: a value that comes back bit for bit and stretches no range.
-    Raises ValueError for Python objects: their array holds addresses.
+    Parameters
+    ----------
+    array : array_like
+        Any shape, and any type that holds its values itself. Bits are lost of f32 and f64 alone, in either byte order.
+    how : Lossy or Lossless, optional
+        Default: Lossless().
+    fill : scalar, optional
+        A value of the array's type that comes back bit for bit and stretches no range. Default: `how.fill_value`.
+
+    Returns
+    -------
+    bytes
+        At most `array.nbytes` + 64 of them.
+
+    Raises
+    ------
+    ValueError
+        For an array of Python objects: it holds addresses.
+    TypeError
+        For a `how` that is neither.
     """
     a = np.ascontiguousarray(array)
     if a.dtype.hasobject:
         raise ValueError(f"h5z-gpu: an array of {a.dtype} holds Python objects: give it a type such as float32 or S10")
-    if not isinstance(how, (Lossy, Lossless, type(None))):
+    how = Lossless() if how is None else how
+    if not isinstance(how, (Lossy, Lossless)):
         raise TypeError(f"h5z-gpu: how = {how!r}; give h5z_gpu.Lossy(1e-3) or h5z_gpu.Lossless()")
-    words = (how or Lossless()).filter_options
+    words = how._words
+    if fill is None and isinstance(how, Lossy) and a.dtype.kind == "f":
+        fill = how.fill_value
     kind = a.dtype.str if a.dtype.kind in "fiu" else f"|V{a.dtype.itemsize}"
     out = np.empty(lib.h5z_gpu_max_encoded(ctypes.c_size_t(a.nbytes)), np.uint8)
     element = None if fill is None else np.array(fill, a.dtype).ctypes.data_as(ctypes.c_void_p)
@@ -32,10 +61,27 @@ def compress(array, how=None, fill=None):
     return out[: checked(n)].tobytes()
 
 
-def decompress(frame, dtype, shape=-1):
-    """The array of one frame. A frame knows its bytes; type and shape are the caller's, as with np.frombuffer.
+def decompress(frame: Buffer, dtype: npt.DTypeLike, shape: int | tuple[int, ...] = -1) -> npt.NDArray[Any]:
+    """The array of one frame.
 
-    Raises ValueError for a damaged frame, and where `dtype` and `shape` do not fit its length.
+    Parameters
+    ----------
+    frame : bytes-like
+        What `compress` gave, or one chunk as it lies in a file.
+    dtype : data type
+        The type of the values. A frame knows its bytes; type and shape are the caller's, as with np.frombuffer.
+    shape : int or tuple of int, optional
+        Default: one axis.
+
+    Returns
+    -------
+    numpy.ndarray
+        Writable, of its own.
+
+    Raises
+    ------
+    ValueError
+        For a damaged frame, and where `dtype` and `shape` do not fit its length.
     """
     data = np.frombuffer(frame, np.uint8)
     source, size = data.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(data.nbytes)

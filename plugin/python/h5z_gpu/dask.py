@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The filter in the workers of dask.distributed, which write into datasets that another process has created."""
+from __future__ import annotations
+
+from typing import Any
+
 from distributed import WorkerPlugin
 
 from .register import register
@@ -10,5 +14,5 @@ class Plugin(WorkerPlugin):
 
     name = "h5z_gpu"
 
-    def setup(self, worker):
+    def setup(self, worker: Any) -> None:
         register()

@@ -1,44 +1,304 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What to give to `compression=` in h5py, h5netcdf and xarray."""
+"""What to give to `compression=` in h5py, h5netcdf and xarray: `Lossy` and `Lossless`.
+
+Both are constants: two of the same meaning are equal, and they can be keys, pickled and pasted from their repr.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, Union, cast
+
 from . import library
 
-FILTER_ID = library.lib.h5z_gpu_filter_id()
+FILTER_ID: int = library.lib.h5z_gpu_filter_id()
 
-try:
-    import h5py
+if TYPE_CHECKING:
+    _Base = Mapping[str, Any]
+else:
+    try:
+        # create_dataset takes no other objects as `compression`. It is a mapping too.
+        import h5py
 
-    _Base = h5py.filters.FilterRefBase
-except ImportError:
-    _Base = object  # nobody to give it to but `compress`
+        _Base = h5py.filters.FilterRefBase
+    except ImportError:
+        _Base = Mapping
+
+# Keyword of a bound: its mode in the plugin's text.
+_MODES = {"absolute": "abs", "relative": "rel", "pointwise_relative": "pw_rel", "psnr": "psnr"}
+_KEYWORDS = {mode: keyword for keyword, mode in _MODES.items()}
+# JSON has no other way to say these.
+_NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class _Filter(_Base):
     filter_id = FILTER_ID
 
-    def __init__(self, text):
-        self.filter_options = library.words(text)
+    def __init__(self, text: str, config: dict[str, Any]) -> None:
+        self._words = library.words(text)
+        self._config = config
 
-    def __repr__(self):
-        return f"<h5z_gpu {library.text(self.filter_options)}>"
+    @property
+    def filter_options(self) -> tuple[int, ...]:
+        """The words to give to HDF5: none, one number or three. Raises ValueError where they would lose the fill value."""
+        return self._words
+
+    @property
+    def codec(self) -> str:
+        """Name of the codec; "auto" leaves the choice to the writer."""
+        return cast(str, self._config["codec"])
+
+    @classmethod
+    def from_filter_options(cls, values: Iterable[int]) -> Lossy | Lossless:
+        """What the words of the filter mean.
+
+        Parameters
+        ----------
+        values : sequence of int
+            The words: none, one number such as 11003, three, or the 12 to 20 that lie in a file. There a list that is not
+            lossless also holds the fill value, where the program that wrote it has declared one.
+
+        Returns
+        -------
+        Lossy or Lossless
+            As the words say, whichever of the two was asked.
+
+        Raises
+        ------
+        ValueError
+            For words without a meaning.
+        TypeError
+            For what is no sequence of whole numbers.
+
+        Examples
+        --------
+        >>> Lossy.from_filter_options([111003])
+        Lossy(absolute=0.001, codec='szx')
+        """
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise TypeError(f"h5z-gpu: filter options {values!r}; give a sequence of whole numbers, such as (11003,)")
+        words = list(values)
+        for word in words:
+            if isinstance(word, bool) or not hasattr(word, "__index__"):
+                raise TypeError(f"h5z-gpu: {word!r} among filter options; words are whole numbers, such as 11003 for 0.001")
+            if not 0 <= int(word) < 2**32:
+                raise ValueError(f"h5z-gpu: {word!r} among filter options; each is from 0 to 4294967295, such as 11003")
+        said = dict(pair.split("=") for pair in library.text(words).split(","))
+        codec = said.get("codec", "auto")
+        if said["mode"] == "lossless":
+            return Lossless(codec)
+        bound: dict[str, Any] = {_KEYWORDS[said["mode"]]: float(said["bound"])}
+        return Lossy(codec=codec, fill_value=_stored_fill(words), **bound)
+
+    def get_config(self) -> dict[str, Any]:
+        """The keywords that make the same filter again, `Lossy(**config)`, in a dict that JSON can hold."""
+        return dict(self._config)
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in self._config.items() if (k, v) != ("codec", "auto")}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+    def _kwargs(self) -> dict[str, Any]:
+        """What `**` gives to create_dataset."""
+        return {"compression": self.filter_id, "compression_opts": self._words}
+
+    def __getitem__(self, keyword: str) -> Any:
+        return self._kwargs()[keyword]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kwargs())
+
+    def __len__(self) -> int:
+        return len(self._kwargs())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.filter_id, self._words)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, _Filter) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
 
 class Lossy(_Filter):
-    """Loses no more than `bound`, for every value; NaN, infinities and the fill value come back bit for bit.
+    """Changes no value by more than a bound; NaN, infinities and the fill value come back bit for bit.
 
-    mode: "abs" (units of the data), "rel" (times each chunk's value range), "pw_rel" (times each value), "psnr" (dB).
-    "rel" and "psnr" follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
+    Exactly one bound is given. `Lossy(1e-3)` and `Lossy(1e-3, "rel")` are short for `Lossy(absolute=1e-3)` and
+    `Lossy(relative=1e-3)`.
+
+    Parameters
+    ----------
+    bound : float, optional
+        The bound of `mode`.
+    mode : {"abs", "rel", "pw_rel", "psnr"}, optional
+        What `bound` is: absolute (default), relative, point-wise relative or a PSNR.
+    absolute : float, optional
+        Largest difference, in the units of the data. Above 0.
+    relative : float, optional
+        Largest difference, as a part of the range (max − min) of each chunk. Above 0 and below 1.
+    pointwise_relative : float, optional
+        Largest difference, as a part of each value; zeros stay zero. Above 0 and below 1.
+    psnr : float, optional
+        Least peak signal-to-noise ratio of each chunk, in decibels. Above 0.
+    codec : {"auto", "szx", "lorenzo", "planes", "planes-dense"}
+        "auto" takes for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says. With
+        "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is rewritten.
+    fill_value : float, optional
+        What stands for missing values: it comes back bit for bit and stretches no range. HDF5 itself must know it, which is
+        what `**Lossy(fill_value=...)` does. It holds for floating-point data.
+
+    Raises
+    ------
+    ValueError
+        For no bound or several, and for one that its mode does not allow. By `compression=Lossy(fill_value=...)`, which
+        would lose the fill value: h5py takes nothing but the words from there.
+    TypeError
+        For what is no number, and for unknown keywords.
+
+    Notes
+    -----
+    `relative` and `psnr` follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
     appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
-    Lossy(1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels Lossy(10 ** (-p / 20) * float(...)).
-    codec: "auto" (for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says), "szx", "lorenzo",
-    "planes" or "planes-dense". Raises ValueError for what contradicts itself.
+    Lossy(absolute=1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels 10 ** (-p / 20) times that range.
+
+    Examples
+    --------
+    >>> f.create_dataset("v", data=a, chunks=(16, 64, 64), compression=Lossy(absolute=1e-3))
+    >>> f.create_dataset("w", data=a, chunks=(16, 64, 64), **Lossy(absolute=1e-3, fill_value=-999))
     """
 
-    def __init__(self, bound, mode="abs", codec="auto"):
-        super().__init__(f"mode={mode},bound={float(bound)!r},codec={codec}")
+    def __init__(
+        self,
+        bound: SupportsFloat | None = None,
+        mode: str | None = None,
+        *,
+        absolute: SupportsFloat | None = None,
+        relative: SupportsFloat | None = None,
+        pointwise_relative: SupportsFloat | None = None,
+        psnr: SupportsFloat | None = None,
+        codec: str = "auto",
+        fill_value: SupportsFloat | str | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        if unknown:
+            raise TypeError(f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value")
+        named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
+        given = {k: v for k, v in named.items() if v is not None}
+        if mode is not None and bound is None:
+            raise ValueError(f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or one of "
+                             f"{', '.join(f'{k}=' for k in _MODES)}")  # fmt: skip
+        if bound is not None:
+            mode = "abs" if mode is None else mode
+            if mode not in _KEYWORDS:
+                raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {', '.join(_KEYWORDS)}; Lossless() keeps every bit")
+            if given:
+                raise ValueError(f"h5z-gpu: two bounds, {bound!r} and {next(iter(given))}; give one of them")
+            given[_KEYWORDS[mode]] = bound
+        if len(given) != 1:
+            what = f"several bounds, {' and '.join(given)}; give one of them" if given else (
+                "no bound; give one, such as Lossy(absolute=1e-3), or keep every bit with Lossless()")  # fmt: skip
+            raise ValueError(f"h5z-gpu: {what}")
+        (keyword, value), = given.items()
+        number, codec = _number(keyword, value), _codec(codec)
+        config: dict[str, Any] = {keyword: number, "codec": codec}
+        if fill_value is not None:
+            config["fill_value"] = _named(_fill(fill_value))
+        super().__init__(f"mode={_MODES[keyword]},bound={number!r},codec={codec}", config)
+
+    @property
+    def filter_options(self) -> tuple[int, ...]:
+        """The words to give to HDF5: one number or three. Raises ValueError where they would lose the fill value."""
+        if self.fill_value is not None:
+            fill, bare = self.fill_value, repr(self._bare())
+            raise ValueError(
+                f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write **{self!r} in place of "
+                f"compression=...; or give it to HDF5: compression={bare} and fillvalue={fill!r} (h5py, h5netcdf), "
+                f"'_FillValue': {fill!r} (xarray's encoding)"
+            )
+        return self._words
+
+    @property
+    def fill_value(self) -> float | int | None:
+        """What stands for missing values, or None."""
+        fill = self._config.get("fill_value")
+        return _NAMED[fill] if isinstance(fill, str) else fill
+
+    def _kwargs(self) -> dict[str, Any]:
+        return super()._kwargs() | ({} if self.fill_value is None else {"fillvalue": self.fill_value})
+
+    def _bare(self) -> Lossy:
+        """The same without a fill value."""
+        return Lossy(**{k: v for k, v in self._config.items() if k != "fill_value"})
+
+    def _key(self) -> tuple[Any, ...]:
+        fill = self.fill_value
+        return (*super()._key(), None if fill is None else struct.pack("<d", fill))
 
 
 class Lossless(_Filter):
-    """Keeps every bit. codec: "auto" (which takes planes), "ndzip" or "planes"."""
+    """Keeps every bit.
 
-    def __init__(self, codec="auto"):
-        super().__init__(f"mode=lossless,codec={codec}")
+    Parameters
+    ----------
+    codec : {"auto", "planes", "ndzip"}
+        "auto" takes planes.
+
+    Raises
+    ------
+    ValueError
+        For a codec that needs a bound, or none of the plugin's.
+    TypeError
+        For unknown keywords.
+    """
+
+    def __init__(self, codec: str = "auto", **unknown: NoReturn) -> None:
+        if unknown:
+            raise TypeError(f"h5z-gpu: Lossless has no {', '.join(unknown)}; it has codec; a bound belongs to Lossy(absolute=1e-3)")
+        super().__init__(f"mode=lossless,codec={_codec(codec)}", {"codec": codec})
+
+
+How = Union[Lossy, Lossless]
+
+
+def _number(what: str, value: SupportsFloat) -> float:
+    """`value` as a float. A text or a bool is a slip."""
+    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+        raise TypeError(f"h5z-gpu: {what} = {value!r} is no number; give one such as 1e-3")
+    return float(value)
+
+
+def _codec(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"h5z-gpu: codec = {name!r}; give a name such as 'lorenzo'")
+    if "," in name or "=" in name:
+        raise ValueError(f"h5z-gpu: codec {name!r}; give a name alone, such as 'lorenzo'")
+    return name
+
+
+def _fill(value: SupportsFloat | str) -> float | int:
+    """A fill value as Python's int or float, by which h5py and netCDF4 convert it to the type of the data."""
+    if isinstance(value, str) and value in _NAMED:
+        return _NAMED[value]
+    number = _number("fill_value", cast(SupportsFloat, value))
+    if hasattr(value, "__index__"):
+        return int(cast(Any, value))
+    return number
+
+
+def _named(value: float | int) -> float | int | str:
+    return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _stored_fill(words: list[int]) -> float | None:
+    """The fill value in a stored list, whose places src/words.rs says. `library.text` has checked the list."""
+    if len(words) < 12:
+        return None
+    old = words[0] & 0xFF == 1
+    known, at = (words[3] >> 16 & 1, 8) if old else (words[3] >> 8 & 1, 7)
+    size = words[2] >> 4 & 0xFF
+    if not known or words[2] & 15 != 1 or size not in (4, 8):
+        return None
+    bits = struct.pack("<II", words[at], words[at + 1])
+    return cast(float, struct.unpack("<f" if size == 4 else "<d", bits[:size])[0])

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """libh5zgpu.so through ctypes. HDF5 opens the same file, so both share one engine."""
+from __future__ import annotations
+
 import ctypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-PLUGIN_PATH = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
+PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
 
 lib = ctypes.CDLL(os.path.join(PLUGIN_PATH, "libh5zgpu.so"))
 lib.h5z_gpu_last_error.restype = ctypes.c_char_p
@@ -15,20 +18,20 @@ for _name in ("words", "text", "encode", "decode", "raw_len"):
 Words = ctypes.c_uint32 * 20
 
 
-def checked(answer):
+def checked(answer: int) -> int:
     """The answer of a function of the library, or its reason as a ValueError."""
     if answer < 0:
         raise ValueError(lib.h5z_gpu_last_error().decode())
     return answer
 
 
-def words(text):
+def words(text: str) -> tuple[int, ...]:
     """The cd_values that mean `text`, such as "mode=abs,bound=1e-3,codec=szx" or "11003"."""
     out = Words()
     return tuple(out[: checked(lib.h5z_gpu_words(text.encode(), out))])
 
 
-def text(values):
+def text(values: Sequence[int]) -> str:
     """What cd_values mean, as text."""
     out = ctypes.create_string_buffer(200)
     given = (ctypes.c_uint32 * max(1, len(values)))(*values)

@@ -30,7 +30,7 @@ _FILTER = ctypes.c_void_p(lib.H5PLget_plugin_info())
 _told = set()  # addresses of H5Zregister
 
 
-def register():
+def register() -> None:
     """Hands the filter to every HDF5 library that is loaded. Harmless when repeated.
 
     Import the package, or call this, before other threads use netCDF4 or PyTables: their libraries have no lock.

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs the Python that plugin/python/README.md shows, section by section, and judges what it has written."""
+import re
+
+import h5py
+import judge
+import numpy as np
+import pytest
+from conftest import ROOT, use
+from programs import filters, listed
+
+TEXT = (ROOT / "plugin/python/README.md").read_text()
+SECTIONS = dict(re.findall(r"^##? (.+)\n((?:(?!^## ).*\n)*)", TEXT, re.M))
+FIRST = "h5z-gpu for Python"
+ARRAY = np.random.default_rng(1).normal(size=(64, 128, 256)).cumsum(axis=2).astype("f4")
+
+
+def python(section):
+    return "".join(re.findall(r"^```python\n(.*?)^```$", SECTIONS[section], re.M | re.S))
+
+
+def shown(section, tmp_path, more=""):
+    """What a section's code prints, run behind the code of the first one, and `more` behind it."""
+    first = python(FIRST) if section != FIRST else ""
+    return use(f"import os, sys; os.chdir(sys.argv[1])\n{first}{python(section)}{more}", tmp_path)
+
+
+def judged(path, name, values, mode, bound, typed):
+    with h5py.File(path) as f:
+        assert 0 < judge.check(values, f[name][...], mode, bound) <= 1
+    assert listed(filters(path, name)[0][2])[0] == typed
+
+
+def test_every_section_with_code_is_tested():
+    tested = set(re.findall(r'python\("([^"]+)"\)|shown\("([^"]+)"', open(__file__).read()))
+    tested = {name for pair in tested for name in pair} | {FIRST}
+    assert {name for name, text in SECTIONS.items() if "```python" in text} == tested - {""}
+
+
+def test_the_first_lines(tmp_path):
+    shown(FIRST, tmp_path)
+    judged(tmp_path / "out.h5", "v", ARRAY, "abs", 1e-3, 11003)
+
+
+def test_lossy_and_lossless(tmp_path):
+    out = shown("Lossy and Lossless", tmp_path, """
+with h5py.File("bound.h5", "w") as f:
+    f.create_dataset("v", data=array, compression=compression)
+assert Lossy(**how.get_config()) == how
+print(bound)
+""")  # fmt: skip
+    text, bound = out.splitlines()
+    assert text == re.search(r"print\(how\)  # (.+)", TEXT)[1]
+    with h5py.File(tmp_path / "out.h5") as f:
+        v = f["v"]
+        for at in v.iter_chunks():
+            judge.check(ARRAY[at], v[at], "rel", 1e-4)
+    judged(tmp_path / "out.h5", "w", ARRAY, "abs", 1e-3, 11003)
+    with h5py.File(tmp_path / "bound.h5") as f:
+        assert 0.5 < judge.check(ARRAY, f["v"][...], "abs", float(bound)) <= 1
+    assert abs(float(bound) / float(np.ptp(ARRAY)) - 1e-4) < 1e-9
