@@ -20,8 +20,8 @@ def python(section):
 
 
 def shown(section, tmp_path, more=""):
-    """What a section's code prints, run behind the code of the first one, and `more` behind it."""
-    first = python(FIRST) if section != FIRST else ""
+    """What a section's code prints, run behind the code of the first one and two names, and `more` behind it."""
+    first = f"{python(FIRST)}from h5z_gpu import Lossless, Lossy\n" if section != FIRST else ""
     return use(f"import os, sys; os.chdir(sys.argv[1])\n{first}{python(section)}{more}", tmp_path)
 
 
@@ -59,3 +59,9 @@ print(bound)
     with h5py.File(tmp_path / "bound.h5") as f:
         assert 0.5 < judge.check(ARRAY, f["v"][...], "abs", float(bound)) <= 1
     assert abs(float(bound) / float(np.ptp(ARRAY)) - 1e-4) < 1e-9
+
+
+def test_netcdf4(tmp_path):
+    assert shown("netCDF4", tmp_path).strip() == re.search(r"print\(filter_of.*  # (.+)", TEXT)[1]
+    judged(tmp_path / "out.nc", "v", ARRAY, "abs", 1e-3, 11003)
+    assert listed(filters(tmp_path / "out.nc", "v")[0][2])[2] == [16, 128, 256]

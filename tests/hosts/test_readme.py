@@ -8,11 +8,11 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import ROOT, clean, python, run, sample
+from conftest import ROOT, clean, python, run, sample, use
 from programs import filters, listed, plain_hdf5, plain_netcdf
 
 TEXT = (ROOT / "README.md").read_text()
-TOOLS = dict(re.findall(r"^\| ([^|]+?) \| `([^`]+)`[^|]*\|$", TEXT.split("## The same bound in nine tools")[1].split("\n## ")[0], re.M))
+TOOLS = dict(re.findall(r"^\| ([^|]+?) \| `([^`]+)`[^|]*\|$", TEXT.split("## The same bound in ten tools")[1].split("\n## ")[0], re.M))
 VALUES = sample(np.float32, (20, 100, 120))
 
 
@@ -85,8 +85,8 @@ def judged(path):
     assert listed(filters(path, "v")[0][2])[0] == 11003
 
 
-def test_the_table_has_nine_tools():
-    assert len(TOOLS) == 9, list(TOOLS)
+def test_the_table_has_ten_tools():
+    assert len(TOOLS) == 10, list(TOOLS)
 
 
 @pytest.mark.parametrize("tool", ["h5repack", "nccopy", "ncks"])
@@ -132,7 +132,15 @@ def test_the_python_lines_work(tmp_path):
         ds = xarray.Dataset({{"v": (("x", "y", "z"), a)}})
         {TOOLS['xarray']}
         """, cwd=tmp_path)  # fmt: skip
-    for name in ("h5py.h5", "h5netcdf.nc", "out.nc"):
+    use(f"""if True:
+        import os, sys, h5z_gpu, netCDF4, numpy as np
+        os.chdir(sys.argv[1])
+        a = np.load("a.npy")
+        with netCDF4.Dataset("netcdf4.nc", "w") as f:
+            for name, n in zip("xyz", a.shape): f.createDimension(name, n)
+            {TOOLS['netCDF4-python']}
+        """, tmp_path)  # fmt: skip
+    for name in ("h5py.h5", "h5netcdf.nc", "netcdf4.nc", "out.nc"):
         judged(tmp_path / name)
 
 

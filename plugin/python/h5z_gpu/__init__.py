@@ -4,10 +4,12 @@
 Lossy, Lossless   what to give to h5py's and xarray's `compression`
 write, read   whole arrays into h5py datasets and out of them, faster than through HDF5's pipeline
 save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
+netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of says what one has
 compress, decompress   the codecs on NumPy arrays, without HDF5
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
 """
+from . import netcdf
 from .arrays import compress, decompress
 from .datasets import load, read, save, write
 from .filters import FILTER_ID, Lossless, Lossy
@@ -15,7 +17,7 @@ from .library import PLUGIN_PATH
 from .register import _watch, register
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "PLUGIN_PATH", "Lossless", "Lossy", "compress", "decompress", "load", "read", "register", "save", "write"]
+__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register", "save", "write"]
 
 _watch()
 register()

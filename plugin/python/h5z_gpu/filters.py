@@ -211,10 +211,10 @@ class Lossy(_Filter):
     def filter_options(self) -> tuple[int, ...]:
         """The words to give to HDF5: one number or three. Raises ValueError where they would lose the fill value."""
         if self.fill_value is not None:
-            fill, bare = self.fill_value, repr(self._bare())
+            fill = self.fill_value
             raise ValueError(
                 f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write **{self!r} in place of "
-                f"compression=...; or give it to HDF5: compression={bare} and fillvalue={fill!r} (h5py, h5netcdf), "
+                f"compression=...; or give it to HDF5: compression={self._with(fill_value=None)!r} and fillvalue={fill!r} (h5py, h5netcdf), "
                 f"'_FillValue': {fill!r} (xarray's encoding)"
             )
         return self._words
@@ -228,9 +228,9 @@ class Lossy(_Filter):
     def _kwargs(self) -> dict[str, Any]:
         return super()._kwargs() | ({} if self.fill_value is None else {"fillvalue": self.fill_value})
 
-    def _bare(self) -> Lossy:
-        """The same without a fill value."""
-        return Lossy(**{k: v for k, v in self._config.items() if k != "fill_value"})
+    def _with(self, *, fill_value: SupportsFloat | str | None) -> Lossy:
+        """The same with another fill value or, by None, without."""
+        return Lossy(**(self._config | {"fill_value": fill_value}))
 
     def _key(self) -> tuple[Any, ...]:
         fill = self.fill_value
