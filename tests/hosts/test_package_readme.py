@@ -7,7 +7,7 @@ import judge
 import numpy as np
 import pytest
 from conftest import ROOT, use
-from programs import filters, listed
+from programs import filters, listed, stored_bytes
 
 TEXT = (ROOT / "plugin/python/README.md").read_text()
 SECTIONS = dict(re.findall(r"^##? (.+)\n((?:(?!^## ).*\n)*)", TEXT, re.M))
@@ -65,3 +65,14 @@ def test_netcdf4(tmp_path):
     assert shown("netCDF4", tmp_path).strip() == re.search(r"print\(filter_of.*  # (.+)", TEXT)[1]
     judged(tmp_path / "out.nc", "v", ARRAY, "abs", 1e-3, 11003)
     assert listed(filters(tmp_path / "out.nc", "v")[0][2])[2] == [16, 128, 256]
+
+
+def test_xarray(tmp_path):
+    out = shown("xarray", tmp_path, "print(bounds)\n").splitlines()
+    assert out == [re.search(rf"{x}.*  # (.+)", TEXT)[1] for x in (r"print\(h5z_gpu.xarray", "from_packing")], out
+    for name in ("tas.nc", "same.nc"):
+        judged(tmp_path / name, "tas", ARRAY, "abs", 1e-3, 11003)
+        assert not filters(tmp_path / name, "lat") and listed(filters(tmp_path / name, "tas")[0][2])[2] == [64, 128, 256]
+    judged(tmp_path / "cut.nc", "tas", ARRAY[:32], "abs", 2e-3, 11003)
+    judged(tmp_path / "unpacked.nc", "tas", ARRAY.astype("f8"), "abs", 1.0001e-2, 15003)
+    assert stored_bytes(tmp_path / "unpacked.nc", "tas") < stored_bytes(tmp_path / "packed.nc", "tas")

@@ -5,6 +5,7 @@ Lossy, Lossless   what to give to h5py's and xarray's `compression`
 write, read   whole arrays into h5py datasets and out of them, faster than through HDF5's pipeline
 save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
 netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of says what one has
+xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving what was opened
 compress, decompress   the codecs on NumPy arrays, without HDF5
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
