@@ -41,7 +41,7 @@ class _Filter(_Base):
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5: none, one number or three. Raises ValueError where they would lose the fill value."""
+        """The words to give to HDF5: none, one number or three."""
         return self._words
 
     @property
@@ -56,8 +56,8 @@ class _Filter(_Base):
         Parameters
         ----------
         values : sequence of int
-            The words: none, one number such as 11003, three, or the 12 to 20 that lie in a file. There a list that is not
-            lossless also holds the fill value, where the program that wrote it has declared one.
+            The words: none, one number such as 11003, three, or the 12 to 20 that lie in a file. There a list that is
+            not lossless also holds the fill value, where the program that wrote it has declared one.
 
         Returns
         -------
@@ -81,7 +81,9 @@ class _Filter(_Base):
         words = list(values)
         for word in words:
             if isinstance(word, bool) or not hasattr(word, "__index__"):
-                raise TypeError(f"h5z-gpu: {word!r} among filter options; words are whole numbers, such as 11003 for 0.001")
+                raise TypeError(
+                    f"h5z-gpu: {word!r} among filter options; words are whole numbers, such as 11003 for 0.001"
+                )
             if not 0 <= int(word) < 2**32:
                 raise ValueError(f"h5z-gpu: {word!r} among filter options; each is from 0 to 4294967295, such as 11003")
         said = dict(pair.split("=") for pair in library.text(words).split(","))
@@ -143,11 +145,12 @@ class Lossy(_Filter):
     psnr : float, optional
         Least peak signal-to-noise ratio of each chunk, in decibels. Above 0.
     codec : {"auto", "szx", "lorenzo", "planes", "planes-dense"}
-        "auto" takes for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says. With
-        "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is rewritten.
+        "auto" takes for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says.
+        With "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is
+        rewritten.
     fill_value : float, optional
-        What stands for missing values: it comes back bit for bit and stretches no range. HDF5 itself must know it, which is
-        what `**Lossy(fill_value=...)` does. It holds for floating-point data.
+        What stands for missing values: it comes back bit for bit and stretches no range. HDF5 itself must know it,
+        which is what `**Lossy(fill_value=...)` does. It holds for floating-point data.
 
     Raises
     ------
@@ -159,8 +162,8 @@ class Lossy(_Filter):
 
     Notes
     -----
-    `relative` and `psnr` follow the range that a chunk has when it is written: each chunk has a limit of its own, and values
-    appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
+    `relative` and `psnr` follow the range that a chunk has when it is written: each chunk has a limit of its own, and
+    values appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
     Lossy(absolute=1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels 10 ** (-p / 20) times that range.
 
     Examples
@@ -183,16 +186,22 @@ class Lossy(_Filter):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise TypeError(f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value")
+            raise TypeError(
+                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value"
+            )
         named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
         given = {k: v for k, v in named.items() if v is not None}
         if mode is not None and bound is None:
-            raise ValueError(f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or one of "
-                             f"{', '.join(f'{k}=' for k in _MODES)}")  # fmt: skip
+            raise ValueError(
+                f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or one of "
+                f"{', '.join(f'{k}=' for k in _MODES)}"
+            )
         if bound is not None:
             mode = "abs" if mode is None else mode
             if mode not in _KEYWORDS:
-                raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {', '.join(_KEYWORDS)}; Lossless() keeps every bit")
+                raise ValueError(
+                    f"h5z-gpu: mode {mode!r}; allowed are {', '.join(_KEYWORDS)}; Lossless() keeps every bit"
+                )
             if given:
                 raise ValueError(f"h5z-gpu: two bounds, {bound!r} and {next(iter(given))}; give one of them")
             given[_KEYWORDS[mode]] = bound
@@ -214,8 +223,8 @@ class Lossy(_Filter):
             fill = self.fill_value
             raise ValueError(
                 f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write **{self!r} in place of "
-                f"compression=...; or give it to HDF5: compression={self._with(fill_value=None)!r} and fillvalue={fill!r} (h5py, h5netcdf), "
-                f"'_FillValue': {fill!r} (xarray's encoding)"
+                f"compression=...; or give it to HDF5: compression={self._with(fill_value=None)!r} and "
+                f"fillvalue={fill!r} (h5py, h5netcdf), '_FillValue': {fill!r} (xarray's encoding)"
             )
         return self._words
 
@@ -255,7 +264,9 @@ class Lossless(_Filter):
 
     def __init__(self, codec: str = "auto", **unknown: NoReturn) -> None:
         if unknown:
-            raise TypeError(f"h5z-gpu: Lossless has no {', '.join(unknown)}; it has codec; a bound belongs to Lossy(absolute=1e-3)")
+            raise TypeError(
+                f"h5z-gpu: Lossless has no {', '.join(unknown)}; it has codec; a bound belongs to Lossy(absolute=1e-3)"
+            )
         super().__init__(f"mode=lossless,codec={_codec(codec)}", {"codec": codec})
 
 

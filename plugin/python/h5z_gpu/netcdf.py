@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The filter for netCDF4-python, which has no call for filters that it does not know.
 
-`def_filter` calls netCDF-C's own `nc_def_var_filter`, in the library that the netCDF4 package has loaded. Nothing of netCDF4 is
-imported or changed here.
+`def_filter` calls netCDF-C's own `nc_def_var_filter`, in the library that the netCDF4 package has loaded. Nothing of
+netCDF4 is imported or changed here.
 """
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ _READ_ONLY, _NOT_IN_DEFINE_MODE, _NOT_NETCDF4, _LATE, _NO_FILTER = -37, -39, -11
 def def_filter(variable: netCDF4.Variable, how: How) -> None:
     """Gives a variable the filter. Call it right after `createVariable`, before data is written or the file is synced.
 
-    A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers other than
-    f32 and f64, characters, compounds and enumerations are kept exactly, whatever `how` is.
+    A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers
+    other than f32 and f64, characters, compounds and enumerations are kept exactly, whatever `how` is.
 
     Parameters
     ----------
     variable : netCDF4.Variable
-        With one axis or more, of a file that was opened for writing with format "NETCDF4"; in any group, of any byte order.
+        With one axis or more, of a file that was opened for writing with format "NETCDF4"; in any group, of any byte
+        order.
     how : Lossy or Lossless
-        A `fill_value` becomes the variable's `_FillValue`. One that `createVariable` was given counts as well: nothing is to
-        be repeated here.
+        A `fill_value` becomes the variable's `_FillValue`. One that `createVariable` was given counts as well: nothing
+        is to be repeated here.
 
     Raises
     ------
     ValueError
-        Where netCDF cannot do it: data was written already, the file is read-only or of another format, the variable has no
-        axis or holds strings or arrays of any length. Where a filter such as zlib or shuffle, which netCDF puts first, would
-        keep `Lossy` from seeing numbers. Where `_FillValue` is another already. The text says what to do.
+        Where netCDF cannot do it: data was written already, the file is read-only or of another format, the variable
+        has no axis or holds strings or arrays of any length. Where a filter such as zlib or shuffle, which netCDF puts
+        first, would keep `Lossy` from seeing numbers. Where `_FillValue` is another already. The text says what to do.
     TypeError
         For what is no netCDF4.Variable, and for a `how` that is neither.
     RuntimeError
@@ -59,14 +60,19 @@ def def_filter(variable: netCDF4.Variable, how: How) -> None:
     lib = _library(variable)
     name = f"variable {variable.name!r}"
     if variable._isvlen or variable.dtype is str:
-        raise ValueError(f"h5z-gpu: {name} holds strings or arrays of any length, which lie outside of its chunks: leave the filter off")
+        raise ValueError(
+            f"h5z-gpu: {name} holds strings or arrays of any length, which lie outside of its chunks: leave the filter "
+            "off"
+        )
     if not variable.dimensions:
         raise ValueError(f"h5z-gpu: {name} has no dimensions, and so no chunks to compress: leave the filter off")
     lossy = how if isinstance(how, Lossy) and _floats(variable) else None
     others = _others(lib, variable) if lossy else []
     if others:
-        raise ValueError(f"h5z-gpu: {name} has {' and '.join(others)}, which netCDF puts first: the filter would see bytes and no "
-                         "numbers. Create the variable without")  # fmt: skip
+        raise ValueError(
+            f"h5z-gpu: {name} has {' and '.join(others)}, which netCDF puts first: the filter would see bytes and no "
+            "numbers. Create the variable without"
+        )
     fill = _fill(lib, variable, lossy) if lossy else None
     words = (ctypes.c_uint * max(1, len(how._words)))(*how._words)
 
@@ -121,17 +127,21 @@ def filter_of(variable: netCDF4.Variable) -> How | None:
 
 
 def _library(variable: Any) -> ctypes.PyDLL:
-    """netCDF-C, as the netCDF4 package has loaded it; its functions are found through the package's extension module."""
+    """netCDF-C, as the netCDF4 package has loaded it: its functions are found through the extension module."""
     module = sys.modules.get("netCDF4._netCDF4")
     if module is None or not isinstance(variable, module.Variable):
-        raise TypeError(f"h5z-gpu: {type(variable).__module__}.{type(variable).__name__} is no netCDF4.Variable; give what "
-                        "createVariable or Dataset.variables of the netCDF4 package gave")  # fmt: skip
+        raise TypeError(
+            f"h5z-gpu: {type(variable).__module__}.{type(variable).__name__} is no netCDF4.Variable; give what "
+            "createVariable or Dataset.variables of the netCDF4 package gave"
+        )
     # PyDLL keeps Python's lock: no other thread can enter the library through Python meanwhile.
     lib = ctypes.PyDLL(module.__file__, mode=os.RTLD_NOLOAD)
     try:
         lib.nc_inq_var_filter_ids
     except AttributeError:
-        raise RuntimeError(f"h5z-gpu: netCDF-C {module.__netcdf4libversion__} has no filters of this kind; 4.8 or newer is needed") from None
+        raise RuntimeError(
+            f"h5z-gpu: netCDF-C {module.__netcdf4libversion__} has no filters of this kind; 4.8 or newer is needed"
+        ) from None
     lib.nc_strerror.restype = ctypes.c_char_p
     return lib
 
@@ -166,7 +176,10 @@ def _fill(lib: ctypes.PyDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] 
     if declared is None:
         return fill
     if fill.tobytes() != np.array([declared], fill.dtype).tobytes():
-        raise ValueError(f"h5z-gpu: variable {variable.name!r} has the fill value {declared}, Lossy has {how.fill_value}: give one of them")
+        raise ValueError(
+            f"h5z-gpu: variable {variable.name!r} has the fill value {declared}, Lossy has {how.fill_value}: give one "
+            "of them"
+        )
     # set_fill_off() keeps netCDF from handing on even a fill value that createVariable was given.
     off, ignored = ctypes.c_int(), np.empty_like(fill)
     lib.nc_inq_var_fill(*_ids(variable), ctypes.byref(off), ignored.ctypes.data_as(ctypes.c_void_p))
@@ -175,13 +188,22 @@ def _fill(lib: ctypes.PyDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] 
 
 def _refusal(lib: ctypes.PyDLL, answer: int, name: str, model: str) -> Exception:
     if answer == _READ_ONLY:
-        return ValueError(f"h5z-gpu: the file of {name} was opened for reading: a filter is given when a variable is created")
+        return ValueError(
+            f"h5z-gpu: the file of {name} was opened for reading: a filter is given when a variable is created"
+        )
     if answer == _NOT_NETCDF4:
-        return ValueError(f"h5z-gpu: {name} lies in a file of format {model}, which has no filters: create the file with format='NETCDF4'")
+        return ValueError(
+            f"h5z-gpu: {name} lies in a file of format {model}, which has no filters: create the file with "
+            "format='NETCDF4'"
+        )
     if answer in (_LATE, _NOT_IN_DEFINE_MODE) and model == "NETCDF4_CLASSIC":
-        return ValueError(f"h5z-gpu: {name} lies in a file of format {model}, in which the netCDF4 package lays variables out at "
-                          "once: create the file with format='NETCDF4'")  # fmt: skip
+        return ValueError(
+            f"h5z-gpu: {name} lies in a file of format {model}, in which the netCDF4 package lays variables out at "
+            "once: create the file with format='NETCDF4'"
+        )
     if answer in (_LATE, _NOT_IN_DEFINE_MODE):
-        return ValueError(f"h5z-gpu: {name} has been laid out in the file already, by data or a sync: give it the filter right "
-                          "behind createVariable")  # fmt: skip
+        return ValueError(
+            f"h5z-gpu: {name} has been laid out in the file already, by data or a sync: give it the filter right "
+            "behind createVariable"
+        )
     return RuntimeError(f"h5z-gpu: {name}: netCDF-C answers {answer}, {lib.nc_strerror(answer).decode()}")

@@ -11,6 +11,8 @@ a word. So each library is handed the filter (H5Zregister) as soon as it is ther
 A library that C code opens by itself afterwards is found by the next call of `register`. HDF5_PLUGIN_PATH is set too: for
 processes started from here, and for netCDF, which looks for the filters of NCZarr without HDF5.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import importlib.machinery
@@ -45,7 +47,7 @@ def register() -> None:
         _tell_netcdf(path)
 
 
-def _loaded(part):
+def _loaded(part: str) -> list[str]:
     """Paths of the shared objects of this process whose names begin with `part`."""
     try:
         maps = Path("/proc/self/maps").read_text()
@@ -81,7 +83,7 @@ class _Folders(ctypes.Structure):
     _fields_ = [("count", ctypes.c_size_t), ("folders", ctypes.POINTER(ctypes.c_char_p))]
 
 
-def _tell_netcdf(path):
+def _tell_netcdf(path: str) -> None:
     """Adds our folder to those in which netCDF 4.10 or newer, which has read the variable by now, looks for the filters of NCZarr."""
     try:
         netcdf = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
@@ -98,7 +100,7 @@ def _tell_netcdf(path):
     netcdf.ncaux_plugin_path_clear(ctypes.byref(found))
 
 
-def _watch():
+def _watch() -> None:
     """Asks every extension module that Python loads from now on for its HDF5 library."""
     loader = importlib.machinery.ExtensionFileLoader
     load = loader.exec_module
@@ -117,7 +119,7 @@ def _watch():
     loader.exec_module = exec_module
 
 
-def _environment():
+def _environment() -> None:
     """HDF5_PLUGIN_PATH, with our folder before those that are set or that would be searched without it."""
     found = os.environ.get("HDF5_PLUGIN_PATH")
     # HDF5 1.10 gives up at a folder that does not exist.
@@ -126,7 +128,7 @@ def _environment():
         os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([PLUGIN_PATH, *folders])
 
 
-def _netcdf4():
+def _netcdf4() -> list[str]:
     """netCDF4's folder of plugins, without importing it. It sets the variable to that folder where it is unset."""
     spec = importlib.util.find_spec("netCDF4")
     return [str(Path(spec.origin).with_name("plugins"))] if spec and spec.origin else []

@@ -6,8 +6,9 @@ to_netcdf   writes with either engine, and keeps what variables had in the file 
 filters_of   what they had there
 from_packing   bounds for what a file holds as packed integers
 
-xarray hands no filter on that it does not know, and its engine netcdf4 has no way to name one. Nothing of xarray is replaced
-here: for that engine a store is derived from xarray's own and entered in its table of stores under a name of its own.
+xarray hands no filter on that it does not know, and its engine netcdf4 has no way to name one. Nothing of xarray is
+replaced here: for that engine a store is derived from xarray's own and entered in its table of stores under a name of
+its own.
 """
 from __future__ import annotations
 
@@ -20,23 +21,22 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import xarray as xr
 
+from .chunks import chunk_shape, step_of
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of
 
-Hows = Union[Lossy, Lossless, Mapping[Hashable, "How | None"], None]
+Hows = Union[Lossy, Lossless, Mapping[Any, "How | None"], None]
 
 CHUNK_BYTES = 4 << 20
 # Chunks of source files within these are kept when a bound is named anew.
 _SUITABLE = range(1 << 20, (16 << 20) + 1)
-# Least extents of a chunk's last axes, by how many axes are longer than 1: whole tiles of lorenzo, and some to spare.
-_SIDES: dict[int, tuple[int, ...]] = {0: (), 1: (1,), 2: (64, 128), 3: (32, 32, 32)}
-
-# Attributes that name other variables, which the meaning of all values may rest on. What CF calls coordinates is among them.
-_NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry", "node_coordinates",
-           "node_count", "part_node_count", "interior_ring")  # fmt: skip
+# Attributes that name variables which the meaning of others rests on.
+_NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry",
+           "node_coordinates", "node_count", "part_node_count", "interior_ring")  # fmt: skip
 _FLAGS = ("flag_values", "flag_masks", "flag_meanings")
 _PACKING = ("scale_factor", "add_offset")
-# What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own encoding.
+# What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own
+# encoding.
 _KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *_NAMING[1:], *_PACKING}
 
 
@@ -44,18 +44,18 @@ def encoding(
     ds: xr.Dataset,
     how: Hows,
     *,
-    chunks: Mapping[Hashable, int] | None = None,
+    chunks: Mapping[Any, int] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
     unlimited_dims: str | Iterable[Hashable] | None = None,
 ) -> dict[Hashable, dict[str, Any]]:
     """The encoding of a whole dataset, for `ds.to_netcdf(path, engine="h5netcdf", encoding=...)`.
 
-    * A `Lossy` is for data variables with floating-point values. Those that are packed as integers in the source are stored as
-      floating-point numbers: the bound is about the values that you see.
-    * Other data variables of numbers, times and truth values, and those with CF's flags or named by `ancillary_variables`, are
-      compressed without loss.
-    * Coordinates, and what the attributes `bounds`, `grid_mapping`, `cell_measures`, `formula_terms` and the like name, get
-      nothing. Nor do scalars and strings.
+    * A `Lossy` is for data variables with floating-point values. Those that are packed as integers in the source are
+      stored as floating-point numbers: the bound is about the values that you see.
+    * Other data variables of numbers, times and truth values, and those with CF's flags or named by
+      `ancillary_variables`, are compressed without loss.
+    * Coordinates, and what the attributes `bounds`, `grid_mapping`, `cell_measures`, `formula_terms` and the like name,
+      get nothing. Nor do scalars and strings.
     * A variable that gets nothing here, but had this filter in its source, keeps it; coordinates keep it without loss.
 
     Parameters
@@ -63,27 +63,28 @@ def encoding(
     ds : xarray.Dataset
         With NumPy or dask arrays.
     how : Lossy, Lossless, mapping or None
-        For all data variables, or by name for some; None, as a whole or for a name, asks for none. A `fill_value` becomes
-        `_FillValue`; else that of the source is kept.
+        For all data variables, or by name for some; None, as a whole or for a name, asks for none. A `fill_value`
+        becomes `_FillValue`; else that of the source is kept.
     chunks : mapping of dimension to int, optional
         Extents of chunks along these dimensions. Who appends step by step along time gives {"time": 1}.
     chunk_bytes : int, optional
-        About how many bytes a chunk takes before it is compressed. Default: 4 MiB. A chunk is up to twice as large where that
-        keeps trailing axes whole, or other axes at 32 values. Chunks of dask are made of whole chunks, and chunks of 1 to 16 MiB
-        of the source are kept.
+        About how many bytes a chunk takes before it is compressed. Default: 4 MiB. A chunk is up to twice as large
+        where that keeps trailing axes whole, or other axes at 32 values. Chunks of dask are made of whole chunks, and
+        chunks of 1 to 16 MiB of the source are kept.
     unlimited_dims : dimension or iterable of them, optional
         As for `to_netcdf`; chunks are not longer than what is there. Default: ds.encoding["unlimited_dims"].
 
     Returns
     -------
     dict
-        By variable: `compression`, `chunksizes` and what the variable's own encoding says of its values. To be changed at will.
+        By variable: `compression`, `chunksizes` and what the variable's own encoding says of its values. To be changed
+        at will.
 
     Raises
     ------
     ValueError
-        For a name that `ds` has not, for `Lossy` under the name of a coordinate, and where several variables of the source may
-        be the one that a renamed variable was.
+        For a name that `ds` has not, for `Lossy` under the name of a coordinate, and where several variables of the
+        source may be the one that a renamed variable was.
     TypeError
         For a `how` that is none of these.
     """
@@ -96,8 +97,8 @@ def to_netcdf(
     how: Hows = None,
     *,
     engine: str | None = None,
-    encoding: Mapping[Hashable, Mapping[str, Any]] | None = None,
-    chunks: Mapping[Hashable, int] | None = None,
+    encoding: Mapping[Any, Mapping[str, Any]] | None = None,
+    chunks: Mapping[Any, int] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
     unlimited_dims: str | Iterable[Hashable] | None = None,
     **more: Any,
@@ -137,21 +138,22 @@ def to_netcdf(
         raise ValueError(f"h5z-gpu: engine {engine!r}; give 'h5netcdf' or 'netcdf4', which write HDF5")
     plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
     plan.update({name: dict(entry) for name, entry in (encoding or {}).items()})
-    if engine == "netcdf4":
-        engine = _engine()
-    return ds.to_netcdf(path, engine=engine, encoding=plan, unlimited_dims=unlimited_dims, **more)
+    write: Any = ds.to_netcdf  # its annotations know three engines
+    engine = _engine() if engine == "netcdf4" else engine
+    return write(path, engine=engine, encoding=plan, unlimited_dims=unlimited_dims, **more)
 
 
 def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashable, How]:
     """What variables are compressed with in the files that they were opened from, as far as it is this filter.
 
-    xarray does not know it, so the file named in `encoding["source"]` is asked: for the variable of the same name and shape or,
-    when it has been renamed, for those of its shape and chunks.
+    xarray does not know it, so the file named in `encoding["source"]` is asked: for the variable of the same name and
+    shape or, when it has been renamed, for those of its shape and chunks.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Variables without a source, such as the results of a calculation, are left out, as are those with another filter or none.
+        Variables without a source, such as the results of a calculation, are left out, as are those with another filter
+        or none.
     leave : iterable of names, optional
         Variables not to ask for.
 
@@ -163,8 +165,8 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
     Raises
     ------
     ValueError
-        Where several variables may be meant and have different filters, or a file cannot be asked of which xarray knows that
-        it has a filter.
+        Where several variables may be meant and have different filters, or a file cannot be asked of which xarray knows
+        that it has a filter.
 
     Warns
     -----
@@ -195,10 +197,10 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
 
 
 def from_packing(ds: xr.Dataset) -> dict[Hashable, Lossy]:
-    """Bounds in place of packing: half a step of `scale_factor` for each variable that the source holds as packed integers.
+    """Bounds in place of packing: half a step of `scale_factor` for each variable that the source holds packed.
 
-    To be given as `how` to `encoding` or `to_netcdf`, as it is or changed. The values are then stored as floating-point numbers,
-    without scale_factor and add_offset, within half a step of what was packed, and missing ones as NaN.
+    To be given as `how` to `encoding` or `to_netcdf`, as it is or changed. The values are then stored as floating-point
+    numbers, without scale_factor and add_offset, within half a step of what was packed, and missing ones as NaN.
 
     Parameters
     ----------
@@ -231,13 +233,15 @@ def from_packing(ds: xr.Dataset) -> dict[Hashable, Lossy]:
 def _plan(
     ds: xr.Dataset,
     how: Hows,
-    chunks: Mapping[Hashable, int] | None,
+    chunks: Mapping[Any, int] | None,
     chunk_bytes: int,
     unlimited_dims: str | Iterable[Hashable] | None,
 ) -> dict[Hashable, dict[str, Any]]:
     """See `encoding`."""
     if not isinstance(ds, xr.Dataset):
-        raise TypeError(f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)")
+        raise TypeError(
+            f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)"
+        )
     asked = _asked(ds, how)
     had = filters_of(ds, leave=asked)
     unlimited = ds.encoding.get("unlimited_dims") if unlimited_dims is None else unlimited_dims
@@ -261,11 +265,11 @@ def _plan(
 
 def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
     """What `how` means for each variable that it is about."""
+    asked: dict[Hashable, How | None] = {}
     if how is None:
-        return {}
+        return asked
     if isinstance(how, (Lossy, Lossless)):
         exact, flags = _named_by(ds, _NAMING), _named_by(ds, ("ancillary_variables",))
-        asked: dict[Hashable, How | None] = {}
         for name, variable in ds.data_vars.items():
             v = variable.variable
             if name in exact or not v.ndim or not v.size:
@@ -276,22 +280,31 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
                 asked[name] = Lossless() if isinstance(how, Lossy) else how
         return asked
     if not isinstance(how, Mapping):
-        raise TypeError(f"h5z-gpu: how = {how!r}; give h5z_gpu.Lossy(absolute=1e-3), or a dict of such by name of variable")
+        raise TypeError(
+            f"h5z-gpu: how = {how!r}; give h5z_gpu.Lossy(absolute=1e-3), or a dict of such by name of variable"
+        )
     for name, one in how.items():
         if name not in ds.variables:
             raise ValueError(f"h5z-gpu: no variable {name!r}; there are {', '.join(map(repr, ds.data_vars))}")
         if not isinstance(one, (Lossy, Lossless, type(None))):
-            raise TypeError(f"h5z-gpu: how[{name!r}] = {one!r}; give h5z_gpu.Lossy(absolute=1e-3), h5z_gpu.Lossless() or None")
+            raise TypeError(
+                f"h5z-gpu: how[{name!r}] = {one!r}; give h5z_gpu.Lossy(absolute=1e-3), h5z_gpu.Lossless() or None"
+            )
         if one is not None and ds[name].dtype.kind not in "fiubmMc":
             raise ValueError(f"h5z-gpu: {name!r} holds strings or objects: leave it out")
         if isinstance(one, Lossy) and name in ds.coords:
-            raise ValueError(f"h5z-gpu: {name!r} is a coordinate: give it h5z_gpu.Lossless(), or make it data by ds.reset_coords({name!r})")
-    return dict(how)
+            raise ValueError(
+                f"h5z-gpu: {name!r} is a coordinate: give it h5z_gpu.Lossless(), or make it data by "
+                f"ds.reset_coords({name!r})"
+            )
+        asked[name] = one
+    return asked
 
 
 def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
     """Variables that such attributes name. xarray keeps some of them in encodings."""
-    texts = [where.get(key) for v in (*ds.variables.values(), ds) for where in (v.attrs, v.encoding) for key in keys]
+    places = [where for v in ds.variables.values() for where in (v.attrs, v.encoding)] + [ds.attrs, ds.encoding]
+    texts = [where.get(key) for where in places for key in keys]
     return {word.rstrip(":") for text in texts if isinstance(text, str) for word in text.split()}
 
 
@@ -317,7 +330,10 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
             entry.pop(key, None)
     if how.fill_value is not None:
         if v.attrs.get("_FillValue", how.fill_value) != how.fill_value:
-            raise ValueError(f"h5z-gpu: the fill value is {v.attrs['_FillValue']} in the attributes, {how.fill_value} in Lossy: give one of them")
+            raise ValueError(
+                f"h5z-gpu: the fill value is {v.attrs['_FillValue']} in the attributes, {how.fill_value} in Lossy: "
+                "give one of them"
+            )
         if "_FillValue" not in v.attrs:
             entry.pop("missing_value", None)
             entry["_FillValue"] = how.fill_value
@@ -330,50 +346,25 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
 
 
 def _chunks(
-    v: xr.Variable, item: int, kept: range, given: Mapping[Hashable, int], size: int, unlimited: set[Hashable]
+    v: xr.Variable, item: int, kept: range, given: Mapping[Any, int], size: int, unlimited: set[Hashable]
 ) -> tuple[int, ...]:
-    """Extents of a variable's chunks: those given, else the source's of as many bytes as `kept` says, else chosen ones."""
-    steps = [_step(c) for c in v.chunks] if v.chunks else [0] * v.ndim
+    """Extents of a variable's chunks: those given, those of the source if they have `kept` bytes, or chosen ones."""
+    steps = [step_of(c) for c in v.chunks] if v.chunks else [0] * v.ndim
     old = v.encoding.get("chunksizes")
     if old and v.encoding.get("original_shape") == v.shape and math.prod(old) * item in kept:
         fits = all(o <= n or d in unlimited for o, n, d in zip(old, v.shape, v.dims))
         chosen = tuple(old) if fits and all(step % o == 0 for o, step in zip(old, steps)) else None
     else:
         chosen = None
-    chosen = chosen or _shape(v.shape, item, size, steps)
-    return tuple(min(max(1, int(given.get(d, c))), max(1, n)) for d, c, n in zip(v.dims, chosen, v.shape))
-
-
-def _step(parts: tuple[int, ...]) -> int:
-    """A chunk of dask is made of whole chunks where their extent divides this; 0 where dask leaves it free."""
-    return math.gcd(*parts[:-1]) if len(parts) > 1 else 0
-
-
-def _shape(shape: tuple[int, ...], item: int, size: int, steps: list[int]) -> tuple[int, ...]:
-    """Extents of chunks of about `size` bytes.
-
-    Every axis begins with a least extent. From the last to the first, each takes its whole extent, or that of dask's chunks, while
-    the chunk stays below twice the size, and else as much as the size leaves. Then the chunks of an axis are made equal.
-    """
-    if math.prod(shape) * item <= size and not any(steps):
-        return tuple(max(1, e) for e in shape)
-    n = [step or max(1, e) for e, step in zip(shape, steps)]
-    long = [k for k, e in enumerate(n) if e > 1][-3:]
-    sides = dict(zip(long, _SIDES[len(long)]))
-    c = [min(e, sides.get(k, 1)) for k, e in enumerate(n)]
-    most = 2 * size // item
-    for k in reversed(range(len(n))):
-        others = math.prod(c) // c[k]
-        c[k] = n[k] if n[k] * others <= most else max(c[k], min(n[k], size // item // others))
-    for k, e in enumerate(n):
-        others = math.prod(c) // c[k]
-        if steps[k]:  # the divisor that is nearest to what was chosen
-            divisors = [d for i in range(1, math.isqrt(e) + 1) if e % i == 0 for d in (i, e // i)]
-            c[k] = min((d for d in divisors if d == 1 or d * others <= 2 * most), key=lambda d: abs(math.log(d / c[k])))
-        else:
-            equal = -(-e // max(1, e // c[k]))
-            c[k] = equal if equal * others <= most else -(-e // -(-e // c[k]))
-    return tuple(c)
+    chosen = chosen or chunk_shape(v.shape, item, size, steps)
+    extents = tuple(min(max(1, int(given.get(d, c))), max(1, n)) for d, c, n in zip(v.dims, chosen, v.shape))
+    for d, c, step in zip(v.dims, extents, steps):
+        if step % c:
+            raise ValueError(
+                f"h5z-gpu: chunks={{{d!r}: {c}}} do not divide those of dask, {step}: what is cut would be coded twice, "
+                "each time with the bound. Give a divisor, or rechunk the dataset"
+            )
+    return extents
 
 
 # --- what the source had ---------------------------------------------------------------------------------------------
@@ -434,8 +425,10 @@ def _by_netcdf4(path: str) -> Iterator[_Stored]:
                     yield _Stored(v.name, v.shape, _like(v.chunking(), v.dtype), _without_fill(filter_of(v)))
 
 
-def _of_source(name: Hashable, v: xr.Variable, stored: list[_Stored] | None, named: Mapping[Hashable, Any]) -> How | None:
-    """What a variable had in its source, whose variables are `stored`; `named` are the dataset's names and what shapes they had."""
+def _of_source(
+    name: Hashable, v: xr.Variable, stored: list[_Stored] | None, named: Mapping[Hashable, Any]
+) -> How | None:
+    """What a variable had in its source, which has `stored`; `named`: the dataset's names, and what shapes they had."""
     source, unknown = v.encoding["source"], v.encoding.get("compression") == "unknown"
     tell = f"give it anew: how={{{name!r}: h5z_gpu.Lossy(absolute=...)}}, or None for no compression"
     if stored is None:
@@ -482,5 +475,6 @@ def _engine() -> str:
         from xarray.backends import writers as module
     except ImportError:  # before 2025.9
         from xarray.backends import api as module  # type: ignore[no-redef]
-    module.WRITEABLE_STORES.setdefault("h5z_gpu-netcdf4", _Store.open)
+    stores: dict[Any, Any] = module.WRITEABLE_STORES
+    stores.setdefault("h5z_gpu-netcdf4", _Store.open)
     return "h5z_gpu-netcdf4"
