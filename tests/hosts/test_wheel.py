@@ -25,6 +25,11 @@ def use(package, code, *args):
     return python(f"import sys; sys.path.insert(0, {str(package)!r})\n" + code, *args, env=env)
 
 
+def saved(folder):
+    np.save(folder / "a.npy", sample())
+    return folder / "a.npy"
+
+
 @pytest.mark.parametrize("order", ["h5z_gpu, netCDF4, tables, h5py", "netCDF4, tables, h5py, h5z_gpu"])
 def test_import_serves_every_hdf5_of_the_process(package, order, tmp_path):
     np.save(tmp_path / "a.npy", sample())
@@ -65,6 +70,21 @@ except TypeError as e: assert "Lossy(1e-3)" in str(e), e
 else: raise AssertionError("accepted")
 print(h5z_gpu.Lossy(1e-3))
 """)  # fmt: skip
+
+
+def test_zarr_finds_the_codec_without_an_import(package, tmp_path):
+    """By the entry point: the process that reads knows of the package's folder, and imports zarr alone."""
+    use(package, """
+import zarr, numpy as np, h5z_gpu.zarr
+x = np.load(sys.argv[1])
+how = h5z_gpu.zarr.Serializer(h5z_gpu.Lossy(1e-3))
+zarr.create_array(sys.argv[2], shape=x.shape, dtype=x.dtype, chunks=(5, 16, 16), serializer=how, compressors=None)[...] = x
+""", saved(tmp_path), tmp_path / "a.zarr")  # fmt: skip
+    use(package, """
+import zarr, numpy as np
+assert "h5z_gpu" not in sys.modules
+assert 0 < np.abs(zarr.open_array(sys.argv[2], mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
+""", saved(tmp_path), tmp_path / "a.zarr")  # fmt: skip
 
 
 def test_the_folder_for_command_line_tools(package):

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the codecs for Zarr and numcodecs share: how a bound is said in JSON, and batches of chunks, one library call each."""
+import ctypes
+
+import numpy as np
+
+from . import library
+from .filters import Lossless, Lossy
+from .library import checked, lib
+
+MODES = {"abs": "absolute", "rel": "relative", "pw_rel": "pointwise_relative", "psnr": "psnr", "lossless": "lossless"}
+
+lib.h5z_gpu_encode_batch.restype = lib.h5z_gpu_decode_batch.restype = ctypes.c_int64
+
+
+def named(how=None, mode=None, bound=None, codec="auto", words=None):
+    """(mode, bound, codec) in the library's own words, from a `Lossy` or `Lossless`, from a configuration, or from cd_values.
+
+    mode: a long or a short name of MODES; None is absolute where a bound is given, else lossless. Raises ValueError for what
+    contradicts itself.
+    """
+    if isinstance(how, (Lossy, Lossless)) and words is None:
+        words = how.filter_options
+    elif how is not None:
+        raise TypeError(f"h5z-gpu: {how!r}; give h5z_gpu.Lossy(1e-3) or h5z_gpu.Lossless()")
+    if words is not None:
+        if (mode, bound, codec) != (None, None, "auto"):
+            raise TypeError(f"h5z-gpu: {library.text(words)} is said already: give no mode, bound or codec besides")
+    else:
+        mode = mode if mode is not None else "lossless" if bound is None else "abs"
+        short = next((s for s, long in MODES.items() if mode in (s, long)), None)
+        if short is None:
+            raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {', '.join(MODES.values())}")
+        try:
+            if isinstance(bound, bool):
+                raise ValueError
+            words = words_of(short, bound if bound is None else float(bound), codec)
+        except (TypeError, ValueError) as e:
+            raise (e if "h5z-gpu" in str(e) else ValueError(f"h5z-gpu: bound {bound!r} is no number")) from None
+    pairs = dict(pair.split("=") for pair in library.text(words).split(","))
+    return pairs["mode"], float(pairs["bound"]) if "bound" in pairs else None, pairs.get("codec", "auto")
+
+
+def words_of(mode, bound, codec):
+    """The library's words for what `named` answers."""
+    return library.words(f"mode={mode}{'' if bound is None else f',bound={bound!r}'},codec={codec}")
+
+
+def encode(arrays, words, fill=None):
+    """The frames of `arrays`, which are C-contiguous and all of one type and shape, in order.
+
+    fill: a value that comes back bit for bit and stretches no range. Raises ValueError for Python objects, and where there is
+    no memory.
+    """
+    dtype, shape, nbytes = arrays[0].dtype, arrays[0].shape, arrays[0].nbytes
+    if dtype.hasobject:
+        raise ValueError(f"h5z-gpu: chunks of {dtype} hold Python objects: give the array a type such as float32 or S10")
+    # Every bit of other types is kept.
+    element = np.array(fill, dtype).ctypes.data_as(ctypes.c_void_p) if fill is not None and dtype.kind == "f" else None
+    size = lib.h5z_gpu_max_encoded(ctypes.c_size_t(nbytes))
+    frames, n, lens = [np.empty(size, np.uint8) for _ in arrays], len(arrays), (ctypes.c_int64 * len(arrays))()
+    done = checked(lib.h5z_gpu_encode_batch(
+        (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)),
+        (dtype.str if dtype.kind in "fiu" else f"|V{dtype.itemsize}").encode(),
+        ctypes.c_size_t(len(shape)), (ctypes.c_uint64 * max(1, len(shape)))(*shape), element,
+        ctypes.c_size_t(n), _pointers(arrays), ctypes.c_size_t(nbytes), _pointers(frames), ctypes.c_size_t(size), lens,
+    ))  # fmt: skip
+    if done != n:
+        raise MemoryError(lib.h5z_gpu_last_error().decode())
+    return [frame[:length].tobytes() for frame, length in zip(frames, lens)]
+
+
+def decode(frames, arrays):
+    """Decodes each frame, an array of bytes, into the array beside it, which is C-contiguous and has just its length.
+
+    Raises ValueError for the first damaged frame, and for one that holds another length; the others are decoded.
+    """
+    n, status = len(frames), (ctypes.c_int * len(frames))()
+    lens, sizes = ((ctypes.c_size_t * n)(*(a.nbytes for a in each)) for each in (frames, arrays))
+    if checked(lib.h5z_gpu_decode_batch(ctypes.c_size_t(n), _pointers(frames), lens, _pointers(arrays), sizes, status)) == n:
+        return
+    for frame, array in ((f, a) for f, a, failed in zip(frames, arrays, status) if failed):
+        length = raw_len(frame)
+        if length != array.nbytes:
+            raise ValueError(f"h5z-gpu: the frame of a chunk holds {length} bytes; its array's type and chunk shape say {array.nbytes}")
+        # Once more by itself: this names the fault.
+        checked(lib.h5z_gpu_decode(*_bytes(frame), *_bytes(array)))
+
+
+def raw_len(frame):
+    """Length of the chunk that a frame, an array of bytes, holds. Raises ValueError where it is no frame."""
+    return checked(lib.h5z_gpu_raw_len(*_bytes(frame)))
+
+
+def _bytes(array):
+    return array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
+
+
+def _pointers(arrays):
+    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
