@@ -72,19 +72,23 @@ print(h5z_gpu.Lossy(1e-3))
 """)  # fmt: skip
 
 
-def test_zarr_finds_the_codec_without_an_import(package, tmp_path):
-    """By the entry point: the process that reads knows of the package's folder, and imports zarr alone."""
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_finds_the_codec_without_an_import(version, package, tmp_path):
+    """By the entry points: the process that reads knows of the package's folder, and imports zarr alone."""
     use(package, """
 import zarr, numpy as np, h5z_gpu.zarr
 x = np.load(sys.argv[1])
-how = h5z_gpu.zarr.Serializer(h5z_gpu.Lossy(1e-3))
-zarr.create_array(sys.argv[2], shape=x.shape, dtype=x.dtype, chunks=(5, 16, 16), serializer=how, compressors=None)[...] = x
+how = h5z_gpu.Lossy(1e-3)
+for version, more in ((3, {"serializer": h5z_gpu.zarr.Serializer(how), "compressors": None}), (2, {"compressors": h5z_gpu.zarr.Compressor(how)})):
+    z = zarr.create_array(f"{sys.argv[2]}/{version}", shape=x.shape, dtype=x.dtype, chunks=(5, 16, 16), zarr_format=version, **more)
+    z[...] = x
 """, saved(tmp_path), tmp_path / "a.zarr")  # fmt: skip
     use(package, """
 import zarr, numpy as np
 assert "h5z_gpu" not in sys.modules
-assert 0 < np.abs(zarr.open_array(sys.argv[2], mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
-""", saved(tmp_path), tmp_path / "a.zarr")  # fmt: skip
+for version in sys.argv[3:]:
+    assert 0 < np.abs(zarr.open_array(f"{sys.argv[2]}/{version}", mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
+""", saved(tmp_path), tmp_path / "a.zarr", version)  # fmt: skip
 
 
 def test_the_folder_for_command_line_tools(package):

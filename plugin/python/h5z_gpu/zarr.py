@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The codec `h5z_gpu` of Zarr 3, for zarr-python: `zarr.create_array(..., serializer=h5z_gpu.zarr.Serializer(...))`."""
+"""Zarr through the same frames, for zarr-python 3.
+
+Serializer   the codec `h5z_gpu` of Zarr 3, for `zarr.create_array(..., serializer=)`
+Compressor   the codec `h5z-gpu` of Zarr 2, for `compressors=` there (from h5z_gpu.numcodecs, which needs no zarr)
+"""
 import asyncio
 from dataclasses import dataclass
 
@@ -8,8 +12,9 @@ from zarr.abc.codec import ArrayBytesCodec
 from zarr.registry import register_codec
 
 from . import batches
+from .numcodecs import Compressor
 
-__all__ = ["Serializer"]
+__all__ = ["Compressor", "Serializer"]
 
 
 @dataclass(frozen=True, init=False)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The codec `h5z-gpu` of numcodecs, for stores of Zarr 2 and for references to HDF5 files. netCDF's NCZarr knows it by the same id."""
+import math
+
+import numpy as np
+from numcodecs.abc import Codec
+from numcodecs.compat import ensure_contiguous_ndarray, ensure_ndarray
+from numcodecs.registry import register_codec
+
+from . import batches
+
+KNOWN = ("mode", "bound", "codec", "fill_value", "cd_values")
+
+
+class Compressor(Codec):
+    """`zarr.create_array(..., zarr_format=2, compressors=Compressor(h5z_gpu.Lossy(1e-3)))`: each chunk is one frame.
+
+    Give it the chunk itself, with no filter before it: what a filter hands on as f32 or f64 would lose bits too. fill_value: a
+    number that comes back bit for bit and stretches no range; a codec of Zarr 2 is not told the array's. Or in the words of the
+    configuration: mode "abs", "rel", "pw_rel", "psnr" or "lossless", bound and codec; or HDF5's cd_values.
+    """
+
+    codec_id = "h5z-gpu"
+
+    def __init__(self, how=None, *, mode=None, bound=None, codec="auto", fill_value=None, cd_values=None):
+        self.mode, self.bound, self.codec = batches.named(how, mode, bound, codec, cd_values)
+        fill_value = getattr(how, "fill_value", None) if fill_value is None else fill_value
+        # NaN and infinities come back bit for bit in any case.
+        self.fill_value = fill_value if fill_value is None or math.isfinite(fill_value := float(fill_value)) else None
+
+    @classmethod
+    def from_config(cls, config):
+        unknown = sorted(set(config) - {*KNOWN, "id"})
+        if unknown:
+            raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(KNOWN)}")
+        return cls(**{k: v for k, v in config.items() if k != "id"})
+
+    def get_config(self):
+        """As NCZarr writes it: without what is not said."""
+        said = {"mode": self.mode, "bound": self.bound, "codec": self.codec, "fill_value": self.fill_value}
+        return {"id": self.codec_id} | {k: v for k, v in said.items() if v is not None and (k, v) != ("codec", "auto")}
+
+    def encode(self, buf):
+        array = ensure_ndarray(buf)
+        # In the order of memory: a chunk of order F has its extents the other way round.
+        array = np.ascontiguousarray(array.T if array.flags.f_contiguous and not array.flags.c_contiguous else array)
+        return batches.encode([array], batches.words_of(self.mode, self.bound, self.codec), self.fill_value)[0]
+
+    def decode(self, buf, out=None):
+        frame = ensure_contiguous_ndarray(buf).view(np.uint8)
+        raw = np.empty(batches.raw_len(frame), np.uint8) if out is None else ensure_contiguous_ndarray(out).view(np.uint8)
+        batches.decode([frame], [raw])
+        return raw if out is None else out
+
+
+register_codec(Compressor)

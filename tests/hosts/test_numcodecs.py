@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The codec h5z-gpu of numcodecs: stores of Zarr 2, whether zarr-python or netCDF wrote them."""
+import numpy as np
+import pytest
+from conftest import python, sample, use
+from test_zarr import READ, WRITE
+
+HEAD = """
+import json, pickle, sys, warnings, numcodecs, zarr, judge, numpy as np, h5z_gpu
+from pathlib import Path
+from conftest import sample
+from h5z_gpu import Lossless, Lossy
+from h5z_gpu.zarr import Compressor
+
+MAGIC = b"\\x89H5ZG\\r\\n\\x1a"
+SHAPE, CHUNK = (9, 70, 50), (4, 32, 32)
+warnings.simplefilter("error")
+
+def create(store, x, how, **more):
+    more = {"chunks": CHUNK[-x.ndim:], "fill_value": 0, "compressors": how} | more
+    return zarr.create_array(store, shape=x.shape, dtype=x.dtype, zarr_format=2, **more)
+
+def refused(call, *parts, error=ValueError):
+    try:
+        call()
+    except error as e:
+        assert str(e).startswith("h5z-gpu: ") and all(p in str(e) for p in parts), e
+    else:
+        raise AssertionError("accepted")
+
+def frames(folder):
+    return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.name[0].isdigit()}
+"""
+
+
+def zarr(code, *args):
+    return use(HEAD + code, *args)
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8", ">f8"])
+def test_a_store_holds_the_bound(dtype, tmp_path):
+    """As compressor and as filter, in both orders of memory, with a fill value that comes back bit for bit."""
+    zarr("""
+x = sample(shape=SHAPE).astype(sys.argv[2])
+fill = np.array(-999.7, x.dtype)
+x.flat[::11], x.flat[5:9] = fill, [np.nan, np.inf, -0.0, 1e30]
+how = Compressor(Lossy(1e-3), fill_value=-999.7)
+for i, more in enumerate(({}, {"order": "F"}, {"compressors": None, "filters": how})):
+    where = f"{sys.argv[1]}/{i}"
+    create(where, x, how, **({"fill_value": fill[()]} | more))[...] = x
+    z = zarr.open_array(where)
+    assert z.dtype == x.dtype and 0 < judge.check(x, z[...], "abs", 1e-3, fill) <= 1
+    assert len(frames(where)) == 18 and all(f[:8] == MAGIC for f in frames(where).values())
+    assert z.nbytes_stored() < x.nbytes * 0.8
+# The extents are known to the codec in either order: smooth data is as small.
+smooth = sample(shape=(4, 32, 32), noise=0).astype("f4")
+sizes = [len(Compressor(Lossy(1e-3, codec="lorenzo")).encode(a)) for a in (smooth, np.asfortranarray(smooth), smooth.ravel())]
+assert sizes[1] < 1.1 * sizes[0] < 0.8 * sizes[2], sizes
+""", tmp_path, dtype)  # fmt: skip
+
+
+def test_a_chunk_is_the_frame_of_the_library(tmp_path):
+    zarr("""
+x = sample(shape=(4, 32, 32))
+for how in (Lossy(1e-3), Lossy(1e-3, "rel", "szx"), Lossy(60, "psnr"), Lossless()):
+    for a in (x, x[:, :, :1], x.astype(">f8"), x.astype("i4"), x[0, 0], x.astype("c8"), np.array(1.5, "f4")):
+        frame = Compressor(how, fill_value=x[0, 0, 0]).encode(a)
+        assert frame == h5z_gpu.compress(a, how, x[0, 0, 0]), (how, a.dtype)
+        assert Compressor().decode(frame).tobytes() == h5z_gpu.decompress(frame, a.dtype).tobytes()
+        for out in (np.empty(a.shape, a.dtype), bytearray(a.nbytes)):
+            assert Compressor().decode(memoryview(frame), out) is out and bytes(out) == h5z_gpu.decompress(frame, a.dtype).tobytes()
+refused(lambda: Compressor().decode(frame, np.empty(3, "u1")), "4 bytes", "3")
+for bad in (frame[:-1], frame[:9], b"", b"plain", bytes(2000), frame[:41] + bytes([frame[41] ^ 1]) + frame[42:]):
+    refused(lambda: Compressor().decode(bad), "damaged chunk")
+refused(lambda: Compressor().encode(np.array([None])), "Python objects")
+raw = x.tobytes()  # bytes that say no type are kept
+assert Compressor(Lossy(1)).decode(Compressor(Lossy(1)).encode(raw)).tobytes() == raw
+""", tmp_path)  # fmt: skip
+
+
+def test_behind_a_filter_bytes_are_kept(tmp_path):
+    zarr("""
+x = sample(shape=SHAPE)
+z = create({}, x, Compressor(Lossy(1)), filters=numcodecs.Shuffle(4))
+z[...] = x
+assert z[...].tobytes() == x.tobytes()
+for dtype in ("i2", ">u4", "bool", "M8[s]", "S5"):
+    a = (x * 10).astype("i8").astype(dtype)
+    z = create({}, a, Compressor(Lossy(1)), fill_value=None)
+    z[...] = a
+    assert z[...].tobytes() == a.tobytes(), dtype
+""", tmp_path)  # fmt: skip
+
+
+def test_configurations(tmp_path):
+    zarr("""
+for how, config in (
+    (Compressor(Lossy(0.25)), {"mode": "abs", "bound": 0.25}), (Compressor(mode="pointwise_relative", bound="1e-2", codec="szx"), {"mode": "pw_rel", "bound": 0.01, "codec": "szx"}),
+    (Compressor(), {"mode": "lossless"}), (Compressor(bound=0.1 + 0.2), {"mode": "abs", "bound": 0.1 + 0.2}), (Compressor(cd_values=[111003]), {"mode": "abs", "bound": 1e-3, "codec": "szx"}),
+    (Compressor(cd_values=[]), {"mode": "lossless"}), (Compressor(bound=1, fill_value=np.float32(0.1)), {"mode": "abs", "bound": 1.0, "fill_value": float(np.float32(0.1))}),
+    (Compressor(bound=1, fill_value="NaN"), {"mode": "abs", "bound": 1.0}),
+):
+    config = {"id": "h5z-gpu"} | config
+    assert how.get_config() == config, how
+    back = numcodecs.get_codec(json.loads(json.dumps(config)))
+    assert type(back) is Compressor and back == how == pickle.loads(pickle.dumps(how)) and back != Compressor(bound=7)
+get = lambda **config: numcodecs.get_codec({"id": "h5z-gpu"} | config)
+assert get(cd_values=[11003]) == get(mode="absolute", bound="0.001") == get(bound=1e-3) == Compressor(Lossy(1e-3))
+for config, *parts in (({"mode": "abs"}, "bound"), ({"bound": "much"}, "'much'"), ({"bound": 1, "codec": "zip"}, "zip"), ({"cd_values": [10003]}, "10003"),
+                       ({"level": 1}, "level", "fill_value"), ({"mode": "x", "bound": 1}, "'x'")):
+    refused(lambda: get(**config), *parts)
+refused(lambda: get(cd_values=[11003], bound=2), "already", error=TypeError)
+how = Lossy(1e-3)
+how.fill_value = -9.0
+assert Compressor(how).fill_value == -9.0
+refused(lambda: h5z_gpu.zarr.Serializer(how), "fill value", "zarr.create_array")
+""", tmp_path)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("words", [(11003,), (111003,), (211003,), (90000,), ()])
+def test_zarr_python_reads_what_netcdf_writes(words, dtype, tmp_path):
+    x = (sample() * (1 if dtype != "i4" else 100)).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    python(WRITE, tmp_path / "a.zarr", tmp_path / "x.npy", *words)
+    python(READ, tmp_path / "a.zarr", tmp_path / "y.npy")
+    zarr("""
+y = np.load(sys.argv[2])
+z = zarr.open_array(sys.argv[1] + "/v", zarr_format=2)
+assert z.dtype == y.dtype and z[...].tobytes() == y.tobytes()
+(codec,) = [*z.compressors, *z.filters]
+assert codec == Compressor(cd_values=json.loads(sys.argv[3])), codec
+# Written into, every chunk is still a frame.
+z[...] = y + 1
+assert all(f[:8] == MAGIC for f in frames(sys.argv[1] + "/v").values()) and abs(z[...] - y - 1).max() <= (1e-3 if codec.bound else 0) + 1e-5
+""", tmp_path / "a.zarr", tmp_path / "y.npy", list(words))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_netcdf_reads_what_zarr_python_writes(dtype, tmp_path):
+    zarr("""
+x = (sample(shape=SHAPE) * 50).astype(sys.argv[2])
+g = zarr.create_group(sys.argv[1] + "/a.zarr", zarr_format=2)
+create(g.store_path / "v", x, Compressor(Lossy(1e-3), fill_value=-9), chunk_key_encoding={"name": "v2", "separator": "."})[...] = x
+np.save(sys.argv[1] + "/x.npy", g["v"][...])
+""", tmp_path, dtype)  # fmt: skip
+    python(READ.replace("nczarr,file", "zarr,file"), tmp_path / "a.zarr", tmp_path / "y.npy")
+    x, y = np.load(tmp_path / "x.npy"), np.load(tmp_path / "y.npy")
+    assert x.dtype == y.dtype and x.tobytes() == y.tobytes()
