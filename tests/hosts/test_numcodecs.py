@@ -68,7 +68,8 @@ for how in (Lossy(1e-3), Lossy(1e-3, "rel", "szx"), Lossy(60, "psnr"), Lossless(
         assert frame == h5z_gpu.compress(a, how, x[0, 0, 0]), (how, a.dtype)
         assert Compressor().decode(frame).tobytes() == h5z_gpu.decompress(frame, a.dtype).tobytes()
         for out in (np.empty(a.shape, a.dtype), bytearray(a.nbytes)):
-            assert Compressor().decode(memoryview(frame), out) is out and bytes(out) == h5z_gpu.decompress(frame, a.dtype).tobytes()
+            assert Compressor().decode(memoryview(frame), out) is out
+            assert bytes(out) == h5z_gpu.decompress(frame, a.dtype).tobytes()
 refused(lambda: Compressor().decode(frame, np.empty(3, "u1")), "4 bytes", "3")
 for bad in (frame[:-1], frame[:9], b"", b"plain", bytes(2000), frame[:41] + bytes([frame[41] ^ 1]) + frame[42:]):
     refused(lambda: Compressor().decode(bad), "damaged chunk")
@@ -95,9 +96,11 @@ for dtype in ("i2", ">u4", "bool", "M8[s]", "S5"):
 def test_configurations(tmp_path):
     zarr("""
 for how, config in (
-    (Compressor(Lossy(0.25)), {"mode": "abs", "bound": 0.25}), (Compressor(mode="pointwise_relative", bound="1e-2", codec="szx"), {"mode": "pw_rel", "bound": 0.01, "codec": "szx"}),
-    (Compressor(), {"mode": "lossless"}), (Compressor(bound=0.1 + 0.2), {"mode": "abs", "bound": 0.1 + 0.2}), (Compressor(cd_values=[111003]), {"mode": "abs", "bound": 1e-3, "codec": "szx"}),
-    (Compressor(cd_values=[]), {"mode": "lossless"}), (Compressor(bound=1, fill_value=np.float32(0.1)), {"mode": "abs", "bound": 1.0, "fill_value": float(np.float32(0.1))}),
+    (Compressor(), {"mode": "lossless"}), (Compressor(cd_values=[]), {"mode": "lossless"}),
+    (Compressor(Lossy(0.25)), {"mode": "abs", "bound": 0.25}), (Compressor(bound=0.1 + 0.2), {"mode": "abs", "bound": 0.1 + 0.2}),
+    (Compressor(mode="pointwise_relative", bound="1e-2", codec="szx"), {"mode": "pw_rel", "bound": 0.01, "codec": "szx"}),
+    (Compressor(cd_values=[111003]), {"mode": "abs", "bound": 1e-3, "codec": "szx"}),
+    (Compressor(bound=1, fill_value=np.float32(0.1)), {"mode": "abs", "bound": 1.0, "fill_value": float(np.float32(0.1))}),
     (Compressor(bound=1, fill_value="NaN"), {"mode": "abs", "bound": 1.0}),
 ):
     config = {"id": "h5z-gpu"} | config
@@ -106,8 +109,10 @@ for how, config in (
     assert type(back) is Compressor and back == how == pickle.loads(pickle.dumps(how)) and back != Compressor(bound=7)
 get = lambda **config: numcodecs.get_codec({"id": "h5z-gpu"} | config)
 assert get(cd_values=[11003]) == get(mode="absolute", bound="0.001") == get(bound=1e-3) == Compressor(Lossy(1e-3))
-for config, *parts in (({"mode": "abs"}, "bound"), ({"bound": "much"}, "'much'"), ({"bound": 1, "codec": "zip"}, "zip"), ({"cd_values": [10003]}, "10003"),
-                       ({"level": 1}, "level", "fill_value"), ({"mode": "x", "bound": 1}, "'x'")):
+for config, *parts in (
+    ({"mode": "abs"}, "bound"), ({"bound": "much"}, "'much'"), ({"bound": 1, "codec": "zip"}, "zip"), ({"mode": "x", "bound": 1}, "'x'"),
+    ({"cd_values": [10003]}, "10003"), ({"level": 1}, "level", "fill_value"),
+):
     refused(lambda: get(**config), *parts)
 refused(lambda: get(cd_values=[11003], bound=2), "already", error=TypeError)
 how = Lossy(1e-3)
@@ -132,7 +137,8 @@ assert z.dtype == y.dtype and z[...].tobytes() == y.tobytes()
 assert codec == Compressor(cd_values=json.loads(sys.argv[3])), codec
 # Written into, every chunk is still a frame.
 z[...] = y + 1
-assert all(f[:8] == MAGIC for f in frames(sys.argv[1] + "/v").values()) and abs(z[...] - y - 1).max() <= (1e-3 if codec.bound else 0) + 1e-5
+assert all(f[:8] == MAGIC for f in frames(sys.argv[1] + "/v").values())
+assert abs(z[...] - y - 1).max() <= (1e-3 if codec.bound else 0) + 1e-5
 """, tmp_path / "a.zarr", tmp_path / "y.npy", list(words))  # fmt: skip
 
 
@@ -141,7 +147,7 @@ def test_netcdf_reads_what_zarr_python_writes(dtype, tmp_path):
     zarr("""
 x = (sample(shape=SHAPE) * 50).astype(sys.argv[2])
 g = zarr.create_group(sys.argv[1] + "/a.zarr", zarr_format=2)
-create(g.store_path / "v", x, Compressor(Lossy(1e-3), fill_value=-9), chunk_key_encoding={"name": "v2", "separator": "."})[...] = x
+create(g.store_path / "v", x, Compressor(Lossy(1e-3), fill_value=-9))[...] = x
 np.save(sys.argv[1] + "/x.npy", g["v"][...])
 """, tmp_path, dtype)  # fmt: skip
     python(READ.replace("nczarr,file", "zarr,file"), tmp_path / "a.zarr", tmp_path / "y.npy")

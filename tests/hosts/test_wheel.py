@@ -86,6 +86,7 @@ for version, more in ((3, {"serializer": h5z_gpu.zarr.Serializer(how), "compress
     use(package, """
 import zarr, numpy as np
 assert "h5z_gpu" not in sys.modules
+assert zarr.registry.get_codec_class("numcodecs.h5z-gpu").__name__ == "Frames"
 for version in sys.argv[3:]:
     assert 0 < np.abs(zarr.open_array(f"{sys.argv[2]}/{version}", mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
 """, saved(tmp_path), tmp_path / "a.zarr", version)  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the codecs for Zarr and numcodecs share: how a bound is said in JSON, and batches of chunks, one library call each."""
+"""What the codecs for Zarr and numcodecs share: a bound in JSON, and batches of chunks, one library call each."""
 import ctypes
 
 import numpy as np
@@ -14,10 +14,10 @@ lib.h5z_gpu_encode_batch.restype = lib.h5z_gpu_decode_batch.restype = ctypes.c_i
 
 
 def named(how=None, mode=None, bound=None, codec="auto", words=None):
-    """(mode, bound, codec) in the library's own words, from a `Lossy` or `Lossless`, from a configuration, or from cd_values.
+    """(mode, bound, codec) in the library's words, from a `Lossy` or `Lossless`, a configuration, or cd_values.
 
-    mode: a long or a short name of MODES; None is absolute where a bound is given, else lossless. Raises ValueError for what
-    contradicts itself.
+    mode: a long or a short name of MODES; None is absolute where a bound is given, else lossless. Raises ValueError for
+    what contradicts itself.
     """
     if isinstance(how, (Lossy, Lossless)) and words is None:
         words = how.filter_options
@@ -41,6 +41,13 @@ def named(how=None, mode=None, bound=None, codec="auto", words=None):
     return pairs["mode"], float(pairs["bound"]) if "bound" in pairs else None, pairs.get("codec", "auto")
 
 
+def only(configuration, known):
+    """Raises ValueError where a configuration has a key that is not known."""
+    unknown = sorted(set(configuration) - set(known))
+    if unknown:
+        raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(known)}")
+
+
 def words_of(mode, bound, codec):
     """The library's words for what `named` answers."""
     return library.words(f"mode={mode}{'' if bound is None else f',bound={bound!r}'},codec={codec}")
@@ -49,12 +56,11 @@ def words_of(mode, bound, codec):
 def encode(arrays, words, fill=None):
     """The frames of `arrays`, which are C-contiguous and all of one type and shape, in order.
 
-    fill: a value that comes back bit for bit and stretches no range. Raises ValueError for Python objects, and where there is
-    no memory.
+    fill: a value that comes back bit for bit and stretches no range. Raises ValueError for Python objects.
     """
     dtype, shape, nbytes = arrays[0].dtype, arrays[0].shape, arrays[0].nbytes
     if dtype.hasobject:
-        raise ValueError(f"h5z-gpu: chunks of {dtype} hold Python objects: give the array a type such as float32 or S10")
+        raise ValueError(f"h5z-gpu: chunks of {dtype} hold Python objects: take a type such as float32 or S10")
     # Every bit of other types is kept.
     element = np.array(fill, dtype).ctypes.data_as(ctypes.c_void_p) if fill is not None and dtype.kind == "f" else None
     size = lib.h5z_gpu_max_encoded(ctypes.c_size_t(nbytes))
@@ -77,12 +83,11 @@ def decode(frames, arrays):
     """
     n, status = len(frames), (ctypes.c_int * len(frames))()
     lens, sizes = ((ctypes.c_size_t * n)(*(a.nbytes for a in each)) for each in (frames, arrays))
-    if checked(lib.h5z_gpu_decode_batch(ctypes.c_size_t(n), _pointers(frames), lens, _pointers(arrays), sizes, status)) == n:
-        return
+    checked(lib.h5z_gpu_decode_batch(ctypes.c_size_t(n), _pointers(frames), lens, _pointers(arrays), sizes, status))
     for frame, array in ((f, a) for f, a, failed in zip(frames, arrays, status) if failed):
         length = raw_len(frame)
         if length != array.nbytes:
-            raise ValueError(f"h5z-gpu: the frame of a chunk holds {length} bytes; its array's type and chunk shape say {array.nbytes}")
+            raise ValueError(f"h5z-gpu: a chunk's frame holds {length} bytes where its array says {array.nbytes}")
         # Once more by itself: this names the fault.
         checked(lib.h5z_gpu_decode(*_bytes(frame), *_bytes(array)))
 

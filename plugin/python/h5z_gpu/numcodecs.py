@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The codec `h5z-gpu` of numcodecs, for stores of Zarr 2 and for references to HDF5 files. netCDF's NCZarr knows it by the same id."""
+"""The codec `h5z-gpu` of numcodecs, for Zarr 2 and for references to HDF5 files. NCZarr knows it by the same id."""
 import math
 
 import numpy as np
@@ -15,9 +15,10 @@ KNOWN = ("mode", "bound", "codec", "fill_value", "cd_values")
 class Compressor(Codec):
     """`zarr.create_array(..., zarr_format=2, compressors=Compressor(h5z_gpu.Lossy(1e-3)))`: each chunk is one frame.
 
-    Give it the chunk itself, with no filter before it: what a filter hands on as f32 or f64 would lose bits too. fill_value: a
-    number that comes back bit for bit and stretches no range; a codec of Zarr 2 is not told the array's. Or in the words of the
-    configuration: mode "abs", "rel", "pw_rel", "psnr" or "lossless", bound and codec; or HDF5's cd_values.
+    Give it the chunk itself, with no filter before it: what a filter hands on as f32 or f64 would lose bits too.
+    fill_value: a number that comes back bit for bit and stretches no range; a codec of Zarr 2 is not told the array's.
+    Or in the words of the configuration: mode "abs", "rel", "pw_rel", "psnr" or "lossless", bound and codec; or HDF5's
+    cd_values.
     """
 
     codec_id = "h5z-gpu"
@@ -30,10 +31,9 @@ class Compressor(Codec):
 
     @classmethod
     def from_config(cls, config):
-        unknown = sorted(set(config) - {*KNOWN, "id"})
-        if unknown:
-            raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(KNOWN)}")
-        return cls(**{k: v for k, v in config.items() if k != "id"})
+        config = {k: v for k, v in config.items() if k != "id"}
+        batches.only(config, KNOWN)
+        return cls(**config)
 
     def get_config(self):
         """As NCZarr writes it: without what is not said."""
@@ -48,9 +48,9 @@ class Compressor(Codec):
 
     def decode(self, buf, out=None):
         frame = ensure_contiguous_ndarray(buf).view(np.uint8)
-        raw = np.empty(batches.raw_len(frame), np.uint8) if out is None else ensure_contiguous_ndarray(out).view(np.uint8)
-        batches.decode([frame], [raw])
-        return raw if out is None else out
+        out = np.empty(batches.raw_len(frame), np.uint8) if out is None else out
+        batches.decode([frame], [ensure_contiguous_ndarray(out).view(np.uint8)])
+        return out
 
 
 register_codec(Compressor)

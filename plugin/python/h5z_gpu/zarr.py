@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Zarr through the same frames, for zarr-python 3.
+"""Zarr through the same frames: for zarr-python 3, and references to HDF5 files for kerchunk and VirtualiZarr.
 
 Serializer   the codec `h5z_gpu` of Zarr 3, for `zarr.create_array(..., serializer=)`
 Compressor   the codec `h5z-gpu` of Zarr 2, for `compressors=` there (from h5z_gpu.numcodecs, which needs no zarr)
+references   what kerchunk and VirtualiZarr read an HDF5 file by, without HDF5
 """
 import asyncio
+import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from zarr.abc.codec import ArrayBytesCodec
+from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
 from zarr.registry import register_codec
 
 from . import batches
 from .numcodecs import Compressor
 
-__all__ = ["Compressor", "Serializer"]
+__all__ = ["Compressor", "Serializer", "references"]
 
 
 @dataclass(frozen=True, init=False)
 class Serializer(ArrayBytesCodec):
     """`zarr.create_array(..., serializer=Serializer(h5z_gpu.Lossy(1e-3)), compressors=None)`: each chunk is one frame.
 
-    The array's own fill value comes back bit for bit and stretches no range. Numbers are stored little-endian. Or in the words
-    of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound, and codec.
-    zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; zarr's default is 1.
+    The array's own fill value comes back bit for bit and stretches no range. Numbers are stored little-endian. Or in
+    the words of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound and
+    codec. zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; it is 1 there.
     """
 
     is_fixed_size = False
@@ -33,13 +36,15 @@ class Serializer(ArrayBytesCodec):
 
     def __init__(self, how=None, *, mode=None, bound=None, codec="auto"):
         if getattr(how, "fill_value", None) is not None:
-            raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to the array instead, as zarr.create_array(fill_value=)")
+            raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
         for name, value in zip(("mode", "bound", "codec"), batches.named(how, mode, bound, codec)):
             object.__setattr__(self, name, batches.MODES.get(value, value))
 
     @classmethod
     def from_dict(cls, data):
-        return cls(**_configuration(data, {"mode", "bound", "codec"}))
+        configuration = data.get("configuration", {})
+        batches.only(configuration, ("mode", "bound", "codec"))
+        return cls(**configuration)
 
     def to_dict(self):
         said = {"mode": self.mode, "bound": self.bound, "codec": self.codec}
@@ -55,7 +60,8 @@ class Serializer(ArrayBytesCodec):
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
 
     def _encode(self, batch):
-        words, frames, alike = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec)), [None] * len(batch), {}
+        words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec))
+        frames, alike = [None] * len(batch), {}
         for i, (chunk, spec) in enumerate(batch):
             if chunk is not None:
                 dtype = _stored(spec.dtype)
@@ -82,12 +88,100 @@ def _stored(dtype):
     return dtype.to_native_dtype().newbyteorder("<")
 
 
-def _configuration(data, known):
-    configuration = data.get("configuration", {})
-    unknown = sorted(set(configuration) - known)
-    if unknown:
-        raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-    return configuration
+@dataclass(frozen=True, init=False)
+class Frames(BytesBytesCodec):
+    """The codec `numcodecs.h5z-gpu`, by which VirtualiZarr hands on a Compressor. It reads chunks of an HDF5 file."""
+
+    is_fixed_size = False
+    said: str
+
+    def __init__(self, **configuration):
+        object.__setattr__(self, "said", json.dumps(Compressor.from_config(configuration).get_config()))
+
+    @classmethod
+    def from_dict(cls, data):
+        return cls(**data.get("configuration", {}))
+
+    def to_dict(self):
+        return {"name": "numcodecs.h5z-gpu", "configuration": {k: v for k, v in self.codec_config.items() if k != "id"}}
+
+    @property
+    def codec_config(self):
+        """What VirtualiZarr asks for where it writes references of kerchunk."""
+        return json.loads(self.said)
+
+    def compute_encoded_size(self, input_byte_length, chunk_spec):
+        raise NotImplementedError
+
+    async def encode(self, chunks_and_specs):
+        raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
+                         " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
+
+    async def decode(self, chunks_and_specs):
+        return await asyncio.to_thread(self._decode, list(chunks_and_specs))
+
+    def _decode(self, batch):
+        frames = [None if frame is None else np.ascontiguousarray(frame.as_numpy_array()) for frame, _ in batch]
+        raw = [None if frame is None else np.empty(batches.raw_len(frame), np.uint8) for frame in frames]
+        if any(frame is not None for frame in frames):
+            batches.decode([f for f in frames if f is not None], [r for r in raw if r is not None])
+        return [None if r is None else spec.prototype.buffer.from_bytes(r) for r, (_, spec) in zip(raw, batch)]
 
 
 register_codec("h5z_gpu", Serializer)
+register_codec("numcodecs.h5z-gpu", Frames)
+
+
+def references(path, **options):
+    """kerchunk's references to an HDF5 file: a dictionary, to be kept as JSON, by which zarr reads it without HDF5.
+
+    options: those of kerchunk.hdf.SingleHdf5ToZarr but `out` and `spec`, such as `inline_threshold=0` for VirtualiZarr.
+    Datasets without the filter are kerchunk's business. Raises kerchunk.hdf.Hdf5FeatureNotSupported for a chunk that
+    was stored without the filter, and for a filter beside it other than shuffle.
+    """
+    import h5py
+    from kerchunk.hdf import Hdf5FeatureNotSupported, SingleHdf5ToZarr
+    from kerchunk.utils import encode_fill_value
+    from numcodecs import Shuffle
+
+    from .filters import FILTER_ID
+
+    def refused(dataset, why):
+        return Hdf5FeatureNotSupported(f"h5z-gpu: {dataset.name} {why}")
+
+    class Translator(SingleHdf5ToZarr):
+        """kerchunk knows the filters that this method names, and has no list to add one to."""
+
+        def _decode_filters(self, dataset):
+            plan = dataset.id.get_create_plist()
+            filters = [plan.get_filter(i) for i in range(plan.get_nfilters())]
+            ids = [number for number, *_ in filters]
+            if FILTER_ID not in ids:
+                return super()._decode_filters(dataset)
+            if ids not in ([FILTER_ID], [h5py.h5z.FILTER_SHUFFLE, FILTER_ID]):
+                raise refused(dataset, f"has the filters {ids}: references are made to chunks of {FILTER_ID} alone, or"
+                                       f" behind shuffle ({h5py.h5z.FILTER_SHUFFLE})")  # fmt: skip
+            left_out = []
+            dataset.id.chunk_iter(lambda chunk: left_out.append(chunk.chunk_offset) if chunk.filter_mask else None)
+            if left_out:
+                raise refused(dataset, f"has {len(left_out)} chunks, the first at {left_out[0]}, that were stored"
+                                       " without the filter, which was not loaded: copy the dataset")  # fmt: skip
+            return [Shuffle(dataset.dtype.itemsize)] * (len(ids) - 1) + [Compressor(cd_values=filters[-1][2])]
+
+    translator = Translator(str(path), **{"error": "raise"} | options)
+    try:
+        refs = (found := translator.translate())["refs"]
+        # kerchunk takes the fill value from netCDF's attribute, or names none. What is in missing chunks is HDF5's.
+        for key in [k for k in refs if k.endswith("/.zarray")]:
+            array, dataset = json.loads(refs[key]), translator._h5f[key.removesuffix("/.zarray")]
+            if not any(f["id"] == Compressor.codec_id for f in array["filters"] or ()):
+                continue
+            if dataset.id.get_num_chunks() < math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks)):
+                fill = encode_fill_value(dataset.fillvalue, dataset.dtype)
+                if array["fill_value"] not in (None, fill):
+                    raise refused(dataset, f"has chunks that were never written: they hold {fill}, its _FillValue is"
+                                           f" {array['fill_value']}, and references name one: write them")  # fmt: skip
+                refs[key] = json.dumps(array | {"fill_value": fill})
+    finally:
+        translator.close()
+    return found
