@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from distributed import WorkerPlugin
+"""The filter in dask's processes: for those that write into another process's dataset, and for a file by each."""
+import math
+from pathlib import Path
 
+from .filters import Lossless
+from .parallel import chunk_of, join
 from .register import register
+
+try:
+    from distributed import WorkerPlugin
+except ImportError:
+    WorkerPlugin = object  # nobody to register the plugin with
 
 
 class Plugin(WorkerPlugin):
@@ -16,3 +26,38 @@ class Plugin(WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         register()
+
+
+def write(array, folder, name, how=None, **dataset):
+    """Writes a dask array by its workers, each block of axis 0 into a file of its own, and joins the files.
+
+    Answers the path folder/name.h5, where the dataset `name` is virtual; blocks are in folder/name.0.h5 and so on. All
+    workers must see the folder. No two processes write one file, so nothing waits for a lock. how: a `Lossy` or
+    `Lossless` (default). dataset: arguments for h5py's create_dataset, such as fillvalue, or chunks; these are rows of
+    at most 4 MiB otherwise. Raises TypeError for another array, and ValueError where the lengths of its blocks are not
+    known.
+    """
+    import dask.array
+
+    folder = Path(folder)
+    if not isinstance(array, dask.array.Array):
+        raise TypeError(f"h5z-gpu: a {type(array).__name__} is no dask array: dask.array.from_array makes one")
+    if not array.ndim or any(math.isnan(n) for n in array.chunks[0]):
+        raise ValueError(f"h5z-gpu: {array} has no known blocks along axis 0: see array.compute_chunk_sizes()")
+    array = array.rechunk({i: -1 for i in range(1, array.ndim)})
+    blocks = [b for b, n in zip(array.to_delayed().ravel(), array.chunks[0]) if n] or [dask.delayed(array)]
+    files, out = [folder / f"{name}.{i}.h5" for i in range(len(blocks))], folder / f"{name}.h5"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    part = dask.delayed(_part, pure=False)
+    dask.compute(*(part(block, path, name, how or Lossless(), dataset) for block, path in zip(blocks, files)))
+    join(files, name, out)
+    return out
+
+
+def _part(block, path, name, how, dataset):
+    import h5py
+
+    chunks = chunk_of(block.shape, block.dtype.itemsize) if block.size else None
+    with h5py.File(path, "w") as f:
+        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks else None} | dataset)
