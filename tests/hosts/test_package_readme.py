@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the Python that plugin/python/README.md shows, section by section, and judges what it has written."""
+"""Runs what the package's README.md shows of Zarr, kerchunk and dask."""
 import re
 
 import h5py
@@ -76,3 +77,38 @@ def test_xarray(tmp_path):
     judged(tmp_path / "cut.nc", "tas", ARRAY[:32], "abs", 2e-3, 11003)
     judged(tmp_path / "unpacked.nc", "tas", ARRAY.astype("f8"), "abs", 1.0001e-2, 15003)
     assert stored_bytes(tmp_path / "unpacked.nc", "tas") < stored_bytes(tmp_path / "packed.nc", "tas")
+from conftest import ROOT, sample, use
+
+TEXT = (ROOT / "plugin/python/README.md").read_text()
+VALUES = sample(shape=(64, 128, 128))
+VALUES[3, :9] = -999
+
+
+def test_the_examples_work(tmp_path):
+    """In order, in one process; the file that is referred to is written before."""
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", TEXT[TEXT.index("\n## Zarr\n") :], re.M | re.S))
+    encoding = re.findall(r"^`(ds\.to_zarr\(.*\))`", TEXT, re.M)
+    assert code.count("\n") > 20 and len(encoding) == 1
+    np.save(tmp_path / "array.npy", VALUES)
+    use(f"""import os, sys
+import h5py, numpy as np, xarray, h5z_gpu, h5z_gpu.zarr
+os.chdir(sys.argv[1])
+array = np.load("array.npy")
+with h5py.File("out.h5", "w") as f:
+    f.create_dataset("v", data=array, chunks=(16, 64, 64), fillvalue=-999, compression=h5z_gpu.Lossy(1e-3))
+ds, how = xarray.Dataset({{"v": (("z", "y", "x"), array)}}), h5z_gpu.zarr.Serializer(h5z_gpu.Lossy(1e-3))
+{encoding[0]}
+{code}
+np.savez("read.npz", zarr3=zarr.open_array("a.zarr")[...], zarr2=zarr.open_array("a2.zarr")[...], xarray=zarr.open_array("b.zarr/v")[...],
+         references=np.nan_to_num(ds["v"].values, nan=-999), joined=h5py.File("folder/joined.h5")["v"][...])
+assert str(path) == "folder/v.h5"
+""", tmp_path)  # fmt: skip
+    with np.load(tmp_path / "read.npz") as read:
+        assert len(read) == 5
+        for name in read:
+            fill = None if name in ("joined", "xarray") else -999
+            assert 0 < judge.check(VALUES, read[name], "abs", 1e-3, fill) <= 1, name
+    names = sorted(p.name for p in (tmp_path / "folder").iterdir())
+    assert names == ["joined.h5", "v.0.h5", "v.1.h5", "v.h5"]
+    with h5py.File(tmp_path / "folder/v.h5") as f:
+        assert 0 < judge.check(VALUES, f["v"][...], "abs", 1e-3) <= 1

@@ -155,6 +155,10 @@ for shards in (None, (8, 64, 64)):
     first = z[...]
     z[5, 3:5, 1:9] = x[5, 3:5, 1:9]
     assert 0 < judge.check(x, z[...], "abs", 1e-3, 0) <= 1 and (z[...] == first).all(), "under planes no value moves again"
+    z[...], z[0, 0] = 2.5, np.arange(50)
+    now = np.full_like(x, 2.5)
+    now[0, 0] = np.arange(50)
+    judge.check(now, z[...], "abs", 1e-3, 0)
 x = np.asfortranarray(x)
 for more in ({"config": {"order": "F"}}, {"filters": zarr.codecs.TransposeCodec(order=(2, 0, 1))}):
     z = create({}, x, Serializer(Lossy(1e-3)), **more)

@@ -9,6 +9,8 @@ xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving 
 compress, decompress   the codecs on NumPy arrays, without HDF5
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
+dask.write, parallel.join   one dataset of files that several processes write
+zarr.Serializer, zarr.Compressor, zarr.references   the same frames in Zarr 3 and 2, and for kerchunk
 """
 from . import netcdf
 from .arrays import compress, decompress
