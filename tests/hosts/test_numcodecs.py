@@ -153,3 +153,16 @@ np.save(sys.argv[1] + "/x.npy", g["v"][...])
     python(READ.replace("nczarr,file", "zarr,file"), tmp_path / "a.zarr", tmp_path / "y.npy")
     x, y = np.load(tmp_path / "x.npy"), np.load(tmp_path / "y.npy")
     assert x.dtype == y.dtype and x.tobytes() == y.tobytes()
+
+
+def test_it_needs_no_zarr(tmp_path):
+    """A program with numcodecs and an older zarr, or none."""
+    use("""
+import sys
+sys.modules["zarr"] = None
+import numcodecs, numpy as np, h5z_gpu.numcodecs
+how = numcodecs.get_codec({"id": "h5z-gpu", "mode": "abs", "bound": 1e-3})
+x = np.linspace(0, 1, 10000, dtype="f4").reshape(100, 100)
+frame = how.encode(x)
+assert len(frame) < 4000 and 0 < abs(how.decode(frame).view("f4").reshape(x.shape) - x).max() <= 1e-3
+""")

@@ -182,3 +182,16 @@ for shape, size, *chunk in (
 ):
     assert h5z_gpu.parallel.chunk_of(shape, size) == tuple(chunk), (shape, h5z_gpu.parallel.chunk_of(shape, size))
 """, tmp_path, "threads")  # fmt: skip
+
+
+def test_it_needs_no_distributed(tmp_path):
+    """Read back by h5dump, which works elsewhere and has another HDF5."""
+    use("""
+import sys
+sys.modules["distributed"] = None
+import dask.array, h5z_gpu.dask
+h5z_gpu.dask.write(dask.array.arange(100, chunks=30, dtype="f8"), sys.argv[1], "v", h5z_gpu.Lossy(1e-3))
+""", tmp_path)  # fmt: skip
+    text = run("h5dump", "-y", "-w", 0, "-d", "/v", tmp_path / "v.h5", cwd="/")
+    values = np.array(text.split("DATA {")[1].split("}")[0].replace(",", " ").split(), "f8")
+    assert judge.check(np.arange(100.0), values, "abs", 1.001e-3) <= 1, text
