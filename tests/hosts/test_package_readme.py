@@ -99,7 +99,8 @@ with h5py.File("out.h5", "w") as f:
 ds, how = xarray.Dataset({{"v": (("z", "y", "x"), array)}}), h5z_gpu.zarr.Serializer(h5z_gpu.Lossy(1e-3))
 {encoding[0]}
 {code}
-np.savez("read.npz", zarr3=zarr.open_array("a.zarr")[...], zarr2=zarr.open_array("a2.zarr")[...], xarray=zarr.open_array("b.zarr/v")[...],
+stores = {{"zarr3": "a.zarr", "zarr2": "a2.zarr", "xarray": "b.zarr/v"}}
+np.savez("read.npz", **{{name: zarr.open_array(store)[...] for name, store in stores.items()}},
          references=np.nan_to_num(ds["v"].values, nan=-999), joined=h5py.File("folder/joined.h5")["v"][...])
 assert str(path) == "folder/v.h5"
 """, tmp_path)  # fmt: skip

@@ -151,8 +151,9 @@ for name, a in {"a": x, "b": x[:3], **others}.items():
 at = lambda *names: [path / f"{n}.h5" for n in names]
 out = path / "out.h5"
 for names, more, *parts in (
-    (("a", "double"), {}, "<f8", "double.h5", "<f4", "a.h5"), (("a", "big"), {}, ">f4"), (("a", "flat"), {}, "(32, 40)"),
-    (("a", "b", "wide"), {}, "(22, 5, 40)", "wide.h5", "only axis 0"), (("a",), {"axis": 3}, "axis 3"),
+    (("a", "double"), {}, "<f8", "double.h5", "<f4", "a.h5"), (("a", "big"), {}, ">f4"),
+    (("a", "b", "wide"), {}, "(22, 5, 40)", "wide.h5", "only axis 0"),
+    (("a", "flat"), {}, "(32, 40)"), (("a",), {"axis": 3}, "axis 3"),
     (("a", "b"), {"axis": 1}, "(3, 32, 40)", "(22, 32, 40)", "only axis 1"),
     ((), {}, "no files"), (("a", "out"), {}, "into itself"),
 ):

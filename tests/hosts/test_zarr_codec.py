@@ -53,7 +53,9 @@ for shards in (None, (8, 64, 64)):
         number = np.array(float(fill), x.dtype)
         x.flat[::11], x.flat[5:9] = number, [np.nan, np.inf, -0.0, 1e30]
         where = path / f"{shards}{fill}"
-        store = {"memory": MemoryStore, "local": lambda: LocalStore(where), "zip": lambda: ZipStore(f"{where}.zip", mode="w")}[place]()
+        made = {"memory": MemoryStore, "local": lambda: LocalStore(where)}
+        made["zip"] = lambda: ZipStore(f"{where}.zip", mode="w")
+        store = made[place]()
         z = create(store, x, Serializer(Lossy(1e-3)), shards=shards, fill_value=float(fill))
         z[...] = x
         if place == "zip":
@@ -97,8 +99,8 @@ for how in (Lossy(1e-3), Lossy(1e-3, "rel", "szx"), Lossless()):
     create(path / repr(how), x, Serializer(how), fill_value=fill)[...] = x
     with h5py.File(path / "a.h5", "w") as f:
         d = f.create_dataset("v", data=x, chunks=CHUNK, fillvalue=fill, compression=how).id
-        chunks = {"c/" + "/".join(str(a // b) for a, b in zip(i.chunk_offset, CHUNK)): d.read_direct_chunk(i.chunk_offset)[1]
-                  for i in map(d.get_chunk_info, range(d.get_num_chunks()))}
+        at = [d.get_chunk_info(i).chunk_offset for i in range(d.get_num_chunks())]
+        chunks = {"c/" + "/".join(str(a // b) for a, b in zip(i, CHUNK)): d.read_direct_chunk(i)[1] for i in at}
     assert len(chunks) == 8 and chunks == stored(path / repr(how))
 """, tmp_path)  # fmt: skip
 
@@ -113,12 +115,12 @@ for dtype in ("i1", "<i2", ">i2", "<u4", ">i8", "u8", "f2", ">f2", "bool", "c8",
     x = np.frombuffer(r.bytes(70 * 50 * dtype.itemsize), "u1").reshape(70, -1) % 2 + 48 * (dtype.kind in "S")
     x = r.choice(["a", "xyz", ""], (70, 50)).astype(dtype) if dtype.kind == "U" else x.view(dtype)
     for shards in (None, (64, 64))[: 1 if dtype.fields else 2]:  # zarr-python 3.1 has no shards of structures
-        how = Serializer(Lossy(1.0))
-        z = zarr.create_array({}, shape=x.shape, dtype=dtype, chunks=(32, 32), shards=shards, serializer=how, compressors=None)
+        how = {"serializer": Serializer(Lossy(1.0)), "compressors": None}
+        z = zarr.create_array({}, shape=x.shape, dtype=dtype, chunks=(32, 32), shards=shards, **how)
         z[...] = x
         same(x, zarr.open_array(z.store, mode="r")[...])
 try:
-    zarr.create_array({}, shape=9, chunks=3, dtype=str, serializer=how, compressors=None)
+    zarr.create_array({}, shape=9, chunks=3, dtype=str, **how)
 except ValueError as e:
     assert "VLenUTF8Codec" in str(e), e
 else:
@@ -154,7 +156,8 @@ for shards in (None, (8, 64, 64)):
     z.append(x[9:])
     first = z[...]
     z[5, 3:5, 1:9] = x[5, 3:5, 1:9]
-    assert 0 < judge.check(x, z[...], "abs", 1e-3, 0) <= 1 and (z[...] == first).all(), "under planes no value moves again"
+    assert 0 < judge.check(x, z[...], "abs", 1e-3, 0) <= 1
+    assert (z[...] == first).all(), "under planes no value moves again"
     z[...], z[0, 0] = 2.5, np.arange(50)
     now = np.full_like(x, 2.5)
     now[0, 0] = np.arange(50)
@@ -204,8 +207,9 @@ for size in (1, 8):
     with zarr.config.set({"codec_pipeline.batch_size": size}):
         z = zarr.open_array(path)
         for bad, *parts in (
-            (sound[:-9] + bytes([sound[-9] ^ 1]) + sound[-8:], "damaged chunk: checksum"), (sound[:100], "damaged chunk", "100 bytes"),
-            (sound[:3], "damaged chunk"), (b"", "damaged chunk"), (b"raw bytes" * 99, "damaged chunk"), (foreign, "400 bytes", "16384"),
+            (sound[:-9] + bytes([sound[-9] ^ 1]) + sound[-8:], "damaged chunk: checksum"),
+            (sound[:100], "damaged chunk", "100 bytes"), (sound[:3], "damaged chunk"), (b"", "damaged chunk"),
+            (b"raw bytes" * 99, "damaged chunk"), (foreign, "400 bytes", "16384"),
         ):
             file.write_bytes(bad)
             refused(lambda: z[...], *parts)
@@ -222,15 +226,16 @@ x = sample(shape=SHAPE)
 z = create(path / "a", x, {"name": "h5z_gpu", "configuration": {"mode": "absolute", "bound": 0.25, "codec": "szx"}})
 said = json.loads((path / "a/zarr.json").read_text())["codecs"]
 assert said == [{"name": "h5z_gpu", "configuration": {"mode": "absolute", "bound": 0.25, "codec": "szx"}}], said
-assert z.serializer == Serializer(bound=0.25, codec="szx") == pickle.loads(pickle.dumps(z.serializer)) and hash(z.serializer)
+assert z.serializer == Serializer(bound=0.25, codec="szx") == pickle.loads(pickle.dumps(z.serializer))
 assert Serializer() == Serializer(Lossless()) == Serializer.from_dict({"name": "h5z_gpu"})
 assert Serializer().to_dict()["configuration"] == {"mode": "lossless", "codec": "auto"}
 assert Serializer(bound=0.1 + 0.2, mode="rel").bound == 0.1 + 0.2
 for configuration, *parts in (
     ({"mode": "absolute"}, "bound"), ({"mode": "exact"}, "'exact'", "pointwise_relative"),
-    ({"mode": ["psnr"], "bound": 1}, "mode"), ({"bound": "much"}, "'much'"), ({"bound": True}, "True"), ({"bound": [1]}, "[1]"),
-    ({"bound": -1}, "above 0"), ({"bound": 1, "mode": "lossless"}, "no bound"), ({"bound": 2, "mode": "relative"}, "below 1"),
-    ({"bound": 1, "codec": "zip"}, "zip", "lorenzo"), ({"codec": "szx"}, "szx is lossy"),
+    ({"mode": ["psnr"], "bound": 1}, "mode"), ({"bound": "much"}, "'much'"), ({"bound": True}, "True"),
+    ({"bound": [1]}, "[1]"), ({"bound": -1}, "above 0"), ({"bound": 1, "mode": "lossless"}, "no bound"),
+    ({"bound": 2, "mode": "relative"}, "below 1"), ({"bound": 1, "codec": "zip"}, "zip", "lorenzo"),
+    ({"codec": "szx"}, "szx is lossy"),
     ({"level": 3, "bound": 1}, "level", "mode, bound, codec"),
 ):
     refused(lambda: create({}, x, {"name": "h5z_gpu", "configuration": configuration}), *parts)
