@@ -113,6 +113,11 @@ int64_t h5z_gpu_write_chunks(h5z_gpu_work *work, h5z_gpu_write_chunk write_chunk
 /* Ends the work, whether all frames were given or not. NULL is allowed. */
 void h5z_gpu_end(h5z_gpu_work *work);
 
+/* Smallest and largest finite value of an array of "<f4", "<f8", ">f4" or ">f8", of n boxes that should cover it, but for those with
+   the bits of `fill`, one element or NULL. Answers 1, or 0 where there is no such value. */
+int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n, const int64_t *origins,
+                      int threads, double range[2]);
+
 /* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
    What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
    a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or -1 for each. Answers how

@@ -4,7 +4,7 @@
 use crate::c_api::{FAILED, dtype, fence, length, slice, slice_mut, string};
 use crate::error::Result;
 use crate::{dataset, report};
-use h5z_gpu::array::{Array, Encoding, Frames, decode};
+use h5z_gpu::array::{self, Array, Encoding, Frames, decode};
 use h5z_gpu::words;
 use h5z_gpu::{Dtype, Params};
 use libc::{c_char, c_int, c_void};
@@ -148,6 +148,40 @@ pub unsafe extern "C" fn h5z_gpu_next(
         let (frames, lens) = unsafe { (frames.as_mut().ok_or("no frames")?, lens.as_mut().ok_or("no lengths")?) };
         (*frames, *lens) = (work.frames.as_ptr(), work.lens.as_ptr());
         length(n)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_range(
+    from: *const CArray,
+    chunk: *const u64,
+    fill: *const c_void,
+    n: usize,
+    origins: *const i64,
+    threads: c_int,
+    found: *mut f64,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let from = unsafe { from.as_ref() }.ok_or("no array")?;
+        // SAFETY: as above.
+        let (array, dtype) = unsafe { from.open()? };
+        let numbers = n.checked_mul(from.rank).ok_or("too many chunks")?;
+        // SAFETY: as above; `fill` is one element of the type.
+        let (chunk, origins, found) =
+            unsafe { (slice(chunk, from.rank)?, slice(origins, numbers)?, slice_mut(found, 2)?) };
+        // SAFETY: as above.
+        let fill = if fill.is_null() { None } else { Some(unsafe { slice(fill.cast::<u8>(), dtype.size.into())? }) };
+        let fill = fill.filter(|f| f.len() <= 8).map(|f| dataset::bits(f, dtype.big_endian));
+        let range = array::range(&array, dtype, chunk, origins, fill, usize::try_from(threads).unwrap_or(0))?;
+        if let Some((low, high)) = range {
+            found.copy_from_slice(&[low, high]);
+        }
+        Ok(range.is_some().into())
     })
 }
 

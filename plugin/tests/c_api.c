@@ -267,6 +267,9 @@ static int arrays(const float *x) {
             CHECK(want == fill ? back[i] == fill : fabs((double)want - back[i]) <= 1e-3);
         }
     }
+    double range[2];
+    CHECK(h5z_gpu_range(&from, chunk, &fill, COUNT, origins, 2, range) == 1 && range[0] >= -10 && range[1] <= 10);
+    CHECK(h5z_gpu_range(&from, chunk, NULL, COUNT, origins, 2, range) == 1 && range[1] == fill);
     /* A damaged frame and a file that ends leave the others alone. */
     ((char *)copies[3])[lens[3] / 2] ^= 1;
     CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);

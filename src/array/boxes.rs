@@ -15,6 +15,13 @@ pub struct Array {
     strides: Vec<isize>,
 }
 
+impl Overlap {
+    /// Where it begins in the array, and its extents.
+    pub(super) fn in_array(&self) -> (Vec<i64>, Vec<u64>) {
+        self.array.iter().map(|r| (r.start as i64, r.end - r.start)).unzip()
+    }
+}
+
 // SAFETY: whoever made it promised that its memory may be used from any thread.
 unsafe impl Send for Array {}
 // SAFETY: as above; what is written through a shared reference are boxes that do not meet.

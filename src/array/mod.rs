@@ -16,6 +16,7 @@
 mod boxes;
 mod decode;
 mod encode;
+mod range;
 mod sharing;
 #[cfg(test)]
 mod tests;
@@ -23,3 +24,4 @@ mod tests;
 pub use boxes::Array;
 pub use decode::{Frames, decode};
 pub use encode::Encoding;
+pub use range::range;

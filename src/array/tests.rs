@@ -198,6 +198,31 @@ fn a_selection_is_what_the_whole_array_holds_there() {
 }
 
 #[test]
+fn the_range_is_that_of_the_values_and_of_nothing_beside_them() {
+    for mut case in cases() {
+        let (chunk, origins) = chunks(&case.shape);
+        let found = |case: &mut Case, fill: Option<f32>| {
+            let fill = fill.map(|f| u64::from(f.to_bits()));
+            range(&case.array(), Dtype::F32, &chunk, &origins, fill, 2).unwrap()
+        };
+        let values: Vec<f32> = case.memory.iter().copied().filter(|&v| v != -5.0).collect();
+        let extreme = |start, f: fn(f32, f32) -> f32| values.iter().copied().fold(start, f);
+        let (low, high) = (extreme(f32::MAX, f32::min), extreme(f32::MIN, f32::max));
+        assert_eq!(found(&mut case, None), Some((low.into(), high.into())));
+        let second = extreme(f32::MIN, f32::max).next_down();
+        let without = found(&mut case, Some(high)).unwrap();
+        assert!(without.0 == f64::from(low) && without.1 <= f64::from(second), "{without:?}");
+        let first = case.first;
+        case.memory[first] = f32::NAN;
+        assert!(found(&mut case, None).is_some_and(|(a, z)| a >= f64::from(low) && z <= f64::from(high)));
+    }
+    let mut nothing = Case::new(&[10], &[0], &[0], &[false]);
+    nothing.memory.fill(f32::INFINITY);
+    assert_eq!(range(&nothing.array(), Dtype::F32, &[10], &[0], None, 1), Ok(None));
+    range(&nothing.array(), Dtype::F64, &[10], &[0], None, 1).expect_err("another type");
+}
+
+#[test]
 fn what_does_not_fit_together_is_refused() {
     let mut case = Case::new(&[10, 10], &[0, 1], &[0, 0], &[false; 2]);
     let params = |dims: &[u64]| Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, dims).unwrap();

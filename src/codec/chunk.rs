@@ -113,7 +113,7 @@ pub(crate) fn is_lossy(h: &Header) -> bool {
 }
 
 /// Bytes as numbers of this machine's order; borrowed where alignment and order allow.
-fn values<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> Result<Cow<'_, [T]>> {
+pub(crate) fn values<T: bytemuck::Pod>(raw: &[u8], dtype: Dtype) -> Result<Cow<'_, [T]>> {
     Ok(match bytemuck::try_cast_slice(raw) {
         Ok(values) if !foreign(dtype) => values.into(),
         _ => {

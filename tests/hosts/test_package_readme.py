@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the Python that plugin/python/README.md shows, section by section, and judges what it has written."""
-"""Runs what the package's README.md shows of Zarr, kerchunk and dask."""
 import re
 
 import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import ROOT, use
+from conftest import ROOT, sample, use
 from programs import filters, listed, stored_bytes
 
 TEXT = (ROOT / "plugin/python/README.md").read_text()
@@ -77,19 +76,16 @@ def test_xarray(tmp_path):
     judged(tmp_path / "cut.nc", "tas", ARRAY[:32], "abs", 2e-3, 11003)
     judged(tmp_path / "unpacked.nc", "tas", ARRAY.astype("f8"), "abs", 1.0001e-2, 15003)
     assert stored_bytes(tmp_path / "unpacked.nc", "tas") < stored_bytes(tmp_path / "packed.nc", "tas")
-from conftest import ROOT, sample, use
-
-TEXT = (ROOT / "plugin/python/README.md").read_text()
-VALUES = sample(shape=(64, 128, 128))
-VALUES[3, :9] = -999
 
 
-def test_the_examples_work(tmp_path):
+def test_zarr_references_and_many_processes(tmp_path):
     """In order, in one process; the file that is referred to is written before."""
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", TEXT[TEXT.index("\n## Zarr\n") :], re.M | re.S))
+    values = sample(shape=(64, 128, 128))
+    values[3, :9] = -999
+    code = python("Zarr") + python("HDF5 files without HDF5") + python("Many processes")
     encoding = re.findall(r"^`(ds\.to_zarr\(.*\))`", TEXT, re.M)
     assert code.count("\n") > 20 and len(encoding) == 1
-    np.save(tmp_path / "array.npy", VALUES)
+    np.save(tmp_path / "array.npy", values)
     use(f"""import os, sys
 import h5py, numpy as np, xarray, h5z_gpu, h5z_gpu.zarr
 os.chdir(sys.argv[1])
@@ -108,8 +104,8 @@ assert str(path) == "folder/v.h5"
         assert len(read) == 5
         for name in read:
             fill = None if name in ("joined", "xarray") else -999
-            assert 0 < judge.check(VALUES, read[name], "abs", 1e-3, fill) <= 1, name
+            assert 0 < judge.check(values, read[name], "abs", 1e-3, fill) <= 1, name
     names = sorted(p.name for p in (tmp_path / "folder").iterdir())
     assert names == ["joined.h5", "v.0.h5", "v.1.h5", "v.h5"]
     with h5py.File(tmp_path / "folder/v.h5") as f:
-        assert 0 < judge.check(VALUES, f["v"][...], "abs", 1e-3) <= 1
+        assert 0 < judge.check(values, f["v"][...], "abs", 1e-3) <= 1

@@ -13,13 +13,16 @@ def step_of(parts: tuple[int, ...]) -> int:
     return math.gcd(*parts[:-1]) if len(parts) > 1 else 0
 
 
-def chunk_shape(shape: tuple[int, ...], item: int, size: int, steps: list[int]) -> tuple[int, ...]:
+def chunk_shape(
+    shape: tuple[int, ...], item: int, size: int = 4 << 20, steps: list[int] | None = None
+) -> tuple[int, ...]:
     """Extents of chunks of about `size` bytes.
 
     Every axis begins with a least extent. From the last to the first, each takes its whole extent, or that of dask's
     chunks, while the chunk stays below twice the size, and else as much as the size leaves. Then the chunks of an axis
     are made equal.
     """
+    steps = steps or [0] * len(shape)
     if math.prod(shape) * item <= size and not any(steps):
         return tuple(max(1, e) for e in shape)
     n = [step or max(1, e) for e, step in zip(shape, steps)]

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The filter in the workers of dask.distributed, which write into datasets that another process has created."""
+"""The filter in dask's processes: for those that write into another process's dataset, and for a file by each."""
 from __future__ import annotations
 
-from typing import Any
-
-from distributed import WorkerPlugin
-"""The filter in dask's processes: for those that write into another process's dataset, and for a file by each."""
 import math
 from pathlib import Path
+from typing import Any
 
+from .chunks import chunk_shape
 from .filters import Lossless
-from .parallel import chunk_of, join
+from .parallel import join
 from .register import register
 
 try:
@@ -33,8 +31,8 @@ def write(array, folder, name, how=None, **dataset):
 
     Answers the path folder/name.h5, where the dataset `name` is virtual; blocks are in folder/name.0.h5 and so on. All
     workers must see the folder. No two processes write one file, so nothing waits for a lock. how: a `Lossy` or
-    `Lossless` (default). dataset: arguments for h5py's create_dataset, such as fillvalue, or chunks; these are rows of
-    at most 4 MiB otherwise. Raises TypeError for another array, and ValueError where the lengths of its blocks are not
+    `Lossless` (default). dataset: arguments for h5py's create_dataset, such as fillvalue, or chunks; these have
+    about 4 MiB otherwise. Raises TypeError for another array, and ValueError where the lengths of its blocks are not
     known.
     """
     import dask.array
@@ -58,6 +56,6 @@ def write(array, folder, name, how=None, **dataset):
 def _part(block, path, name, how, dataset):
     import h5py
 
-    chunks = chunk_of(block.shape, block.dtype.itemsize) if block.size else None
+    chunks = chunk_shape(block.shape, block.dtype.itemsize) if block.size else None
     with h5py.File(path, "w") as f:
         f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks else None} | dataset)

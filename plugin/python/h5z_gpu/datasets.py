@@ -42,7 +42,7 @@ class _Array(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("stream", ctypes.c_void_p)]  # fmt: skip
 
 
-for _name in ("encode_array", "next", "write_chunks", "decode_file"):
+for _name in ("encode_array", "write_chunks", "decode_file", "range"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 
@@ -181,7 +181,10 @@ def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *
                 f.create_dataset(name, data=array)
                 continue
             shape = chunks or chunk_shape(array.shape, array.dtype.itemsize)
-            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **how)
+            found = value_range(array, fill_value=how.get_config().get("fill_value"), threads=threads) if how.of == "dataset" else None
+            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **how.for_range(found))
+            if found is not None:
+                dataset.attrs["h5z_gpu_range"] = found
             write(dataset, array, threads=threads, progress=progress)
 
 

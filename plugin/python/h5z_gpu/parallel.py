@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Many processes that write one dataset, without MPI: a file for each, and a virtual dataset that lines them up."""
-import math
 import os
 from pathlib import Path
 
@@ -50,14 +49,3 @@ def join(files, dataset, out, axis=0):
         if dataset in f:
             raise ValueError(f"h5z-gpu: {out} has {dataset} already")
         f.create_virtual_dataset(dataset, layout, fillvalue=first[3])
-
-
-def chunk_of(shape, itemsize, limit=4 << 20):
-    """A chunk of at most `limit` bytes that is contiguous in an array of `shape`: whole rows, or a part of one."""
-    chunk = list(shape)
-    for axis in range(len(shape)):
-        row = itemsize * math.prod(shape[axis + 1 :])
-        chunk[axis] = max(1, min(shape[axis], limit // row))
-        if row <= limit:
-            break
-    return tuple(chunk)
