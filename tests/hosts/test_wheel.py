@@ -34,7 +34,7 @@ def saved(folder):
 def test_import_serves_every_hdf5_of_the_process(package, order, tmp_path):
     np.save(tmp_path / "a.npy", sample())
     use(package, f"import {order}\n" + """
-import numpy as np, h5py, h5z_gpu, netCDF4, tables
+import numpy as np, h5py, h5z_gpu, h5z_gpu.netcdf, h5z_gpu.xarray, netCDF4, tables
 h5z_gpu.register()
 a = np.load(sys.argv[1]); path = sys.argv[2]
 with h5py.File(path, "w") as f:

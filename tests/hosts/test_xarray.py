@@ -292,6 +292,52 @@ assert hx.from_packing(ds) == {{}}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_limits_of_packed_values_follow_them(engine, tmp_path):
+    """netCDF4 masks what is outside of them, so values at the limit must not leave it by their error; rising and falling."""
+    out = use(f"""{HEAD}
+import netCDF4
+packed = np.random.default_rng(0).integers(-20, 21, (41, 100), dtype="i2")
+with netCDF4.Dataset("packed.nc", "w") as f:
+    f.createDimension("y", 41), f.createDimension("x", 100)
+    for name, scale in (("up", 0.1), ("down", -0.1)):
+        for limits in (dict(valid_range=np.int16([-10, 15])), dict(valid_min=np.int16(-10), valid_max=np.int16(15)), dict(valid_range=[-1.04, 1.54])):
+            v = f.createVariable(f"{{name}} {{len(limits)}} {{np.asarray(*list(limits.values())[:1]).dtype.kind}}", "i2", ("y", "x"))
+            v.setncatts(dict(scale_factor=scale, add_offset=0.537, **limits))
+            v.set_auto_maskandscale(False)
+            v[:] = packed
+ints = [n for n in ("up 1 i", "up 2 i", "down 1 i", "down 2 i")]
+with xr.open_dataset("packed.nc") as d:
+    hx.to_netcdf(d, "a.nc", hx.from_packing(d), engine="{engine}")
+    assert d[ints[0]].attrs["valid_range"].tolist() == [-10, 15], "the dataset is as it was"
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        hx.encoding(d, hx.from_packing(d))
+    for w in seen: print(w.message)
+with netCDF4.Dataset("a.nc") as f:
+    for name in ints:
+        got = f[name][:]
+        assert got.dtype.kind == "f" and (~np.ma.getmaskarray(got) == ((packed >= -10) & (packed <= 15))).all(), (name, got)
+    assert f["up 1 f"].valid_range.tolist() == [-1.04, 1.54]
+""", tmp_path)  # fmt: skip
+    assert out.count("\n") == 1 and "'up 1 i', 'up 2 i', 'down 1 i', 'down 2 i' are in packed units" in out, out
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_files_into_one(engine, tmp_path):
+    """By open_mfdataset: what the first file had, for all."""
+    use(f"""{HEAD}
+ds = climate()[["tas", "count"]]
+for i in range(4):
+    hx.to_netcdf(ds.isel(time=slice(10 * i, 10 * i + 10)), f"{{i}}.nc", {{"tas": Lossy(absolute=1e-2)}}, unlimited_dims="time")
+with xr.open_mfdataset([f"{{i}}.nc" for i in range(4)], engine="{engine}") as d:
+    hx.to_netcdf(d, "all.nc", engine="{engine}")
+with xr.open_dataset("all.nc", engine="{engine}") as d:
+    assert hx.filters_of(d) == {{"tas": Lossy(absolute=1e-2)}} and d.tas.encoding["chunksizes"] == (10, 90, 180)
+    assert 0 < np.abs(d.tas.values.astype("f8") - ds.tas).max() <= 2e-2 and (d["count"] == ds["count"]).all()
+""", tmp_path)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_chunks_of_dask_hold_whole_chunks(engine, tmp_path):
     """By threads, later, and by the workers of dask.distributed: each chunk is coded once, and so within the bound once."""
     out = use(f"""{HEAD}

@@ -24,6 +24,9 @@ import xarray as xr
 from .chunks import chunk_shape, step_of
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of
+from .packing import PACKING, from_packing, is_packed, unpacked_limits
+
+__all__ = ["encoding", "filters_of", "from_packing", "to_netcdf"]
 
 Hows = Union[Lossy, Lossless, Mapping[Any, "How | None"], None]
 
@@ -34,10 +37,9 @@ _SUITABLE = range(1 << 20, (16 << 20) + 1)
 _NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry",
            "node_coordinates", "node_count", "part_node_count", "interior_ring")  # fmt: skip
 _FLAGS = ("flag_values", "flag_masks", "flag_meanings")
-_PACKING = ("scale_factor", "add_offset")
 # What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own
 # encoding.
-_KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *_NAMING[1:], *_PACKING}
+_KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *_NAMING[1:], *PACKING}
 
 
 def encoding(
@@ -88,7 +90,15 @@ def encoding(
     TypeError
         For a `how` that is none of these.
     """
-    return _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
+    plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
+    left = [name for name in plan if unpacked_limits(ds.variables[name], plan[name])]
+    if left:
+        warnings.warn(
+            f"h5z-gpu: valid_range, valid_min or valid_max of {', '.join(map(repr, left))} are in packed units, the "
+            "values will not be: use h5z_gpu.xarray.to_netcdf, which converts them, or remove them",
+            stacklevel=2,
+        )
+    return plan
 
 
 def to_netcdf(
@@ -108,7 +118,8 @@ def to_netcdf(
     Parameters
     ----------
     ds : xarray.Dataset
-        Opened by either engine, or made in any other way.
+        Opened by either engine, or made in any other way. Where packing is undone, `valid_range` and its like are put
+        into the units of the values.
     path : str or path-like
         As for `ds.to_netcdf`.
     how : Lossy, Lossless, mapping or None, optional
@@ -138,6 +149,11 @@ def to_netcdf(
         raise ValueError(f"h5z-gpu: engine {engine!r}; give 'h5netcdf' or 'netcdf4', which write HDF5")
     plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
     plan.update({name: dict(entry) for name, entry in (encoding or {}).items()})
+    for name in plan:
+        limits = unpacked_limits(ds.variables[name], plan[name])
+        if limits:
+            ds = ds.copy(deep=False)
+            ds[name].attrs.update(limits)
     write: Any = ds.to_netcdf  # its annotations know three engines
     engine = _engine() if engine == "netcdf4" else engine
     return write(path, engine=engine, encoding=plan, unlimited_dims=unlimited_dims, **more)
@@ -194,37 +210,6 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
         if how is not None:
             found[name] = how
     return found
-
-
-def from_packing(ds: xr.Dataset) -> dict[Hashable, Lossy]:
-    """Bounds in place of packing: half a step of `scale_factor` for each variable that the source holds packed.
-
-    To be given as `how` to `encoding` or `to_netcdf`, as it is or changed. The values are then stored as floating-point
-    numbers, without scale_factor and add_offset, within half a step of what was packed, and missing ones as NaN.
-
-    Parameters
-    ----------
-    ds : xarray.Dataset
-        Opened with its packing undone, as xarray does by itself.
-
-    Returns
-    -------
-    dict
-        Lossy(absolute=scale_factor / 2) by name of data variable.
-
-    Raises
-    ------
-    ValueError
-        Where a variable was opened with its packing left (mask_and_scale=False).
-    """
-    bounds = {}
-    for name, variable in ds.data_vars.items():
-        if any(key in variable.attrs for key in _PACKING):
-            raise ValueError(f"h5z-gpu: {name!r} is still packed: open the dataset without mask_and_scale=False")
-        if _is_packed(variable.variable):
-            step = np.asarray(variable.encoding.get("scale_factor", 1)).item()
-            bounds[name] = Lossy(absolute=abs(float(step)) / 2)
-    return bounds
 
 
 # --- who gets what ---------------------------------------------------------------------------------------------------
@@ -308,14 +293,10 @@ def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
     return {word.rstrip(":") for text in texts if isinstance(text, str) for word in text.split()}
 
 
-def _is_packed(v: xr.Variable) -> bool:
-    return v.dtype.kind == "f" and any(key in v.encoding for key in _PACKING)
-
-
 def _holds_floats(v: xr.Variable) -> bool:
     """Whether the file will hold f32 or f64: these values, or what their encoding makes of them. Packing is undone."""
     stored = v.encoding.get("dtype", v.dtype)
-    kind = v.dtype if _is_packed(v) else np.dtype(object) if stored is str else np.dtype(stored)
+    kind = v.dtype if is_packed(v) else np.dtype(object) if stored is str else np.dtype(stored)
     return v.dtype.kind == "f" and kind.kind == "f" and kind.itemsize in (4, 8)
 
 
@@ -324,9 +305,9 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
     entry = {key: x for key, x in v.encoding.items() if key in _KEPT}
     if not isinstance(how, Lossy):
         return entry
-    if _is_packed(v):
+    if is_packed(v):
         # The old fill value is an integer of the packed range. NaN takes its place, as xarray does for new variables.
-        for key in ("dtype", "_FillValue", "missing_value", "_Unsigned", *_PACKING):
+        for key in ("dtype", "_FillValue", "missing_value", "_Unsigned", *PACKING):
             entry.pop(key, None)
     if how.fill_value is not None:
         if v.attrs.get("_FillValue", how.fill_value) != how.fill_value:
@@ -361,8 +342,8 @@ def _chunks(
     for d, c, step in zip(v.dims, extents, steps):
         if step % c:
             raise ValueError(
-                f"h5z-gpu: chunks={{{d!r}: {c}}} do not divide those of dask, {step}: what is cut would be coded twice, "
-                "each time with the bound. Give a divisor, or rechunk the dataset"
+                f"h5z-gpu: chunks={{{d!r}: {c}}} do not divide those of dask, {step}: what is cut would be coded twice "
+                "and miss the bound. Give a divisor, or rechunk the dataset"
             )
     return extents
 
