@@ -194,6 +194,20 @@ with netCDF4.Dataset(path) as f:
     assert stored_bytes(files[1], "v0 Lossless()") < VALUES.size * 4 / 2
 
 
+def test_in_a_zarr_store(files):
+    """netCDF's own Zarr format takes the same call; its filters have no HDF5 behind them."""
+    use(f"""{HEAD}
+where = f"file://{{path}}.zarr#mode=zarr,file"
+with new(where) as f:
+    v = f.createVariable("v", "f4", XYZ, chunksizes=(4, 40, 50), fill_value=-9)
+    def_filter(v, Lossy(absolute=1e-3))
+    v[:] = a
+with netCDF4.Dataset(where) as f:
+    assert filter_of(f["v"]) == Lossy(absolute=1e-3, fill_value=-9)
+    assert 0 < np.abs(f["v"][:].astype("f8") - a).max() <= 1e-3
+""", *files)  # fmt: skip
+
+
 CASES = {
     "data was written": ("v = f.createVariable('v', 'f4', XYZ); v[:] = a", "laid out in the file already, by data or a sync"),
     "the file was synced": ("v = f.createVariable('v', 'f4', XYZ); f.sync()", "right behind createVariable"),

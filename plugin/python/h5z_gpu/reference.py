@@ -71,7 +71,7 @@ class Header:
     values = property(lambda self: math.prod(self.extents))  # rank 0 is one value
 
 
-def header(frame):
+def header(frame: bytes) -> Header:
     """The header of a frame: §2, and F1 to F14."""
     refuse("F1", len(frame) < 56, f"{len(frame)} bytes, a frame has at least 56")
     magic, version, codec, mode, rank, kind = struct.unpack_from("<8s4BI", frame)
@@ -124,7 +124,7 @@ def frame_checksum(frame):
     return total % 2**64
 
 
-def decode(frame, limit=None):
+def decode(frame: bytes, limit: "int | None" = None) -> bytes:
     """The raw bytes of the chunk. limit: the raw length that the caller expects; None takes the header's."""
     frame = bytes(frame)
     head = header(frame)
