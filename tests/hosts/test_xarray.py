@@ -108,11 +108,18 @@ with xr.open_dataset("a.nc", engine="{opened}") as d:
     hx.to_netcdf(d, "group.nc", engine="{save}", group="deep/er")
     loaded = d.load()
 hx.to_netcdf(loaded, "a.nc", engine="{save}")
+hx.to_netcdf(ds, "grown.nc", how, engine="{written}", unlimited_dims="time", chunks={{"time": 20}})
+with xr.open_dataset("grown.nc", engine="{opened}") as d:
+    loaded = d.load()
+import netCDF4
+with netCDF4.Dataset("grown.nc", "a") as f:
+    f["tas"][40:45] = 280
+hx.to_netcdf(loaded, "appended.nc", engine="{save}")
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message="The specified chunks separate")
     d = xr.open_dataset("b.nc", engine="{opened}", chunks={{"time": 10}})
 hx.to_netcdf(d, "dask.nc", engine="{save}")
-for path in ("a.nc", "b.nc", "dask.nc"):
+for path in ("a.nc", "b.nc", "dask.nc", "appended.nc"):
     with xr.open_dataset(path, engine="{opened}") as d:
         assert hx.filters_of(d) == kept, (path, hx.filters_of(d))
         assert d.tas.encoding["_FillValue"] == np.float32(1e20) and (d.tas.isnull() == ds.tas.isnull()).all()

@@ -419,8 +419,9 @@ def _of_source(
         warnings.warn(text, stacklevel=4)
         return None
     shape = v.encoding.get("original_shape")
-    alike = [s for s in stored if s.name == name and s.shape == shape]
     like = _like(v.encoding["chunksizes"], v.encoding.get("dtype", v.dtype))
+    alike = [s for s in stored if s.name == name and s.shape == shape]
+    alike = alike or [s for s in stored if s.name == name and s.like == like]  # somebody has appended
     alike = alike or [s for s in stored if s.shape == shape and s.like == like and named.get(s.name) != shape]
     hows = {s.how for s in alike}
     if len(hows) > 1:
