@@ -7,6 +7,7 @@ import sys
 import time
 
 import h5py
+import judge
 import numpy as np
 import pytest
 from conftest import PLUGIN, ROOT, clean, python, sample
@@ -364,13 +365,86 @@ def test_threads_of_one_process(tmp_path):
         assert all(0 < worst <= 1e-3 for worst in pool.map(job, range(8)))
 
 
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8"])
+@pytest.mark.parametrize("how", [{"relative": 1e-4}, {"psnr": 60}, {"relative": 1e-3, "fill_value": -999.0}], ids=str)
+def test_one_bound_for_a_dataset(how, dtype, tmp_path, caplog):
+    a = (sample(shape=(60, 70, 80)) * np.linspace(0.01, 1, 60)[:, None, None]).astype(dtype)
+    a[5, 5, 5], a[9, 9, 9] = np.nan, -np.inf
+    fill = how.get("fill_value")
+    if fill:
+        a[20:30, 10] = fill
+    ints = np.arange(1000).reshape(10, 100)
+    h5z_gpu.save(tmp_path / "a.h5", {"v": a, "i": ints, "zero": np.zeros((5, 5), dtype)}, of="dataset", chunks=None, **how)
+    good = a[np.isfinite(a) & (a != fill)].astype("f8")
+    low, high = good.min(), good.max()
+    factor = how.get("relative") or 10 ** (-how["psnr"] / 20)
+    with h5py.File(tmp_path / "a.h5") as f:
+        assert tuple(f["v"].attrs["h5z_gpu_range"]) == (low, high)
+        words = f["v"].id.get_create_plist().get_filter(0)[2]
+        stored = h5z_gpu.Lossy.from_filter_options(words)
+        bound = stored.get_config()["absolute"]
+        assert 0.999999 < bound / (factor * (high - low)) <= 1
+        judge.check(a, f["v"][...], "abs", bound, fill)
+        if "psnr" in how:
+            error = f["v"][...][np.isfinite(a)].astype("f8") - a[np.isfinite(a)]
+            assert 20 * np.log10((high - low) / np.sqrt((error**2).mean())) >= how["psnr"]
+    found = h5z_gpu.load(tmp_path / "a.h5")
+    assert (found["i"] == ints).all() and (found["zero"] == 0).all()
+    assert h5z_gpu.Lossy(of="dataset", **how).for_array(a).get_config()["absolute"] == bound
+
+
+def test_a_bound_of_a_dataset_needs_the_data(tmp_path):
+    how = h5z_gpu.Lossy(relative=1e-4, of="dataset")
+    assert repr(how) == "Lossy(relative=0.0001, of='dataset')" and h5z_gpu.Lossy(**how.get_config()) == how
+    assert how != h5z_gpu.Lossy(relative=1e-4)
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        for way in ({"compression": how}, None):
+            with pytest.raises(ValueError, match="h5z_gpu.save"):
+                f.create_dataset("v", (10, 10), "f4", chunks=(5, 5), **(way or how))
+    for wrong in ({"absolute": 1, "of": "dataset"}, {"relative": 0.1, "of": "file"}):
+        with pytest.raises(ValueError, match="of="):
+            h5z_gpu.Lossy(**wrong)
+    assert h5z_gpu.Lossy(1).for_array(np.zeros(3)) == h5z_gpu.Lossy(1)
+    for nothing in (np.full(5, np.nan), np.zeros(0), np.ones((3, 3))):
+        assert isinstance(how.for_array(nothing), h5z_gpu.Lossless)
+    with pytest.raises(ValueError, match="float32"):
+        how.for_array(np.arange(5))
+
+
+def test_arrays_of_other_libraries(tmp_path, caplog):
+    a = sample(shape=(20, 30))
+
+    class Foreign:
+        """An array that only knows DLPack, as those of CuPy, PyTorch and JAX do."""
+
+        def __init__(self, device):
+            self.device = device
+
+        def __dlpack_device__(self):
+            return self.device
+
+        def __dlpack__(self, **keywords):
+            if self.device[0] != 1:
+                raise BufferError("on a device")
+            return a.__dlpack__(**keywords)
+
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(7, 9), **h5z_gpu.Lossless())
+        with pytest.raises(TypeError, match=r"\(2, 0\) is not in host memory"):
+            h5z_gpu.write(d, Foreign((2, 0)))
+        assert d.id.get_num_chunks() == 0
+        h5z_gpu.write(d, Foreign((1, 0)))
+        assert d[...].tobytes() == a.tobytes()
+        h5z_gpu.write(d, (a + 1).tolist())
+    assert "becomes" in slow(caplog)[0]
+
+
 def test_chunk_shapes():
     from h5z_gpu.chunks import chunk_shape
 
-    assert chunk_shape((512, 512, 512), 4) == (64, 128, 128)
     assert chunk_shape((5, 7), 8) == (5, 7)
-    for shape in [(1000, 721, 1440), (100_000_000,), (40, 3, 1000, 1000), (7, 3_000_000), (0, 5), (1, 1)]:
+    for shape in [(512, 512, 512), (1000, 721, 1440), (100_000_000,), (40, 3, 1000, 1000), (7, 3_000_000), (0, 5), (1, 1)]:
         chunk = chunk_shape(shape, 4)
         assert all(1 <= c <= max(1, n) for c, n in zip(chunk, shape))
         size = 4 * np.prod(chunk)
-        assert size <= 4 << 20 and (size > 1 << 20 or np.prod(shape) * 4 <= 4 << 20)
+        assert size <= 8 << 20 and (size >= 1 << 20 or np.prod(shape) * 4 <= 4 << 20)

@@ -20,7 +20,8 @@ from .library import PLUGIN_PATH
 from .register import _watch, register
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register", "save", "write"]
+__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register",
+           "save", "write"]  # fmt: skip
 
 _watch()
 register()

@@ -154,7 +154,9 @@ def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *
     arrays : mapping
         Names of the datasets, which may have groups in front ("run1/v"), and arrays.
     how : Lossy or Lossless, optional
-        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without.
+        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. A bound of the range of the dataset
+        (`relative=1e-4, of="dataset"`) is stored as the absolute bound that it comes to, the range in the attribute
+        `h5z_gpu_range`.
     mode : str
         As h5py.File's: "w" replaces the file, "a" adds to it.
     chunks : tuple of int, optional
@@ -181,8 +183,14 @@ def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *
                 f.create_dataset(name, data=array)
                 continue
             shape = chunks or chunk_shape(array.shape, array.dtype.itemsize)
-            found = value_range(array, fill_value=how.get_config().get("fill_value"), threads=threads) if how.of == "dataset" else None
-            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **how.for_range(found))
+            ranged = how.of == "dataset" and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)
+            found = value_range(array, fill_value=how.fill_value, threads=threads) if ranged else None
+            keywords = dict(how.for_range(found))
+            if array.dtype.kind == "f" and isinstance(how, Lossy) and how.fill_value is not None:
+                keywords["fillvalue"] = how.fill_value
+            elif array.dtype.kind != "f":
+                keywords.pop("fillvalue", None)  # of floating-point data
+            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **keywords)
             if found is not None:
                 dataset.attrs["h5z_gpu_range"] = found
             write(dataset, array, threads=threads, progress=progress)
@@ -209,6 +217,45 @@ def load(path, names=None, *, threads: int = 0, progress: bool | None = None) ->
             dataset = f[name]
             found[name] = read(dataset, threads=threads, progress=progress) if dataset.shape else dataset[()]
     return found
+
+
+def value_range(array, *, fill_value=None, threads: int = 0) -> tuple[float, float] | None:
+    """Smallest and largest finite value of an array, but for the fill value.
+
+    Parameters
+    ----------
+    array : array_like of float32 or float64
+        Of any shape and strides.
+    fill_value : float, optional
+        Left out, by its bits.
+    threads : int
+        CPU threads; 0 for as many as the process may use.
+
+    Returns
+    -------
+    tuple of float, or None
+        None where no value is finite.
+
+    Raises
+    ------
+    ValueError
+        For another type.
+    """
+    array = _on_host(array)
+    if array.dtype.kind != "f" or array.dtype.itemsize not in (4, 8):
+        raise ValueError(f"h5z-gpu: a range is of float32 or float64 values, not {array.dtype}")
+    if array.size == 0:
+        return None
+    array = np.atleast_1d(array)
+    chunk = chunk_shape(array.shape, array.dtype.itemsize)
+    origins = _origins((0,) * array.ndim, array.shape, chunk)
+    found = (ctypes.c_double * 2)()
+    fill = None if fill_value is None else np.asarray(fill_value, array.dtype).ctypes.data_as(ctypes.c_void_p)
+    some = checked(lib.h5z_gpu_range(
+        ctypes.byref(_described(array)), (ctypes.c_uint64 * array.ndim)(*chunk), fill, ctypes.c_size_t(len(origins)),
+        _numbers(origins, ctypes.c_int64), ctypes.c_int(threads), found,
+    ))  # fmt: skip
+    return (found[0], found[1]) if some else None
 
 
 # --- arrays and selections ---------------------------------------------------------------------------------------------
@@ -341,10 +388,11 @@ class _Layout:
         if options.value:
             raise _OtherWay("chunks at the dataset's edge have no filter")
 
-    def touched(self, start, shape) -> np.ndarray:
-        """First elements in the dataset of all chunks that a box touches, a row each, in order."""
-        axes = [np.arange(s // c * c, s + n, c) for s, n, c in zip(start, shape, self.chunk)]
-        return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes)).astype(np.int64)
+
+def _origins(start, shape, chunk) -> np.ndarray:
+    """First elements of all chunks that a box touches, a row each, in order."""
+    axes = [np.arange(s // c * c, s + n, c) for s, n, c in zip(start, shape, chunk)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes)).astype(np.int64)
 
 
 def _region(start, shape, origin, chunk):
@@ -378,7 +426,7 @@ def _write(dataset, array, start, threads, progress):
         if array.size == 0:
             return
         chunk, rank = np.array(layout.chunk), len(layout.chunk)
-        origins = layout.touched(start, array.shape)
+        origins = _origins(start, array.shape, layout.chunk)
         # A chunk is whole where the box holds all of it that lies in the dataset.
         end = np.minimum(origins + chunk, dataset.shape)
         whole = np.all((origins >= start) & (end <= np.array(start) + array.shape), axis=1)
@@ -437,7 +485,7 @@ def _read(dataset, out, start, threads, on_error, progress):
         described = _described(out)
         extents = (ctypes.c_uint64 * rank)(*chunk)
         frames, others, damaged = [], [], []
-        for origin in layout.touched(start, out.shape).tolist():
+        for origin in _origins(start, out.shape, chunk).tolist():
             found = places.get(tuple(origin))
             if found is None:
                 out[_region(start, out.shape, origin, chunk)[0]] = layout.fill

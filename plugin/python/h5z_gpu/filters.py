@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, Union, cast
 
 from . import library
@@ -151,20 +153,22 @@ class Lossy(_Filter):
     fill_value : float, optional
         What stands for missing values: it comes back bit for bit and stretches no range. HDF5 itself must know it,
         which is what `**Lossy(fill_value=...)` does. It holds for floating-point data.
+    of : {"chunk", "dataset"}
+        Whose range `relative` and `psnr` follow. The filter sees chunks alone: for "dataset" the range is found first,
+        by `h5z_gpu.save`, or from an array by `for_array`, and becomes an absolute bound.
 
     Raises
     ------
     ValueError
         For no bound or several, and for one that its mode does not allow. By `compression=Lossy(fill_value=...)`, which
-        would lose the fill value: h5py takes nothing but the words from there.
+        would lose the fill value: h5py takes nothing but the words from there. By `compression=Lossy(of="dataset")`.
     TypeError
         For what is no number, and for unknown keywords.
 
     Notes
     -----
-    `relative` and `psnr` follow the range that a chunk has when it is written: each chunk has a limit of its own, and
-    values appended to a chunk change it. For one limit that stays, compute an absolute bound from the data once:
-    Lossy(absolute=1e-4 * float(np.nanmax(a) - np.nanmin(a))), or for p decibels 10 ** (-p / 20) times that range.
+    Of chunks, `relative` and `psnr` follow the range that each has when it is written: each has a limit of its own, and
+    values appended to a chunk change it. For one limit that stays, ask `of="dataset"`.
 
     Examples
     --------
@@ -183,11 +187,12 @@ class Lossy(_Filter):
         psnr: SupportsFloat | None = None,
         codec: str = "auto",
         fill_value: SupportsFloat | str | None = None,
+        of: str = "chunk",
         **unknown: NoReturn,
     ) -> None:
         if unknown:
             raise TypeError(
-                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value"
+                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value, of"
             )
         named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
         given = {k: v for k, v in named.items() if v is not None}
@@ -214,11 +219,18 @@ class Lossy(_Filter):
         config: dict[str, Any] = {keyword: number, "codec": codec}
         if fill_value is not None:
             config["fill_value"] = _named(_fill(fill_value))
+        if of not in ("chunk", "dataset") or of == "dataset" and keyword not in ("relative", "psnr"):
+            raise ValueError(
+                f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with relative and psnr, everything else is of="chunk"'
+            )
+        if of == "dataset":
+            config["of"] = of
         super().__init__(f"mode={_MODES[keyword]},bound={number!r},codec={codec}", config)
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5: one number or three. Raises ValueError where they would lose the fill value."""
+        """The words to give to HDF5: one number or three. Raises ValueError where they would not say all."""
+        self._refuse_of_dataset()
         if self.fill_value is not None:
             fill = self.fill_value
             raise ValueError(
@@ -234,7 +246,53 @@ class Lossy(_Filter):
         fill = self._config.get("fill_value")
         return _NAMED[fill] if isinstance(fill, str) else fill
 
+    @property
+    def of(self) -> str:
+        """Whose range a relative bound follows: "chunk" or "dataset"."""
+        return cast(str, self._config.get("of", "chunk"))
+
+    def for_array(self, array: Any) -> Lossy | Lossless:
+        """The filter for this array: a bound of its whole range as the absolute bound that it comes to.
+
+        Parameters
+        ----------
+        array : array_like of float32 or float64
+            All the data, of any shape; NaN, infinities and the fill value stretch no range.
+
+        Returns
+        -------
+        Lossy or Lossless
+            `self` for of="chunk". Lossless where all values are the same, or none is finite.
+        """
+        if self.of == "chunk":
+            return self
+        from .datasets import value_range
+
+        return self.for_range(value_range(array, fill_value=self.fill_value))
+
+    def for_range(self, found: tuple[float, float] | None) -> Lossy | Lossless:
+        """As `for_array`, of a least and a largest value; None: there are no finite values."""
+        if self.of == "chunk":
+            return self
+        span = Fraction(0) if found is None else Fraction(found[1]) - Fraction(found[0])
+        value = self._config.get("relative")
+        factor = Fraction(value) if value is not None else Fraction(10 ** (-self._config["psnr"] / 20))
+        bound = min(float(min(factor * span, Fraction(sys.float_info.max))), sys.float_info.max)
+        if Fraction(bound) > factor * span:
+            bound = math.nextafter(bound, 0)
+        if bound <= 0:
+            return Lossless()
+        return Lossy(absolute=bound, codec=self.codec, fill_value=self._config.get("fill_value"))
+
+    def _refuse_of_dataset(self) -> None:
+        if self.of == "dataset":
+            raise ValueError(
+                f'h5z-gpu: the filter sees chunks, not the dataset of {self!r}: write by h5z_gpu.save, or give '
+                "compression=how.for_array(array), which is the absolute bound that it comes to"
+            )
+
     def _kwargs(self) -> dict[str, Any]:
+        self._refuse_of_dataset()
         return super()._kwargs() | ({} if self.fill_value is None else {"fillvalue": self.fill_value})
 
     def _with(self, *, fill_value: SupportsFloat | str | None) -> Lossy:
@@ -243,7 +301,7 @@ class Lossy(_Filter):
 
     def _key(self) -> tuple[Any, ...]:
         fill = self.fill_value
-        return (*super()._key(), None if fill is None else struct.pack("<d", fill))
+        return (*super()._key(), self.of, None if fill is None else struct.pack("<d", fill))
 
 
 class Lossless(_Filter):
@@ -268,6 +326,16 @@ class Lossless(_Filter):
                 f"h5z-gpu: Lossless has no {', '.join(unknown)}; it has codec; a bound belongs to Lossy(absolute=1e-3)"
             )
         super().__init__(f"mode=lossless,codec={_codec(codec)}", {"codec": codec})
+
+    of = "chunk"
+
+    def for_array(self, array: Any) -> Lossless:
+        """Itself: no bound follows a range."""
+        return self
+
+    def for_range(self, found: tuple[float, float] | None) -> Lossless:
+        """Itself."""
+        return self
 
 
 How = Union[Lossy, Lossless]
