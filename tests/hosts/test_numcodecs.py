@@ -63,7 +63,7 @@ assert sizes[1] < 1.1 * sizes[0] < 0.8 * sizes[2], sizes
 def test_a_chunk_is_the_frame_of_the_library(tmp_path):
     zarr("""
 x = sample(shape=(4, 32, 32))
-for how in (Lossy(1e-3), Lossy(1e-3, "rel", "szx"), Lossy(60, "psnr"), Lossless()):
+for how in (Lossy(1e-3), Lossy(1e-3, "rel", codec="szx"), Lossy(60, "psnr"), Lossless()):
     for a in (x, x[:, :, :1], x.astype(">f8"), x.astype("i4"), x[0, 0], x.astype("c8"), np.array(1.5, "f4")):
         frame = Compressor(how, fill_value=x[0, 0, 0]).encode(a)
         assert frame == h5z_gpu.compress(a, how, x[0, 0, 0]), (how, a.dtype)
@@ -117,8 +117,7 @@ for config, *parts in (
 ):
     refused(lambda: get(**config), *parts)
 refused(lambda: get(cd_values=[11003], bound=2), "already", error=TypeError)
-how = Lossy(1e-3)
-how.fill_value = -9.0
+how = Lossy(1e-3, fill_value=-9.0)
 assert Compressor(how).fill_value == -9.0
 refused(lambda: h5z_gpu.zarr.Serializer(how), "fill value", "zarr.create_array")
 """, tmp_path)  # fmt: skip

@@ -61,6 +61,18 @@ print(bound)
     assert abs(float(bound) / float(np.ptp(ARRAY)) - 1e-4) < 1e-9
 
 
+def test_whole_arrays(tmp_path):
+    shown("Whole arrays", tmp_path, """
+assert v.shape == array.shape and corner.shape == (8, 10)
+np.savez("read.npz", v=v, corner=corner)
+""")  # fmt: skip
+    bound = 1e-4 * (float(ARRAY.max()) - float(ARRAY.min()))
+    with np.load(tmp_path / "read.npz") as read:
+        assert 0.5 < judge.check(ARRAY, read["v"], "abs", bound) <= 1
+        assert 0 < judge.check(ARRAY[:8, 10:20, 100], read["corner"], "abs", 1e-3) <= 1
+    judged(tmp_path / "out.h5", "x", ARRAY, "abs", 1e-3, 11003)
+
+
 def test_netcdf4(tmp_path):
     assert shown("netCDF4", tmp_path).strip() == re.search(r"print\(filter_of.*  # (.+)", TEXT)[1]
     judged(tmp_path / "out.nc", "v", ARRAY, "abs", 1e-3, 11003)

@@ -47,7 +47,7 @@ def test_kerchunk_reads_what_h5py_reads(tmp_path):
     """Groups, types, chunks at the edge, chunks that were never written, shuffle, other filters and none."""
     references("""
 with h5py.File(path / "a.h5", "w") as f:
-    hows = Lossy(1e-3), Lossy(1e-3, "rel", "lorenzo"), Lossless()
+    hows = Lossy(1e-3), Lossy(1e-3, "rel", codec="lorenzo"), Lossless()
     for i, (how, dtype) in enumerate((h, d) for h in hows for d in ("<f4", ">f4", ">f8", "<i2", ">u4")):
         f.create_dataset(f"whole/{i}", data=(x * 10).astype(dtype), chunks=CHUNK, compression=how)
         more = {"compression": how, "fillvalue": 7, "maxshape": (None, 70, 50)}

@@ -81,7 +81,7 @@ for mode, value in (("abs", 1e-3), ("rel", 1e-3), ("pw_rel", 1e-3), ("psnr", 60)
         lossy = codec != "ndzip" and not (mode == "pw_rel" and codec.startswith("planes"))
         if not (exact if mode == "lossless" else lossy):
             continue
-        how = Lossy(value, mode, codec) if value else Lossless(codec)
+        how = Lossy(value, mode, codec=codec) if value else Lossless(codec)
         z = create({}, x, Serializer(how))
         z[...] = x
         worst = judge.check_chunks(x, z[...], CHUNK, mode, value, 0)
@@ -95,7 +95,7 @@ def test_a_chunk_is_the_frame_that_the_filter_stores(tmp_path):
 import h5py
 x, fill = sample(shape=(8, 64, 64)), -5.5  # HDF5 fills a chunk at the edge up with zeros, Zarr with the fill value
 x[0, :9] = fill
-for how in (Lossy(1e-3), Lossy(1e-3, "rel", "szx"), Lossless()):
+for how in (Lossy(1e-3), Lossy(1e-3, "rel", codec="szx"), Lossless()):
     create(path / repr(how), x, Serializer(how), fill_value=fill)[...] = x
     with h5py.File(path / "a.h5", "w") as f:
         d = f.create_dataset("v", data=x, chunks=CHUNK, fillvalue=fill, compression=how).id

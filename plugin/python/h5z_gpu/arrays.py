@@ -46,7 +46,7 @@ def compress(array: npt.ArrayLike, how: How | None = None, fill: Any = None) -> 
     how = Lossless() if how is None else how
     if not isinstance(how, (Lossy, Lossless)):
         raise TypeError(f"h5z-gpu: how = {how!r}; give h5z_gpu.Lossy(1e-3) or h5z_gpu.Lossless()")
-    words = how._words
+    words = how.words
     if fill is None and isinstance(how, Lossy) and a.dtype.kind == "f":
         fill = how.fill_value
     kind = a.dtype.str if a.dtype.kind in "fiu" else f"|V{a.dtype.itemsize}"

@@ -20,7 +20,7 @@ def named(how=None, mode=None, bound=None, codec="auto", words=None):
     what contradicts itself.
     """
     if isinstance(how, (Lossy, Lossless)) and words is None:
-        words = how.filter_options
+        words = how.words  # the fill value goes another way
     elif how is not None:
         raise TypeError(f"h5z-gpu: {how!r}; give h5z_gpu.Lossy(1e-3) or h5z_gpu.Lossless()")
     if words is not None:

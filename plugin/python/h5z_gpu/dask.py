@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 from .chunks import chunk_shape
-from .filters import Lossless
+from .filters import Lossless, Lossy
 from .parallel import join
 from .register import register
 
@@ -26,7 +27,7 @@ class Plugin(WorkerPlugin):
         register()
 
 
-def write(array, folder, name, how=None, **dataset):
+def write(array: Any, folder: str | os.PathLike[str], name: str, how: Lossy | Lossless | None = None, **dataset: Any) -> Path:
     """Writes a dask array by its workers, each block of axis 0 into a file of its own, and joins the files.
 
     Answers the path folder/name.h5, where the dataset `name` is virtual; blocks are in folder/name.0.h5 and so on. All

@@ -13,16 +13,20 @@ import ctypes
 import itertools
 import logging
 import math
+import os
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .chunks import chunk_shape
 from .filters import FILTER_ID, Lossless, Lossy
 from .library import checked, lib
+
+if TYPE_CHECKING:
+    import h5py
 
 try:
     from tqdm import tqdm
@@ -50,7 +54,7 @@ class _OtherWay(Exception):
     """Why a dataset or a request goes through h5py."""
 
 
-def write(dataset, array, selection=None, *, threads: int = 0, progress: bool | None = None) -> None:
+def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None) -> None:
     """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
 
     Parameters
@@ -89,7 +93,8 @@ def write(dataset, array, selection=None, *, threads: int = 0, progress: bool | 
         dataset[() if selection is None else selection] = array.reshape(dropped)
 
 
-def read(dataset, out=None, selection=None, *, threads: int = 0, on_error: str = "raise", progress: bool | None = None):
+def read(dataset: h5py.Dataset, out: np.ndarray | None = None, selection: Any = None, *, threads: int = 0,
+         on_error: str = "raise", progress: bool | None = None) -> np.ndarray:  # fmt: skip
     """Reads a dataset, or a part of it: `dataset[selection]`, but faster.
 
     Of a chunk that the selection cuts, only the tiles that it touches are decoded.
@@ -141,8 +146,8 @@ def read(dataset, out=None, selection=None, *, threads: int = 0, on_error: str =
     return out
 
 
-def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w", chunks=None,
-         threads: int = 0, progress: bool | None = None, **bound) -> None:
+def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w",
+         chunks: tuple[int, ...] | None = None, threads: int = 0, progress: bool | None = None, **bound: Any) -> None:  # fmt: skip
     """Writes arrays as datasets of a new file: `save("out.h5", {"v": array}, absolute=1e-3)`.
 
     Floating-point arrays keep the bound, everything else keeps every bit.
@@ -196,7 +201,7 @@ def save(path, arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *
             write(dataset, array, threads=threads, progress=progress)
 
 
-def load(path, names=None, *, threads: int = 0, progress: bool | None = None) -> dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0, progress: bool | None = None) -> dict[str, np.ndarray]:
     """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
 
     Raises
@@ -219,7 +224,7 @@ def load(path, names=None, *, threads: int = 0, progress: bool | None = None) ->
     return found
 
 
-def value_range(array, *, fill_value=None, threads: int = 0) -> tuple[float, float] | None:
+def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0) -> tuple[float, float] | None:
     """Smallest and largest finite value of an array, but for the fill value.
 
     Parameters

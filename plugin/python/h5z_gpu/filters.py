@@ -47,6 +47,11 @@ class _Filter(_Base):
         return self._words
 
     @property
+    def words(self) -> tuple[int, ...]:
+        """As `filter_options`, for who hands on the fill value by another way."""
+        return self._words
+
+    @property
     def codec(self) -> str:
         """Name of the codec; "auto" leaves the choice to the writer."""
         return cast(str, self._config["codec"])
@@ -105,7 +110,7 @@ class _Filter(_Base):
 
     def _kwargs(self) -> dict[str, Any]:
         """What `**` gives to create_dataset."""
-        return {"compression": self.filter_id, "compression_opts": self._words}
+        return {"compression": self.filter_id, "compression_opts": self.words}
 
     def __getitem__(self, keyword: str) -> Any:
         return self._kwargs()[keyword]
@@ -230,13 +235,23 @@ class Lossy(_Filter):
     @property
     def filter_options(self) -> tuple[int, ...]:
         """The words to give to HDF5: one number or three. Raises ValueError where they would not say all."""
-        self._refuse_of_dataset()
+        words = self.words
         if self.fill_value is not None:
             fill = self.fill_value
             raise ValueError(
                 f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write **{self!r} in place of "
                 f"compression=...; or give it to HDF5: compression={self._with(fill_value=None)!r} and "
                 f"fillvalue={fill!r} (h5py, h5netcdf), '_FillValue': {fill!r} (xarray's encoding)"
+            )
+        return words
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """As `filter_options`, for who hands on the fill value by another way."""
+        if self.of == "dataset":
+            raise ValueError(
+                f'h5z-gpu: the filter sees chunks, not the dataset of {self!r}: write by h5z_gpu.save, or give '
+                "compression=how.for_array(array), which is the absolute bound that it comes to"
             )
         return self._words
 
@@ -284,15 +299,7 @@ class Lossy(_Filter):
             return Lossless()
         return Lossy(absolute=bound, codec=self.codec, fill_value=self._config.get("fill_value"))
 
-    def _refuse_of_dataset(self) -> None:
-        if self.of == "dataset":
-            raise ValueError(
-                f'h5z-gpu: the filter sees chunks, not the dataset of {self!r}: write by h5z_gpu.save, or give '
-                "compression=how.for_array(array), which is the absolute bound that it comes to"
-            )
-
     def _kwargs(self) -> dict[str, Any]:
-        self._refuse_of_dataset()
         return super()._kwargs() | ({} if self.fill_value is None else {"fillvalue": self.fill_value})
 
     def _with(self, *, fill_value: SupportsFloat | str | None) -> Lossy:

@@ -74,10 +74,10 @@ def def_filter(variable: netCDF4.Variable, how: How) -> None:
             "numbers. Create the variable without"
         )
     fill = _fill(lib, variable, lossy) if lossy else None
-    words = (ctypes.c_uint * max(1, len(how._words)))(*how._words)
+    words = (ctypes.c_uint * max(1, len(how.words)))(*how.words)
 
     def define() -> int:
-        answer = lib.nc_def_var_filter(*_ids(variable), FILTER_ID, ctypes.c_size_t(len(how._words)), words)
+        answer = lib.nc_def_var_filter(*_ids(variable), FILTER_ID, ctypes.c_size_t(len(how.words)), words)
         return int(answer)
 
     answer = define()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Many processes that write one dataset, without MPI: a file for each, and a virtual dataset that lines them up."""
+from __future__ import annotations
+
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def join(files, dataset, out, axis=0):
+def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int = 0) -> None:
     """Lines up `dataset` of each of `files`, in their order along `axis`, as a virtual dataset of that name in `out`.
 
     No data is copied: keep the files. `out` names them relative to its own folder, so that all can be moved together;
