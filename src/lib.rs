@@ -18,7 +18,7 @@
 //!
 //! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
 //! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.
-//! * [`array`]: whole arrays, chunk by chunk, between memory and files.
+//! * [`mod@array`]: whole arrays, chunk by chunk, between memory and files.
 //! * [`words`]: HDF5's cd_values. [`host`]: what programs around the engine need.
 //! * [`frame`] specifies the bytes of a frame, [`codec`]'s modules those of each codec.
 

@@ -45,11 +45,32 @@ pub fn decode(
     if n * chunk.len() != origins.len() {
         return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
     }
+    apart(chunk, origins)?;
     let sharing = Sharing::of(n, raw_len, threads);
     let work = Work { frames, array, chunk, origins, raw_len, sharing };
     let size = work.sharing.batch;
     let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
     Ok(parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect())
+}
+
+/// Refuses chunks that meet: they would be written at the same time. Those of a dataset lie on one grid, each in a cell of its own.
+fn apart(chunk: &[u64], origins: &[i64]) -> Result<()> {
+    let rank = chunk.len();
+    let cell = |origin: &[i64]| -> Option<Vec<i128>> {
+        let steps = origin.iter().zip(origins).zip(chunk).map(|((&o, &first), &c)| {
+            let (far, c) = (i128::from(o) - i128::from(first), i128::from(c));
+            (far % c == 0).then_some(far / c)
+        });
+        steps.collect()
+    };
+    let meet = |k: usize| Error::params("origins", format!("chunk {k} meets another one, or is on another grid"));
+    let mut cells = memory::with_capacity(origins.len() / rank)?;
+    for (k, origin) in origins.chunks(rank).enumerate() {
+        cells.push((cell(origin).ok_or_else(|| meet(k))?, k));
+    }
+    cells.sort_unstable();
+    let twice = cells.windows(2).find(|w| w[0].0 == w[1].0);
+    twice.map_or(Ok(()), |w| Err(meet(w[1].1)))
 }
 
 struct Work<'a> {
@@ -121,7 +142,7 @@ impl Work<'_> {
         let frame = self.read(k, frame)?;
         self.fits(frame)?;
         let engine = self.sharing.engine.engine();
-        // SAFETY: no other frame of this call has these values: chunks at different origins do not meet.
+        // SAFETY: no other frame of this call has these values: `apart` has seen to it.
         #[allow(unsafe_code)]
         if let Some(to) = unsafe { self.array.dense_mut(&overlap, self.chunk) } {
             return engine.decode_into(frame, to);

@@ -144,9 +144,10 @@ impl Encoding {
 
 impl Drop for Encoding {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
-        self.shared.changed.notify_all();
+        // A forked child has no threads, and whoever held the lock when it was forked holds it there for ever.
         if self.process == std::process::id() {
+            self.shared.lock().over = true;
+            self.shared.changed.notify_all();
             for lane in self.lanes.drain(..) {
                 let _ = lane.join();
             }

@@ -237,6 +237,11 @@ fn what_does_not_fit_together_is_refused() {
     let done = decode(Frames::Memory(&frames), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
     assert!(done[0].is_err());
     decode(Frames::Memory(&frames), &mut case.array(), &[5, 5], &[0, 0, 1, 1], 1).expect_err("two origins");
+    let two: [&[u8]; 2] = [&[], &[]];
+    for origins in [[0, 0, 0, 0], [0, 0, 3, 5], [-5, 0, 0, 1]] {
+        let met = decode(Frames::Memory(&two), &mut case.array(), &[5, 5], &origins, 1).expect_err("they meet");
+        assert!(met.to_string().contains("chunk 1 meets"), "{met}");
+    }
     let done = decode(Frames::File(-1, &[(0, 10)]), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
     assert!(done[0].as_ref().is_err_and(|e| e.to_string().contains("the file")), "{done:?}");
     let done = decode(Frames::File(0, &[(0, 1 << 40)]), &mut case.array(), &[5, 5], &[0, 0], 1).unwrap();
