@@ -192,7 +192,7 @@ for ask in {list(WRONG)!r}:
         assert "h5z-gpu:" in line or "positional" in line, line
 
 
-@pytest.mark.parametrize("module", ["arrays", "filters", "library", "netcdf", "xarray", "chunks", "packing", "dask", "register", "datasets", "parallel"])
+@pytest.mark.parametrize("module", ["arrays", "filters", "library", "netcdf", "xarray", "chunks", "packing", "dask", "register", "datasets", "parallel", "views"])
 def test_every_public_function_tells_its_types(module):
     use(f"""
 import importlib, inspect, typing

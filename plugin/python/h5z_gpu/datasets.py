@@ -24,6 +24,7 @@ import numpy as np
 from .chunks import chunk_shape
 from .filters import FILTER_ID, Lossless, Lossy
 from .library import checked, lib
+from .views import described, numbers, on_host, origins_of, value_range
 
 if TYPE_CHECKING:
     import h5py
@@ -37,16 +38,7 @@ log = logging.getLogger("h5z_gpu")
 
 _RAW_PER_CALL = 256 << 20  # bytes decoded before Ctrl-C is looked at
 
-
-class _Array(ctypes.Structure):
-    """h5z_gpu_array of h5z_gpu.h."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("flags", ctypes.c_uint32),
-                ("type", ctypes.c_char_p), ("rank", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_uint64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("stream", ctypes.c_void_p)]  # fmt: skip
-
-
-for _name in ("encode_array", "write_chunks", "decode_file", "range"):
+for _name in ("encode_array", "write_chunks", "decode_file"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 
@@ -78,7 +70,7 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         HDF5 could not write. What was written before stays readable, also after Ctrl-C.
     """
     start, shape, dropped = _box(dataset, selection)
-    array = _on_host(array)
+    array = on_host(array)
     if array.shape != dropped:
         raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
     if dataset.file.mode == "r":
@@ -181,7 +173,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
     how = how if how is not None else Lossy(**bound) if bound else Lossless()
     with h5py.File(path, mode) as f:
         for name, given in arrays.items():
-            array = _on_host(given)
+            array = on_host(given)
             if array.dtype.hasobject:
                 raise ValueError(f"h5z-gpu: {name} holds Python objects: give it a type such as float32 or S10")
             if array.size == 0 or array.ndim == 0:
@@ -201,7 +193,8 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
             write(dataset, array, threads=threads, progress=progress)
 
 
-def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0, progress: bool | None = None) -> dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
+         progress: bool | None = None) -> dict[str, np.ndarray]:  # fmt: skip
     """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
 
     Raises
@@ -224,59 +217,7 @@ def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, th
     return found
 
 
-def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0) -> tuple[float, float] | None:
-    """Smallest and largest finite value of an array, but for the fill value.
-
-    Parameters
-    ----------
-    array : array_like of float32 or float64
-        Of any shape and strides.
-    fill_value : float, optional
-        Left out, by its bits.
-    threads : int
-        CPU threads; 0 for as many as the process may use.
-
-    Returns
-    -------
-    tuple of float, or None
-        None where no value is finite.
-
-    Raises
-    ------
-    ValueError
-        For another type.
-    """
-    array = _on_host(array)
-    if array.dtype.kind != "f" or array.dtype.itemsize not in (4, 8):
-        raise ValueError(f"h5z-gpu: a range is of float32 or float64 values, not {array.dtype}")
-    if array.size == 0:
-        return None
-    array = np.atleast_1d(array)
-    chunk = chunk_shape(array.shape, array.dtype.itemsize)
-    origins = _origins((0,) * array.ndim, array.shape, chunk)
-    found = (ctypes.c_double * 2)()
-    fill = None if fill_value is None else np.asarray(fill_value, array.dtype).ctypes.data_as(ctypes.c_void_p)
-    some = checked(lib.h5z_gpu_range(
-        ctypes.byref(_described(array)), (ctypes.c_uint64 * array.ndim)(*chunk), fill, ctypes.c_size_t(len(origins)),
-        _numbers(origins, ctypes.c_int64), ctypes.c_int(threads), found,
-    ))  # fmt: skip
-    return (found[0], found[1]) if some else None
-
-
 # --- arrays and selections ---------------------------------------------------------------------------------------------
-
-
-def _on_host(array) -> np.ndarray:
-    """An array as NumPy's, in place where it is in host memory."""
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "__dlpack_device__"):
-        try:
-            return np.from_dlpack(array)
-        except (BufferError, RuntimeError, TypeError, ValueError) as e:
-            raise TypeError(f"h5z-gpu: a {type(array).__name__} on device {array.__dlpack_device__()} is not in host memory "
-                            f"that NumPy can use ({e}): copy it there, by .cpu() or .get() as its library says") from None  # fmt: skip
-    return np.asarray(array)
 
 
 def _box(dataset, selection):
@@ -332,18 +273,6 @@ def _expanded(array: np.ndarray, shape) -> np.ndarray:
     return expanded
 
 
-def _described(array: np.ndarray) -> _Array:
-    rank = array.ndim
-    described = _Array(array.ctypes.data, -1, 0 if array.flags.writeable else 1, array.dtype.str.encode(), rank,
-                       (ctypes.c_uint64 * rank)(*array.shape), (ctypes.c_int64 * rank)(*array.strides), None)  # fmt: skip
-    described.kept = array
-    return described
-
-
-def _numbers(values: np.ndarray, kind):
-    return values.ctypes.data_as(ctypes.POINTER(kind))
-
-
 # --- what HDF5 is asked -------------------------------------------------------------------------------------------------
 
 
@@ -394,12 +323,6 @@ class _Layout:
             raise _OtherWay("chunks at the dataset's edge have no filter")
 
 
-def _origins(start, shape, chunk) -> np.ndarray:
-    """First elements of all chunks that a box touches, a row each, in order."""
-    axes = [np.arange(s // c * c, s + n, c) for s, n, c in zip(start, shape, chunk)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes)).astype(np.int64)
-
-
 def _region(start, shape, origin, chunk):
     """What of a chunk lies in a box: slices of the box's array, and of the dataset."""
     low = [max(o, s) for o, s in zip(origin, start)]
@@ -431,7 +354,7 @@ def _write(dataset, array, start, threads, progress):
         if array.size == 0:
             return
         chunk, rank = np.array(layout.chunk), len(layout.chunk)
-        origins = _origins(start, array.shape, layout.chunk)
+        origins = origins_of(start, array.shape, layout.chunk)
         # A chunk is whole where the box holds all of it that lies in the dataset.
         end = np.minimum(origins + chunk, dataset.shape)
         whole = np.all((origins >= start) & (end <= np.array(start) + array.shape), axis=1)
@@ -447,19 +370,19 @@ def _write(dataset, array, start, threads, progress):
                 done(array[in_array].nbytes)
             if not len(offsets):
                 return
-            described, n = _described(array), len(offsets)
+            view, n = described(array), len(offsets)
             work = ctypes.c_void_p()
             checked(lib.h5z_gpu_encode_array(
                 (ctypes.c_uint32 * len(layout.words))(*layout.words), ctypes.c_size_t(len(layout.words)),
-                ctypes.byref(described), (ctypes.c_uint64 * rank)(*layout.chunk),
-                layout.fill.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(n), _numbers(places, ctypes.c_int64),
+                ctypes.byref(view), (ctypes.c_uint64 * rank)(*layout.chunk),
+                layout.fill.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(n), numbers(places, ctypes.c_int64),
                 ctypes.c_int(threads), ctypes.byref(work),
             ))  # fmt: skip
             bytes_each = int(chunk.prod()) * array.itemsize
             try:
                 while written := _checked_io(lib.h5z_gpu_write_chunks(
                     work, layout.write_chunk, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
-                    _numbers(offsets, ctypes.c_uint64),
+                    numbers(offsets, ctypes.c_uint64),
                 )):  # fmt: skip
                     done(written * bytes_each)
             finally:
@@ -487,10 +410,10 @@ def _read(dataset, out, start, threads, on_error, progress):
         rank, chunk = len(layout.chunk), layout.chunk
         places = _index(layout, start, out.shape)
         fd = dataset.file.id.get_vfd_handle()
-        described = _described(out)
+        view = described(out)
         extents = (ctypes.c_uint64 * rank)(*chunk)
         frames, others, damaged = [], [], []
-        for origin in _origins(start, out.shape, chunk).tolist():
+        for origin in origins_of(start, out.shape, chunk).tolist():
             found = places.get(tuple(origin))
             if found is None:
                 out[_region(start, out.shape, origin, chunk)[0]] = layout.fill
@@ -515,8 +438,8 @@ def _read(dataset, out, start, threads, on_error, progress):
                 origins = np.ascontiguousarray(np.array([f[1] for f in some], np.int64) - np.array(start))
                 status = (ctypes.c_int * n)()
                 decoded = checked(lib.h5z_gpu_decode_file(
-                    ctypes.c_int(fd), ctypes.c_size_t(n), _numbers(at, ctypes.c_uint64), _numbers(lens, ctypes.c_uint64),
-                    ctypes.byref(described), extents, _numbers(origins, ctypes.c_int64), ctypes.c_int(threads), status,
+                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
+                    ctypes.byref(view), extents, numbers(origins, ctypes.c_int64), ctypes.c_int(threads), status,
                 ))  # fmt: skip
                 done(n * bytes_each)
                 if decoded < n:

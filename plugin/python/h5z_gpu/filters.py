@@ -281,7 +281,7 @@ class Lossy(_Filter):
         """
         if self.of == "chunk":
             return self
-        from .datasets import value_range
+        from .views import value_range  # NumPy is needed for nothing else here
 
         return self.for_range(value_range(array, fill_value=self.fill_value))
 
