@@ -10,7 +10,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, clean, python, sample
+from conftest import PLUGIN, ROOT, clean, python, run, sample
 
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
 sys.path.insert(0, str(ROOT / "plugin/python"))
@@ -437,6 +437,48 @@ def test_arrays_of_other_libraries(tmp_path, caplog):
         assert d[...].tobytes() == a.tobytes()
         h5z_gpu.write(d, (a + 1).tolist())
     assert "becomes" in slow(caplog)[0]
+
+
+SYSTEM = """
+import sys; sys.path.insert(0, sys.argv[2])
+import logging, numpy as np
+if sys.argv[3] == "2":
+    import mpi4py.MPI
+import h5py, h5z_gpu
+logging.basicConfig(level="INFO", stream=sys.stdout)
+a = np.random.default_rng(0).normal(size=(64, 70, 80)).cumsum(axis=2).astype("f4")
+assert h5py.version.hdf5_version_tuple < (1, 10, 10)
+with h5py.File(sys.argv[1], "w", **({"driver": "mpio", "comm": mpi4py.MPI.COMM_WORLD} if sys.argv[3] == "2" else {})) as f:
+    d = f.create_dataset("v", a.shape, a.dtype, chunks=(16, 32, 32), **h5z_gpu.Lossy(1e-3))
+    rank = mpi4py.MPI.COMM_WORLD.rank if sys.argv[3] == "2" else 0
+    mine = np.s_[32 * rank : 32 * rank + 32] if sys.argv[3] == "2" else np.s_[:]
+    if sys.argv[3] == "2":
+        with d.collective:
+            h5z_gpu.write(d, a[mine], mine)
+    else:
+        h5z_gpu.write(d, a)
+        f.flush()
+        assert np.abs(h5z_gpu.read(d, selection=np.s_[3:20, 4, 5:70]) - a[3:20, 4, 5:70]).max() <= 1e-3
+    assert 0 < np.abs(h5z_gpu.read(d, selection=mine) - a[mine]).max() <= 1e-3 or sys.argv[3] == "2"
+np.save(sys.argv[1] + ".npy", a)
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_old_hdf5_and_ranks_of_mpi(ranks, tmp_path):
+    """Debian's h5py: HDF5 1.10.8, which hands out no chunks one after the other; several ranks take HDF5's pipeline, collectively."""
+    mpi = ["mpirun", "--oversubscribe", "-n", ranks] if ranks > 1 else []
+    env = clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    out = run(*mpi, "/usr/bin/python3", "-c", SYSTEM, tmp_path / "a.h5", ROOT / "plugin/python", ranks, env=env)
+    assert ("another driver" in out) == (ranks > 1), out
+    a = np.load(tmp_path / "a.h5.npy")
+    with h5py.File(tmp_path / "a.h5") as f:
+        assert 0 < np.abs(f["v"][...] - a).max() <= 1e-3
+    assert len(frames(tmp_path / "a.h5")) == 4 * 3 * 3
+    # The chunks are those of one process.
+    with h5py.File(tmp_path / "b.h5", "w") as f:
+        f.create_dataset("v", data=a, chunks=(16, 32, 32), compression=443, compression_opts=(11003,))
+    assert frames(tmp_path / "a.h5") == frames(tmp_path / "b.h5")
 
 
 def test_chunk_shapes():

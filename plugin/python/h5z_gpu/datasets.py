@@ -299,7 +299,7 @@ class _Layout:
             raise _OtherWay("the file is open by another driver than sec2")
         if dataset.file.swmr_mode:
             raise _OtherWay("the file is open for single writer, multiple readers")
-        self.hdf5 = ctypes.CDLL(h5py.h5d.__file__)
+        self.hdf5 = _hdf5()
         self._ask_c(access, properties)
         status = properties.fill_value_defined()
         never = properties.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
@@ -310,17 +310,25 @@ class _Layout:
         """What h5py does not hand on: a page buffer, and edge chunks without a filter."""
         size, a, b = ctypes.c_size_t(), ctypes.c_uint(), ctypes.c_uint()
         options = ctypes.c_uint()
-        try:
-            page, chunk = self.hdf5.H5Pget_page_buffer_size, self.hdf5.H5Pget_chunk_opts
-            self.write_chunk = self.hdf5.H5Dwrite_chunk
-        except AttributeError as e:
-            raise _OtherWay(f"this HDF5 is too old: {e}") from None
+        page, chunk = self.hdf5.H5Pget_page_buffer_size, self.hdf5.H5Pget_chunk_opts
+        self.write_chunk = self.hdf5.H5Dwrite_chunk
         page(ctypes.c_int64(access.id), ctypes.byref(size), ctypes.byref(a), ctypes.byref(b))
         chunk(ctypes.c_int64(properties.id), ctypes.byref(options))
         if size.value:
             raise _OtherWay("the file has a page buffer")
         if options.value:
             raise _OtherWay("chunks at the dataset's edge have no filter")
+
+
+def _hdf5():
+    """The HDF5 library of h5py: that of whichever of its modules is linked to it."""
+    import h5py
+
+    for module in (h5py.h5d, h5py.defs):
+        library = ctypes.CDLL(module.__file__)
+        if hasattr(library, "H5Dwrite_chunk"):
+            return library
+    raise _OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
 
 
 def _region(start, shape, origin, chunk):
