@@ -439,6 +439,23 @@ def test_arrays_of_other_libraries(tmp_path, caplog):
     assert "becomes" in slow(caplog)[0]
 
 
+def test_a_bar_shows_the_progress(tmp_path, capsys, monkeypatch):
+    a = sample(shape=(40, 60))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 20), **h5z_gpu.Lossless())
+        h5z_gpu.write(d, a)
+        assert capsys.readouterr().err == "", "no bar but in a terminal"
+        h5z_gpu.write(d, a[:25], np.s_[:25], progress=True)
+        shown = capsys.readouterr().err
+        assert "write /v: 100%" in shown and "6.00k/6.00k" in shown, shown
+        h5z_gpu.read(d, progress=True)
+        assert "read /v: 100%" in capsys.readouterr().err
+        monkeypatch.setattr(sys.modules["h5z_gpu.datasets"], "tqdm", None)
+        h5z_gpu.read(d)
+        with pytest.raises(ImportError, match="pip install tqdm"):
+            h5z_gpu.read(d, progress=True)
+
+
 SYSTEM = """
 import sys; sys.path.insert(0, sys.argv[2])
 import logging, numpy as np
