@@ -459,3 +459,26 @@ for ask in {list(WRONG)!r}:
 """, tmp_path)  # fmt: skip
     for (ask, (kind, part)), line in zip(WRONG.items(), out.splitlines(), strict=True):
         assert line.startswith(f"{kind.__name__} h5z-gpu: ") and part in line, (ask, line)
+
+
+def test_one_bound_for_the_range_of_each_variable(tmp_path):
+    use("""
+import os, sys; os.chdir(sys.argv[1])
+import h5py, numpy as np, xarray as xr, h5z_gpu.xarray
+from h5z_gpu import Lossless, Lossy
+a = np.random.default_rng(0).normal(size=(8, 64, 64)).cumsum(axis=1)
+a[0, :3] = np.nan
+ds = xr.Dataset({"a": (("t", "y", "x"), a), "b": (("t", "y", "x"), 100 * a.astype("f4")), "c": (("y", "x"), np.ones((64, 64)))})
+how = Lossy(relative=1e-4, of="dataset")
+for name, one in (("numpy", ds), ("dask", ds.chunk({"t": 4}))):
+    for engine in ("h5netcdf", "netcdf4"):
+        h5z_gpu.xarray.to_netcdf(one, f"{name}.nc", how, engine=engine)
+        with h5py.File(f"{name}.nc") as f:
+            for v in ("a", "b"):
+                span = float(np.nanmax(ds[v])) - float(np.nanmin(ds[v]))
+                plan = f[v].id.get_create_plist()
+                bound = Lossy.from_filter_options(plan.get_filter_by_id(443)[1]).get_config()["absolute"]
+                assert 0.999999 < bound / (1e-4 * span) <= 1, (v, bound, span)
+                assert 0 < np.nanmax(np.abs(f[v][...].astype("f8") - ds[v].values)) <= bound
+            assert isinstance(Lossy.from_filter_options(f["c"].id.get_create_plist().get_filter_by_id(443)[1]), Lossless)
+""", tmp_path)  # fmt: skip

@@ -25,6 +25,7 @@ from .chunks import chunk_shape, step_of
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
+from .views import value_range
 
 __all__ = ["encoding", "filters_of", "from_packing", "to_netcdf"]
 
@@ -66,7 +67,8 @@ def encoding(
         With NumPy or dask arrays.
     how : Lossy, Lossless, mapping or None
         For all data variables, or by name for some; None, as a whole or for a name, asks for none. A `fill_value`
-        becomes `_FillValue`; else that of the source is kept.
+        becomes `_FillValue`; else that of the source is kept. With of="dataset" the range of each variable is found
+        now, and its bound is absolute.
     chunks : mapping of dimension to int, optional
         Extents of chunks along these dimensions. Who appends step by step along time gives {"time": 1}.
     chunk_bytes : int, optional
@@ -238,6 +240,8 @@ def _plan(
         new = asked.get(name, had.get(name))
         if isinstance(new, Lossy) and (name in ds.coords or not _holds_floats(variable)):
             new = Lossless()
+        if isinstance(new, Lossy) and new.of == "dataset":
+            new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
         if new is not None and variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items()):
             entry["compression"] = _without_fill(new)
@@ -298,6 +302,18 @@ def _holds_floats(v: xr.Variable) -> bool:
     stored = v.encoding.get("dtype", v.dtype)
     kind = v.dtype if is_packed(v) else np.dtype(object) if stored is str else np.dtype(stored)
     return v.dtype.kind == "f" and kind.kind == "f" and kind.itemsize in (4, 8)
+
+
+def _range(v: xr.Variable, how: Lossy) -> tuple[float, float] | None:
+    """Least and largest value, of dask arrays block by block."""
+    if not v.chunks:
+        return value_range(v.to_numpy(), fill_value=how.fill_value)
+    import dask
+
+    one = dask.delayed(value_range)
+    found = dask.compute(*(one(block, fill_value=how.fill_value) for block in v.data.to_delayed().ravel()))
+    some = [pair for pair in found if pair is not None]
+    return (min(low for low, _ in some), max(high for _, high in some)) if some else None
 
 
 def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
