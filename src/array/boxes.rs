@@ -16,6 +16,16 @@ pub struct Array {
 }
 
 impl Overlap {
+    /// Whether all of the chunk lies in the array.
+    pub(super) fn is_whole(&self, chunk: &[u64]) -> bool {
+        self.chunk.iter().zip(chunk).all(|(r, &c)| *r == (0..c))
+    }
+
+    /// Values of the chunk that lie in the array.
+    pub(super) fn count(&self) -> u64 {
+        self.chunk.iter().map(|r| r.end - r.start).product()
+    }
+
     /// Where it begins in the array, and its extents.
     pub(super) fn in_array(&self) -> (Vec<i64>, Vec<u64>) {
         self.array.iter().map(|r| (r.start as i64, r.end - r.start)).unzip()
@@ -130,11 +140,10 @@ impl Array {
     }
 
     fn dense_len(&self, overlap: &Overlap, chunk: &[u64]) -> Option<usize> {
-        let whole = overlap.chunk.iter().zip(chunk).all(|(r, &c)| *r == (0..c));
         let wanted = dense(chunk, self.size);
         // The stride along an axis of one value does not matter.
         let alike = chunk.iter().zip(&self.strides).zip(&wanted).all(|((&c, a), b)| c == 1 || a == b);
-        (whole && alike).then(|| chunk.iter().product::<u64>() as usize * self.size)
+        (overlap.is_whole(chunk) && alike).then(|| chunk.iter().product::<u64>() as usize * self.size)
     }
 
     /// Where the overlap begins in a dense chunk, and the chunk's strides.

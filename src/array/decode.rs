@@ -4,7 +4,7 @@
 use super::boxes::{Array, Overlap};
 use super::encode::raw_len;
 use super::sharing::{Lane, Sharing};
-use crate::engine::DecodeJob;
+use crate::engine::{DecodeJob, Engine};
 use crate::error::{Error, Result};
 use crate::frame::{self, STORED_HEADER};
 use crate::{memory, parallel};
@@ -37,6 +37,17 @@ pub fn decode(
     origins: &[i64],
     threads: usize,
 ) -> Result<Vec<Result<()>>> {
+    decode_by(frames, array, chunk, origins, |chunks, raw_len| Sharing::of(chunks, raw_len, threads))
+}
+
+/// As [`decode`]; `sharing` says how so many chunks of so many bytes are shared out.
+pub(super) fn decode_by(
+    frames: Frames<'_>,
+    array: &mut Array,
+    chunk: &[u64],
+    origins: &[i64],
+    sharing: impl FnOnce(usize, usize) -> Sharing,
+) -> Result<Vec<Result<()>>> {
     let raw_len = raw_len(array, chunk, origins)?;
     let n = match frames {
         Frames::Memory(frames) => frames.len(),
@@ -46,7 +57,7 @@ pub fn decode(
         return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
     }
     apart(chunk, origins)?;
-    let sharing = Sharing::of(n, raw_len, threads);
+    let sharing = sharing(n, raw_len);
     let work = Work { frames, array, chunk, origins, raw_len, sharing };
     let size = work.sharing.batch;
     let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
@@ -129,7 +140,7 @@ impl Work<'_> {
         let mut scratch = Scratch::take();
         let done = match self.sharing.engine {
             Lane::Cpu(_) => (first..first + count).map(|k| self.one(k, &mut scratch)).collect(),
-            Lane::Gpu(_) => self.on_gpu(first, count, &mut scratch),
+            Lane::Gpu(engine) => self.on_gpu(engine, first, count, &mut scratch),
         };
         scratch.give_back();
         done
@@ -154,26 +165,22 @@ impl Work<'_> {
     }
 
     /// Decodes a batch on the GPU, and on the CPU what is wanted in part only.
-    fn on_gpu(&self, first: usize, count: usize, scratch: &mut Scratch) -> Vec<Result<()>> {
-        let Lane::Gpu(engine) = self.sharing.engine else { unreachable!("asked by `batch`") };
+    fn on_gpu(&self, engine: &Engine, first: usize, count: usize, scratch: &mut Scratch) -> Vec<Result<()>> {
         let threads = engine.threads();
-        let volume = |o: &Overlap| o.chunk.iter().map(|r| r.end - r.start).product::<u64>();
         let whole = self.chunk.iter().product::<u64>();
         let overlaps: Vec<_> = (first..first + count).map(|k| self.overlap(k)).collect();
-        let on_cpu = |o: &Option<Overlap>| o.as_ref().is_none_or(|o| volume(o) < whole / PART);
-        let batch: Vec<usize> = (0..count).filter(|&i| !on_cpu(&overlaps[i])).collect();
+        let (batch, others): (Vec<usize>, Vec<usize>) =
+            (0..count).partition(|&i| overlaps[i].as_ref().is_some_and(|o| o.count() >= whole / PART));
         let Ok(mut raw) = memory::zeros::<u8>(batch.len() * self.raw_len) else {
             return (first..first + count).map(|k| self.one(k, scratch)).collect();
         };
-        let read = parallel::map(batch.len(), threads, |i| {
+        let read = parallel::map(batch.len(), threads, |b| {
             let mut own = Vec::new();
-            let k = first + batch[i];
-            let frame = self.read(k, &mut own).and_then(|frame| self.fits(frame).map(|()| frame.len()));
-            frame.map(|_| own)
+            let frame = self.read(first + batch[b], &mut own)?;
+            self.fits(frame).map(|()| own)
         });
         let mut done: Vec<Result<()>> = (0..count).map(|_| Ok(())).collect();
-        let mut jobs = Vec::new();
-        let mut at = Vec::new();
+        let (mut jobs, mut at) = (Vec::new(), Vec::new());
         for ((&i, own), out) in batch.iter().zip(&read).zip(raw.chunks_mut(self.raw_len)) {
             match own {
                 Ok(own) => {
@@ -193,7 +200,7 @@ impl Work<'_> {
                 self.array.scatter(overlap, self.chunk, job.out);
             }
         });
-        for i in (0..count).filter(|&i| on_cpu(&overlaps[i])) {
+        for i in others {
             done[i] = self.one(first + i, scratch);
         }
         done

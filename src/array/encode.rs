@@ -77,6 +77,18 @@ impl Encoding {
         beyond: Option<&[u8]>,
         threads: usize,
     ) -> Result<Encoding> {
+        Encoding::by(array, params, chunk, origins, beyond, |chunks, bytes| Sharing::of(chunks, bytes, threads))
+    }
+
+    /// As [`Encoding::new`]; `sharing` says how so many chunks of so many bytes are shared out.
+    pub(super) fn by(
+        array: Array,
+        params: Params,
+        chunk: &[u64],
+        origins: &[i64],
+        beyond: Option<&[u8]>,
+        sharing: impl FnOnce(usize, usize) -> Sharing,
+    ) -> Result<Encoding> {
         let raw_len = raw_len(&array, chunk, origins)?;
         if !params.fits(raw_len) {
             let got = format!("{raw_len} bytes; type and extents of the request are not those of chunks {chunk:?}");
@@ -88,7 +100,7 @@ impl Encoding {
             return Err(Error::params("the value beyond the array", got));
         }
         let chunks = origins.len() / chunk.len().max(1);
-        let sharing = Sharing::of(chunks, raw_len, threads);
+        let sharing = sharing(chunks, raw_len);
         let (lanes, chunk, origins) = (sharing.lanes, chunk.to_vec(), origins.to_vec());
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { array, params, chunk, raw_len, origins, beyond, sharing, state, changed });
@@ -229,7 +241,7 @@ impl Shared {
             overlaps.iter().zip(&dense).filter(|(_, d)| d.is_none()).map(|(o, _)| o).zip(places).collect();
         let threads = if let Lane::Gpu(engine) = self.sharing.engine { engine.threads() } else { 1 };
         parallel::map_mut(slots, threads, |_, (overlap, to)| {
-            let whole = overlap.as_ref().is_some_and(|o| o.chunk.iter().zip(&self.chunk).all(|(r, &c)| *r == (0..c)));
+            let whole = overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk));
             if !whole {
                 to.chunks_exact_mut(self.beyond.len()).for_each(|e| e.copy_from_slice(&self.beyond));
             }

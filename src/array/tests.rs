@@ -132,6 +132,55 @@ fn frames_are_those_of_dense_chunks() {
     }
 }
 
+/// Batches as a GPU gets them, by an engine without one.
+fn in_batches(_: usize, _: usize) -> sharing::Sharing {
+    sharing::Sharing { batch: 4, lanes: 2, engine: sharing::Lane::Gpu(Engine::global()) }
+}
+
+#[test]
+fn batches_for_a_gpu_make_the_same_frames_and_the_same_array() {
+    for mut case in cases() {
+        let (chunk, origins) = chunks(&case.shape);
+        let want = frames(&mut case, &chunk, &origins, 1, false);
+        let params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
+        let beyond = 7f32.to_le_bytes();
+        let mut work = Encoding::by(case.array(), params, &chunk, &origins, Some(&beyond), in_batches).unwrap();
+        let mut got = Vec::new();
+        while let Ok(some @ [_, ..]) = work.next() {
+            got.extend_from_slice(some);
+        }
+        drop(work);
+        assert_eq!(got, want);
+        // A damaged frame is one in its batch, and chunks outside of the array leave it alone.
+        let damaged = got.len() / 2;
+        let at = got[damaged].len() / 2;
+        got[damaged][at] ^= 1;
+        let frames: Vec<&[u8]> = got.iter().map(Vec::as_slice).collect();
+        let rank = chunk.len();
+        let n: usize = case.shape.iter().product::<u64>() as usize;
+        for shift in [0, 1] {
+            let moved: Vec<i64> = origins
+                .iter()
+                .enumerate()
+                .map(|(i, &o)| o - shift * i64::from(i % rank == 0) * chunk[0] as i64)
+                .collect();
+            let [mut one, mut two] = [vec![9f32; n], vec![9f32; n]];
+            // SAFETY: dense arrays that outlive their use.
+            #[allow(unsafe_code)]
+            let array = |v: &mut Vec<f32>| unsafe { Array::new(v.as_mut_ptr().cast(), 4, &case.shape, None).unwrap() };
+            let by_batches =
+                decode::decode_by(Frames::Memory(&frames), &mut array(&mut one), &chunk, &moved, in_batches);
+            let alone = decode(Frames::Memory(&frames), &mut array(&mut two), &chunk, &moved, 1).unwrap();
+            assert_eq!(by_batches.unwrap(), alone, "{:?}", case.shape);
+            let failed: Vec<usize> = (0..alone.len()).filter(|&k| alone[k].is_err()).collect();
+            assert!(failed == [damaged] || failed.is_empty() && shift == 1, "{failed:?}");
+            let written = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            let inside = failed.is_empty();
+            assert!(!inside || written(&one) == written(&two), "{:?}", case.shape);
+        }
+    }
+}
+
 #[test]
 fn what_is_decoded_is_the_array_and_nothing_beside_it() {
     for mut case in cases() {
