@@ -24,9 +24,10 @@ def test_the_example_of_whole_arrays(tmp_path):
     run(*build, *here, f"-L{hdf5_dir()}", "-lhdf5", "-lm", f"-Wl,-rpath,{PLUGIN.parent}")
     assert run(tmp_path / "array", tmp_path / "a.h5").startswith("64 chunks, largest error 0.0")
     with h5py.File(tmp_path / "a.h5") as f:
-        z, y, x = np.indices((256, 256, 256), sparse=True)
-        v = (np.sin(0.02 * x) * np.cos(0.03 * y) + 0.01 * z).astype("f4")
-        assert 0 < np.abs(f["v"][...] - v).max() <= 0.01
+        z, y, x = np.indices((64, 256, 256), sparse=True)
+        for at in range(0, 256, 64):
+            v = (np.sin(0.02 * x) * np.cos(0.03 * y) + 0.01 * (z + at)).astype("f4")
+            assert 0 < np.abs(f["v"][at : at + 64] - v).max() <= 0.01
     assert run(tmp_path / "array", tmp_path / "no/such/a.h5", ok=False)
 
 
