@@ -157,7 +157,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
     mode : str
         As h5py.File's: "w" replaces the file, "a" adds to it.
     chunks : tuple of int, optional
-        Shape of a chunk; one of 1 to 4 MiB is chosen without.
+        Shape of a chunk; one of 1 to 8 MiB is chosen without.
     threads, progress
         As in `write`.
 
