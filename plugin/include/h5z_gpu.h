@@ -73,18 +73,21 @@ int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *
                              const size_t *sizes, int *status);
 
 /* Whole arrays. A chunk is the box of `chunk` elements at an origin, both one number an axis, slowest first. The box may reach
-   beyond the array. Threads work on several chunks at a time, and a GPU where there is one; the frames are those of the filter. */
+   beyond the array. Threads work on several chunks at a time, and a GPU where there is one; the frames are those of the filter.
+   An array in a device's memory is read and written there by that device, so that only frames cross the bus; it may have eight
+   axes that do not lie together. */
 
 /* An array in memory, as DLPack and __cuda_array_interface__ describe one. */
 typedef struct h5z_gpu_array {
     void *data;             /* first element */
-    int32_t device;         /* -1: host memory, the only one that is taken so far */
+    int32_t device;         /* -1: host memory; 0 and more: the CUDA device */
     uint32_t flags;         /* H5Z_GPU_READ_ONLY */
     const char *type;       /* "<f4" */
     size_t rank;            /* 1 or more */
     const uint64_t *shape;  /* elements */
     const int64_t *strides; /* bytes, of any sign; NULL: dense, slowest axis first */
-    void *stream;           /* of a device's array; NULL */
+    void *stream;           /* a device's array is ready when what this CUstream was given so far is done; NULL or 1: the legacy
+                               default stream; 2: the thread's; -1: it is ready. Calls return when the array is written */
 } h5z_gpu_array;
 
 #define H5Z_GPU_READ_ONLY 1u
@@ -128,6 +131,10 @@ int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64
 /* The same, of frames in memory. */
 int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t *lens, const h5z_gpu_array *to,
                               const uint64_t *chunk, const int64_t *origins, int threads, int *status);
+
+/* Copies an array to one of the same shape and type, between host memory and a device, or on one device. Steps (strides) of 0 repeat
+   an element. Answers 0. */
+int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
 
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);

@@ -4,7 +4,7 @@
 use crate::c_api::{FAILED, dtype, fence, length, slice, slice_mut, string};
 use crate::error::Result;
 use crate::{dataset, report};
-use h5z_gpu::array::{self, Array, Encoding, Frames, decode};
+use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice, decode};
 use h5z_gpu::words;
 use h5z_gpu::{Dtype, Params};
 use libc::{c_char, c_int, c_void};
@@ -24,18 +24,13 @@ pub struct CArray {
 
 /// The array is not to be written.
 const READ_ONLY: u32 = 1;
+/// CUDA's handle of the legacy default stream.
+const LEGACY: usize = 1;
 
 impl CArray {
     /// # Safety
     /// As the header says of an array.
     unsafe fn open(&self) -> Result<(Array, Dtype)> {
-        if self.device != -1 {
-            let device = self.device;
-            return Err(format!(
-                "the array is on device {device}; arrays in host memory (device -1) are taken: copy it there"
-            )
-            .into());
-        }
         // SAFETY: this function's promise.
         let (name, shape) = unsafe { (string(self.datatype, "type")?, slice(self.shape, self.rank)?) };
         let strides = match self.strides.is_null() {
@@ -48,7 +43,22 @@ impl CArray {
             return Err(format!("type {name:?}: elements of 1 to 255 bytes are taken").into());
         }
         // SAFETY: as above.
-        Ok((unsafe { Array::new(self.data.cast(), dtype.size.into(), shape, strides)? }, dtype))
+        let array = unsafe { Array::new(self.data.cast(), dtype.size.into(), shape, strides)? };
+        let array = match self.device {
+            -1 => array,
+            ordinal @ 0.. => {
+                // Those of DLPack: 0 would be ambiguous there, and is the legacy default stream here.
+                let stream = match self.stream as isize {
+                    -1 => None,
+                    0 => Some(LEGACY),
+                    handle => Some(handle as usize),
+                };
+                // SAFETY: as above, of a device's memory.
+                unsafe { array.on(OnDevice { ordinal, stream }) }
+            }
+            other => return Err(format!("device {other}: -1 is host memory, 0 and more are CUDA's numbers").into()),
+        };
+        Ok((array, dtype))
     }
 }
 
@@ -69,7 +79,7 @@ impl Work {
         self.frames.clear();
         self.frames.extend(frames.iter().map(|f| f.as_ptr().cast::<c_void>()));
         self.lens.clear();
-        self.lens.extend(frames.iter().map(Vec::len));
+        self.lens.extend(frames.iter().map(|f| f.len()));
         Ok(self.frames.len())
     }
 }
@@ -182,6 +192,25 @@ pub unsafe extern "C" fn h5z_gpu_range(
             found.copy_from_slice(&[low, high]);
         }
         Ok(range.is_some().into())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (from, to) = unsafe { (from.as_ref().ok_or("no array")?, to.as_ref().ok_or("no array")?) };
+        if to.flags & READ_ONLY != 0 {
+            return Err("the array is read-only".into());
+        }
+        // SAFETY: as above.
+        let ((from, _), (mut to, _)) = unsafe { (from.open()?, to.open()?) };
+        array::copy(&from, &mut to)?;
+        Ok(0)
     })
 }
 

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An array of any strides in host memory, and boxes of it copied out and in.
+//! An array of any strides, in host memory or a device's, and boxes of the former copied out and in.
 
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// An array in host memory: as NumPy, DLPack or `__cuda_array_interface__` describe one.
+/// A device that an array is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnDevice {
+    /// CUDA's number of the device in this process.
+    pub ordinal: i32,
+    /// The stream whose work makes the array ready: a `CUstream`, 1 for the legacy default stream, 2 for the thread's. `None`: it
+    /// is ready.
+    pub stream: Option<usize>,
+}
+
+/// An array in memory: as NumPy, DLPack or `__cuda_array_interface__` describe one.
 #[derive(Debug)]
 pub struct Array {
     data: *mut u8,
@@ -13,6 +23,8 @@ pub struct Array {
     shape: Vec<u64>,
     /// Bytes from an element to the next along each axis, of any sign.
     strides: Vec<isize>,
+    /// `None`: host memory.
+    device: Option<OnDevice>,
 }
 
 impl Overlap {
@@ -70,7 +82,32 @@ impl Array {
         if data.is_null() && bytes != Some(0) {
             return Err(wrong(format!("a null pointer for {shape:?} elements")));
         }
-        Ok(Array { data, size, shape: shape.to_vec(), strides })
+        Ok(Array { data, size, shape: shape.to_vec(), strides, device: None })
+    }
+
+    /// The same array in a device's memory.
+    ///
+    /// # Safety
+    /// As [`Array::new`], of the device's memory; the stream is one of the device's.
+    #[must_use]
+    pub unsafe fn on(self, device: OnDevice) -> Array {
+        Array { device: Some(device), ..self }
+    }
+
+    /// The device that it is on; `None` in host memory.
+    pub fn device(&self) -> Option<OnDevice> {
+        self.device
+    }
+
+    /// Whether two arrays have the same elements in number and size.
+    pub(super) fn is_like(&self, other: &Array) -> bool {
+        (self.size, &self.shape) == (other.size, &other.shape)
+    }
+
+    /// Address of an overlap's first element, and bytes from an element to the next.
+    #[cfg(feature = "cuda")]
+    pub(super) fn place_of(&self, overlap: &Overlap) -> (u64, &[isize]) {
+        (self.at(&overlap.array) as u64, &self.strides)
     }
 
     /// Elements along each axis.
@@ -107,6 +144,7 @@ impl Array {
 
     /// Copies the overlap from the array into a dense chunk.
     pub(super) fn gather(&self, overlap: &Overlap, chunk: &[u64], to: &mut [u8]) {
+        debug_assert!(self.device.is_none());
         let (at, strides) = self.place(overlap, chunk, to.len());
         let shape: Vec<usize> = overlap.array.iter().map(|r| (r.end - r.start) as usize).collect();
         // SAFETY: the overlap lies in the array, by the promise of `new`, and in the chunk, which `place` has measured.
@@ -115,6 +153,7 @@ impl Array {
 
     /// Copies the overlap from a dense chunk into the array. Others may do so at the same time, with overlaps that do not meet.
     pub(super) fn scatter(&self, overlap: &Overlap, chunk: &[u64], from: &[u8]) {
+        debug_assert!(self.device.is_none());
         let (at, strides) = self.place(overlap, chunk, from.len());
         let shape: Vec<usize> = overlap.array.iter().map(|r| (r.end - r.start) as usize).collect();
         // SAFETY: as in `gather`, the other way round.
@@ -123,6 +162,7 @@ impl Array {
 
     /// The array's own bytes of a chunk that lies in it whole and dense: it need not be gathered.
     pub(super) fn dense(&self, overlap: &Overlap, chunk: &[u64]) -> Option<&[u8]> {
+        debug_assert!(self.device.is_none());
         let len = self.dense_len(overlap, chunk)?;
         // SAFETY: the chunk lies in the array, one byte behind the other.
         Some(unsafe { std::slice::from_raw_parts(self.at(&overlap.array), len) })
@@ -139,7 +179,8 @@ impl Array {
         Some(unsafe { std::slice::from_raw_parts_mut(self.at(&overlap.array), len) })
     }
 
-    fn dense_len(&self, overlap: &Overlap, chunk: &[u64]) -> Option<usize> {
+    /// Bytes of a chunk that lies in the array whole and dense.
+    pub(super) fn dense_len(&self, overlap: &Overlap, chunk: &[u64]) -> Option<usize> {
         let wanted = dense(chunk, self.size);
         // The stride along an axis of one value does not matter.
         let alike = chunk.iter().zip(&self.strides).zip(&wanted).all(|((&c, a), b)| c == 1 || a == b);
@@ -150,7 +191,7 @@ impl Array {
     ///
     /// # Panics
     /// When the chunk has not `len` bytes.
-    fn place(&self, overlap: &Overlap, chunk: &[u64], len: usize) -> (usize, Vec<isize>) {
+    pub(super) fn place(&self, overlap: &Overlap, chunk: &[u64], len: usize) -> (usize, Vec<isize>) {
         assert_eq!(chunk.iter().product::<u64>() * self.size as u64, len as u64, "a buffer of the chunk's length");
         let strides = dense(chunk, self.size);
         let at = overlap.chunk.iter().zip(&strides).map(|(r, &s)| r.start as usize * s as usize).sum();
@@ -158,8 +199,25 @@ impl Array {
     }
 }
 
+/// Bytes of a chunk of these extents of an array. Refuses ranks that differ and chunks that memory cannot hold.
+pub(super) fn raw_len(array: &Array, chunk: &[u64], origins: &[i64]) -> Result<usize> {
+    let rank = array.shape().len();
+    if chunk.len() != rank || rank == 0 || !origins.len().is_multiple_of(rank) {
+        let got = format!(
+            "{chunk:?} with {} numbers for origins; the array has {rank} axes, of which one at least is needed",
+            origins.len()
+        );
+        return Err(Error::params("chunks", got));
+    }
+    let count = chunk.iter().try_fold(array.element() as u64, |a, &n| a.checked_mul(n));
+    let bytes = count.filter(|&n| n > 0).and_then(|n| isize::try_from(n).ok());
+    bytes
+        .map(|n| n as usize)
+        .ok_or_else(|| Error::params("chunks", format!("{chunk:?} are empty, or more than memory")))
+}
+
 /// Strides of a dense array, slowest axis first.
-fn dense(shape: &[u64], size: usize) -> Vec<isize> {
+pub(super) fn dense(shape: &[u64], size: usize) -> Vec<isize> {
     let mut strides = vec![0; shape.len()];
     let mut step = size as isize;
     for (s, &n) in strides.iter_mut().zip(shape).rev() {

@@ -2,86 +2,30 @@
 //! Frames from a file or from memory into an array.
 
 use super::boxes::{Array, Overlap};
-use super::encode::raw_len;
+use super::frames::{Frames, fits, frame_len, most, read_frame};
 use super::sharing::{Lane, Sharing};
 use crate::engine::{DecodeJob, Engine};
-use crate::error::{Error, Result};
-use crate::frame::{self, STORED_HEADER};
+use crate::error::Result;
 use crate::{memory, parallel};
-use std::os::fd::RawFd;
 use std::sync::Mutex;
-
-/// Where frames are.
-#[derive(Debug, Clone, Copy)]
-pub enum Frames<'a> {
-    /// In memory.
-    Memory(&'a [&'a [u8]]),
-    /// In a file that is open for reading: place and length of each. The file's own position stays as it is.
-    File(RawFd, &'a [(u64, u64)]),
-}
 
 /// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the GPU.
 const PART: u64 = 4;
 
-/// Decodes frames of chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, which may lie
-/// outside of it) into `array`. What lies in the array is written, nothing else: an array may be a selection of a dataset.
-///
-/// Answers for each frame, in order. `threads` as in [`super::Encoding::new`].
-///
-/// # Errors
-/// `Params` where the array, its chunks and the frames do not fit together.
-pub fn decode(
+/// See [`super::decode`], whose arguments were checked.
+pub(super) fn decode(
     frames: Frames<'_>,
-    array: &mut Array,
+    array: &Array,
     chunk: &[u64],
     origins: &[i64],
-    threads: usize,
-) -> Result<Vec<Result<()>>> {
-    decode_by(frames, array, chunk, origins, |chunks, raw_len| Sharing::of(chunks, raw_len, threads))
-}
-
-/// As [`decode`]; `sharing` says how so many chunks of so many bytes are shared out.
-pub(super) fn decode_by(
-    frames: Frames<'_>,
-    array: &mut Array,
-    chunk: &[u64],
-    origins: &[i64],
-    sharing: impl FnOnce(usize, usize) -> Sharing,
-) -> Result<Vec<Result<()>>> {
-    let raw_len = raw_len(array, chunk, origins)?;
-    let n = match frames {
-        Frames::Memory(frames) => frames.len(),
-        Frames::File(_, places) => places.len(),
-    };
-    if n * chunk.len() != origins.len() {
-        return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
-    }
-    apart(chunk, origins)?;
-    let sharing = sharing(n, raw_len);
+    raw_len: usize,
+    sharing: Sharing,
+) -> Vec<Result<()>> {
+    let n = origins.len() / chunk.len();
     let work = Work { frames, array, chunk, origins, raw_len, sharing };
     let size = work.sharing.batch;
     let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
-    Ok(parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect())
-}
-
-/// Refuses chunks that meet: they would be written at the same time. Those of a dataset lie on one grid, each in a cell of its own.
-fn apart(chunk: &[u64], origins: &[i64]) -> Result<()> {
-    let rank = chunk.len();
-    let cell = |origin: &[i64]| -> Option<Vec<i128>> {
-        let steps = origin.iter().zip(origins).zip(chunk).map(|((&o, &first), &c)| {
-            let (far, c) = (i128::from(o) - i128::from(first), i128::from(c));
-            (far % c == 0).then_some(far / c)
-        });
-        steps.collect()
-    };
-    let meet = |k: usize| Error::params("origins", format!("chunk {k} meets another one, or is on another grid"));
-    let mut cells = memory::with_capacity(origins.len() / rank)?;
-    for (k, origin) in origins.chunks(rank).enumerate() {
-        cells.push((cell(origin).ok_or_else(|| meet(k))?, k));
-    }
-    cells.sort_unstable();
-    let twice = cells.windows(2).find(|w| w[0].0 == w[1].0);
-    twice.map_or(Ok(()), |w| Err(meet(w[1].1)))
+    parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect()
 }
 
 struct Work<'a> {
@@ -151,7 +95,7 @@ impl Work<'_> {
         let Some(overlap) = self.overlap(k) else { return Ok(()) };
         let Scratch { frame, raw } = scratch;
         let frame = self.read(k, frame)?;
-        self.fits(frame)?;
+        fits(frame, self.raw_len)?;
         let engine = self.sharing.engine.engine();
         // SAFETY: no other frame of this call has these values: `apart` has seen to it.
         #[allow(unsafe_code)]
@@ -177,7 +121,7 @@ impl Work<'_> {
         let read = parallel::map(batch.len(), threads, |b| {
             let mut own = Vec::new();
             let frame = self.read(first + batch[b], &mut own)?;
-            self.fits(frame).map(|()| own)
+            fits(frame, self.raw_len).map(|()| own)
         });
         let mut done: Vec<Result<()>> = (0..count).map(|_| Ok(())).collect();
         let (mut jobs, mut at) = (Vec::new(), Vec::new());
@@ -206,28 +150,14 @@ impl Work<'_> {
         done
     }
 
-    /// Refuses a frame of another chunk's length.
-    fn fits(&self, frame: &[u8]) -> Result<()> {
-        let needed = frame::raw_len(frame)?;
-        match needed == self.raw_len as u64 {
-            true => Ok(()),
-            false => Err(Error::Length { section: "the array's chunk", needed, got: self.raw_len as u64 }),
-        }
-    }
-
     /// Frame `k`, from the file into `own` where it is there.
     fn read<'f>(&'f self, k: usize, own: &'f mut Vec<u8>) -> Result<&'f [u8]> {
-        let (file, places) = match self.frames {
-            Frames::Memory(frames) => return Ok(frames[k]),
-            Frames::File(file, places) => (file, places),
-        };
-        let (at, len) = places[k];
-        let most = self.raw_len as u64 + STORED_HEADER as u64;
-        if len > most {
-            return Err(Error::corrupt("the file's index", format!("a frame of {len} bytes, {most} at most")));
+        if let Frames::Memory(frames) = self.frames {
+            return Ok(frames[k]);
         }
-        let own = Scratch::of(own, len as usize)?;
-        crate::host::file::read_at(file, own, at)?;
+        let len = frame_len(self.frames, k).min(most(self.raw_len)) as usize;
+        let own = Scratch::of(own, len)?;
+        read_frame(self.frames, k, self.raw_len, own)?;
         Ok(own)
     }
 }

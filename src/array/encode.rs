@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The frames of an array's chunks, in order, made ahead of whoever takes them.
+//! The frames of the chunks of an array in host memory, in order, made ahead of whoever takes them.
 
 use super::boxes::Array;
 use super::sharing::{Lane, Sharing};
@@ -14,11 +14,9 @@ use std::thread::JoinHandle;
 /// Batches that may be ready before they are asked for, for each lane.
 const AHEAD: usize = 2;
 
-/// Frames of an array's chunks, which threads of its own make until it is dropped.
-///
-/// The array must not change before the last frame is there. A forked child has none of the threads: it is refused.
+/// Frames of an array in host memory, which threads of its own make until it is dropped.
 #[derive(Debug)]
-pub struct Encoding {
+pub(super) struct Encoding {
     shared: Arc<Shared>,
     lanes: Vec<JoinHandle<()>>,
     /// What the last call of [`Encoding::next`] lent.
@@ -62,46 +60,17 @@ struct State {
 }
 
 impl Encoding {
-    /// Begins to encode the chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, one chunk
-    /// behind the other), on `threads` CPU threads (0: as many as the process may use) and the GPU where there is one.
-    ///
-    /// A chunk may reach beyond the array: there stands `beyond`, the bytes of one element; zeros without.
-    ///
-    /// # Errors
-    /// `Params` where the array, its chunks and `params` do not fit together.
-    pub fn new(
+    /// See [`super::Encoding::new`], whose arguments were checked.
+    pub(super) fn new(
         array: Array,
         params: Params,
-        chunk: &[u64],
-        origins: &[i64],
-        beyond: Option<&[u8]>,
-        threads: usize,
-    ) -> Result<Encoding> {
-        Encoding::by(array, params, chunk, origins, beyond, |chunks, bytes| Sharing::of(chunks, bytes, threads))
-    }
-
-    /// As [`Encoding::new`]; `sharing` says how so many chunks of so many bytes are shared out.
-    pub(super) fn by(
-        array: Array,
-        params: Params,
-        chunk: &[u64],
-        origins: &[i64],
-        beyond: Option<&[u8]>,
-        sharing: impl FnOnce(usize, usize) -> Sharing,
-    ) -> Result<Encoding> {
-        let raw_len = raw_len(&array, chunk, origins)?;
-        if !params.fits(raw_len) {
-            let got = format!("{raw_len} bytes; type and extents of the request are not those of chunks {chunk:?}");
-            return Err(Error::params("a chunk", got));
-        }
-        let beyond = beyond.map_or_else(|| vec![0; array.element()], <[u8]>::to_vec);
-        if beyond.len() != array.element() {
-            let got = format!("{} bytes; an element has {}", beyond.len(), array.element());
-            return Err(Error::params("the value beyond the array", got));
-        }
-        let chunks = origins.len() / chunk.len().max(1);
-        let sharing = sharing(chunks, raw_len);
-        let (lanes, chunk, origins) = (sharing.lanes, chunk.to_vec(), origins.to_vec());
+        chunk: Vec<u64>,
+        raw_len: usize,
+        origins: Vec<i64>,
+        beyond: Vec<u8>,
+        sharing: Sharing,
+    ) -> Encoding {
+        let lanes = sharing.lanes;
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { array, params, chunk, raw_len, origins, beyond, sharing, state, changed });
         let start = |_| {
@@ -110,18 +79,11 @@ impl Encoding {
         };
         // A host at its limit of threads still gets its frames: `next` makes them where there is none.
         let lanes = (0..lanes).map_while(start).collect();
-        Ok(Encoding { shared, lanes, lent: Vec::new(), process: std::process::id() })
+        Encoding { shared, lanes, lent: Vec::new(), process: std::process::id() }
     }
 
-    /// The next frames, at least one, in the order of the chunks; none when all were given. They are lent until the next call.
-    ///
-    /// # Errors
-    /// `NoMemory` where there is none for a frame, `Params` in a forked child.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<&[Vec<u8>]> {
-        if self.process != std::process::id() {
-            return Err(Error::params("encoding", "it was begun before this process was forked: begin it anew here"));
-        }
+    /// See [`super::Encoding::next`].
+    pub(super) fn next(&mut self) -> Result<&[Vec<u8>]> {
         let shared = &*self.shared;
         let mut state = shared.lock();
         state.spare.append(&mut self.lent);
@@ -261,21 +223,4 @@ impl Shared {
             false => Ok(()),
         }
     }
-}
-
-/// Bytes of a chunk of these extents of an array. Refuses ranks that differ and chunks that memory cannot hold.
-pub(super) fn raw_len(array: &Array, chunk: &[u64], origins: &[i64]) -> Result<usize> {
-    let rank = array.shape().len();
-    if chunk.len() != rank || rank == 0 || !origins.len().is_multiple_of(rank) {
-        let got = format!(
-            "{chunk:?} with {} numbers for origins; the array has {rank} axes, of which one at least is needed",
-            origins.len()
-        );
-        return Err(Error::params("chunks", got));
-    }
-    let count = chunk.iter().try_fold(array.element() as u64, |a, &n| a.checked_mul(n));
-    let bytes = count.filter(|&n| n > 0).and_then(|n| isize::try_from(n).ok());
-    bytes
-        .map(|n| n as usize)
-        .ok_or_else(|| Error::params("chunks", format!("{chunk:?} are empty, or more than memory")))
 }

@@ -2,22 +2,15 @@
 //! The value range of a whole array, for bounds relative to it.
 
 use super::boxes::Array;
-use super::encode::raw_len;
 use crate::bound;
 use crate::codec::chunk::values;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::params::Dtype;
 use crate::scalar::Scalar;
 use crate::{memory, parallel};
 
-/// Smallest and largest of an array's finite values whose bits are not those of `fill`; `None` where there are none. Zeros count,
-/// unlike in the range of a chunk, which HDF5 may have padded.
-///
-/// `chunk` and `origins` say which boxes are looked at, as in [`super::Encoding::new`]: together they should cover the array.
-///
-/// # Errors
-/// `Params` where the array and its chunks do not fit together, or it holds no f32 or f64; `NoMemory`.
-pub fn range(
+/// See [`super::range`], whose arguments were checked.
+pub(super) fn range(
     array: &Array,
     dtype: Dtype,
     chunk: &[u64],
@@ -25,10 +18,6 @@ pub fn range(
     fill: Option<u64>,
     threads: usize,
 ) -> Result<Option<(f64, f64)>> {
-    raw_len(array, chunk, origins)?;
-    if !dtype.is_ieee() || usize::from(dtype.size) != array.element() {
-        return Err(Error::params("type", format!("{dtype:?}; a range is of f32 or f64")));
-    }
     let threads = if threads > 0 { threads } else { parallel::cores() };
     let of = |origin: &[i64]| match dtype.size {
         4 => of_box::<f32>(array, dtype, chunk, origin, fill),

@@ -111,7 +111,7 @@ fn frames(case: &mut Case, chunk: &[u64], origins: &[i64], threads: usize, fill:
         if some.is_empty() {
             return all;
         }
-        all.extend_from_slice(some);
+        all.extend(some.into_iter().map(<[u8]>::to_vec));
     }
 }
 
@@ -144,10 +144,10 @@ fn batches_for_a_gpu_make_the_same_frames_and_the_same_array() {
         let want = frames(&mut case, &chunk, &origins, 1, false);
         let params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
         let beyond = 7f32.to_le_bytes();
-        let mut work = Encoding::by(case.array(), params, &chunk, &origins, Some(&beyond), in_batches).unwrap();
+        let mut work = Encoding::by(case.array(), params, &chunk, &origins, Some(&beyond), 1, in_batches).unwrap();
         let mut got = Vec::new();
-        while let Ok(some @ [_, ..]) = work.next() {
-            got.extend_from_slice(some);
+        while let Ok(some @ [_, ..]) = work.next().as_deref() {
+            got.extend(some.iter().map(|f| f.to_vec()));
         }
         drop(work);
         assert_eq!(got, want);
@@ -168,8 +168,7 @@ fn batches_for_a_gpu_make_the_same_frames_and_the_same_array() {
             // SAFETY: dense arrays that outlive their use.
             #[allow(unsafe_code)]
             let array = |v: &mut Vec<f32>| unsafe { Array::new(v.as_mut_ptr().cast(), 4, &case.shape, None).unwrap() };
-            let by_batches =
-                decode::decode_by(Frames::Memory(&frames), &mut array(&mut one), &chunk, &moved, in_batches);
+            let by_batches = decode_by(Frames::Memory(&frames), &mut array(&mut one), &chunk, &moved, 1, in_batches);
             let alone = decode(Frames::Memory(&frames), &mut array(&mut two), &chunk, &moved, 1).unwrap();
             assert_eq!(by_batches.unwrap(), alone, "{:?}", case.shape);
             let failed: Vec<usize> = (0..alone.len()).filter(|&k| alone[k].is_err()).collect();
@@ -218,8 +217,8 @@ fn a_selection_is_what_the_whole_array_holds_there() {
         let params = Params::new(request, Dtype::F32, &chunk).unwrap();
         let mut work = Encoding::new(array(&mut all, &shape), params, &chunk, &origins, None, 2).unwrap();
         let mut made = Vec::new();
-        while let Ok(some @ [_, ..]) = work.next() {
-            made.extend_from_slice(some);
+        while let Ok(some @ [_, ..]) = work.next().as_deref() {
+            made.extend(some.iter().map(|f| f.to_vec()));
         }
         drop(work);
         let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();

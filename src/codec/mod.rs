@@ -40,7 +40,7 @@ pub fn sections(id: CodecId) -> &'static [&'static str] {
 /// The chunk's params with the codec that the request leaves open, and the bound used where choosing took it.
 pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
     let params = *chunk.params;
-    if params.request.codec != params::Codec::Auto || !params.lossy(chunk.raw.len()) {
+    if is_settled(&params, chunk.raw.len()) {
         return Ok((params, None));
     }
     let (request, used) = match params.dtype.size {
@@ -48,6 +48,11 @@ pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
         _ => auto::choose::<f64>(chunk)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
+}
+
+/// Whether the request says which codec encodes a chunk of so many raw bytes.
+pub(crate) fn is_settled(params: &Params, raw_len: usize) -> bool {
+    params.request.codec != params::Codec::Auto || !params.lossy(raw_len)
 }
 
 /// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. One that could not be, for want

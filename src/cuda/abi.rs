@@ -44,6 +44,9 @@ impl Zero for f64 {
 impl<const N: usize> Zero for [u32; N] {
     const ZERO: Self = [0; N];
 }
+impl<const N: usize> Zero for [u64; N] {
+    const ZERO: Self = [0; N];
+}
 
 macro_rules! shared_structs {
     ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
@@ -210,6 +213,57 @@ shared_structs! {
         /// Tiles of the batch.
         tiles: u32,
     }
+    /// A box of elements to copy between two arrays, as rows whose bytes lie together in both.
+    BoxCopy {
+        /// Address of the first row that is read.
+        from: u64,
+        /// Address of the first row that is written.
+        to: u64,
+        /// Bytes from a row to the next along each axis, slowest first, modulo 2^64.
+        from_steps: [u64; 8],
+        /// The same of what is written.
+        to_steps: [u64; 8],
+        /// Bytes of a row.
+        run: u64,
+        /// Rows along each axis, leading ones 1.
+        extents: [u32; 8],
+        /// Pieces that a row is cut into, of `ARRAY_PIECE` bytes but the last.
+        pieces: u32,
+        /// Pieces of all rows.
+        units: u32,
+        /// Threads that copy a piece: a power of two, 32 at most.
+        lanes: u32,
+        /// Bytes that a thread copies at a time: 1, 2, 4, 8 or 16, which divide every address, step and row.
+        width: u32,
+        /// Pieces that these threads copy one after the other.
+        turns: u32,
+        /// CTAs of the launch before this box's.
+        first_cta: u32,
+    }
+    /// Arguments of `array_copy`.
+    CopyArgs {
+        /// `BoxCopy`s.
+        boxes: u64,
+        /// How many.
+        box_count: u32,
+        /// Nothing.
+        reserved: u32,
+    }
+    /// Arguments of `array_pack`.
+    PackArgs {
+        /// `EncodeChunk`s, for the addresses of their frames.
+        chunks: u64,
+        /// Their frames' lengths, u64.
+        lengths: u64,
+        /// Where the frames go, 16-byte aligned.
+        packed: u64,
+        /// Longer frames are left out.
+        limit: u64,
+        /// Frames.
+        chunk_count: u32,
+        /// CTAs of each frame.
+        parts: u32,
+    }
 }
 
 /// Names and values that kernels know by the same name.
@@ -224,6 +278,8 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_DENSE", FLAG_DENSE),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
+    ("ARRAY_PIECE", ARRAY_PIECE),
+    ("ARRAY_PACK_STEP", ARRAY_PACK_STEP),
 ];
 
 /// The bound is the number itself.
@@ -244,3 +300,7 @@ pub const FLAG_DENSE: u32 = 8;
 pub const LORENZO_SHARED: u32 = 2800;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
 pub const LORENZO_HEAD: u32 = 448;
+/// Bytes of a row that a group of threads copies at a time.
+pub const ARRAY_PIECE: u32 = 2048;
+/// Frames that are brought together begin at multiples of this.
+pub const ARRAY_PACK_STEP: u32 = 64;

@@ -22,8 +22,10 @@ const SYMBOLS: &[&str] = &[
     "cuStreamCreate",
     "cuStreamDestroy_v2",
     "cuStreamSynchronize",
+    "cuStreamWaitEvent",
     "cuEventCreate",
     "cuEventRecord",
+    "cuEventQuery",
     "cuEventSynchronize",
     "cuEventElapsedTime",
     "cuMemAlloc_v2",
@@ -33,6 +35,7 @@ const SYMBOLS: &[&str] = &[
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuMemsetD8Async",
+    "cuPointerGetAttribute",
     "cuGetErrorName",
     "cuGetErrorString",
 ];

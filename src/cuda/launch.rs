@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Typed launches: an argument struct and a number of CTAs become one checked driver call; and a stopwatch.
 
-use super::abi::{DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, STRUCTS};
+use super::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, PackArgs, STRUCTS};
 use super::driver::Failure;
 use super::module::Kernel;
 use super::stream::Stream;
@@ -13,6 +13,8 @@ use cudarc::driver::sys;
 pub(crate) trait Args: Copy {}
 impl Args for EncodeArgs {}
 impl Args for DecodeArgs {}
+impl Args for CopyArgs {}
+impl Args for PackArgs {}
 /// What a kernel takes that is launched alone: its own struct, of such words, is no longer.
 impl Args for [u64; 16] {}
 
@@ -31,6 +33,8 @@ pub(crate) unsafe trait Described: Copy {
 unsafe impl Described for EncodeChunk {}
 // SAFETY: as above.
 unsafe impl Described for DecodeChunk {}
+// SAFETY: as above.
+unsafe impl Described for BoxCopy {}
 
 /// No struct of the list has a byte that belongs to none of its fields.
 const _: () = {
@@ -51,7 +55,7 @@ impl Stream {
     ///
     /// # Safety
     /// `A` is the kernel's argument. Device addresses in `args`, and in what they lead to, come from this stream's
-    /// [`Stream::reserve`], and what they describe lies inside.
+    /// [`Stream::reserve`] or are a user's array, and what they describe lies inside.
     pub(crate) unsafe fn launch<A: Args>(&mut self, kernel: Kernel, ctas: u32, args: &A) -> Result<(), Failure> {
         self.busy = true;
         let mut args = *args;

@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod driver;
+mod later;
 mod launch;
 mod module;
 mod slices;
@@ -15,13 +16,14 @@ mod staging;
 mod stream;
 
 pub(crate) use driver::Failure;
+pub(crate) use later::{Mark, UserStream};
 pub(crate) use launch::Described;
 #[cfg(feature = "testing")]
 pub(crate) use launch::Timer;
 #[cfg(test)]
 pub(crate) use module::IMAGES;
 pub(crate) use module::Kernel;
-pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
+pub(crate) use stream::{ALIGN, Buffer, OwnStream, Stream, StreamGuard};
 
 use crate::host::log;
 use cudarc::driver::{result, sys};
@@ -34,10 +36,13 @@ use std::time::{Duration, Instant};
 
 /// One device with its shared context, ready to use.
 pub(crate) struct Device {
+    ordinal: i32,
     context: sys::CUcontext,
     name: String,
     modules: module::Modules,
     streams: stream::Pool,
+    /// Streams that no array's work has now.
+    spare: Mutex<Vec<Stream>>,
 }
 
 // SAFETY: the context handle may be used from any thread by the driver's own rules; all else synchronises itself.
@@ -48,7 +53,9 @@ unsafe impl Sync for Device {}
 /// Process that started the driver, 0 before. Read before any lock: in a forked child a lock may be held by nobody.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The process's device, once it has started.
-static DEVICE: OnceCell<Device> = OnceCell::new();
+static DEVICE: OnceCell<&Device> = OnceCell::new();
+/// Every device that was opened, for whoever names one. They live as long as the process.
+static OPENED: Mutex<Vec<&Device>> = Mutex::new(Vec::new());
 /// Why the device is of no use for the rest of the process, once it is not.
 static ENDED: OnceLock<String> = OnceLock::new();
 /// Until when a start that failed for want of something is not tried again.
@@ -63,6 +70,12 @@ pub(crate) fn device() -> Option<&'static Device> {
 
 /// The device's name, or why the CPU does everything. Starts the device, pause or no pause.
 pub(crate) fn status() -> Result<&'static str, String> {
+    allowed()?;
+    started().map(|device| device.name.as_str())
+}
+
+/// Whether this process may use a device, or a sentence that says why it may not.
+fn allowed() -> Result<(), String> {
     if module::IMAGES.is_empty() {
         return Err(
             "this build has no GPU code: build with an nvcc (H5Z_GPU_CUDA=require names what is missing)".into()
@@ -71,7 +84,27 @@ pub(crate) fn status() -> Result<&'static str, String> {
     if !ours(true) {
         return Err("this process was forked from one that uses the GPU, and CUDA does not work in it".into());
     }
-    started().map(|device| device.name.as_str())
+    Ok(())
+}
+
+/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device is to be
+/// used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
+pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
+    allowed()?;
+    if let Some(why) = ENDED.get() {
+        return Err(why.clone());
+    }
+    if wanted() == "cpu" {
+        return Err("H5Z_GPU_DEVICE is cpu".into());
+    }
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        initialise()?;
+        Device::at(ordinal)
+    }));
+    match opened {
+        Ok(opened) => opened.map_err(|failure| failure.to_string()),
+        Err(_) => Err("the driver library is not as expected".into()),
+    }
 }
 
 fn started() -> Result<&'static Device, String> {
@@ -94,7 +127,22 @@ fn started() -> Result<&'static Device, String> {
             Err(ENDED.get_or_init(|| why).clone())
         }
     })?;
-    ENDED.get().map_or(Ok(device), |why| Err(why.clone()))
+    ENDED.get().map_or(Ok(*device), |why| Err(why.clone()))
+}
+
+/// What `H5Z_GPU_DEVICE` says.
+fn wanted() -> String {
+    std::env::var("H5Z_GPU_DEVICE").unwrap_or_default().trim().into()
+}
+
+/// Finds the driver and starts it; again is nothing.
+fn initialise() -> Result<(), Failure> {
+    static DONE: OnceCell<()> = OnceCell::new();
+    DONE.get_or_try_init(|| {
+        driver::probe()?;
+        result::init().map_err(|e| Failure::new("cuInit", e))
+    })?;
+    Ok(())
 }
 
 /// Kernel images in this build.
@@ -151,18 +199,34 @@ pub(crate) fn attempt<R>(what: &str, work: impl FnOnce() -> Result<R, Failure>) 
     None
 }
 
+/// Takes note of a failure for which there is no CPU to go to: after one that ends a context there is no device any more.
+pub(crate) fn note(failure: &Failure) {
+    if failure.ends_context() {
+        _ = ENDED.set(format!("{failure}; the CPU is used from now on"));
+    }
+}
+
 impl Device {
     /// Probes the driver and opens the device that `H5Z_GPU_DEVICE` names.
-    fn start() -> Result<Device, Failure> {
-        let wanted = std::env::var("H5Z_GPU_DEVICE").unwrap_or_default();
-        let wanted = wanted.trim();
+    fn start() -> Result<&'static Device, Failure> {
+        let wanted = wanted();
         if wanted == "cpu" {
             return Err(Failure::other("H5Z_GPU_DEVICE is cpu"));
         }
-        driver::probe()?;
-        result::init().map_err(|e| Failure::new("cuInit", e))?;
+        initialise()?;
         let count = result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))?;
-        Self::open(choose(wanted, count)?)
+        Self::at(choose(&wanted, count)?)
+    }
+
+    /// The device of this ordinal, opened where it is not.
+    fn at(ordinal: i32) -> Result<&'static Device, Failure> {
+        let mut opened = OPENED.lock().unwrap_or_else(|held| held.into_inner());
+        if let Some(device) = opened.iter().find(|d| d.ordinal == ordinal) {
+            return Ok(device);
+        }
+        let device = &*Box::leak(Box::new(Self::open(ordinal)?));
+        opened.push(device);
+        Ok(device)
     }
 
     fn open(ordinal: i32) -> Result<Device, Failure> {
@@ -171,7 +235,8 @@ impl Device {
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
-        let device = Device { context, name, modules: module::Modules::default(), streams: stream::Pool::default() };
+        let (modules, streams) = Default::default();
+        let device = Device { ordinal, context, name, modules, streams, spare: Mutex::default() };
         // The context works when a stream can be made in it.
         let works = device.enter().and_then(|_current| device.stream().map(drop));
         if let Err(failure) = works {
@@ -191,6 +256,25 @@ impl Device {
     /// Lends a stream, or `None` when all are taken.
     pub(crate) fn stream(&self) -> Result<Option<StreamGuard<'_>>, Failure> {
         self.streams.lend()
+    }
+
+    /// A stream for an array's work, which may go from thread to thread.
+    pub(crate) fn own_stream(&'static self) -> Result<OwnStream, Failure> {
+        OwnStream::take(self)
+    }
+
+    /// Whether an address is on this device, as the driver knows.
+    pub(crate) fn holds(&self, address: u64) -> Result<bool, Failure> {
+        let mut ordinal = -1i32;
+        let what = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+        // SAFETY: the answer is an int; any address may be asked for.
+        match unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), what, address) }.result() {
+            Ok(()) => Ok(ordinal == self.ordinal),
+            Err(e) => {
+                let failure = Failure::new("cuPointerGetAttribute", e);
+                if failure.ends_context() { Err(failure) } else { Ok(false) }
+            }
+        }
     }
 
     /// A kernel by name, such as `szx_encode_f32`; its image is loaded by the first call.

@@ -8,6 +8,7 @@
 use super::driver::{Current, Failure};
 use super::slices::{SLOT, Wanted, cut, gather, slices};
 use super::staging;
+use super::{Device, ours};
 use cudarc::driver::{result, sys};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -62,6 +63,58 @@ impl Drop for StreamGuard<'_> {
     }
 }
 
+/// A stream that an array's work has until it ends. When dropped, waits for what was left running and gives it back.
+pub(crate) struct OwnStream {
+    device: &'static Device,
+    stream: Option<Stream>,
+}
+
+impl OwnStream {
+    pub(super) fn take(device: &'static Device) -> Result<OwnStream, Failure> {
+        let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
+        let stream = match spare {
+            Some(stream) => stream,
+            None => Stream::new()?,
+        };
+        Ok(OwnStream { device, stream: Some(stream) })
+    }
+
+    /// CUDA's number of its device.
+    #[cfg(feature = "testing")]
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.device.ordinal
+    }
+}
+
+impl Deref for OwnStream {
+    type Target = Stream;
+    fn deref(&self) -> &Stream {
+        self.stream.as_ref().expect("until it is dropped")
+    }
+}
+
+impl DerefMut for OwnStream {
+    fn deref_mut(&mut self) -> &mut Stream {
+        self.stream.as_mut().expect("until it is dropped")
+    }
+}
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        let Some(mut stream) = self.stream.take() else { return };
+        if !ours(false) {
+            // A forked child makes no driver call.
+            return std::mem::forget(stream);
+        }
+        let idle = !stream.busy || self.device.enter().and_then(|_current| stream.wait()).is_ok();
+        match self.device.spare.lock() {
+            Ok(mut spare) if idle => spare.push(stream),
+            // Its memory may still be written to: forgotten, not freed.
+            _ => std::mem::forget(stream),
+        }
+    }
+}
+
 /// Which of a stream's device buffers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Buffer {
@@ -73,18 +126,30 @@ pub(crate) enum Buffer {
     Work,
     /// What kernels leave for each other, tile by tile.
     Tiles,
+    /// Descriptions of boxes.
+    Boxes,
+    /// One element.
+    Element,
 }
 
 /// A CUDA stream with its memory. Methods need the device's context to be current.
 pub(crate) struct Stream {
     pub(super) handle: Handle,
-    buffers: [DeviceBuffer; 4],
+    buffers: [DeviceBuffer; 6],
     slots: Vec<Slot>,
+    /// Small copies on their way, and bytes of it that are used since the last wait.
     put: Pinned,
-    got: Pinned,
+    put_used: usize,
+    pub(super) got: Pinned,
+    /// Memory of the caller's.
+    pub(super) locked: Pinned,
+    pub(super) marks: [sys::CUevent; 2],
     /// Something was started since the last wait.
     pub(super) busy: bool,
 }
+
+// SAFETY: event handles may be used from any thread; a stream has one user at a time.
+unsafe impl Send for Stream {}
 
 #[derive(Clone, Copy)]
 pub(super) struct Handle(pub(super) sys::CUstream);
@@ -100,7 +165,7 @@ struct DeviceBuffer {
 }
 
 /// Page-locked memory, readable at full speed (not write-combined).
-struct Pinned {
+pub(super) struct Pinned {
     at: *mut u8,
     len: usize,
 }
@@ -118,19 +183,37 @@ impl Pinned {
         Ok(Pinned { at: at.cast(), len })
     }
 
-    fn grow(&mut self, len: usize) -> Result<(), Failure> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Sees to at least `len` bytes; what was in it is lost.
+    pub(super) fn grow(&mut self, len: usize) -> Result<(), Failure> {
+        self.grow_to(len, len.next_power_of_two().max(4096))
+    }
+
+    /// The same, of `new` bytes where there are less than `len`.
+    pub(super) fn grow_to(&mut self, len: usize, new: usize) -> Result<(), Failure> {
         if len > self.len {
             if !self.at.is_null() {
                 // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
                 unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
                 *self = Self::NONE;
             }
-            *self = Self::new(len.next_power_of_two().max(4096))?;
+            *self = Self::new(new)?;
         }
         Ok(())
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    pub(super) fn seen(&self) -> &[u8] {
+        if self.at.is_null() {
+            return &[];
+        }
+        // SAFETY: as below.
+        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+    }
+
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
         if self.at.is_null() {
             return &mut [];
         }
@@ -181,7 +264,10 @@ impl Stream {
             buffers: Default::default(),
             slots: Vec::new(),
             put: Pinned::NONE,
+            put_used: 0,
             got: Pinned::NONE,
+            locked: Pinned::NONE,
+            marks: [std::ptr::null_mut(); 2],
             busy: false,
         };
         // SAFETY: made above, and nothing was started on it.
@@ -207,7 +293,7 @@ impl Stream {
         Ok(own.at)
     }
 
-    fn range(&self, buffer: Buffer, at: usize, len: usize) -> Result<u64, Failure> {
+    pub(super) fn range(&self, buffer: Buffer, at: usize, len: usize) -> Result<u64, Failure> {
         let own = &self.buffers[buffer as usize];
         match at.checked_add(len) {
             Some(end) if end <= own.len => Ok(own.at + at as u64),
@@ -226,7 +312,7 @@ impl Stream {
     pub(crate) fn wait(&mut self) -> Result<(), Failure> {
         // SAFETY: the stream lives as long as this.
         unsafe { result::stream::synchronize(self.handle.0) }.map_err(|e| Failure::new("cuStreamSynchronize", e))?;
-        self.busy = false;
+        (self.busy, self.put_used) = (false, 0);
         Ok(())
     }
 
@@ -238,14 +324,15 @@ impl Stream {
         unsafe { result::memset_d8_async(to, 0, len, self.handle.0) }.map_err(|e| Failure::new("cuMemsetD8Async", e))
     }
 
-    /// Starts copying a few kilobytes to the device. One such copy between two waits.
+    /// Starts copying a few kilobytes to the device. Waits for what was started where there is no room for them.
     pub(crate) fn put(&mut self, buffer: Buffer, at: usize, bytes: &[u8]) -> Result<(), Failure> {
-        if self.busy {
-            self.wait()?;
-        }
         let to = self.range(buffer, at, bytes.len())?;
-        self.put.grow(bytes.len())?;
-        let staged = &mut self.put.bytes()[..bytes.len()];
+        if self.put_used + bytes.len() > self.put.len() {
+            self.wait()?;
+            self.put.grow(bytes.len())?;
+        }
+        let staged = &mut self.put.bytes()[self.put_used..][..bytes.len()];
+        self.put_used += bytes.len();
         staged.copy_from_slice(bytes);
         self.busy = true;
         // SAFETY: both ranges are inside their memory, which stays until the next wait.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests and benchmarks ask for. Not part of the interface: it may change with any release.
 
+mod memory;
 pub mod stages;
 mod timing;
 
 pub use crate::constants;
 pub use crate::cuda::abi;
+pub use memory::DeviceMemory;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 
 use crate::codec::lorenzo;

@@ -34,7 +34,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long calls, faults, broken;
 static pid_t started;
 static Runner runner;
-static struct { char *at; size_t len; } blocks[MOST];
+static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
 static __thread uintptr_t current;
 
@@ -82,7 +82,15 @@ static int inside(const char *at, size_t len) {
     return 0;
 }
 
-static char *take(size_t len) {
+// The device that an address is on, or -1.
+static int device_of(const char *at) {
+    for (int i = 0; i < MOST; i++) {
+        if (blocks[i].at && at >= blocks[i].at && at < blocks[i].at + blocks[i].len) return blocks[i].device;
+    }
+    return -1;
+}
+
+static char *take(size_t len, int device) {
     char *at = NULL;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MOST && !at; i++) {
@@ -90,6 +98,7 @@ static char *take(size_t len) {
             memset(at, 0xa5, len);
             blocks[i].at = at;
             blocks[i].len = len;
+            blocks[i].device = device;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -174,6 +183,20 @@ CUresult cuEventCreate(void **event, unsigned flags) { CALL(1); *event = calloc(
 CUresult cuEventRecord(void *event, void *stream) { CALL(1); *(long *)event = 1; return stream ? OK : INVALID; }
 #endif
 CUresult cuEventSynchronize(void *event) { CALL(1); if (!*(long *)event) fault("cuEventSynchronize", "never recorded"); return OK; }
+CUresult cuEventQuery(void *event) { CALL(1); if (!*(long *)event) fault("cuEventQuery", "never recorded"); return OK; }
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    CALL(1);
+    if (!*(long *)event) fault("cuStreamWaitEvent", "never recorded");
+    return stream && !flags ? OK : INVALID;
+}
+// 9: the ordinal of the device that an address is on; the allocation was made in its context.
+CUresult cuPointerGetAttribute(void *value, int what, uint64_t at) {
+    CALL(1);
+    int device = what == 9 ? device_of((const char *)(uintptr_t)at) : -1;
+    if (device < 0) return INVALID;
+    *(int *)value = device;
+    return OK;
+}
 CUresult cuEventElapsedTime(float *ms, void *a, void *b) { CALL(1); *ms = 1; return a && b ? OK : INVALID; }
 CUresult cuMemAlloc_v2(uint64_t *at, size_t len) {
     CALL(1);
@@ -182,11 +205,11 @@ CUresult cuMemAlloc_v2(uint64_t *at, size_t len) {
     if (!full) used += len;
     pthread_mutex_unlock(&lock);
     if (full) return NO_MEMORY;
-    *at = (uint64_t)(uintptr_t)take(len);
+    *at = (uint64_t)(uintptr_t)take(len, (int)current - 1000);
     return *at ? OK : NO_MEMORY;
 }
 CUresult cuMemFree_v2(uint64_t at) { CALL(1); return give((char *)(uintptr_t)at, &used); }
-CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) { CALL(1); *at = take(len); return flags ? INVALID : *at ? OK : NO_MEMORY; }
+CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) { CALL(1); *at = take(len, -1); return flags ? INVALID : *at ? OK : NO_MEMORY; }
 #ifndef WITHOUT_cuMemFreeHost
 CUresult cuMemFreeHost(void *at) { CALL(1); return give(at, NULL); }
 #endif

@@ -50,6 +50,11 @@ fn every_stage_of_the_kernels() {
 }
 
 #[test]
+fn arrays_on_a_device_by_the_kernels() {
+    check("arrays_on_a_device_by_the_kernels", &["--arrays", "150", "--largest", "30000"]);
+}
+
+#[test]
 fn random_chunks_and_damaged_frames_by_the_kernels() {
     // As many of a codec whether it is alone or not.
     let cases = if std::env::var_os("H5Z_GPU_TEST_CODEC").is_some() { "700" } else { "2000" };

@@ -4,14 +4,18 @@
 //! ```text
 //! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec NAME]
 //! gpu_check --stages ROUNDS [--seed N] [--codec NAME]
+//! gpu_check --arrays ROUNDS [--seed N] [--largest VALUES] [--codec NAME]
 //! gpu_check --vectors DIR [--codec NAME]
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
 //! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
+//! `--arrays ROUNDS` compares arrays in the device's memory, of all layouts, with the same in host memory.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
 //! `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.
 
+#[path = "gpu_check/arrays.rs"]
+mod arrays;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "gpu_check/stages/mod.rs"]
@@ -388,7 +392,7 @@ fn conformance(dir: &std::path::Path, only: Option<Codec>, name: &str) -> Result
 /// What was found to be the same, or the first difference.
 pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, String> {
     let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
-    let (mut vectors, mut only, mut rounds) = (None, None, 0);
+    let (mut vectors, mut only, mut rounds, mut whole) = (None, None, 0, 0);
     while let Some(arg) = args.next() {
         if arg == "--vectors" {
             vectors = Some(args.next().expect("a folder follows"));
@@ -405,6 +409,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
             "--seed" => seed = number(),
             "--largest" => largest = number(),
             "--stages" => rounds = number(),
+            "--arrays" => whole = number(),
             _ => panic!("unknown argument {arg}; see the head of this file"),
         }
     }
@@ -419,6 +424,11 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
         let said = stages::check(&mut r, rounds, only.map(Codec::name))
             .map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
         return Ok(format!("stages on {name}: {said}, all as on the CPU"));
+    }
+    if whole > 0 {
+        let said =
+            arrays::check(&mut r, whole, largest, only).map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
+        return Ok(format!("arrays on {name}: {said}, all as in host memory"));
     }
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 2] };
     let mut made = 0;

@@ -23,8 +23,9 @@ import numpy as np
 
 from .chunks import chunk_shape
 from .filters import FILTER_ID, Lossless, Lossy
+from .device import DeviceArray
 from .library import checked, lib
-from .views import described, numbers, on_host, origins_of, value_range
+from .views import as_array, copy, described, expanded, numbers, on_host, origins_of, value_range
 
 if TYPE_CHECKING:
     import h5py
@@ -54,7 +55,8 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     dataset : h5py.Dataset
         Open for writing; of a filter of this package.
     array : array_like
-        Of the shape of the selection. NumPy arrays of any strides are read in place; arrays of other libraries by DLPack.
+        Of the shape of the selection, of any strides. NumPy's arrays are read in place, and so are those of CuPy, PyTorch, JAX
+        and others by DLPack or `__cuda_array_interface__`: in a GPU's memory it is that GPU that encodes them.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py. Chunks that it cuts go through h5py.
     threads : int
@@ -70,23 +72,22 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         HDF5 could not write. What was written before stays readable, also after Ctrl-C.
     """
     start, shape, dropped = _box(dataset, selection)
-    array = on_host(array)
+    array = as_array(array)
     if array.shape != dropped:
         raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
     if dataset.file.mode == "r":
         raise ValueError(f"h5z-gpu: {dataset.file.filename} is open for reading only: open it with mode r+ or a")
-    array = array.reshape(shape)
     try:
         if start is None:
             raise _OtherWay("the selection is not a box of step 1")
-        _write(dataset, array, start, threads, progress)
+        _write(dataset, expanded(array, shape), start, threads, progress)
     except _OtherWay as why:
         log.info("%s: written through HDF5's pipeline: %s", dataset.name, why)
-        dataset[() if selection is None else selection] = array.reshape(dropped)
+        dataset[() if selection is None else selection] = on_host(array)
 
 
-def read(dataset: h5py.Dataset, out: np.ndarray | None = None, selection: Any = None, *, threads: int = 0,
-         on_error: str = "raise", progress: bool | None = None) -> np.ndarray:  # fmt: skip
+def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threads: int = 0,
+         on_error: str = "raise", progress: bool | None = None) -> Any:  # fmt: skip
     """Reads a dataset, or a part of it: `dataset[selection]`, but faster.
 
     Of a chunk that the selection cuts, only the tiles that it touches are decoded.
@@ -95,8 +96,9 @@ def read(dataset: h5py.Dataset, out: np.ndarray | None = None, selection: Any = 
     ----------
     dataset : h5py.Dataset
         Written by any program.
-    out : numpy.ndarray, optional
-        Where to read to: of the selection's shape, of any strides. A new array without.
+    out : numpy.ndarray, or an array in a GPU's memory, optional
+        Where to read to: of the selection's shape, of any strides. That GPU decodes into CuPy's arrays, PyTorch's tensors and
+        whatever else can be written there. A new NumPy array without.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py.
     threads : int
@@ -108,8 +110,8 @@ def read(dataset: h5py.Dataset, out: np.ndarray | None = None, selection: Any = 
 
     Returns
     -------
-    numpy.ndarray
-        `out`, or the new array, of the dataset's type.
+    array
+        `out`, or the new numpy.ndarray, of the dataset's type.
 
     Raises
     ------
@@ -121,21 +123,31 @@ def read(dataset: h5py.Dataset, out: np.ndarray | None = None, selection: Any = 
     if on_error not in ("raise", "fill"):
         raise ValueError(f'h5z-gpu: on_error = {on_error!r}; "raise" and "fill" are known')
     start, shape, dropped = _box(dataset, selection)
-    if out is None:
-        out = np.empty(dropped, dataset.dtype)
-    elif not isinstance(out, np.ndarray):
-        raise TypeError(f"h5z-gpu: out is a {type(out).__name__}; a numpy.ndarray is needed")
-    elif out.shape != dropped or not out.flags.writeable:
-        what = "is read-only" if out.shape == dropped else f"has shape {out.shape}, the selection of the dataset {dropped}"
-        raise ValueError(f"h5z-gpu: out {what}")
+    target = np.empty(dropped, dataset.dtype) if out is None else _writable(out)
+    if target.shape != dropped:
+        raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
     try:
         if start is None:
             raise _OtherWay("the selection is not a box of step 1")
-        _read(dataset, _expanded(out, shape), start, threads, on_error, progress)
+        _read(dataset, expanded(target, shape), start, threads, on_error, progress)
     except _OtherWay as why:
         log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
-        out[...] = dataset[() if selection is None else selection]
-    return out
+        copy(np.asarray(dataset[() if selection is None else selection]), target)
+    return target if out is None else out
+
+
+def _writable(out: Any) -> np.ndarray | DeviceArray:
+    """What is to be read to, as the library takes it."""
+    target = as_array(out) if hasattr(out, "__dlpack_device__") or hasattr(out, "__cuda_array_interface__") else None
+    if isinstance(out, np.ndarray):
+        target, readonly = out, not out.flags.writeable
+    elif isinstance(target, DeviceArray):
+        readonly = target.readonly
+    else:
+        raise TypeError(f"h5z-gpu: out is a {type(out).__name__}; a numpy.ndarray or an array in a GPU's memory is needed")
+    if readonly:
+        raise ValueError("h5z-gpu: out is read-only")
+    return target
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w",
@@ -173,11 +185,11 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
     how = how if how is not None else Lossy(**bound) if bound else Lossless()
     with h5py.File(path, mode) as f:
         for name, given in arrays.items():
-            array = on_host(given)
+            array = as_array(given)
             if array.dtype.hasobject:
                 raise ValueError(f"h5z-gpu: {name} holds Python objects: give it a type such as float32 or S10")
             if array.size == 0 or array.ndim == 0:
-                f.create_dataset(name, data=array)
+                f.create_dataset(name, data=on_host(array))
                 continue
             shape = chunks or chunk_shape(array.shape, array.dtype.itemsize)
             ranged = how.of == "dataset" and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)
@@ -264,13 +276,6 @@ def _result_shape(dataset, selection):
     import h5py
 
     return h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape
-
-
-def _expanded(array: np.ndarray, shape) -> np.ndarray:
-    """The same memory with axes of extent 1 where a selection dropped them."""
-    expanded = array.view()
-    expanded.shape = shape  # fails where a copy would be needed: adding axes of 1 never does
-    return expanded
 
 
 # --- what HDF5 is asked -------------------------------------------------------------------------------------------------
@@ -374,7 +379,7 @@ def _write(dataset, array, start, threads, progress):
         with _bar(progress, array.nbytes, "write", dataset.name) as done:
             for origin in cut.tolist():
                 in_array, in_dataset = _region(start, array.shape, origin, layout.chunk)
-                dataset[in_dataset] = array[in_array]
+                dataset[in_dataset] = on_host(array[in_array])
                 done(array[in_array].nbytes)
             if not len(offsets):
                 return
@@ -424,7 +429,7 @@ def _read(dataset, out, start, threads, on_error, progress):
         for origin in origins_of(start, out.shape, chunk).tolist():
             found = places.get(tuple(origin))
             if found is None:
-                out[_region(start, out.shape, origin, chunk)[0]] = layout.fill
+                copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
             elif found[2]:
                 others.append(origin)
             else:
@@ -436,7 +441,7 @@ def _read(dataset, out, start, threads, on_error, progress):
         with _bar(progress, (len(frames) + len(others)) * bytes_each, "read", dataset.name) as done:
             for origin in others:
                 in_array, in_dataset = _region(start, out.shape, origin, chunk)
-                out[in_array] = dataset[in_dataset]
+                copy(dataset[in_dataset], out[in_array])
                 done(bytes_each)
             for first in range(0, len(frames), at_once):
                 some = frames[first : first + at_once]
@@ -458,7 +463,7 @@ def _read(dataset, out, start, threads, on_error, progress):
                         raise OSError(f"{dataset.name}: the chunk at {bad[-1]} cannot be read: {reason}" + (
                             f" ({len(bad)} such chunks so far: {bad[:8]})" if len(bad) > 1 else ""))  # fmt: skip
         for origin in damaged:
-            out[_region(start, out.shape, origin, chunk)[0]] = layout.fill
+            copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
             warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .chunks import chunk_shape
+from .device import DeviceArray, device_array
 from .library import checked, lib
 
-lib.h5z_gpu_range.restype = ctypes.c_int64
+for _name in ("range", "copy"):
+    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 
 class Array(ctypes.Structure):
@@ -21,24 +23,61 @@ class Array(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("stream", ctypes.c_void_p)]  # fmt: skip
 
 
-def on_host(array: Any) -> np.ndarray:
-    """An array as NumPy's, in place where it is in host memory."""
+def as_array(array: Any) -> np.ndarray | DeviceArray:
+    """An array as the library takes it, in place: NumPy's, or one in a GPU's memory."""
     if isinstance(array, np.ndarray):
         return array
+    there = device_array(array)
+    if there is not None:
+        return there
     if hasattr(array, "__dlpack_device__"):
         try:
             return np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
-            raise TypeError(f"h5z-gpu: a {type(array).__name__} on device {array.__dlpack_device__()} is not in host memory "
-                            f"that NumPy can use ({e}): copy it there, by .cpu() or .get() as its library says") from None  # fmt: skip
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read in place ({e}): give a NumPy array of it") from None
     return np.asarray(array)
 
 
-def described(array: np.ndarray) -> Array:
+def on_host(array: Any) -> np.ndarray:
+    """An array as NumPy's: in place where it is in host memory, else a copy."""
+    array = as_array(array)
+    if isinstance(array, np.ndarray):
+        return array
+    copied = np.empty(array.shape, array.dtype)
+    copy(array, copied)
+    return copied
+
+
+def copy(source: np.ndarray | DeviceArray, target: np.ndarray | DeviceArray) -> None:
+    """Copies values into an array, from host memory or a GPU's; one value is repeated."""
+    if isinstance(source, np.ndarray):
+        source = np.broadcast_to(np.asarray(source, target.dtype), target.shape)
+        if isinstance(target, np.ndarray):
+            target[...] = source
+            return
+    if source.size:
+        given = [described(a if a.ndim else expanded(a, (1,))) for a in (source, target)]
+        checked(lib.h5z_gpu_copy(ctypes.byref(given[0]), ctypes.byref(given[1])))
+
+
+def expanded(array: np.ndarray | DeviceArray, shape: tuple[int, ...]) -> np.ndarray | DeviceArray:
+    """The same memory with axes of extent 1 where a selection dropped them, or without them."""
+    if isinstance(array, DeviceArray):
+        return array.with_axes(shape)
+    view = array.view()
+    view.shape = shape  # fails where a copy would be needed: axes of 1 never need one
+    return view
+
+
+def described(array: np.ndarray | DeviceArray) -> Array:
     """What the library is told of an array, which lives as long as the answer."""
     rank = array.ndim
-    view = Array(array.ctypes.data, -1, 0 if array.flags.writeable else 1, array.dtype.str.encode(), rank,
-                 (ctypes.c_uint64 * rank)(*array.shape), (ctypes.c_int64 * rank)(*array.strides), None)  # fmt: skip
+    there = isinstance(array, DeviceArray)
+    pointer = array.pointer if there else array.ctypes.data
+    readonly = array.readonly if there else not array.flags.writeable
+    device, stream = (array.device, array.stream) if there else (-1, None)
+    view = Array(pointer, device, int(readonly), array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
+                 (ctypes.c_int64 * rank)(*array.strides), ctypes.c_void_p(stream))  # fmt: skip
     view.kept = array
     return view
 
@@ -60,7 +99,7 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
     Parameters
     ----------
     array : array_like of float32 or float64
-        Of any shape and strides.
+        Of any shape and strides, in host memory or a GPU's.
     fill_value : float, optional
         Left out, by its bits.
     threads : int
@@ -76,12 +115,12 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
     ValueError
         For another type.
     """
-    array = on_host(array)
+    array = as_array(array)
     if array.dtype.kind != "f" or array.dtype.itemsize not in (4, 8):
         raise ValueError(f"h5z-gpu: a range is of float32 or float64 values, not {array.dtype}")
     if array.size == 0:
         return None
-    array = np.atleast_1d(array)
+    array = array if array.ndim else expanded(array, (1,))
     chunk = chunk_shape(array.shape, array.dtype.itemsize)
     origins = origins_of((0,) * array.ndim, array.shape, chunk)
     found = (ctypes.c_double * 2)()

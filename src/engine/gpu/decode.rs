@@ -10,6 +10,9 @@ use crate::frame::Frame;
 use crate::parallel;
 use crate::params::Mode;
 
+/// Kernels may read so many bytes behind a frame.
+pub(crate) const BEHIND: usize = 16;
+
 /// What the GPU does with a frame.
 pub(crate) struct Plan {
     pub(crate) needs: Needs,
@@ -18,9 +21,14 @@ pub(crate) struct Plan {
 
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
 pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<Plan> {
-    let frame = Frame::open_unsummed(job.frame).ok()?;
-    let (h, len) = (frame.header, job.out.len());
-    if h.raw_len != len as u64 || len > MOST || len == 0 || job.frame.len() > MOST {
+    plan_of(job.frame, job.out.len())
+}
+
+/// As [`plan`], of a frame whose chunk must have so many bytes.
+pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<Plan> {
+    let frame = Frame::open_unsummed(bytes).ok()?;
+    let h = frame.header;
+    if h.raw_len != len as u64 || len > MOST || len == 0 || bytes.len() > MOST {
         return None;
     }
     let gpu = codec::of(h.codec)?.gpu?;
@@ -85,6 +93,15 @@ fn decode_group(
     Ok(right)
 }
 
+/// A frame of a group, which is on the device.
+pub(crate) struct Placed<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Device address of the frame, 16-byte aligned, with 16 bytes behind it that can be read.
+    pub(crate) frame: u64,
+    /// Device address of its values, 16-byte aligned.
+    pub(crate) output: u64,
+}
+
 /// Frames that are decoded by the same launches, on the device.
 pub(crate) struct DecodeGroup {
     steps: Vec<Step>,
@@ -104,26 +121,38 @@ impl DecodeGroup {
         threads: usize,
         steps: impl FnOnce(u32, u32) -> Result<Vec<Step>, Failure>,
     ) -> Result<DecodeGroup, Failure> {
-        // Kernels may read up to 16 bytes past a frame.
-        let inputs = offsets(frames.iter().map(|f| f.1.len() + 16));
+        let inputs = offsets(frames.iter().map(|f| f.1.len() + BEHIND));
         let outputs = offsets(frames.iter().map(|f| f.2));
         let input = stream.reserve(Buffer::Input, *inputs.last().expect("an end"))?;
         let output = stream.reserve(Buffer::Output, *outputs.last().expect("an end"))?;
-        let mut list: Vec<DecodeChunk> = Vec::with_capacity(frames.len());
-        let mut tiles = 0u32;
-        for (k, (plan, _, _)) in frames.iter().enumerate() {
-            let (at, to) = (input + inputs[k] as u64, output + outputs[k] as u64);
-            list.push(DecodeChunk { frame: at, output: to, first_tile: tiles, ..plan.chunk });
-            tiles = tiles.checked_add(plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
-        }
-        let described = DecodeChunk::bytes(&list);
-        let tables_len = frames[0].0.needs.gpu.tables * list.len();
-        let parts = offsets([list.len() * size_of::<ChunkState>(), 8 * list.len(), described.len(), tables_len]);
-        let parts: [usize; 5] = parts.try_into().expect("four parts and an end");
-        let work = stream.reserve(Buffer::Work, parts[4])?;
-        stream.put(Buffer::Work, parts[2], described)?;
+        let placed = frames.iter().enumerate().map(|(k, (plan, _, _))| {
+            let (frame, output) = (input + inputs[k] as u64, output + outputs[k] as u64);
+            Placed { plan, frame, output }
+        });
+        let mut group = DecodeGroup::new(stream, &placed.collect::<Vec<_>>(), 0, steps)?;
+        group.outputs = outputs;
         let sources: Vec<(usize, &[u8])> = frames.iter().enumerate().map(|(k, f)| (inputs[k], f.1)).collect();
         stream.upload(Buffer::Input, &sources, threads)?;
+        Ok(group)
+    }
+
+    /// Frames that are on the device, or will be when the launches come to them; they need the same. What the kernels share is in
+    /// the stream's [`Buffer::Work`] from `work_at` on, [`DecodeGroup::work_len`] bytes.
+    pub(crate) fn new(
+        stream: &mut Stream,
+        placed: &[Placed<'_>],
+        work_at: usize,
+        steps: impl FnOnce(u32, u32) -> Result<Vec<Step>, Failure>,
+    ) -> Result<DecodeGroup, Failure> {
+        let mut list: Vec<DecodeChunk> = Vec::with_capacity(placed.len());
+        let mut tiles = 0u32;
+        for p in placed {
+            list.push(DecodeChunk { frame: p.frame, output: p.output, first_tile: tiles, ..p.plan.chunk });
+            tiles = tiles.checked_add(p.plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
+        }
+        let parts = Self::parts(placed[0].plan.needs, list.len());
+        let work = stream.reserve(Buffer::Work, work_at + parts[4])? + work_at as u64;
+        stream.put(Buffer::Work, work_at + parts[2], DecodeChunk::bytes(&list))?;
         let args = DecodeArgs {
             chunks: work + parts[2] as u64,
             states: work + parts[0] as u64,
@@ -132,8 +161,25 @@ impl DecodeGroup {
             chunk_count: list.len() as u32,
             tiles,
         };
-        let steps = steps(tiles, args.chunk_count)?;
-        Ok(DecodeGroup { steps, args, outputs, cleared: (parts[0], parts[2]), verdicts_at: parts[1] })
+        let (steps, cleared) = (steps(tiles, args.chunk_count)?, (work_at + parts[0], work_at + parts[2]));
+        Ok(DecodeGroup { steps, args, outputs: Vec::new(), cleared, verdicts_at: work_at + parts[1] })
+    }
+
+    /// Where the parts of what the kernels share begin, and their end: states, verdicts (cleared together), descriptions, tables.
+    fn parts(needs: Needs, frames: usize) -> [usize; 5] {
+        let (states, described) = (frames * size_of::<ChunkState>(), frames * size_of::<DecodeChunk>());
+        let parts = offsets([states, 8 * frames, described, needs.gpu.tables * frames]);
+        parts.try_into().expect("four parts and an end")
+    }
+
+    /// Bytes of [`Buffer::Work`] that a group takes.
+    pub(crate) fn work_len(needs: Needs, frames: usize) -> usize {
+        Self::parts(needs, frames)[4]
+    }
+
+    /// Offset of the verdicts in [`Buffer::Work`].
+    pub(crate) fn verdicts_at(&self) -> usize {
+        self.verdicts_at
     }
 
     /// Starts the kernels; may be repeated.

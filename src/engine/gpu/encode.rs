@@ -5,11 +5,12 @@ use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offset
 use crate::codec::plan::Encoding;
 use crate::codec::{self, stored};
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
+use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk, PackArgs};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::EncodeJob;
 use crate::frame::STORED_HEADER;
 use crate::parallel;
+use crate::params::Params;
 
 /// What the GPU does with a chunk.
 pub(crate) struct Plan {
@@ -19,14 +20,18 @@ pub(crate) struct Plan {
 
 /// What the GPU would do with a chunk. `None`: the CPU's.
 pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<Plan> {
-    let (params, raw) = (job.params, job.raw);
-    if raw.len() > MOST || raw.is_empty() {
+    plan_of(job.params, job.raw.len())
+}
+
+/// What the GPU would do with any chunk of so many bytes. `None`: the CPU's.
+pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<Plan> {
+    // Kernels take numbers of 4 and 8 bytes.
+    if raw_len > MOST || raw_len == 0 || !matches!(params.dtype.size, 4 | 8) {
         return None;
     }
-    let gpu = codec::of(codec::choose(params, raw.len()))?.gpu?;
-    let encoding = (gpu.encoding)(params, raw.len())?;
-    let needs =
-        Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw.len()) };
+    let gpu = codec::of(codec::choose(params, raw_len))?.gpu?;
+    let encoding = (gpu.encoding)(params, raw_len)?;
+    let needs = Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw_len) };
     Some(Plan { needs, encoding })
 }
 
@@ -47,10 +52,8 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinByte
     }
     let plans = parallel::map(jobs.len(), threads, |i| {
         let job = &jobs[i];
-        let size = job.params.dtype.size.into();
-        // Kernels take numbers of 4 and 8 bytes.
-        let for_device = matches!(size, 4 | 8) && !constant(job.raw, size);
-        if for_device { plan(job) } else { None }
+        let size = usize::from(job.params.dtype.size).max(1);
+        if constant(job.raw, size) { None } else { plan(job) }
     });
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].raw.len())));
     let members = groups(&planned.collect::<Vec<_>>(), |gpu| least.of(gpu.encode_from));
@@ -108,6 +111,15 @@ fn encode_group(
     Ok(lengths.iter().map(|&len| len != 0).collect())
 }
 
+/// A chunk of a group, which is on the device.
+pub(crate) struct Placed<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Device address of its bytes, 16-byte aligned.
+    pub(crate) input: u64,
+    /// Device address of its frame, 16-byte aligned, with room for the plan's capacity.
+    pub(crate) frame: u64,
+}
+
 /// Chunks that are encoded by the same launches, on the device.
 pub(crate) struct EncodeGroup {
     pub(crate) steps: Vec<Step>,
@@ -126,37 +138,47 @@ impl EncodeGroup {
         chunks: &[(&Plan, &[u8])],
         threads: usize,
     ) -> Result<EncodeGroup, Failure> {
-        let needs = chunks[0].0.needs;
         let inputs = offsets(chunks.iter().map(|c| c.1.len()));
         let frames = offsets(chunks.iter().map(|c| c.0.encoding.capacity));
         let input = stream.reserve(Buffer::Input, *inputs.last().expect("an end"))?;
         let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
-        let scratch = chunks.iter().map(|c| c.0.encoding.chunk).map(|c| c.tiles as usize * c.work_stride as usize);
-        let works = offsets(scratch.clone());
-        let work_at = if scratch.sum::<usize>() > 0 {
-            stream.reserve(Buffer::Tiles, *works.last().expect("an end"))?
+        let placed = chunks.iter().enumerate().map(|(k, (plan, _))| {
+            let (input, frame) = (input + inputs[k] as u64, output + frames[k] as u64);
+            Placed { plan, input, frame }
+        });
+        let mut group = EncodeGroup::new(device, stream, &placed.collect::<Vec<_>>(), 0)?;
+        group.frames = frames;
+        let sources: Vec<(usize, &[u8])> = chunks.iter().enumerate().map(|(k, c)| (inputs[k], c.1)).collect();
+        stream.upload(Buffer::Input, &sources, threads)?;
+        Ok(group)
+    }
+
+    /// Chunks that are on the device, or will be when the launches come to them; they need the same. What the kernels share is in
+    /// the stream's [`Buffer::Work`] from `work_at` on.
+    pub(crate) fn new(
+        device: &Device,
+        stream: &mut Stream,
+        placed: &[Placed<'_>],
+        work_at: usize,
+    ) -> Result<EncodeGroup, Failure> {
+        let needs = placed[0].plan.needs;
+        let scratch = placed.iter().map(|p| p.plan.encoding.chunk).map(|c| c.tiles as usize * c.work_stride as usize);
+        let scratches = offsets(scratch.clone());
+        let scratch_at = if scratch.sum::<usize>() > 0 {
+            stream.reserve(Buffer::Tiles, *scratches.last().expect("an end"))?
         } else {
             0
         };
-        let mut list: Vec<EncodeChunk> = Vec::with_capacity(chunks.len());
+        let mut list: Vec<EncodeChunk> = Vec::with_capacity(placed.len());
         let mut tiles = 0u32;
-        for (k, (plan, _)) in chunks.iter().enumerate() {
-            let (at, to) = (input + inputs[k] as u64, output + frames[k] as u64);
-            let work = work_at + works[k] as u64;
-            let chunk = plan.encoding.chunk;
-            list.push(EncodeChunk { input: at, frame: to, work, first_tile: tiles, ..chunk });
+        for (p, &at) in placed.iter().zip(&scratches) {
+            let (work, chunk) = (scratch_at + at as u64, p.plan.encoding.chunk);
+            list.push(EncodeChunk { input: p.input, frame: p.frame, work, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
-        let described = EncodeChunk::bytes(&list);
-        // Work: ticket, states, the look-back's words, what launches share (cleared together), lengths, descriptions.
-        let shared = list.len() * needs.gpu.shared;
-        let states = list.len() * size_of::<ChunkState>();
-        let parts = offsets([8, states, 8 * tiles as usize, shared, 8 * list.len(), described.len()]);
-        let parts: [usize; 7] = parts.try_into().expect("six parts and an end");
-        let work = stream.reserve(Buffer::Work, parts[6])?;
-        stream.put(Buffer::Work, parts[5], described)?;
-        let sources: Vec<(usize, &[u8])> = chunks.iter().enumerate().map(|(k, c)| (inputs[k], c.1)).collect();
-        stream.upload(Buffer::Input, &sources, threads)?;
+        let parts = Self::parts(needs, list.len(), tiles);
+        let work = stream.reserve(Buffer::Work, work_at + parts[6])? + work_at as u64;
+        stream.put(Buffer::Work, work_at + parts[5], EncodeChunk::bytes(&list))?;
         let args = EncodeArgs {
             chunks: work + parts[5] as u64,
             states: work + parts[1] as u64,
@@ -168,7 +190,28 @@ impl EncodeGroup {
             tiles,
         };
         let steps = needs.kernels(device, needs.gpu.encode, tiles, args.chunk_count)?;
-        Ok(EncodeGroup { steps, args, frames, cleared: (parts[0], parts[4]), lengths_at: parts[4] })
+        let cleared = (work_at + parts[0], work_at + parts[4]);
+        Ok(EncodeGroup { steps, args, frames: Vec::new(), cleared, lengths_at: work_at + parts[4] })
+    }
+
+    /// Where the parts of what the kernels share begin, and their end: ticket, states, the look-back's words, what launches share
+    /// (cleared together), lengths, descriptions.
+    fn parts(needs: Needs, chunks: usize, tiles: u32) -> [usize; 7] {
+        let (states, shared) = (chunks * size_of::<ChunkState>(), chunks * needs.gpu.shared);
+        let described = chunks * size_of::<EncodeChunk>();
+        let parts = offsets([8, states, 8 * tiles as usize, shared, 8 * chunks, described]);
+        parts.try_into().expect("six parts and an end")
+    }
+
+    /// Offset of the lengths in [`Buffer::Work`].
+    pub(crate) fn lengths_at(&self) -> usize {
+        self.lengths_at
+    }
+
+    /// What brings the group's frames together from `packed` on, but those longer than `limit`, with so many CTAs a frame.
+    pub(crate) fn packing(&self, packed: u64, limit: u64, parts: u32) -> PackArgs {
+        let EncodeArgs { chunks, lengths, chunk_count, .. } = self.args;
+        PackArgs { chunks, lengths, packed, limit, chunk_count, parts }
     }
 
     /// Starts the kernels; may be repeated.

@@ -119,7 +119,7 @@ pub(super) fn numbers(stream: &mut Stream, at: usize, count: u32) -> Result<Vec<
 }
 
 /// Where parts of these lengths start, each aligned, and where the last one ends.
-pub(super) fn offsets(lens: impl IntoIterator<Item = usize>) -> Vec<usize> {
+pub(crate) fn offsets(lens: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut at = 0;
     let mut all: Vec<usize> = lens
         .into_iter()

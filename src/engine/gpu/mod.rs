@@ -24,6 +24,12 @@ pub(super) fn chunks() -> (u64, u64) {
     (ENCODED.load(Ordering::Relaxed), DECODED.load(Ordering::Relaxed))
 }
 
+/// Counts what was encoded, and decoded, for an array on a device.
+pub(crate) fn count(encoded: usize, decoded: usize) {
+    ENCODED.fetch_add(encoded as u64, Ordering::Relaxed);
+    DECODED.fetch_add(decoded as u64, Ordering::Relaxed);
+}
+
 /// Encodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
 pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinBytes, threads: usize) -> Vec<bool> {
     if !least.reached(jobs.iter().map(|j| j.raw.len()).sum(), |gpu| gpu.encode_from) {

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Arrays in a GPU's memory, whatever library owns them: CuPy, PyTorch, JAX, Numba and all that speak DLPack or
+`__cuda_array_interface__`. None of them is imported here.
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+_CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
+_LEGACY, _READY = 1, -1  # streams, as h5z_gpu.h names them
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class DeviceArray:
+    """An array, or a part of one, in a GPU's memory.
+
+    Attributes
+    ----------
+    pointer : int
+        Address of the first element.
+    device : int
+        CUDA's number of the device.
+    dtype : numpy.dtype
+    shape : tuple of int
+    strides : tuple of int
+        Bytes from an element to the next along each axis.
+    stream : int
+        The stream whose work makes the array ready, as h5z_gpu.h says.
+    readonly : bool
+    """
+
+    def __init__(self, pointer: int, device: int, dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...],
+                 stream: int, readonly: bool, owner: Any) -> None:  # fmt: skip
+        self.pointer, self.device, self.dtype, self.shape, self.strides = pointer, device, dtype, shape, strides
+        self.stream, self.readonly, self.owner = stream, readonly, owner
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def with_axes(self, shape: tuple[int, ...]) -> DeviceArray:
+        """The same memory with axes of extent 1 more or fewer."""
+        rest = [(n, s) for n, s in zip(self.shape, self.strides) if n != 1]
+        strides = []
+        for n in shape:
+            if n != 1:
+                extent, stride = rest.pop(0)
+                assert extent == n, f"{self.shape} as {shape}"
+                strides.append(stride)
+            else:
+                strides.append(self.itemsize)
+        return self._part(self.pointer, tuple(shape), tuple(strides))
+
+    def __getitem__(self, slices: tuple[slice, ...]) -> DeviceArray:
+        """A box of it, of slices of step 1."""
+        pointer = self.pointer + sum(part.start * s for part, s in zip(slices, self.strides))
+        return self._part(pointer, tuple(part.stop - part.start for part in slices), self.strides)
+
+    def _part(self, pointer, shape, strides):
+        return DeviceArray(pointer, self.device, self.dtype, shape, strides, self.stream, self.readonly, self.owner)
+
+
+def device_array(array: Any) -> DeviceArray | None:
+    """An array of any library as a DeviceArray; None where it is in host memory.
+
+    Raises
+    ------
+    TypeError
+        It is on a device that is not CUDA's, of a type that NumPy has not, or its library does not hand it out.
+    """
+    if isinstance(array, DeviceArray):
+        return array
+    if hasattr(array, "__dlpack_device__"):
+        kind, device = array.__dlpack_device__()
+        kind, device = int(kind), int(device)
+        if kind == _CUDA:
+            return _from_dlpack(array, device)
+        if kind not in (_CPU, _CUDA_HOST, _CUDA_MANAGED):
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host memory are "
+                            "taken: copy it to host memory")  # fmt: skip
+        return None
+    try:
+        interface = getattr(array, "__cuda_array_interface__", None)
+    except (AttributeError, RuntimeError, TypeError) as e:
+        raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read: {e}") from None
+    return None if interface is None else _from_interface(array, interface)
+
+
+def _from_dlpack(array, device):
+    try:
+        # The legacy default stream waits for the array's work; ours wait for that.
+        capsule = array.__dlpack__(stream=_LEGACY)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
+    tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    kind = _KINDS.get(tensor.code)
+    if kind is None or tensor.lanes != 1 or tensor.bits % 8:
+        raise TypeError(f"h5z-gpu: NumPy has no such type (DLPack's code {tensor.code}, {tensor.bits} bits): convert the array, "
+                        "bfloat16 to float32 for example")  # fmt: skip
+    dtype = np.dtype(f"{kind}{tensor.bits // 8}")
+    shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
+    strides = tuple(tensor.strides[k] * dtype.itemsize for k in range(tensor.ndim)) if tensor.strides else _dense(shape, dtype)
+    # JAX's arrays never change.
+    readonly = type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
+    # The capsule holds what the pointers lead to, and gives it back when it goes.
+    return DeviceArray((tensor.data or 0) + tensor.byte_offset, device, dtype, shape, strides, _LEGACY, readonly, (array, capsule))
+
+
+def _from_interface(array, interface):
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    pointer, readonly = interface["data"]
+    stream = interface.get("stream", _LEGACY)
+    strides = interface.get("strides")
+    strides = _dense(shape, dtype) if strides is None else tuple(strides)
+    device = getattr(getattr(array, "device", None), "id", None)
+    if device is None:
+        device = getattr(getattr(array, "gpu_data", None), "context", None)
+        device = getattr(getattr(device, "device", None), "id", 0) if device is not None else 0
+    stream = _READY if stream is None else int(stream)
+    return DeviceArray(pointer or 0, int(device), dtype, shape, strides, stream, bool(readonly), array)
+
+
+def _dense(shape, dtype):
+    strides, step = [], dtype.itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames into a device array: a thread a batch, several at a time.
+//!
+//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes, and cross the bus in one copy. Those of the same
+//! codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one launch. A frame that is
+//! not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
+
+use super::copies::{Copies, Side};
+use super::{batch, in_place};
+use crate::array::boxes::{Array, Overlap, dense};
+use crate::array::frames::{Frames, fits, frame_len, read_frame};
+use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
+use crate::engine::Engine;
+use crate::engine::gpu;
+use crate::engine::gpu::decode::{BEHIND, DecodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::group::offsets;
+use crate::error::{Error, Result};
+use crate::{memory, parallel};
+
+/// Threads, each with a stream: so many fill the bus from a file in memory.
+const LANES: usize = 12;
+/// Bytes of frames in a batch: page-locked memory of a lane.
+const MOST_STORED: u64 = 16 << 20;
+
+struct Work<'a> {
+    device: &'static Device,
+    user: UserStream,
+    frames: Frames<'a>,
+    array: &'a Array,
+    chunk: &'a [u64],
+    origins: &'a [i64],
+    raw_len: usize,
+}
+
+/// See [`crate::array::decode`], whose arguments were checked.
+pub(in crate::array) fn decode(
+    frames: Frames<'_>,
+    array: &Array,
+    chunk: &[u64],
+    origins: &[i64],
+    raw_len: usize,
+    threads: usize,
+) -> Result<Vec<Result<()>>> {
+    let (device, user) = super::of(array)?;
+    let work = Work { device, user, frames, array, chunk, origins, raw_len };
+    let n = origins.len() / chunk.len();
+    let threads = if threads > 0 { threads } else { parallel::cores() };
+    let lanes = threads.clamp(1, LANES);
+    let batches = work.batches(n, batch(n, raw_len, lanes));
+    let done = parallel::map(batches.len(), lanes, |b| work.batch(batches[b].0, batches[b].1));
+    Ok(done.into_iter().flatten().collect())
+}
+
+impl Work<'_> {
+    /// First frame and number of each batch: `most` frames, of [`MOST_STORED`] bytes.
+    fn batches(&self, n: usize, most: usize) -> Vec<(usize, usize)> {
+        let mut all: Vec<(usize, usize)> = Vec::new();
+        let mut stored = u64::MAX;
+        for k in 0..n {
+            let len = frame_len(self.frames, k).saturating_add(ALIGN as u64);
+            match all.last_mut() {
+                Some((_, count)) if *count < most && stored.saturating_add(len) <= MOST_STORED => {
+                    *count += 1;
+                    stored += len;
+                }
+                _ => {
+                    all.push((k, 1));
+                    stored = len;
+                }
+            }
+        }
+        all
+    }
+
+    fn overlap(&self, k: usize) -> Option<Overlap> {
+        let rank = self.chunk.len();
+        self.array.overlap(&self.origins[k * rank..][..rank], self.chunk)
+    }
+
+    /// Decodes `count` frames from number `first` on.
+    fn batch(&self, first: usize, count: usize) -> Vec<Result<()>> {
+        let done = || {
+            let _current = self.device.enter()?;
+            let mut stream = self.device.own_stream()?;
+            stream.follow(self.user)?;
+            self.on_device(&mut stream, first, count)
+        };
+        done().unwrap_or_else(|e: Error| (0..count).map(|_| Err(e.clone())).collect())
+    }
+
+    fn on_device(&self, stream: &mut OwnStream, first: usize, count: usize) -> Result<Vec<Result<()>>> {
+        let overlaps: Vec<_> = (first..first + count).map(|k| self.overlap(k)).collect();
+        let len = |i: usize| usize::try_from(frame_len(self.frames, first + i)).unwrap_or(usize::MAX);
+        // A frame that is too long is refused when it is read.
+        let lens: Vec<usize> = (0..count).map(|i| len(i).min(self.raw_len + ALIGN)).collect();
+        let places = offsets(lens.iter().map(|len| len + BEHIND));
+        let end = *places.last().expect("an end");
+        let locked = stream.locked(end)?;
+        let mut done: Vec<Result<()>> = Vec::with_capacity(count);
+        let mut plans: Vec<Option<Plan>> = Vec::with_capacity(count);
+        for i in 0..count {
+            let to = &mut locked[places[i]..][..lens[i]];
+            let read = match overlaps[i] {
+                Some(_) => read_frame(self.frames, first + i, self.raw_len, to).and_then(|()| fits(to, self.raw_len)),
+                None => Ok(()),
+            };
+            plans.push(if read.is_ok() && overlaps[i].is_some() { plan_of(to, self.raw_len) } else { None });
+            done.push(read);
+        }
+        let right = self.by_kernels(stream, &plans, &overlaps, &places, end)?;
+        for i in 0..count {
+            if done[i].is_ok()
+                && !right[i]
+                && let Some(overlap) = &overlaps[i]
+            {
+                let mut raw = memory::zeros::<u8>(self.raw_len)?;
+                let frame = stream.locked_bytes(places[i], lens[i]);
+                done[i] = Engine::with_threads(1).decode_into(frame, &mut raw);
+                if done[i].is_ok() {
+                    self.upload(stream, overlap, &raw)?;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Decodes what has a plan; true for each frame that was right.
+    fn by_kernels(
+        &self,
+        stream: &mut OwnStream,
+        plans: &[Option<Plan>],
+        overlaps: &[Option<Overlap>],
+        places: &[usize],
+        end: usize,
+    ) -> Result<Vec<bool>> {
+        let mut right = vec![false; plans.len()];
+        let groups = grouped(plans);
+        if groups.is_empty() {
+            return Ok(right);
+        }
+        let step = self.raw_len.next_multiple_of(ALIGN);
+        let input = stream.reserve(Buffer::Input, end)?;
+        let output = stream.reserve(Buffer::Output, plans.len() * step)?;
+        let needs = |group: &[usize]| plans[group[0]].as_ref().expect("planned").needs;
+        let works = offsets(groups.iter().map(|g| DecodeGroup::work_len(needs(g), g.len())));
+        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
+        stream.expect(8 * plans.len())?;
+        stream.start_send(Buffer::Input, 0, end, 0)?;
+        let (mut boxes, mut got) = (Copies::default(), 0);
+        for (group, &work_at) in groups.iter().zip(&works) {
+            let mut placed = Vec::with_capacity(group.len());
+            for &i in group {
+                let (Some(plan), Some(overlap)) = (&plans[i], &overlaps[i]) else { continue };
+                let slot = output + (i * step) as u64;
+                let here = in_place(self.array, overlap, self.chunk);
+                if here.is_none() {
+                    self.scatter(&mut boxes, overlap, slot)?;
+                }
+                placed.push(Placed { plan, frame: input + places[i] as u64, output: here.unwrap_or(slot) });
+            }
+            let needs = needs(group);
+            let decoding = DecodeGroup::new(stream, &placed, work_at, |tiles, frames| {
+                needs.kernels(self.device, needs.gpu.decode, tiles, frames)
+            })?;
+            decoding.start(stream)?;
+            stream.start_get(Buffer::Work, decoding.verdicts_at(), 8 * group.len(), got)?;
+            got += 8 * group.len();
+        }
+        // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do not meet.
+        #[allow(unsafe_code)]
+        unsafe {
+            boxes.start(self.device, stream)?;
+        }
+        stream.wait()?;
+        let verdicts = stream.got(got).as_chunks().0.iter().map(|b| u64::from_le_bytes(*b));
+        for (&i, verdict) in groups.iter().flatten().zip(verdicts) {
+            right[i] = verdict == 1;
+        }
+        gpu::count(0, right.iter().filter(|r| **r).count());
+        Ok(right)
+    }
+
+    /// Adds what of a dense chunk goes into the array.
+    fn scatter(&self, boxes: &mut Copies, overlap: &Overlap, slot: u64) -> Result<()> {
+        let size = self.array.element();
+        let (at, to) = self.array.place_of(overlap);
+        let (from, _) = self.array.place(overlap, self.chunk, self.raw_len);
+        let (steps, (_, extents)) = (dense(self.chunk, size), overlap.in_array());
+        boxes.add(Side { at: slot + from as u64, steps: &steps }, Side { at, steps: to }, &extents, size)
+    }
+
+    /// Brings a chunk that the CPU decoded into the array.
+    fn upload(&self, stream: &mut OwnStream, overlap: &Overlap, raw: &[u8]) -> Result<()> {
+        let slot = stream.reserve(Buffer::Output, raw.len().next_multiple_of(ALIGN))?;
+        stream.upload(Buffer::Output, &[(0, raw)], 1)?;
+        let mut boxes = Copies::default();
+        self.scatter(&mut boxes, overlap, slot)?;
+        // SAFETY: as in `by_kernels`.
+        #[allow(unsafe_code)]
+        unsafe {
+            boxes.start(self.device, stream)?;
+        }
+        Ok(stream.wait()?)
+    }
+}
+
+/// Frames that have a plan, by what their kernels need.
+fn grouped(plans: &[Option<Plan>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (i, plan) in plans.iter().enumerate() {
+        let Some(plan) = plan else { continue };
+        let alike = |g: &&mut Vec<usize>| plans[g[0]].as_ref().is_some_and(|p| p.needs == plan.needs);
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(i),
+            None => groups.push(vec![i]),
+        }
+    }
+    groups
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The frames of a device array's chunks, in order.
+//!
+//! ```text
+//! lane k mod 4   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
+//! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
+//!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch behind it,
+//!                if its lengths are there: it runs while the caller writes the frames of this one
+//! ```
+//!
+//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
+//! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
+
+use super::copies::{Copies, Side};
+use super::{batch, in_place};
+use crate::array::boxes::{Array, Overlap, dense};
+use crate::codec::{is_settled, stored};
+use crate::constants::HEADER_FIXED;
+use crate::cuda::abi::ARRAY_PACK_STEP;
+use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
+use crate::engine::gpu;
+use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::group::offsets;
+use crate::engine::{EncodeJob, Engine};
+use crate::error::{Error, Result};
+use crate::frame::STORED_HEADER;
+use crate::host::log;
+use crate::memory;
+use crate::params::Params;
+
+/// Batches on their way at a time.
+const LANES: usize = 4;
+/// Bytes of a frame that a CTA packs at least.
+const PACKED_EACH: usize = 128 << 10;
+
+pub(in crate::array) struct Encoding {
+    device: &'static Device,
+    user: UserStream,
+    array: Array,
+    params: Params,
+    chunk: Vec<u64>,
+    raw_len: usize,
+    origins: Vec<i64>,
+    beyond: Vec<u8>,
+    threads: usize,
+    /// What the GPU does with each chunk; `None`: nothing.
+    plan: Option<Plan>,
+    /// Chunks of a batch.
+    batch: usize,
+    lanes: Vec<Lane>,
+    /// Lanes that there may be: fewer where the device has no memory for more.
+    most: usize,
+    started: usize,
+    given: usize,
+}
+
+/// A batch on its way.
+struct Lane {
+    stream: OwnStream,
+    first: usize,
+    count: usize,
+    group: Option<EncodeGroup>,
+    state: State,
+    frames: Vec<Framed>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Idle,
+    Computing,
+    Fetching,
+}
+
+/// Where a frame is.
+enum Framed {
+    /// In the lane's page-locked memory.
+    Locked(usize, usize),
+    /// On the device, of this length: no shorter than its chunk.
+    There(usize),
+    /// The kernels left its chunk to the CPU; or it cannot be made smaller.
+    Left { stored: bool },
+    /// Here.
+    Own(Vec<u8>),
+}
+
+impl Encoding {
+    /// See [`crate::array::Encoding::new`], whose arguments were checked.
+    pub(in crate::array) fn new(
+        array: Array,
+        params: Params,
+        chunk: Vec<u64>,
+        raw_len: usize,
+        origins: Vec<i64>,
+        beyond: Vec<u8>,
+        threads: usize,
+    ) -> Result<Encoding> {
+        let (device, user) = super::of(&array)?;
+        let chunks = origins.len() / chunk.len();
+        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
+        Ok(Encoding {
+            device,
+            user,
+            // Where the codec is left open its choice needs the values.
+            plan: if is_settled(&params, raw_len) { plan_of(&params, raw_len) } else { None },
+            batch: batch(chunks, raw_len, LANES),
+            array,
+            params,
+            chunk,
+            raw_len,
+            origins,
+            beyond,
+            threads,
+            lanes: Vec::new(),
+            most: LANES,
+            started: 0,
+            given: 0,
+        })
+    }
+
+    fn chunks(&self) -> usize {
+        self.origins.len() / self.chunk.len()
+    }
+
+    fn batches(&self) -> usize {
+        self.chunks().div_ceil(self.batch)
+    }
+
+    /// The next frames; none when all were given.
+    pub(in crate::array) fn next(&mut self) -> Result<Vec<&[u8]>> {
+        if self.given == self.batches() {
+            return Ok(Vec::new());
+        }
+        let _current = self.device.enter()?;
+        self.start_all()?;
+        let due = self.given % self.most;
+        self.fetch(due)?;
+        self.finish(due)?;
+        self.given += 1;
+        let behind = self.given % self.most;
+        if self.given < self.started && behind != due && self.lanes[behind].state == State::Computing {
+            // A failure will be met when it is due.
+            if self.lanes[behind].stream.has_reached(Mark::Computed).unwrap_or(false) {
+                self.fetch(behind)?;
+            }
+        }
+        self.lanes[due].state = State::Idle;
+        let lane = &self.lanes[due];
+        let frame = |framed| match framed {
+            &Framed::Locked(at, len) => lane.stream.locked_bytes(at, len),
+            Framed::Own(frame) => &frame[..],
+            Framed::There(_) | Framed::Left { .. } => unreachable!("finished"),
+        };
+        Ok(lane.frames.iter().map(frame).collect())
+    }
+
+    /// Starts batches on all lanes that have none.
+    fn start_all(&mut self) -> Result<()> {
+        while self.started < self.batches() && self.started - self.given < self.most {
+            let k = self.started % self.most;
+            match self.start(k) {
+                Ok(()) => self.started += 1,
+                // The device has no memory for one more: those that run do.
+                Err(e) if k > 0 && k == self.lanes.len() => {
+                    log::info(&format!("{k} batches at a time: {e}"));
+                    self.most = k;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn overlap(&self, k: usize) -> Option<Overlap> {
+        let rank = self.chunk.len();
+        self.array.overlap(&self.origins[k * rank..][..rank], &self.chunk)
+    }
+
+    /// Starts the next batch on lane `k`, which is made where there is none.
+    fn start(&mut self, k: usize) -> Result<()> {
+        let is_new = k == self.lanes.len();
+        let mut lane = if is_new { self.lane()? } else { self.lanes.remove(k) };
+        lane.first = self.started * self.batch;
+        lane.count = self.batch.min(self.chunks() - lane.first);
+        (lane.group, lane.state) = (None, State::Computing);
+        lane.frames.clear();
+        let started = self.compute(&mut lane);
+        if started.is_ok() || !is_new {
+            self.lanes.insert(k, lane);
+        }
+        started
+    }
+
+    fn lane(&self) -> Result<Lane> {
+        let mut stream = self.device.own_stream()?;
+        stream.follow(self.user)?;
+        Ok(Lane { stream, first: 0, count: 0, group: None, state: State::Idle, frames: Vec::new() })
+    }
+
+    /// Starts everything up to the packing of a lane's batch.
+    fn compute(&self, lane: &mut Lane) -> Result<()> {
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let Lane { stream, first, count, .. } = lane;
+        let (first, count) = (*first, *count);
+        // All that was started before is done: its frames were given.
+        stream.wait()?;
+        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
+        let frames = offsets((0..count).map(|_| plan.encoding.capacity));
+        let input = stream.reserve(Buffer::Input, count * step)?;
+        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
+        let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
+        let inputs = self.gather(stream, first, &slots, true)?;
+        let placed = |i: usize| Placed { plan, input: inputs[i], frame: output + frames[i] as u64 };
+        let placed: Vec<_> = (0..count).map(placed).collect();
+        let group = EncodeGroup::new(self.device, stream, &placed, 0)?;
+        let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
+        let packing = group.packing(input, self.raw_len as u64, parts);
+        stream.expect(8 * count)?;
+        group.start(stream)?;
+        stream.start_get(Buffer::Work, group.lengths_at(), 8 * count, 0)?;
+        let kernel = self.device.kernel("array_pack")?;
+        // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than the chunks' slots, which
+        // nobody reads any more.
+        #[allow(unsafe_code)]
+        unsafe {
+            stream.launch(kernel, count as u32 * parts, &packing)?;
+        }
+        stream.mark(Mark::Computed)?;
+        lane.group = Some(group);
+        Ok(())
+    }
+
+    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
+    /// array's own for chunks that are dense there.
+    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
+        let size = self.array.element();
+        let (mut fills, mut boxes) = (Copies::default(), Copies::default());
+        let steps = dense(&self.chunk, size);
+        let mut beyond = None;
+        let mut inputs = Vec::with_capacity(slots.len());
+        for (i, &slot) in slots.iter().enumerate() {
+            let overlap = self.overlap(first + i);
+            let here = overlap.as_ref().and_then(|o| in_place(&self.array, o, &self.chunk));
+            if let Some(at) = here.filter(|_| or_in_place) {
+                inputs.push(at);
+                continue;
+            }
+            inputs.push(slot);
+            if !overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk)) {
+                let at = match beyond {
+                    Some(at) => at,
+                    None => *beyond.insert(self.element(stream)?),
+                };
+                let none = vec![0; self.chunk.len()];
+                fills.add(Side { at, steps: &none }, Side { at: slot, steps: &steps }, &self.chunk, size)?;
+            }
+            if let Some(overlap) = overlap {
+                let (at, from) = self.array.place_of(&overlap);
+                let (to, _) = self.array.place(&overlap, &self.chunk, self.raw_len);
+                let (_, extents) = overlap.in_array();
+                let to = Side { at: slot + to as u64, steps: &steps };
+                boxes.add(Side { at, steps: from }, to, &extents, size)?;
+            }
+        }
+        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's box is written
+        // after its filling.
+        #[allow(unsafe_code)]
+        unsafe {
+            fills.start(self.device, stream)?;
+            boxes.start(self.device, stream)?;
+        }
+        Ok(inputs)
+    }
+
+    /// Puts the element that stands beyond the array on the device.
+    fn element(&self, stream: &mut OwnStream) -> Result<u64> {
+        let element = stream.reserve(Buffer::Element, self.beyond.len())?;
+        stream.put(Buffer::Element, 0, &self.beyond)?;
+        Ok(element)
+    }
+
+    /// Waits for the lengths of a lane's frames, and starts the copy that brings them.
+    fn fetch(&mut self, k: usize) -> Result<()> {
+        let (raw_len, lane) = (self.raw_len, &mut self.lanes[k]);
+        if lane.state != State::Computing {
+            return Ok(());
+        }
+        lane.state = State::Fetching;
+        let (Some(_), Some(plan)) = (&lane.group, &self.plan) else {
+            lane.frames.extend((0..lane.count).map(|_| Framed::Left { stored: false }));
+            return Ok(());
+        };
+        lane.stream.wait_for(Mark::Computed)?;
+        let mut end = 0;
+        for bytes in lane.stream.got(8 * lane.count).as_chunks().0 {
+            let len = usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
+            lane.frames.push(match len {
+                0 => Framed::Left { stored: false },
+                n if n < HEADER_FIXED || n > plan.encoding.capacity => {
+                    return Err(Failure::other("a kernel wrote no frame").into());
+                }
+                n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
+                n if n > raw_len => Framed::There(n),
+                n => Framed::Locked(end, n),
+            });
+            // The places that the kernel finds: those that are left out take none.
+            if len <= raw_len {
+                end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
+            }
+        }
+        gpu::count(lane.frames.iter().filter(|f| !matches!(f, Framed::Left { .. })).count(), 0);
+        lane.stream.locked(end)?;
+        if end > 0 {
+            lane.stream.start_fetch(Buffer::Input, 0, end, 0)?;
+        }
+        Ok(lane.stream.mark(Mark::Fetched)?)
+    }
+
+    /// Waits for a lane's frames, and makes those that the GPU does not.
+    fn finish(&mut self, k: usize) -> Result<()> {
+        let mut lane = self.lanes.remove(k);
+        let finished = self.complete(&mut lane);
+        self.lanes.insert(k, lane);
+        finished
+    }
+
+    fn complete(&self, lane: &mut Lane) -> Result<()> {
+        if lane.group.is_some() {
+            lane.stream.wait_for(Mark::Fetched)?;
+        }
+        for i in 0..lane.count {
+            if let Framed::There(len) = lane.frames[i] {
+                let at = offsets((0..i).map(|_| self.plan.as_ref().map_or(0, |p| p.encoding.capacity)));
+                let mut frame = Vec::new();
+                let wanted = vec![(*at.last().expect("an end"), len, &mut frame)];
+                lane.stream.download_vecs(Buffer::Output, wanted, self.threads)?;
+                lane.frames[i] = Framed::Own(frame);
+            }
+        }
+        // One slot after the other: there may be no more of them than one batch has.
+        let left: Vec<(usize, bool)> = (0..lane.count)
+            .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })
+            .collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
+        let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
+        let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
+        for (n, &(i, _)) in left.iter().enumerate() {
+            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], false)?;
+        }
+        let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
+        lane.stream.download(Buffer::Input, wanted, self.threads)?;
+        // What the kernels cannot take goes to the CPU; where the codec is still to be chosen the engine may upload it again.
+        let cpu = Engine::with_threads(self.threads);
+        let engine = if self.plan.is_none() { Engine::global() } else { &cpu };
+        let mut jobs = Vec::new();
+        for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
+            if stored {
+                let mut frame = Vec::new();
+                stored::encode(raw, self.threads, &mut frame)?;
+                lane.frames[i] = Framed::Own(frame);
+            } else {
+                jobs.push((i, EncodeJob { params: &self.params, raw }));
+            }
+        }
+        let (at, jobs): (Vec<usize>, Vec<EncodeJob<'_>>) = jobs.into_iter().unzip();
+        let mut frames = vec![Vec::new(); jobs.len()];
+        engine.encode_batch(&jobs, &mut frames);
+        for (i, frame) in at.into_iter().zip(frames) {
+            if frame.is_empty() {
+                return Err(Error::NoMemory { bytes: self.raw_len as u64 });
+            }
+            lane.frames[i] = Framed::Own(frame);
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Encoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoding").field("array", &self.array).field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}

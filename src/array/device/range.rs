@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The value range of a device array, by the kernel that finds the range of a chunk.
+
+use super::copies::{Copies, Side};
+use super::{batch, in_place, of};
+use crate::array::boxes::{Array, dense};
+use crate::codec::plan::any_chunk;
+use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
+use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
+use crate::cuda::{ALIGN, Buffer, Described, Device, Failure, OwnStream};
+use crate::engine::gpu::group::offsets;
+use crate::error::Result;
+use crate::params::{Bound, Codec, Dtype, Params, Request};
+
+/// Values of a tile: one CTA's work.
+const TILE: u64 = (SZX_BLOCK * SZX_TILE_BLOCKS) as u64;
+
+/// See [`crate::array::range`], whose arguments were checked.
+pub(in crate::array) fn range(
+    array: &Array,
+    dtype: Dtype,
+    chunk: &[u64],
+    origins: &[i64],
+    fill: Option<u64>,
+) -> Result<Option<(f64, f64)>> {
+    let (device, user) = of(array)?;
+    let _current = device.enter()?;
+    let mut stream = device.own_stream()?;
+    stream.follow(user)?;
+    // Zeros count: without a fill value the one that is left out is a NaN, which never counts.
+    let bound = Request { codec: Codec::Szx, bound: Bound::Absolute(1.0) };
+    let params = Params { fill: Some(fill.unwrap_or(u64::MAX)), ..Params::new(bound, dtype, &[1])? };
+    let raw_len = chunk.iter().product::<u64>() as usize * array.element();
+    let all: Vec<&[i64]> = origins.chunks(chunk.len()).collect();
+    let mut found: Option<(f64, f64)> = None;
+    for some in all.chunks(batch(all.len(), raw_len, 1)) {
+        let here = of_boxes(device, &mut stream, array, &params, chunk, some, raw_len)?;
+        found = match (found, here) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+    }
+    // Zeros of either sign are equal: which of them comes first must not matter.
+    Ok(found.map(|(low, high)| (low + 0.0, high + 0.0)))
+}
+
+fn of_boxes(
+    device: &'static Device,
+    stream: &mut OwnStream,
+    array: &Array,
+    params: &Params,
+    chunk: &[u64],
+    origins: &[&[i64]],
+    raw_len: usize,
+) -> Result<Option<(f64, f64)>> {
+    let step = raw_len.next_multiple_of(ALIGN);
+    let input = stream.reserve(Buffer::Input, origins.len() * step)?;
+    let (mut boxes, mut list, mut tiles) = (Copies::default(), Vec::new(), 0u32);
+    for (i, origin) in origins.iter().enumerate() {
+        let Some(inside) = array.overlap(origin, chunk) else { continue };
+        // A box of what lies in the array alone: padding would be values.
+        let (start, extents) = inside.in_array();
+        let Some(whole) = array.overlap(&start, &extents) else { continue };
+        let slot = input + (i * step) as u64;
+        let here = in_place(array, &whole, &extents);
+        if here.is_none() {
+            let (at, steps) = array.place_of(&whole);
+            let to = dense(&extents, array.element());
+            boxes.add(Side { at, steps }, Side { at: slot, steps: &to }, &extents, array.element())?;
+        }
+        let values = extents.iter().product::<u64>();
+        let here = EncodeChunk {
+            input: here.unwrap_or(slot),
+            first_tile: tiles,
+            tiles: values.div_ceil(TILE) as u32,
+            ..any_chunk(params, params.request.bound, values as usize * array.element())
+        };
+        tiles = tiles.checked_add(here.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
+        list.push(here);
+    }
+    if list.is_empty() {
+        return Ok(None);
+    }
+    let (described, states) = (EncodeChunk::bytes(&list), list.len() * size_of::<ChunkState>());
+    let parts = offsets([states, described.len()]);
+    let work = stream.reserve(Buffer::Work, parts[2])?;
+    stream.put(Buffer::Work, parts[1], described)?;
+    stream.zero(Buffer::Work, 0, states)?;
+    let args = EncodeArgs {
+        chunks: work + parts[1] as u64,
+        states: work,
+        chunk_count: list.len() as u32,
+        tiles,
+        ..EncodeArgs::ZERO
+    };
+    let kernel = device.kernel(if array.element() == 8 { "szx_range_f64" } else { "szx_range_f32" })?;
+    // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of the stream's own; the kernel reads the
+    // chunks' values and writes their states.
+    #[allow(unsafe_code)]
+    unsafe {
+        boxes.start(device, stream)?;
+        stream.launch(kernel, tiles, &args)?;
+    }
+    let states = stream.get(Buffer::Work, 0, states)?;
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let ends = states.chunks_exact(size_of::<ChunkState>()).map(|s| (number(&s[..8]), !number(&s[8..16])));
+    // 0: the chunk has no such value.
+    let ends = ends.filter(|(high, _)| *high != 0).map(|(high, low)| (unordered(low), unordered(high)));
+    Ok(ends.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))))
+}
+
+/// The number of an integer of the same order, as the kernels make them.
+fn unordered(k: u64) -> f64 {
+    f64::from_bits(if k >> 63 == 1 { k & !(1 << 63) } else { !k })
+}

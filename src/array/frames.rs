@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames that are to be decoded, in memory or in a file.
+
+use crate::error::{Error, Result};
+use crate::frame::{self, STORED_HEADER};
+use std::os::fd::RawFd;
+
+/// Where frames are.
+#[derive(Debug, Clone, Copy)]
+pub enum Frames<'a> {
+    /// In memory.
+    Memory(&'a [&'a [u8]]),
+    /// In a file that is open for reading: place and length of each. The file's own position stays as it is.
+    File(RawFd, &'a [(u64, u64)]),
+}
+
+impl Frames<'_> {
+    /// How many they are.
+    pub(super) fn count(self) -> usize {
+        match self {
+            Frames::Memory(frames) => frames.len(),
+            Frames::File(_, places) => places.len(),
+        }
+    }
+}
+
+/// Bytes of frame `k`, as who gave it said.
+pub(super) fn frame_len(frames: Frames<'_>, k: usize) -> u64 {
+    match frames {
+        Frames::Memory(frames) => frames[k].len() as u64,
+        Frames::File(_, places) => places[k].1,
+    }
+}
+
+/// Bytes of the longest frame of a chunk.
+pub(super) fn most(raw_len: usize) -> u64 {
+    raw_len as u64 + STORED_HEADER as u64
+}
+
+/// Fills `out`, which has its length, with frame `k` of a chunk of `raw_len` bytes.
+pub(super) fn read_frame(frames: Frames<'_>, k: usize, raw_len: usize, out: &mut [u8]) -> Result<()> {
+    let (len, most) = (frame_len(frames, k), most(raw_len));
+    if len > most {
+        return Err(Error::corrupt("the file's index", format!("a frame of {len} bytes, {most} at most")));
+    }
+    match frames {
+        Frames::Memory(frames) => out.copy_from_slice(frames[k]),
+        Frames::File(file, places) => crate::host::file::read_at(file, out, places[k].0)?,
+    }
+    Ok(())
+}
+
+/// Refuses a frame of another chunk's length.
+pub(super) fn fits(frame: &[u8], raw_len: usize) -> Result<()> {
+    let needed = frame::raw_len(frame)?;
+    match needed == raw_len as u64 {
+        true => Ok(()),
+        false => Err(Error::Length { section: "the array's chunk", needed, got: raw_len as u64 }),
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stands for `device/` in a build without the feature `cuda`: arrays on a device are refused.
+
+use super::boxes::Array;
+use super::frames::Frames;
+use crate::error::{Error, Result};
+use crate::params::{Dtype, Params};
+
+fn refused<T>() -> Result<T> {
+    Err(Error::params("an array on a device", "this build has no GPU code (feature `cuda`): copy it to host memory"))
+}
+
+#[derive(Debug)]
+pub(super) enum Encoding {}
+
+impl Encoding {
+    pub(super) fn new(
+        _: Array,
+        _: Params,
+        _: Vec<u64>,
+        _: usize,
+        _: Vec<i64>,
+        _: Vec<u8>,
+        _: usize,
+    ) -> Result<Encoding> {
+        refused()
+    }
+
+    pub(super) fn next(&mut self) -> Result<Vec<&[u8]>> {
+        match *self {}
+    }
+}
+
+pub(super) fn decode(_: Frames<'_>, _: &Array, _: &[u64], _: &[i64], _: usize, _: usize) -> Result<Vec<Result<()>>> {
+    refused()
+}
+
+pub(super) fn range(_: &Array, _: Dtype, _: &[u64], _: &[i64], _: Option<u64>) -> Result<Option<(f64, f64)>> {
+    refused()
+}
+
+pub(super) fn copy(_: &Array, _: &mut Array) -> Result<()> {
+    refused()
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Arrays in a device's memory, of any layout, against the same arrays in host memory: frames, values, ranges, verdicts.
+
+use super::{Case, Random, case, first_difference};
+use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice};
+use h5z_gpu::testing::DeviceMemory;
+use h5z_gpu::{Bound, Class, Codec, Dtype, Engine, Params, Request};
+
+/// A layout of an array in some memory.
+struct Layout {
+    shape: Vec<u64>,
+    /// Bytes of the memory, and of the first element's place.
+    bytes: usize,
+    first: usize,
+    strides: Vec<i64>,
+}
+
+impl Layout {
+    fn dense(shape: &[u64], size: usize) -> Layout {
+        Layout::new(
+            shape,
+            size,
+            &(0..shape.len()).collect::<Vec<_>>(),
+            &vec![0; shape.len()],
+            &vec![false; shape.len()],
+            0,
+        )
+    }
+
+    /// Axes from the slowest in memory to the fastest, elements left out behind each, those that are walked backwards, bytes before
+    /// the first.
+    fn new(shape: &[u64], size: usize, order: &[usize], gaps: &[u64], turned: &[bool], before: usize) -> Layout {
+        let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], size as i64, before as i64);
+        for &k in order.iter().rev() {
+            strides[k] = step;
+            step *= (shape[k] + gaps[k]) as i64;
+        }
+        for k in 0..shape.len() {
+            if turned[k] {
+                first += (shape[k] as i64 - 1) * strides[k];
+                strides[k] = -strides[k];
+            }
+        }
+        Layout { shape: shape.to_vec(), bytes: step as usize + before, first: first as usize, strides }
+    }
+
+    fn random(r: &mut Random, shape: &[u64], size: usize) -> Layout {
+        let n = shape.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        if r.one_in(3) {
+            (0..n).for_each(|k| order.swap(k, r.below(n as u64) as usize));
+        }
+        let gaps: Vec<u64> = (0..n).map(|_| if r.one_in(3) { r.below(4) } else { 0 }).collect();
+        let turned: Vec<bool> = (0..n).map(|_| r.one_in(6)).collect();
+        let before = if r.one_in(3) { size * r.below(5) as usize } else { 0 };
+        Layout::new(shape, size, &order, &gaps, &turned, before)
+    }
+
+    /// The array that has this layout in memory from `at` on.
+    fn array(&self, at: *mut u8, size: usize, device: Option<i32>) -> Array {
+        // SAFETY: every element lies in the memory, which the caller keeps.
+        unsafe {
+            let array =
+                Array::new(at.wrapping_add(self.first), size, &self.shape, Some(&self.strides)).expect("an array");
+            match device {
+                Some(ordinal) => array.on(OnDevice { ordinal, stream: Some(1) }),
+                None => array,
+            }
+        }
+    }
+}
+
+/// Bytes of the host on the device, or back.
+fn transfer(bytes: &mut [u8], memory: &DeviceMemory, back: bool) -> Result<(), String> {
+    let n = [bytes.len() as u64];
+    // SAFETY: both have so many bytes.
+    let (mut host, mut there) = unsafe {
+        let there = Array::new(memory.address(), 1, &n, None).expect("bytes");
+        let there = there.on(OnDevice { ordinal: memory.ordinal(), stream: None });
+        (Array::new(bytes.as_mut_ptr(), 1, &n, None).expect("bytes"), there)
+    };
+    let copied = if back { array::copy(&there, &mut host) } else { array::copy(&host, &mut there) };
+    copied.map_err(|e| e.to_string())
+}
+
+fn frames(array: Array, params: Params, chunk: &[u64], origins: &[i64], beyond: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let mut all = Vec::new();
+    let mut work = Encoding::new(array, params, chunk, origins, Some(beyond), 2).map_err(|e| e.to_string())?;
+    loop {
+        let some = work.next().map_err(|e| e.to_string())?;
+        if some.is_empty() {
+            return Ok(all);
+        }
+        all.extend(some.into_iter().map(<[u8]>::to_vec));
+    }
+}
+
+/// So many arrays; what was found to be the same, or the first difference.
+pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Codec>) -> Result<String, String> {
+    let (mut chunks, mut damaged) = (0, 0);
+    let before = Engine::chunks_on_gpu();
+    for _ in 0..rounds {
+        let case = case(r, largest, only);
+        let (n, hurt) = one(r, &case).map_err(|why| format!("{}: {why}", case.what))?;
+        chunks += n;
+        damaged += hurt;
+    }
+    let (encoded, decoded) = Engine::chunks_on_gpu();
+    let (encoded, decoded) = (encoded - before.0, decoded - before.1);
+    if encoded == 0 || decoded == 0 {
+        return Err(format!("of {chunks} chunks the GPU encoded {encoded} and decoded {decoded}"));
+    }
+    Ok(format!(
+        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {damaged} damaged frames"
+    ))
+}
+
+fn one(r: &mut Random, case: &Case) -> Result<(usize, usize), String> {
+    let mut shape = case.params.extents.as_slice().iter().map(|&d| u64::from(d)).collect::<Vec<_>>();
+    if shape.is_empty() {
+        shape = vec![1];
+    }
+    let chunk: Vec<u64> = shape.iter().map(|&d| if r.one_in(3) { d } else { 1 + r.below(d) }).collect();
+    // Not too many of them.
+    let chunk: Vec<u64> = shape.iter().zip(&chunk).map(|(&d, &c)| c.max(d.div_ceil(12))).collect();
+    let mut params = Params::new(case.params.request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
+    params.fill = case.params.fill;
+    let mut size = usize::from(params.dtype.size);
+    if r.one_in(10) {
+        // Halves of numbers: what no kernel takes.
+        let dtype = Dtype { size: 2, class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..params.dtype };
+        let last = shape.len() - 1;
+        shape[last] *= (size / 2) as u64;
+        size = 2;
+        let lossless = Request { codec: Codec::Auto, bound: Bound::Lossless };
+        params = Params::new(lossless, dtype, &chunk).map_err(|e| e.to_string())?;
+    }
+    let grid = shape.iter().zip(&chunk).map(|(&d, &c)| d.div_ceil(c));
+    let grid: Vec<u64> = grid.collect();
+    let count = grid.iter().product::<u64>();
+    let origins: Vec<i64> = (0..count)
+        .flat_map(|mut k| {
+            let mut at: Vec<i64> = grid
+                .iter()
+                .zip(&chunk)
+                .rev()
+                .map(|(&g, &c)| {
+                    let here = (k % g * c) as i64;
+                    k /= g;
+                    here
+                })
+                .collect();
+            at.reverse();
+            at
+        })
+        .collect();
+    let beyond: Vec<u8> = params.fill.map_or_else(|| vec![0; size], |f| f.to_le_bytes()[..size].to_vec());
+
+    // The same values, dense here and in some layout there.
+    let mut raw = case.raw.clone();
+    let dense = Layout::dense(&shape, size);
+    let there = Layout::random(r, &shape, size);
+    let memory = DeviceMemory::new(there.bytes).ok_or("no device memory")?;
+    transfer(&mut vec![0xEE; there.bytes], &memory, false)?;
+    let device = Some(memory.ordinal());
+    let on_host = |raw: &mut Vec<u8>| dense.array(raw.as_mut_ptr(), size, None);
+    let mut on_device = there.array(memory.address(), size, device);
+    array::copy(&on_host(&mut raw), &mut on_device).map_err(|e| e.to_string())?;
+
+    let want = frames(on_host(&mut raw), params, &chunk, &origins, &beyond)?;
+    let got = frames(there.array(memory.address(), size, device), params, &chunk, &origins, &beyond)?;
+    if want.len() != got.len() {
+        return Err(format!("{} frames, not {}", got.len(), want.len()));
+    }
+    for (k, (want, got)) in want.iter().zip(&got).enumerate() {
+        if want != got {
+            return Err(format!(
+                "frame {k} of chunks {chunk:?}, strides {:?}: {}",
+                there.strides,
+                first_difference(want, got)
+            ));
+        }
+    }
+    if params.dtype.is_ieee() {
+        let range = |array: &Array| {
+            array::range(array, params.dtype, &chunk, &origins, params.fill, 1).map_err(|e| e.to_string())
+        };
+        let (want, got) = (range(&on_host(&mut raw))?, range(&on_device)?);
+        if want.map(|(a, b)| (a.to_bits(), b.to_bits())) != got.map(|(a, b)| (a.to_bits(), b.to_bits())) {
+            return Err(format!("range {got:?}, not {want:?}"));
+        }
+    }
+
+    // Decoded into another layout of a part of it, whole frames and a damaged one.
+    let mut hurt = want.clone();
+    let bad = r.below(count) as usize;
+    let at = (56 + r.below(hurt[bad].len() as u64 - 56)) as usize;
+    hurt[bad][at] ^= 1 << r.below(8);
+    let window: Vec<(u64, u64)> = shape
+        .iter()
+        .map(|&d| {
+            let from = if r.one_in(2) { 0 } else { r.below(d) };
+            (from, 1 + r.below(d - from))
+        })
+        .collect();
+    let extents: Vec<u64> = window.iter().map(|w| w.1).collect();
+    let rank = shape.len();
+    let moved: Vec<i64> = origins.iter().enumerate().map(|(i, &o)| o - window[i % rank].0 as i64).collect();
+    let layout = Layout::random(r, &extents, size);
+    let out = DeviceMemory::new(layout.bytes).ok_or("no device memory")?;
+    for frames in [&want, &hurt] {
+        let slices: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        let decode = |to: &mut Array| array::decode(Frames::Memory(&slices), to, &chunk, &moved, 2);
+        let mut here = vec![0xEE; layout.bytes];
+        let mut wanted = layout.array(here.as_mut_ptr(), size, None);
+        let verdicts = decode(&mut wanted).map_err(|e| e.to_string())?;
+        transfer(&mut vec![0xEE; layout.bytes], &out, false)?;
+        let got = decode(&mut layout.array(out.address(), size, device)).map_err(|e| e.to_string())?;
+        for (k, (want, got)) in verdicts.iter().zip(&got).enumerate() {
+            if want != got {
+                return Err(format!("frame {k}: {got:?}, not {want:?}"));
+            }
+        }
+        let mut back = vec![0; layout.bytes];
+        transfer(&mut back, &out, true)?;
+        // What a damaged frame leaves may be anything.
+        if verdicts.iter().all(Result::is_ok) && here != back {
+            return Err(format!("values of chunks {chunk:?} in {extents:?}: {}", first_difference(&here, &back)));
+        }
+    }
+    Ok((count as usize, 1))
+}
