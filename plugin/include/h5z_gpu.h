@@ -121,6 +121,14 @@ void h5z_gpu_end(h5z_gpu_work *work);
 int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n, const int64_t *origins,
                       int threads, double range[2]);
 
+/* Where the chunks of a dataset are: `chunk_iter` is the H5Dchunk_iter of the HDF5 library that the dataset belongs to. For each of the
+   first n chunks its place (n * rank numbers), the frame's address in the file, its stored bytes, and its filter mask. Answers how
+   many chunks there are. */
+typedef int (*h5z_gpu_on_chunk)(const uint64_t *offset, unsigned mask, uint64_t at, uint64_t size, void *data);
+typedef int (*h5z_gpu_chunk_iter)(int64_t dataset, int64_t transfer, h5z_gpu_on_chunk on_chunk, void *data);
+int64_t h5z_gpu_index(h5z_gpu_chunk_iter chunk_iter, int64_t dataset, size_t rank, size_t n, uint64_t *offsets, uint64_t *at,
+                      uint64_t *lens, uint32_t *masks);
+
 /* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
    What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
    a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or -1 for each. Answers how

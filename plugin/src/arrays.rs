@@ -214,6 +214,66 @@ pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) ->
     })
 }
 
+/// `H5Dchunk_iter`, and what it calls for each chunk: place, filter mask, address, stored bytes.
+type ChunkIter = unsafe extern "C" fn(i64, i64, OnChunk, *mut c_void) -> c_int;
+type OnChunk = unsafe extern "C" fn(*const u64, u32, u64, u64, *mut c_void) -> c_int;
+
+/// Where `h5z_gpu_index` puts what it is told.
+struct Index<'a> {
+    rank: usize,
+    count: usize,
+    offsets: &'a mut [u64],
+    at: &'a mut [u64],
+    lens: &'a mut [u64],
+    masks: &'a mut [u32],
+}
+
+/// # Safety
+/// `index` is the [`Index`] given to `H5Dchunk_iter`, whose `rank` is the dataset's.
+unsafe extern "C" fn on_chunk(offset: *const u64, mask: u32, at: u64, len: u64, index: *mut c_void) -> c_int {
+    // SAFETY: this function's promise.
+    let index = unsafe { &mut *index.cast::<Index<'_>>() };
+    let (k, rank) = (index.count, index.rank);
+    if k < index.at.len() {
+        // SAFETY: as above.
+        index.offsets[k * rank..][..rank].copy_from_slice(unsafe { std::slice::from_raw_parts(offset, rank) });
+        (index.at[k], index.lens[k], index.masks[k]) = (at, len, mask);
+    }
+    index.count += 1;
+    0
+}
+
+/// See the header.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_index(
+    chunk_iter: Option<ChunkIter>,
+    dataset: i64,
+    rank: usize,
+    n: usize,
+    offsets: *mut u64,
+    at: *mut u64,
+    lens: *mut u64,
+    masks: *mut u32,
+) -> i64 {
+    fence(|| {
+        let chunk_iter = chunk_iter.ok_or("no H5Dchunk_iter")?;
+        let numbers = n.checked_mul(rank).ok_or("too many chunks")?;
+        // SAFETY: this function's promise.
+        let (offsets, at) = unsafe { (slice_mut(offsets, numbers)?, slice_mut(at, n)?) };
+        // SAFETY: as above.
+        let (lens, masks) = unsafe { (slice_mut(lens, n)?, slice_mut(masks, n)?) };
+        let mut index = Index { rank, count: 0, offsets, at, lens, masks };
+        // SAFETY: HDF5's own function; the index outlives the call.
+        if unsafe { chunk_iter(dataset, 0, on_chunk, (&raw mut index).cast()) } < 0 {
+            return Err("H5Dchunk_iter failed: see HDF5's error stack".into());
+        }
+        length(index.count)
+    })
+}
+
 /// `H5Dwrite_chunk`.
 type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
 

@@ -69,7 +69,7 @@ impl Encoding {
         beyond: Option<&[u8]>,
         threads: usize,
     ) -> Result<Encoding> {
-        Encoding::by(array, params, chunk, origins, beyond, threads, |n, bytes| Sharing::of(n, bytes, threads))
+        Encoding::by(array, params, chunk, origins, beyond, threads, |n, bytes| Sharing::to_encode(n, bytes, threads))
     }
 
     /// As [`Encoding::new`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.
@@ -133,7 +133,7 @@ pub fn decode(
     origins: &[i64],
     threads: usize,
 ) -> Result<Vec<Result<()>>> {
-    decode_by(frames, array, chunk, origins, threads, |chunks, raw_len| Sharing::of(chunks, raw_len, threads))
+    decode_by(frames, array, chunk, origins, threads, |chunks, raw_len| Sharing::to_decode(chunks, raw_len, threads))
 }
 
 /// As [`decode`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.

@@ -10,6 +10,10 @@ const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
 
+/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. 16
+/// threads beside an H200, GB/s from file to array: szx 27.6 and 10.8, lorenzo 16.0 to 24.5 and 12 (`arrays` in tests/gpu/record.toml).
+const CPU_DECODES: usize = 8;
+
 /// How work on some chunks is shared out.
 pub(super) struct Sharing {
     /// Chunks that are taken at a time.
@@ -37,12 +41,22 @@ impl Lane {
 }
 
 impl Sharing {
-    /// For `chunks` chunks of `bytes` raw bytes each, on `threads` CPU threads (0: as many as the process may use).
-    pub(super) fn of(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may use).
+    pub(super) fn to_encode(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+        Sharing::of(chunks, bytes, threads, true)
+    }
+
+    /// The same to decode.
+    pub(super) fn to_decode(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+        let many = if threads > 0 { threads } else { crate::parallel::cores() } >= CPU_DECODES;
+        Sharing::of(chunks, bytes, threads, !many)
+    }
+
+    fn of(chunks: usize, bytes: usize, threads: usize, may_use_gpu: bool) -> Sharing {
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let batch = |size: usize| (size / bytes.max(1)).clamp(1, chunks.max(1));
         let engine = Engine::global();
-        if engine.uses_gpu(chunks.saturating_mul(bytes)) {
+        if may_use_gpu && engine.uses_gpu(chunks.saturating_mul(bytes)) {
             let batch = batch(GPU_BATCH);
             return Sharing { batch, lanes: GPU_BATCHES.min(chunks.div_ceil(batch)), engine: Lane::Gpu(engine) };
         }

@@ -24,8 +24,8 @@ use super::{lorenzo, szx};
 use crate::bound::Used;
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
-use crate::params::{Bound, Codec, Mode, Request};
-use crate::stage::tiles::Grid;
+use crate::params::{Bound, Codec, Mode, Params, Request};
+use crate::stage::tiles::{Grid, Tile};
 use crate::{memory, parallel};
 
 /// Tiles of lorenzo's in a chunk that is all sample, as far as its values go.
@@ -49,10 +49,32 @@ const RUN: usize = 8192;
 
 /// The request that a chunk's encoder gets, and the bound used.
 pub(super) fn choose<S: Value>(chunk: &Chunk<'_>) -> Result<(Request, Used)> {
+    let (chosen, used) = choose_by::<S>(chunk, Looked::AtAll)?;
+    Ok((chosen.expect("all was looked at"), used))
+}
+
+/// How much of a chunk's values is there to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Looked {
+    /// The parts that are looked at first.
+    AtFirst,
+    /// All that may be looked at.
+    AtAll,
+}
+
+/// As [`choose`], of a chunk of which only [`boxes`] are there. `None`: the parts that are looked at first do not do.
+pub(super) fn choose_by<S: Value>(chunk: &Chunk<'_>, looked: Looked) -> Result<(Option<Request>, Used)> {
     let extents = chunk.params.extents.as_slice();
     let used = chunk.used::<S>()?;
     let taken = match (Grid::new(extents, LORENZO_TILE), Shape::choose(extents)) {
-        (Some(grid), Some(shape)) => Sample { chunk, used, grid, shape }.take::<S>()?,
+        (Some(grid), Some(shape)) => {
+            let sample = Sample { chunk, used, grid, shape };
+            match sample.first::<S>()? {
+                Some(taken) => taken,
+                None if looked == Looked::AtFirst => return Ok((None, used)),
+                None => sample.more::<S>()?,
+            }
+        }
         _ => Taken::Lorenzo,
     };
     let bound = chunk.params.request.bound;
@@ -62,7 +84,77 @@ pub(super) fn choose<S: Value>(chunk: &Chunk<'_>) -> Result<(Request, Used)> {
         Taken::Fast => Request { codec: Codec::PlanesDense, bound },
         Taken::Lorenzo => Request { codec: Codec::Lorenzo, bound },
     };
-    Ok((request, used))
+    Ok((Some(request), used))
+}
+
+/// A box of a chunk's values that are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Place of its first value in the chunk.
+    pub(crate) at: usize,
+    /// Its extents, and those of the whole chunk in which they are: slowest first.
+    pub(crate) extents: [usize; 3],
+    pub(crate) within: [usize; 3],
+}
+
+/// All values that the choice reads of any chunk with these params, if the bound used is known. `None`: the whole chunk.
+pub(crate) fn boxes(params: &Params, looked: Looked) -> Option<Vec<Look>> {
+    let extents = params.extents.as_slice();
+    let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::choose(extents)?);
+    let n = grid.extents().iter().product::<usize>();
+    // Components of a vector lie between each other: no boxes.
+    if n <= WHOLE * LORENZO_TILE || shape.is_of_components() {
+        return None;
+    }
+    let parts = if looked == Looked::AtFirst { first_parts(&grid) } else { MORE.max(first_parts(&grid)) };
+    let mut all = Vec::new();
+    for k in 0..parts {
+        let part = place(&grid, &shape, k);
+        let look = |grid: &Grid, tile: Tile| Look { at: tile.start(), extents: tile.extents, within: grid.extents() };
+        all.push(look(&grid, part.tile));
+        all.extend(part.tiles().map(|t| look(&shape.grid, shape.grid.tile(t))));
+        if params.request.bound.mode() == Mode::PointwiseRelative {
+            let len = n.min(RUN);
+            all.push(Look { at: part.begin.min(n - len), extents: [1, 1, len], within: [1, 1, n] });
+        }
+    }
+    Some(all)
+}
+
+/// Parts that are looked at first.
+fn first_parts(grid: &Grid) -> usize {
+    (grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end())
+}
+
+/// Where a part of the sample is.
+struct Place {
+    /// The tile of lorenzo's, and where it begins in the chunk.
+    tile: Tile,
+    begin: usize,
+    /// The tiles of planes in which that begins and has its middle; they may be one.
+    ends: [usize; 2],
+}
+
+impl Place {
+    fn tiles(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        let [first, second] = self.ends;
+        self.ends.into_iter().take(if first == second { 1 } else { 2 })
+    }
+}
+
+/// Part number `k`: the tile of lorenzo's around a value. Of all tiles those cut off at a border would be as many as others, and
+/// are not like them.
+fn place(grid: &Grid, shape: &Shape, k: usize) -> Place {
+    let extents = grid.extents();
+    let at = std::array::from_fn(|d| {
+        let place = (k as u64 + 1).wrapping_mul(PLACES[d]);
+        ((u128::from(place) * extents[d] as u128) >> 64) as usize
+    });
+    let tile = grid.tile(grid.tile_with(at));
+    let [a, b, c] = tile.extents;
+    let begin = grid.row(&tile, 0, 0);
+    let ends = [begin, grid.row(&tile, a / 2, b / 2) + c / 2];
+    Place { tile, begin, ends: std::array::from_fn(|i| shape.tile_near(ends[i], 2 * k + i)) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,22 +244,31 @@ impl Sizes {
 type Part<S> = (Sizes, (Vec<S>, Grid));
 
 impl Sample<'_> {
-    fn take<S: Value>(&self) -> Result<Taken> {
+    /// What is chosen by all of a small chunk, or by the parts that are looked at first. `None`: these do not do.
+    fn first<S: Value>(&self) -> Result<Option<Taken>> {
         let Chunk { raw, threads, .. } = *self.chunk;
         let n = raw.len() / S::SIZE;
-        let take = |parts: &[Sizes]| parts.iter().fold(Sizes::default(), Sizes::plus).take(n, raw.len());
         if n <= WHOLE * LORENZO_TILE {
-            return Ok(take(&self.with_lorenzo(vec![self.whole::<S>(n)?], 1)?).0);
+            return Ok(Some(self.taken(&self.with_lorenzo(vec![self.whole::<S>(n)?], 1)?, n).0));
         }
-        let first = (self.grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end());
+        let first = first_parts(&self.grid);
         let sizes = self.with_lorenzo(parallel::try_map(first, threads, |k| self.part::<S>(k))?, threads)?;
-        let (taken, size) = take(&sizes);
+        let (taken, size) = self.taken(&sizes, n);
         // Where hardly anything is stored, a few places make the size.
         let enough = size >= raw.len() as u128 / THIN && !sizes.iter().any(|part| part.regrets(taken));
-        if first >= MORE || enough {
-            return Ok(taken);
-        }
-        Ok(take(&self.with_lorenzo(parallel::try_map(MORE, threads, |k| self.part::<S>(k))?, threads)?).0)
+        Ok(if first >= MORE || enough { Some(taken) } else { None })
+    }
+
+    /// What is chosen by more parts.
+    fn more<S: Value>(&self) -> Result<Taken> {
+        let Chunk { raw, threads, .. } = *self.chunk;
+        let sizes = self.with_lorenzo(parallel::try_map(MORE, threads, |k| self.part::<S>(k))?, threads)?;
+        Ok(self.taken(&sizes, raw.len() / S::SIZE).0)
+    }
+
+    /// The rule, for parts of a chunk of `n` values.
+    fn taken(&self, parts: &[Sizes], n: usize) -> (Taken, u128) {
+        parts.iter().fold(Sizes::default(), Sizes::plus).take(n, self.chunk.raw.len())
     }
 
     /// The sizes of parts with those of lorenzo, which has one codebook for all of them.
@@ -188,28 +289,22 @@ impl Sample<'_> {
         Ok((sizes, (values, self.grid)))
     }
 
-    /// Part number `k`: the tile of lorenzo's around a value. Of all tiles those cut off at a border would be as many as others,
-    /// and are not like them.
+    /// Part number `k`.
     fn part<S: Value>(&self, k: usize) -> Result<Part<S>> {
         let n = self.chunk.raw.len() / S::SIZE;
-        let extents = self.grid.extents();
-        let at = std::array::from_fn(|d| {
-            let place = (k as u64 + 1).wrapping_mul(PLACES[d]);
-            ((u128::from(place) * extents[d] as u128) >> 64) as usize
-        });
-        let tile = self.grid.tile(self.grid.tile_with(at));
-        let [a, b, c] = tile.extents;
-        let mut values = memory::zeros::<S>(tile.len())?;
+        let place = place(&self.grid, &self.shape, k);
+        let [_, b, c] = place.tile.extents;
+        let mut values = memory::zeros::<S>(place.tile.len())?;
         for (i, row) in values.chunks_exact_mut(c).enumerate() {
-            self.chunk.read(self.grid.row(&tile, i / b, i % b), row);
+            self.chunk.read(self.grid.row(&place.tile, i / b, i % b), row);
         }
-        let begin = self.grid.row(&tile, 0, 0);
-        let ends = [begin, self.grid.row(&tile, a / 2, b / 2) + c / 2];
-        let [first, second] = std::array::from_fn(|i| self.shape.tile_near(ends[i], 2 * k + i));
-        let tiles = [first, second].into_iter().take(if first == second { 1 } else { 2 });
-        let mut run = memory::zeros::<S>(n.min(RUN))?;
-        self.chunk.read(begin.min(n - run.len()), &mut run);
-        Ok((self.sizes(tiles, &run)?, (values, Grid::with_sides(tile.extents, tile.extents))))
+        let mut run = Vec::new();
+        if let Used::PointwiseRelative(_) = self.used {
+            run = memory::zeros::<S>(n.min(RUN))?;
+            self.chunk.read(place.begin.min(n - run.len()), &mut run);
+        }
+        let extents = place.tile.extents;
+        Ok((self.sizes(place.tiles(), &run)?, (values, Grid::with_sides(extents, extents))))
     }
 
     /// Sizes of these tiles by planes, and of a run of values by szx.
@@ -228,7 +323,7 @@ impl Sample<'_> {
 mod tests {
     use super::*;
     use crate::codec;
-    use crate::params::{Dtype, Params};
+    use crate::params::Dtype;
 
     /// The value at a place.
     type Field = fn(usize) -> f32;

@@ -74,7 +74,7 @@ impl OwnStream {
         let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
         let stream = match spare {
             Some(stream) => stream,
-            None => Stream::new()?,
+            None => Stream::bare()?,
         };
         Ok(OwnStream { device, stream: Some(stream) })
     }
@@ -256,10 +256,20 @@ impl Slot {
 }
 
 impl Stream {
+    /// A stream with staging slots, so that the first call needs no memory but the device's.
     fn new() -> Result<Self, Failure> {
+        let mut new = Stream::bare()?;
+        let handle = new.handle.0;
+        // SAFETY: made above, and nothing was started on it.
+        new.staging(1).inspect_err(|_| _ = unsafe { result::stream::destroy(handle) })?;
+        Ok(new)
+    }
+
+    /// A stream without memory.
+    fn bare() -> Result<Self, Failure> {
         let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|e| Failure::new("cuStreamCreate", e))?;
-        let mut new = Stream {
+        Ok(Stream {
             handle: Handle(handle),
             buffers: Default::default(),
             slots: Vec::new(),
@@ -269,10 +279,7 @@ impl Stream {
             locked: Pinned::NONE,
             marks: [std::ptr::null_mut(); 2],
             busy: false,
-        };
-        // SAFETY: made above, and nothing was started on it.
-        new.staging(1).inspect_err(|_| _ = unsafe { result::stream::destroy(handle) })?;
-        Ok(new)
+        })
     }
 
     /// Sees to at least `len` bytes; what was in the buffer is lost. Returns the device address.

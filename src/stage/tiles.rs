@@ -28,6 +28,11 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
+    /// Place of its first value in the chunk.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
     /// Values of the tile.
     pub(crate) fn len(&self) -> usize {
         self.extents.iter().product()

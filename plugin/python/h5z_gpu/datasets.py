@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import logging
 import math
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,9 +36,10 @@ except ImportError:
 
 log = logging.getLogger("h5z_gpu")
 
-_RAW_PER_CALL = 256 << 20  # bytes decoded before Ctrl-C is looked at
+# Bytes decoded before Ctrl-C is looked at, some tenths of a second.
+_RAW_PER_CALL, _RAW_PER_CALL_GPU = 1 << 30, 32 << 30
 
-for _name in ("encode_array", "write_chunks", "decode_file"):
+for _name in ("encode_array", "write_chunks", "decode_file", "index"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 
@@ -420,43 +420,34 @@ def _read(dataset, out, start, threads, on_error, progress):
             return
         if dataset.file.mode != "r":
             dataset.id.flush()
-        rank, chunk = len(layout.chunk), layout.chunk
-        places = _index(layout, start, out.shape)
+        chunk = layout.chunk
+        index = _index(layout, start, out.shape)
         fd = dataset.file.id.get_vfd_handle()
         view = described(out)
-        extents = (ctypes.c_uint64 * rank)(*chunk)
-        frames, others, damaged = [], [], []
-        for origin in origins_of(start, out.shape, chunk).tolist():
-            found = places.get(tuple(origin))
-            if found is None:
-                copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
-            elif found[2]:
-                others.append(origin)
-            else:
-                frames.append((found[0], origin, found))
-        # In the file's order: neighbours there are read one behind the other.
-        frames.sort()
+        extents = (ctypes.c_uint64 * len(chunk))(*chunk)
+        for origin in index.missing.tolist():
+            copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
+        places = np.ascontiguousarray(index.origins - np.array(start))
+        damaged = []
         bytes_each = math.prod(chunk) * out.itemsize
-        at_once = max(1, _RAW_PER_CALL // bytes_each)
-        with _bar(progress, (len(frames) + len(others)) * bytes_each, "read", dataset.name) as done:
-            for origin in others:
+        at_once = max(1, (_RAW_PER_CALL_GPU if isinstance(out, DeviceArray) else _RAW_PER_CALL) // bytes_each)
+        with _bar(progress, (len(places) + len(index.unfiltered)) * bytes_each, "read", dataset.name) as done:
+            for origin in index.unfiltered.tolist():
                 in_array, in_dataset = _region(start, out.shape, origin, chunk)
                 copy(dataset[in_dataset], out[in_array])
                 done(bytes_each)
-            for first in range(0, len(frames), at_once):
-                some = frames[first : first + at_once]
-                n = len(some)
-                at = np.array([f[2][0] for f in some], np.uint64)
-                lens = np.array([f[2][1] for f in some], np.uint64)
-                origins = np.ascontiguousarray(np.array([f[1] for f in some], np.int64) - np.array(start))
+            for first in range(0, len(places), at_once):
+                some = slice(first, first + at_once)
+                n = len(places[some])
                 status = (ctypes.c_int * n)()
                 decoded = checked(lib.h5z_gpu_decode_file(
-                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
-                    ctypes.byref(view), extents, numbers(origins, ctypes.c_int64), ctypes.c_int(threads), status,
+                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(index.at[some], ctypes.c_uint64),
+                    numbers(index.lens[some], ctypes.c_uint64), ctypes.byref(view), extents,
+                    numbers(places[some], ctypes.c_int64), ctypes.c_int(threads), status,
                 ))  # fmt: skip
                 done(n * bytes_each)
                 if decoded < n:
-                    bad = [tuple(f[1]) for f, s in zip(some, status) if s]
+                    bad = [tuple(origin) for origin, s in zip(index.origins[some].tolist(), status) if s]
                     damaged += bad
                     reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
                     if on_error == "raise":
@@ -467,20 +458,55 @@ def _read(dataset, out, start, threads, on_error, progress):
             warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)
 
 
+class _Index(NamedTuple):
+    """Chunks of a box, in the order in which their frames lie in the file: neighbours there are read one behind the other."""
+
+    origins: np.ndarray  # first elements, a row each
+    at: np.ndarray  # addresses of the frames
+    lens: np.ndarray  # their bytes
+    unfiltered: np.ndarray  # first elements of chunks that were stored without the filter
+    missing: np.ndarray  # first elements of chunks that were never written
+
+
 def _index(layout, start, shape):
-    """Place, length and filter mask of the frames of a box's chunks, by their first element."""
-    dataset, found = layout.dataset, {}
-    wanted = math.prod(-(-(s + n) // c) - s // c for s, n, c in zip(start, shape, layout.chunk))
+    """Where a box's chunks are in the file."""
+    dataset, chunk = layout.dataset, np.array(layout.chunk)
+    first, last = np.array(start) // chunk, (np.array(start) + shape - 1) // chunk
+    grid = last - first + 1
     total = math.prod(-(-n // c) for n, c in zip(dataset.shape, layout.chunk))
-
-    def add(info):
-        if info.byte_offset is not None:
-            found[tuple(info.chunk_offset)] = (info.byte_offset, info.size, info.filter_mask)
-
     # Asking for one chunk walks the index from its beginning; going through it hands out all.
-    if hasattr(dataset.id, "chunk_iter") and wanted * 16 > total:
-        dataset.id.chunk_iter(add)
-        return found
-    for origin in itertools.product(*(range(s // c * c, s + n, c) for s, n, c in zip(start, shape, layout.chunk))):
-        add(dataset.id.get_chunk_info_by_coord(origin))
-    return found
+    if hasattr(layout.hdf5, "H5Dchunk_iter") and grid.prod() * 16 > total:
+        origins, at, lens, masks = _whole_index(layout)
+        cells = origins // chunk - first
+        inside = np.all((cells >= 0) & (cells < grid), axis=1)
+        origins, at, lens, masks = origins[inside], at[inside], lens[inside], masks[inside]
+    else:
+        found = []
+        for origin in origins_of(start, shape, layout.chunk).tolist():
+            info = dataset.id.get_chunk_info_by_coord(tuple(origin))
+            if info.byte_offset is not None:
+                found.append((origin, info.byte_offset, info.size, info.filter_mask))
+        origins = np.array([f[0] for f in found], np.int64).reshape(-1, len(chunk))
+        at, lens, masks = (np.array([f[k] for f in found], np.uint64) for k in (1, 2, 3))
+    order = np.argsort(at, kind="stable")
+    origins, at, lens, masks = origins[order], at[order], lens[order], masks[order]
+    missing = np.empty((0, len(chunk)), np.int64)
+    if len(origins) < grid.prod():
+        there = np.zeros(grid, bool)
+        there[tuple((origins // chunk - first).T)] = True
+        missing = (np.argwhere(~there) + first) * chunk
+    plain = masks == 0
+    return _Index(origins[plain], at[plain], lens[plain], origins[~plain], missing)
+
+
+def _whole_index(layout):
+    """Places, addresses, bytes and filter masks of all chunks of a dataset."""
+    rank, n = len(layout.chunk), layout.dataset.id.get_num_chunks()
+    offsets, at, lens = np.empty((n, rank), np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint64)
+    masks = np.empty(n, np.uint32)
+    _checked_io(lib.h5z_gpu_index(
+        layout.hdf5.H5Dchunk_iter, ctypes.c_int64(layout.dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
+        numbers(offsets, ctypes.c_uint64), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
+        numbers(masks, ctypes.c_uint32),
+    ))  # fmt: skip
+    return offsets.astype(np.int64), at, lens, masks

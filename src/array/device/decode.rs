@@ -6,7 +6,7 @@
 //! not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
 
 use super::copies::{Copies, Side};
-use super::{batch, in_place};
+use super::{batch, grouped, in_place};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::array::frames::{Frames, fits, frame_len, read_frame};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
@@ -134,7 +134,7 @@ impl Work<'_> {
         end: usize,
     ) -> Result<Vec<bool>> {
         let mut right = vec![false; plans.len()];
-        let groups = grouped(plans);
+        let groups = grouped(plans.iter().map(|p| p.as_ref().map(|p| p.needs)));
         if groups.is_empty() {
             return Ok(right);
         }
@@ -202,18 +202,4 @@ impl Work<'_> {
         }
         Ok(stream.wait()?)
     }
-}
-
-/// Frames that have a plan, by what their kernels need.
-fn grouped(plans: &[Option<Plan>]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (i, plan) in plans.iter().enumerate() {
-        let Some(plan) = plan else { continue };
-        let alike = |g: &&mut Vec<usize>| plans[g[0]].as_ref().is_some_and(|p| p.needs == plan.needs);
-        match groups.iter_mut().find(alike) {
-            Some(group) => group.push(i),
-            None => groups.push(vec![i]),
-        }
-    }
-    groups
 }

@@ -11,8 +11,9 @@
 //! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
 //! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
 
+use super::choose::choose;
 use super::copies::{Copies, Side};
-use super::{batch, in_place};
+use super::{batch, grouped, in_place};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::codec::{is_settled, stored};
 use crate::constants::HEADER_FIXED;
@@ -43,8 +44,8 @@ pub(in crate::array) struct Encoding {
     origins: Vec<i64>,
     beyond: Vec<u8>,
     threads: usize,
-    /// What the GPU does with each chunk; `None`: nothing.
-    plan: Option<Plan>,
+    /// What the GPU does with each chunk.
+    how: How,
     /// Chunks of a batch.
     batch: usize,
     lanes: Vec<Lane>,
@@ -54,14 +55,35 @@ pub(in crate::array) struct Encoding {
     given: usize,
 }
 
+enum How {
+    /// The same with all.
+    Planned(Plan),
+    /// The codec is chosen for each.
+    Open,
+    /// Nothing: the CPU encodes them.
+    ByCpu,
+}
+
 /// A batch on its way.
 struct Lane {
     stream: OwnStream,
     first: usize,
     count: usize,
-    group: Option<EncodeGroup>,
+    groups: Vec<Group>,
     state: State,
     frames: Vec<Framed>,
+    /// What is asked of each chunk, where the codec was chosen.
+    chosen: Vec<Option<Params>>,
+}
+
+/// Chunks of a batch that were encoded by the same launches.
+struct Group {
+    /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
+    members: Vec<usize>,
+    frames: Vec<(usize, usize)>,
+    /// Where their frames are packed, and their lengths among the answers.
+    packed_at: usize,
+    lengths_at: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -75,8 +97,8 @@ enum State {
 enum Framed {
     /// In the lane's page-locked memory.
     Locked(usize, usize),
-    /// On the device, of this length: no shorter than its chunk.
-    There(usize),
+    /// On the device, at this place and of this length: no shorter than its chunk.
+    There(usize, usize),
     /// The kernels left its chunk to the CPU; or it cannot be made smaller.
     Left { stored: bool },
     /// Here.
@@ -100,8 +122,11 @@ impl Encoding {
         Ok(Encoding {
             device,
             user,
-            // Where the codec is left open its choice needs the values.
-            plan: if is_settled(&params, raw_len) { plan_of(&params, raw_len) } else { None },
+            how: match plan_of(&params, raw_len) {
+                Some(_) if !is_settled(&params, raw_len) => How::Open,
+                Some(plan) => How::Planned(plan),
+                None => How::ByCpu,
+            },
             batch: batch(chunks, raw_len, LANES),
             array,
             params,
@@ -148,7 +173,7 @@ impl Encoding {
         let frame = |framed| match framed {
             &Framed::Locked(at, len) => lane.stream.locked_bytes(at, len),
             Framed::Own(frame) => &frame[..],
-            Framed::There(_) | Framed::Left { .. } => unreachable!("finished"),
+            Framed::There(..) | Framed::Left { .. } => unreachable!("finished"),
         };
         Ok(lane.frames.iter().map(frame).collect())
     }
@@ -181,8 +206,10 @@ impl Encoding {
         let mut lane = if is_new { self.lane()? } else { self.lanes.remove(k) };
         lane.first = self.started * self.batch;
         lane.count = self.batch.min(self.chunks() - lane.first);
-        (lane.group, lane.state) = (None, State::Computing);
+        lane.state = State::Computing;
+        lane.groups.clear();
         lane.frames.clear();
+        lane.chosen.clear();
         let started = self.compute(&mut lane);
         if started.is_ok() || !is_new {
             self.lanes.insert(k, lane);
@@ -193,40 +220,66 @@ impl Encoding {
     fn lane(&self) -> Result<Lane> {
         let mut stream = self.device.own_stream()?;
         stream.follow(self.user)?;
-        Ok(Lane { stream, first: 0, count: 0, group: None, state: State::Idle, frames: Vec::new() })
+        let (groups, frames, chosen) = Default::default();
+        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
     }
 
     /// Starts everything up to the packing of a lane's batch.
     fn compute(&self, lane: &mut Lane) -> Result<()> {
-        let Some(plan) = &self.plan else { return Ok(()) };
-        let Lane { stream, first, count, .. } = lane;
-        let (first, count) = (*first, *count);
+        if let How::ByCpu = self.how {
+            return Ok(());
+        }
+        let (stream, first, count) = (&mut lane.stream, lane.first, lane.count);
         // All that was started before is done: its frames were given.
         stream.wait()?;
         let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let frames = offsets((0..count).map(|_| plan.encoding.capacity));
         let input = stream.reserve(Buffer::Input, count * step)?;
-        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
         let inputs = self.gather(stream, first, &slots, true)?;
-        let placed = |i: usize| Placed { plan, input: inputs[i], frame: output + frames[i] as u64 };
-        let placed: Vec<_> = (0..count).map(placed).collect();
-        let group = EncodeGroup::new(self.device, stream, &placed, 0)?;
-        let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
-        let packing = group.packing(input, self.raw_len as u64, parts);
+        let own: Vec<Option<Plan>>;
+        let plans: Vec<Option<&Plan>> = match &self.how {
+            How::Planned(plan) => vec![Some(plan); count],
+            _ => {
+                lane.chosen = choose(self.device, stream, &self.params, self.raw_len, &inputs, self.threads)?;
+                own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
+                own.iter().map(Option::as_ref).collect()
+            }
+        };
+        let frames = offsets(plans.iter().map(|p| p.map_or(0, |p| p.encoding.capacity)));
+        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
+        let groups = grouped(plans.iter().map(|p| p.map(|p| p.needs)));
+        let works = groups.iter().map(|g| EncodeGroup::work_len(plans[g[0]].expect("planned"), g.len()));
+        let works = offsets(works);
+        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
         stream.expect(8 * count)?;
-        group.start(stream)?;
-        stream.start_get(Buffer::Work, group.lengths_at(), 8 * count, 0)?;
-        let kernel = self.device.kernel("array_pack")?;
-        // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than the chunks' slots, which
-        // nobody reads any more.
-        #[allow(unsafe_code)]
-        unsafe {
-            stream.launch(kernel, count as u32 * parts, &packing)?;
+        let (mut packings, mut packed, mut got) = (Vec::new(), 0, 0);
+        for (members, &work_at) in groups.into_iter().zip(&works) {
+            let of = |&i: &usize| {
+                let (plan, frame) = (plans[i].expect("planned"), output + frames[i] as u64);
+                Placed { plan, input: inputs[i], frame }
+            };
+            let placed: Vec<_> = members.iter().map(of).collect();
+            let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
+            group.start(stream)?;
+            stream.start_get(Buffer::Work, group.lengths_at(), 8 * members.len(), got)?;
+            let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
+            packings
+                .push((group.packing(input + packed as u64, self.raw_len as u64, parts), members.len() as u32 * parts));
+            let frames = members.iter().map(|&i| (frames[i], plans[i].map_or(0, |p| p.encoding.capacity))).collect();
+            let next = (packed + members.len() * step, got + 8 * members.len());
+            lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
+            (packed, got) = next;
         }
-        stream.mark(Mark::Computed)?;
-        lane.group = Some(group);
-        Ok(())
+        let kernel = self.device.kernel("array_pack")?;
+        for (packing, ctas) in packings {
+            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many slots, which
+            // nobody reads any more.
+            #[allow(unsafe_code)]
+            unsafe {
+                stream.launch(kernel, ctas, &packing)?;
+            }
+        }
+        Ok(stream.mark(Mark::Computed)?)
     }
 
     /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
@@ -278,39 +331,46 @@ impl Encoding {
         Ok(element)
     }
 
-    /// Waits for the lengths of a lane's frames, and starts the copy that brings them.
+    /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
     fn fetch(&mut self, k: usize) -> Result<()> {
         let (raw_len, lane) = (self.raw_len, &mut self.lanes[k]);
         if lane.state != State::Computing {
             return Ok(());
         }
         lane.state = State::Fetching;
-        let (Some(_), Some(plan)) = (&lane.group, &self.plan) else {
-            lane.frames.extend((0..lane.count).map(|_| Framed::Left { stored: false }));
+        lane.frames.resize_with(lane.count, || Framed::Left { stored: false });
+        if lane.groups.is_empty() {
             return Ok(());
-        };
+        }
         lane.stream.wait_for(Mark::Computed)?;
-        let mut end = 0;
-        for bytes in lane.stream.got(8 * lane.count).as_chunks().0 {
-            let len = usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
-            lane.frames.push(match len {
-                0 => Framed::Left { stored: false },
-                n if n < HEADER_FIXED || n > plan.encoding.capacity => {
-                    return Err(Failure::other("a kernel wrote no frame").into());
+        let lengths = lane.stream.got(8 * lane.count).as_chunks().0;
+        let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let (mut copies, mut begin) = (Vec::new(), 0);
+        for group in &lane.groups {
+            let mut end = 0;
+            for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
+                let len = usize::try_from(lengths[group.lengths_at / 8 + n]).unwrap_or(usize::MAX);
+                lane.frames[i] = match len {
+                    0 => Framed::Left { stored: false },
+                    n if n < HEADER_FIXED || n > capacity => {
+                        return Err(Failure::other("a kernel wrote no frame").into());
+                    }
+                    n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
+                    n if n > raw_len => Framed::There(at, n),
+                    n => Framed::Locked(begin + end, n),
+                };
+                // The places that the kernel finds: those that are left out take none.
+                if len <= raw_len {
+                    end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
                 }
-                n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
-                n if n > raw_len => Framed::There(n),
-                n => Framed::Locked(end, n),
-            });
-            // The places that the kernel finds: those that are left out take none.
-            if len <= raw_len {
-                end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
             }
+            copies.push((group.packed_at, end, begin));
+            begin += end;
         }
         gpu::count(lane.frames.iter().filter(|f| !matches!(f, Framed::Left { .. })).count(), 0);
-        lane.stream.locked(end)?;
-        if end > 0 {
-            lane.stream.start_fetch(Buffer::Input, 0, end, 0)?;
+        lane.stream.locked(begin)?;
+        for (at, len, to) in copies.into_iter().filter(|(_, len, _)| *len > 0) {
+            lane.stream.start_fetch(Buffer::Input, at, len, to)?;
         }
         Ok(lane.stream.mark(Mark::Fetched)?)
     }
@@ -324,15 +384,13 @@ impl Encoding {
     }
 
     fn complete(&self, lane: &mut Lane) -> Result<()> {
-        if lane.group.is_some() {
+        if !lane.groups.is_empty() {
             lane.stream.wait_for(Mark::Fetched)?;
         }
         for i in 0..lane.count {
-            if let Framed::There(len) = lane.frames[i] {
-                let at = offsets((0..i).map(|_| self.plan.as_ref().map_or(0, |p| p.encoding.capacity)));
+            if let Framed::There(at, len) = lane.frames[i] {
                 let mut frame = Vec::new();
-                let wanted = vec![(*at.last().expect("an end"), len, &mut frame)];
-                lane.stream.download_vecs(Buffer::Output, wanted, self.threads)?;
+                lane.stream.download_vecs(Buffer::Output, vec![(at, len, &mut frame)], self.threads)?;
                 lane.frames[i] = Framed::Own(frame);
             }
         }
@@ -351,9 +409,6 @@ impl Encoding {
         }
         let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
-        // What the kernels cannot take goes to the CPU; where the codec is still to be chosen the engine may upload it again.
-        let cpu = Engine::with_threads(self.threads);
-        let engine = if self.plan.is_none() { Engine::global() } else { &cpu };
         let mut jobs = Vec::new();
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
             if stored {
@@ -361,12 +416,13 @@ impl Encoding {
                 stored::encode(raw, self.threads, &mut frame)?;
                 lane.frames[i] = Framed::Own(frame);
             } else {
-                jobs.push((i, EncodeJob { params: &self.params, raw }));
+                let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
+                jobs.push((i, EncodeJob { params, raw }));
             }
         }
         let (at, jobs): (Vec<usize>, Vec<EncodeJob<'_>>) = jobs.into_iter().unzip();
         let mut frames = vec![Vec::new(); jobs.len()];
-        engine.encode_batch(&jobs, &mut frames);
+        Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
         for (i, frame) in at.into_iter().zip(frames) {
             if frame.is_empty() {
                 return Err(Error::NoMemory { bytes: self.raw_len as u64 });

@@ -10,6 +10,7 @@
 //! the frames ([`encode`]); decoding by threads, a batch each at a time ([`decode`]). A chunk that lies in the array whole,
 //! dense and aligned is neither gathered nor scattered. What the kernels do not take goes to the CPU.
 
+mod choose;
 mod copies;
 mod copy;
 mod decode;
@@ -23,6 +24,7 @@ pub(super) use range::range;
 
 use super::boxes::{Array, OnDevice, Overlap};
 use crate::cuda::{self, Device, Failure, UserStream};
+use crate::engine::gpu::group::Needs;
 use crate::error::{Error, Result};
 
 /// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several are on their
@@ -61,6 +63,19 @@ fn of(array: &Array) -> Result<(&'static Device, UserStream)> {
 fn in_place(array: &Array, overlap: &Overlap, chunk: &[u64]) -> Option<u64> {
     let (len, at) = (array.dense_len(overlap, chunk)?, array.place_of(overlap).0);
     (len.is_multiple_of(ALIGN) && at.is_multiple_of(ALIGN as u64)).then_some(at)
+}
+
+/// The numbers of those that need something of kernels, by what they need: each list is for the same launches.
+fn grouped(needs: impl Iterator<Item = Option<Needs>>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Needs, Vec<usize>)> = Vec::new();
+    for (i, needs) in needs.enumerate() {
+        let Some(needs) = needs else { continue };
+        match groups.iter_mut().find(|g| g.0 == needs) {
+            Some((_, group)) => group.push(i),
+            None => groups.push((needs, vec![i])),
+        }
+    }
+    groups.into_iter().map(|g| g.1).collect()
 }
 
 fn failed(why: impl Into<String>) -> Error {

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::params::{Bound, Codec, Dtype, Params, Request};
 
 /// Values of a tile: one CTA's work.
-const TILE: u64 = (SZX_BLOCK * SZX_TILE_BLOCKS) as u64;
+const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
 /// See [`crate::array::range`], whose arguments were checked.
 pub(in crate::array) fn range(
@@ -40,8 +40,7 @@ pub(in crate::array) fn range(
             (one, other) => one.or(other),
         };
     }
-    // Zeros of either sign are equal: which of them comes first must not matter.
-    Ok(found.map(|(low, high)| (low + 0.0, high + 0.0)))
+    Ok(found)
 }
 
 fn of_boxes(
@@ -55,7 +54,7 @@ fn of_boxes(
 ) -> Result<Option<(f64, f64)>> {
     let step = raw_len.next_multiple_of(ALIGN);
     let input = stream.reserve(Buffer::Input, origins.len() * step)?;
-    let (mut boxes, mut list, mut tiles) = (Copies::default(), Vec::new(), 0u32);
+    let (mut boxes, mut chunks) = (Copies::default(), Vec::new());
     for (i, origin) in origins.iter().enumerate() {
         let Some(inside) = array.overlap(origin, chunk) else { continue };
         // A box of what lies in the array alone: padding would be values.
@@ -68,18 +67,30 @@ fn of_boxes(
             let to = dense(&extents, array.element());
             boxes.add(Side { at, steps }, Side { at: slot, steps: &to }, &extents, array.element())?;
         }
-        let values = extents.iter().product::<u64>();
-        let here = EncodeChunk {
-            input: here.unwrap_or(slot),
-            first_tile: tiles,
-            tiles: values.div_ceil(TILE) as u32,
-            ..any_chunk(params, params.request.bound, values as usize * array.element())
-        };
+        chunks.push((here.unwrap_or(slot), extents.iter().product::<u64>() as usize));
+    }
+    let found = ranges(device, stream, &boxes, params, &chunks)?;
+    Ok(found.into_iter().flatten().reduce(|(a, b), (c, d)| (a.min(c), b.max(d))))
+}
+
+/// The range of each dense chunk: its address, and its values. `boxes` are copied before.
+pub(super) fn ranges(
+    device: &'static Device,
+    stream: &mut OwnStream,
+    boxes: &Copies,
+    params: &Params,
+    chunks: &[(u64, usize)],
+) -> Result<Vec<Option<(f64, f64)>>> {
+    if chunks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let size = usize::from(params.dtype.size);
+    let (mut list, mut tiles) = (Vec::new(), 0u32);
+    for &(input, values) in chunks {
+        let any = any_chunk(params, params.request.bound, values * size);
+        let here = EncodeChunk { input, first_tile: tiles, tiles: values.div_ceil(TILE) as u32, ..any };
         tiles = tiles.checked_add(here.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         list.push(here);
-    }
-    if list.is_empty() {
-        return Ok(None);
     }
     let (described, states) = (EncodeChunk::bytes(&list), list.len() * size_of::<ChunkState>());
     let parts = offsets([states, described.len()]);
@@ -93,8 +104,8 @@ fn of_boxes(
         tiles,
         ..EncodeArgs::ZERO
     };
-    let kernel = device.kernel(if array.element() == 8 { "szx_range_f64" } else { "szx_range_f32" })?;
-    // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of the stream's own; the kernel reads the
+    let kernel = device.kernel(if size == 8 { "szx_range_f64" } else { "szx_range_f32" })?;
+    // SAFETY: boxes of a user's array, whose owner promised that it can be read, and slots of the stream's own; the kernel reads the
     // chunks' values and writes their states.
     #[allow(unsafe_code)]
     unsafe {
@@ -104,9 +115,9 @@ fn of_boxes(
     let states = stream.get(Buffer::Work, 0, states)?;
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     let ends = states.chunks_exact(size_of::<ChunkState>()).map(|s| (number(&s[..8]), !number(&s[8..16])));
-    // 0: the chunk has no such value.
-    let ends = ends.filter(|(high, _)| *high != 0).map(|(high, low)| (unordered(low), unordered(high)));
-    Ok(ends.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))))
+    // 0: the chunk has no such value. Zeros of either sign are equal: which of them comes first must not matter.
+    let range = |(high, low): (u64, u64)| (high != 0).then(|| (unordered(low) + 0.0, unordered(high) + 0.0));
+    Ok(ends.map(range).collect())
 }
 
 /// The number of an integer of the same order, as the kernels make them.

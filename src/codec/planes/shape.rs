@@ -65,6 +65,11 @@ impl Shape {
         Some(Shape { rank: 1, grid: Grid::with_sides([1, 1, n], [1, 1, PLANES_TILE]), components })
     }
 
+    /// Whether a tile's values lie between those of other components in the chunk.
+    pub(crate) fn is_of_components(&self) -> bool {
+        self.components > 1
+    }
+
     /// Copies a tile out of the chunk, filled up where it reaches beyond.
     #[inline(always)]
     pub(super) fn gather<T: Copy>(&self, chunk: &[T], tile: &Tile, out: &mut [T; PLANES_TILE]) {

@@ -203,6 +203,11 @@ impl EncodeGroup {
         parts.try_into().expect("six parts and an end")
     }
 
+    /// Bytes of [`Buffer::Work`] that a group of so many chunks takes which are all like one of this plan.
+    pub(crate) fn work_len(plan: &Plan, chunks: usize) -> usize {
+        Self::parts(plan.needs, chunks, plan.encoding.chunk.tiles.saturating_mul(chunks as u32))[6]
+    }
+
     /// Offset of the lengths in [`Buffer::Work`].
     pub(crate) fn lengths_at(&self) -> usize {
         self.lengths_at

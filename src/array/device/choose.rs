@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU (`codec/auto.rs`), of which only
+//! the values that it looks at come to the host, 3 % of a large chunk as a rule, and a range from the device.
+
+use super::copies::{Copies, Side};
+use super::range::ranges;
+use crate::bound;
+use crate::codec::auto::{Look, Looked, boxes};
+use crate::codec::chunk::Chunk;
+use crate::codec::settle_by;
+use crate::cuda::{Buffer, Device, OwnStream};
+use crate::error::Result;
+use crate::params::{Bound, Params};
+use crate::{memory, parallel};
+
+/// What each chunk's encoder is asked, of dense chunks at these addresses. `None`: it takes more than a few boxes to say.
+pub(super) fn choose(
+    device: &'static Device,
+    stream: &mut OwnStream,
+    params: &Params,
+    raw_len: usize,
+    inputs: &[u64],
+    threads: usize,
+) -> Result<Vec<Option<Params>>> {
+    let mut chosen = vec![None; inputs.len()];
+    let size = usize::from(params.dtype.size);
+    let bounds = match params.request.bound {
+        Bound::Relative(_) | Bound::Psnr(_) => {
+            let chunks: Vec<(u64, usize)> = inputs.iter().map(|&at| (at, raw_len / size)).collect();
+            ranges(device, stream, &Copies::default(), params, &chunks)?
+        }
+        _ => vec![None; inputs.len()],
+    };
+    let mut open: Vec<usize> = (0..inputs.len()).collect();
+    for looked in [Looked::AtFirst, Looked::AtAll] {
+        let Some(looks) = boxes(params, looked) else { return Ok(chosen) };
+        if open.is_empty() {
+            break;
+        }
+        let len: usize = looks.iter().map(|l| l.extents.iter().product::<usize>()).sum::<usize>() * size;
+        let samples = stream.reserve(Buffer::Output, open.len() * len)?;
+        let mut copies = Copies::default();
+        for (n, &i) in open.iter().enumerate() {
+            let mut to = samples + (n * len) as u64;
+            for look in &looks {
+                let from = Side { at: inputs[i] + (look.at * size) as u64, steps: &steps(look.within, size) };
+                copies.add(from, Side { at: to, steps: &steps(look.extents, size) }, &extents(look), size)?;
+                to += (look.extents.iter().product::<usize>() * size) as u64;
+            }
+        }
+        stream.locked(open.len() * len)?;
+        // SAFETY: boxes of the chunks, and the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(device, stream)?;
+        }
+        stream.start_fetch(Buffer::Output, 0, open.len() * len, 0)?;
+        stream.wait()?;
+        let sampled = stream.locked_bytes(0, open.len() * len);
+        let inner = threads.div_ceil(open.len());
+        let settled = parallel::try_map(open.len(), threads, |n| {
+            // As long as the chunk; nobody looks at the rest, so hardly any of it becomes memory.
+            let mut raw = memory::zeros::<u8>(raw_len)?;
+            let mut from = &sampled[n * len..][..len];
+            for look in &looks {
+                from = place(look, size, from, &mut raw);
+            }
+            let used = Some(bound::resolve(params.request.bound, || bounds[open[n]]));
+            settle_by(&Chunk { params, raw: &raw, threads: inner, used }, looked)
+        })?;
+        for (&i, settled) in open.iter().zip(settled) {
+            chosen[i] = settled;
+        }
+        open.retain(|&i| chosen[i].is_none());
+    }
+    Ok(chosen)
+}
+
+/// Bytes from a value to the next along each axis.
+fn steps(extents: [usize; 3], size: usize) -> [isize; 3] {
+    [extents[1] * extents[2] * size, extents[2] * size, size].map(|s| s as isize)
+}
+
+fn extents(look: &Look) -> [u64; 3] {
+    look.extents.map(|n| n as u64)
+}
+
+/// Puts a box's values in their places; what is behind them.
+fn place<'a>(look: &Look, size: usize, mut from: &'a [u8], raw: &mut [u8]) -> &'a [u8] {
+    let [a, b, c] = look.extents;
+    for row in 0..a * b {
+        let at = look.at + (row / b * look.within[1] + row % b) * look.within[2];
+        let (now, rest) = from.split_at(c * size);
+        raw[at * size..][..now.len()].copy_from_slice(now);
+        from = rest;
+    }
+    from
+}
