@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Arrays in a GPU's memory by the Python package, on a machine without one: the driver is a stand-in, the kernels are emulated.
+
+What another library's arrays are like (DLPack, streams) tests/gpu/arrays.py sees to, on a GPU.
+"""
+import device
+from conftest import clean, python
+
+BEGIN = """
+import h5py, numpy as np, logging, sys
+import device, h5z_gpu
+from h5z_gpu.library import lib
+coded = lambda: (lib.h5z_gpu_device_chunks(0), lib.h5z_gpu_device_chunks(1))
+def frames(d):
+    found = {}
+    d.id.chunk_iter(lambda i: found.update({i.chunk_offset: d.id.read_direct_chunk(i.chunk_offset)}))
+    return found
+x = np.arange(40 * 50 * 60).reshape(40, 50, 60)
+a = (np.sin(x * 0.001) + np.cos(x * 0.37) * 0.01).astype("f4")
+a[3, 4, 5], a[6:9] = np.nan, 1e20
+path = sys.argv[1]
+"""
+
+
+def run(tmp_path, code, **more):
+    said = python(BEGIN + code + "\nassert device.faults() == 0\nprint('all well')", tmp_path / "a.h5", env=clean(**device.environment(), **more))
+    assert said.endswith("all well\n"), said
+    return said
+
+
+def test_files_are_those_of_the_pipeline(tmp_path):
+    run(tmp_path, """
+for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20) for c in ("szx", "lorenzo", "planes", "auto"))):
+    for layout in (np.s_[:], np.s_[5:38, ::2, 7:], np.s_[::-1, :, ::3]):
+        before = coded()
+        there = device.Array(a)[layout]
+        want = a[layout]
+        with h5py.File(path, "w") as f:
+            for name in "ab":
+                f.create_dataset(name, want.shape, "f4", chunks=(16, 20, 24), **how)
+            h5z_gpu.write(f["a"], there)
+            f["b"][...] = want
+            assert frames(f["a"]) == frames(f["b"]), (how, layout)
+            out = device.Array(np.zeros_like(want))
+            assert h5z_gpu.read(f["b"], out) is out
+            assert out.values.tobytes() == f["b"][...].tobytes(), (how, layout)
+            part = device.Array(np.zeros((9, 11, 7), "f4"))
+            h5z_gpu.read(f["a"], part, np.s_[2:11, 3:14, 1:8])
+            assert part.values.tobytes() == f["a"][2:11, 3:14, 1:8].tobytes(), (how, layout)
+            row = device.Array(np.zeros(want.shape[2], "f4"))
+            h5z_gpu.read(f["a"], row, np.s_[4, 5])
+            assert row.values.tobytes() == f["a"][4, 5].tobytes()
+        after = coded()
+        assert after[1] > before[1] and (after[0] > before[0] or how.words[:1] == ()), (how, before, after)
+""")  # fmt: skip
+
+
+def test_a_part_is_written_and_what_was_never_written_is_fill(tmp_path):
+    run(tmp_path, """
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), fillvalue=-3, **h5z_gpu.Lossless())
+    h5z_gpu.write(d, device.Array(a[5:30, :, :]), np.s_[5:30])
+    assert d[5:30].tobytes() == a[5:30].tobytes() and (d[:5] == -3).all()
+    out = device.Array(np.zeros(a.shape, "f4"))
+    h5z_gpu.read(d, out)
+    assert out.values.tobytes() == d[...].tobytes()
+    e = f.create_dataset("e", a.shape, "f4", chunks=(16, 20, 24), fillvalue=7, **h5z_gpu.Lossless())
+    h5z_gpu.read(e, out)
+    assert (out.values == 7).all()
+""")  # fmt: skip
+
+
+def test_what_no_kernel_takes_goes_by_the_host(tmp_path):
+    run(tmp_path, """
+logging.basicConfig(level="INFO", stream=sys.stdout)
+for kind in ("i2", "u1", "f2", "i8"):
+    b = (a * 100).clip(0, 200).astype(kind) if kind != "f2" else a.astype("f2")
+    with h5py.File(path, "w") as f:
+        for name in "ab":
+            f.create_dataset(name, b.shape, kind, chunks=(16, 20, 24), **h5z_gpu.Lossless())
+        h5z_gpu.write(f["a"], device.Array(b))
+        f["b"][...] = b
+        assert frames(f["a"]) == frames(f["b"]), kind
+        out = device.Array(np.zeros_like(b))
+        h5z_gpu.read(f["a"], out)
+        assert out.values.tobytes() == b.tobytes(), kind
+with h5py.File(path, "w") as f:
+    f["raw"] = a
+    f.create_dataset("f8", a.shape, "f8", chunks=(16, 20, 24), **h5z_gpu.Lossless())
+    h5z_gpu.write(f["f8"], device.Array(a))
+    out = device.Array(np.zeros_like(a))
+    for name in ("raw", "f8"):
+        out.values[...] = 0
+        h5z_gpu.read(f[name], out)
+        assert out.values.tobytes() == a.tobytes(), name
+    h5z_gpu.read(f["raw"], device.Array(np.zeros((40, 25, 60), "f4")), np.s_[:, ::2])
+    assert h5z_gpu.save(path + "2", {"g/v": device.Array(a)}, relative=1e-4, of="dataset") is None
+with h5py.File(path + "2") as f:
+    low, high = f["g/v"].attrs["h5z_gpu_range"]
+    fine = a[np.isfinite(a)]
+    assert (low, high) == (fine.min(), fine.max())
+""")  # fmt: skip
+
+
+def test_damage_is_named_or_filled(tmp_path):
+    run(tmp_path, """
+import warnings
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), fillvalue=9, **h5z_gpu.Lossy(absolute=1e-3, codec="lorenzo"))
+    h5z_gpu.write(d, device.Array(a))
+    want = d[...]
+    at = d.id.get_chunk_info_by_coord((16, 20, 24)).byte_offset
+with open(path, "r+b") as f:
+    f.seek(at + 200)
+    byte = f.read(1)
+    f.seek(at + 200)
+    f.write(bytes([byte[0] ^ 1]))
+with h5py.File(path) as f:
+    out = device.Array(np.zeros_like(a))
+    try:
+        h5z_gpu.read(f["d"], out)
+        raise SystemExit("taken")
+    except OSError as e:
+        assert "(16, 20, 24)" in str(e) and "checksum" in str(e), e
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        h5z_gpu.read(f["d"], out, on_error="fill")
+    assert len(said) == 1
+    want[16:32, 20:40, 24:48] = 9
+    assert out.values.tobytes() == want.tobytes()
+""")  # fmt: skip
+
+
+def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path):
+    run(tmp_path, """
+def refused(error, text, call, *args, **more):
+    try:
+        call(*args, **more)
+    except error as e:
+        assert text in str(e), e
+    else:
+        raise SystemExit(f"{text}: taken")
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
+    refused(ValueError, "shape", h5z_gpu.write, d, device.Array(a[1:]))
+    refused(ValueError, "shape", h5z_gpu.read, d, device.Array(a[1:]))
+    refused(ValueError, "read-only", h5z_gpu.read, d, device.Array(a, readonly=True))
+    refused(TypeError, "out is a list", h5z_gpu.read, d, [])
+    moved = device.Array(a)
+    moved.number = 1
+    refused((ValueError, OSError), "not that of device 1", h5z_gpu.write, d, moved)
+    moved.number = 99
+    refused((ValueError, OSError), "device 99", h5z_gpu.write, d, moved)
+    nine = device.Array(np.zeros((3,) * 9, "f4"))[(np.s_[::2],) * 9]
+    e = f.create_dataset("e", (2,) * 9, "f4", chunks=(2,) * 9, **h5z_gpu.Lossless())
+    refused((ValueError, OSError), "axes", h5z_gpu.write, e, nine)
+    assert d.id.get_num_chunks() == 0 == e.id.get_num_chunks()
+""")  # fmt: skip
+
+
+def test_another_device_and_none(tmp_path):
+    run(tmp_path, """
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
+    h5z_gpu.write(d, device.Array(a, device=1))
+    assert d[...].tobytes() == a.tobytes() and coded()[0] > 0
+""")  # fmt: skip
+    run(tmp_path, """
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
+    try:
+        h5z_gpu.write(d, device.Array(a))
+        raise SystemExit("taken")
+    except (OSError, ValueError) as e:
+        assert "H5Z_GPU_DEVICE is cpu" in str(e) and "copy it to host memory" in str(e), e
+""", H5Z_GPU_DEVICE="cpu")  # fmt: skip
