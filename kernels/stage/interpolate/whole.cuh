@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Whole tiles, of the shapes that large chunks are cut into: 16 × 16 × 32 values, 64 × 128, or 8192 in a line.
 //
-// A whole tile's points lie in shared memory class by class, as the finest level's are in the stream: new point number i of
-// that level is word i. Before them are the coarse points, as a lattice of 9 × 9 × 17 (33 × 65, 4097) in the order of
-// places, the last place being the next behind the last even one. So neighbours on a line are the same number of words
-// apart everywhere, on each level, and lanes of a warp have neighbouring words; only weights differ at the ends of lines.
+// A whole tile's points lie in shared memory class by class, as the finest level's are in the stream: new point number
+// i of that level is word i. Before them are the coarse points, as a lattice of 9 × 9 × 17 (33 × 65, 4097) in the order
+// of places, the last place being the next behind the last even one. So neighbours on a line are the same number of
+// words apart everywhere, on each level, and lanes of a warp have neighbouring words; only weights differ at the ends
+// of lines.
 //
-// The finest level is visited class by class, with all extents known when compiled. Of the levels behind it, which have a
-// sixth of a block's points, a table tells where each point lies and which ends of lines it is near.
+// The finest level is visited line by line (finest.cuh), with all extents known when compiled. Of the levels behind it,
+// which have a sixth of a block's points, a table tells where each point lies and which ends of lines it is near.
 #pragma once
 #include "formulas.cuh"
 
@@ -90,8 +91,8 @@ __device__ __forceinline__ Shape shape_of(const Three& e) {
     return Whole<3>::fits(e) ? BLOCK : Whole<2>::fits(e) ? PLANE : Whole<1>::fits(e) ? LINE : ANY;
 }
 
-// A new point of a coarser level: 13 bits for its place in the lattice, 3 for the new axes; for each axis a bit that there is
-// no point a, and how many coarse points are behind b, 3 for more.
+// A new point of a coarser level: 13 bits for its place in the lattice, 3 for the new axes; for each axis a bit that
+// there is no point a, and how many coarse points are behind b, 3 for more.
 struct Coarse {
     u32 bits;
     __device__ __forceinline__ u32 at() const { return bits & 0x1fffu; }
@@ -105,8 +106,8 @@ template <u32 RANK>
 struct Coarser {
     Coarse points[Whole<RANK>::COARSE];
 };
-// Where their passes begin, of one new axis, two, three, from the coarsest level on; and weights at the ends of lines, by
-// axis and level: of a first point, and by how many coarse points are behind b.
+// Where their passes begin, of one new axis, two, three, from the coarsest level on; and weights at the ends of lines,
+// by axis and level: of a first point, and by how many coarse points are behind b.
 template <u32 RANK>
 struct Passes {
     u32 begin[RANK * Whole<RANK>::TOP + 1];
@@ -209,8 +210,8 @@ __device__ __forceinline__ u32 guess_coarser(const int* v, const Coarse& point, 
     return joined(use, g[0], g[1], g[2]);
 }
 
-// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where it
-// is, guess, step)`. No pass has more than 32 points.
+// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where
+// it is, guess, step)`. No pass has more than 32 points.
 template <u32 RANK, class One>
 __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One one) {
     using W = Whole<RANK>;
@@ -249,61 +250,6 @@ __device__ __forceinline__ void visit_coarser(const int* v, u32 way, One one) {
             i += 256;
         }
     }
-}
-
-// Weights of the first new point and of the last one on the finest level, of an axis with an even extent from 6 on. That of
-// c is the same.
-constexpr Weights FIRST = weights_of(16, 0, 0), LAST = weights_of(16, 0, 6);
-static_assert(FIRST.c == LAST.c && FIRST.a == 0, "less to choose from");
-
-// The guess on a line whose points are `apart` words from each other, b at `p`.
-__device__ __forceinline__ u32 guess_finest(const int* p, int apart, bool first, bool last) {
-    const u32 a = (u32)p[first ? 0 : -apart], b = (u32)p[0], c = (u32)p[apart], d = (u32)p[2 * apart];
-    const u32 g = cubic(a, b, c, d);
-    return first || last ? weighted(a, b, c, d, first ? 0 : LAST.a, FIRST.c, first ? FIRST.d : LAST.d) : g;
-}
-
-// Visits a class of the finest level; `BEFORE` points of the same pass have been given to threads in turn.
-template <u32 RANK, u32 FRESH, u32 BEFORE, class One>
-__device__ __forceinline__ void visit_class(const int* v, u32 way, One one) {
-    using W = Whole<RANK>;
-    if constexpr ((FRESH & ~W::AXES) == 0) {
-        constexpr u32 NX = W::nx(FRESH), NY = W::ny(FRESH), NZ = W::nz(FRESH), BEGIN = W::begin(FRESH);
-        // Of one axis, the compiler knows.
-        const u32 use = (FRESH & (FRESH - 1)) == 0 ? FRESH : used(FRESH, way);
-#pragma unroll 1
-        for (u32 i = (threadIdx.x + 256 - BEFORE % 256 / 32 * 32) % 256; i < W::points(FRESH); i += 256) {
-            const u32 row = i / NX, x = i - row * NX, z = RANK > 2 ? row / NY : 0, y = row - z * NY;
-            u32 g[3] = {0, 0, 0};
-            if constexpr (FRESH & X) {
-                if (use & X) g[0] = guess_finest(v + W::begin(FRESH ^ X) + row * W::nx(0) + x, 1, x == 0, x + 1 == NX);
-            }
-            if constexpr (FRESH & Y) {
-                if (use & Y)
-                    g[1] = guess_finest(v + W::begin(FRESH ^ Y) + (z * W::ny(0) + y) * NX + x, NX, y == 0, y + 1 == NY);
-            }
-            if constexpr (FRESH & Z) {
-                if (use & Z) g[2] = guess_finest(v + W::begin(FRESH ^ Z) + i, NY * NX, z == 0, z + 1 == NZ);
-            }
-            one(BEGIN + i, BEGIN + i, joined(use, g[0], g[1], g[2]), STEP);
-        }
-    }
-}
-
-// Visits the new points of the finest level, by all threads.
-template <u32 RANK, class One>
-__device__ __forceinline__ void visit_finest(const int* v, u32 way, One one) {
-    using W = Whole<RANK>;
-    __syncthreads();
-    visit_class<RANK, X, 0>(v, way, one);
-    visit_class<RANK, Y, W::points(X)>(v, way, one);
-    visit_class<RANK, Z, W::points(X) + W::points(Y)>(v, way, one);
-    if (RANK > 1) __syncthreads();
-    visit_class<RANK, X | Y, 0>(v, way, one);
-    visit_class<RANK, X | Z, W::points(X | Y)>(v, way, one);
-    visit_class<RANK, Y | Z, W::points(X | Y) + W::points(X | Z)>(v, way, one);
-    if (RANK > 2) __syncthreads();
-    visit_class<RANK, X | Y | Z, 0>(v, way, one);
 }
 
 }  // namespace interpolate
