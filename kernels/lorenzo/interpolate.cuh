@@ -7,8 +7,8 @@
 // type's range. If all hold and the residuals cost less than Lorenzo's, or if the points give every value bit for bit,
 // they take the place of what `plan` has left in working memory; else that stays.
 //
-// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it gives
-// every value bit for bit then, and is searched for.
+// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it
+// gives every value bit for bit then, and is searched for.
 #pragma once
 #include "points.cuh"
 

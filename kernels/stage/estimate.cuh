@@ -4,8 +4,8 @@
 //
 // Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower
 // bits behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the
-// two prices runs of zeros. One that follows another is a codeword of its own, so at least a bit. Logarithms come from a
-// table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A tile's numbers fit 32 bits.
+// two prices runs of zeros. One that follows another is a codeword of its own, so at least a bit. Logarithms come from
+// a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A tile's numbers fit 32 bits.
 #pragma once
 #include "../prim/warp.cuh"
 
