@@ -186,32 +186,39 @@ __device__ __forceinline__ const Passes<RANK>& passes() {
     }
 }
 
+// The guess at a point of level `l` along one of its new axes, whose neighbours on the finest lattice are `apart`.
+template <u32 RANK>
+__device__ __forceinline__ u32 guess_along(const int* v, const Coarse& point, u32 l, u32 axis, int apart) {
+    const int* p = v + point.at();
+    const int d = apart << (l - 1);
+    const bool first = point.first(axis);
+    const u32 behind = point.behind(axis);
+    const u32 na = (u32)p[first ? -d : -3 * d], nb = (u32)p[-d];
+    const u32 nc = (u32)p[behind > 0 ? d : -d], nd = (u32)p[behind > 1 ? 3 * d : -d];
+    u32 g = cubic(na, nb, nc, nd);
+    if (first || behind < 3) {
+        const Weights& w = passes<RANK>().weights[axis][l - 1][first ? 0 : behind];
+        g = weighted(na, nb, nc, nd, w.a, w.c, w.d);
+    }
+    return g;
+}
+
 // The guess at a point of level `l`.
 template <u32 RANK>
 __device__ __forceinline__ u32 guess_coarser(const int* v, const Coarse& point, u32 l, u32 way) {
     using W = Whole<RANK>;
     const u32 use = used(point.fresh(), way);
-    const int* p = v + point.at();
     u32 g[3] = {0, 0, 0};
 #pragma unroll
     for (u32 axis = 0; axis < RANK; axis++) {
-        if (!(use >> axis & 1)) continue;
-        const int d = (int)((axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0)) << (l - 1));
-        const bool first = point.first(axis);
-        const u32 behind = point.behind(axis);
-        const u32 na = (u32)p[first ? -d : -3 * d], nb = (u32)p[-d];
-        const u32 nc = (u32)p[behind > 0 ? d : -d], nd = (u32)p[behind > 1 ? 3 * d : -d];
-        g[axis] = cubic(na, nb, nc, nd);
-        if (first || behind < 3) {
-            const Weights& w = passes<RANK>().weights[axis][l - 1][first ? 0 : behind];
-            g[axis] = weighted(na, nb, nc, nd, w.a, w.c, w.d);
-        }
+        const int apart = axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0);
+        if (use >> axis & 1) g[axis] = guess_along<RANK>(v, point, l, axis, apart);
     }
     return joined(use, g[0], g[1], g[2]);
 }
 
-// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where
-// it is, guess, step)`. No pass has more than 32 points.
+// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where it
+// is, guess, step)`. A lane has one axis of a point, as all other warps wait for this one; no pass has more than 32 of them.
 template <u32 RANK, class One>
 __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One one) {
     using W = Whole<RANK>;
@@ -220,13 +227,29 @@ __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One o
     if (lane == 0) one(0, 0, 0, step_at(way, W::TOP + 1));
 #pragma unroll 1
     for (u32 pass = 0; pass < (W::TOP - W::FEW + 1) * RANK; pass++) {
-        const u32 begin = passes<RANK>().begin[pass], i = begin + lane, l = W::TOP - pass / RANK;
+        const u32 begin = passes<RANK>().begin[pass], end = passes<RANK>().begin[pass + 1];
+        if (begin == end) continue;
+        const u32 l = W::TOP - pass / RANK, axes = pass % RANK + 1;
+        const u32 number = axes == 1 ? lane : axes == 2 ? lane / 2 : lane / 3, nth = lane - number * axes;
+        const u32 i = begin + number;
         __syncwarp();
         const u32 a = __shfl_sync(warp::ALL, early, (int)((i - 1) & 31)),
                   b = __shfl_sync(warp::ALL, late, (int)((i - 1) & 31));
         const Coarse point = {i <= 32 ? a : b};
-        if (i < passes<RANK>().begin[pass + 1])
-            one(i, point.at(), guess_coarser<RANK>(v, point, l, way), step_at(way, l));
+        const u32 fresh = point.fresh();
+        u32 g = 0;
+        if (i < end) {
+            // The first of its axes, the last or the one between.
+            const u32 lowest = (u32)__ffs((int)fresh) - 1, highest = 31 - (u32)__clz((int)fresh);
+            const u32 axis = RANK == 1 ? 0 : nth == 0 ? lowest : nth + 1 == axes ? highest : 1;
+            const int apart = axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0);
+            g = guess_along<RANK>(v, point, l, axis, apart);
+        }
+        if (axes > 1) {
+            const u32 second = __shfl_down_sync(warp::ALL, g, 1), third = __shfl_down_sync(warp::ALL, g, 2);
+            g = joined(used(fresh, way), g, fresh & X ? second : g, axes == 3 ? third : second);
+        }
+        if (i < end && nth == 0) one(i, point.at(), g, step_at(way, l));
     }
 }
 
