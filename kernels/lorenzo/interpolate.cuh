@@ -7,8 +7,8 @@
 // type's range. If all hold and the residuals cost less than Lorenzo's, or if the points give every value bit for bit,
 // they take the place of what `plan` has left in working memory; else that stays.
 //
-// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it gives
-// every value bit for bit then, and is searched for.
+// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it
+// gives every value bit for bit then, and is searched for.
 #pragma once
 #include "points.cuh"
 
@@ -127,9 +127,12 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const u32 t = threadIdx.x;
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
+    // From the last tile on, whose values `plan` has just had in the cache. Those at a chunk's end, which are not whole and
+    // take longer, do not come last.
+    const u32 tile = args.tiles - 1 - blockIdx.x;
+    const u32 chunk = frame::chunk_of(chunks, args.chunk_count, tile, lane);
     const EncodeChunk& c = chunks[chunk];
-    const u32 number = blockIdx.x - c.first_tile;
+    const u32 number = tile - c.first_tile;
     const Work work(c, number);
     Meta meta = *work.meta();
     if (!(meta.kind & TRIED)) return;

@@ -3,8 +3,8 @@
 //
 // A sample of at most 128 points stands for the tile: points of the finest level's class that is new along all axes,
 // predicted along each axis from values, not from what a reader has. For each set of axes the logarithms of the mean's
-// squared errors are summed; the set with the least sum is the tile's, and what its residuals cost tells whether to try it. A
-// thread has one point. All values that it needs are loaded before the first one is looked at.
+// squared errors are summed; the set with the least sum is the tile's, and what its residuals cost tells whether to try
+// it. A thread has one point. All values that it needs are loaded before the first one is looked at.
 #pragma once
 #include "points.cuh"
 
@@ -27,8 +27,8 @@ constexpr u32 LOOK_ALL = 4954, LOOK_AXES = 3302, LOOK_MOST = 32767;
 // Finer steps on coarse levels where the sample costs at most the reciprocal of this in bits a value.
 constexpr u32 LOOK_SMOOTH = 5;
 
-// Whether the sample's cost of `count` points says that a tile may be worth an attempt, by Lorenzo's cost of all `n`: coarse
-// levels, which it does not see, are dearest in three axes, and lines of few bits are always worth it.
+// Whether the sample's cost of `count` points says that a tile may be worth an attempt, by Lorenzo's cost of all `n`:
+// coarse levels, which it does not see, are dearest in three axes, and lines of few bits are always worth it.
 __device__ __forceinline__ bool look_pays(const Three& e, u32 sampled, u32 count, u32 cost, u32 n) {
     const u32 axes = (e.x > 1) + (e.y > 1) + (e.z > 1), worth = axes == 2                         ? 205
                                                                 : axes == 1 && cost < 4 * 256 * n ? 256
@@ -36,8 +36,8 @@ __device__ __forceinline__ bool look_pays(const Three& e, u32 sampled, u32 count
     return 256ull * sampled * n <= (u64)worth * cost * count;
 }
 
-// How to interpolate, and what the sample's residuals cost then; and, a bit each, the sets of axes under which the tile may
-// have been interpolated before, as all of the sample's errors are multiples of a step.
+// How to interpolate, and what the sample's residuals cost then; and, a bit each, the sets of axes under which the tile
+// may have been interpolated before, as all of the sample's errors are multiples of a step.
 struct Looked {
     u32 way, cost, count, possible;
 };

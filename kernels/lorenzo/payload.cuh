@@ -26,8 +26,8 @@ constexpr u32 LONGEST_STREAM = tiles::MOST + 1;
 // From tile to tile whose payload's start a frame says.
 constexpr u32 START_EVERY = (u32)fmt::LORENZO_START_EVERY;
 
-// Where a tile's payload lies, from lengths of 2 bytes each and, for every 64th tile but the first, a start; in units of
-// 4 bytes. Whole warp.
+// Where a tile's payload lies, from lengths of 2 bytes each and, for every 64th tile but the first, a start; in units
+// of 4 bytes. Whole warp.
 struct Span {
     u32 from, to;
     // It ends inside the payloads, where the next start or the section's end is; and nothing fills up but zeros.
@@ -178,6 +178,19 @@ __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 wo
     return right;
 }
 
+// Asks for the part of the payloads that is needed when this multiprocessor takes its next tile. Where exactly that
+// lies is not known, but all tiles together ask for all. One warp.
+__device__ __forceinline__ void ask_ahead(const DecodeChunk& c, u32 tile, int lane) {
+#ifdef __CUDA_ARCH__
+    constexpr u32 AHEAD = 132 * LorenzoTuning::DECODE_CTAS;
+    if (c.tiles - tile <= AHEAD) return;
+    const float each = (float)c.payload_len / (float)c.tiles;
+    const u64 from = (u64)(each * (float)(tile + AHEAD)) + 128 * lane;
+    for (u64 at = from; at < from + (u32)each && at < c.payload_len; at += 128 * 32)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(c.frame + c.payload_at + at));
+#endif
+}
+
 // Decodes one tile to residuals in shared memory; `finish` does the rest, in which nothing can be wrong any more.
 // Without SUMMED the frame's head was not summed, by kernels that are compared.
 template <int W, bool SUMMED, class Finish>
@@ -197,6 +210,7 @@ __device__ __forceinline__ void decode_tile(const DecodeArgs& args, Finish finis
     const u32* in = (const u32*)c.frame + word0;
     const u32 first = threadIdx.x < words ? in[threadIdx.x] : 0;
     const bool log = c.mode == 3;
+    if (threadIdx.x / 32 == 1) ask_ahead(c, t, lane);
     {
         const huffman::FrameTables& all = ((const huffman::FrameTables*)args.tables)[chunk];
         constexpr u32 FIRST = huffman::PATTERNS / 4, ALL = sizeof(huffman::Tables) / 16;

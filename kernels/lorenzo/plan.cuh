@@ -3,8 +3,8 @@
 //
 // Values become quanta in shared memory, and outliers get the quantum of a neighbour. A sample of rows selects the axes
 // (select.cuh). Residuals become bytes, and go to the chunk's working memory with what does not fit a byte. Bytes and
-// runs of zeros are counted: that tells the cost, with which a look at some points is compared (look.cuh): interpolation
-// is tried or not. Counts go into the chunk's counts of symbols unless it is.
+// runs of zeros are counted: that tells the cost, with which a look at some points is compared (look.cuh):
+// interpolation is tried or not. Counts go into the chunk's counts of symbols unless it is.
 #pragma once
 #include "look.cuh"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // From a tile's values to points and residuals: values come into shared memory where their points will be, then each is
-// replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once, while the
-// others bring all values; then all threads code the finer levels. Residuals go where the stream has them.
+// replaced by what a reader will find there. The first warp brings the coarsest points and codes them at once, while
+// the others bring all values; then all threads code the finer levels. Residuals go where the stream has them.
 #pragma once
+#include "../stage/interpolate/finest.cuh"
 #include "../stage/interpolate/visit.cuh"
-#include "../stage/interpolate/whole.cuh"
 #include "tile.cuh"
 
 namespace {
@@ -76,12 +76,18 @@ __device__ __forceinline__ void code_one(InterpolateShared& sh, u32 i, u32 at, u
     const int d = interpolate::residual(x, predicted, step);
     const u32 r = (u32)interpolate::point(predicted, d, step);
     sh.points[at] = (int)r;
-    if (r - x == interpolate::STEP / 2 || r + SURE > 2 * SURE) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
     u32 z = estimate::zigzag(d);
-    if (z >= huffman::FAR) {
-        all.large |= z;
-        sh.exact[i] = z;
-        z = huffman::byte_of(z);
+    const bool unsure = r - x == interpolate::STEP / 2 || r + SURE > 2 * SURE;
+    // Both are rare.
+    if (unsure || z >= huffman::FAR) {
+        if (unsure) atomicOr(sh.unsure + at / 32, 1u << (at % 32));
+        if (z >= huffman::FAR) {
+            all.large |= z;
+            sh.exact[i] = z;
+            z = huffman::byte_of(z);
+        } else {
+            all.bytes |= z;
+        }
     } else {
         all.bytes |= z;
     }
@@ -104,8 +110,8 @@ struct Coarsest {
     __device__ __forceinline__ bool is(const Three& p) const { return row(p) && is(p.x, e.x); }
 };
 
-// The first warp brings the coarsest points; `address` tells where they go. Outliers go to `sh.outliers`; tells whether this
-// thread has met some.
+// The first warp brings the coarsest points; `address` tells where they go. Outliers go to `sh.outliers`; tells whether
+// this thread has met some.
 template <class S, class Address>
 __device__ __forceinline__ bool bring_coarsest(InterpolateShared& sh, u32 few, const Source<S>& in,
                                                const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
@@ -175,7 +181,8 @@ __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Source
     return some;
 }
 
-// Points and residuals of a whole tile, in a way that FORMAT.md's kinds have. Returns this thread's zigzag values together.
+// Points and residuals of a whole tile, in a way that FORMAT.md's kinds have. Returns this thread's zigzag values
+// together.
 template <u32 RANK, class S>
 __device__ __forceinline__ u32 code_whole(InterpolateShared& sh, u32 way, const Source<S>& in,
                                           const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,

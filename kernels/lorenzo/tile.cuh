@@ -21,7 +21,7 @@ constexpr u32 INTERPOLATED = 8, HUFFMAN = 1 << 4, FIXED = 2 << 4, CLASS = 3 << 4
 
 // What the launches share of a chunk; counts are zero before.
 struct Codebook {
-    u32 counts[192];
+    u32 counts[huffman::SLOTS];
     huffman::Codes codes;
     u64 kinds_at, lengths_at, starts_at, payload_at;
     u32 head_len, spare;

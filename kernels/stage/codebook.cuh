@@ -19,7 +19,7 @@ using huffman::LIMIT;
 using huffman::SYMBOLS;
 
 // Threads, half of them for either codebook.
-constexpr u32 THREADS = 1024, HALF = THREADS / 2, MOST = 192;
+constexpr u32 THREADS = 1024, HALF = THREADS / 2, MOST = huffman::SLOTS;
 static_assert(SYMBOLS <= MOST && 2 * MOST <= HALF, "a half has a thread for each entry of a level");
 
 struct Shared {

@@ -4,8 +4,8 @@
 //
 // Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower
 // bits behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the
-// two prices runs of zeros. Logarithms come from a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A
-// tile's numbers fit 32 bits.
+// two prices runs of zeros. One that follows another is a codeword of its own, so at least a bit. Logarithms come from
+// a table of 256 entries, in 1/256 bits, so that CPU and GPU agree. A tile's numbers fit 32 bits.
 #pragma once
 #include "../prim/warp.cuh"
 
@@ -74,7 +74,8 @@ __device__ __forceinline__ u32 cost(const u32* classes, u32 n, u32 changes, int 
                                  : right;
     const u32 own = weight(lane < (int)CLASSES ? mine : six), weights = warp::total(lane < (int)CLASSES ? own : 0);
     auto of = [&](int k) { return warp::from(own, 16 + k); };
-    return less(of(0), of(1) + of(2)) + less(of(3), of(4) + of(5)) + less(of(3), weights) + (below << 8);
+    const u32 alone = (others - right) << 8;
+    return less(of(0), of(1) + of(2)) + max(less(of(3), of(4) + of(5)) + less(of(3), weights), alone) + (below << 8);
 }
 
 }  // namespace estimate

@@ -6,31 +6,27 @@
 // such residual and the zeros around it, in any number (`Sparse`).
 //
 // The stream is cut into pieces of 64 to 512 bits, a thread each. A thread must know where the first codeword of its
-// piece begins: self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076). It begins
-// at the first bit of its piece, and after a few codewords it most likely is where a reader from the start would be. It
-// then compares where its predecessor ended with where it began, and begins again there if they differ, until none does.
+// piece begins: self-synchronising decoding (Weissenberger & Schmidt, ICPP 2018, doi:10.1145/3225058.3225076). It
+// begins at the first bit of its piece, and after a few codewords it most likely is where a reader from the start would
+// be. It then compares where its predecessor ended with where it began, and begins again there if they differ, until
+// none does.
 //
 // Threads first count the places that their codewords take; a scan over these counts tells each where to write, which
 // is a second pass. Every thread must have begun where the one before it ended, so by induction all of them began
 // right. Zeros to the end of the tile count as none; the last piece has more bits than the longest codeword and what
 // fills the last word up, so they may stand there alone.
 #pragma once
+#include "symbols.cuh"
 #include "tiles.cuh"
 
 namespace huffman {
 
-constexpr u32 BITS = (u32)fmt::CODEWORD_LIMIT, PATTERNS = 1u << BITS, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, SHORT_RUNS = (u32)fmt::LORENZO_SHORT_RUNS;
-// The first symbol of each kind: zeros to the end, runs, residuals that are not zero, escapes, runs joined with one.
-constexpr u32 END = 0, FIRST_RUN = 1, FIRST_DIRECT = FIRST_RUN + RUNS,
-              ESCAPE = FIRST_DIRECT + (u32)fmt::LORENZO_DIRECT - 1, JOINT = ESCAPE + 2 * 27;
+constexpr u32 BITS = LIMIT, PATTERNS = 1u << BITS;
 // An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two
 // symbols.
 constexpr u32 LEAST_LOWER = 4;
 // The same for runs of zeros beyond the short ones.
 constexpr u32 LEAST_RUN_LOWER = 3;
-static_assert(fmt::LORENZO_DIRECT == 32 && SHORT_RUNS == 16 && JOINT + 2 * RUNS == SYMBOLS,
-              "symbols as in FORMAT.md §3.2");
 
 // What a stream is read by.
 struct Tables {
@@ -179,7 +175,7 @@ __device__ inline u32 combine_sparse(const unsigned short* single, u32 pattern) 
     return behind << 26 | to_a << 13 | ((u32)a & 31) << 8 | lower << 4 | bits;
 }
 
-// Makes the tables from the head's `len` bytes; whole CTA, at least 192 threads.
+// Makes the tables from the head's `len` bytes; whole CTA, at least a thread a slot.
 __device__ inline void make_tables(const u8* head, u32 len, FrameTables& made, u32 threads) {
     constexpr u32 PARTS = (SYMBOLS + 1 + 31) / 32;
     __shared__ u32 count[PARTS][16], first[16], offset[16], counts[16];

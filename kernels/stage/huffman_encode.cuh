@@ -10,24 +10,16 @@
 #pragma once
 #include "../prim/block.cuh"
 #include "estimate.cuh"
+#include "symbols.cuh"
 #include "tiles.cuh"
 
 namespace huffman {
-
-constexpr u32 RUNS = (u32)fmt::LORENZO_RUNS, SHORT_RUNS = (u32)fmt::LORENZO_SHORT_RUNS,
-              DIRECT = (u32)fmt::LORENZO_DIRECT, SYMBOLS = (u32)fmt::LORENZO_SYMBOLS;
-// The first symbol of each kind: zeros to the end, runs, residuals that are not zero, escapes, runs joined with one.
-constexpr u32 END = 0, FIRST_RUN = 1, FIRST_DIRECT = FIRST_RUN + RUNS, ESCAPE = FIRST_DIRECT + DIRECT - 1,
-              JOINT = ESCAPE + 2 * 27;
-constexpr u32 LIMIT = (u32)fmt::CODEWORD_LIMIT;
-static_assert(DIRECT == 32 && SHORT_RUNS == 16 && LIMIT == 11 && JOINT + 2 * RUNS == SYMBOLS && SYMBOLS <= 192,
-              "symbols are found by shifts");
 
 // The first byte that stands for a symbol, and the symbol. It begins the upper half of zigzag values of eight bits.
 constexpr u32 FAR = 192, FAR_SYMBOL = ESCAPE + 5;
 static_assert(FAR + JOINT - FAR_SYMBOL <= 256, "the symbols of all larger values have a byte");
 // Counters: by byte, then by symbol.
-constexpr u32 BINS = 256 + 192;
+constexpr u32 BINS = 256 + SLOTS;
 
 // Symbol of a zigzag value that is not 0; and how many of its bits follow the codeword.
 __device__ __forceinline__ u32 symbol(u32 z) {
@@ -157,9 +149,9 @@ struct Codes {
     // Codeword and following bits, by byte; from `FAR` on, the codeword alone.
     u32 bytes[256];
     // Codewords by symbol.
-    u32 symbols[192];
+    u32 symbols[SLOTS];
     // Bits by symbol, all that follow included; of a joint symbol that the codebook has not, of its two parts.
-    u8 lens[192];
+    u8 lens[SLOTS];
     // Whether the codebook has joint symbols.
     u32 joint, spare;
 };

@@ -6,9 +6,12 @@
 //! (bits of its zigzag value, all above 15 together) under the entropy of classes, and the bits below its highest one:
 //!
 //! ```text
-//! cost = h(n(z), t/2) + h(n(s), t/2) + E(n(1), …, n(16)) + Σ n(k) · (k − 1)
+//! cost = h(n(z), t/2) + max(h(n(s), t/2) + E(n(1), …, n(16)), n(s) − t/2) + Σ n(k) · (k − 1)
 //! h(n, t) = L(n) − L(n − t) − L(t)    E(n…) = L(Σ n) − Σ L(n)    L(n) = n · log2(n)
 //! ```
+//!
+//! The maximum: a residual that is not zero and follows another is a codeword of its own, so at least a bit, however
+//! alike such residuals are; only runs of zeros share one.
 //!
 //! In whole numbers of 1/256 bit: t/2 rounded down and at most n, log2 from its integer part and a table of 256.
 
@@ -165,7 +168,8 @@ impl Counts {
             classes += weight(self.above[k] - next);
             below += u64::from(next);
         }
-        stay(self.n - others) + stay(others) + weight(others).saturating_sub(classes) + (below << 8)
+        let alone = u64::from(others - (self.changes / 2).min(others)) << 8;
+        stay(self.n - others) + (stay(others) + weight(others).saturating_sub(classes)).max(alone) + (below << 8)
     }
 }
 
@@ -212,6 +216,18 @@ mod tests {
             }
             assert_eq!(c.changes, changes, "{n}");
         }
+    }
+
+    #[test]
+    fn residuals_alike_cost_a_bit_each() {
+        let mut bits = vec![0; 8192];
+        // All -1, and -1 but for a few zeros: a codeword each, without zeros in between.
+        assert_eq!(cost(&[-1; 8192], &mut bits), 8192 << 8);
+        let mostly: Vec<i32> = (0..8192).map(|i| -i32::from(i % 512 != 0)).collect();
+        assert!(cost(&mostly, &mut bits) >= 8160 << 8);
+        // One by one among zeros they join the runs before them.
+        let apart: Vec<i32> = (0..8192).map(|i| -(i & 1)).collect();
+        assert!(cost(&apart, &mut bits) < 64 << 8);
     }
 
     #[test]

@@ -73,6 +73,19 @@ __device__ __forceinline__ u32 weighted(u32 a, u32 b, u32 c, u32 d, int wa, int 
     return b + (u32)((u64)(sum + (1 << (WEIGHT_BITS - 1))) >> WEIGHT_BITS);
 }
 
+// The same with weights that are not known when compiled, and would be taken for those of either sign.
+__device__ __forceinline__ u32 weighted_wide(u32 a, u32 b, u32 c, u32 d, int wa, int wc, int wd) {
+#ifdef __CUDA_ARCH__
+    long long sum = 1 << (WEIGHT_BITS - 1);
+    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a - b), "r"(wa));
+    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(c - b), "r"(wc));
+    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(d - b), "r"(wd));
+    return b + (u32)((u64)sum >> WEIGHT_BITS);
+#else
+    return weighted(a, b, c, d, wa, wc, wd);
+#endif
+}
+
 // Points of level `l` along an axis; the level that has one. New ones of so many points; the last coarse one's number.
 constexpr __device__ u32 top_of(u32 extent) {
     u32 top = extent > 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The lattice of a tile of any extents, whose points lie in the order of places: what is worth knowing beforehand of its
-// levels.
+// The lattice of a tile of any extents, whose points lie in the order of places: what is worth knowing beforehand of
+// its levels.
 #pragma once
 #include "formulas.cuh"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Points of a tile from residuals in the order of the stream, in place: residuals are first put where their points will be.
+// Points of a tile from residuals in the order of the stream, in place: residuals are first put where their points will
+// be.
 #pragma once
+#include "finest.cuh"
 #include "visit.cuh"
-#include "whole.cuh"
 
 namespace interpolate {
 
@@ -36,8 +37,8 @@ __device__ __forceinline__ bool next_level(u32& i, u32 points) {
     return fresh;
 }
 
-// The same of a tile of any extents, in the order of places: each thread keeps its own in local memory, which is less code,
-// for tiles of which there are few.
+// The same of a tile of any extents, in the order of places: each thread keeps its own in local memory, which is less
+// code, for tiles of which there are few.
 __device__ __forceinline__ void spread_any(int* v, AnyShared& sh, const Three& e) {
     const u32 t = threadIdx.x, n = e.product();
     const tiles::Divisor by_x(e.x), by_y(e.y);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The way through the lattice of a tile of any extents, from its single point to its finest level, by all threads of a CTA:
-// class by class, point by point.
+// The way through the lattice of a tile of any extents, from its single point to its finest level, by all threads of a
+// CTA: class by class, point by point.
 #pragma once
 #include "lattice.cuh"
 
 namespace interpolate {
 
-// The guess at new point `i` along an axis, whose line begins at `at`. A point that is not there weighs nothing: any other
-// one is read.
+// The guess at new point `i` along an axis, whose line begins at `at`. A point that is not there weighs nothing: any
+// other one is read.
 __device__ __forceinline__ u32 guess(const int* at, const Step& step, const Line& line, u32 i) {
     const u32 apart = step.coarse, end = step.end, behind = step.last - i;
     const int* near = at + i * apart;
@@ -22,8 +22,8 @@ __device__ __forceinline__ u32 guess(const int* at, const Step& step, const Line
     return cubic(a, b, c, d);
 }
 
-// Visits every point of a tile. The first warp has the coarsest levels alone, as they have few points; then the whole CTA
-// calls `wait`, which is a barrier, and visits the others. Calls `one(place in the stream, address, guess, step)`.
+// Visits every point of a tile. The first warp has the coarsest levels alone, as they have few points; then the whole
+// CTA calls `wait`, which is a barrier, and visits the others. Calls `one(place in the stream, address, guess, step)`.
 template <class Wait, class One>
 __device__ __forceinline__ void visit_any(const int* v, const Lattice& lattice, const Steps& steps, u32 way, u32 points,
                                           Wait wait, One one) {

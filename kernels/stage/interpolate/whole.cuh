@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Whole tiles, of the shapes that large chunks are cut into: 16 × 16 × 32 values, 64 × 128, or 8192 in a line.
 //
-// A whole tile's points lie in shared memory class by class, as the finest level's are in the stream: new point number i of
-// that level is word i. Before them are the coarse points, as a lattice of 9 × 9 × 17 (33 × 65, 4097) in the order of
-// places, the last place being the next behind the last even one. So neighbours on a line are the same number of words
-// apart everywhere, on each level, and lanes of a warp have neighbouring words; only weights differ at the ends of lines.
+// A whole tile's points lie in shared memory class by class, as the finest level's are in the stream: new point number
+// i of that level is word i. Before them are the coarse points, as a lattice of 9 × 9 × 17 (33 × 65, 4097) in the order
+// of places, the last place being the next behind the last even one. So neighbours on a line are the same number of
+// words apart everywhere, on each level, and lanes of a warp have neighbouring words; only weights differ at the ends
+// of lines.
 //
-// The finest level is visited class by class, with all extents known when compiled. Of the levels behind it, which have a
-// sixth of a block's points, a table tells where each point lies and which ends of lines it is near.
+// The finest level is visited line by line (finest.cuh), with all extents known when compiled. Of the levels behind it,
+// which have a sixth of a block's points, a table tells where each point lies and which ends of lines it is near.
 #pragma once
 #include "formulas.cuh"
 
@@ -90,8 +91,8 @@ __device__ __forceinline__ Shape shape_of(const Three& e) {
     return Whole<3>::fits(e) ? BLOCK : Whole<2>::fits(e) ? PLANE : Whole<1>::fits(e) ? LINE : ANY;
 }
 
-// A new point of a coarser level: 13 bits for its place in the lattice, 3 for the new axes; for each axis a bit that there is
-// no point a, and how many coarse points are behind b, 3 for more.
+// A new point of a coarser level: 13 bits for its place in the lattice, 3 for the new axes; for each axis a bit that
+// there is no point a, and how many coarse points are behind b, 3 for more.
 struct Coarse {
     u32 bits;
     __device__ __forceinline__ u32 at() const { return bits & 0x1fffu; }
@@ -105,8 +106,8 @@ template <u32 RANK>
 struct Coarser {
     Coarse points[Whole<RANK>::COARSE];
 };
-// Where their passes begin, of one new axis, two, three, from the coarsest level on; and weights at the ends of lines, by
-// axis and level: of a first point, and by how many coarse points are behind b.
+// Where their passes begin, of one new axis, two, three, from the coarsest level on; and weights at the ends of lines,
+// by axis and level: of a first point, and by how many coarse points are behind b.
 template <u32 RANK>
 struct Passes {
     u32 begin[RANK * Whole<RANK>::TOP + 1];
@@ -185,32 +186,39 @@ __device__ __forceinline__ const Passes<RANK>& passes() {
     }
 }
 
+// The guess at a point of level `l` along one of its new axes, whose neighbours on the finest lattice are `apart`.
+template <u32 RANK>
+__device__ __forceinline__ u32 guess_along(const int* v, const Coarse& point, u32 l, u32 axis, int apart) {
+    const int* p = v + point.at();
+    const int d = apart << (l - 1);
+    const bool first = point.first(axis);
+    const u32 behind = point.behind(axis);
+    const u32 na = (u32)p[first ? -d : -3 * d], nb = (u32)p[-d];
+    const u32 nc = (u32)p[behind > 0 ? d : -d], nd = (u32)p[behind > 1 ? 3 * d : -d];
+    u32 g = cubic(na, nb, nc, nd);
+    if (first || behind < 3) {
+        const Weights& w = passes<RANK>().weights[axis][l - 1][first ? 0 : behind];
+        g = weighted(na, nb, nc, nd, w.a, w.c, w.d);
+    }
+    return g;
+}
+
 // The guess at a point of level `l`.
 template <u32 RANK>
 __device__ __forceinline__ u32 guess_coarser(const int* v, const Coarse& point, u32 l, u32 way) {
     using W = Whole<RANK>;
     const u32 use = used(point.fresh(), way);
-    const int* p = v + point.at();
     u32 g[3] = {0, 0, 0};
 #pragma unroll
     for (u32 axis = 0; axis < RANK; axis++) {
-        if (!(use >> axis & 1)) continue;
-        const int d = (int)((axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0)) << (l - 1));
-        const bool first = point.first(axis);
-        const u32 behind = point.behind(axis);
-        const u32 na = (u32)p[first ? -d : -3 * d], nb = (u32)p[-d];
-        const u32 nc = (u32)p[behind > 0 ? d : -d], nd = (u32)p[behind > 1 ? 3 * d : -d];
-        g[axis] = cubic(na, nb, nc, nd);
-        if (first || behind < 3) {
-            const Weights& w = passes<RANK>().weights[axis][l - 1][first ? 0 : behind];
-            g[axis] = weighted(na, nb, nc, nd, w.a, w.c, w.d);
-        }
+        const int apart = axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0);
+        if (use >> axis & 1) g[axis] = guess_along<RANK>(v, point, l, axis, apart);
     }
     return joined(use, g[0], g[1], g[2]);
 }
 
 // Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where it
-// is, guess, step)`. No pass has more than 32 points.
+// is, guess, step)`. A lane has one axis of a point, as all other warps wait for this one; no pass has more than 32 of them.
 template <u32 RANK, class One>
 __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One one) {
     using W = Whole<RANK>;
@@ -219,13 +227,29 @@ __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One o
     if (lane == 0) one(0, 0, 0, step_at(way, W::TOP + 1));
 #pragma unroll 1
     for (u32 pass = 0; pass < (W::TOP - W::FEW + 1) * RANK; pass++) {
-        const u32 begin = passes<RANK>().begin[pass], i = begin + lane, l = W::TOP - pass / RANK;
+        const u32 begin = passes<RANK>().begin[pass], end = passes<RANK>().begin[pass + 1];
+        if (begin == end) continue;
+        const u32 l = W::TOP - pass / RANK, axes = pass % RANK + 1;
+        const u32 number = axes == 1 ? lane : axes == 2 ? lane / 2 : lane / 3, nth = lane - number * axes;
+        const u32 i = begin + number;
         __syncwarp();
         const u32 a = __shfl_sync(warp::ALL, early, (int)((i - 1) & 31)),
                   b = __shfl_sync(warp::ALL, late, (int)((i - 1) & 31));
         const Coarse point = {i <= 32 ? a : b};
-        if (i < passes<RANK>().begin[pass + 1])
-            one(i, point.at(), guess_coarser<RANK>(v, point, l, way), step_at(way, l));
+        const u32 fresh = point.fresh();
+        u32 g = 0;
+        if (i < end) {
+            // The first of its axes, the last or the one between.
+            const u32 lowest = (u32)__ffs((int)fresh) - 1, highest = 31 - (u32)__clz((int)fresh);
+            const u32 axis = RANK == 1 ? 0 : nth == 0 ? lowest : nth + 1 == axes ? highest : 1;
+            const int apart = axis == 0 ? 1 : axis == 1 ? W::nx(0) : W::nx(0) * W::ny(0);
+            g = guess_along<RANK>(v, point, l, axis, apart);
+        }
+        if (axes > 1) {
+            const u32 second = __shfl_down_sync(warp::ALL, g, 1), third = __shfl_down_sync(warp::ALL, g, 2);
+            g = joined(used(fresh, way), g, fresh & X ? second : g, axes == 3 ? third : second);
+        }
+        if (i < end && nth == 0) one(i, point.at(), g, step_at(way, l));
     }
 }
 
@@ -249,61 +273,6 @@ __device__ __forceinline__ void visit_coarser(const int* v, u32 way, One one) {
             i += 256;
         }
     }
-}
-
-// Weights of the first new point and of the last one on the finest level, of an axis with an even extent from 6 on. That of
-// c is the same.
-constexpr Weights FIRST = weights_of(16, 0, 0), LAST = weights_of(16, 0, 6);
-static_assert(FIRST.c == LAST.c && FIRST.a == 0, "less to choose from");
-
-// The guess on a line whose points are `apart` words from each other, b at `p`.
-__device__ __forceinline__ u32 guess_finest(const int* p, int apart, bool first, bool last) {
-    const u32 a = (u32)p[first ? 0 : -apart], b = (u32)p[0], c = (u32)p[apart], d = (u32)p[2 * apart];
-    const u32 g = cubic(a, b, c, d);
-    return first || last ? weighted(a, b, c, d, first ? 0 : LAST.a, FIRST.c, first ? FIRST.d : LAST.d) : g;
-}
-
-// Visits a class of the finest level; `BEFORE` points of the same pass have been given to threads in turn.
-template <u32 RANK, u32 FRESH, u32 BEFORE, class One>
-__device__ __forceinline__ void visit_class(const int* v, u32 way, One one) {
-    using W = Whole<RANK>;
-    if constexpr ((FRESH & ~W::AXES) == 0) {
-        constexpr u32 NX = W::nx(FRESH), NY = W::ny(FRESH), NZ = W::nz(FRESH), BEGIN = W::begin(FRESH);
-        // Of one axis, the compiler knows.
-        const u32 use = (FRESH & (FRESH - 1)) == 0 ? FRESH : used(FRESH, way);
-#pragma unroll 1
-        for (u32 i = (threadIdx.x + 256 - BEFORE % 256 / 32 * 32) % 256; i < W::points(FRESH); i += 256) {
-            const u32 row = i / NX, x = i - row * NX, z = RANK > 2 ? row / NY : 0, y = row - z * NY;
-            u32 g[3] = {0, 0, 0};
-            if constexpr (FRESH & X) {
-                if (use & X) g[0] = guess_finest(v + W::begin(FRESH ^ X) + row * W::nx(0) + x, 1, x == 0, x + 1 == NX);
-            }
-            if constexpr (FRESH & Y) {
-                if (use & Y)
-                    g[1] = guess_finest(v + W::begin(FRESH ^ Y) + (z * W::ny(0) + y) * NX + x, NX, y == 0, y + 1 == NY);
-            }
-            if constexpr (FRESH & Z) {
-                if (use & Z) g[2] = guess_finest(v + W::begin(FRESH ^ Z) + i, NY * NX, z == 0, z + 1 == NZ);
-            }
-            one(BEGIN + i, BEGIN + i, joined(use, g[0], g[1], g[2]), STEP);
-        }
-    }
-}
-
-// Visits the new points of the finest level, by all threads.
-template <u32 RANK, class One>
-__device__ __forceinline__ void visit_finest(const int* v, u32 way, One one) {
-    using W = Whole<RANK>;
-    __syncthreads();
-    visit_class<RANK, X, 0>(v, way, one);
-    visit_class<RANK, Y, W::points(X)>(v, way, one);
-    visit_class<RANK, Z, W::points(X) + W::points(Y)>(v, way, one);
-    if (RANK > 1) __syncthreads();
-    visit_class<RANK, X | Y, 0>(v, way, one);
-    visit_class<RANK, X | Z, W::points(X | Y)>(v, way, one);
-    visit_class<RANK, Y | Z, W::points(X | Y) + W::points(X | Z)>(v, way, one);
-    if (RANK > 2) __syncthreads();
-    visit_class<RANK, X | Y | Z, 0>(v, way, one);
 }
 
 }  // namespace interpolate

@@ -13,8 +13,8 @@ use crate::params::{Bound, Mode, Params};
 use crate::stage::quantize::Quantizer;
 use crate::stage::tiles::Grid;
 
-/// Measured as for szx (codec/szx/launch.rs): encoding 512 KiB 2.2 and 0.7; decoding 512 KiB and 1 MiB 3.7 and 1.7, 6.2 and
-/// 2.0.
+/// Measured as for szx (codec/szx/launch.rs): encoding 512 KiB 3.3 and 0.8; decoding 512 KiB and 1 MiB 5.4 and 1.9, 8.0 and
+/// 4.0.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 256 << 10,
     decode_from: 512 << 10,

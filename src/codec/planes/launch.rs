@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::params::{Bound, Class, Codec, Dtype, Mode, Params};
 
 /// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data, GPU and
-/// CPU: 1 MiB under a bound 8.1 and 2.5, back 9.1 and 2.9; without one 4.0 and 1.0, back 4.1 and 3.0 (`lane` in
+/// CPU: 1 MiB under a bound 7.8 and 2.3, back 8.7 and 4.5; without one 5.5 and 1.1, back 5.5 and 3.7 (`lane` in
 /// tests/gpu/record.toml). The GPU is ahead from 256 KiB on, but what small chunks gain does not pay for its start soon.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 1 << 20,
