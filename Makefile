@@ -4,6 +4,7 @@
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
 # make doc      the documentation of the library
+# make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
 # make wheel    the Python package, in target/wheel
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
@@ -28,6 +29,7 @@ plugin: $(PLUGIN)
 
 include gpu.mk
 include tests/machines.mk
+include packaging/install.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
@@ -104,7 +106,8 @@ tools:
 	@tests/need.sh h5repack=hdf5-tools h5dump=hdf5-tools nccopy=netcdf-bin ncdump=netcdf-bin ncks=nco cdo=cdo \
 	    readelf=binutils cc=gcc c++=g++ /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev /usr/include/netcdf.h=libnetcdf-dev \
 	    /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi=python3-h5py-mpi mpirun=openmpi-bin \
-	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r
+	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
+	    cmake=cmake pkg-config=pkgconf man=man-db
 
 target/fields/%/done: tests/fields/make.py .env/tests
 	@$(PY) tests/fields/make.py target/fields/$* $(if $(filter full,$*),--full)
