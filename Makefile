@@ -5,7 +5,7 @@
 # make bench    speed and ratio beside other codecs
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
-# make wheel    the Python package, in target/wheel
+# make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
@@ -18,7 +18,7 @@ PLUGIN  := target/plugin/libh5zgpu.so
 PROFILE := dist
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench wheel doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test bench doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
@@ -30,6 +30,7 @@ plugin: $(PLUGIN)
 include gpu.mk
 include tests/machines.mk
 include packaging/install.mk
+include packaging/wheel.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
@@ -72,11 +73,6 @@ test: rust tools .env/tests $(NVCC)
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
-
-wheel: $(PLUGIN) .env/made
-	@mkdir -p plugin/python/h5z_gpu/plugin && install -m 755 $(PLUGIN) plugin/python/h5z_gpu/plugin/
-	@rm -rf target/wheel && $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel plugin/python
-	@ls target/wheel/*.whl
 
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu

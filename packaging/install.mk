@@ -23,7 +23,7 @@ HDF5_PLUGINDIRS ?= $(LIBDIR)/hdf5/plugin
 OURS       := $(LIBDIR)/h5z-gpu
 PLUGIN_DIR := $(OURS)/plugin
 VERSION    := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-LICENCES   := LICENSE LICENSE-MIT LICENSE-APACHE
+DOCS       := LICENSE LICENSE-MIT LICENSE-APACHE packaging/THIRD-PARTY.txt README.md CHANGELOG.md
 BUILT      := $(PLUGIN) target/bin/h5z-gpu
 
 .PHONY: install uninstall installed-files
@@ -49,7 +49,7 @@ install:
 	@$(call link,$(PLUGIN_DIR)/libh5zgpu.so,$(LIBDIR),libh5zgpu.so)
 	@$(foreach d,$(HDF5_PLUGINDIRS),$(call link,$(PLUGIN_DIR)/libh5zgpu.so,$(d),libh5zgpu.so) &&) true
 	@install -m 644 plugin/include/h5z_gpu.h "$(DESTDIR)$(INCLUDEDIR)/"
-	@install -m 644 $(LICENCES) README.md CHANGELOG.md "$(DESTDIR)$(DOCDIR)/"
+	@install -m 644 $(DOCS) "$(DESTDIR)$(DOCDIR)/"
 	@install -m 644 packaging/h5z-gpu.1 "$(DESTDIR)$(MANDIR)/man1/"
 	@$(call fill,h5z-gpu.pc.in,$(LIBDIR)/pkgconfig,h5z-gpu.pc)
 	@$(call fill,h5z-gpu-config.cmake.in,$(LIBDIR)/cmake/h5z-gpu,h5z-gpu-config.cmake)
@@ -64,7 +64,7 @@ install:
 installed-files:
 	@printf '%s\n' $(PLUGIN_DIR)/libh5zgpu.so $(OURS)/bin/h5z-gpu $(BINDIR)/h5z-gpu $(LIBDIR)/libh5zgpu.so \
 	    $(addsuffix /libh5zgpu.so,$(HDF5_PLUGINDIRS)) $(INCLUDEDIR)/h5z_gpu.h \
-	    $(addprefix $(DOCDIR)/,$(LICENCES) README.md CHANGELOG.md) $(MANDIR)/man1/h5z-gpu.1 $(LIBDIR)/pkgconfig/h5z-gpu.pc \
+	    $(addprefix $(DOCDIR)/,$(notdir $(DOCS))) $(MANDIR)/man1/h5z-gpu.1 $(LIBDIR)/pkgconfig/h5z-gpu.pc \
 	    $(LIBDIR)/cmake/h5z-gpu/h5z-gpu-config.cmake $(LIBDIR)/cmake/h5z-gpu/h5z-gpu-config-version.cmake \
 	    $(DATADIR)/modulefiles/h5z-gpu/$(VERSION)
 
