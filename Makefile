@@ -16,12 +16,13 @@ PY      := .env/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all:
 PLUGIN  := target/plugin/libh5zgpu.so
 PROFILE := dist
+BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
 .PHONY: plugin demo test bench doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
-# cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
+# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
 # line is built with it: it has the same kernels, and says what the plugin will find.
 
 plugin: $(PLUGIN)
@@ -31,13 +32,14 @@ include gpu.mk
 include tests/machines.mk
 include packaging/install.mk
 include packaging/wheel.mk
+include packaging/check.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
 	@$(CARGO) build --quiet --profile $(PROFILE)
 	@mkdir -p target/plugin target/bin
-	@cmp -s target/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 target/$(PROFILE)/h5z-gpu target/bin/
-	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
+	@cmp -s $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/
+	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
 
 rust:
 	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.89 or newer (rustup.rs)."; exit 1; }

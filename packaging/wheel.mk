@@ -9,7 +9,6 @@
 MACHINE  ?= $(shell uname -m)
 GLIBC    := 2.17
 TRIPLE   := $(MACHINE)-unknown-linux-gnu
-BUILDS   := $(or $(CARGO_TARGET_DIR),target)
 PORTABLE := $(BUILDS)/$(TRIPLE)/$(PROFILE)/libh5zgpu.so
 STAGE    := target/python
 LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
