@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files; needs a network and
-#                        ten to twenty minutes. K=debian names one of them.
+#                        a quarter to half an hour on two cores. K=debian names one of them.
 
 .PHONY: check-packages
 

@@ -20,7 +20,7 @@ cp -r packaging/debian "$source/debian"
 rm "$source/debian/build.sh"
 sed "s/@MAINTAINER@/$DEBFULLNAME <$DEBEMAIL>/" packaging/debian/control.in >"$source/debian/control"
 {
-    cat packaging/debian/copyright.in
+    sed "s/@YEAR@/$(git log -1 --format=%ad --date=format:%Y)/" packaging/debian/copyright.in
     sed -e 's/^[[:space:]]*$/./' -e 's/^/ /' LICENSE-MIT
 } >"$source/debian/copyright"
 rm "$source"/debian/*.in
