@@ -3,8 +3,10 @@
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
+# make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots in target/compare
 # make doc      the documentation of the library
-# make wheel    the Python package, in target/wheel
+# make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
+# make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
@@ -15,12 +17,13 @@ PY      := .env/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all:
 PLUGIN  := target/plugin/libh5zgpu.so
 PROFILE := dist
+BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench wheel doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test bench compare doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
-# cargo builds into target/dist; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
+# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
 # line is built with it: it has the same kernels, and says what the plugin will find.
 
 plugin: $(PLUGIN)
@@ -28,13 +31,16 @@ plugin: $(PLUGIN)
 
 include gpu.mk
 include tests/machines.mk
+include packaging/install.mk
+include packaging/wheel.mk
+include packaging/check.mk
 
 $(PLUGIN): FORCE | rust $(NVCC)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
 	@$(CARGO) build --quiet --profile $(PROFILE)
 	@mkdir -p target/plugin target/bin
-	@cmp -s target/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 target/$(PROFILE)/h5z-gpu target/bin/
-	@cmp -s target/$(PROFILE)/libh5zgpu.so $@ || install -m 755 target/$(PROFILE)/libh5zgpu.so $@
+	@cmp -s $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/
+	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
 
 rust:
 	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.89 or newer (rustup.rs)."; exit 1; }
@@ -71,10 +77,8 @@ bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
 
-wheel: $(PLUGIN) .env/made
-	@mkdir -p plugin/python/h5z_gpu/plugin && install -m 755 $(PLUGIN) plugin/python/h5z_gpu/plugin/
-	@rm -rf target/wheel && $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel plugin/python
-	@ls target/wheel/*.whl
+compare: $(PLUGIN) .env/bench target/fields/full/done
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
 
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu
@@ -104,7 +108,8 @@ tools:
 	@tests/need.sh h5repack=hdf5-tools h5dump=hdf5-tools nccopy=netcdf-bin ncdump=netcdf-bin ncks=nco cdo=cdo \
 	    readelf=binutils cc=gcc c++=g++ /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev /usr/include/netcdf.h=libnetcdf-dev \
 	    /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi=python3-h5py-mpi mpirun=openmpi-bin \
-	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r
+	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
+	    cmake=cmake pkg-config=pkgconf man=man-db
 
 target/fields/%/done: tests/fields/make.py .env/tests
 	@$(PY) tests/fields/make.py target/fields/$* $(if $(filter full,$*),--full)

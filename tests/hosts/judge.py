@@ -13,10 +13,10 @@ import numpy as np
 
 
 def words_of(a):
-    """The bits of a float array as unsigned integers, in this machine's byte order."""
+    """The bits of an array of numbers as unsigned integers, in this machine's byte order."""
     a = np.ascontiguousarray(a)
     a = a.astype(a.dtype.newbyteorder("="), copy=False)
-    return a.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[a.dtype.itemsize])
+    return a.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[a.dtype.itemsize])
 
 
 def down(x):

@@ -120,7 +120,9 @@ def ncdump_read(path, names, like, tmp):
     for n in names:
         text = run("ncdump", "-p", "9,17", "-v", n, path)
         values = text.split("data:", 1)[1].split("=", 1)[1].split(";", 1)[0].split(",")
-        missing = netCDF4.default_fillvals["f4" if like[n].dtype.itemsize == 4 else "f8"]
+        with h5py.File(path) as f:  # `_` is the declared fill value, or netCDF's
+            declared = f[n].id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
+            missing = f[n].fillvalue if declared else netCDF4.default_fillvals["f4" if like[n].dtype.itemsize == 4 else "f8"]
         numbers = [missing if v.strip() == "_" else float(v.strip().rstrip("f")) for v in values]
         out[n] = np.array(numbers, like[n].dtype).reshape(like[n].shape)
     return out

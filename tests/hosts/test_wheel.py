@@ -10,8 +10,8 @@ from conftest import ROOT, clean, python, run, sample
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    run("make", "-s", "wheel", env=dict(os.environ), cwd=ROOT)
-    (wheel,) = (ROOT / "target/wheel").glob("*.whl")
+    run("make", "-s", "wheel-here", env=dict(os.environ), cwd=ROOT)
+    (wheel,) = (ROOT / "target/wheel-here").glob("*.whl")
     assert wheel.name.startswith("h5z_gpu-") and "-py3-none-manylinux_2_" in wheel.name
     into = tmp_path_factory.mktemp("package")
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", into, wheel)

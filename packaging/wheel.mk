@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# make wheel                    the Python package for glibc 2.17 and newer, in target/wheel
+# make wheel MACHINE=aarch64    the same for 64-bit ARM
+# make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in target/wheel-here
+# make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
+#
+# A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older one to link with.
+
+MACHINE  ?= $(shell uname -m)
+GLIBC    := 2.17
+TRIPLE   := $(MACHINE)-unknown-linux-gnu
+PORTABLE := $(BUILDS)/$(TRIPLE)/$(PROFILE)/libh5zgpu.so
+STAGE    := target/python
+LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
+THIRD    := packaging/THIRD-PARTY.txt
+
+.PHONY: wheel wheel-here sdist portable
+
+.env/zig: packaging/requirements-zig.txt | .env/made
+	@echo "Python packages for linking with an older glibc (101 MB)"
+	@$(PIP) -r $< && touch $@
+
+# One crate for the wheel's machine, with the kernels, which are the same on every machine.
+portable: rust .env/zig $(NVCC)
+	@[ -e "$(PORTABLE)" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
+	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin --target $(TRIPLE).$(GLIBC)
+
+# $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the sources.
+staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin && \
+    find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
+# $(call packed,STAGE,PLUGIN,INTO)
+packed = $(call staged,$(1)) && install -D -m 755 $(2) $(1)/h5z_gpu/plugin/libh5zgpu.so && \
+    $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(3) $(1)
+
+wheel: portable .env/made
+	@mkdir -p target/wheel && rm -f target/wheel/*_$(MACHINE).whl
+	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE),target/wheel)
+	@ls target/wheel/*_$(MACHINE).whl
+
+wheel-here: $(PLUGIN) .env/made
+	@rm -rf target/wheel-here
+	@$(call packed,$(STAGE)/here,$(PLUGIN),target/wheel-here)
+	@ls target/wheel-here/*.whl
+
+# In `rust` what cargo needs for the plugin: the workspace without its tests.
+sdist: .env/made
+	@$(call staged,$(STAGE)/source) && mkdir -p $(STAGE)/source/rust/plugin
+	@cp -r build.rs Cargo.lock README.md src kernels $(STAGE)/source/rust/
+	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
+	@sed -e 's/^members = .*/members = ["plugin"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
+	@$(PIP) -r packaging/requirements-sdist.txt
+	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
+	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null
+	@ls target/wheel/*.tar.gz

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The table and the plots of compare.py."""
+import datetime
+import math
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+
+def mean(values):
+    """Geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+def sums(found):
+    """For each filter: fields, ratio, speeds in memory and through files (write, read), largest error over the bound, fields over it."""
+    out = {}
+    for name, fields in found.items():
+        good = [r for r in fields.values() if isinstance(r, dict)]
+        speed = lambda where, i: mean([r["mb"] / r[where][i] for r in good if where in r])
+        errors = [r["error"] for r in good]
+        out[name] = {
+            "fields": len(good), "of": len(fields), "ratio": mean([r["ratio"] for r in good]),
+            "memory": (speed("memory", 0), speed("memory", 1)), "file": (speed("file", 0), speed("file", 1)),
+            "error": max(errors, default=math.nan), "over": sum(e > 1 for e in errors),
+        }  # fmt: skip
+    return out
+
+
+def table(found, odds, hurt, odd_names, a, fields):
+    number = lambda v, form: "–" if math.isnan(v) else format(v, form)
+    cores, cpu = len(os.sched_getaffinity(0)), processor()
+    lines = [
+        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of each field's range; {cores} cores of {cpu}, no GPU, "
+        f"{datetime.date.today()}; fastest of {a.rounds}. Means are geometric, MB/s of raw data. "
+        + ", ".join(f"{p} {version(p)}" for p in ("h5py", "hdf5plugin", "pcodec")) + ".",
+        "",
+        "*Over the bound*: largest error over the bound, and on how many fields it is above 1. *One byte changed*: of 24 places "
+        "noticed / without effect / silently other values / crash. *Fields*: how many a filter took.",
+        "",
+        "| filter | fields | ratio | write, read in memory | write, read in a file | over the bound | one byte changed | "
+        + " | ".join(odd_names) + " |",
+        "|" + "---|" * (7 + len(odd_names)),
+    ]  # fmt: skip
+    for name, s in sums(found).items():
+        error = "exact" if s["error"] == 0 else "values lost" if s["error"] == math.inf else number(s["error"], ".4f")
+        error += f" ({s['over']} fields)" if s["over"] else ""
+        count = hurt[name] and " / ".join(str(hurt[name].count(w)) for w in ("noticed", "without effect", "silent", "crash"))
+        pair = lambda k: ", ".join(number(v, ".0f") for v in s[k])
+        cells = [f"{s['fields']} of {s['of']}", number(s["ratio"], ".2f"), pair("memory"), pair("file"), error, count or "–", *odds[name]]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    refused = [f"{n} on {f}: {r}" for n, fs in found.items() for f, r in fs.items() if not isinstance(r, dict)]
+    return "\n".join([*lines, "", *(f"* {r[:200]}" for r in refused)]).rstrip() + "\n"
+
+
+def processor():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
+
+
+def plots(found, filters, a):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    all_sums = {n: s for n, s in sums(found).items() if s["fields"]}
+    fig, axes = plt.subplots(1, 2, figsize=(12, 5.5), sharey=True, layout="constrained")
+    for axis, i, what in zip(axes, (0, 1), ("write", "read")):
+        for name, s in all_sums.items():
+            speed, mine = s["memory"][i], name.startswith("h5z-gpu")
+            axis.scatter(speed, s["ratio"], marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray", zorder=3)
+            axis.annotate(name, (speed, s["ratio"]), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        axis.set(xscale="log", yscale="log", xlabel=f"{what}, MB/s of raw data, in memory")
+        axis.margins(x=0.3, y=0.1)
+        for shown in (axis.xaxis, axis.yaxis):
+            shown.set_major_formatter("{x:g}")
+            shown.set_minor_formatter("")
+        axis.grid(which="both", alpha=0.25)
+    axes[0].set_ylabel("ratio, raw over stored bytes")
+    for marker, said in (("o", f"lossy, bound {a.rel:g} of the range"), ("s", "lossless")):
+        axes[0].scatter([], [], marker=marker, color="black", label=said)
+    fig.legend(loc="outside lower center", ncols=2)
+    fig.suptitle(f"Geometric means over {max(s['of'] for s in all_sums.values())} fields; up and to the right is better")
+    for end in ("svg", "png"):
+        fig.savefig(a.out / f"speed.{end}", dpi=120)
+
+    lossy = {n: [r["error"] for r in found[n].values() if isinstance(r, dict)] for n in all_sums if filters[n][0]}
+    fig, axis = plt.subplots(figsize=(8, 0.5 * len(lossy) + 1.5), layout="constrained")
+    for k, (name, errors) in enumerate(lossy.items()):
+        finite = [e for e in errors if math.isfinite(e) and e > 0]
+        axis.scatter(finite, [k] * len(finite), alpha=0.6, color="tab:blue" if name.startswith("h5z-gpu") else "tab:gray")
+        lost = sum(e == math.inf for e in errors)
+        if lost:
+            axis.annotate(f"{lost} with NaN or Inf lost", (1, k), xytext=(-6, 8), textcoords="offset points", ha="right", fontsize=8, color="tab:red")
+    axis.axvline(1, color="tab:red", label="the bound")
+    axis.set(yticks=range(len(lossy)), yticklabels=list(lossy), xscale="log", xlabel="largest error over the bound, a point for each field")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter("{x:g}")
+    axis.margins(x=0.15, y=0.12)
+    axis.tick_params(axis="x", which="both", labelsize=8)
+    fig.legend(loc="outside lower center")
+    axis.grid(axis="x", which="both", alpha=0.25)
+    for end in ("svg", "png"):
+        fig.savefig(a.out / f"error.{end}", dpi=120)

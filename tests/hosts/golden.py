@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Makes the files of a release that every later one must read: tests/files/VERSION/all.h5, all.nc and expected.json.
+
+    HDF5_PLUGIN_PATH=$PWD/target/plugin .env/bin/python tests/hosts/golden.py
+
+in the root of the project, once for each version that changes what is written. A file that is there is never written over.
+Every variable is one of `CASES`; what it held comes from `content`, exact integers in the type's own arithmetic.
+"""
+import ctypes
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+# Extents and chunks: a second chunk that is filled up, and for ndzip a whole cube.
+SHAPE, CHUNK = (8, 12, 20), (8, 12, 16)
+CUBE = (16, 16, 16)
+FILL = -999.0
+# name → (dtype, words, mode and bound as the judge takes them, whether a fill value is declared)
+CASES = {
+    "auto_abs": ("f4", 11002, ("abs", 1e-2), False),
+    "auto_abs_fill": ("f4", 11002, ("abs", 1e-2), True),
+    "auto_lossless": ("f4", 90000, ("lossless",), False),
+    "szx_abs": ("f4", 111002, ("abs", 1e-2), False),
+    "szx_rel_fill": ("f4", 121003, ("rel", 1e-3), True),
+    "szx_pw": ("f4", 131003, ("pw_rel", 1e-3), False),
+    "szx_psnr_fill": ("f4", 140600, ("psnr", 60), True),
+    "lorenzo_abs": ("f4", 211002, ("abs", 1e-2), False),
+    "lorenzo_abs_fill": ("f4", 211002, ("abs", 1e-2), True),
+    "lorenzo_coarse": ("f4", 215000, ("abs", 5.0), False),
+    "lorenzo_rel_fill": ("f4", 221003, ("rel", 1e-3), True),
+    "lorenzo_pw": ("f4", 231003, ("pw_rel", 1e-3), False),
+    "lorenzo_psnr_fill": ("f4", 240600, ("psnr", 60), True),
+    "planes_abs": ("f4", 511002, ("abs", 1e-2), False),
+    "planes_rel_fill": ("f4", 521003, ("rel", 1e-3), True),
+    "planes_lossless": ("f4", 590000, ("lossless",), False),
+    "dense_abs_fill": ("f4", 611002, ("abs", 1e-2), True),
+    "dense_psnr_fill": ("f4", 640600, ("psnr", 60), True),
+    "dense_lossless": ("f4", 690000, ("lossless",), False),
+    "ndzip": ("f4", 390000, ("lossless",), False),
+    "auto_abs_64": ("f8", 11004, ("abs", 1e-4), True),
+    "szx_abs_64": ("f8", 111004, ("abs", 1e-4), False),
+    "lorenzo_abs_64": ("f8", 211004, ("abs", 1e-4), False),
+    "planes_abs_64": ("f8", 511004, ("abs", 1e-4), True),
+    "dense_lossless_64": ("f8", 690000, ("lossless",), False),
+    "ndzip_64": ("f8", 390000, ("lossless",), False),
+}
+# Only in the HDF5 file, and for the programs that know such types: another byte order, and what is kept exactly.
+OTHERS = {
+    "big_endian_abs": (">f4", 11002, ("abs", 1e-2), True),
+    "big_endian_64": (">f8", 211004, ("abs", 1e-4), False),
+    "integers": ("i2", 11002, ("lossless",), False),
+    "halves": ("f2", 11002, ("lossless",), False),
+    "noise": ("u1", 90000, ("lossless",), False),
+}
+# Codecs as frames number them: stored, szx, lorenzo, ndzip, bytes, planes. All are in the HDF5 file.
+EVERY_CODEC = {0, 1, 2, 3, 4, 5}
+
+
+def extents(name):
+    """Shape and chunk of a variable."""
+    return (CUBE, CUBE) if name.startswith("ndzip") else (SHAPE, CHUNK)
+
+
+def content(name):
+    """What a variable held before it was written: a smooth field with some noise, and values that are kept bit for bit."""
+    dtype, _, _, fill = (CASES | OTHERS)[name]
+    z, y, x = np.indices(extents(name)[0], dtype=np.int64)
+    noise = (z * 7919 + y * 104729 + x * 1299709) * 40503 % 65521
+    if name == "noise":
+        return (noise * noise // 251 % 256).astype("u1")
+    smooth = 40 * z * z - 64 * y * x + 900 * x + (0 if name.startswith("ndzip") else noise % 16)
+    if dtype == "i2":
+        return (smooth // 4 % 30000).astype("i2")
+    a = (smooth.astype("f8") / (8 if dtype == "f2" else 64)).astype(dtype)
+    a[0, 0, :5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+    if fill:
+        a[3:6, 4:10, 2:18] = FILL
+    return a
+
+
+def bits(a):
+    """A hash of an array's values, bit for bit, whatever its byte order."""
+    a = np.ascontiguousarray(a)
+    return hashlib.sha256(a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes()).hexdigest()
+
+
+def write_hdf5(path):
+    import h5py
+
+    with h5py.File(path, "w", libver=("earliest", "v108")) as f:
+        for name, (dtype, word, _, fill) in (CASES | OTHERS).items():
+            f.create_dataset(name, data=content(name), chunks=extents(name)[1], compression=443, compression_opts=(word,),
+                             fillvalue=FILL if fill else None, track_times=False)  # fmt: skip
+
+
+def write_netcdf(path):
+    import netCDF4
+    from wheel import loaded, u32
+
+    library = loaded("netcdf4.libs/libnetcdf")
+    with netCDF4.Dataset(path, "w") as d:
+        dims = {shape: [d.createDimension(f"{n}{k}", size).name for n, size in zip("zyx", shape)] for k, shape in enumerate((SHAPE, CUBE))}
+        for name, (dtype, word, _, fill) in CASES.items():
+            shape, chunk = extents(name)
+            v = d.createVariable(name, dtype, dims[shape], chunksizes=chunk, fill_value=FILL if fill else None)
+            assert library.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1), u32([word])) == 0
+            v.set_auto_maskandscale(False)
+            v[...] = content(name)
+
+
+def main():
+    import h5py
+
+    root = Path(__file__).parent.parent.parent
+    version = next(t.split('"')[1] for t in (root / "Cargo.toml").read_text().splitlines() if t.startswith("version"))
+    folder = root / "tests/files" / version
+    if folder.exists():
+        sys.exit(f"{folder} is there: its files are kept as they are. A new version gets a folder of its own.")
+    folder.mkdir(parents=True)
+    write_hdf5(folder / "all.h5")
+    write_netcdf(folder / "all.nc")
+    expected = {}
+    for path in ("all.h5", "all.nc"):
+        with h5py.File(folder / path) as f:
+            expected[path] = {n: bits(f[n][...]) for n in f if n in CASES | OTHERS}
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+    print(*(f"{p.name}: {p.stat().st_size} bytes" for p in folder.iterdir()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
