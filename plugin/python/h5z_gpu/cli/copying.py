@@ -17,12 +17,15 @@ from typing import Any, Callable, Optional
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5f, h5g, h5i, h5o, h5p, h5r, h5s, h5t
+from h5py import h5a, h5d, h5f, h5g, h5o, h5p, h5r, h5s, h5t
+
+from .boxes import boxes, cut
 
 # h5py's name for what creates a dataset in the place of one: (source, its new properties or None to copy it as it is).
 Plan = Callable[[h5py.Dataset], Optional[h5p.PropDCID]]
 
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
+_MERGE_TYPES = 0x40  # H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG: a named type is not copied once more for each dataset of it
 
 
 def create_like(source: h5py.File, path: str) -> h5py.File:
@@ -83,7 +86,7 @@ class Copier:
             self.write(h5py.Dataset(h5o.open(self.source.id, before)), h5py.Dataset(h5o.open(self.target.id, path)))
 
     def _group(self, old: h5g.GroupID, new: h5g.GroupID, path: bytes) -> None:
-        self._paths[_address(old)] = path or b"/"
+        self._paths[address(old)] = path or b"/"
         self._attributes(old, new)
         for name, kind in _links(old):
             self._link(old, new, name, kind, path + b"/" + name)
@@ -99,13 +102,13 @@ class Copier:
         if kind != h5py.h5l.TYPE_HARD:
             raise OSError(f"{path.decode(errors='replace')} is a link of a kind of its own ({kind}), which cannot be copied")
         found = h5o.open(old, name)
-        known = self._paths.get(_address(found))
+        known = self._paths.get(address(found))
         if known is not None:
             h5o.link(h5o.open(self.target.id, known), new, name)
         elif isinstance(found, h5g.GroupID):
             self._group(found, h5g.create(new, name, gcpl=found.get_create_plist()), path)
         else:
-            self._paths[_address(found)] = path
+            self._paths[address(found)] = path
             self._object(old, new, name, found, path)
         if known is None and (text := h5o.get_comment(old, name)):
             h5o.set_comment(new, text, obj_name=name)
@@ -113,14 +116,21 @@ class Copier:
     def _object(self, old: h5g.GroupID, new: h5g.GroupID, name: bytes, found: Any, path: bytes) -> None:
         """A dataset or a named type."""
         properties = self.plan(h5py.Dataset(found)) if isinstance(found, h5d.DatasetID) else None
-        if properties is None:
+        if properties is None and isinstance(found, h5d.DatasetID) and _holds_objects(found.get_type()):
+            # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be opened.
+            made = h5d.create(new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist())
+            _copy_objects(found, made)
+            if _holds_references(found.get_type()):
+                self._elements.append((h5py.Dataset(found), path))
+        elif properties is None:
             flags = h5p.create(h5p.OBJECT_COPY)
-            flags.set_copy_object(_WITHOUT_ATTRIBUTES)
+            of_named_type = isinstance(found, h5d.DatasetID) and found.get_type().committed()
+            flags.set_copy_object(_WITHOUT_ATTRIBUTES | (_MERGE_TYPES if of_named_type else 0))
             h5o.copy(old, name, new, name, flags)
             if isinstance(found, h5d.DatasetID) and _holds_references(found.get_type()):
                 self._elements.append((h5py.Dataset(found), path))
         else:
-            h5d.create(new, name, found.get_type(), found.get_space().copy(), dcpl=properties)
+            h5d.create(new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=properties)
             self._anew.append((path, path))
         self._attributes(found, h5o.open(new, name))
 
@@ -135,7 +145,7 @@ class Copier:
     def _attribute(self, old: Any, new: Any, name: bytes) -> None:
         attribute = h5a.open(old, name)
         kind, space = attribute.get_type(), attribute.get_space()
-        made = h5a.create(new, name, kind, space)
+        made = h5a.create(new, name, self._type(kind), space)
         if space.get_simple_extent_type() == h5s.NULL or attribute.get_storage_size() == 0:
             return
         if not _holds_references(kind) and not _holds_objects(kind):
@@ -148,6 +158,11 @@ class Copier:
         memory = h5t.py_create(attribute.dtype)
         attribute.read(values, mtype=memory)
         made.write(self._translated(values) if _holds_references(kind) else values, mtype=memory)
+
+    def _type(self, kind: h5t.TypeID) -> h5t.TypeID:
+        """A type, or the same named type of the new file."""
+        path = self._paths.get(address(kind)) if kind.committed() else None
+        return kind if path is None else h5t.open(self.target.id, path)
 
     def _translated(self, values: Any) -> Any:
         """The same with references into the new file. Empty ones, and those to what is not linked, stay empty."""
@@ -176,7 +191,7 @@ class Copier:
         if not reference:
             return None
         try:
-            return self._paths.get(_address(h5r.dereference(reference, self.source.id)))
+            return self._paths.get(address(h5r.dereference(reference, self.source.id)))
         except (RuntimeError, ValueError, OSError):  # it led nowhere before
             return None
 
@@ -196,7 +211,9 @@ def like(dataset: h5py.Dataset, chunk: tuple[int, ...]) -> h5p.PropDCID:
     return made
 
 
-def _address(item: Any) -> Any:
+def address(item: Any) -> Any:
+    """Where an object of a file lies: a key that all of its names share."""
+    item = getattr(item, "id", item) if isinstance(item, h5py.HLObject) else item
     info = h5o.get_info(item)
     return info.fileno, info.addr
 
@@ -219,6 +236,22 @@ def _attribute_names(item: Any) -> list[bytes]:
     for k in range(h5a.get_num_attrs(item)):
         names.append(h5a.open(item, index=k, index_type=by, order=h5py.h5.ITER_INC).name)
     return names
+
+
+def _copy_objects(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
+    """Values that hold texts or arrays of any length, some at a time."""
+    if old.get_space().get_simple_extent_type() == h5s.NULL or not old.get_storage_size():
+        return
+    shape, dtype = old.shape, old.dtype
+    memory = h5t.py_create(dtype)
+    for box in boxes(shape, cut(shape, 1 << 16)):
+        values = np.empty(tuple(s.stop - s.start for s in box), dtype)
+        here = h5s.create_simple(values.shape) if shape else h5s.create(h5s.SCALAR)
+        there = old.get_space().copy()
+        if shape:
+            there.select_hyperslab(tuple(s.start for s in box), values.shape)
+        old.read(here, there, values, mtype=memory)
+        new.write(here, there, values, mtype=memory)
 
 
 def _holds_references(kind: h5t.TypeID) -> bool:

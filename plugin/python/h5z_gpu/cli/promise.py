@@ -138,6 +138,20 @@ def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
     group.add_argument("--psnr", metavar="DB", help=f"{what}: least peak signal-to-noise ratio of each chunk, in decibels")
 
 
+def mixed(parser: argparse.ArgumentParser) -> None:
+    """Lets bounds of variables stand behind options too: argparse alone takes arguments in one row."""
+    plain = parser.parse_known_args
+
+    def parse(args: Any = None, namespace: Any = None) -> Any:
+        parser.parse_known_args = plain  # type: ignore[method-assign]
+        try:
+            return parser.parse_known_intermixed_args(args, namespace)
+        finally:
+            parser.parse_known_args = parse  # type: ignore[method-assign]
+
+    parser.parse_known_args = parse  # type: ignore[method-assign]
+
+
 def bound_from(args: argparse.Namespace) -> Optional[tuple[str, float]]:
     """The mode and bound of `add_bounds`, or None."""
     for mode in MODES:

@@ -23,7 +23,7 @@ from ..datasets import _bar
 from . import common, quality
 from .common import Problem
 from .compare import Result, compare
-from .promise import add_bounds, bound_from, named_bounds
+from .promise import add_bounds, bound_from, mixed, named_bounds
 from .sources import Source, is_npy, pairs
 
 
@@ -31,11 +31,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("original", metavar="ORIGINAL", help="an HDF5, netCDF-4 or .npy file")
     parser.add_argument("compressed", metavar="COMPRESSED", help="the same, compressed")
-    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", help="the bound of one dataset, such as tas=absolute:1e-3")
+    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", default=[], help="the bound of one dataset, such as tas=absolute:1e-3")
     add_bounds(parser, "the bound of every floating-point dataset")
     parser.add_argument("--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated")
     parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    mixed(parser)
 
 
 def run(args: argparse.Namespace) -> int:
