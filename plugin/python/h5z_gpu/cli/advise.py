@@ -38,7 +38,7 @@ FIRST_BYTES = 8 << 20
 """Of each variable: sampled for the proposal and the choice of codec and chunks."""
 CURVE_BYTES = 24 << 20
 """Of all variables together: sampled for each point of the curves."""
-MOST_BYTES = 160 << 20
+MOST_BYTES = 320 << 20
 """Of all variables together: sampled for the prediction."""
 ENOUGH = 0.02
 """Standard error of the predicted size at which sampling stops."""
@@ -95,6 +95,8 @@ class Kept:
     name: str
     why: str
     note: str = ""
+    saved: float = 0
+    """Bytes that `repack` is predicted to save, of integers that nobody has compressed."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +156,7 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     kept : list, optional
         Takes the datasets that stay as they are.
     """
-    from .roles import Roles, lossy_already, number_of
+    from .roles import Roles, lossy_already, number_of, worth_lossless
 
     named, kept = dict(named or {}), [] if kept is None else kept
     roles, chosen = Roles(file), []
@@ -168,6 +170,8 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
                 note = (f"packed in steps of {step:g}: as floating-point numbers within {abs(step) / 2:g} they often take less room, "
                         "see h5z_gpu.xarray.from_packing")  # fmt: skip
             kept.append(Kept(name, why or "is a virtual dataset", note))
+            if not quick and worth_lossless(dataset):
+                kept[-1].saved = _saved(dataset, seed)
         elif (lost := lossy_already(dataset)) is not None:
             kept.append(Kept(name, f"is lossy already, by {lost}", "a second loss would add to the first"))
         else:
@@ -192,7 +196,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     from .trials import Sampler, attempt, padded, usable
 
     units = text_of(dataset, "units") or ""
-    fill, against = protected(dataset)
+    fill, against = protected(dataset, by_range=asked is not None and asked[0] in ("relative", "psnr"))
     chunk = chunk_of(dataset)
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
     sampler = Sampler(dataset, chunk, seed)
@@ -200,7 +204,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     proposal = propose(first, [usable(b, fill) for b in first], dataset, units)
     if asked is not None:
         proposal.how, proposal.reason = as_filter(asked), "as you asked"
-    elif isinstance(proposal.how, Lossy) and against:
+    if isinstance(proposal.how, Lossy) and against:
         proposal.how, proposal.reason = Lossless(), against
     raw = dataset.size * dataset.dtype.itemsize
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal, fill, raw,
@@ -218,23 +222,34 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     return advice
 
 
+def _saved(dataset: h5py.Dataset, seed: int) -> float:
+    """Bytes that are saved where integers are compressed, from a few chunks."""
+    from .roles import chunk_of
+    from .trials import Sampler, attempt, padded
+
+    sampler = Sampler(dataset, chunk_of(dataset), seed)
+    boxes = sampler.draw(3)
+    trial = attempt([padded(sampler.read(b), sampler.chunk, None) for b in boxes], Lossless(), None)
+    return float(dataset.id.get_storage_size() - sum(trial.stored) / len(boxes) * sampler.total)
+
+
 def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], dataset: h5py.Dataset) -> None:
     """The codec and the shape of chunks. The writer's own choice stays where nothing is better by a tenth."""
     from .trials import attempt, cut_up
 
     how, fill = advice.how, advice.fill
     best = attempt(whole, how, fill, timed=True)
-    advice.lossless = attempt(whole, Lossless(), fill, timed=True) if isinstance(how, Lossy) else best
+    advice.lossless = attempt(whole, Lossless(), fill, timed=True, errors=False) if isinstance(how, Lossy) else best
     advice.codecs = [best]
     if isinstance(how, Lossy):
         config = how.get_config()
         for codec in ("szx", "lorenzo", "planes", "planes-dense"):
             if codec.startswith("planes") and "pointwise_relative" in config:
                 continue  # planes has no such bound
-            advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True))
+            advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
         top = max(advice.codecs, key=lambda t: t.ratio)
         if top.ratio > 1.1 * best.ratio:
-            best = top
+            best = attempt(whole, top.how, fill)
         if advice.lossless.ratio > 0.98 * best.ratio:
             best = advice.lossless
             advice.proposal.reason += "; keeping every bit takes no more room"
@@ -249,7 +264,7 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
         pieces = [p for b in first for p in cut_up(b, shape)]
         if len(pieces) < 2 or len(pieces) > 4096:
             continue
-        advice.shapes.append((shape, attempt(pieces, best.how, fill)))
+        advice.shapes.append((shape, attempt(pieces, best.how, fill, errors=False)))
     advice.shapes.insert(0, (advice.chunk, best))
     for shape, trial in advice.shapes[1:]:
         if trial.ratio > 1.1 * best.ratio and math.prod(shape) * dataset.dtype.itemsize >= 1 << 18:
@@ -263,7 +278,7 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
 
     if not isinstance(advice.how, Lossy):
         return
-    values = min(1 << 20, max(1 << 17, bytes_ // block.dtype.itemsize))
+    values = min(1 << 19, max(1 << 17, bytes_ // block.dtype.itemsize))
     part = cut(block.shape, values)
     start = [(n - p) // 2 for n, p in zip(block.shape, part)]
     piece = np.ascontiguousarray(block[tuple(slice(a, a + p) for a, p in zip(start, part))])
@@ -283,16 +298,16 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
 
 def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any, padded: Any) -> None:
     """Encodes more and more chunks, until their mean size is known well enough or there are no more."""
-    wanted = 4
+    wanted, seen, trial = 4, set[str](), None
     while True:
-        boxes = sampler.draw(wanted)
-        trial = None
+        boxes = [b for b in sampler.draw(wanted) if repr(b) not in seen]
+        seen.update(map(repr, boxes))
         for first in range(0, len(boxes), 8):
             blocks = [padded(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
             more = attempt(blocks, advice.how, advice.fill)
             trial = more if trial is None else _joined(trial, more)
         advice.trial = trial
-        if len(boxes) >= sampler.total or trial.spread <= ENOUGH and len(boxes) >= 8 or 2 * wanted * bytes_each > most:
+        if len(seen) >= sampler.total or trial.spread <= ENOUGH / 2 or 2 * wanted * bytes_each > most:
             return
         wanted *= 2
 
@@ -344,11 +359,12 @@ def _print(path: str, total: int, found: list[Advice], kept: list[Kept], command
         for name, text in prediction(a):
             print(f"    {name}: {text}")
     for k in kept:
-        print(f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}")
+        print(f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}")
     if not found:
         print("No variable may lose a bit: h5z-gpu repack --lossless is left.")
         return
-    print(f"{path}: {common.size(total)} to about {common.size(max(0, total - sum(a.before for a in found)) + sum(a.stored for a in found))}")
+    saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
+    print(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
     for name, text in commands:
         print(f"\n# {name}\n{text}")
 
@@ -368,7 +384,7 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
             "name": a.name, "type": a.dtype.str, "shape": a.shape, "bound": bound_text(a.how), "codec": a.how.codec, "chunk": a.chunk,
             "reason": p.reason, "range": [p.low, p.high], "noise": p.noise, "step": p.step, "raw_bytes": a.raw,
             "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread, "chunks": len(t.stored), "of": a.chunks},
-            "codecs": [point(c, a) for c in a.codecs], "lossless_ratio": a.lossless.ratio if a.lossless else None,
+            "codecs": [{"codec": c.how.codec, "ratio": c.ratio, "bytes_per_second": c.speed} for c in a.codecs], "lossless_ratio": a.lossless.ratio if a.lossless else None,
             "chunks": [{"chunk": s, "ratio": c.ratio} for s, c in a.shapes],
             "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
         })  # fmt: skip

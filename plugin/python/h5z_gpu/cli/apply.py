@@ -26,14 +26,14 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         own = ["h5z-gpu", "repack", path, out, "--advise"]
     repack = ["h5repack"]
     for a in found:
-        words = ",".join(map(str, a.how.words))
-        repack += ["-l", f"{a.name}:CHUNK={'x'.join(map(str, a.chunk))}", "-f", f"{a.name}:UD={FILTER_ID},1,{len(a.how.words)},{words}"]
+        words = _words(a)
+        repack += ["-l", f"{a.name}:CHUNK={'x'.join(map(str, a.chunk))}", "-f", f"{a.name}:UD={FILTER_ID},1,{len(words)},{','.join(words)}"]
     made = [("h5z-gpu", _folded(own)), ("h5repack", _folded([*repack, path, out]))]
     if netcdf:
         copy = ["nccopy", "-4"]
         for a in found:
             name = a.name if "/" not in a.name else f"/{a.name}"
-            copy += ["-c", f"{name}:{','.join(map(str, a.chunk))}", "-F", f"{name},{FILTER_ID},{','.join(map(str, a.how.words))}"]
+            copy += ["-c", f"{name}:{','.join(map(str, a.chunk))}", "-F", f"{name},{FILTER_ID},{','.join(_words(a))}"]
         text = _folded([*copy, path, out])
         if any(a.fill is not None and not isinstance(a.how, Lossless) for a in found):
             text = "# nccopy tells the filter of no fill value: missing values that are ordinary numbers come back within the bound alone\n" + text
@@ -48,6 +48,11 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         hows = ", ".join(f"{a.name!r}: h5z_gpu.{a.how!r}" for a in root)
         made.append(("xarray", f"import h5z_gpu.xarray\nh5z_gpu.xarray.to_netcdf(xarray.open_dataset({path!r}), {out!r}, {{{hows}}})"))
     return made
+
+
+def _words(a: Advice) -> list[str]:
+    """The filter's words. No word means lossless, which programs want to see as a number."""
+    return [str(w) for w in a.how.words or (90000,)]
 
 
 def _folded(words: list[str]) -> str:

@@ -8,8 +8,8 @@ The first that applies:
     2. Attributes that name significant digits or bits: half a unit of the last one.
     3. Values of one sign over more than four decades: 0.1 % of each value, since an absolute bound would wipe out the small ones.
     4. The noise between neighbours: half of its standard deviation σ. An error that is spread evenly within ±σ/2 makes the noise
-       1.04 times as large. σ is the least one, over the axes, that third differences give (median absolute difference / 0.6745 / √20):
-       a smooth field has next to none.
+       1.04 times as large. σ is the least one, over the axes, that differences of order k = 3 to 6 give (median absolute difference
+       / 0.6745 / √C(2k, k)): of a smooth field they leave next to nothing, of noise all.
     5. The bulk of the values (from the 0.1 % to the 99.9 % quantile) limits 4 to between 10⁻⁵ and 10⁻³ of it.
 
 Bounds of 3 to 5 are rounded down to 1, 2 or 5 times a power of ten: such a number fits into one word of the filter.
@@ -32,6 +32,7 @@ _BITS = ("quantization_nsb", "_QuantizeBitRoundNumberOfSignificantBits")
 _DECADES = 4
 _MOST, _LEAST = 1e-3, 1e-5
 _STEP_VALUES = 200_000
+ORDERS = (3, 4, 5, 6)
 
 
 @dataclass
@@ -161,7 +162,7 @@ def _from_decades(values: np.ndarray) -> Optional[Proposal]:
 
 
 def noise_of(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray]) -> Optional[float]:
-    """Standard deviation of what third differences leave of the values, on the axis where it is least."""
+    """Standard deviation of what differences of a high order leave of the values, on the axis and of the order where it is least."""
     rank = blocks[0].ndim if blocks else 0
     found = []
     for axis in range(rank):
@@ -174,15 +175,22 @@ def noise_of(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray]) -> Optiona
 def _noise(block: np.ndarray, use: np.ndarray, axis: int) -> Optional[float]:
     if block.shape[axis] < 8:
         return None
-    v, good = np.moveaxis(block, axis, 0), np.moveaxis(use, axis, 0)
+    found = []
     with np.errstate(all="ignore"):
-        v = v.astype(np.float64)
-        third = v[3:] - 3 * v[2:-1] + 3 * v[1:-2] - v[:-3]
-    # Where four values are the same there is nothing to learn: masks, ice, zeros.
-    seen = third[good[3:] & good[2:-1] & good[1:-2] & good[:-3] & ((v[3:] != v[2:-1]) | (v[1:-2] != v[:-3]))]
-    if seen.size < 64:
-        return None
-    return float(np.median(np.abs(seen))) / 0.6745 / math.sqrt(20)
+        d, good = np.moveaxis(block, axis, 0).astype(np.float64), np.moveaxis(use, axis, 0)
+        moves = np.zeros(d.shape, bool)
+        for order in range(1, ORDERS[-1] + 1):
+            # Where values are the same there is nothing to learn: masks, ice, zeros.
+            moves = moves[1:] | moves[:-1] | (d[1:] != d[:-1]) if order == 1 else moves[1:] | moves[:-1]
+            d, good = d[1:] - d[:-1], good[1:] & good[:-1]
+            if order not in ORDERS:
+                continue
+            seen = d[good & moves]
+            if seen.size < 64:
+                return None
+            # White noise of variance 1 becomes one of variance C(2k, k).
+            found.append(float(np.median(np.abs(seen))) / 0.6745 / math.sqrt(math.comb(2 * order, order)))
+    return min(found)
 
 
 def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values: np.ndarray, unit: str) -> Proposal:

@@ -37,8 +37,6 @@ from .promise import MODES, add_bounds, as_filter, bound_from, mixed, named_boun
 if TYPE_CHECKING:
     import h5py
 
-SMALL = 64 << 10
-"""Integers of fewer bytes are not worth a chunk of their own."""
 READ_VALUES = 8 << 20
 """Values that are read at a time, unless chunks are larger."""
 _MOST_VALUES = 32 << 20
@@ -130,7 +128,7 @@ def plan(file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, t
 
 def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]], bound: Optional[tuple[str, float]],
           advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
-    from .roles import chunk_of, filters_of, lossy_already, protected
+    from .roles import chunk_of, lossy_already, protected, worth_lossless
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     part = Part(name, raw, dataset.id.get_storage_size())
@@ -144,7 +142,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
         # Integers that nobody has compressed yet are; all else goes over as it is.
-        if _is_integer(kind) and part.raw >= SMALL and dataset.shape and not filters_of(dataset) and not dataset.is_virtual and not dataset.external:
+        if worth_lossless(dataset):
             part.how, part.chunk = Lossless(), chunk_of(dataset)
             part.note = "every bit (integers)"
         else:
@@ -163,7 +161,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
         part.chunk = None
         part.note = f"as it was: it is lossy already, by {lost}" + ("; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else "")
         return part
-    part.fill, against = protected(dataset)
+    part.fill, against = protected(dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config())))
     if isinstance(how, Lossy) and against:
         if own is not None:
             raise Problem(f"{name} cannot be lossy: {against}; make them one value first, or write {name}=lossless")
@@ -174,12 +172,6 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     part.chunk = part.chunk or chunk_of(dataset)
     part.note = part.note or said(how) + (f", on top of a loss by {lost}" if lost and isinstance(how, Lossy) else "")
     return part
-
-
-def _is_integer(kind: Any) -> bool:
-    import h5py
-
-    return isinstance(kind, h5py.h5t.TypeIntegerID)
 
 
 def _is_number(kind: Any) -> bool:
@@ -212,10 +204,8 @@ def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) 
             if args.verify:
                 _judge(args.input, path)
             _name(path, args.output)
-    except OSError as why:
+    except (OSError, RuntimeError) as why:
         raise Problem(f"{args.output} could not be written, and nothing is left of it: {' '.join(str(why).split())}") from None
-    except RuntimeError as why:
-        raise Problem(f"{args.input} could not be copied, and nothing was written: {' '.join(str(why).split())}") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -272,7 +262,11 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
         both = tuple(-(-max(a, b) // b) * b for a, b in zip(old.chunks, chunk))
         step = both if math.prod(both) <= _MOST_VALUES else chunk
     for box in boxes(shape, grown(step, shape, READ_VALUES)):
-        array = read(old, selection=box)
+        try:
+            array = read(old, selection=box)
+        except OSError as why:
+            raise Problem(f"{old.file.filename}: {old.name.lstrip('/')} cannot be read, and nothing was written: {' '.join(str(why).split())}; "
+                          "`h5z-gpu recover` copies what can be read") from None  # fmt: skip
         write(new, array, box, progress=False)
         done(array.nbytes)
 

@@ -14,6 +14,9 @@ from .common import datasets
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {32013: "ZFP", 32017: "SZ", 32024: "SZ3", 32028: "SPERR", 32022: "BitGroom", 32023: "Granular BitRound", 6: "scale-offset"}
+_NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
+SMALL = 64 << 10
+"""Integers of fewer bytes are not worth chunks."""
 SUITABLE = range(1 << 20, (16 << 20) + 1)
 """Bytes of a chunk that is kept as it is."""
 
@@ -61,7 +64,8 @@ class Roles:
 
 def _monotonic(dataset: h5py.Dataset) -> bool:
     try:
-        step = np.diff(dataset[...])
+        with np.errstate(all="ignore"):
+            step = np.diff(dataset[...])
     except OSError:
         return False
     return bool((step > 0).all() or (step < 0).all())
@@ -110,10 +114,18 @@ def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
     return None if promise.mode == "lossless" else f"this filter, {promise}"
 
 
-def protected(dataset: h5py.Dataset) -> tuple[Optional[np.ndarray], Optional[str]]:
+def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np.ndarray], Optional[str]]:
     """The value that stands for missing ones and has to keep its bits, and what speaks against a loss.
 
-    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value`: the filter knows one.
+    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value`: the filter knows one. netCDF declares a fill value of
+    its own where the user has none. It is so large that a bound of each value keeps it in any case; only a range would be stretched.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Of floating-point numbers.
+    by_range : bool
+        The bound is one of the range.
     """
     from .promise import fill_is_defined
 
@@ -127,10 +139,25 @@ def protected(dataset: h5py.Dataset) -> tuple[Optional[np.ndarray], Optional[str
                 found.append(np.asarray(value, dataset.dtype))
     if not found:
         return None, None
+    default = np.asarray(_NETCDF_FILL, dataset.dtype).tobytes()
+    if len(found) > 1 and found[0].tobytes() == default and not by_range:
+        found = found[1:]
     first, others = found[0], [v for v in found[1:] if v.tobytes() != found[0].tobytes() and not np.isnan(v)]
     if others:
         return first, f"it has two values for missing data, {first} and {others[0]}, and the filter knows one"
     return first, None
+
+
+def worth_lossless(dataset: h5py.Dataset) -> bool:
+    """Whether integers that nobody has compressed are worth it."""
+    return (
+        isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
+        and bool(dataset.shape)
+        and dataset.size * dataset.dtype.itemsize >= SMALL
+        and not filters_of(dataset)
+        and not dataset.is_virtual
+        and not dataset.external
+    )
 
 
 def chunk_of(dataset: h5py.Dataset) -> tuple[int, ...]:

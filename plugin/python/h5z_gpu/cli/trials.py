@@ -23,6 +23,7 @@ from .promise import bits_of
 
 CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
 """By the number in a frame's header."""
+_AT_ONCE = 1 << 17  # values whose errors stay in a cache
 
 
 @dataclass
@@ -138,7 +139,8 @@ def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
     return [np.ascontiguousarray(block[box]) for box in boxes(whole, shape)]
 
 
-def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], timed: bool = False) -> Trial:
+def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], timed: bool = False,
+            errors: bool = True) -> Trial:  # fmt: skip
     """Encodes and decodes chunks, which are whole and of one shape.
 
     Parameters
@@ -151,22 +153,29 @@ def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], 
         Its fill value.
     timed : bool
         Encode once before: the first use of a codec is slower.
+    errors : bool
+        Decode too, and look at the errors.
     """
     if timed:
         batches.encode(list(blocks[:1]), how.words, fill)
     begin = time.perf_counter()
     frames = batches.encode(list(blocks), how.words, fill)
     seconds = time.perf_counter() - begin
-    back = [np.empty_like(b) for b in blocks]
-    batches.decode([np.frombuffer(f, np.uint8) for f in frames], back)
     largest, squares, n = 0.0, 0.0, 0
-    for a, b in zip(blocks, back):
-        use = usable(a, fill)
-        with np.errstate(all="ignore"):
-            error = np.where(use, b.astype(np.float64) - a, 0.0).reshape(-1)
-        largest = max(largest, float(np.abs(error).max()))
-        squares += float(np.vdot(error, error))
-        n += int(np.count_nonzero(use))
+    if errors:
+        back = [np.empty_like(b) for b in blocks]
+        batches.decode([np.frombuffer(f, np.uint8) for f in frames], back)
+        for a, b in zip(blocks, back):
+            for first in range(0, a.size, _AT_ONCE):
+                x, y = (v.reshape(-1)[first : first + _AT_ONCE] for v in (a, b))
+                use = usable(x, fill)
+                with np.errstate(all="ignore"):
+                    error = y.astype(np.float64)
+                    error -= x
+                error[~use] = 0
+                largest = max(largest, float(error.max()), -float(error.min()))
+                squares += float(np.vdot(error, error))
+                n += int(np.count_nonzero(use))
     codecs: dict[str, int] = {}
     for f in frames:
         name = CODECS[f[9]] if f[9] < len(CODECS) else f"codec {f[9]}"
