@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import h5py
+
+    from ..filters import Lossless, Lossy
 
 # First bytes of files that are no HDF5, and what to say of them.
 _OTHERS = [
@@ -166,3 +170,31 @@ def ratio(raw: float, stored: float) -> str:
         return "-"
     value = raw / stored
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def sentence(how: Union[Lossy, Lossless]) -> str:
+    """The promise in words."""
+    config = how.get_config()
+    codec = "" if how.codec == "auto" else f" (codec {how.codec})"
+    fill = getattr(how, "fill_value", None)
+    kept = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
+    if "absolute" in config:
+        text = f"no value changes by more than {config['absolute']:g}, in the units of the data"
+    elif "pointwise_relative" in config:
+        text = f"no value changes by more than {config['pointwise_relative']:g} of itself, zeros stay zero"
+    elif "relative" in config:
+        text = f"no value changes by more than {config['relative']:g} of its {how.of}'s range"
+    elif "psnr" in config:
+        text = f"a PSNR of at least {config['psnr']:g} dB over each {how.of}'s range"
+    else:
+        return f"every bit is kept{codec}"
+    return f"{text}; {kept} keep every bit{codec}"
+
+
+def is_lossy(how: Union[Lossy, Lossless], words: Sequence[int]) -> bool:
+    """Whether bits may be lost: it was asked, and a stored list does not say that the filter saw no floating-point numbers."""
+    if "absolute" not in (config := how.get_config()) and not config.keys() & {"relative", "pointwise_relative", "psnr"}:
+        return False
+    # Layout 2 in src/words.rs: word 2 has class and size of the type, flag 2 of word 3 says that the filter sees the chunk itself.
+    stored = len(words) >= 12 and words[0] & 0xFF == 2
+    return not stored or bool(words[3] >> 9 & 1) and words[2] & 0xFFF in (0x041, 0x081)
