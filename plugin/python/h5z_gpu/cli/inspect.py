@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     check = "decode" if args.check else "header" if args.headers else "checksum"
     with open_file(args.file) as file:
         wanted = {one_dataset(file, name).name for name in args.dataset} if args.dataset else None
-        found = [what for what in _all(file, args.file, check) if wanted is None or what["name"] in wanted]
+        found = [what for what in examine(file, args.file, check) if wanted is None or what["name"] in wanted]
     damaged = sum(what.get("damaged", 0) for what in found) + sum("unreadable" in what for what in found)
     broken = sum("broken_promise" in what for what in found)
     if args.json:
@@ -52,8 +52,8 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
-def _all(file: Any, path: str, check: str) -> list[dict[str, Any]]:
-    """What is to be said of each dataset, and of objects that cannot be read."""
+def examine(file: Any, path: str, check: str) -> list[dict[str, Any]]:
+    """What is to be said of each dataset, and of objects that cannot be read; `check` as `objects.chunks_of` takes it."""
     import h5py
 
     from .objects import UNREADABLE, reason, walk
