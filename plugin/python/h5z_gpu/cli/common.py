@@ -53,7 +53,7 @@ def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:
     """
     h5py = need("h5py")
     path = os.fspath(path)
-    _refuse_others(path)
+    refuse_others(path)
     try:
         return h5py.File(path, "r")
     except OSError as why:
@@ -71,7 +71,7 @@ def need(module: str) -> object:
                       f"this command needs {module} ({why}): pip install {module}") from None  # fmt: skip
 
 
-def _refuse_others(path: str) -> None:
+def refuse_others(path: str) -> None:
     """Raises Problem for what is no HDF5 file at first sight."""
     try:
         if os.path.isdir(path):
@@ -115,16 +115,15 @@ def _why_not(path: str, why: OSError) -> str:
 
 
 def datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
-    """Every dataset below a group, once, in the order of names. Soft and external links are not followed."""
+    """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
+
+    Objects that HDF5 cannot read are left out.
+    """
     import h5py
 
-    names: list[str] = []
-    item.visit(names.append)
-    for name in names:
-        try:
-            found = item[name]
-        except (KeyError, OSError, RuntimeError):  # an object whose header is damaged
-            continue
+    from .objects import walk
+
+    for _, found in walk(item):
         if isinstance(found, h5py.Dataset):
             yield found
 

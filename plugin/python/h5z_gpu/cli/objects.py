@@ -35,7 +35,16 @@ def walk(group: h5py.Group) -> Iterator[tuple[str, Union[h5py.Dataset, h5py.Grou
     except UNREADABLE as why:
         yield group.name, reason(why)
         return
-    yield from _walk(group, "" if group.name == "/" else group.name, seen)
+    whole = True
+    for name, item in _walk(group, "" if group.name == "/" else group.name, seen):
+        whole &= not isinstance(item, str)
+        yield name, item
+    if whole:
+        # Objects that a damaged list has lost may still be noticed by HDF5's own way through it.
+        try:
+            group.visit(lambda _: None)
+        except UNREADABLE as why:
+            yield group.name, f"its list of objects is damaged: {reason(why)}"
 
 
 def _walk(group, path, seen):
@@ -86,6 +95,7 @@ class Chunks:
     origins: np.ndarray  # (n, rank): the first element of each
     at: np.ndarray  # where it begins in the file
     stored: np.ndarray  # bytes in the file
+    masks: np.ndarray  # filters that each does without, by their places
     raw: np.ndarray  # bool: HDF5 has stored it without this filter
     frame: np.ndarray  # bool: what is stored is one frame
     frames: np.ndarray  # FRAME; zeros where it is none
@@ -150,7 +160,7 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
         else:
             frame &= ~used
     words = () if mine is None else filters[mine][2]
-    chunks = Chunks(dataset, shape, raw_len, words, [f[3] for f in filters], origins, at, stored, raw, frame,
+    chunks = Chunks(dataset, shape, raw_len, words, [f[3] for f in filters], origins, at, stored, masks, raw, frame,
                     np.zeros(len(at), FRAME), {}, lost_index)  # fmt: skip
     lengths = stored - np.where(fletcher, 4, 0)
     _read_frames(chunks, file, lengths, check)
