@@ -174,9 +174,9 @@ def _print_dataset(what: dict[str, Any]) -> None:
     each = what["each"]
     print(f"{what['name']}  {what['type']} {_extents(what['shape'])}, {_count(what['chunks'], 'chunk')} of {_extents(what['chunk_shape'])}")
     _line("asked", what["asked"].get("text", ""))
-    _line("promised", what["promise"])
-    if not what.get("lossy", True) and what["asked"]["mode"] != "lossless":
-        _line("", "but nothing was allowed to be lost here (no floating-point data, or a filter before this one): exact")
+    exact = not what.get("lossy", True) and what["asked"]["mode"] != "lossless"
+    _line("promised", what["promise"] if not exact else
+          "every bit is kept: bits are lost of floating-point numbers alone, and of none that another filter has changed before")
     _line("used", _used(what))
     if "broken_promise" in what:
         _line("BROKEN", what["broken_promise"])

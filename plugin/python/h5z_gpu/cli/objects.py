@@ -35,12 +35,12 @@ def walk(group: h5py.Group) -> Iterator[tuple[str, Union[h5py.Dataset, h5py.Grou
     except UNREADABLE as why:
         yield group.name, reason(why)
         return
-    whole = True
+    empty = True
     for name, item in _walk(group, "" if group.name == "/" else group.name, seen):
-        whole &= not isinstance(item, str)
+        empty = False
         yield name, item
-    if whole:
-        # Objects that a damaged list has lost may still be noticed by HDF5's own way through it.
+    if empty:
+        # Where a damaged list names nothing any more, HDF5's own way through it may still notice.
         try:
             group.visit(lambda _: None)
         except UNREADABLE as why:
@@ -56,10 +56,13 @@ def _walk(group, path, seen):
     for name in names:
         full = f"{path}/{name}"
         try:
-            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            link = group.get(name, getlink=True)
+            if link is None:
+                raise KeyError("it is listed, and not found by its name")
+            if not isinstance(link, h5py.HardLink):
                 continue
             item = group[name]
-            address = h5py.h5o.get_info(item.id).addr
+            address = address_of(group, name)
             if address in seen:
                 continue
             seen.add(address)
@@ -71,6 +74,11 @@ def _walk(group, path, seen):
         yield full, item
         if isinstance(item, h5py.Group):
             yield from _walk(item, full, seen)
+
+
+def address_of(group: h5py.Group, name: str) -> int:
+    """Where the object of a hard link lies. Asking the object itself would read more of it, which may be damaged."""
+    return group.id.links.get_info(name.encode(errors="surrogateescape")).u
 
 
 def reason(why: BaseException) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import h5py
 
-from .objects import UNREADABLE, Chunks, chunks_of, reason, walk
+from .objects import UNREADABLE, Chunks, address_of, chunks_of, reason, walk
 from .repair import Lost, fill_chunks, fill_end, lost_chunk, put
 
 # Attributes of HDF5's dimension scales: they hold references, which are made anew.
@@ -57,11 +57,13 @@ def _group(source, target, path, paths, lost, data, there, fill, distrust):
         full = f"{path}/{name}"
         try:
             link = source.get(name, getlink=True)
+            if link is None:
+                raise KeyError("it is listed, and not found by its name")
             if not isinstance(link, h5py.HardLink):
                 target[name] = link
                 continue
             item = source[name]
-            address = h5py.h5o.get_info(item.id).addr
+            address = address_of(source, name)
             if address in paths:
                 target[name] = target.file[paths[address]]
                 continue
@@ -159,6 +161,7 @@ def _attributes(source: Any, target: Any) -> list[tuple[str, str]]:
 
 def _attach_scales(source: h5py.File, target: h5py.File, paths: dict[int, str]) -> None:
     """Gives datasets their dimension scales again."""
+    known = set(paths.values())
     for path in paths.values():
         item = source[path]
         if not isinstance(item, h5py.Dataset) or "DIMENSION_LIST" not in item.attrs:
@@ -166,9 +169,8 @@ def _attach_scales(source: h5py.File, target: h5py.File, paths: dict[int, str]) 
         for axis in range(len(item.shape)):
             try:
                 scales = item.dims[axis].values()
-                found = [paths.get(h5py.h5o.get_info(scale.id).addr) for scale in scales]
+                found = [scale.name for scale in scales if scale.name in known]
             except UNREADABLE:
                 continue  # a scale that is lost itself
             for scale in found:
-                if scale is not None:
-                    target[path].dims[axis].attach_scale(target[scale])
+                target[path].dims[axis].attach_scale(target[scale])
