@@ -129,6 +129,27 @@ int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64
 int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t *lens, const h5z_gpu_array *to,
                               const uint64_t *chunk, const int64_t *origins, int threads, int *status);
 
+/* What a frame says of itself. */
+typedef struct h5z_gpu_frame {
+    int32_t status;  /* 0, or -1: damaged, and the rest is 0 */
+    uint8_t version; /* of the format */
+    uint8_t codec;   /* 0 stored, 1 szx, 2 lorenzo, 3 ndzip, 4 bytes, 5 planes */
+    uint8_t mode;    /* 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless */
+    uint8_t element; /* bytes of one */
+    uint64_t raw_len;
+    double bound;    /* the absolute one that was used; the relative one in mode 3; 0 in mode 9 */
+} h5z_gpu_frame;
+
+/* What n frames of a file that is open for reading say, each lens[k] bytes from at[k] on, of chunks of raw_len bytes. Nothing is
+   decoded: `whole` asks for all bytes to be compared with the checksum, else the first ones are read alone. Answers how many
+   are well. */
+int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole, int threads,
+                       h5z_gpu_frame *frames);
+
+/* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a NUL.
+   Answers the length of the whole text. Starts the GPU. */
+int64_t h5z_gpu_status(char *text, size_t size);
+
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);
 

@@ -16,6 +16,7 @@
 mod boxes;
 mod decode;
 mod encode;
+mod headers;
 mod range;
 mod sharing;
 #[cfg(test)]
@@ -24,4 +25,5 @@ mod tests;
 pub use boxes::Array;
 pub use decode::{Frames, decode};
 pub use encode::Encoding;
+pub use headers::{Checked, headers};
 pub use range::range;

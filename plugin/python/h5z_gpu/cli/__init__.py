@@ -19,6 +19,7 @@ import os
 import sys
 from typing import Optional
 
+from ..elf import Unusable
 from .common import Problem
 
 COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "env", "path")
@@ -43,6 +44,9 @@ def main(argv: Optional[list[str]] = None) -> int:
         return args.run(args)
     except Problem as problem:
         print(f"h5z-gpu {args.command}: {problem}", file=sys.stderr)
+        return 2
+    except Unusable as why:
+        print(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"h5z-gpu {args.command}: stopped", file=sys.stderr)

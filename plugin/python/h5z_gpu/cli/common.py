@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import h5py
+
+    from ..filters import Lossless, Lossy
 
 # First bytes of files that are no HDF5, and what to say of them.
 _OTHERS = [
@@ -49,7 +53,7 @@ def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:
     """
     h5py = need("h5py")
     path = os.fspath(path)
-    _refuse_others(path)
+    refuse_others(path)
     try:
         return h5py.File(path, "r")
     except OSError as why:
@@ -67,7 +71,7 @@ def need(module: str) -> object:
                       f"this command needs {module} ({why}): pip install {module}") from None  # fmt: skip
 
 
-def _refuse_others(path: str) -> None:
+def refuse_others(path: str) -> None:
     """Raises Problem for what is no HDF5 file at first sight."""
     try:
         if os.path.isdir(path):
@@ -111,16 +115,15 @@ def _why_not(path: str, why: OSError) -> str:
 
 
 def datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
-    """Every dataset below a group, once, in the order of names. Soft and external links are not followed."""
+    """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
+
+    Objects that HDF5 cannot read are left out.
+    """
     import h5py
 
-    names: list[str] = []
-    item.visit(names.append)
-    for name in names:
-        try:
-            found = item[name]
-        except (KeyError, OSError, RuntimeError):  # an object whose header is damaged
-            continue
+    from .objects import walk
+
+    for _, found in walk(item):
         if isinstance(found, h5py.Dataset):
             yield found
 
@@ -166,3 +169,31 @@ def ratio(raw: float, stored: float) -> str:
         return "-"
     value = raw / stored
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def sentence(how: Union[Lossy, Lossless]) -> str:
+    """The promise in words."""
+    config = how.get_config()
+    codec = "" if how.codec == "auto" else f" (codec {how.codec})"
+    fill = getattr(how, "fill_value", None)
+    kept = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
+    if "absolute" in config:
+        text = f"no value changes by more than {config['absolute']:g}, in the units of the data"
+    elif "pointwise_relative" in config:
+        text = f"no value changes by more than {config['pointwise_relative']:g} of itself, zeros stay zero"
+    elif "relative" in config:
+        text = f"no value changes by more than {config['relative']:g} of its {how.of}'s range"
+    elif "psnr" in config:
+        text = f"a PSNR of at least {config['psnr']:g} dB over each {how.of}'s range"
+    else:
+        return f"every bit is kept{codec}"
+    return f"{text}; {kept} keep every bit{codec}"
+
+
+def is_lossy(how: Union[Lossy, Lossless], words: Sequence[int]) -> bool:
+    """Whether bits may be lost: it was asked, and a stored list does not say that the filter saw no floating-point numbers."""
+    if "absolute" not in (config := how.get_config()) and not config.keys() & {"relative", "pointwise_relative", "psnr"}:
+        return False
+    # Layout 2 in src/words.rs: word 2 has class and size of the type, flag 2 of word 3 says that the filter sees the chunk itself.
+    stored = len(words) >= 12 and words[0] & 0xFF == 2
+    return not stored or bool(words[3] >> 9 & 1) and words[2] & 0xFFF in (0x041, 0x081)
