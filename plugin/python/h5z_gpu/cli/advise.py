@@ -36,10 +36,14 @@ if TYPE_CHECKING:
 
 FIRST_BYTES = 8 << 20
 """Of each variable: sampled for the proposal and the choice of codec and chunks."""
+TRIED_BYTES = 96 << 20
+"""Of all variables together: sampled for each codec."""
 CURVE_BYTES = 24 << 20
 """Of all variables together: sampled for each point of the curves."""
 MOST_BYTES = 320 << 20
 """Of all variables together: sampled for the prediction."""
+LEAST_BYTES = 64 << 20
+"""Of each variable: may be sampled for the prediction, where chunks differ."""
 ENOUGH = 0.02
 """Standard error of the predicted size at which sampling stops."""
 FACTORS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -62,6 +66,8 @@ class Advice:
     before: int
     usual: tuple[int, ...] = ()
     """The chunks that repack takes without advice."""
+    hidden: bool = False
+    """The fill value is one that the file does not declare."""
     trial: Optional[Trial] = None
     """The choice, on the chunks of the prediction."""
     chunks: int = 0
@@ -181,17 +187,19 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
         where = next((k.why for k in kept if k.name == unknown[0]), "is not there")
         raise Problem(f"{file.filename}: {unknown[0]} {where}; no bound can be tried")
     budget, found = MOST_BYTES, []
+    most = min(FIRST_BYTES, TRIED_BYTES // max(1, len(chosen)))
     sizes = sum(d.size * d.dtype.itemsize for d in chosen)
     with _bar(None, sizes, "advise", "") as done:
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
-            found.append(_advise(dataset, named.get(dataset.name.strip("/")), seed, quick, share, CURVE_BYTES // len(chosen)))
+            found.append(_advise(dataset, named.get(dataset.name.strip("/")), seed, quick, share, most, CURVE_BYTES // len(chosen)))
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
 
-def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int, for_curves: int) -> Advice:
-    from .proposal import propose
+def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int, first_bytes: int,
+            for_curves: int) -> Advice:  # fmt: skip
+    from .proposal import propose, sentinel
     from .roles import chunk_of, protected, text_of
     from .trials import Sampler, attempt, padded, usable
 
@@ -200,15 +208,19 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     chunk = chunk_of(dataset)
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
     sampler = Sampler(dataset, chunk, seed)
-    first = [sampler.read(box) for box in sampler.draw(max(2, FIRST_BYTES // bytes_each))]
+    first = [sampler.read(box) for box in sampler.draw(max(2, first_bytes // bytes_each))]
+    hidden = sentinel(np.concatenate([b[np.isfinite(b)] for b in first])) if fill is None else None
+    fill = hidden if fill is None else fill
     proposal = propose(first, [usable(b, fill) for b in first], dataset, units)
+    if hidden is not None:
+        proposal.reason += f". {hidden} looks like a missing value, which the file does not declare: it is kept exactly"
     if asked is not None:
         proposal.how, proposal.reason = as_filter(asked), "as you asked"
     if isinstance(proposal.how, Lossy) and against:
         proposal.how, proposal.reason = Lossless(), against
     raw = dataset.size * dataset.dtype.itemsize
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal, fill, raw,
-                    dataset.id.get_storage_size(), chunk)  # fmt: skip
+                    dataset.id.get_storage_size(), chunk, hidden is not None)  # fmt: skip
     whole = [padded(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
     if quick:
@@ -218,7 +230,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
         bytes_each = math.prod(advice.chunk) * dataset.dtype.itemsize
     advice.chunks = sampler.total
     _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)
-    _predict(advice, sampler, max(share, 2 * bytes_each), bytes_each, attempt, padded)
+    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt, padded)
     return advice
 
 
@@ -250,6 +262,10 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
         top = max(advice.codecs, key=lambda t: t.ratio)
         if top.ratio > 1.1 * best.ratio:
             best = attempt(whole, top.how, fill)
+        lorenzo = next(t for t in advice.codecs if t.how.codec == "lorenzo")
+        if advice.proposal.step and best.largest and lorenzo.ratio > 0.8 * best.ratio:
+            lorenzo = attempt(whole, lorenzo.how, fill)  # its quanta are the multiples of the step
+            best = best if lorenzo.largest else lorenzo
         if advice.lossless.ratio > 0.98 * best.ratio:
             best = advice.lossless
             advice.proposal.reason += "; keeping every bit takes no more room"

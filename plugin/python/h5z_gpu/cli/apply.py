@@ -21,8 +21,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
     stem, end = os.path.splitext(path)
     out = f"{stem}.small{end}"
     own = ["h5z-gpu", "repack", path, out, *(f"{a.name}={bound_text(a.how)}" for a in found)]
-    # A codec of one variable, or chunks other than repack's own, are what --advise alone hands on.
-    if any(a.how.codec != "auto" or a.chunk != a.usual for a in found):
+    # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise alone hands on.
+    if any(a.how.codec != "auto" or a.chunk != a.usual or a.hidden for a in found):
         own = ["h5z-gpu", "repack", path, out, "--advise"]
     repack = ["h5repack"]
     for a in found:

@@ -17,6 +17,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from .promise import Promise
+from .quality import dot
 
 _LARGEST = sys.float_info.max
 
@@ -175,7 +176,7 @@ def _by_fractions(s: np.ndarray, t: np.ndarray, is_bad: Callable[[Fraction, Frac
 def _noisy(x: np.ndarray, y: np.ndarray, error: np.ndarray, special: np.ndarray, promise: Promise) -> Optional[float]:
     """The PSNR where it is below the promise: S · 10^(p/10) > n · range², with S the sum of n squared errors."""
     n = int(special.size - np.count_nonzero(special))
-    squares = float(np.vdot(error, error))
+    squares = dot(error.reshape(-1), error.reshape(-1))
     if not n or not error.any():
         return None
     wide = span(x, promise.fill)

@@ -32,6 +32,7 @@ _BITS = ("quantization_nsb", "_QuantizeBitRoundNumberOfSignificantBits")
 _DECADES = 4
 _MOST, _LEAST = 1e-3, 1e-5
 _STEP_VALUES = 200_000
+_NOISE_VALUES = 1 << 18
 ORDERS = (3, 4, 5, 6)
 
 
@@ -71,7 +72,32 @@ def propose(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], item: Any, 
     if made is None:
         made = _from_noise(blocks, use, values, unit)
     made.low, made.high = low, high
+    config = made.how.get_config()
+    if "absolute" in config and not made.step:
+        small = np.abs(values) < config["absolute"]
+        if np.count_nonzero(small & (values != 0)) > values.size / 4:
+            made.reason += ". Of the values, a quarter or more are smaller than this bound: where they matter, take pointwise_relative:1e-3"
     return made
+
+
+def sentinel(values: np.ndarray) -> Optional[np.ndarray]:
+    """A value that looks as if it stood for missing ones, though the file does not say so; None where there is none.
+
+    It is the least or the greatest, 1 % of the values or more, and farther from the others than twice their range.
+    """
+    if values.size < 256:
+        return None
+    with np.errstate(all="ignore"):
+        for extreme in (values.max(), values.min()):
+            same = values == extreme
+            rest = values[~same]
+            if np.count_nonzero(same) < values.size / 100 or rest.size < 64:
+                continue
+            low, high = float(rest.min()), float(rest.max())
+            distance = max(low - float(extreme), float(extreme) - high)
+            if distance > 2 * (high - low) and np.unique(rest[:10_000]).size >= 16:
+                return np.asarray(extreme)
+    return None
 
 
 def rounded_down(x: float) -> float:
@@ -111,7 +137,7 @@ def step_of(values: np.ndarray) -> Optional[float]:
     every = np.unique(values[:: max(1, values.size // _STEP_VALUES)])
     if every.size < 3 or every.size > values.size / 3:
         return None
-    ulp = float(np.spacing(np.abs(every).max()))
+    ulp = math.ldexp(1.0, math.frexp(float(np.abs(every).max()))[1] - (24 if every.dtype.itemsize == 4 else 53))
     distinct = every.astype(np.float64)
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 6 * ulp]
@@ -176,6 +202,11 @@ def _noise(block: np.ndarray, use: np.ndarray, axis: int) -> Optional[float]:
     if block.shape[axis] < 8:
         return None
     found = []
+    if block.size > _NOISE_VALUES:  # along the axis values stay neighbours
+        block, use = (np.moveaxis(v, axis, 0) for v in (block, use))
+        rest = -(-block.size // _NOISE_VALUES)
+        block, use = (v.reshape(len(v), -1)[:, ::rest] for v in (block, use))
+        axis = 0
     with np.errstate(all="ignore"):
         d, good = np.moveaxis(block, axis, 0).astype(np.float64), np.moveaxis(use, axis, 0)
         moves = np.zeros(d.shape, bool)

@@ -13,6 +13,11 @@ SPECTRUM_BINS = 64
 _SLICE = 2048  # longest side of a slice that is transformed
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """The inner product, on one thread: those of a BLAS wait by spinning, and take the cores from the codecs'."""
+    return float(np.einsum("i,i->", a, b))
+
+
 @dataclass
 class Quality:
     """What is gathered over the blocks of a dataset. Values that have to keep their bits count for none of it."""
@@ -65,13 +70,13 @@ class Quality:
     def _moments(self, wide: np.ndarray, error: np.ndarray, special: Optional[np.ndarray], n: int) -> None:
         """Means and second moments about them, joined with those of the blocks before (Chan et al. 1983)."""
         e = error.reshape(-1)
-        sum_e, squares = float(e.sum()), float(np.vdot(e, e))
-        mean, mean_e = float(wide.sum()) / n, sum_e / n
+        sum_e, squares = float(e.sum()), dot(e, e)
+        mean, mean_e = np.float64(wide.sum()) / n, np.float64(sum_e) / n
         wide -= mean
         if special is not None:
             wide[special] = 0
         flat = wide.reshape(-1)
-        xx, xe = float(np.vdot(flat, flat)), float(np.vdot(flat, e))
+        xx, xe = dot(flat, flat), dot(flat, e)
         wide += mean
         ee = squares - n * mean_e**2
         all_n = self.n + n
@@ -147,8 +152,8 @@ def _neighbours(flat: np.ndarray, shape: tuple[int, ...], axis: int) -> float:
     if n < 2:
         return 0.0
     three = flat.reshape(-1, n, step)
-    total = float(np.dot(flat[step:], flat[:-step]))
-    return total - float(np.vdot(three[:-1, n - 1], three[1:, 0])) if len(three) > 1 else total
+    total = dot(flat[step:], flat[:-step])
+    return total - float((three[:-1, n - 1] * three[1:, 0]).sum()) if len(three) > 1 else total
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------

@@ -162,6 +162,8 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
         part.note = f"as it was: it is lossy already, by {lost}" + ("; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else "")
         return part
     part.fill, against = protected(dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config())))
+    if part.fill is None and own is None and advice is not None:
+        part.fill = advice.fill
     if isinstance(how, Lossy) and against:
         if own is not None:
             raise Problem(f"{name} cannot be lossy: {against}; make them one value first, or write {name}=lossless")

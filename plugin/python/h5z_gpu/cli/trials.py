@@ -20,6 +20,7 @@ from ..filters import How
 from .boxes import Box, boxes, count
 from .judge import native, words_of
 from .promise import bits_of
+from .quality import dot
 
 CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
 """By the number in a frame's header."""
@@ -174,7 +175,7 @@ def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], 
                     error -= x
                 error[~use] = 0
                 largest = max(largest, float(error.max()), -float(error.min()))
-                squares += float(np.vdot(error, error))
+                squares += dot(error, error)
                 n += int(np.count_nonzero(use))
     codecs: dict[str, int] = {}
     for f in frames:
