@@ -7,7 +7,8 @@ import shlex
 import h5py
 import numpy as np
 import pytest
-from command_line import h5z_gpu, refused, several
+from cli import many
+from command_line import h5z_gpu, refused
 from conftest import clean, run, use
 from programs import filters
 
@@ -143,7 +144,7 @@ def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
 def test_what_is_lossy_already_stays(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["v"] = np.random.default_rng(1).normal(size=(40, 50)).astype("f4")
-    repacked, told = several(["repack", tmp_path / "a.h5", tmp_path / "b.h5", "v=absolute:0.01"], ["advise", tmp_path / "b.h5", "--json"])
+    repacked, told = many(["repack", tmp_path / "a.h5", tmp_path / "b.h5", "v=absolute:0.01"], ["advise", tmp_path / "b.h5", "--json"])
     (v,) = json.loads(told[1])["exact"]
     assert repacked[0] == 0 and v["why"] == "is lossy already, by this filter, within 0.01 (absolute)"
 
@@ -158,7 +159,7 @@ def test_files_without_data_and_bad_input(nc, tmp_path):
         f.create_dataset("inf", data=np.where(np.arange(4096) % 7, np.inf, 1e38).astype("f4"))
     (tmp_path / "text").write_text("no data")
     (tmp_path / "cut.nc").write_bytes(nc.read_bytes()[:-100])
-    none, odd = several(["advise", tmp_path / "none.h5"], ["advise", tmp_path / "odd.h5"])
+    none, odd = many(["advise", tmp_path / "none.h5"], ["advise", tmp_path / "odd.h5"])
     assert none[0] == 0 and "No variable may lose a bit" in none[1]
     assert odd[0] == 0 and "nan: float32 64x64: lossless" in odd[1] and "half: exact" in odd[1] and not odd[2], odd
     cases = [

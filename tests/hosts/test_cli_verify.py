@@ -9,7 +9,8 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from command_line import environment, h5z_gpu, refused, several
+from cli import many
+from command_line import environment, h5z_gpu, refused
 from conftest import run, sample, use
 
 FILL = -999.0
@@ -136,7 +137,7 @@ def test_one_flipped_bit_of_a_special_value_is_found(files, tmp_path):
             v.view("u4")[at] ^= 2
             g["a"][...] = v
     commands = [["verify", files[0], c, "--absolute", "1e-2", "--dataset", "a"] for c in changed]
-    for at, (status, out, _) in zip(places, several(*commands)):
+    for at, (status, out, _) in zip(places, many(*commands)):
         assert status == 1 and "BROKEN for 1 value, which had to keep its bits" in out, out
         assert f"at [{', '.join(map(str, at))}]" in out
 
@@ -159,14 +160,14 @@ def test_other_datasets_must_be_equal(files, tmp_path):
             else:
                 at = (3,) * d.ndim
                 d[at] = d[at] + 1
-    for name, (status, out, _) in zip(names, several(*[["verify", files[0], changed[n], "a=absolute:1e-2"] for n in names])):
+    for name, (status, out, _) in zip(names, many(*[["verify", files[0], changed[n], "a=absolute:1e-2"] for n in names])):
         assert status == 1 and out.endswith(f"BROKEN in {name}\n"), (name, out)
 
 
 def test_a_bound_on_the_command_line_replaces_the_promise(files):
     out, _ = h5z_gpu("verify", *files, "--absolute", "1e-3", "--dataset", "a", status=1)
     assert "within 0.001 (absolute) (given): BROKEN" in out
-    answers = several(*[["verify", *files, *how, "--dataset", "a"] for how in (["a=relative:1e-2"], ["--psnr", 200], ["a=lossless"])])
+    answers = many(*[["verify", *files, *how, "--dataset", "a"] for how in (["a=relative:1e-2"], ["--psnr", 200], ["a=lossless"])])
     assert [status for status, _, _ in answers] == [0, 1, 1]
 
 
@@ -238,7 +239,7 @@ def test_npy_against_a_dataset(files, tmp_path):
         np.save(tmp_path / "a.npy", f["a"][...])
         np.save(tmp_path / "i.npy", f["time"][...])
     npy = tmp_path / "a.npy"
-    a, i, bound = several(["verify", npy, files[1], "--dataset", "a"], ["verify", files[0], tmp_path / "i.npy"],
+    a, i, bound = many(["verify", npy, files[1], "--dataset", "a"], ["verify", files[0], tmp_path / "i.npy"],
                           ["verify", npy, npy, "--absolute", "1"])  # fmt: skip
     assert "a.npy: float32 10x60x80, within 0.01 (absolute): held" in a[1] and "time" in i[1] and bound[0] == 0
     which, nothing = refused(["verify", npy, files[1]], ["verify", npy, npy])
@@ -303,7 +304,7 @@ def test_bad_input_is_refused_with_a_sentence(files, tmp_path):
         f["a"], f["time"] = np.zeros((3, 3), "f4"), np.zeros(10)
     out, err = h5z_gpu("verify", a, tmp_path / "shape.h5", "--dataset", "a", "--dataset", "time", status=2)
     assert "the shape (10, 60, 80) in one file and (3, 3) in the other" in err and "of int64 in one file and of float64" in err
-    assert "has no dataset zipped, which" in several(["verify", a, tmp_path / "shape.h5"])[0][2]
+    assert "has no dataset zipped, which" in many(["verify", a, tmp_path / "shape.h5"])[0][2]
 
 
 def test_a_damaged_chunk_is_named(files, tmp_path):

@@ -121,3 +121,12 @@ assert str(path) == "folder/v.h5"
     assert names == ["joined.h5", "v.0.h5", "v.1.h5", "v.h5"]
     with h5py.File(tmp_path / "folder/v.h5") as f:
         assert 0 < judge.check(values, f["v"][...], "abs", 1e-3) <= 1
+
+
+def test_advice_repacking_and_proof(tmp_path):
+    """The lines in their order, on the file that the section on xarray writes."""
+    shown("xarray", tmp_path, "ds.to_netcdf('tas.nc')\n")
+    for line in re.findall(r"^h5z-gpu (.+)$", SECTIONS["A bound: advice, repacking, proof"], re.M):
+        use("import os, sys; os.chdir(sys.argv[1])\nfrom h5z_gpu.cli import main\nassert main(sys.argv[2:]) == 0", tmp_path, *line.split())
+    judged(tmp_path / "small.nc", "tas", ARRAY, "abs", 1e-2, 11002)
+    assert all("<img alt=" in (tmp_path / f"{page}.html").read_text() for page in ("advice", "report"))

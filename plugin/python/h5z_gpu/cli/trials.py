@@ -19,11 +19,10 @@ from .. import batches
 from ..filters import How
 from .boxes import Box, boxes, count
 from .judge import native, words_of
+from .objects import CODECS
 from .promise import bits_of
 from .quality import dot
 
-CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
-"""By the number in a frame's header."""
 _AT_ONCE = 1 << 17  # values whose errors stay in a cache
 
 
