@@ -21,9 +21,9 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
         assert a.trial is not None
         psnr = a.trial.psnr(a.wide)
         rows.append([link, bound_text(a.how), f"{a.ratio:.1f}", common.size(a.raw), common.size(a.stored),
-                     f"{psnr:.1f}" if math.isfinite(psnr) else "exact", a.proposal.reason])  # fmt: skip
+                     f"{psnr:.1f}" if math.isfinite(psnr) else "exact"])  # fmt: skip
     if rows:
-        body.append(page.table(rows, ["variable", "bound", "ratio", "from", "to", "PSNR (dB)", "why"], [2, 3, 4, 5]))
+        body.append(page.table(rows, ["variable", "bound", "ratio", "from", "to", "PSNR (dB)"], [2, 3, 4, 5]))
     else:
         body.append("<p>No variable may lose a bit.</p>")
     for k, a in enumerate(found):

@@ -172,6 +172,8 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
         part.again = lost
     part.how = how
     part.chunk = part.chunk or chunk_of(dataset)
+    if own is None and advice is not None and not part.note:
+        part.note = f"{said(how)}; {advice.proposal.reason}"
     part.note = part.note or said(how) + (f", on top of a loss by {lost}" if lost and isinstance(how, Lossy) else "")
     return part
 

@@ -38,7 +38,7 @@ def write(path: str, original: str, compressed: str, found: list[tuple[Source, S
     body.append(page.table(rows, ["dataset", "verdict", "promised", "largest error", "PSNR (dB)", "ratio"], [3, 4, 5]))
     if more:
         body.append(f'<p class="small">Only in the compressed file, not compared: {page.text(", ".join(more))}</p>')
-    for k, (a, b, r) in enumerate(found):
+    for k, (a, b, r) in sorted(enumerate(found), key=lambda each: each[1][2].held):  # what is broken comes first
         if _pictured(r):
             with np.errstate(all="ignore"):
                 body += [f'<h2 id="d{k}">{page.text(r.name)}</h2>', *_section(a, b, r)]
@@ -211,6 +211,7 @@ def _histogram(r: Result) -> str:
                 axes.annotate(f"{n} beyond", (sign * 1.06, 0), (sign * 1.06, 0.5), textcoords=("data", "axes fraction"), rotation=90,
                               ha="center", va="center", color="#9a1c12", fontsize=9)  # fmt: skip
     axes.set_xlim(-1.14, 1.14)
+    axes.margins(y=0.22)  # room for the legend
     axes.set_title(f"{r.name}: error against the bound", fontsize=11)
     axes.set_xlabel("error / bound", fontsize=10)
     axes.set_ylabel("values (%)", fontsize=10)
