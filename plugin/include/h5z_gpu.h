@@ -42,6 +42,10 @@ int64_t h5z_gpu_words(const char *text, uint32_t words[H5Z_GPU_WORDS_MAX]);
 /* The text of words, at most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t size);
 
+/* What words mean in plain words, and every tool's line for them, as JSON: at most size - 1 bytes and a NUL. Answers the length
+   of the whole text. */
+int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
+
 /* The stored list, complete: what a program needs whose HDF5 cannot be asked. Answers how many words. */
 int64_t h5z_gpu_stored_words(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                              const void *fill, uint32_t stored[H5Z_GPU_WORDS_MAX]);

@@ -3,10 +3,11 @@
 
 use crate::c_api::{FAILED, fence, length, slice, slice_mut};
 use crate::error::Result;
-use crate::report;
-use h5z_gpu::Engine;
+use crate::{FILTER_ID, report};
 use h5z_gpu::array::{self, Checked};
 use h5z_gpu::host::settings;
+use h5z_gpu::words;
+use h5z_gpu::{Class, Engine};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 
@@ -50,23 +51,70 @@ fn status() -> Value {
     })
 }
 
+/// What words mean, in plain words and in those of every tool.
+fn meaning(user: &[u32]) -> Result<Value> {
+    let request = words::request(user)?;
+    let id = u32::try_from(FILTER_ID).unwrap_or_default();
+    let lines: Vec<Value> = words::tools::lines(request, id)
+        .into_iter()
+        .map(|(tool, line)| match line {
+            Ok(line) => json!({"tool": tool, "line": line}),
+            Err(why) => json!({"tool": tool, "why": why}),
+        })
+        .collect();
+    let mut meaning = json!({"sentence": words::tools::sentence(request), "text": request.to_string(), "lines": lines});
+    if words::is_stored(user) {
+        let stored = words::stored(user)?;
+        let p = stored.params;
+        let class = match p.dtype.class {
+            Class::Float => "float",
+            Class::Integer => "integer",
+            Class::Bytes => "bytes",
+        };
+        meaning["stored"] = json!({
+            "typed": stored.typed,
+            "class": class,
+            "size": p.dtype.size,
+            "chunk": p.extents.as_slice(),
+            "original_rank": stored.original_rank,
+            "fill_bits": p.fill,
+            "lossy": p.lossy_allowed,
+        });
+    }
+    Ok(meaning)
+}
+
+/// Copies text as C takes it; the length of the whole.
+fn give(text: &str, out: &mut [u8]) -> Result<i64> {
+    if let Some((end, head)) = out.split_last_mut() {
+        let n = text.len().min(head.len());
+        head[..n].copy_from_slice(&text.as_bytes()[..n]);
+        head[n..].fill(0);
+        *end = 0;
+    }
+    length(text.len())
+}
+
 /// See the header.
 ///
 /// # Safety
 /// `out` takes `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_status(out: *mut c_char, size: usize) -> i64 {
+    // SAFETY: this function's promise.
+    fence(|| give(&status().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `user` has `count` words, `out` takes `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_tools(user: *const u32, count: usize, out: *mut c_char, size: usize) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
-        let out = unsafe { slice_mut(out.cast::<u8>(), size)? };
-        let text = status().to_string();
-        if let Some((end, head)) = out.split_last_mut() {
-            let n = text.len().min(head.len());
-            head[..n].copy_from_slice(&text.as_bytes()[..n]);
-            head[n..].fill(0);
-            *end = 0;
-        }
-        length(text.len())
+        let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
+        give(&meaning(user)?.to_string(), out)
     })
 }
 

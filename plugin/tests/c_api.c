@@ -93,7 +93,11 @@ static int words_and_text(void) {
     CHECK(!strcmp(text, "mode=abs,bound=1.2345e-1"));
     CHECK(h5z_gpu_text(words, 3, text, 5) == 24 && !strcmp(text, "mode"));
     CHECK(h5z_gpu_words("mode=lossless", words) == 0);
-    char state[4096];
+    char state[8192];
+    const uint32_t packed = 12504;
+    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) && strstr(state, "UD=443,1,1,12504"));
+    const uint32_t none = 0;
+    CHECK(h5z_gpu_tools(&none, 1, state, sizeof state) == -1 && strlen(h5z_gpu_last_error()) > 10);
     CHECK(h5z_gpu_status(state, sizeof state) == (int64_t)strlen(state) && strstr(state, h5z_gpu_version()));
     CHECK(strstr(state, "\"gpu_not_used\":") && strstr(state, "H5Z_GPU_MIN_BYTES") && h5z_gpu_status(NULL, 0) > 100);
     /* The stored list says the whole ask again, and its last word alone means lossless. */

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the Python that plugin/python/README.md shows, section by section, and judges what it has written."""
 import re
+import sys
 
 import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import ROOT, sample, use
+from conftest import PLUGIN, ROOT, clean, run, sample, use
 from programs import filters, listed, stored_bytes
 
 TEXT = (ROOT / "plugin/python/README.md").read_text()
@@ -71,6 +72,21 @@ np.savez("read.npz", v=v, corner=corner)
         assert 0.5 < judge.check(ARRAY, read["v"], "abs", bound) <= 1
         assert 0 < judge.check(ARRAY[:8, 10:20, 100], read["corner"], "abs", 1e-3) <= 1
     judged(tmp_path / "out.h5", "x", ARRAY, "abs", 1e-3, 11003)
+
+
+def test_command_line(tmp_path):
+    """Each line on a file of the first section, as a shell runs it."""
+    lines = re.findall(r"^```sh\n(.*?)^```$", SECTIONS["Command line"], re.M | re.S)[0].splitlines()
+    shown(FIRST, tmp_path)
+    (tmp_path / "h5z-gpu").write_text(f'#!/bin/sh\nexec {sys.executable} -m h5z_gpu "$@"\n')
+    (tmp_path / "h5z-gpu").chmod(0o755)
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
+    env["PATH"] = f"{tmp_path}:{env['PATH']}"
+    said = {line.split()[1]: run("sh", "-c", line, env=env, cwd=tmp_path) for line in lines}
+    assert "nothing is wrong" in said["doctor"] and "Lossy(absolute=0.001)" in said["inspect"] and "12504" in said["words"]
+    assert (tmp_path / "saved.h5").read_bytes() == (tmp_path / "out.h5").read_bytes()
+    commands = re.findall(r"\*\*(\w+)\*\*", SECTIONS["Command line"])
+    assert set(commands) >= set(said) and all(name in run("h5z-gpu", "--help", env=env) for name in commands)
 
 
 def test_netcdf4(tmp_path):

@@ -22,7 +22,7 @@ from typing import Optional
 from ..elf import Unusable
 from .common import Problem
 
-COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "env", "path")
+COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "words", "env", "path")
 
 
 def main(argv: Optional[list[str]] = None) -> int:
