@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs commands that must end with a given status; `cli.many` runs several in one process."""
+
 import subprocess
 import sys
 
 from cli import many
 from conftest import PLUGIN, ROOT, clean
+
 
 def environment(**more):
     """Where the package and the plugin are found, and nothing else of ours."""
@@ -24,5 +26,10 @@ def refused(*commands):
     """Runs commands that must refuse with status 2; gives the one sentence of each."""
     answers = many(*commands)
     for command, (status, out, err) in zip(commands, answers):
-        assert status == 2 and not out and err.count("\n") == 1 and err.startswith(f"h5z-gpu {command[0]}: "), (command, status, out, err)
+        assert status == 2 and not out and err.count("\n") == 1 and err.startswith(f"h5z-gpu {command[0]}: "), (
+            command,
+            status,
+            out,
+            err,
+        )
     return [err for _, _, err in answers]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu advise`: bounds that the data itself gives, predictions that `repack` keeps, and commands that run as printed."""
+
 import json
 import re
 import shlex
@@ -62,19 +63,27 @@ def test_the_data_gives_the_bound(advice):
     assert bounds["tas"] == "absolute:0.02" and "half of the noise between neighbours, 0.05 K" in found["tas"]["reason"]
     assert abs(found["tas"]["noise"] - 0.05) < 0.003
     assert bounds["rounded"] == "absolute:0.005" and found["rounded"]["step"] == 0.01
-    assert bounds["counted"] == "absolute:0.125" and bounds["digits"] == f"absolute:{2.0 ** -11}"
+    assert bounds["counted"] == "absolute:0.125" and bounds["digits"] == f"absolute:{2.0**-11}"
     assert bounds["nsd"] == "pointwise_relative:5e-05" and bounds["decades"] == "pointwise_relative:0.001"
     assert bounds["flat"] == "lossless" and "smooth" in found["smooth"]["reason"]
     exact = {k["name"]: k["why"] for k in advice["exact"]}
-    assert exact == {"time": "is a coordinate", "lat": "is a coordinate", "lon": "is a coordinate", "packed": "holds integers"}
+    assert exact == {
+        "time": "is a coordinate",
+        "lat": "is a coordinate",
+        "lon": "is a coordinate",
+        "packed": "holds integers",
+    }
     assert any("within 0.005" in k["note"] for k in advice["exact"])
 
 
 def test_values_of_a_step_come_back_exactly(advice, nc, tmp_path):
     for name in ("rounded", "counted", "digits"):
         (v,) = [v for v in advice["variables"] if v["name"] == name]
-        assert "every sampled value comes back exactly" in v["reason"] and v["predicted"]["ratio"] > 1.1 * v["lossless_ratio"]
-    h5z_gpu("repack", nc, tmp_path / "o.nc", "rounded=absolute:0.005", f"digits=absolute:{2.0 ** -11}")
+        assert (
+            "every sampled value comes back exactly" in v["reason"]
+            and v["predicted"]["ratio"] > 1.1 * v["lossless_ratio"]
+        )
+    h5z_gpu("repack", nc, tmp_path / "o.nc", "rounded=absolute:0.005", f"digits=absolute:{2.0**-11}")
     with h5py.File(nc) as f, h5py.File(tmp_path / "o.nc") as g:
         assert all(np.array_equal(f[n], g[n]) for n in ("rounded", "digits"))
 
@@ -116,12 +125,15 @@ def test_commands_run_as_they_are_printed(nc, tmp_path, advice):
             assert 0 < np.abs(f["smooth"][...] - g["smooth"][...]).max() <= bound
         out.unlink()
     lines = [t for t in texts["h5py"].splitlines() if "'tas'" in t]
-    use(f"""import os, sys, h5py, numpy as np; os.chdir(sys.argv[1])
+    use(
+        f"""import os, sys, h5py, numpy as np; os.chdir(sys.argv[1])
 with h5py.File("in.nc") as g, h5py.File("h.h5", "w") as f:
-    {texts['h5py'].splitlines()[0]}
-    {lines[0].replace('data=...', "data=g['tas'][...]")}
+    {texts["h5py"].splitlines()[0]}
+    {lines[0].replace("data=...", "data=g['tas'][...]")}
     assert f["tas"].fillvalue == np.float32(1e20)
-""", tmp_path)
+""",
+        tmp_path,
+    )
     assert filters(tmp_path / "h.h5", "tas")
 
 
@@ -134,7 +146,10 @@ def test_the_same_seed_gives_the_same_advice(nc, advice):
 
 def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
     out, _ = h5z_gpu("advise", nc, "tas=psnr:70", "--html", tmp_path / "p.html")
-    assert re.search(r"tas: float32 32x60x96: psnr:70.0\n    why: as you asked", out) and "packed: exact, as it holds integers" in out
+    assert (
+        re.search(r"tas: float32 32x60x96: psnr:70.0\n    why: as you asked", out)
+        and "packed: exact, as it holds integers" in out
+    )
     page = (tmp_path / "p.html").read_text()
     assert "http" not in re.sub(r"base64,[^\"]+", "", page) and "<script" not in page
     assert page.count("Rate-distortion curves of") == page.count("Compression ratio of") == 7
@@ -144,7 +159,9 @@ def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
 def test_what_is_lossy_already_stays(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["v"] = np.random.default_rng(1).normal(size=(40, 50)).astype("f4")
-    repacked, told = many(["repack", tmp_path / "a.h5", tmp_path / "b.h5", "v=absolute:0.01"], ["advise", tmp_path / "b.h5", "--json"])
+    repacked, told = many(
+        ["repack", tmp_path / "a.h5", tmp_path / "b.h5", "v=absolute:0.01"], ["advise", tmp_path / "b.h5", "--json"]
+    )
     (v,) = json.loads(told[1])["exact"]
     assert repacked[0] == 0 and v["why"] == "is lossy already, by this filter, within 0.01 (absolute)"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu repack` compresses data and changes nothing else: judged by netCDF4, xarray, ncdump, h5py and Python's own eyes."""
+
 import hashlib
 import os
 import signal
@@ -94,12 +95,31 @@ def test_netcdf_reads_the_same_but_for_what_is_said(nc, packed):
 
 def test_all_else_is_exact_and_data_within_its_bound(nc, packed):
     with h5py.File(nc) as f, h5py.File(packed[0]) as g:
-        for name in ("zeit", "bnds", "lat", "lon", "area", "error", "kind", "two_fills", "crs", "cv", "ev", "model/deep/names"):
+        for name in (
+            "zeit",
+            "bnds",
+            "lat",
+            "lon",
+            "area",
+            "error",
+            "kind",
+            "two_fills",
+            "crs",
+            "cv",
+            "ev",
+            "model/deep/names",
+        ):
             x, y = f[name][()], g[name][()]
-            assert np.array_equal(x, y) and f[name].dtype == g[name].dtype and f[name].maxshape == g[name].maxshape, name
+            assert np.array_equal(x, y) and f[name].dtype == g[name].dtype and f[name].maxshape == g[name].maxshape, (
+                name
+            )
         assert 0.5 < judge.check(f["tas"][...], g["tas"][...], "abs", 1e-2, np.float32(-999)) <= 1
         assert 0.5 < judge.check(f["old"][...], g["old"][...], "abs", 1e-2, np.float32(-1)) <= 1
-        assert 0 < judge.check_chunks(f["model/deep/w"][...], g["model/deep/w"][...], g["model/deep/w"].chunks, "rel", 1e-4) <= 1
+        assert (
+            0
+            < judge.check_chunks(f["model/deep/w"][...], g["model/deep/w"][...], g["model/deep/w"].chunks, "rel", 1e-4)
+            <= 1
+        )
         assert g["tas"].maxshape[0] is None and g["tas"].fillvalue == -999 and g["old"].dtype == np.dtype(">f4")
         assert g["later"].shape == (0, 90)
     assert [n for n in ("tas", "old", "kind", "area", "lat") if filters(packed[0], n)] == ["tas", "old", "kind"]
@@ -113,13 +133,16 @@ def test_scales_and_references_lead_into_the_new_file(packed):
         tas = g["tas"]
         assert [list(d.values())[0].name for d in tas.dims] == ["/zeit", "/lat", "/lon"]
         back = {g[r[0]].name for r in g["lat"].attrs["REFERENCE_LIST"]}
-        assert {"/tas", "/area", "/model/deep/w"} <= back and g[g["zeit"].attrs["REFERENCE_LIST"][0][0]].file.filename == str(packed[0])
+        assert {"/tas", "/area", "/model/deep/w"} <= back and g[
+            g["zeit"].attrs["REFERENCE_LIST"][0][0]
+        ].file.filename == str(packed[0])
 
 
 def test_netcdf4_appends_and_xarray_reads(packed, tmp_path):
     path = tmp_path / "more.nc"
     path.write_bytes(packed[0].read_bytes())
-    use("""import sys, netCDF4, xarray, numpy as np, h5z_gpu
+    use(
+        """import sys, netCDF4, xarray, numpy as np, h5z_gpu
 with netCDF4.Dataset(sys.argv[1], "a") as ds:
     n = len(ds.dimensions["zeit"])
     ds["tas"][n] = np.full((90, 120), 271.0)
@@ -129,12 +152,15 @@ for engine in ("netcdf4", "h5netcdf"):
         assert ds.tas.shape == (41, 90, 120) and abs(ds.tas[40] - 271).max() <= 0.01, engine
         assert np.isnan(ds.tas[0, 0, 5]) and ds.zeit.dtype.kind == "M" and ds.lat.dtype == "f4", engine
         assert list(ds.tas.encoding["chunksizes"])[1:] == [90, 120]
-""", path)
+""",
+        path,
+    )
 
 
 def test_plain_hdf5_of_every_kind(tmp_path):
     """Links, named types, references, empty and large attributes, a user block, an external and a virtual dataset."""
-    use("""import sys, h5py, numpy as np, conftest
+    use(
+        """import sys, h5py, numpy as np, conftest
 folder = sys.argv[1]
 x = conftest.sample(shape=(8, 60, 70))
 with h5py.File(folder + "/other.h5", "w") as f:
@@ -163,7 +189,9 @@ with h5py.File(folder + "/a.h5", "w", userblock_size=512, track_order=True) as f
     f["a"].attrs["typed"] = np.zeros(2, np.dtype([("a", "i4"), ("b", "f4", (2,))]))
 with open(folder + "/a.h5", "r+b") as f:
     f.write(b"block")
-""", tmp_path)
+""",
+        tmp_path,
+    )
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     h5z_gpu("repack", a, b, "--absolute", "1e-3", "--verify")
     # It ends with 1, for it cannot compare an empty reference, an empty dataset and a virtual one.
@@ -181,8 +209,13 @@ with open(folder + "/a.h5", "r+b") as f:
         assert g[part] == g["z"] and np.array_equal(g["z"][part].ravel(), g["z"][0, 3:5, 6])
         assert g[g["z"].attrs["to"]] == g["a"] and np.array_equal(g["z"].attrs["list"], np.arange(5000))
         assert isinstance(g["z"].attrs["nothing"], h5py.Empty) and g["z"].attrs["b"] == b"raw\xff"
-        assert list(g["z"].attrs["texts"]) == ["x", "yy"] and [list(v) for v in g["a"].attrs["vlen"]] == [[0, 1, 2], [0, 1]]
-        assert np.isnan(g["a"].fillvalue) and g["g/virtual"].is_virtual and np.array_equal(g["g/virtual"], f["g/virtual"])
+        assert list(g["z"].attrs["texts"]) == ["x", "yy"] and [list(v) for v in g["a"].attrs["vlen"]] == [
+            [0, 1, 2],
+            [0, 1],
+        ]
+        assert (
+            np.isnan(g["a"].fillvalue) and g["g/virtual"].is_virtual and np.array_equal(g["g/virtual"], f["g/virtual"])
+        )
         assert g["z"].attrs["lossy_compression_bound"] == 1e-3 and filters(b, "z") and filters(b, "a")
 
 
@@ -193,7 +226,10 @@ def test_lossless_and_what_is_lossy_already(tmp_path):
     h5z_gpu("repack", tmp_path / "a.h5", tmp_path / "l.h5", "--lossless")
     h5z_gpu("repack", tmp_path / "a.h5", tmp_path / "b.h5", "v=absolute:1e-3")
     text, _ = h5z_gpu("repack", tmp_path / "b.h5", tmp_path / "c.h5", "--absolute", "1e-2")
-    assert "as it was: it is lossy already, by this filter, within 0.001 (absolute); --again compresses it once more" in text
+    assert (
+        "as it was: it is lossy already, by this filter, within 0.001 (absolute); --again compresses it once more"
+        in text
+    )
     text, _ = h5z_gpu("repack", tmp_path / "b.h5", tmp_path / "d.h5", "--absolute", "1e-2", "--again")
     assert "within 0.01 (absolute), on top of a loss by this filter, within 0.001 (absolute)" in text
     read = {}
@@ -231,7 +267,11 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     limited = ["bash", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$@"', "-"]
     r = subprocess.run([*limited, sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--lossless"], cwd=tmp_path,
                        env=environment(), capture_output=True, text=True)  # fmt: skip
-    assert r.returncode == 2 and r.stderr.count("\n") == 1 and "could not be written, and nothing is left of it" in r.stderr, r.stderr
+    assert (
+        r.returncode == 2
+        and r.stderr.count("\n") == 1
+        and "could not be written, and nothing is left of it" in r.stderr
+    ), r.stderr
     assert os.listdir(tmp_path) == ["a.h5"]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu verify` finds a single broken value or bit, and says nothing of files that keep their promise."""
+
 import json
 import re
 import struct
@@ -20,7 +21,8 @@ FILL = -999.0
 def files(tmp_path_factory):
     """An original, and what the filter makes of it: each mode, both types, another filter, none, texts and compounds."""
     folder = tmp_path_factory.mktemp("verify")
-    use("""import sys, h5py, numpy as np, h5z_gpu, conftest
+    use(
+        """import sys, h5py, numpy as np, h5z_gpu, conftest
 from h5z_gpu import Lossless, Lossy
 x = conftest.sample(shape=(10, 60, 80))
 x[0, 0, :5] = np.array([0x7FC00001, 0xFFC12345, 0x7F800000, 0xFF800000, 0x7F800001], "u4").view("f4")
@@ -41,7 +43,9 @@ with h5py.File(sys.argv[1] + "/a.h5", "w") as f, h5py.File(sys.argv[1] + "/b.h5"
         file["text"] = ["a", "bcd"]
         file["record"] = np.array([(1, 2.5)], [("i", "i1"), ("v", "f8")])
         file["scalar"], file["none"] = np.float32(1), h5py.Empty("f4")
-""", folder)
+""",
+        folder,
+    )
     return folder / "a.h5", folder / "b.h5"
 
 
@@ -77,7 +81,9 @@ def test_figures_are_those_of_numpy(files):
     use = e[~keep]
     assert found["largest_error"] == np.abs(use).max()
     assert np.isclose(found["rms_error"], np.sqrt(np.mean(use**2)), rtol=1e-12)
-    assert np.isclose(found["psnr"], 20 * np.log10(np.ptp(x[~keep].astype("f8")) / np.sqrt(np.mean(use**2))), rtol=1e-12)
+    assert np.isclose(
+        found["psnr"], 20 * np.log10(np.ptp(x[~keep].astype("f8")) / np.sqrt(np.mean(use**2))), rtol=1e-12
+    )
     corr = np.corrcoef(x[~keep].astype("f8"), y[~keep].astype("f8"))[0, 1]
     assert abs(found["correlation"] - corr) < 1e-12 and 0.99 < found["ssim"] < 1
     for axis, value in enumerate(found["error_autocorrelation"].values()):
@@ -103,7 +109,9 @@ def test_similarity_and_spectrum_are_those_of_their_formulas(tmp_path):
     y = x + 0.3 * np.cos(2 * np.pi * 0.3 * i)
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", y)
-    (found,) = json.loads(h5z_gpu("verify", tmp_path / "x.npy", tmp_path / "y.npy", "--absolute", 0.31, "--json")[0])["datasets"]
+    (found,) = json.loads(h5z_gpu("verify", tmp_path / "x.npy", tmp_path / "y.npy", "--absolute", 0.31, "--json")[0])[
+        "datasets"
+    ]
     assert abs(found["ssim"] - ssim_by_hand(x, y, np.ptp(x))) < 1e-9
     power = np.array([0 if p == "NaN" else p for p in found["spectrum"]["error"]])
     assert abs(found["spectrum"]["cycles_per_cell"][int(power.argmax())] - 0.3) < 0.02
@@ -127,7 +135,10 @@ def test_one_value_over_the_bound_is_found(files, tmp_path):
 
 
 def test_one_flipped_bit_of_a_special_value_is_found(files, tmp_path):
-    path, places = other(files, tmp_path), [(0, 0, 1), (0, 0, 4), (0, 0, 3), (1, 2, 8)]  # NaN, a signalling one, infinity, fill
+    path, places = (
+        other(files, tmp_path),
+        [(0, 0, 1), (0, 0, 4), (0, 0, 3), (1, 2, 8)],
+    )  # NaN, a signalling one, infinity, fill
     changed = []
     for k, at in enumerate(places):
         changed.append(tmp_path / f"{k}.h5")
@@ -160,14 +171,18 @@ def test_other_datasets_must_be_equal(files, tmp_path):
             else:
                 at = (3,) * d.ndim
                 d[at] = d[at] + 1
-    for name, (status, out, _) in zip(names, many(*[["verify", files[0], changed[n], "a=absolute:1e-2"] for n in names])):
+    for name, (status, out, _) in zip(
+        names, many(*[["verify", files[0], changed[n], "a=absolute:1e-2"] for n in names])
+    ):
         assert status == 1 and out.endswith(f"BROKEN in {name}\n"), (name, out)
 
 
 def test_a_bound_on_the_command_line_replaces_the_promise(files):
     out, _ = h5z_gpu("verify", *files, "--absolute", "1e-3", "--dataset", "a", status=1)
     assert "within 0.001 (absolute) (given): BROKEN" in out
-    answers = many(*[["verify", *files, *how, "--dataset", "a"] for how in (["a=relative:1e-2"], ["--psnr", 200], ["a=lossless"])])
+    answers = many(
+        *[["verify", *files, *how, "--dataset", "a"] for how in (["a=relative:1e-2"], ["--psnr", 200], ["a=lossless"])]
+    )
     assert [status for status, _, _ in answers] == [0, 1, 1]
 
 
@@ -248,7 +263,8 @@ def test_npy_against_a_dataset(files, tmp_path):
 
 def test_netcdf_files(tmp_path):
     """Written by netCDF4 with the filter, compared with what ncgen knows nothing of; names and units are those of the file."""
-    use("""import sys, numpy as np, netCDF4, h5z_gpu, conftest
+    use(
+        """import sys, numpy as np, netCDF4, h5z_gpu, conftest
 x = conftest.sample(shape=(6, 40, 50))
 for name, how in (("a.nc", None), ("b.nc", h5z_gpu.Lossy(relative=1e-3))):
     with netCDF4.Dataset(f"{sys.argv[1]}/{name}", "w") as ds:
@@ -261,7 +277,9 @@ for name, how in (("a.nc", None), ("b.nc", h5z_gpu.Lossy(relative=1e-3))):
             h5z_gpu.netcdf.def_filter(v, how)
         x[3, 4] = 1e20
         v[:] = x
-""", tmp_path)
+""",
+        tmp_path,
+    )
     out, _ = h5z_gpu("verify", tmp_path / "a.nc", tmp_path / "b.nc", "--html", tmp_path / "page.html")
     assert "50 fill; all kept" in out and re.search(r"largest error: \S+ K", out) and "lag 1: time" in out
     page = (tmp_path / "page.html").read_text()
@@ -277,7 +295,9 @@ def test_the_page_marks_a_broken_value(files, tmp_path):
         g["a"][5, 30, 40] += 1
     h5z_gpu("verify", files[0], path, "a=absolute:1e-2", "--dataset", "a", "--html", tmp_path / "p.html", status=1)
     page = (tmp_path / "p.html").read_text()
-    assert "The circle marks the first broken value" in page and "slice at axis 0 5, with the first broken value" in page
+    assert (
+        "The circle marks the first broken value" in page and "slice at axis 0 5, with the first broken value" in page
+    )
     assert "1 of 47989 values lie beyond the bound" in page
 
 
@@ -297,13 +317,18 @@ def test_bad_input_is_refused_with_a_sentence(files, tmp_path):
         ([a, b, "nix=absolute:1"], "no dataset nix"),
         ([a, b, "--html", tmp_path], "is a folder"),
     ]
-    cases += [([a, b, f"a={x}"], x) for x in ("1e-3", "absolute:x", "absolute:-1", "absolute:nan", "relative:2", "lossless:1")]
+    cases += [
+        ([a, b, f"a={x}"], x) for x in ("1e-3", "absolute:x", "absolute:-1", "absolute:nan", "relative:2", "lossless:1")
+    ]
     for said, (_, words) in zip(refused(*[["verify", *command] for command, _ in cases]), cases):
         assert words in said
     with h5py.File(tmp_path / "shape.h5", "w") as f:
         f["a"], f["time"] = np.zeros((3, 3), "f4"), np.zeros(10)
     out, err = h5z_gpu("verify", a, tmp_path / "shape.h5", "--dataset", "a", "--dataset", "time", status=2)
-    assert "the shape (10, 60, 80) in one file and (3, 3) in the other" in err and "of int64 in one file and of float64" in err
+    assert (
+        "the shape (10, 60, 80) in one file and (3, 3) in the other" in err
+        and "of int64 in one file and of float64" in err
+    )
     assert "has no dataset zipped, which" in many(["verify", a, tmp_path / "shape.h5"])[0][2]
 
 
@@ -314,7 +339,11 @@ def test_a_damaged_chunk_is_named(files, tmp_path):
     raw[info.byte_offset + info.size // 2] ^= 4
     (tmp_path / "damaged.h5").write_bytes(raw)
     out, err = h5z_gpu("verify", files[0], tmp_path / "damaged.h5", status=2)
-    assert err.count("\n") == 1 and f"a cannot be read: the chunk at {info.chunk_offset}" in err and out.count(": held") == 12
+    assert (
+        err.count("\n") == 1
+        and f"a cannot be read: the chunk at {info.chunk_offset}" in err
+        and out.count(": held") == 12
+    )
 
 
 def test_without_matplotlib_the_page_says_what_to_install(files, tmp_path):

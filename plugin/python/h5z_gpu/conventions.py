@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Names of attributes by which CF says what a variable is for."""
+
 from __future__ import annotations
 
 # Attributes that name variables which the meaning of others rests on.

@@ -10,6 +10,7 @@ and the like stay exact. The last lines are commands that apply the advice.
 
 The advice is about what a file can tell. What the data is for, nobody but its user knows.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -24,7 +25,7 @@ import numpy as np
 from ..chunks import chunk_shape
 from ..datasets import _bar
 from ..filters import How, Lossless, Lossy
-from . import common, quality
+from . import advise_text, common, quality
 from .common import Problem
 from .promise import MODES, as_filter, mixed, named_bounds
 
@@ -108,8 +109,16 @@ class Kept:
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("file", metavar="FILE", help="an HDF5 or netCDF-4 file; only read")
-    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", default=[], help="a bound to try in place of a proposal, such as tas=absolute:0.05")
-    parser.add_argument("--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same")
+    parser.add_argument(
+        "bounds",
+        metavar="VAR=MODE:BOUND",
+        nargs="*",
+        default=[],
+        help="a bound to try in place of a proposal, such as tas=absolute:0.05",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
+    )
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     mixed(parser)
@@ -137,9 +146,9 @@ def run(args: argparse.Namespace) -> int:
 
         advise_page.write(args.html, args.file, found, kept, commands)
     if args.json:
-        print(json.dumps(quality.plain(as_json(args.file, found, kept, commands)), indent=1))
+        print(json.dumps(quality.plain(advise_text.as_json(args.file, found, kept, commands)), indent=1))
         return 0
-    _print(args.file, total, found, kept, commands)
+    advise_text.show(args.file, total, found, kept, commands)
     if args.html:
         print(f"\nThe page is {args.html}")
     return 0
@@ -192,7 +201,11 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     with _bar(None, sizes, "advise", "") as done:
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
-            found.append(_advise(dataset, named.get(dataset.name.strip("/")), seed, quick, share, most, CURVE_BYTES // len(chosen)))
+            found.append(
+                _advise(
+                    dataset, named.get(dataset.name.strip("/")), seed, quick, share, most, CURVE_BYTES // len(chosen)
+                )
+            )
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
@@ -305,7 +318,11 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
             continue
         points = []
         for factor in FACTORS:
-            value = round(config[mode] - 20 * math.log10(factor), 1) if mode == "psnr" else float(f"{config[mode] * factor:.12g}")
+            value = (
+                round(config[mode] - 20 * math.log10(factor), 1)
+                if mode == "psnr"
+                else float(f"{config[mode] * factor:.12g}")
+            )
             if value <= 0 or (mode in ("relative", "pointwise_relative") and value >= 1):
                 continue
             points.append(attempt([piece], Lossy(**{mode: value, "codec": codec}), advice.fill))
@@ -334,75 +351,3 @@ def _joined(a: Trial, b: Trial) -> Trial:
     codecs = {name: a.codecs.get(name, 0) + b.codecs.get(name, 0) for name in {**a.codecs, **b.codecs}}
     return Trial(a.how, a.raw + b.raw, a.stored + b.stored, a.seconds + b.seconds, max(a.largest, b.largest), a.squares + b.squares,
                  a.n + b.n, codecs)  # fmt: skip
-
-
-# --- what is said --------------------------------------------------------------------------------------------------------
-
-
-def bound_text(how: How) -> str:
-    """A bound as it is typed: absolute:0.01; and the codec where one is named."""
-    if isinstance(how, Lossless):
-        return "lossless"
-    config = how.get_config()
-    (mode,) = (m for m in MODES if m in config)
-    return f"{mode}:{config[mode]!r}"
-
-
-def prediction(a: Advice) -> list[tuple[str, str]]:
-    """What is predicted, as names and texts."""
-    t = a.trial
-    assert t is not None
-    unit = f" {a.units}" if a.units else ""
-    sure = " (all chunks tried)" if len(t.stored) >= a.chunks else f" (± {100 * 2 * t.spread:.0f} %, {len(t.stored)} of {a.chunks} chunks tried)"
-    found = [("why", a.proposal.reason), ("ratio", f"{a.ratio:.2f}{sure}: {common.size(a.raw)} to {common.size(a.stored)}"),
-             ("error", f"largest {t.largest:.4g}{unit}, PSNR {t.psnr(a.wide):.1f} dB" if t.largest else "none"),
-             ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec {a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
-              f"{common.size(t.speed)}/s here")]  # fmt: skip
-    auto = a.curves.get("auto", [])
-    if auto:
-        found.append(("other bounds", ", ".join(f"{bound_text(p.how).split(':')[1]}: {p.ratio:.1f}" for p in auto)))
-    if len(a.codecs) > 1:
-        found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio:.1f}" for p in a.codecs)
-                      + (f", lossless {a.lossless.ratio:.2f}" if a.lossless else "")))  # fmt: skip
-    if len(a.shapes) > 1:
-        found.append(("chunks", ", ".join(f"{'x'.join(map(str, s))} {p.ratio:.1f}" for s, p in a.shapes)))
-    return found
-
-
-def _print(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
-    for a in found:
-        print(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
-        for name, text in prediction(a):
-            print(f"    {name}: {text}")
-    for k in kept:
-        print(f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}")
-    if not found:
-        print("No variable may lose a bit: h5z-gpu repack --lossless is left.")
-        return
-    saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
-    print(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
-    for name, text in commands:
-        print(f"\n# {name}\n{text}")
-
-
-def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> dict[str, Any]:
-    """The advice, as JSON can hold it."""
-
-    def point(t: Trial, a: Advice) -> dict[str, Any]:
-        return {"bound": bound_text(t.how), "codec": t.how.codec, "ratio": t.ratio, "bits_per_value": t.bits(a.dtype.itemsize),
-                "largest_error": t.largest, "psnr": t.psnr(a.wide), "bytes_per_second": t.speed}  # fmt: skip
-
-    every = []
-    for a in found:
-        p, t = a.proposal, a.trial
-        assert t is not None
-        every.append({
-            "name": a.name, "type": a.dtype.str, "shape": a.shape, "bound": bound_text(a.how), "codec": a.how.codec, "chunk": a.chunk,
-            "reason": p.reason, "range": [p.low, p.high], "noise": p.noise, "step": p.step, "raw_bytes": a.raw,
-            "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread, "chunks": len(t.stored), "of": a.chunks},
-            "codecs": [{"codec": c.how.codec, "ratio": c.ratio, "bytes_per_second": c.speed} for c in a.codecs], "lossless_ratio": a.lossless.ratio if a.lossless else None,
-            "chunks": [{"chunk": s, "ratio": c.ratio} for s, c in a.shapes],
-            "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
-        })  # fmt: skip
-    return {"file": path, "variables": every, "exact": [{"name": k.name, "why": k.why, "note": k.note} for k in kept],
-            "commands": dict(commands)}  # fmt: skip

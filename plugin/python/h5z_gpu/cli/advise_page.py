@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of `advise`: what is proposed and why, curves of size and error with the choice marked, and the commands."""
+
 from __future__ import annotations
 
 import math
@@ -7,14 +8,18 @@ from typing import Any
 
 from ..filters import Lossless
 from . import common, page
-from .advise import Advice, Kept, bound_text, prediction
+from .advise import Advice, Kept
+from .advise_text import bound_text, prediction
 
 _STYLES = {"auto": ("-o", "#1d5fa8"), "szx": ("--s", "#d97706"), "planes": (":^", "#2f7d4f")}
 
 
 def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
     """Writes the page."""
-    body = [f"<h1>{page.text(file)}</h1>", "<p>What a bound would cost and give, from sampled chunks. Nothing was written.</p>"]
+    body = [
+        f"<h1>{page.text(file)}</h1>",
+        "<p>What a bound would cost and give, from sampled chunks. Nothing was written.</p>",
+    ]
     rows = []
     for k, a in enumerate(found):
         link = page.Html(f'<a href="#v{k}">{page.text(a.name)}</a>')
@@ -32,7 +37,11 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
             body.append(f'<div class="figures">{_distortion(a)}{_ratios(a)}</div>')
     if kept:
         body.append("<h2>Exact</h2>")
-        body.append(page.table([[k.name, f"{k.why}{f' ({k.note})' if k.note else ''}"] for k in kept], ["dataset", "because it"]))
+        body.append(
+            page.table(
+                [[k.name, f"{k.why}{f' ({k.note})' if k.note else ''}"] for k in kept], ["dataset", "because it"]
+            )
+        )
     if commands:
         body.append("<h2>How to apply it</h2>")
         body += [f"<p>{page.text(name)}</p><pre>{page.text(text)}</pre>" for name, text in commands]
@@ -53,7 +62,15 @@ def _distortion(a: Advice) -> str:
         seen = [p for p in points if math.isfinite(p.psnr(a.wide))]
         if seen:
             style, colour = _STYLES[codec]
-            axes.plot([p.bits(item) for p in seen], [p.psnr(a.wide) for p in seen], style, color=colour, markersize=4, linewidth=1.5, label=codec)
+            axes.plot(
+                [p.bits(item) for p in seen],
+                [p.psnr(a.wide) for p in seen],
+                style,
+                color=colour,
+                markersize=4,
+                linewidth=1.5,
+                label=codec,
+            )
     if a.lossless is not None:
         axes.axvline(a.lossless.bits(item), color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
     chosen = _choice(a)
@@ -67,7 +84,11 @@ def _distortion(a: Advice) -> str:
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=9)
-    says = f"the choice, {bound_text(a.how)}, has {chosen.bits(item):.2f} bits a value and {chosen.psnr(a.wide):.1f} dB" if chosen else ""
+    says = (
+        f"the choice, {bound_text(a.how)}, has {chosen.bits(item):.2f} bits a value and {chosen.psnr(a.wide):.1f} dB"
+        if chosen
+        else ""
+    )
     return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR; {says}",
                        f"Rate-distortion curves on one part of a chunk. {says[:1].upper()}{says[1:]}{'.' if says else ''}")  # fmt: skip
 
@@ -78,7 +99,15 @@ def _ratios(a: Advice) -> str:
     mode = bound_text(a.how).split(":")[0].replace("_", "-")
     for codec, points in a.curves.items():
         style, colour = _STYLES[codec]
-        axes.plot([_bound(p) for p in points], [p.ratio for p in points], style, color=colour, markersize=4, linewidth=1.5, label=codec)
+        axes.plot(
+            [_bound(p) for p in points],
+            [p.ratio for p in points],
+            style,
+            color=colour,
+            markersize=4,
+            linewidth=1.5,
+            label=codec,
+        )
     if a.lossless is not None:
         axes.axhline(a.lossless.ratio, color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
     chosen = _choice(a)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One dataset against its original: the verdict on the promise and the figures of quality, block by block."""
+
 from __future__ import annotations
 
 import math
@@ -76,7 +77,9 @@ class Result:
         return self.nan + self.infinite + self.fill
 
 
-def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None) -> Result:
+def compare(
+    a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None
+) -> Result:
     """Compares all of a dataset with its original.
 
     Parameters
@@ -94,9 +97,13 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
         Types or shapes differ, or a chunk cannot be read.
     """
     if a.shape != b.shape:
-        raise Problem(f"{a.name} has the shape {a.shape} in one file and {b.shape} in the other: they cannot be compared")
+        raise Problem(
+            f"{a.name} has the shape {a.shape} in one file and {b.shape} in the other: they cannot be compared"
+        )
     if a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
-        raise Problem(f"{a.name} is of {a.dtype.name} in one file and of {b.dtype.name} in the other: they cannot be compared")
+        raise Problem(
+            f"{a.name} is of {a.dtype.name} in one file and of {b.dtype.name} in the other: they cannot be compared"
+        )
     floats = a.dtype.kind == "f" and a.dtype.itemsize in (4, 8)
     promise = Promise("lossless")
     if floats and b.dataset is not None:
@@ -171,7 +178,9 @@ def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], 
 def _shown(value: Any) -> str:
     """A number and its bits."""
     value = np.asarray(value)
-    return f"{value.item()!r} (0x{int(value.reshape(1).view(f'u{value.dtype.itemsize}')[0]):0{2 * value.dtype.itemsize}x})"
+    return (
+        f"{value.item()!r} (0x{int(value.reshape(1).view(f'u{value.dtype.itemsize}')[0]):0{2 * value.dtype.itemsize}x})"
+    )
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------

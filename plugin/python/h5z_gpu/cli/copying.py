@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Copies an HDF5 file object by object, so that some of its datasets can be written anew and all else stays as it is.
 
-    1. The new file has the old one's properties (creation order, user block, oldest library that has to read it).
-    2. Groups are walked in the order in which their links were made, where the file has kept it: netCDF numbers dimensions and
-       variables by it. Hard links to one object stay links to one object; soft and external links are made anew.
-    3. A dataset that stays as it is goes over by H5Ocopy, frames and all. One that is written anew is created with the same type,
-       extents, fill value and order of attributes, and other chunks and filters.
-    4. Attributes are copied one by one in their order, in the types of the file. References lead to an address in the old file, so
-       those that hold some (netCDF's and HDF5's dimension scales do) come last, each led to the same path in the new one.
+1. The new file has the old one's properties (creation order, user block, oldest library that has to read it).
+2. Groups are walked in the order in which their links were made, where the file has kept it: netCDF numbers dimensions and
+   variables by it. Hard links to one object stay links to one object; soft and external links are made anew.
+3. A dataset that stays as it is goes over by H5Ocopy, frames and all. One that is written anew is created with the same type,
+   extents, fill value and order of attributes, and other chunks and filters.
+4. Attributes are copied one by one in their order, in the types of the file. References lead to an address in the old file, so
+   those that hold some (netCDF's and HDF5's dimension scales do) come last, each led to the same path in the new one.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -63,7 +64,9 @@ class Copier:
         Writes the values of each dataset that is made anew: (old, new).
     """
 
-    def __init__(self, source: h5py.File, target: h5py.File, plan: Plan, write: Callable[[h5py.Dataset, h5py.Dataset], None]) -> None:
+    def __init__(
+        self, source: h5py.File, target: h5py.File, plan: Plan, write: Callable[[h5py.Dataset, h5py.Dataset], None]
+    ) -> None:
         self.source, self.target, self.plan, self.write = source, target, plan, write
         self._paths: dict[Any, bytes] = {}
         """Where the new file has what lies at an address of the old one."""
@@ -100,7 +103,9 @@ class Copier:
             new.links.create_external(name, file, inside)
             return
         if kind != h5py.h5l.TYPE_HARD:
-            raise OSError(f"{path.decode(errors='replace')} is a link of a kind of its own ({kind}), which cannot be copied")
+            raise OSError(
+                f"{path.decode(errors='replace')} is a link of a kind of its own ({kind}), which cannot be copied"
+            )
         found = h5o.open(old, name)
         known = self._paths.get(address(found))
         if known is not None:
@@ -118,7 +123,9 @@ class Copier:
         properties = self.plan(h5py.Dataset(found)) if isinstance(found, h5d.DatasetID) else None
         if properties is None and isinstance(found, h5d.DatasetID) and _holds_objects(found.get_type()):
             # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be opened.
-            made = h5d.create(new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist())
+            made = h5d.create(
+                new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist()
+            )
             _copy_objects(found, made)
             if _holds_references(found.get_type()):
                 self._elements.append((h5py.Dataset(found), path))

@@ -5,6 +5,7 @@ The error of two floats need not be a float. Rounding to nearest is monotone, so
 that is not above it, and one above means one that is above. What lies on the limit is decided by the rounding error of the subtraction
 (Knuth's two-sum) and, where that does not do, by fractions; equal pairs of values are decided once.
 """
+
 from __future__ import annotations
 
 import decimal
@@ -168,7 +169,8 @@ def _by_fractions(s: np.ndarray, t: np.ndarray, is_bad: Callable[[Fraction, Frac
         return np.zeros(0, bool)
     pairs, where = np.unique(np.stack([s, t], 1).view("u8"), axis=0, return_inverse=True)
     found = [
-        not (math.isfinite(p) and math.isfinite(q)) or is_bad(Fraction(p), Fraction(q)) for p, q in pairs.view("f8").tolist()
+        not (math.isfinite(p) and math.isfinite(q)) or is_bad(Fraction(p), Fraction(q))
+        for p, q in pairs.view("f8").tolist()
     ]
     return np.array(found)[where.reshape(-1)]
 

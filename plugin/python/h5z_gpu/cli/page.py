@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """HTML pages in one file: the frame around them, tables, and pictures of matplotlib as SVG within the page."""
+
 from __future__ import annotations
 
 import base64
@@ -67,7 +68,7 @@ def table(rows: Iterable[Iterable[Any]], head: Iterable[str] = (), numbers: Iter
 
     def cell(tag: str, k: int, value: Any) -> str:
         shown = value if isinstance(value, Html) else text(value)
-        return f'<{tag}{" class=n" if k in right else ""}>{shown}</{tag}>'
+        return f"<{tag}{' class=n' if k in right else ''}>{shown}</{tag}>"
 
     first = "".join(cell("th", k, v) for k, v in enumerate(head))
     body = "".join(f"<tr>{''.join(cell('td', k, v) for k, v in enumerate(row))}</tr>" for row in rows)

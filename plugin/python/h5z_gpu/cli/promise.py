@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What is promised about the values of a dataset: by the filter's words in the file, or by the user."""
+
 from __future__ import annotations
 
 import argparse
@@ -66,7 +67,9 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
             how = Lossy.from_filter_options(words)
         except ValueError as why:
             if given is None:
-                raise Problem(f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as --absolute 1e-3") from None
+                raise Problem(
+                    f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as --absolute 1e-3"
+                ) from None
         if isinstance(how, Lossy) and how.fill_value is not None:
             fill = bits_of(np.array(how.fill_value, dataset.dtype))
     if fill is None and fill_is_defined(dataset):
@@ -133,9 +136,13 @@ def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds --absolute and its like, of which one may be given."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--absolute", metavar="B", help=f"{what}: largest difference, in the units of the data")
-    group.add_argument("--relative", metavar="R", help=f"{what}: largest difference, as a part of the range of each chunk")
+    group.add_argument(
+        "--relative", metavar="R", help=f"{what}: largest difference, as a part of the range of each chunk"
+    )
     group.add_argument("--pointwise-relative", metavar="R", help=f"{what}: largest difference, as a part of each value")
-    group.add_argument("--psnr", metavar="DB", help=f"{what}: least peak signal-to-noise ratio of each chunk, in decibels")
+    group.add_argument(
+        "--psnr", metavar="DB", help=f"{what}: least peak signal-to-noise ratio of each chunk, in decibels"
+    )
 
 
 def mixed(parser: argparse.ArgumentParser) -> None:
@@ -168,7 +175,12 @@ def named_bounds(texts: Iterable[str]) -> dict[str, tuple[str, float]]:
         name, equal, bound = text.rpartition("=")
         mode, colon, number = bound.partition(":")
         mode = mode.replace("-", "_")
-        if not equal or not name or (mode != "lossless" and (mode not in MODES or not colon)) or (mode == "lossless" and colon):
+        if (
+            not equal
+            or not name
+            or (mode != "lossless" and (mode not in MODES or not colon))
+            or (mode == "lossless" and colon)
+        ):
             raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
                           f"{', '.join(MODES)}; or VAR=lossless")  # fmt: skip
         found[name.strip("/")] = ("lossless", 0.0) if mode == "lossless" else checked(mode, number, text)
@@ -181,7 +193,9 @@ def checked(mode: str, text: str, where: str) -> tuple[str, float]:
         value = float(text)
         Lossy(**{mode: value})  # type: ignore[arg-type]
     except ValueError as why:
-        reason = str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
+        reason = (
+            str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
+        )
         raise Problem(f"{where} {text}: {reason}; write one such as {'60' if mode == 'psnr' else '1e-3'}") from None
     if not math.isfinite(value):
         raise Problem(f"{where} {text}: a finite number is needed")

@@ -14,6 +14,7 @@ The first that applies:
 
 Bounds of 3 to 5 are rounded down to 1, 2 or 5 times a power of ten: such a number fits into one word of the filter.
 """
+
 from __future__ import annotations
 
 import math
@@ -114,7 +115,9 @@ def _from_attributes(item: Any) -> Optional[Proposal]:
     digit = number_of(item, "least_significant_digit")
     if digit is not None and digit == int(digit) and -40 <= digit <= 40:
         unit = float(f"1e{-int(digit)}")
-        return Proposal(Lossy(absolute=unit / 2), f"least_significant_digit = {int(digit)}: half of {unit:g}", step=unit)
+        return Proposal(
+            Lossy(absolute=unit / 2), f"least_significant_digit = {int(digit)}: half of {unit:g}", step=unit
+        )
     for name in _DIGITS:
         n = number_of(item, name)
         if n is not None and 1 <= n <= 16:
@@ -173,7 +176,11 @@ def _from_step(values: np.ndarray, unit: str) -> Optional[Proposal]:
     if step is None:
         return None
     step = snapped(step)
-    return Proposal(Lossy(absolute=step / 2), f"values are multiples of {step:.9g}{_unit(unit)}, and were rounded by up to half of it", step=step)
+    return Proposal(
+        Lossy(absolute=step / 2),
+        f"values are multiples of {step:.9g}{_unit(unit)}, and were rounded by up to half of it",
+        step=step,
+    )
 
 
 def _from_decades(values: np.ndarray) -> Optional[Proposal]:
@@ -226,7 +233,9 @@ def _noise(block: np.ndarray, use: np.ndarray, axis: int) -> Optional[float]:
 
 def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values: np.ndarray, unit: str) -> Proposal:
     sigma = noise_of(blocks, use)
-    low, high = (float(v) for v in np.percentile(values[:: max(1, values.size // 1_000_000)].astype(np.float64), [0.1, 99.9]))
+    low, high = (
+        float(v) for v in np.percentile(values[:: max(1, values.size // 1_000_000)].astype(np.float64), [0.1, 99.9])
+    )
     bulk = high - low if high > low else float(values.max()) - float(values.min())
     text = f"{sigma:.2g}{_unit(unit)}" if sigma is not None else ""
     if sigma is None or sigma / 2 < _LEAST * bulk:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Figures of quality: moments, PSNR, correlation and autocorrelation block by block; SSIM and power spectra of slices."""
+
 from __future__ import annotations
 
 import math
@@ -46,7 +47,9 @@ class Quality:
     def __post_init__(self) -> None:
         self.lag = [[0.0, 0.0] for _ in range(self.rank)]
 
-    def add(self, x: np.ndarray, error: np.ndarray, special: np.ndarray, limit: Optional[float], pointwise: bool) -> None:
+    def add(
+        self, x: np.ndarray, error: np.ndarray, special: np.ndarray, limit: Optional[float], pointwise: bool
+    ) -> None:
         """Counts one block: its original, its errors (0 at special values), and the limit of a difference."""
         some = bool(special.any())
         n = special.size - (int(np.count_nonzero(special)) if some else 0)
@@ -90,7 +93,9 @@ class Quality:
         self.total += sum_e
         self.squares += squares
 
-    def _shares(self, wide: np.ndarray, error: np.ndarray, limit: Optional[float], pointwise: bool, others: int) -> None:
+    def _shares(
+        self, wide: np.ndarray, error: np.ndarray, limit: Optional[float], pointwise: bool, others: int
+    ) -> None:
         """The largest difference, and how differences lie within their limit."""
         most = max(float(error.max()), -float(error.min()))
         # A NaN where a number was is the worst of all, and no comparison finds it.
@@ -105,7 +110,9 @@ class Quality:
         self.share = most if not most <= self.share else self.share
         part = np.nan_to_num(part, nan=2.0).reshape(-1)
         # A bin holds its lower edge. What is a hair above 1 by rounding belongs to the last one; the verdict is exact.
-        place = (np.clip(part, -1.5, 1.5) * (HISTOGRAM_BINS / 2 * (1 - 1e-12)) + (HISTOGRAM_BINS / 2 + 1)).astype(np.int64)
+        place = (np.clip(part, -1.5, 1.5) * (HISTOGRAM_BINS / 2 * (1 - 1e-12)) + (HISTOGRAM_BINS / 2 + 1)).astype(
+            np.int64
+        )
         self.histogram += np.bincount(np.clip(place, 0, HISTOGRAM_BINS + 1), minlength=HISTOGRAM_BINS + 2)
         self.histogram[HISTOGRAM_BINS // 2 + 1] -= others  # special values, whose error stands as 0
 
@@ -202,7 +209,9 @@ def _sums(a: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
     for axis, side in enumerate(sides):
         total = np.cumsum(a, axis=axis)
         first = np.take(total, [side - 1], axis=axis)
-        rest = np.take(total, range(side, a.shape[axis]), axis=axis) - np.take(total, range(a.shape[axis] - side), axis=axis)
+        rest = np.take(total, range(side, a.shape[axis]), axis=axis) - np.take(
+            total, range(a.shape[axis] - side), axis=axis
+        )
         a = np.concatenate([first, rest], axis=axis)
     return a
 
@@ -224,7 +233,9 @@ def spectrum(values: np.ndarray, use: np.ndarray) -> np.ndarray:
     power = np.abs(np.fft.rfftn(a)) ** 2 / a.size
     waves = [np.fft.fftfreq(n) for n in a.shape[:-1]] + [np.fft.rfftfreq(a.shape[-1])]
     k = np.sqrt(sum(w**2 for w in np.meshgrid(*waves, indexing="ij", sparse=True)))
-    ring = np.minimum((k * (2 * SPECTRUM_BINS)).astype(np.int64), SPECTRUM_BINS)  # corners beyond half a cycle: left out
+    ring = np.minimum(
+        (k * (2 * SPECTRUM_BINS)).astype(np.int64), SPECTRUM_BINS
+    )  # corners beyond half a cycle: left out
     sums = np.bincount(ring.reshape(-1), power.reshape(-1), SPECTRUM_BINS + 1)[:SPECTRUM_BINS]
     counts = np.bincount(ring.reshape(-1), minlength=SPECTRUM_BINS + 1)[:SPECTRUM_BINS]
     return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
@@ -246,7 +257,15 @@ def reaches(data: np.ndarray, error: np.ndarray, part: float = 0.01) -> Optional
 def plain(value: Any) -> Any:
     """A figure as JSON can hold it: infinities and NaN by name."""
     if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return (
+            float(value)
+            if math.isfinite(value)
+            else "NaN"
+            if math.isnan(value)
+            else "Infinity"
+            if value > 0
+            else "-Infinity"
+        )
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, np.ndarray):

@@ -12,6 +12,7 @@ is complete. Attributes of each lossy variable say what was done.
 
 Data that is lossy already is copied as it is: errors of two losses add up. --again compresses it all the same.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -68,8 +69,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
     parser.add_argument("--codec", default="auto", help="auto (default), szx, lorenzo, planes, planes-dense")
-    parser.add_argument("--again", action="store_true", help="compress what is lossy already once more: its errors add up")
-    parser.add_argument("--verify", action="store_true", help="read all of OUT again and judge it, as `verify` does, before it gets its name")
+    parser.add_argument(
+        "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read all of OUT again and judge it, as `verify` does, before it gets its name",
+    )
     mixed(parser)
 
 
@@ -105,7 +112,9 @@ def _filter(bound: tuple[str, float], codec: str) -> How:
 # --- what becomes of each dataset -----------------------------------------------------------------------------------------
 
 
-def plan(file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace) -> dict[str, Part]:
+def plan(
+    file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace
+) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
     from .roles import Roles
 
@@ -119,7 +128,9 @@ def plan(file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, t
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
         names = ", ".join(d.name.strip("/") for d in every[:8])
-        raise Problem(f"{file.filename} has no dataset {', '.join(unknown)}; it has {names or 'none'}{' ...' if len(every) > 8 else ''}")
+        raise Problem(
+            f"{file.filename} has no dataset {', '.join(unknown)}; it has {names or 'none'}{' ...' if len(every) > 8 else ''}"
+        )
     for dataset in every:
         name = dataset.name.strip("/")
         parts[name] = _part(dataset, name, roles, named.get(name), bound, advice.get(name), args)
@@ -159,9 +170,13 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     lost = lossy_already(dataset)
     if lost and not args.again and not (own is not None and own[0] == "lossless"):
         part.chunk = None
-        part.note = f"as it was: it is lossy already, by {lost}" + ("; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else "")
+        part.note = f"as it was: it is lossy already, by {lost}" + (
+            "; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else ""
+        )
         return part
-    part.fill, against = protected(dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config())))
+    part.fill, against = protected(
+        dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config()))
+    )
     if part.fill is None and own is None and advice is not None:
         part.fill = advice.fill
     if isinstance(how, Lossy) and against:
@@ -209,13 +224,17 @@ def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) 
                 _judge(args.input, path)
             _name(path, args.output)
     except (OSError, RuntimeError) as why:
-        raise Problem(f"{args.output} could not be written, and nothing is left of it: {' '.join(str(why).split())}") from None
+        raise Problem(
+            f"{args.output} could not be written, and nothing is left of it: {' '.join(str(why).split())}"
+        ) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 
 
-def _fill_in(source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any]) -> None:
+def _fill_in(
+    source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any]
+) -> None:
     from .copying import Copier, address, create_like, like
 
     # An object may have several names; where it lies is one place.
@@ -369,7 +388,13 @@ def _stoppable() -> Iterator[None]:
 def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
     width = max((len(p.name) for p in parts.values()), default=0)
     for part in parts.values():
-        sizes = f"{common.size(part.before)} to {common.size(part.after)}, ratio {common.ratio(part.raw, part.after)}: " if part.how else ""
+        sizes = (
+            f"{common.size(part.before)} to {common.size(part.after)}, ratio {common.ratio(part.raw, part.after)}: "
+            if part.how
+            else ""
+        )
         print(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
-    print(f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}", file=sys.stdout)
+    print(
+        f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}", file=sys.stdout
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the datasets of a file are for: data, which may lose bits, or what the meaning of data rests on, which may not."""
+
 from __future__ import annotations
 
 import math
@@ -13,7 +14,15 @@ from ..conventions import ANCILLARY, FLAGS, NAMING, names_in
 from .common import datasets
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
-_LOSSY = {32013: "ZFP", 32017: "SZ", 32024: "SZ3", 32028: "SPERR", 32022: "BitGroom", 32023: "Granular BitRound", 6: "scale-offset"}
+_LOSSY = {
+    32013: "ZFP",
+    32017: "SZ",
+    32024: "SZ3",
+    32028: "SPERR",
+    32022: "BitGroom",
+    32023: "Granular BitRound",
+    6: "scale-offset",
+}
 _NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
 SMALL = 64 << 10
 """Integers of fewer bytes are not worth chunks."""
@@ -46,7 +55,9 @@ class Roles:
         except (TypeError, ValueError, OSError):
             return "is of a type that NumPy has not"
         if kind != "f" or size not in (4, 8):
-            return {"i": "holds integers", "u": "holds integers", "b": "holds truth values"}.get(kind, "holds no float32 or float64")
+            return {"i": "holds integers", "u": "holds integers", "b": "holds truth values"}.get(
+                kind, "holds no float32 or float64"
+            )
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
         if h5py.h5ds.is_scale(dataset.id) or "axis" in dataset.attrs:

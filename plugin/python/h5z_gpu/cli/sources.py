@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Arrays to compare, from a dataset of an HDF5 file or from a .npy file, read box by box; and which belongs to which."""
+
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +19,9 @@ _NPY = b"\x93NUMPY"
 class Source:
     """An array that is read box by box."""
 
-    def __init__(self, name: str, shape: Optional[tuple[int, ...]], dtype: np.dtype, dataset: Any = None, array: Any = None) -> None:
+    def __init__(
+        self, name: str, shape: Optional[tuple[int, ...]], dtype: np.dtype, dataset: Any = None, array: Any = None
+    ) -> None:
         self.name, self.shape, self.dtype = name, shape, dtype
         self.dataset, self.array = dataset, array
 
@@ -37,7 +40,9 @@ class Source:
             return read(self.dataset, selection=box) if self.dataset.dtype.kind in "fiu" and box else self.dataset[box]
         except (OSError, RuntimeError, ValueError) as why:
             text = " ".join(str(why).split())
-            raise Problem(f"{self.dataset.file.filename}: {self.name} cannot be read: {text.removeprefix(f'{self.dataset.name}: ')}") from None
+            raise Problem(
+                f"{self.dataset.file.filename}: {self.name} cannot be read: {text.removeprefix(f'{self.dataset.name}: ')}"
+            ) from None
 
     def attribute(self, name: str) -> Optional[str]:
         """A text attribute, or None."""
@@ -58,7 +63,9 @@ class Source:
         for k in range(len(names)):
             try:
                 scales = list(self.dataset.dims[k].values())
-                names[k] = (scales[0].name.rsplit("/", 1)[-1] if scales else "") or self.dataset.dims[k].label or names[k]
+                names[k] = (
+                    (scales[0].name.rsplit("/", 1)[-1] if scales else "") or self.dataset.dims[k].label or names[k]
+                )
             except (RuntimeError, KeyError, OSError):
                 continue
         return names
@@ -92,7 +99,9 @@ def of_npy(path: str) -> Source:
 
 
 @contextlib.contextmanager
-def pairs(original: str, other: str, names: Iterable[str]) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
+def pairs(
+    original: str, other: str, names: Iterable[str]
+) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
     """What is to be compared: pairs of sources, sentences on what has no partner, and names that only the other file has."""
     names = [n.strip("/") for n in names]
     with contextlib.ExitStack() as stack:
@@ -133,4 +142,6 @@ def _like(file: Any, array: Source, names: list[str]) -> Any:
         return alike[0]
     shapes = ", ".join(f"{d.name.lstrip('/')} {d.shape}" for d in list(datasets(file))[:8]) or "none"
     what = "several datasets" if alike else "no dataset"
-    raise Problem(f"{file.filename} has {what} of the shape {array.shape} of {array.name}; name one with --dataset: {shapes}")
+    raise Problem(
+        f"{file.filename} has {what} of the shape {array.shape} of {array.name}; name one with --dataset: {shapes}"
+    )

@@ -4,6 +4,7 @@
 Chunks are drawn by strata: their row is cut into as many equal parts as chunks are wanted, and one is drawn from each by a generator
 whose seed is the user's (default 0) and the dataset's name. The same file and seed give the same advice.
 """
+
 from __future__ import annotations
 
 import math
@@ -100,7 +101,11 @@ class Sampler:
         found = []
         for place in sorted(places):
             at = np.unravel_index(place, grid)
-            found.append(tuple(slice(int(k) * c, min((int(k) + 1) * c, m)) for k, c, m in zip(at, self.chunk, self.dataset.shape)))
+            found.append(
+                tuple(
+                    slice(int(k) * c, min((int(k) + 1) * c, m)) for k, c, m in zip(at, self.chunk, self.dataset.shape)
+                )
+            )
         return found
 
     def read(self, box: Box) -> np.ndarray:
@@ -111,7 +116,9 @@ class Sampler:
         try:
             return native(read(self.dataset, selection=box))
         except (OSError, RuntimeError, ValueError) as why:
-            raise Problem(f"{self.dataset.file.filename}: {self.dataset.name.lstrip('/')} cannot be read: {' '.join(str(why).split())}") from None
+            raise Problem(
+                f"{self.dataset.file.filename}: {self.dataset.name.lstrip('/')} cannot be read: {' '.join(str(why).split())}"
+            ) from None
 
 
 def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:

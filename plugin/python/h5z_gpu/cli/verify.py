@@ -11,6 +11,7 @@ every dataset without the filter. A bound on the command line takes the place of
 
 Exit status: 0 every promise is kept, 1 one is broken, 2 something could not be compared.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -31,9 +32,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("original", metavar="ORIGINAL", help="an HDF5, netCDF-4 or .npy file")
     parser.add_argument("compressed", metavar="COMPRESSED", help="the same, compressed")
-    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", default=[], help="the bound of one dataset, such as tas=absolute:1e-3")
+    parser.add_argument(
+        "bounds",
+        metavar="VAR=MODE:BOUND",
+        nargs="*",
+        default=[],
+        help="the bound of one dataset, such as tas=absolute:1e-3",
+    )
     add_bounds(parser, "the bound of every floating-point dataset")
-    parser.add_argument("--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated")
+    parser.add_argument(
+        "--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated"
+    )
     parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     mixed(parser)
@@ -118,13 +127,17 @@ def lines(r: Result) -> list[tuple[str, str]]:
             what = "nowhere" if at is None else f"from {at:.3f} cycles a cell"
             found.append(("error has 1 % of the data's power", what))
     if r.special:
-        counts = ", ".join(f"{n} {name}" for n, name in ((r.nan, "NaN"), (r.infinite, "infinite"), (r.fill, "fill")) if n)
+        counts = ", ".join(
+            f"{n} {name}" for n, name in ((r.nan, "NaN"), (r.infinite, "infinite"), (r.fill, "fill")) if n
+        )
         bits = "all kept bit for bit" if not r.special_broken else f"{r.special_broken} with other bits"
         found.append(("special values", f"{counts}; {bits}"))
     if r.into_fill:
         found.append(("note", f"{r.into_fill} ordinary values came back as the fill value, within the bound"))
     if r.stored:
-        found.append(("size", f"{common.size(r.raw)} as {common.size(r.stored)}, ratio {common.ratio(r.raw, r.stored)}"))
+        found.append(
+            ("size", f"{common.size(r.raw)} as {common.size(r.stored)}, ratio {common.ratio(r.raw, r.stored)}")
+        )
     return found
 
 
@@ -148,7 +161,9 @@ def _print(results: list[Result], more: list[str]) -> None:
     print(f"{n}: {'every promise is kept' if not broken else 'BROKEN in ' + ', '.join(broken)}")
 
 
-def as_json(original: str, compressed: str, results: list[Result], problems: list[str], more: list[str]) -> dict[str, Any]:
+def as_json(
+    original: str, compressed: str, results: list[Result], problems: list[str], more: list[str]
+) -> dict[str, Any]:
     """All figures, as JSON can hold them."""
     every = [_one(r) for r in results]
     text: dict[str, Any] = {"original": original, "compressed": compressed, "held": all(r.held for r in results) and not problems,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of `verify`: slices, the map of the error, its histogram against the bound, and power spectra."""
+
 from __future__ import annotations
 
 import math
@@ -60,7 +61,9 @@ def _section(a: Source, b: Source, r: Result) -> list[str]:
     try:
         box, where = _shown_slice(r)
         x, y, use = slice_pair(a, b, box, r.promise.fill)
-        pictures += _line_pictures(x, y, use, r, box) if x.ndim == 1 or min(x.shape) == 1 else _maps(x, y, use, r, box, where)
+        pictures += (
+            _line_pictures(x, y, use, r, box) if x.ndim == 1 or min(x.shape) == 1 else _maps(x, y, use, r, box, where)
+        )
     except Problem as problem:
         body.append(f'<p><span class="broken">no picture</span> {page.text(problem)}</p>')
     q = r.figures
@@ -125,7 +128,9 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     extent = (box[-1].start - 0.5, box[-1].stop - 0.5, box[-2].stop - 0.5, box[-2].start - 0.5)
     found = []
     for values, what in ((x, "original"), (y, "reconstruction")):
-        drawn = _map(_thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high), "both")
+        drawn = _map(
+            _thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high), "both"
+        )
         found.append(page.figure(drawn, f"Map of {r.name}, {what}, {where}; colours from {low:.4g} to {high:.4g} {r.units or ''}",
                                  f"{what.capitalize()}, {where}. Missing values are grey."))  # fmt: skip
     limit = r.limits[1]
@@ -139,7 +144,11 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     reach = (limit if 0 < limit < math.inf else most) or 1.0
     drawn = _map(_thinned(error, use, True), extent, r, f"{r.name}: error", label, "RdBu_r", (-reach, reach), "both" if most > reach else "neither",
                  r.first.index[-2:] if r.first else None)  # fmt: skip
-    bound = f"colours end at the bound, {reach:.4g} {unit}" if 0 < limit < math.inf else f"colours end at {reach:.4g} {unit}"
+    bound = (
+        f"colours end at the bound, {reach:.4g} {unit}"
+        if 0 < limit < math.inf
+        else f"colours end at {reach:.4g} {unit}"
+    )
     found.append(page.figure(drawn, f"Map of the error of {r.name}, {where}; {bound}; the largest in this slice is {most:.4g}",
                              f"Error (reconstruction less original), {where}; {bound}."
                              + (" The circle marks the first broken value." if r.first else "")))  # fmt: skip
@@ -202,7 +211,9 @@ def _histogram(r: Result) -> str:
     edges = np.linspace(-1, 1, quality.HISTOGRAM_BINS + 1)
     outside = int(q.histogram[0] + q.histogram[-1])
     drawn, axes = page.new_figure()
-    axes.bar(edges[:-1], counts / max(1, q.n) * 100, width=np.diff(edges), align="edge", color="#3a76b4", label="values")
+    axes.bar(
+        edges[:-1], counts / max(1, q.n) * 100, width=np.diff(edges), align="edge", color="#3a76b4", label="values"
+    )
     for sign in (-1, 1):
         axes.axvline(sign, color="#9a1c12", linestyle="--", linewidth=1.5, label="bound" if sign > 0 else None)
     if outside:
@@ -236,7 +247,11 @@ def _spectra(r: Result) -> str:
     axes.set_ylabel(f"power ({r.units})²" if r.units else "power (squared units)", fontsize=10)
     axes.legend(fontsize=9)
     at = quality.reaches(r.spectra[0], r.spectra[2])
-    says = "the error stays below 1 % of the data's power" if at is None else f"the error has 1 % of the data's power from {at:.3f} cycles a cell"
+    says = (
+        "the error stays below 1 % of the data's power"
+        if at is None
+        else f"the error has 1 % of the data's power from {at:.3f} cycles a cell"
+    )
     slices = f"{max(1, r.slices)} {'slice' if r.slices < 2 else 'slices'}"
     return page.figure(drawn, f"Power spectra of {r.name}: original, reconstruction and error by wavenumber; {says}",
                        f"Mean power spectrum of {slices}: {says}.")  # fmt: skip
