@@ -346,6 +346,20 @@ def test_a_damaged_chunk_is_named(files, tmp_path):
     )
 
 
+def test_files_of_other_compressors(tmp_path):
+    """ZFP's tolerance is judged where its plugin is found; else the sentence says which filter is missing."""
+    import hdf5plugin
+
+    x = sample(shape=(16, 60, 70))
+    with h5py.File(tmp_path / "a.h5", "w") as f, h5py.File(tmp_path / "b.h5", "w") as g:
+        f["v"] = x
+        g.create_dataset("v", data=x, chunks=(4, 60, 70), **hdf5plugin.Zfp(accuracy=1e-2))
+    command = ["verify", tmp_path / "a.h5", tmp_path / "b.h5", "--absolute", "1e-2"]
+    assert ": held" in h5z_gpu(*command, HDF5_PLUGIN_PATH=hdf5plugin.PLUGIN_PATH)[0]
+    out, err = h5z_gpu(*command, status=2)
+    assert "v cannot be read without HDF5 filter 32013; hdf5plugin has many" in err and "nothing was compared" in out
+
+
 def test_without_matplotlib_the_page_says_what_to_install(files, tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('none here')\n")
     env = environment()

@@ -58,7 +58,7 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
             f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
         )
     if not found:
-        print("No variable may lose a bit: h5z-gpu repack --lossless is left.")
+        print("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
         return
     saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
     print(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")

@@ -278,6 +278,7 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
     """All values of a dataset, box by box, each of whole chunks of both where memory allows."""
     from ..datasets import read, write
     from .boxes import boxes, grown
+    from .roles import why_unread
 
     shape, chunk = new.shape, new.chunks
     step = chunk
@@ -288,8 +289,7 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
         try:
             array = read(old, selection=box)
         except OSError as why:
-            raise Problem(f"{old.file.filename}: {old.name.lstrip('/')} cannot be read, and nothing was written: {' '.join(str(why).split())}; "
-                          "`h5z-gpu recover` copies what can be read") from None  # fmt: skip
+            raise Problem(f"{why_unread(old, why)}. Nothing was written") from None
         write(new, array, box, progress=False)
         done(array.nbytes)
 

@@ -177,3 +177,16 @@ def chunk_of(dataset: h5py.Dataset) -> tuple[int, ...]:
     if dataset.chunks and math.prod(dataset.chunks) * item in SUITABLE:
         return tuple(dataset.chunks)
     return chunk_shape(dataset.shape, item)
+
+
+def why_unread(dataset: h5py.Dataset, why: Exception) -> str:
+    """A sentence on values that could not be read: a filter that is not there, or what HDF5 says."""
+    name = dataset.name.lstrip("/")
+    absent = [str(n) for n, _ in filters_of(dataset) if not h5py.h5z.filter_avail(n)]
+    if absent:
+        return (
+            f"{dataset.file.filename}: {name} cannot be read without HDF5 filter {', '.join(absent)}; hdf5plugin has many: pip install "
+            "hdf5plugin, and add the folder that python -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)' prints to HDF5_PLUGIN_PATH"
+        )
+    text = " ".join(str(why).split()).removeprefix(f"{dataset.name}: ")
+    return f"{dataset.file.filename}: {name} cannot be read: {text}; `h5z-gpu recover` copies what can be read"

@@ -39,10 +39,9 @@ class Source:
         try:
             return read(self.dataset, selection=box) if self.dataset.dtype.kind in "fiu" and box else self.dataset[box]
         except (OSError, RuntimeError, ValueError) as why:
-            text = " ".join(str(why).split())
-            raise Problem(
-                f"{self.dataset.file.filename}: {self.name} cannot be read: {text.removeprefix(f'{self.dataset.name}: ')}"
-            ) from None
+            from .roles import why_unread
+
+            raise Problem(why_unread(self.dataset, why)) from None
 
     def attribute(self, name: str) -> Optional[str]:
         """A text attribute, or None."""

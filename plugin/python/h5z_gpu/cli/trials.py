@@ -112,13 +112,12 @@ class Sampler:
         """The values of a box, in native order."""
         from ..datasets import read
         from .common import Problem
+        from .roles import why_unread
 
         try:
             return native(read(self.dataset, selection=box))
         except (OSError, RuntimeError, ValueError) as why:
-            raise Problem(
-                f"{self.dataset.file.filename}: {self.dataset.name.lstrip('/')} cannot be read: {' '.join(str(why).split())}"
-            ) from None
+            raise Problem(why_unread(self.dataset, why)) from None
 
 
 def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:

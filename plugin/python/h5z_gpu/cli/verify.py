@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(as_json(args.original, args.compressed, results, problems, more), indent=1))
     else:
-        _print(results, more)
+        _print(results, more, len(problems))
     for problem in problems:
         print(f"h5z-gpu verify: {problem}", file=sys.stderr)
     if args.html and not args.json:
@@ -148,7 +148,7 @@ def promise_text(r: Result) -> str:
     return str(r.promise)
 
 
-def _print(results: list[Result], more: list[str]) -> None:
+def _print(results: list[Result], more: list[str], left: int) -> None:
     for r in results:
         shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
         print(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
@@ -158,7 +158,8 @@ def _print(results: list[Result], more: list[str]) -> None:
         print(f"Only in the compressed file, not compared: {', '.join(more)}")
     broken = [r.name for r in results if not r.held]
     n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
-    print(f"{n}: {'every promise is kept' if not broken else 'BROKEN in ' + ', '.join(broken)}")
+    text = f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results else "nothing was compared"
+    print(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
 
 
 def as_json(
