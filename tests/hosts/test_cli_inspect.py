@@ -132,6 +132,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
         ("inspect", tmp_path / "cut.h5"): f"is cut short: it has {len(data) // 2} bytes, and should have {len(data)}",
         ("inspect", tmp_path / "a.h5", "--dataset", "nothing"): "nothing is not there; it has",
         ("inspect", tmp_path / "a.h5", "--dataset", "g"): "g is a group",
+        ("inspect", tmp_path / "a.h5", "--dataset", "zip"): "has no dataset with the filter h5z-gpu here, but 1 dataset, with deflate",
     }
     for (call, part), (status, out, err) in zip(cases.items(), many(*cases)):
         assert status == 2 and not out and part in err and len(err.splitlines()) == 1, (call, err)

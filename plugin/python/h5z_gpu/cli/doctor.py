@@ -253,25 +253,26 @@ class Examination:
             return "unknown, since the plugin cannot be asked"
         devices = ", ".join(d["name"] + (f", {size(d['memory_bytes'])}" if "memory_bytes" in d else "") for d in self.cuda.get("devices", []))
         version = self.cuda.get("cuda")
-        driver = f"driver {_driver()} for CUDA {'.'.join(map(str, version))}" if version else "no CUDA driver"
+        driver = f"driver {_driver()}for CUDA {'.'.join(map(str, version))}" if version else "no CUDA driver"
         has_code = not str(status["gpu_not_used"]).startswith("this build has no GPU code")
         wanted = os.environ.get("H5Z_GPU_DEVICE", "").strip()
-        old = version is not None and version < _CUDA
         why = status["gpu_not_used"]
-        if old and has_code and wanted != "cpu":
-            self.problem(f"the NVIDIA driver is too old: it is for CUDA {version[0]}.{version[1]}, the kernels need {_CUDA[0]}.{_CUDA[1]} "
-                         f"({why or 'they would fail when they are loaded'}); the CPU does the work",
-                         f"install driver {_DRIVER} or newer; files are the same either way")  # fmt: skip
         if status["gpu"]:
             answer = ask("gpu", self.own, H5Z_GPU_MIN_BYTES="1", H5Z_GPU_LOG="info")
             if answer.get("encoded_on_gpu"):
-                return f"{status['gpu']} encodes and decodes larger chunks; {driver}; {devices}"
+                return f"{status['gpu']} takes larger chunks; {driver}; {devices}"
             why = "; ".join(answer.get("said", [])) or answer.get("error", "it has encoded nothing")
-            if not old:
-                self.problem(f"the GPU {status['gpu']} is there and does not work: {why}", "the CPU does the work until that is mended")
+        old = version is not None and version < _CUDA
+        # CUDA's 100 is "no device": a driver alone is no fault.
+        there = devices or os.path.exists("/dev/nvidia0") or self.cuda.get("code") not in (None, 100)
+        if wanted == "cpu":
+            pass
+        elif old and has_code:
+            self.problem(f"the NVIDIA driver is too old: it is for CUDA {version[0]}.{version[1]}, the kernels need {_CUDA[0]}.{_CUDA[1]} "
+                         f"({why}); the CPU does the work", f"install driver {_DRIVER} or newer; files are the same either way")  # fmt: skip
         elif wanted.isdigit():
             self.problem(f"H5Z_GPU_DEVICE asks for GPU {wanted}, and none is used: {why}", "unset H5Z_GPU_DEVICE, or mend what is named")
-        elif has_code and not old and wanted != "cpu" and (devices or os.path.exists("/dev/nvidia0")):
+        elif has_code and there:
             self.problem(f"there is a GPU, and it is not used: {why}", "mend what is named; the CPU does the work until then")
         older = f"; it is older than CUDA {_CUDA[0]}.{_CUDA[1]}, which GPU code would need" if old else ""
         return f"not used ({why}); the CPU does the work, files are the same. {driver}{older}{f'; {devices}' if devices else ''}"
@@ -378,10 +379,9 @@ def _digest(path: str) -> str:
 
 
 def _driver() -> str:
-    """The kernel module's version, as its own file says it."""
+    """The kernel module's version and a blank, as its own file says it; "" where there is none."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
-        return "of unknown version"
-    words = [w for w in text.split() if w[:1].isdigit() and "." in w]
-    return words[0] if words else "of unknown version"
+        return ""
+    return next((f"{w} " for w in text.split() if w[:1].isdigit() and "." in w), "")

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .common import is_lossy, need, one_dataset, open_file, ratio, sentence, size
+from .common import Problem, is_lossy, need, one_dataset, open_file, ratio, sentence, size
 
 # Damaged chunks that are listed one by one.
 _LISTED = 20
@@ -37,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
     with open_file(args.file) as file:
         wanted = {one_dataset(file, name).name for name in args.dataset} if args.dataset else None
         found = [what for what in examine(file, args.file, check) if wanted is None or what["name"] in wanted]
+    if not any("asked" in what or "unreadable" in what for what in found):
+        filters = sorted({name for what in found for name in what["filters"]})
+        there = f"{_count(len(found), 'dataset')}{', with ' + ', '.join(filters) if filters else ', without any filter'}" if found else "none at all"
+        raise Problem(f"{args.file} has no dataset with the filter h5z-gpu here, but {there}")
     damaged = sum(what.get("damaged", 0) for what in found) + sum("unreadable" in what for what in found)
     broken = sum("broken_promise" in what for what in found)
     if args.json:
