@@ -172,6 +172,10 @@ def test_files_without_data_and_bad_input(nc, tmp_path):
     with h5py.File(tmp_path / "odd.h5", "w") as f:
         f.create_dataset("nan", data=np.full((64, 64), np.nan, "f4"))
         f.create_dataset("line", data=np.random.default_rng(1).normal(size=5000))
+        big = np.finfo("f8").max
+        f.create_dataset("wide", data=np.random.default_rng(2).choice([big, -big, 1.0, 0.0, 5e-324], 9000))
+        f.create_dataset("tiny", data=np.random.default_rng(2).integers(0, 1 << 40, 9000, "u8").view("f8"))
+        f.create_dataset("every", data=np.random.default_rng(3).integers(0, 1 << 64, 9000, "u8").view("f8"))
         f.create_dataset("half", data=np.zeros((64, 64), "f2"))
         f.create_dataset("inf", data=np.where(np.arange(4096) % 7, np.inf, 1e38).astype("f4"))
     (tmp_path / "text").write_text("no data")

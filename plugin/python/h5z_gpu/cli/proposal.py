@@ -63,6 +63,11 @@ def propose(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], item: Any, 
     unit : str
         Units, for the sentence.
     """
+    with np.errstate(all="ignore"):  # ranges that no float holds, NaN of any kind
+        return _propose(blocks, use, item, unit)
+
+
+def _propose(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], item: Any, unit: str) -> Proposal:
     values = np.concatenate([b[u] for b, u in zip(blocks, use)]) if blocks else np.zeros(0)
     if not values.size:
         return Proposal(Lossless(), "no sampled value is finite")
@@ -142,6 +147,8 @@ def step_of(values: np.ndarray) -> Optional[float]:
         return None
     ulp = math.ldexp(1.0, math.frexp(float(np.abs(every).max()))[1] - (24 if every.dtype.itemsize == 4 else 53))
     distinct = every.astype(np.float64)
+    if not math.isfinite(float(distinct[-1]) - float(distinct[0])):
+        return None
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 6 * ulp]
     if gaps.size < 2:
@@ -233,10 +240,15 @@ def _noise(block: np.ndarray, use: np.ndarray, axis: int) -> Optional[float]:
 
 def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values: np.ndarray, unit: str) -> Proposal:
     sigma = noise_of(blocks, use)
+    sigma = sigma if sigma is not None and math.isfinite(sigma) else None
     low, high = (
         float(v) for v in np.percentile(values[:: max(1, values.size // 1_000_000)].astype(np.float64), [0.1, 99.9])
     )
     bulk = high - low if high > low else float(values.max()) - float(values.min())
+    if not math.isfinite(bulk):
+        return Proposal(Lossless(), "the range of the values is larger than any number")
+    if bulk < 1e-290:
+        return Proposal(Lossless(), "the values are next to the smallest numbers that there are")
     text = f"{sigma:.2g}{_unit(unit)}" if sigma is not None else ""
     if sigma is None or sigma / 2 < _LEAST * bulk:
         bound = rounded_down(_LEAST * bulk)
