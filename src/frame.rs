@@ -151,6 +151,11 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 /// Reads the fixed part and checks magic, version and stored length: all that is needed to know the raw length.
 fn fixed(bytes: &[u8]) -> Result<Header> {
+    first(bytes, bytes.len() as u64)
+}
+
+/// As [`fixed`], of the first bytes of a frame of `len`.
+fn first(bytes: &[u8], len: u64) -> Result<Header> {
     const S: &str = "header";
     if bytes.len() < HEADER_FIXED {
         return Err(Error::Length { section: S, needed: HEADER_FIXED as u64, got: bytes.len() as u64 });
@@ -163,8 +168,8 @@ fn fixed(bytes: &[u8]) -> Result<Header> {
         return Err(Error::Unsupported { format: version, codec });
     }
     let stored_len = u64::from_le_bytes(field(bytes, 24));
-    if stored_len != bytes.len() as u64 {
-        return Err(Error::Length { section: "frame", needed: stored_len, got: bytes.len() as u64 });
+    if stored_len != len {
+        return Err(Error::Length { section: "frame", needed: stored_len, got: len });
     }
     let rank = usize::from(bytes[11]);
     if rank > MAX_RANK {
@@ -196,6 +201,17 @@ fn fixed(bytes: &[u8]) -> Result<Header> {
 /// As [`Frame::open`], but the checksum and the sections are not looked at.
 pub fn raw_len(bytes: &[u8]) -> Result<u64> {
     fixed(bytes).map(|h| h.raw_len)
+}
+
+/// Bytes that [`peek`] needs.
+pub const PEEK: usize = HEADER_FIXED;
+
+/// As [`header`], of the first [`PEEK`] bytes or more of a frame of `len`, with the format's version.
+///
+/// # Errors
+/// As [`raw_len`].
+pub fn peek(head: &[u8], len: u64) -> Result<(u8, Header)> {
+    first(head, len).map(|header| (head[8], header))
 }
 
 /// The header's fields but its extents, which are left out: enough to know what decoding takes.

@@ -49,6 +49,7 @@
 
 mod short;
 mod stored;
+pub mod tools;
 
 use crate::error::{Error, Result};
 use crate::params::Request;

@@ -240,6 +240,38 @@ fn bench_prints_verified_rates() {
 }
 
 #[test]
+fn files_of_datasets_are_for_the_python_package() {
+    let dir = folder("cli-elsewhere");
+    for (name, mark, what) in [
+        ("a.h5", &b"\x89HDF\r\n\x1a\n"[..], "an HDF5 or netCDF-4 file"),
+        ("b.nc", b"CDF\x01", "a netCDF-3 file"),
+        ("c.npy", b"\x93NUMPY\x01\x00", "a .npy file"),
+    ] {
+        let path = dir.join(name);
+        std::fs::write(&path, [mark, &[0; 64]].concat()).unwrap();
+        let file = path.display();
+        for (line, then) in [
+            (format!("inspect {file}"), format!("python -m h5z_gpu inspect {file}")),
+            (format!("verify {file} {file} --dtype f32 abs 1"), format!("python -m h5z_gpu verify {file}")),
+            (
+                format!("compress {file} {file}.out --dtype u8 --dims 72 lossless"),
+                format!("python -m h5z_gpu advise {file}"),
+            ),
+        ] {
+            let err = bad(&line, 2);
+            assert!(err.contains(what), "{line}: {err}");
+            let then = if name == "c.npy" { format!("numpy.load({:?}).tofile", path.to_str().unwrap()) } else { then };
+            assert!(err.contains(&then), "{line}: {err}");
+        }
+        assert!(!dir.join(format!("{name}.out")).exists());
+    }
+    for command in ["advise", "repack", "recover"] {
+        let err = bad(&format!("{command} a.h5 --out b.h5"), 2);
+        assert!(err.contains(&format!("then python -m h5z_gpu {command} a.h5 --out b.h5")), "{err}");
+    }
+}
+
+#[test]
 fn doctor_says_what_is_missing() {
     let (status, out, err) = run(&["doctor"]);
     assert_eq!(status, 1, "{out}{err}");

@@ -42,6 +42,10 @@ int64_t h5z_gpu_words(const char *text, uint32_t words[H5Z_GPU_WORDS_MAX]);
 /* The text of words, at most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t size);
 
+/* What words mean in plain words, and every tool's line for them, as JSON: at most size - 1 bytes and a NUL. Answers the length
+   of the whole text. */
+int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
+
 /* The stored list, complete: what a program needs whose HDF5 cannot be asked. Answers how many words. */
 int64_t h5z_gpu_stored_words(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                              const void *fill, uint32_t stored[H5Z_GPU_WORDS_MAX]);
@@ -143,6 +147,27 @@ int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t 
 /* Copies an array to one of the same shape and type, between host memory and a device, or on one device. Steps (strides) of 0 repeat
    an element. Answers 0. */
 int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
+
+/* What a frame says of itself. */
+typedef struct h5z_gpu_frame {
+    int32_t status;  /* 0, or -1: damaged, and the rest is 0 */
+    uint8_t version; /* of the format */
+    uint8_t codec;   /* 0 stored, 1 szx, 2 lorenzo, 3 ndzip, 4 bytes, 5 planes */
+    uint8_t mode;    /* 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless */
+    uint8_t element; /* bytes of one */
+    uint64_t raw_len;
+    double bound;    /* the absolute one that was used; the relative one in mode 3; 0 in mode 9 */
+} h5z_gpu_frame;
+
+/* What n frames of a file that is open for reading say, each lens[k] bytes from at[k] on, of chunks of raw_len bytes. Nothing is
+   decoded: `whole` asks for all bytes to be compared with the checksum, else the first ones are read alone. Answers how many
+   are well. */
+int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole, int threads,
+                       h5z_gpu_frame *frames);
+
+/* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a NUL.
+   Answers the length of the whole text. Starts the GPU. */
+int64_t h5z_gpu_status(char *text, size_t size);
 
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);

@@ -13,6 +13,7 @@ mod dataset;
 mod elf;
 mod entry;
 mod error;
+mod facts;
 #[macro_use]
 mod module;
 mod hdf5;

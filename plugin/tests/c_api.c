@@ -93,6 +93,13 @@ static int words_and_text(void) {
     CHECK(!strcmp(text, "mode=abs,bound=1.2345e-1"));
     CHECK(h5z_gpu_text(words, 3, text, 5) == 24 && !strcmp(text, "mode"));
     CHECK(h5z_gpu_words("mode=lossless", words) == 0);
+    char state[8192];
+    const uint32_t packed = 12504;
+    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) && strstr(state, "UD=443,1,1,12504"));
+    const uint32_t none = 0;
+    CHECK(h5z_gpu_tools(&none, 1, state, sizeof state) == -1 && strlen(h5z_gpu_last_error()) > 10);
+    CHECK(h5z_gpu_status(state, sizeof state) == (int64_t)strlen(state) && strstr(state, h5z_gpu_version()));
+    CHECK(strstr(state, "\"gpu_not_used\":") && strstr(state, "H5Z_GPU_MIN_BYTES") && h5z_gpu_status(NULL, 0) > 100);
     /* The stored list says the whole ask again, and its last word alone means lossless. */
     const uint32_t user[1] = {231002};
     const uint64_t dims[9] = {2, 2, 2, 2, 2, 2, 2, 2, 2};
@@ -277,6 +284,18 @@ static int arrays(const float *x) {
     at[5] = end;
     CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == -1);
     CHECK(h5z_gpu_decode_file(-1, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0);
+    /* What the frames say, from all their bytes and from the first ones. */
+    h5z_gpu_frame said[COUNT];
+    const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 1);
+    CHECK(said[5].status == -1 && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
+    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 && said[4].element == 4);
+    CHECK(said[4].raw_len == raw_len && said[4].bound == 1e-3);
+    char byte = ((char *)copies[3])[lens[3] / 2]; /* changed above, and not in the file yet */
+    CHECK(!fseek(file, (long)(at[3] + lens[3] / 2), SEEK_SET) && fwrite(&byte, 1, 1, file) == 1 && !fflush(file));
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 && said[3].status == -1);
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
     /* Into a dataset. */
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);

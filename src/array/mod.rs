@@ -22,6 +22,7 @@ mod device;
 mod device;
 mod encode;
 mod frames;
+mod headers;
 mod range;
 mod sharing;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod tests;
 
 pub use boxes::{Array, OnDevice};
 pub use frames::Frames;
+pub use headers::{Checked, headers};
 
 use crate::error::{Error, Result};
 use crate::memory;

@@ -98,6 +98,18 @@ impl Engine {
         (0, 0)
     }
 
+    /// Raw bytes of one codec in a batch from which a GPU takes it, where `H5Z_GPU_MIN_BYTES` does not say: the codec's name, the
+    /// bytes for encoding and for decoding. Empty in a build without GPU code.
+    pub fn gpu_from() -> Vec<(String, usize, usize)> {
+        #[cfg(feature = "cuda")]
+        return codec::CODECS
+            .iter()
+            .filter_map(|codec| codec.gpu.map(|gpu| (codec.id.to_string(), gpu.encode_from, gpu.decode_from)))
+            .collect();
+        #[cfg(not(feature = "cuda"))]
+        Vec::new()
+    }
+
     /// What [`Engine::encode_batch`] does first: encodes on the GPU what it can take; true for each job that is done.
     #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {

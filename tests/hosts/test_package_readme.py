@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the Python that plugin/python/README.md shows, section by section, and judges what it has written."""
 import re
+import sys
 
 import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import ROOT, sample, use
+from conftest import PLUGIN, ROOT, clean, run, sample, use
 from programs import filters, listed, stored_bytes
 
 TEXT = (ROOT / "plugin/python/README.md").read_text()
@@ -73,6 +74,21 @@ np.savez("read.npz", v=v, corner=corner)
     judged(tmp_path / "out.h5", "x", ARRAY, "abs", 1e-3, 11003)
 
 
+def test_command_line(tmp_path):
+    """Each line on a file of the first section, as a shell runs it."""
+    lines = re.findall(r"^```sh\n(.*?)^```$", SECTIONS["Command line"], re.M | re.S)[0].splitlines()
+    shown(FIRST, tmp_path)
+    (tmp_path / "h5z-gpu").write_text(f'#!/bin/sh\nexec {sys.executable} -m h5z_gpu "$@"\n')
+    (tmp_path / "h5z-gpu").chmod(0o755)
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
+    env["PATH"] = f"{tmp_path}:{env['PATH']}"
+    said = {line.split()[1]: run("sh", "-c", line, env=env, cwd=tmp_path) for line in lines}
+    assert "nothing is wrong" in said["doctor"] and "Lossy(absolute=0.001)" in said["inspect"] and "12504" in said["words"]
+    assert (tmp_path / "saved.h5").read_bytes() == (tmp_path / "out.h5").read_bytes()
+    commands = re.findall(r"\*\*(\w+)\*\*", SECTIONS["Command line"])
+    assert set(commands) >= set(said) and all(name in run("h5z-gpu", "--help", env=env) for name in commands)
+
+
 def test_netcdf4(tmp_path):
     assert shown("netCDF4", tmp_path).strip() == re.search(r"print\(filter_of.*  # (.+)", TEXT)[1]
     judged(tmp_path / "out.nc", "v", ARRAY, "abs", 1e-3, 11003)
@@ -121,3 +137,12 @@ assert str(path) == "folder/v.h5"
     assert names == ["joined.h5", "v.0.h5", "v.1.h5", "v.h5"]
     with h5py.File(tmp_path / "folder/v.h5") as f:
         assert 0 < judge.check(values, f["v"][...], "abs", 1e-3) <= 1
+
+
+def test_advice_repacking_and_proof(tmp_path):
+    """The lines in their order, on the file that the section on xarray writes."""
+    shown("xarray", tmp_path, "ds.to_netcdf('tas.nc')\n")
+    for line in re.findall(r"^h5z-gpu (.+)$", SECTIONS["A bound: advice, repacking, proof"], re.M):
+        use("import os, sys; os.chdir(sys.argv[1])\nfrom h5z_gpu.cli import main\nassert main(sys.argv[2:]) == 0", tmp_path, *line.split())
+    judged(tmp_path / "small.nc", "tas", ARRAY, "abs", 1e-2, 11002)
+    assert all("<img alt=" in (tmp_path / f"{page}.html").read_text() for page in ("advice", "report"))

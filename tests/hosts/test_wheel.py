@@ -25,6 +25,14 @@ def use(package, code, *args):
     return python(f"import sys; sys.path.insert(0, {str(package)!r})\n" + code, *args, env=env)
 
 
+def test_the_command_is_installed(package):
+    """And it works with what the wheel brings: the plugin and the package's metadata."""
+    env = {k: v for k, v in clean(PYTHONPATH=str(package)).items() if k != "HDF5_PLUGIN_PATH"}
+    assert run(package / "bin/h5z-gpu", "path", env=env).strip() == str(package / "h5z_gpu/plugin")
+    text = run(package / "bin/h5z-gpu", "doctor", env=env)
+    assert f"plugin: {package}/h5z_gpu/plugin/libh5zgpu.so\n" in text and text.endswith("nothing is wrong\n"), text
+
+
 def saved(folder):
     np.save(folder / "a.npy", sample())
     return folder / "a.npy"

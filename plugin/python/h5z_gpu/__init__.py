@@ -12,16 +12,27 @@ dask.Plugin   brings the filter to the workers of dask.distributed
 dask.write, parallel.join   one dataset of files that several processes write
 zarr.Serializer, zarr.Compressor, zarr.references   the same frames in Zarr 3 and 2, and for kerchunk
 """
-from . import netcdf
-from .arrays import compress, decompress
-from .datasets import load, read, save, write
-from .filters import FILTER_ID, Lossless, Lossy
-from .library import PLUGIN_PATH
-from .register import _watch, register
+import os as _os
+import sys as _sys
+
+from .elf import Unusable as _Unusable
 
 __version__ = "0.1.0"
 __all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register",
            "save", "write"]  # fmt: skip
 
-_watch()
-register()
+try:
+    from . import library as _library  # first: where the plugin cannot be loaded, its sentence is the one to see
+    from . import netcdf
+    from .arrays import compress, decompress
+    from .datasets import load, read, save, write
+    from .filters import FILTER_ID, Lossless, Lossy
+    from .library import PLUGIN_PATH
+    from .register import _watch, register
+
+    _watch()
+    register()
+except _Unusable:
+    # `h5z-gpu doctor` and `python -m h5z_gpu doctor` are there to say what is wrong with the plugin.
+    if _os.path.basename(_sys.argv[0] if _sys.argv else "") not in ("h5z-gpu", "-m"):
+        raise

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""python -m h5z_gpu env: the shell's line that lets programs started from there find the plugin; path: its folder alone."""
-import os
-import shlex
+"""python -m h5z_gpu: the command line `h5z-gpu`, also where its script is not on the PATH."""
 import sys
 
-from .library import PLUGIN_PATH
+from .cli import main
 
-# The import has set the variable.
-ANSWERS = {"path": PLUGIN_PATH, "env": f"export HDF5_PLUGIN_PATH={shlex.quote(os.environ['HDF5_PLUGIN_PATH'])}"}
-if len(sys.argv) != 2 or sys.argv[1] not in ANSWERS:
-    sys.exit("usage: eval \"$(python -m h5z_gpu env)\", or python -m h5z_gpu path")
-print(ANSWERS[sys.argv[1]])
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,9 +7,28 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from .elf import Unusable, fault
+
 PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
 
-lib = ctypes.CDLL(os.path.join(PLUGIN_PATH, "libh5zgpu.so"))
+
+def _load() -> ctypes.CDLL:
+    path = os.path.join(PLUGIN_PATH, "libh5zgpu.so")
+    why = fault(path)
+    if not why:
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            why = f"cannot be loaded ({error})"
+    remedy = (
+        "H5Z_GPU_PLUGIN_PATH names that folder: name another one, or unset it"
+        if os.environ.get("H5Z_GPU_PLUGIN_PATH")
+        else "install the package again: pip install --force-reinstall h5z-gpu"
+    )
+    raise Unusable(f"h5z-gpu: {path} {why}; {remedy}")
+
+
+lib = _load()
 lib.h5z_gpu_last_error.restype = ctypes.c_char_p
 lib.h5z_gpu_max_encoded.restype = ctypes.c_size_t
 for _name in ("words", "text", "encode", "decode", "raw_len"):

@@ -27,6 +27,9 @@ from .library import PLUGIN_PATH, lib
 _DEFAULTS = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin", "/usr/local/lib/plugin",
              *(f"/usr/lib/x86_64-linux-gnu/hdf5/{kind}plugins" for kind in ("serial/", "openmpi/", "mpich/", ""))]  # fmt: skip
 
+# HDF5_PLUGIN_PATH as it was before the import, None where it was not set.
+FOUND: str | None = os.environ.get("HDF5_PLUGIN_PATH")
+
 lib.H5PLget_plugin_info.restype = ctypes.c_void_p
 _FILTER = ctypes.c_void_p(lib.H5PLget_plugin_info())
 _told = set()  # addresses of H5Zregister

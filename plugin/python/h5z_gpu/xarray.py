@@ -22,6 +22,7 @@ import numpy as np
 import xarray as xr
 
 from .chunks import chunk_shape, step_of
+from .conventions import ANCILLARY, FLAGS, NAMING, names_in
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
@@ -34,13 +35,9 @@ Hows = Union[Lossy, Lossless, Mapping[Any, "How | None"], None]
 CHUNK_BYTES = 4 << 20
 # Chunks of source files within these are kept when a bound is named anew.
 _SUITABLE = range(1 << 20, (16 << 20) + 1)
-# Attributes that name variables which the meaning of others rests on.
-_NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry",
-           "node_coordinates", "node_count", "part_node_count", "interior_ring")  # fmt: skip
-_FLAGS = ("flag_values", "flag_masks", "flag_meanings")
 # What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own
 # encoding.
-_KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *_NAMING[1:], *PACKING}
+_KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *NAMING[1:], *PACKING}
 
 
 def encoding(
@@ -258,12 +255,12 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
     if how is None:
         return asked
     if isinstance(how, (Lossy, Lossless)):
-        exact, flags = _named_by(ds, _NAMING), _named_by(ds, ("ancillary_variables",))
+        exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
             v = variable.variable
             if name in exact or not v.ndim or not v.size:
                 continue
-            if _holds_floats(v) and name not in flags and not any(a in v.attrs for a in _FLAGS):
+            if _holds_floats(v) and name not in flags and not any(a in v.attrs for a in FLAGS):
                 asked[name] = how
             elif v.dtype.kind in "fiubmM":
                 asked[name] = Lossless() if isinstance(how, Lossy) else how
@@ -294,7 +291,7 @@ def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
     """Variables that such attributes name. xarray keeps some of them in encodings."""
     places = [where for v in ds.variables.values() for where in (v.attrs, v.encoding)] + [ds.attrs, ds.encoding]
     texts = [where.get(key) for where in places for key in keys]
-    return {word.rstrip(":") for text in texts if isinstance(text, str) for word in text.split()}
+    return {name for text in texts if isinstance(text, str) for name in names_in(text)}
 
 
 def _holds_floats(v: xr.Variable) -> bool:

@@ -144,8 +144,9 @@ fn dims(text: &str) -> Outcome<Vec<u64>> {
     })
 }
 
-/// Reads a whole file.
+/// Reads a whole file of numbers, or a frame.
 pub(crate) fn read(path: &Path) -> Outcome<Vec<u8>> {
+    crate::elsewhere::refuse(path)?;
     std::fs::read(path).map_err(|e| Fail::Wrong(format!("h5z-gpu: {}: {e}", path.display())))
 }
 

@@ -13,6 +13,7 @@ mod args;
 mod bench;
 mod doctor;
 mod elf;
+mod elsewhere;
 mod files;
 mod hdf5;
 mod judge;
@@ -49,6 +50,12 @@ enum Command {
     Env,
     /// Checks plugin path, HDF5 libraries, variables, threads and backends; status 1 when something is wrong
     Doctor(doctor::Args),
+    /// Proposes a bound for each variable of a file; in the Python package
+    Advise(elsewhere::Args),
+    /// Compresses a whole HDF5 or netCDF-4 file; in the Python package
+    Repack(elsewhere::Args),
+    /// Copies a damaged file and fills what is lost; in the Python package
+    Recover(elsewhere::Args),
     /// Opens an HDF5 library or a plugin, for `doctor`
     #[command(hide = true)]
     Probe(hdf5::Probe),
@@ -98,6 +105,9 @@ fn main() -> ExitCode {
         Command::Bench(a) => bench::run(&a),
         Command::Env => doctor::environment(),
         Command::Doctor(a) => doctor::run(&a),
+        Command::Advise(a) => elsewhere::run("advise", &a),
+        Command::Repack(a) => elsewhere::run("repack", &a),
+        Command::Recover(a) => elsewhere::run("recover", &a),
         Command::Probe(a) => hdf5::probe(&a),
     };
     match outcome {

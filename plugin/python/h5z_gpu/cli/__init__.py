@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The command line `h5z-gpu`, also `python -m h5z_gpu`: files of HDF5 and netCDF-4 with the filter, and what is wrong with them.
+
+Each command is a module of this package, named in `COMMANDS` and imported when it is used:
+
+    docstring               its first line is the command's line in `--help`, all of it is the text of `COMMAND --help`
+    add(parser)             adds the command's arguments to an argparse.ArgumentParser
+    run(args) -> int        does it; the exit status
+
+Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or input that
+cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Optional
+
+from ..elf import Unusable
+from .common import Problem
+
+COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "words", "env", "path")
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    """Runs one command.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        What stands behind the program's name; the process's own arguments by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    args = _parser(argv).parse_args(argv)
+    try:
+        return args.run(args)
+    except Problem as problem:
+        print(f"h5z-gpu {args.command}: {problem}", file=sys.stderr)
+        return 2
+    except Unusable as why:
+        print(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"h5z-gpu {args.command}: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
+    """The parser; of the commands, only the one that is meant is imported."""
+    from .. import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="h5z-gpu",
+        description="Error-bounded and lossless compression of floating-point data in HDF5 and netCDF-4 files.",
+        epilog="Exit status: 0 as asked; 1 something was found (damage, a broken promise, a set-up that does not work); "
+        "2 wrong use, or input that cannot be read.",
+    )
+    parser.add_argument("--version", action="version", version=f"h5z-gpu {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    meant = next((a for a in argv if not a.startswith("-")), None)
+    for name in COMMANDS:
+        if importlib.util.find_spec(f"{__name__}.{name}") is None:
+            continue
+        if meant not in (name, None):
+            commands.add_parser(name)
+            continue
+        module = importlib.import_module(f"{__name__}.{name}")
+        text = module.__doc__ or ""
+        sub = commands.add_parser(
+            name, help=text.split("\n", 1)[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        module.add(sub)
+        sub.set_defaults(run=module.run)
+    return parser

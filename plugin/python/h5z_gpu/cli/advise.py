@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Proposes a bound for each variable from the data itself, and predicts ratio, speed and error.
+
+What values and attributes say of their own precision (significant digits, steps of packing, noise between neighbours, range) gives a
+bound and a sentence why. Codecs, bounds and chunk shapes are then tried on sampled chunks; nothing is written. Coordinates, integers
+and the like stay exact. The last lines are commands that apply the advice.
+
+    h5z-gpu advise in.nc
+    h5z-gpu advise in.nc tas=absolute:0.05 --html advice.html       with a bound of one's own
+
+The advice is about what a file can tell. What the data is for, nobody but its user knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ..chunks import chunk_shape
+from ..datasets import _bar
+from ..filters import How, Lossless, Lossy
+from . import advise_text, common, quality
+from .common import Problem
+from .promise import MODES, as_filter, mixed, named_bounds
+
+if TYPE_CHECKING:
+    import h5py
+
+    from .proposal import Proposal
+    from .trials import Trial
+
+FIRST_BYTES = 8 << 20
+"""Of each variable: sampled for the proposal and the choice of codec and chunks."""
+TRIED_BYTES = 96 << 20
+"""Of all variables together: sampled for each codec."""
+CURVE_BYTES = 24 << 20
+"""Of all variables together: sampled for each point of the curves."""
+MOST_BYTES = 320 << 20
+"""Of all variables together: sampled for the prediction."""
+LEAST_BYTES = 64 << 20
+"""Of each variable: may be sampled for the prediction, where chunks differ."""
+ENOUGH = 0.02
+"""Standard error of the predicted size at which sampling stops."""
+FACTORS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+CURVES = ("auto", "szx", "planes")
+
+
+@dataclass
+class Advice:
+    """What is proposed for one variable."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    units: str
+    how: How
+    chunk: tuple[int, ...]
+    proposal: Proposal
+    fill: Optional[np.ndarray]
+    raw: int
+    before: int
+    usual: tuple[int, ...] = ()
+    """The chunks that repack takes without advice."""
+    hidden: bool = False
+    """The fill value is one that the file does not declare."""
+    trial: Optional[Trial] = None
+    """The choice, on the chunks of the prediction."""
+    chunks: int = 0
+    codecs: list[Trial] = field(default_factory=list)
+    shapes: list[tuple[tuple[int, ...], Trial]] = field(default_factory=list)
+    curves: dict[str, list[Trial]] = field(default_factory=dict)
+    lossless: Optional[Trial] = None
+
+    @property
+    def stored(self) -> float:
+        """Bytes that the variable is predicted to take."""
+        assert self.trial is not None
+        return sum(self.trial.stored) / len(self.trial.stored) * self.chunks
+
+    @property
+    def ratio(self) -> float:
+        """Predicted ratio."""
+        return self.raw / max(1.0, self.stored)
+
+    @property
+    def wide(self) -> float:
+        """Range of the sampled values."""
+        p = self.proposal
+        return p.high - p.low if p.low is not None and p.high is not None else 0.0
+
+
+@dataclass
+class Kept:
+    """A dataset that stays as it is, and why."""
+
+    name: str
+    why: str
+    note: str = ""
+    saved: float = 0
+    """Bytes that `repack` is predicted to save, of integers that nobody has compressed."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    parser.add_argument("file", metavar="FILE", help="an HDF5 or netCDF-4 file; only read")
+    parser.add_argument(
+        "bounds",
+        metavar="VAR=MODE:BOUND",
+        nargs="*",
+        default=[],
+        help="a bound to try in place of a proposal, such as tas=absolute:0.05",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
+    parser.add_argument("--json", action="store_true", help="print the advice as JSON")
+    mixed(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Advises; the exit status."""
+    if args.seed < 0:
+        raise Problem(f"--seed {args.seed}: a number from 0 on is needed")
+    if args.html:
+        from . import page
+
+        page.ready(args.html)
+    named = named_bounds(args.bounds)
+    with common.open_file(args.file) as file:
+        kept: list[Kept] = []
+        found = advise(file, named, seed=args.seed, kept=kept)
+        total = os.path.getsize(args.file)
+        netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
+        from .apply import lines
+
+        commands = lines(args.file, found, netcdf)
+    if args.html:
+        from . import advise_page
+
+        advise_page.write(args.html, args.file, found, kept, commands)
+    if args.json:
+        print(json.dumps(quality.plain(advise_text.as_json(args.file, found, kept, commands)), indent=1))
+        return 0
+    advise_text.show(args.file, total, found, kept, commands)
+    if args.html:
+        print(f"\nThe page is {args.html}")
+    return 0
+
+
+def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None, *, seed: int = 0, quick: bool = False,
+           kept: Optional[list[Kept]] = None) -> list[Advice]:  # fmt: skip
+    """Advice on each variable of a file that may lose bits.
+
+    Parameters
+    ----------
+    file : h5py.File
+        Open for reading.
+    named : dict, optional
+        Modes and bounds by name, in place of proposals.
+    seed : int
+        Which chunks are sampled.
+    quick : bool
+        Only what is to be done: no curves, no prediction.
+    kept : list, optional
+        Takes the datasets that stay as they are.
+    """
+    from .roles import Roles, lossy_already, number_of, worth_lossless
+
+    named, kept = dict(named or {}), [] if kept is None else kept
+    roles, chosen = Roles(file), []
+    for dataset in common.datasets(file):
+        name = dataset.name.strip("/")
+        why = roles.why_exact(dataset)
+        if why is not None or dataset.is_virtual:
+            step = number_of(dataset, "scale_factor")
+            note = ""
+            if why == "holds integers" and step:
+                note = (f"packed in steps of {step:g}: as floating-point numbers within {abs(step) / 2:g} they often take less room, "
+                        "see h5z_gpu.xarray.from_packing")  # fmt: skip
+            kept.append(Kept(name, why or "is a virtual dataset", note))
+            if not quick and worth_lossless(dataset):
+                kept[-1].saved = _saved(dataset, seed)
+        elif (lost := lossy_already(dataset)) is not None:
+            kept.append(Kept(name, f"is lossy already, by {lost}", "a second loss would add to the first"))
+        else:
+            chosen.append(dataset)
+    unknown = sorted(set(named) - {d.name.strip("/") for d in chosen})
+    if unknown:
+        where = next((k.why for k in kept if k.name == unknown[0]), "is not there")
+        raise Problem(f"{file.filename}: {unknown[0]} {where}; no bound can be tried")
+    budget, found = MOST_BYTES, []
+    most = min(FIRST_BYTES, TRIED_BYTES // max(1, len(chosen)))
+    sizes = sum(d.size * d.dtype.itemsize for d in chosen)
+    with _bar(None, sizes, "advise", "") as done:
+        for dataset in chosen:
+            share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
+            found.append(
+                _advise(
+                    dataset, named.get(dataset.name.strip("/")), seed, quick, share, most, CURVE_BYTES // len(chosen)
+                )
+            )
+            done(dataset.size * dataset.dtype.itemsize)
+    return found
+
+
+def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int, first_bytes: int,
+            for_curves: int) -> Advice:  # fmt: skip
+    from .proposal import propose, sentinel
+    from .roles import chunk_of, protected, text_of
+    from .trials import Sampler, attempt, padded, usable
+
+    units = text_of(dataset, "units") or ""
+    fill, against = protected(dataset, by_range=asked is not None and asked[0] in ("relative", "psnr"))
+    chunk = chunk_of(dataset)
+    bytes_each = math.prod(chunk) * dataset.dtype.itemsize
+    sampler = Sampler(dataset, chunk, seed)
+    first = [sampler.read(box) for box in sampler.draw(max(2, first_bytes // bytes_each))]
+    hidden = sentinel(np.concatenate([b[np.isfinite(b)] for b in first])) if fill is None else None
+    fill = hidden if fill is None else fill
+    proposal = propose(first, [usable(b, fill) for b in first], dataset, units)
+    if hidden is not None:
+        proposal.reason += f". {hidden} looks like a missing value, which the file does not declare: it is kept exactly"
+    if asked is not None:
+        proposal.how, proposal.reason = as_filter(asked), "as you asked"
+    if isinstance(proposal.how, Lossy) and against:
+        proposal.how, proposal.reason = Lossless(), against
+    raw = dataset.size * dataset.dtype.itemsize
+    advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal, fill, raw,
+                    dataset.id.get_storage_size(), chunk, hidden is not None)  # fmt: skip
+    whole = [padded(b, chunk, fill) for b in first]
+    _choose(advice, whole, first, dataset)
+    if quick:
+        return advice
+    if advice.chunk != chunk:
+        sampler = Sampler(dataset, advice.chunk, seed)
+        bytes_each = math.prod(advice.chunk) * dataset.dtype.itemsize
+    advice.chunks = sampler.total
+    _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)
+    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt, padded)
+    return advice
+
+
+def _saved(dataset: h5py.Dataset, seed: int) -> float:
+    """Bytes that are saved where integers are compressed, from a few chunks."""
+    from .roles import chunk_of
+    from .trials import Sampler, attempt, padded
+
+    sampler = Sampler(dataset, chunk_of(dataset), seed)
+    boxes = sampler.draw(3)
+    trial = attempt([padded(sampler.read(b), sampler.chunk, None) for b in boxes], Lossless(), None)
+    return float(dataset.id.get_storage_size() - sum(trial.stored) / len(boxes) * sampler.total)
+
+
+def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], dataset: h5py.Dataset) -> None:
+    """The codec and the shape of chunks. The writer's own choice stays where nothing is better by a tenth."""
+    from .trials import attempt, cut_up
+
+    how, fill = advice.how, advice.fill
+    best = attempt(whole, how, fill, timed=True)
+    advice.lossless = attempt(whole, Lossless(), fill, timed=True, errors=False) if isinstance(how, Lossy) else best
+    advice.codecs = [best]
+    if isinstance(how, Lossy):
+        config = how.get_config()
+        for codec in ("szx", "lorenzo", "planes", "planes-dense"):
+            if codec.startswith("planes") and "pointwise_relative" in config:
+                continue  # planes has no such bound
+            advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
+        top = max(advice.codecs, key=lambda t: t.ratio)
+        if top.ratio > 1.1 * best.ratio:
+            best = attempt(whole, top.how, fill)
+        lorenzo = next(t for t in advice.codecs if t.how.codec == "lorenzo")
+        if advice.proposal.step and best.largest and lorenzo.ratio > 0.8 * best.ratio:
+            lorenzo = attempt(whole, lorenzo.how, fill)  # its quanta are the multiples of the step
+            best = best if lorenzo.largest else lorenzo
+        if advice.lossless.ratio > 0.98 * best.ratio:
+            best = advice.lossless
+            advice.proposal.reason += "; keeping every bit takes no more room"
+    if isinstance(best.how, Lossy) and not best.largest:
+        advice.proposal.reason += "; every sampled value comes back exactly"
+    advice.how = best.how
+    # Other shapes are cut from the chunks that are here, so that the same values are compared.
+    shapes = {chunk_shape(dataset.shape, dataset.dtype.itemsize, 1 << 20)}
+    if dataset.chunks:
+        shapes.add(tuple(dataset.chunks))
+    for shape in sorted(shapes - {advice.chunk}):
+        pieces = [p for b in first for p in cut_up(b, shape)]
+        if len(pieces) < 2 or len(pieces) > 4096:
+            continue
+        advice.shapes.append((shape, attempt(pieces, best.how, fill, errors=False)))
+    advice.shapes.insert(0, (advice.chunk, best))
+    for shape, trial in advice.shapes[1:]:
+        if trial.ratio > 1.1 * best.ratio and math.prod(shape) * dataset.dtype.itemsize >= 1 << 18:
+            advice.chunk, best = shape, trial
+
+
+def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
+    """Size and error over a range of bounds, of some codecs, on one part of a chunk."""
+    from .boxes import cut
+    from .trials import attempt
+
+    if not isinstance(advice.how, Lossy):
+        return
+    values = min(1 << 19, max(1 << 17, bytes_ // block.dtype.itemsize))
+    part = cut(block.shape, values)
+    start = [(n - p) // 2 for n, p in zip(block.shape, part)]
+    piece = np.ascontiguousarray(block[tuple(slice(a, a + p) for a, p in zip(start, part))])
+    config = advice.how.get_config()
+    (mode,) = (m for m in MODES if m in config)
+    for codec in CURVES:
+        if codec == "planes" and mode == "pointwise_relative":
+            continue
+        points = []
+        for factor in FACTORS:
+            value = (
+                round(config[mode] - 20 * math.log10(factor), 1)
+                if mode == "psnr"
+                else float(f"{config[mode] * factor:.12g}")
+            )
+            if value <= 0 or (mode in ("relative", "pointwise_relative") and value >= 1):
+                continue
+            points.append(attempt([piece], Lossy(**{mode: value, "codec": codec}), advice.fill))
+        advice.curves[codec] = points
+
+
+def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any, padded: Any) -> None:
+    """Encodes more and more chunks, until their mean size is known well enough or there are no more."""
+    wanted, seen, trial = 4, set[str](), None
+    while True:
+        boxes = [b for b in sampler.draw(wanted) if repr(b) not in seen]
+        seen.update(map(repr, boxes))
+        for first in range(0, len(boxes), 8):
+            blocks = [padded(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
+            more = attempt(blocks, advice.how, advice.fill)
+            trial = more if trial is None else _joined(trial, more)
+        advice.trial = trial
+        if len(seen) >= sampler.total or trial.spread <= ENOUGH / 2 or 2 * wanted * bytes_each > most:
+            return
+        wanted *= 2
+
+
+def _joined(a: Trial, b: Trial) -> Trial:
+    from .trials import Trial
+
+    codecs = {name: a.codecs.get(name, 0) + b.codecs.get(name, 0) for name in {**a.codecs, **b.codecs}}
+    return Trial(a.how, a.raw + b.raw, a.stored + b.stored, a.seconds + b.seconds, max(a.largest, b.largest), a.squares + b.squares,
+                 a.n + b.n, codecs)  # fmt: skip

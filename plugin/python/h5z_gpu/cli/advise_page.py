@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The page of `advise`: what is proposed and why, curves of size and error with the choice marked, and the commands."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..filters import Lossless
+from . import common, page
+from .advise import Advice, Kept
+from .advise_text import bound_text, prediction
+
+_STYLES = {"auto": ("-o", "#1d5fa8"), "szx": ("--s", "#d97706"), "planes": (":^", "#2f7d4f")}
+
+
+def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
+    """Writes the page."""
+    body = [
+        f"<h1>{page.text(file)}</h1>",
+        "<p>What a bound would cost and give, from sampled chunks. Nothing was written.</p>",
+    ]
+    rows = []
+    for k, a in enumerate(found):
+        link = page.Html(f'<a href="#v{k}">{page.text(a.name)}</a>')
+        assert a.trial is not None
+        psnr = a.trial.psnr(a.wide)
+        rows.append([link, bound_text(a.how), f"{a.ratio:.1f}", common.size(a.raw), common.size(a.stored),
+                     f"{psnr:.1f}" if math.isfinite(psnr) else "exact"])  # fmt: skip
+    if rows:
+        body.append(page.table(rows, ["variable", "bound", "ratio", "from", "to", "PSNR (dB)"], [2, 3, 4, 5]))
+    else:
+        body.append("<p>No variable may lose a bit.</p>")
+    for k, a in enumerate(found):
+        body += [f'<h2 id="v{k}">{page.text(a.name)}: {page.text(bound_text(a.how))}</h2>', page.table(prediction(a))]
+        if a.curves:
+            body.append(f'<div class="figures">{_distortion(a)}{_ratios(a)}</div>')
+    if kept:
+        body.append("<h2>Exact</h2>")
+        body.append(
+            page.table(
+                [[k.name, f"{k.why}{f' ({k.note})' if k.note else ''}"] for k in kept], ["dataset", "because it"]
+            )
+        )
+    if commands:
+        body.append("<h2>How to apply it</h2>")
+        body += [f"<p>{page.text(name)}</p><pre>{page.text(text)}</pre>" for name, text in commands]
+    page.write(path, f"{file}: advice on bounds", body)
+
+
+def _choice(a: Advice) -> Any:
+    """The point of the curves that is proposed."""
+    codec = a.how.codec if a.how.codec in a.curves else "auto"
+    return next((p for p in a.curves.get(codec, []) if bound_text(p.how) == bound_text(a.how)), None)
+
+
+def _distortion(a: Advice) -> str:
+    """Rate and distortion: bits a value against PSNR."""
+    drawn, axes = page.new_figure(5.6, 4.0)
+    item = a.dtype.itemsize
+    for codec, points in a.curves.items():
+        seen = [p for p in points if math.isfinite(p.psnr(a.wide))]
+        if seen:
+            style, colour = _STYLES[codec]
+            axes.plot(
+                [p.bits(item) for p in seen],
+                [p.psnr(a.wide) for p in seen],
+                style,
+                color=colour,
+                markersize=4,
+                linewidth=1.5,
+                label=codec,
+            )
+    if a.lossless is not None:
+        axes.axvline(a.lossless.bits(item), color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
+    chosen = _choice(a)
+    if chosen is not None and math.isfinite(chosen.psnr(a.wide)):
+        axes.plot([chosen.bits(item)], [chosen.psnr(a.wide)], "*", color="#9a1c12", markersize=15, label="the choice")
+    axes.set_xscale("log")
+    _plain_ticks(axes.xaxis)
+    axes.set_title(f"{a.name}: size and error", fontsize=11)
+    axes.set_xlabel(f"bits a value (of {8 * item}), fewer is smaller", fontsize=10)
+    axes.set_ylabel("PSNR (dB), higher is better", fontsize=10)
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=9)
+    says = (
+        f"the choice, {bound_text(a.how)}, has {chosen.bits(item):.2f} bits a value and {chosen.psnr(a.wide):.1f} dB"
+        if chosen
+        else ""
+    )
+    return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR; {says}",
+                       f"Rate-distortion curves on one part of a chunk. {says[:1].upper()}{says[1:]}{'.' if says else ''}")  # fmt: skip
+
+
+def _ratios(a: Advice) -> str:
+    """The ratio against the bound."""
+    drawn, axes = page.new_figure(5.6, 4.0)
+    mode = bound_text(a.how).split(":")[0].replace("_", "-")
+    for codec, points in a.curves.items():
+        style, colour = _STYLES[codec]
+        axes.plot(
+            [_bound(p) for p in points],
+            [p.ratio for p in points],
+            style,
+            color=colour,
+            markersize=4,
+            linewidth=1.5,
+            label=codec,
+        )
+    if a.lossless is not None:
+        axes.axhline(a.lossless.ratio, color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
+    chosen = _choice(a)
+    if chosen is not None:
+        axes.plot([_bound(chosen)], [chosen.ratio], "*", color="#9a1c12", markersize=15, label="the choice")
+    if mode != "psnr":
+        axes.set_xscale("log")
+    axes.set_yscale("log")
+    _plain_ticks(axes.yaxis)
+    unit = {"absolute": f" ({a.units})" if a.units else " (units of the data)", "psnr": " (dB)"}.get(mode, " (part)")
+    axes.set_title(f"{a.name}: ratio by bound", fontsize=11)
+    axes.set_xlabel(f"{mode} bound{unit}", fontsize=10)
+    axes.set_ylabel("ratio (raw bytes / stored bytes)", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=9)
+    return page.figure(drawn, f"Compression ratio of {a.name} against the {mode} bound for {', '.join(a.curves)}",
+                       "Ratio against the bound, on the same part of a chunk.")  # fmt: skip
+
+
+def _bound(trial: Any) -> float:
+    assert not isinstance(trial.how, Lossless)
+    return float(bound_text(trial.how).split(":")[1])
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Numbers in place of powers of ten where an axis spans a few decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(FuncFormatter(lambda v, _: ""))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What `advise` says of its advice: as text, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..filters import How, Lossless
+from . import common
+from .promise import MODES
+
+if TYPE_CHECKING:
+    from .advise import Advice, Kept
+    from .trials import Trial
+
+
+def bound_text(how: How) -> str:
+    """A bound as it is typed: absolute:0.01; and the codec where one is named."""
+    if isinstance(how, Lossless):
+        return "lossless"
+    config = how.get_config()
+    (mode,) = (m for m in MODES if m in config)
+    return f"{mode}:{config[mode]!r}"
+
+
+def prediction(a: Advice) -> list[tuple[str, str]]:
+    """What is predicted, as names and texts."""
+    t = a.trial
+    assert t is not None
+    unit = f" {a.units}" if a.units else ""
+    sure = (
+        " (all chunks tried)"
+        if len(t.stored) >= a.chunks
+        else f" (± {100 * 2 * t.spread:.0f} %, {len(t.stored)} of {a.chunks} chunks tried)"
+    )
+    found = [("why", a.proposal.reason), ("ratio", f"{a.ratio:.2f}{sure}: {common.size(a.raw)} to {common.size(a.stored)}"),
+             ("error", f"largest {t.largest:.4g}{unit}, PSNR {t.psnr(a.wide):.1f} dB" if t.largest else "none"),
+             ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec {a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
+              f"{common.size(t.speed)}/s here")]  # fmt: skip
+    auto = a.curves.get("auto", [])
+    if auto:
+        found.append(("other bounds", ", ".join(f"{bound_text(p.how).split(':')[1]}: {p.ratio:.1f}" for p in auto)))
+    if len(a.codecs) > 1:
+        found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio:.1f}" for p in a.codecs)
+                      + (f", lossless {a.lossless.ratio:.2f}" if a.lossless else "")))  # fmt: skip
+    if len(a.shapes) > 1:
+        found.append(("chunks", ", ".join(f"{'x'.join(map(str, s))} {p.ratio:.1f}" for s, p in a.shapes)))
+    return found
+
+
+def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
+    for a in found:
+        print(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
+        for name, text in prediction(a):
+            print(f"    {name}: {text}")
+    for k in kept:
+        print(
+            f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
+        )
+    if not found:
+        print("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
+        return
+    saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
+    print(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
+    for name, text in commands:
+        print(f"\n# {name}\n{text}")
+
+
+def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> dict[str, Any]:
+    """The advice, as JSON can hold it."""
+
+    def point(t: Trial, a: Advice) -> dict[str, Any]:
+        return {"bound": bound_text(t.how), "codec": t.how.codec, "ratio": t.ratio, "bits_per_value": t.bits(a.dtype.itemsize),
+                "largest_error": t.largest, "psnr": t.psnr(a.wide), "bytes_per_second": t.speed}  # fmt: skip
+
+    every = []
+    for a in found:
+        p, t = a.proposal, a.trial
+        assert t is not None
+        every.append({
+            "name": a.name, "type": a.dtype.str, "shape": a.shape, "bound": bound_text(a.how), "codec": a.how.codec, "chunk": a.chunk,
+            "reason": p.reason, "range": [p.low, p.high], "noise": p.noise, "step": p.step, "raw_bytes": a.raw,
+            "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread, "chunks": len(t.stored), "of": a.chunks},
+            "codecs": [{"codec": c.how.codec, "ratio": c.ratio, "bytes_per_second": c.speed} for c in a.codecs],
+            "lossless_ratio": a.lossless.ratio if a.lossless else None,
+            "chunks": [{"chunk": s, "ratio": c.ratio} for s, c in a.shapes],
+            "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
+        })  # fmt: skip
+    return {"file": path, "variables": every, "exact": [{"name": k.name, "why": k.why, "note": k.note} for k in kept],
+            "commands": dict(commands)}  # fmt: skip

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the commands share: files that are opened or refused with a sentence, and numbers as text."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import h5py
+
+    from ..filters import Lossless, Lossy
+
+# First bytes of files that are no HDF5, and what to say of them.
+_OTHERS = [
+    (b"CDF\x01", "a netCDF-3 file, which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
+    (b"CDF\x02", "a netCDF-3 file (64-bit offsets), which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
+    (b"CDF\x05", "a netCDF-3 file (64-bit data), which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
+    (b"\x0e\x03\x13\x01", "an HDF4 file; convert it first, with h4toh5 for example"),
+    (b"\x93NUMPY", "a .npy file; h5z_gpu.save('new.h5', {{'v': numpy.load('{name}')}}, absolute=...) makes an HDF5 file of it"),
+    (b"\x89H5ZG\r\n\x1a", "one frame of the filter, not a file of datasets; python -m h5z_gpu.reference {path} shows it"),
+    (b"GRIB", "a GRIB file; convert it to netCDF-4 first, for example with cdo -f nc4 copy"),
+    (b"PK\x03\x04", "a zip archive (such as .npz or .zarr.zip), not an HDF5 file"),
+    (b"\x1f\x8b", "a gzip file; unpack it first: gunzip {path}"),
+    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch it: git lfs pull"),
+]  # fmt: skip
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+class Problem(Exception):
+    """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback, exit status 2."""
+
+
+def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:
+    """An HDF5 or netCDF-4 file, open for reading alone.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    h5py.File
+        To be closed by the caller.
+
+    Raises
+    ------
+    Problem
+        The file is missing, cut short, of another format, open elsewhere for writing, or h5py is not installed.
+    """
+    h5py = need("h5py")
+    path = os.fspath(path)
+    refuse_others(path)
+    try:
+        return h5py.File(path, "r")
+    except OSError as why:
+        raise Problem(_why_not(path, why)) from None
+
+
+def need(module: str) -> object:
+    """An optional package, or a Problem that says how to install it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as why:
+        raise Problem(f"this command needs {module} ({why}): pip install 'h5z-gpu[h5py]'" if module == "h5py" else
+                      f"this command needs {module} ({why}): pip install {module}") from None  # fmt: skip
+
+
+def refuse_others(path: str) -> None:
+    """Raises Problem for what is no HDF5 file at first sight."""
+    try:
+        if os.path.isdir(path):
+            inside = os.listdir(path)
+            zarr = any(n in inside for n in ("zarr.json", ".zgroup", ".zarray"))
+            what = "a Zarr store, which xarray and zarr read" if zarr else "a folder"
+            raise Problem(f"{path} is {what}; give an HDF5 or netCDF-4 file")
+        with open(path, "rb") as f:
+            head, size = f.read(64), os.fstat(f.fileno()).st_size
+            at = 512
+            while not head.startswith(_SIGNATURE) and at < size:  # behind a user block: 512, 1024, 2048 ...
+                f.seek(at)
+                if f.read(8) == _SIGNATURE:
+                    return
+                at *= 2
+    except OSError as why:
+        raise Problem(f"{path}: {why.strerror or why}") from None
+    if head.startswith(_SIGNATURE):
+        return
+    if not size:
+        raise Problem(f"{path} is empty (0 bytes)")
+    for first, what in _OTHERS:
+        if head.startswith(first):
+            raise Problem(f"{path} is {what.format(path=path, name=os.path.basename(path))}")
+    raise Problem(f"{path} is no HDF5 or netCDF-4 file: it begins with {head[:8]!r}, not with HDF5's signature")
+
+
+def _why_not(path: str, why: OSError) -> str:
+    """What HDF5's refusal of a file with the right signature means."""
+    text = str(why)
+    if "truncated file" in text:
+        numbers = dict(part.strip().split(" = ", 1) for part in text.split(":", 1)[1].rstrip(")").split(",") if " = " in part)
+        stated = numbers.get("stored_eof")
+        return (
+            f"{path} is cut short: it has {os.path.getsize(path)} bytes{f', and should have {stated}' if stated else ''}; "
+            "copy it again from where it came from"
+        )
+    if "lock" in text or getattr(why, "errno", None) in (11, 35):
+        return f"{path} is open for writing in another program; close it there, or set HDF5_USE_FILE_LOCKING=FALSE to read it all the same"
+    return f"{path} is damaged or cut short; HDF5 says: {' '.join(text.split())}"
+
+
+def datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
+    """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
+
+    Objects that HDF5 cannot read are left out.
+    """
+    import h5py
+
+    from .objects import walk
+
+    for _, found in walk(item):
+        if isinstance(found, h5py.Dataset):
+            yield found
+
+
+def float_datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
+    """The datasets of 4- or 8-byte floating-point numbers with at least one element, in the order of names."""
+    for dataset in datasets(item):
+        try:
+            kind = dataset.dtype
+        except (TypeError, OSError):  # a type that NumPy has not
+            continue
+        if kind.kind == "f" and kind.itemsize in (4, 8) and dataset.shape is not None and dataset.size:
+            yield dataset
+
+
+def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
+    """The dataset of this name, or a Problem that lists those that are there."""
+    import h5py
+
+    found = file.get(name)
+    if isinstance(found, h5py.Dataset):
+        return found
+    names = [d.name.lstrip("/") for d in datasets(file)]
+    there = f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else "it has no datasets"
+    what = "a group" if isinstance(found, h5py.Group) else "not there"
+    raise Problem(f"{file.filename}: {name} is {what}; {there}")
+
+
+def size(n: float) -> str:
+    """Bytes as text with three figures: 812 B, 1.23 MB (10^6), 45.6 GB."""
+    if n < 1000:
+        return f"{n:.0f} B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        n /= 1000
+        if n < 999.5 or unit == "TB":
+            break
+    return f"{n:.{2 if n < 9.995 else 1 if n < 99.95 else 0}f} {unit}"
+
+
+def ratio(raw: float, stored: float) -> str:
+    """A ratio of sizes as text with about three figures; "-" where nothing is stored."""
+    if not stored:
+        return "-"
+    value = raw / stored
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def sentence(how: Union[Lossy, Lossless]) -> str:
+    """The promise in words."""
+    config = how.get_config()
+    codec = "" if how.codec == "auto" else f" (codec {how.codec})"
+    fill = getattr(how, "fill_value", None)
+    kept = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
+    if "absolute" in config:
+        text = f"no value changes by more than {config['absolute']:g}, in the units of the data"
+    elif "pointwise_relative" in config:
+        text = f"no value changes by more than {config['pointwise_relative']:g} of itself, zeros stay zero"
+    elif "relative" in config:
+        text = f"no value changes by more than {config['relative']:g} of its {how.of}'s range"
+    elif "psnr" in config:
+        text = f"a PSNR of at least {config['psnr']:g} dB over each {how.of}'s range"
+    else:
+        return f"every bit is kept{codec}"
+    return f"{text}; {kept} keep every bit{codec}"
+
+
+def is_lossy(how: Union[Lossy, Lossless], words: Sequence[int]) -> bool:
+    """Whether bits may be lost: it was asked, and a stored list does not say that the filter saw no floating-point numbers."""
+    if "absolute" not in (config := how.get_config()) and not config.keys() & {"relative", "pointwise_relative", "psnr"}:
+        return False
+    # Layout 2 in src/words.rs: word 2 has class and size of the type, flag 2 of word 3 says that the filter sees the chunk itself.
+    stored = len(words) >= 12 and words[0] & 0xFF == 2
+    return not stored or bool(words[3] >> 9 & 1) and words[2] & 0xFFF in (0x041, 0x081)

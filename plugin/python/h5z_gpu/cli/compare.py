@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""One dataset against its original: the verdict on the promise and the figures of quality, block by block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..chunks import chunk_shape
+from . import quality
+from .boxes import Box, boxes, cut, grown
+from .common import Problem
+from .judge import Judged, judge, native, words_of
+from .promise import Promise, promise_of
+from .sources import Source
+
+READ_VALUES = 8 << 20
+"""Values that are read at a time, unless a chunk has more."""
+JUDGED_VALUES = 1 << 20
+"""Values that are judged at a time where the promise is about each value: they and what is computed of them stay in a cache."""
+SLICES = 12
+"""Slices of the last two axes that SSIM and spectra are computed from, evenly spaced."""
+
+
+@dataclass
+class Found:
+    """The first value for which the promise is broken."""
+
+    index: tuple[int, ...]
+    original: str
+    became: str
+    error: float
+
+
+@dataclass
+class Result:
+    """What is known of one dataset."""
+
+    name: str
+    promise: Promise
+    dtype: np.dtype
+    shape: Optional[tuple[int, ...]]
+    axes: list[str] = field(default_factory=list)
+    units: Optional[str] = None
+    values: int = 0
+    nan: int = 0
+    infinite: int = 0
+    fill: int = 0
+    special_broken: int = 0
+    broken: int = 0
+    first: Optional[Found] = None
+    noisy: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
+    """Chunks whose PSNR is too low: first element and PSNR."""
+    into_fill: int = 0
+    """Ordinary values that came back with the bits of the fill value, within the bound."""
+    figures: Optional[quality.Quality] = None
+    ssim: Optional[float] = None
+    slices: int = 0
+    spectra: Optional[tuple[np.ndarray, np.ndarray, np.ndarray]] = None
+    """Power of original, reconstruction and error by wavenumber."""
+    limits: tuple[float, float] = (math.inf, -math.inf)
+    """Smallest and largest limit of a difference among the chunks."""
+    raw: int = 0
+    stored: Optional[int] = None
+
+    @property
+    def held(self) -> bool:
+        """Whether the promise is kept."""
+        return not self.broken and not self.noisy
+
+    @property
+    def special(self) -> int:
+        """Values that have to keep their bits."""
+        return self.nan + self.infinite + self.fill
+
+
+def compare(
+    a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None
+) -> Result:
+    """Compares all of a dataset with its original.
+
+    Parameters
+    ----------
+    a, b : Source
+        Original and reconstruction.
+    given : tuple of mode and bound, optional
+        The promise, in place of what lies in the file of `b`.
+    done : callable, optional
+        Told of bytes of the original that are done.
+
+    Raises
+    ------
+    Problem
+        Types or shapes differ, or a chunk cannot be read.
+    """
+    if a.shape != b.shape:
+        raise Problem(
+            f"{a.name} has the shape {a.shape} in one file and {b.shape} in the other: they cannot be compared"
+        )
+    if a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
+        raise Problem(
+            f"{a.name} is of {a.dtype.name} in one file and of {b.dtype.name} in the other: they cannot be compared"
+        )
+    floats = a.dtype.kind == "f" and a.dtype.itemsize in (4, 8)
+    promise = Promise("lossless")
+    if floats and b.dataset is not None:
+        promise = promise_of(b.dataset, given)
+    elif floats and given is not None:
+        promise = Promise(*given, given=True)
+    result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"))
+    if a.shape is None:
+        return result
+    result.values = math.prod(a.shape)
+    result.raw = result.values * a.dtype.itemsize
+    if b.dataset is not None and b.dataset.chunks:
+        result.stored = b.dataset.id.get_storage_size()
+    if floats and a.shape:
+        with np.errstate(all="ignore"):  # NaN, infinities and overflows are part of the data
+            _floats(a, b, result, done)
+            _slices(a, b, result)
+    else:
+        _bits(a, b, result, done)
+    return result
+
+
+def _floats(a: Source, b: Source, result: Result, done: Callable[[int], Any]) -> None:
+    """Verdict and figures of floating-point values."""
+    shape, promise = a.shape or (), result.promise
+    result.figures = quality.Quality(len(shape))
+    chunk = b.chunks or chunk_shape(shape, a.dtype.itemsize)
+    by_chunk = promise.mode in ("relative", "psnr")
+    step = grown(chunk, shape, READ_VALUES)
+    if by_chunk:
+        inner = chunk
+    else:
+        step = step if math.prod(step) <= 2 * READ_VALUES else cut(step, READ_VALUES)
+        inner = cut(grown(chunk, step, JUDGED_VALUES), 2 * JUDGED_VALUES)
+    for box in boxes(shape, step):
+        x, y = a.read(box), b.read(box)
+        for part in boxes(x.shape, inner):
+            u, v = native(x[part]), native(y[part])
+            start = tuple(p.start + q.start for p, q in zip(part, box))
+            _count(u, v, judge(u, v, promise), start, result)
+        done(x.nbytes)
+
+
+def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], result: Result) -> None:
+    """Adds one block's verdict and figures."""
+    promise = result.promise
+    if found.special.any():
+        nan, finite = int(np.count_nonzero(np.isnan(x))), int(np.count_nonzero(np.isfinite(x)))
+        result.nan += nan
+        result.infinite += x.size - nan - finite
+        result.fill += int(np.count_nonzero(found.special)) - (x.size - finite)
+        result.special_broken += int(np.count_nonzero(found.special & found.broken))
+    broken = int(np.count_nonzero(found.broken))
+    if broken and result.first is None:
+        at = np.unravel_index(int(np.argmax(found.broken)), x.shape)
+        with np.errstate(all="ignore"):
+            error = float(np.float64(y[at]) - np.float64(x[at]))
+        index = tuple(int(s + k) for s, k in zip(start, at))
+        result.first = Found(index, _shown(x[at]), _shown(y[at]), error)
+    result.broken += broken
+    if found.noisy is not None:
+        result.noisy.append((start, found.noisy))
+    if promise.fill is not None:
+        fill = words_of(y)
+        result.into_fill += int(np.count_nonzero((fill == fill.dtype.type(promise.fill)) & ~found.special))
+    if found.limit is not None:
+        result.limits = (min(result.limits[0], found.limit), max(result.limits[1], found.limit))
+    assert result.figures is not None
+    result.figures.add(x, found.error, found.special, found.limit, promise.mode == "pointwise_relative")
+
+
+def _shown(value: Any) -> str:
+    """A number and its bits."""
+    value = np.asarray(value)
+    return (
+        f"{value.item()!r} (0x{int(value.reshape(1).view(f'u{value.dtype.itemsize}')[0]):0{2 * value.dtype.itemsize}x})"
+    )
+
+
+# --- slices ----------------------------------------------------------------------------------------------------------
+
+
+def slice_boxes(shape: tuple[int, ...], most: int = SLICES) -> list[Box]:
+    """Boxes of slices of the last two axes (of one axis: the last), evenly spaced along the others."""
+    lead = shape[:-2]
+    n = math.prod(lead)
+    flat = sorted({int((k + 0.5) * n / min(n, most)) for k in range(min(n, most))})
+    index = [np.unravel_index(f, lead) if lead else () for f in flat]
+    # A row or plane of many millions is cut to its middle.
+    side = 1 << 20 if len(shape) == 1 else 1 << 12
+    ends = tuple(slice(max(0, (m - side) // 2), min(m, max(0, (m - side) // 2) + side)) for m in shape[-2:])
+    return [tuple(slice(int(i), int(i) + 1) for i in at) + ends for at in index]
+
+
+def slice_pair(a: Source, b: Source, box: Box, fill: Optional[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A slice of both, and where neither has a special value; without axes of one."""
+    x, y = native(a.read(box)), native(b.read(box))
+    keep = x.shape[-2:] if x.ndim > 1 else x.shape
+    x, y = x.reshape(keep), y.reshape(keep)
+    use = np.isfinite(x) & np.isfinite(y)
+    if fill is not None:
+        use &= words_of(x) != words_of(x).dtype.type(fill)
+    return x, y, use
+
+
+def _slices(a: Source, b: Source, result: Result) -> None:
+    """SSIM and spectra."""
+    figures = result.figures
+    if figures is None or not figures.n or not figures.high > figures.low:
+        return
+    found, spectra = [], []
+    for box in slice_boxes(result.shape or ()):
+        x, y, use = slice_pair(a, b, box, result.promise.fill)
+        value = quality.ssim(x, y, use, figures.high - figures.low)
+        if value is not None:
+            found.append(value)
+        if use.any() and max(x.shape) > 3:
+            with np.errstate(all="ignore"):
+                error = np.where(use, y.astype(np.float64) - x, 0.0)
+            spectra.append([quality.spectrum(v, use) for v in (x, y, error)])
+    result.slices = len(found)
+    result.ssim = float(np.mean(found)) if found else None
+    if spectra:
+        power = np.array(spectra)  # all slices have the same shape, and so the same rings without a wave
+        mean = power.mean(axis=0)
+        result.spectra = (mean[0], mean[1], mean[2])
+
+
+# --- everything else -------------------------------------------------------------------------------------------------
+
+
+def _bits(a: Source, b: Source, result: Result, done: Callable[[int], Any]) -> None:
+    """Integers, texts, compounds and the like: every bit has to be the same."""
+    shape = a.shape or ()
+    chunk = b.chunks or (chunk_shape(shape, a.dtype.itemsize) if shape else ())
+    step = cut(grown(chunk, shape, 1 << 16 if a.dtype.hasobject else READ_VALUES), 2 * READ_VALUES)
+    for box in boxes(shape, step):
+        x, y = np.asarray(a.read(box)), np.asarray(b.read(box))
+        differs = different(x, y)
+        n = int(np.count_nonzero(differs))
+        if n and result.first is None:
+            at = np.unravel_index(int(np.argmax(differs)), x.shape) if x.shape else ()
+            index = tuple(int(k + s.start) for k, s in zip(at, box))
+            result.first = Found(index, _text(x[at]), _text(y[at]), math.nan)
+        result.broken += n
+        done(x.nbytes)
+
+
+def _text(value: Any) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def different(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Where elements of two arrays of one shape differ in their bits; padding inside compounds does not count."""
+    if x.dtype.names:
+        found = np.zeros(x.shape, bool)
+        for name in x.dtype.names:
+            part = different(x[name], y[name])
+            found |= part.any(axis=tuple(range(x.ndim, part.ndim))) if part.ndim > x.ndim else part
+        return found
+    if x.dtype.hasobject:
+        pairs = zip(x.reshape(-1), y.reshape(-1))
+        return np.array([not _same(p, q) for p, q in pairs], bool).reshape(x.shape)
+    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    if x.dtype.byteorder != y.dtype.byteorder:
+        y = y.astype(x.dtype)
+    size = x.dtype.itemsize
+    if size in (1, 2, 4, 8):
+        return np.asarray(x.reshape(-1).view(f"u{size}") != y.reshape(-1).view(f"u{size}")).reshape(x.shape)
+    bytes_of = [v.reshape(-1).view(np.uint8).reshape(-1, size) for v in (x, y)]
+    return np.asarray((bytes_of[0] != bytes_of[1]).any(axis=1)).reshape(x.shape)
+
+
+def _same(p: Any, q: Any) -> bool:
+    """Whether two objects of h5py are equal: texts, arrays of any length. References lead into files of their own."""
+    import h5py
+
+    if isinstance(p, (h5py.Reference, h5py.RegionReference)):
+        return bool(p) == bool(q)
+    if isinstance(p, np.ndarray):
+        return isinstance(q, np.ndarray) and p.shape == q.shape and not different(p, q).any()
+    return bool(p == q)

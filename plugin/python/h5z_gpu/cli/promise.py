@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What is promised about the values of a dataset: by the filter's words in the file, or by the user."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ..filters import FILTER_ID, Lossless, Lossy
+from .common import Problem
+
+if TYPE_CHECKING:
+    import h5py
+
+MODES = ("absolute", "relative", "pointwise_relative", "psnr")
+_SAID = {"absolute": "within {} (absolute)", "relative": "within {} of each chunk's range",
+         "pointwise_relative": "within {} of each value", "psnr": "PSNR of {} dB or more in each chunk",
+         "lossless": "every bit"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound, and the value that has to come back bit for bit."""
+
+    mode: str
+    """One of MODES, or "lossless"."""
+    bound: float = 0.0
+    fill: Optional[int] = None
+    """Bits of the fill value, as an unsigned integer of the element's width."""
+    given: bool = False
+    """The user names it; the file may say something else."""
+
+    def __str__(self) -> str:
+        return _SAID[self.mode].format(f"{self.bound:.9g}")
+
+
+def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None) -> Promise:
+    """What holds for a dataset, in the words that lie beside it.
+
+    Bits may be lost only where the filter's list of words is complete and says so, of float32 and float64. Every other dataset has
+    to keep its bits.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        The compressed one.
+    given : tuple of mode and bound, optional
+        In place of what the file says.
+
+    Raises
+    ------
+    Problem
+        The words are damaged, and no bound is given.
+    """
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (4, 8):
+        return Promise("lossless")
+    words = words_of(dataset)
+    fill = None
+    how = None
+    if words is not None and is_stored(words):
+        try:
+            how = Lossy.from_filter_options(words)
+        except ValueError as why:
+            if given is None:
+                raise Problem(
+                    f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as --absolute 1e-3"
+                ) from None
+        if isinstance(how, Lossy) and how.fill_value is not None:
+            fill = bits_of(np.array(how.fill_value, dataset.dtype))
+    if fill is None and fill_is_defined(dataset):
+        fill = bits_of(np.array(dataset.fillvalue, dataset.dtype))
+    if given is not None:
+        return Promise(given[0], given[1], fill, True)
+    if not isinstance(how, Lossy) or not may_lose(words):
+        return Promise("lossless")
+    (mode,) = (m for m in MODES if m in how.get_config())
+    return Promise(mode, how.get_config()[mode], fill)
+
+
+def words_of(dataset: h5py.Dataset) -> Optional[tuple[int, ...]]:
+    """The words of our filter, or None where the dataset has no such filter."""
+    properties = dataset.id.get_create_plist()
+    filters = (properties.get_filter(i) for i in range(properties.get_nfilters()))
+    return next((tuple(f[2]) for f in filters if f[0] == FILTER_ID), None)
+
+
+def is_stored(words: Iterable[int]) -> bool:
+    """Whether words are the list that the filter stores, rather than what a user types. src/words.rs names its places."""
+    words = tuple(words)
+    return len(words) >= 12 and words[0] >> 8 == 0xF1C0DE
+
+
+def may_lose(words: Iterable[int]) -> bool:
+    """Whether the filter saw the numbers themselves: elsewhere it keeps every bit, whatever bound was asked."""
+    words = tuple(words)
+    flags = words[3] >> 16 if words[0] & 0xFF == 1 else words[3] >> 8 & 0xFF
+    return bool(flags & 2)
+
+
+def how_of(dataset: h5py.Dataset) -> Optional[Lossy | Lossless]:
+    """The filter of a dataset as it acts: a bound, no loss, or None without it."""
+    words = words_of(dataset)
+    if words is None:
+        return None
+    promise = promise_of(dataset)
+    if promise.mode == "lossless":
+        return Lossless()
+    how = Lossy.from_filter_options(words)
+    assert isinstance(how, Lossy)
+    return how
+
+
+def fill_is_defined(dataset: h5py.Dataset) -> bool:
+    """Whether a fill value was declared, rather than HDF5's default zero."""
+    import h5py
+
+    return dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
+
+
+def bits_of(value: np.ndarray) -> int:
+    """The bits of one number."""
+    value = np.asarray(value)
+    native = value.astype(value.dtype.newbyteorder("="), copy=False)
+    return int(native.reshape(1).view(f"u{native.dtype.itemsize}")[0])
+
+
+# --- bounds that the user types --------------------------------------------------------------------------------------
+
+
+def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds --absolute and its like, of which one may be given."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--absolute", metavar="B", help=f"{what}: largest difference, in the units of the data")
+    group.add_argument(
+        "--relative", metavar="R", help=f"{what}: largest difference, as a part of the range of each chunk"
+    )
+    group.add_argument("--pointwise-relative", metavar="R", help=f"{what}: largest difference, as a part of each value")
+    group.add_argument(
+        "--psnr", metavar="DB", help=f"{what}: least peak signal-to-noise ratio of each chunk, in decibels"
+    )
+
+
+def mixed(parser: argparse.ArgumentParser) -> None:
+    """Lets bounds of variables stand behind options too: argparse alone takes arguments in one row."""
+    plain = parser.parse_known_args
+
+    def parse(args: Any = None, namespace: Any = None) -> Any:
+        parser.parse_known_args = plain  # type: ignore[method-assign]
+        try:
+            return parser.parse_known_intermixed_args(args, namespace)
+        finally:
+            parser.parse_known_args = parse  # type: ignore[method-assign]
+
+    parser.parse_known_args = parse  # type: ignore[method-assign]
+
+
+def bound_from(args: argparse.Namespace) -> Optional[tuple[str, float]]:
+    """The mode and bound of `add_bounds`, or None."""
+    for mode in MODES:
+        text = getattr(args, mode)
+        if text is not None:
+            return checked(mode, text, f"--{mode.replace('_', '-')}")
+    return None
+
+
+def named_bounds(texts: Iterable[str]) -> dict[str, tuple[str, float]]:
+    """`VAR=absolute:1e-3` as {"VAR": ("absolute", 0.001)}; `VAR=lossless` too."""
+    found = {}
+    for text in texts:
+        name, equal, bound = text.rpartition("=")
+        mode, colon, number = bound.partition(":")
+        mode = mode.replace("-", "_")
+        if (
+            not equal
+            or not name
+            or (mode != "lossless" and (mode not in MODES or not colon))
+            or (mode == "lossless" and colon)
+        ):
+            raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
+                          f"{', '.join(MODES)}; or VAR=lossless")  # fmt: skip
+        found[name.strip("/")] = ("lossless", 0.0) if mode == "lossless" else checked(mode, number, text)
+    return found
+
+
+def checked(mode: str, text: str, where: str) -> tuple[str, float]:
+    """A bound that its mode allows, or Problem."""
+    try:
+        value = float(text)
+        Lossy(**{mode: value})  # type: ignore[arg-type]
+    except ValueError as why:
+        reason = (
+            str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
+        )
+        raise Problem(f"{where} {text}: {reason}; write one such as {'60' if mode == 'psnr' else '1e-3'}") from None
+    if not math.isfinite(value):
+        raise Problem(f"{where} {text}: a finite number is needed")
+    return mode, value
+
+
+def as_filter(bound: tuple[str, float], **more: Any) -> Lossy | Lossless:
+    """The filter of a mode and a bound."""
+    mode, value = bound
+    if mode == "lossless":
+        return Lossless()
+    keywords: dict[str, Any] = {mode: value, **more}
+    return Lossy(**keywords)

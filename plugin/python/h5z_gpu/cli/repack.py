@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Copies a file and compresses its data, by one bound, by one for each variable, or as `advise` proposes.
+
+Floating-point data gets the bound. Coordinates, integers and whatever the meaning of data rests on keep every bit, and groups,
+attributes, dimension scales and links are copied as they are. IN is only read. OUT must not exist; it appears under its name when it
+is complete. Attributes of each lossy variable say what was done.
+
+    h5z-gpu repack in.nc out.nc --absolute 1e-3
+    h5z-gpu repack in.nc out.nc tas=absolute:0.01 pr=relative:1e-4
+    h5z-gpu repack in.nc out.nc --advise
+    h5z-gpu repack in.nc out.nc --lossless
+
+Data that is lossy already is copied as it is: errors of two losses add up. --again compresses it all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import math
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import numpy as np
+
+from ..datasets import _bar
+from ..filters import FILTER_ID, How, Lossless, Lossy
+from . import common
+from .common import Problem
+from .promise import MODES, add_bounds, as_filter, bound_from, mixed, named_bounds
+
+if TYPE_CHECKING:
+    import h5py
+
+READ_VALUES = 8 << 20
+"""Values that are read at a time, unless chunks are larger."""
+_MOST_VALUES = 32 << 20
+
+
+@dataclass
+class Part:
+    """What becomes of one dataset."""
+
+    name: str
+    raw: int
+    before: int
+    how: Optional[How] = None
+    chunk: Optional[tuple[int, ...]] = None
+    fill: Optional[np.ndarray] = None
+    again: Optional[str] = None
+    """What it had lost before, where it is compressed once more."""
+    note: str = ""
+    after: int = 0
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    parser.add_argument("input", metavar="IN", help="an HDF5 or netCDF-4 file; only read")
+    parser.add_argument("output", metavar="OUT", help="the new file; must not exist")
+    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", default=[],
+                        help="what one variable gets, such as tas=absolute:1e-3 or pr=lossless")  # fmt: skip
+    add_bounds(parser, "for all floating-point data")
+    parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
+    parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
+    parser.add_argument("--codec", default="auto", help="auto (default), szx, lorenzo, planes, planes-dense")
+    parser.add_argument(
+        "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read all of OUT again and judge it, as `verify` does, before it gets its name",
+    )
+    mixed(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Repacks; the exit status."""
+    bound, named = bound_from(args), named_bounds(args.bounds)
+    if bound is None and not named and not args.lossless and not args.advise:
+        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless or --advise")
+    if sum((bound is not None, args.lossless, args.advise)) > 1:
+        raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
+    for each in [bound, *named.values()]:
+        if each is not None:
+            _filter(each, args.codec)
+    if os.path.lexists(args.output):
+        raise Problem(f"{args.output} is there already; nothing was written. Name a new file, or remove it first")
+    folder = os.path.dirname(os.path.abspath(args.output))
+    if not os.path.isdir(folder):
+        raise Problem(f"there is no folder {folder} for {os.path.basename(args.output)}")
+    with common.open_file(args.input) as source:
+        parts = plan(source, bound, named, args)
+        _write(source, args, parts)
+    _report(parts, args)
+    return 0
+
+
+def _filter(bound: tuple[str, float], codec: str) -> How:
+    try:
+        return as_filter(bound) if bound[0] == "lossless" else as_filter(bound, codec=codec)
+    except (TypeError, ValueError) as why:
+        raise Problem(str(why).removeprefix("h5z-gpu: ")) from None
+
+
+# --- what becomes of each dataset -----------------------------------------------------------------------------------------
+
+
+def plan(
+    file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace
+) -> dict[str, Part]:
+    """What each dataset of a file gets, by name."""
+    from .roles import Roles
+
+    roles, parts = Roles(file), {}
+    advice: dict[str, Any] = {}
+    if args.advise:
+        from .advise import advise
+
+        advice = {a.name: a for a in advise(file, quick=True)}
+    every = list(common.datasets(file))
+    unknown = sorted(set(named) - {d.name.strip("/") for d in every})
+    if unknown:
+        names = ", ".join(d.name.strip("/") for d in every[:8])
+        raise Problem(
+            f"{file.filename} has no dataset {', '.join(unknown)}; it has {names or 'none'}{' ...' if len(every) > 8 else ''}"
+        )
+    for dataset in every:
+        name = dataset.name.strip("/")
+        parts[name] = _part(dataset, name, roles, named.get(name), bound, advice.get(name), args)
+    return parts
+
+
+def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]], bound: Optional[tuple[str, float]],
+          advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+    from .roles import chunk_of, lossy_already, protected, worth_lossless
+
+    raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
+    part = Part(name, raw, dataset.id.get_storage_size())
+    why = roles.why_exact(dataset)
+    kind = dataset.id.get_type()
+    numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
+    if own is not None and own[0] != "lossless" and why is not None:
+        if why.startswith(("holds", "is ")) and "flag" not in why:
+            raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out")
+    if own is not None and own[0] == "lossless" and not numbers:
+        raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
+    if own is None and (why is not None or dataset.is_virtual):
+        # Integers that nobody has compressed yet are; all else goes over as it is.
+        if worth_lossless(dataset):
+            part.how, part.chunk = Lossless(), chunk_of(dataset)
+            part.note = "every bit (integers)"
+        else:
+            part.note = f"as it was ({why or 'a virtual dataset'})"
+        return part
+    asked = own or bound or (("lossless", 0.0) if args.lossless else None)
+    if own is None and advice is not None:
+        how, part.chunk = advice.how, advice.chunk
+    elif asked is None:
+        part.note = "as it was"
+        return part
+    else:
+        how = _filter(asked, args.codec)
+    lost = lossy_already(dataset)
+    if lost and not args.again and not (own is not None and own[0] == "lossless"):
+        part.chunk = None
+        part.note = f"as it was: it is lossy already, by {lost}" + (
+            "; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else ""
+        )
+        return part
+    part.fill, against = protected(
+        dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config()))
+    )
+    if part.fill is None and own is None and advice is not None:
+        part.fill = advice.fill
+    if isinstance(how, Lossy) and against:
+        if own is not None:
+            raise Problem(f"{name} cannot be lossy: {against}; make them one value first, or write {name}=lossless")
+        how, part.note = Lossless(), f"every bit: {against}"
+    if lost:
+        part.again = lost
+    part.how = how
+    part.chunk = part.chunk or chunk_of(dataset)
+    if own is None and advice is not None and not part.note:
+        part.note = f"{said(how)}; {advice.proposal.reason}"
+    part.note = part.note or said(how) + (f", on top of a loss by {lost}" if lost and isinstance(how, Lossy) else "")
+    return part
+
+
+def _is_number(kind: Any) -> bool:
+    import h5py
+
+    return isinstance(kind, (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID))
+
+
+def said(how: How) -> str:
+    """What a filter promises, in words."""
+    if isinstance(how, Lossless):
+        return "every bit"
+    from .promise import Promise
+
+    config = how.get_config()
+    (mode,) = (m for m in MODES if m in config)
+    return str(Promise(mode, config[mode]))
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) -> None:
+    """Writes OUT beside its place and then gives it its name."""
+    folder, name = os.path.split(os.path.abspath(args.output))
+    path = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with _stoppable(), _bar(None, sum(p.raw for p in parts.values() if p.how), "repack", "") as done:
+            _fill_in(source, path, parts, args, done)
+            if args.verify:
+                _judge(args.input, path)
+            _name(path, args.output)
+    except (OSError, RuntimeError) as why:
+        raise Problem(
+            f"{args.output} could not be written, and nothing is left of it: {' '.join(str(why).split())}"
+        ) from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _fill_in(
+    source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any]
+) -> None:
+    from .copying import Copier, address, create_like, like
+
+    # An object may have several names; where it lies is one place.
+    places = {address(source[name]): part for name, part in parts.items()}
+
+    def properties(dataset: h5py.Dataset) -> Any:
+        part = places.get(address(dataset))
+        if part is None or part.how is None:
+            return None
+        made = like(dataset, part.chunk)
+        if part.fill is not None:
+            made.set_fill_value(part.fill)
+        made.set_filter(FILTER_ID, flags=1, values=part.how.words)
+        return made
+
+    def values(old: h5py.Dataset, new: h5py.Dataset) -> None:
+        part = places[address(old)]
+        copy_values(old, new, done)
+        if isinstance(part.how, Lossy):
+            record(new, part.how, part.again)
+        new.id.flush()
+        part.after = new.id.get_storage_size()
+
+    with create_like(source, path) as target:
+        Copier(source, target, properties, values).run()
+        if any(isinstance(p.how, Lossy) for p in parts.values()):
+            _history(target, args)
+        target.flush()
+        for part in parts.values():
+            if part.how is None:
+                part.after = part.before
+    block = source.userblock_size
+    if block:
+        with open(args.input, "rb") as old, open(path, "r+b") as new:
+            new.write(old.read(block))
+    with open(path, "rb") as f:
+        os.fsync(f.fileno())
+
+
+def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]) -> None:
+    """All values of a dataset, box by box, each of whole chunks of both where memory allows."""
+    from ..datasets import read, write
+    from .boxes import boxes, grown
+    from .roles import why_unread
+
+    shape, chunk = new.shape, new.chunks
+    step = chunk
+    if old.chunks:
+        both = tuple(-(-max(a, b) // b) * b for a, b in zip(old.chunks, chunk))
+        step = both if math.prod(both) <= _MOST_VALUES else chunk
+    for box in boxes(shape, grown(step, shape, READ_VALUES)):
+        try:
+            array = read(old, selection=box)
+        except OSError as why:
+            raise Problem(f"{why_unread(old, why)}. Nothing was written") from None
+        write(new, array, box, progress=False)
+        done(array.nbytes)
+
+
+def record(dataset: h5py.Dataset, how: Lossy, before: Optional[str]) -> None:
+    """Says in attributes what was lost.
+
+    CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their only measure.
+    A bound on the error is none of these, so that its attributes stand under names that CF leaves free, in the same manner.
+    """
+    from .. import __version__
+
+    config = how.get_config()
+    (mode,) = (m for m in MODES if m in config)
+    text = f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}; NaN, infinities and the fill value exact"
+    if before:
+        text += f"; on top of a loss by {before}"
+    for name, value in (("lossy_compression", text), ("lossy_compression_mode", mode)):
+        _set_text(dataset, name, value)
+    dataset.attrs["lossy_compression_bound"] = np.float64(config[mode])
+
+
+def _set_text(item: Any, name: str, value: str) -> None:
+    """A text of fixed length, which netCDF shows as `char`."""
+    import h5py
+
+    raw = value.encode()
+    item.attrs.create(name, np.array(raw, dtype=f"S{len(raw)}"), dtype=h5py.string_dtype("utf-8", len(raw)))
+
+
+def _history(target: h5py.File, args: argparse.Namespace) -> None:
+    """A line in front of the history of a file that follows netCDF's conventions, as NCO and CDO write it."""
+    from .roles import text_of
+
+    if not {"history", "Conventions", "_NCProperties"} & set(target.attrs):
+        return
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = f"{now}: h5z-gpu repack {shlex.join(_typed(args))}"
+    before = text_of(target, "history")
+    _set_text(target, "history", f"{line}\n{before}" if before else line)
+
+
+def _typed(args: argparse.Namespace) -> list[str]:
+    """The arguments as they may be typed again."""
+    flags = [f"--{name}" for name in ("lossless", "advise", "again") if getattr(args, name)]
+    bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in MODES if getattr(args, m) is not None]
+    codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
+    return [args.input, args.output, *args.bounds, *bound, *flags, *codec]
+
+
+def _judge(original: str, path: str) -> None:
+    """Compares the new file with the old one. Problem where a promise is broken."""
+    from .compare import compare
+    from .sources import pairs
+    from .verify import verdict
+
+    with pairs(original, path, []) as (found, problems, _):
+        if problems:
+            raise Problem(f"the new file was thrown away: {problems[0]}")
+        for a, b in found:
+            result = compare(a, b, None)
+            if not result.held:
+                raise Problem(f"the new file was thrown away: {a.name}: {verdict(result)}")
+
+
+def _name(path: str, output: str) -> None:
+    """Gives the finished file its name, and takes it from nobody."""
+    try:
+        os.link(path, output)
+    except FileExistsError:
+        raise Problem(f"{output} has appeared meanwhile; it was left alone, and nothing was written") from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(output):
+            raise Problem(f"{output} has appeared meanwhile; it was left alone, and nothing was written") from None
+        os.rename(path, output)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM ends as Ctrl-C does: what is half done is removed."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
+    width = max((len(p.name) for p in parts.values()), default=0)
+    for part in parts.values():
+        sizes = (
+            f"{common.size(part.before)} to {common.size(part.after)}, ratio {common.ratio(part.raw, part.after)}: "
+            if part.how
+            else ""
+        )
+        print(f"{part.name:{width}}  {sizes}{part.note}")
+    old, new = os.path.getsize(args.input), os.path.getsize(args.output)
+    print(
+        f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}", file=sys.stdout
+    )

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Arrays to compare, from a dataset of an HDF5 file or from a .npy file, read box by box; and which belongs to which."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Optional
+
+import numpy as np
+
+from .boxes import Box
+from .common import Problem, datasets, one_dataset, open_file
+
+_NPY = b"\x93NUMPY"
+
+
+class Source:
+    """An array that is read box by box."""
+
+    def __init__(
+        self, name: str, shape: Optional[tuple[int, ...]], dtype: np.dtype, dataset: Any = None, array: Any = None
+    ) -> None:
+        self.name, self.shape, self.dtype = name, shape, dtype
+        self.dataset, self.array = dataset, array
+
+    @property
+    def chunks(self) -> Optional[tuple[int, ...]]:
+        """Extents of its chunks; None where it has none."""
+        return None if self.dataset is None else self.dataset.chunks
+
+    def read(self, box: Box) -> np.ndarray:
+        """The values of a box. Problem where they cannot be read."""
+        if self.dataset is None:
+            return np.array(self.array[box])
+        from ..datasets import read
+
+        try:
+            return read(self.dataset, selection=box) if self.dataset.dtype.kind in "fiu" and box else self.dataset[box]
+        except (OSError, RuntimeError, ValueError) as why:
+            from .roles import why_unread
+
+            raise Problem(why_unread(self.dataset, why)) from None
+
+    def attribute(self, name: str) -> Optional[str]:
+        """A text attribute, or None."""
+        if self.dataset is None:
+            return None
+        try:
+            value = self.dataset.attrs.get(name)
+        except (OSError, TypeError, ValueError):
+            return None
+        value = value.decode(errors="replace") if isinstance(value, bytes) else value
+        return value if isinstance(value, str) else None
+
+    def axes(self) -> list[str]:
+        """Names of the axes, from their dimension scales where there are any."""
+        names = [f"axis {k}" for k in range(len(self.shape or ()))]
+        if self.dataset is None:
+            return names
+        for k in range(len(names)):
+            try:
+                scales = list(self.dataset.dims[k].values())
+                names[k] = (
+                    (scales[0].name.rsplit("/", 1)[-1] if scales else "") or self.dataset.dims[k].label or names[k]
+                )
+            except (RuntimeError, KeyError, OSError):
+                continue
+        return names
+
+
+def is_npy(path: str) -> bool:
+    """Whether a file begins as a .npy file does."""
+    try:
+        with open(path, "rb") as f:
+            return f.read(len(_NPY)) == _NPY
+    except OSError:
+        return False
+
+
+def of_dataset(dataset: Any) -> Source:
+    """A dataset as a source. Problem for a type that NumPy has not."""
+    try:
+        dtype = dataset.dtype
+    except (TypeError, ValueError, OSError) as why:
+        raise Problem(f"{dataset.file.filename}: {dataset.name.lstrip('/')}: its type cannot be read ({why})") from None
+    return Source(dataset.name.lstrip("/"), dataset.shape, dtype, dataset=dataset)
+
+
+def of_npy(path: str) -> Source:
+    """A .npy file as a source."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as why:
+        raise Problem(f"{path} is no .npy file that can be read: {why}") from None
+    return Source(os.path.basename(path), array.shape, array.dtype, array=array)
+
+
+@contextlib.contextmanager
+def pairs(
+    original: str, other: str, names: Iterable[str]
+) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
+    """What is to be compared: pairs of sources, sentences on what has no partner, and names that only the other file has."""
+    names = [n.strip("/") for n in names]
+    with contextlib.ExitStack() as stack:
+        if is_npy(original) and is_npy(other):
+            yield [(of_npy(original), of_npy(other))], [], []
+            return
+        if is_npy(original) or is_npy(other):
+            array = of_npy(original if is_npy(original) else other)
+            file = stack.enter_context(open_file(other if is_npy(original) else original))
+            found = of_dataset(_like(file, array, names))
+            yield [(array, found) if is_npy(original) else (found, array)], [], []
+            return
+        first, second = stack.enter_context(open_file(original)), stack.enter_context(open_file(other))
+        wanted = [one_dataset(first, n).name.strip("/") for n in names] or [d.name.strip("/") for d in datasets(first)]
+        if not wanted:
+            raise Problem(f"{original} has no datasets")
+        found_pairs, missing = [], []
+        import h5py
+
+        for name in wanted:
+            partner = second.get(name)
+            if isinstance(partner, h5py.Dataset):
+                found_pairs.append((of_dataset(first[name]), of_dataset(partner)))
+            else:
+                missing.append(f"{other} has no dataset {name}, which {original} has")
+        more = [] if names else sorted({d.name.strip("/") for d in datasets(second)} - set(wanted))
+        yield found_pairs, missing, more
+
+
+def _like(file: Any, array: Source, names: list[str]) -> Any:
+    """The dataset that an array of a .npy file belongs to."""
+    if names:
+        if len(names) > 1:
+            raise Problem("a .npy file holds one array; give one --dataset")
+        return one_dataset(file, names[0])
+    alike = [d for d in datasets(file) if d.shape == array.shape and d.dtype.kind == array.dtype.kind]
+    if len(alike) == 1:
+        return alike[0]
+    shapes = ", ".join(f"{d.name.lstrip('/')} {d.shape}" for d in list(datasets(file))[:8]) or "none"
+    what = "several datasets" if alike else "no dataset"
+    raise Problem(
+        f"{file.filename} has {what} of the shape {array.shape} of {array.name}; name one with --dataset: {shapes}"
+    )

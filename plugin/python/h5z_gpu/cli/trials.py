@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Trials of filters on sampled chunks: size, speed and error, without a file.
+
+Chunks are drawn by strata: their row is cut into as many equal parts as chunks are wanted, and one is drawn from each by a generator
+whose seed is the user's (default 0) and the dataset's name. The same file and seed give the same advice.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import batches
+from ..filters import How
+from .boxes import Box, boxes, count
+from .judge import native, words_of
+from .objects import CODECS
+from .promise import bits_of
+from .quality import dot
+
+_AT_ONCE = 1 << 17  # values whose errors stay in a cache
+
+
+@dataclass
+class Trial:
+    """What a filter makes of some chunks."""
+
+    how: How
+    raw: int
+    stored: list[int]
+    seconds: float
+    largest: float
+    squares: float
+    n: int
+    codecs: dict[str, int]
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes over stored ones."""
+        return self.raw / max(1, sum(self.stored))
+
+    @property
+    def speed(self) -> float:
+        """Bytes encoded in a second."""
+        return self.raw / self.seconds if self.seconds > 0 else math.inf
+
+    @property
+    def spread(self) -> float:
+        """Standard error of the mean stored length, as a part of it."""
+        n = len(self.stored)
+        mean = sum(self.stored) / n
+        return float(np.std(self.stored, ddof=1)) / math.sqrt(n) / mean if n > 1 and mean else 0.0
+
+    def bits(self, item: int) -> float:
+        """Bits a value."""
+        return 8 * item / self.ratio
+
+    def psnr(self, wide: float) -> float:
+        """Decibels over a range; infinite where nothing differs."""
+        if not self.n or not self.squares or not wide > 0:
+            return math.inf
+        return 20 * math.log10(wide / math.sqrt(self.squares / self.n))
+
+    @property
+    def codec(self) -> str:
+        """The codec of most chunks."""
+        return max(self.codecs, key=lambda name: self.codecs[name])
+
+
+class Sampler:
+    """Draws chunks of a dataset.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Of float32 or float64.
+    chunk : tuple of int
+        Extents of a chunk.
+    seed : int
+        The user's.
+    """
+
+    def __init__(self, dataset: Any, chunk: tuple[int, ...], seed: int) -> None:
+        self.dataset, self.chunk = dataset, chunk
+        self.total = count(dataset.shape, chunk)
+        self.seed = (seed, zlib.crc32(dataset.name.encode()))
+
+    def draw(self, wanted: int) -> list[Box]:
+        """Boxes of `wanted` different chunks, or of all."""
+        n = min(self.total, max(1, wanted))
+        edges = [k * self.total // n for k in range(n + 1)]
+        rng = np.random.default_rng((*self.seed, n))
+        places = {int(rng.integers(a, b)) for a, b in zip(edges, edges[1:])}
+        grid = tuple(-(-m // c) for m, c in zip(self.dataset.shape, self.chunk))
+        found = []
+        for place in sorted(places):
+            at = np.unravel_index(place, grid)
+            found.append(
+                tuple(
+                    slice(int(k) * c, min((int(k) + 1) * c, m)) for k, c, m in zip(at, self.chunk, self.dataset.shape)
+                )
+            )
+        return found
+
+    def read(self, box: Box) -> np.ndarray:
+        """The values of a box, in native order."""
+        from ..datasets import read
+        from .common import Problem
+        from .roles import why_unread
+
+        try:
+            return native(read(self.dataset, selection=box))
+        except (OSError, RuntimeError, ValueError) as why:
+            raise Problem(why_unread(self.dataset, why)) from None
+
+
+def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
+    """Where values are finite and not the fill value."""
+    use = np.isfinite(block)
+    if fill is not None:
+        use &= words_of(block) != words_of(block).dtype.type(bits_of(fill))
+    return use
+
+
+def padded(block: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
+    """A block at the dataset's edge as HDF5 hands it to the filter: a whole chunk, filled up."""
+    if block.shape == chunk:
+        return block
+    whole = np.full(chunk, 0 if fill is None else fill, block.dtype)
+    whole[tuple(slice(0, n) for n in block.shape)] = block
+    return whole
+
+
+def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """Whole boxes of a shape within a block, side by side."""
+    if any(s > n for s, n in zip(shape, block.shape)):
+        return []
+    whole = tuple(n - n % s for n, s in zip(block.shape, shape))
+    return [np.ascontiguousarray(block[box]) for box in boxes(whole, shape)]
+
+
+def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], timed: bool = False,
+            errors: bool = True) -> Trial:  # fmt: skip
+    """Encodes and decodes chunks, which are whole and of one shape.
+
+    Parameters
+    ----------
+    blocks : sequence of numpy.ndarray
+        The chunks.
+    how : Lossy or Lossless
+        The filter.
+    fill : numpy.ndarray, optional
+        Its fill value.
+    timed : bool
+        Encode once before: the first use of a codec is slower.
+    errors : bool
+        Decode too, and look at the errors.
+    """
+    if timed:
+        batches.encode(list(blocks[:1]), how.words, fill)
+    begin = time.perf_counter()
+    frames = batches.encode(list(blocks), how.words, fill)
+    seconds = time.perf_counter() - begin
+    largest, squares, n = 0.0, 0.0, 0
+    if errors:
+        back = [np.empty_like(b) for b in blocks]
+        batches.decode([np.frombuffer(f, np.uint8) for f in frames], back)
+        for a, b in zip(blocks, back):
+            for first in range(0, a.size, _AT_ONCE):
+                x, y = (v.reshape(-1)[first : first + _AT_ONCE] for v in (a, b))
+                use = usable(x, fill)
+                with np.errstate(all="ignore"):
+                    error = y.astype(np.float64)
+                    error -= x
+                error[~use] = 0
+                largest = max(largest, float(error.max()), -float(error.min()))
+                squares += dot(error, error)
+                n += int(np.count_nonzero(use))
+    codecs: dict[str, int] = {}
+    for f in frames:
+        name = CODECS[f[9]] if f[9] < len(CODECS) else f"codec {f[9]}"
+        codecs[name] = codecs.get(name, 0) + 1
+    return Trial(how, sum(b.nbytes for b in blocks), [len(f) for f in frames], seconds, largest, squares, n, codecs)

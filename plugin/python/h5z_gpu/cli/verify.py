@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Compares compressed data with the original: the exact verdict on the bound, and what was lost.
+
+Every dataset of ORIGINAL is compared with the one of the same name in COMPRESSED. The bound is the one that the filter's words
+in COMPRESSED promise, chunk by chunk where it speaks of chunks; NaN, infinities and fill values have to keep their bits, and so has
+every dataset without the filter. A bound on the command line takes the place of what the file says.
+
+    h5z-gpu verify tas.nc compressed.nc --html report.html
+    h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
+    h5z-gpu verify field.npy out.h5 --dataset v
+
+Exit status: 0 every promise is kept, 1 one is broken, 2 something could not be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from typing import Any, Optional
+
+from ..datasets import _bar
+from . import common, quality
+from .common import Problem
+from .compare import Result, compare
+from .promise import add_bounds, bound_from, mixed, named_bounds
+from .sources import Source, is_npy, pairs
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    parser.add_argument("original", metavar="ORIGINAL", help="an HDF5, netCDF-4 or .npy file")
+    parser.add_argument("compressed", metavar="COMPRESSED", help="the same, compressed")
+    parser.add_argument(
+        "bounds",
+        metavar="VAR=MODE:BOUND",
+        nargs="*",
+        default=[],
+        help="the bound of one dataset, such as tas=absolute:1e-3",
+    )
+    add_bounds(parser, "the bound of every floating-point dataset")
+    parser.add_argument(
+        "--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    mixed(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compares; the exit status."""
+    given, named = bound_from(args), named_bounds(args.bounds)
+    if is_npy(args.original) and is_npy(args.compressed) and given is None and not named:
+        raise Problem("two .npy files promise nothing; name the bound, such as --absolute 1e-3")
+    if args.html:
+        from . import page
+
+        page.ready(args.html)
+    results: list[Result] = []
+    with pairs(args.original, args.compressed, args.dataset) as (found, problems, more):
+        unknown = set(named) - {a.name for a, _ in found} - {b.name for _, b in found}
+        if unknown:
+            raise Problem(f"{args.original} has no dataset {', '.join(sorted(unknown))}")
+        total = sum(a.dtype.itemsize * math.prod(a.shape) for a, _ in found if a.shape is not None)
+        kept: list[tuple[Source, Source, Result]] = []
+        with _bar(None, total, "verify", "") as done:
+            for a, b in found:
+                try:
+                    result = compare(a, b, named.get(a.name, named.get(b.name, given)), done)
+                except Problem as problem:
+                    problems.append(str(problem))
+                    continue
+                results.append(result)
+                kept.append((a, b, result))
+        if args.html:
+            from . import verify_page
+
+            verify_page.write(args.html, args.original, args.compressed, kept, problems, more)
+    if args.json:
+        print(json.dumps(as_json(args.original, args.compressed, results, problems, more), indent=1))
+    else:
+        _print(results, more, len(problems))
+    for problem in problems:
+        print(f"h5z-gpu verify: {problem}", file=sys.stderr)
+    if args.html and not args.json:
+        print(f"The page is {args.html}")
+    return 1 if not all(r.held for r in results) else 2 if problems else 0
+
+
+def verdict(r: Result) -> str:
+    """One line on the promise."""
+    if r.held:
+        return "held"
+    if r.first is None:
+        at, psnr = r.noisy[0]
+        return f"BROKEN: the PSNR of {len(r.noisy)} chunks is too low; that of the chunk at {_at(at)} is {psnr:.3f} dB"
+    what = "value" if r.broken == 1 else "values"
+    kind = ""
+    if r.special_broken:
+        kind = f", {r.special_broken} of them NaN, infinite or fill values" if r.special_broken < r.broken else (
+            ", which had to keep its bits" if r.broken == 1 else ", which had to keep their bits")  # fmt: skip
+    return f"BROKEN for {r.broken} {what}{kind}; the first, at {_at(r.first.index)}: {r.first.original} became {r.first.became}"
+
+
+def _at(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]"
+
+
+def lines(r: Result) -> list[tuple[str, str]]:
+    """What was found, as names and texts."""
+    found: list[tuple[str, str]] = []
+    q, unit = r.figures, f" {r.units}" if r.units else ""
+    if q is not None and q.n and r.promise.mode != "lossless":
+        share = f", {q.share:.4f} of the bound" if q.share else ""
+        found.append(("largest error", f"{q.largest:.6g}{unit}{share}"))
+        found.append(("RMS error", f"{q.rms:.4g}{unit}; mean {q.mean_e:.2g}"))
+        found.append(("PSNR", f"{q.psnr:.2f} dB"))
+        if r.ssim is not None:
+            found.append(("SSIM", f"{r.ssim:.8f} ({r.slices} {'slice' if r.slices == 1 else 'slices'})"))
+        found.append(("correlation", f"{q.correlation:.12f}"))
+        lags = [f"{name} {v:.3f}" for name, v in zip(r.axes, q.autocorrelation()) if v is not None]
+        if lags:
+            found.append(("autocorrelation of the error, lag 1", ", ".join(lags)))
+        if r.spectra is not None and q.squares:
+            at = quality.reaches(r.spectra[0], r.spectra[2])
+            what = "nowhere" if at is None else f"from {at:.3f} cycles a cell"
+            found.append(("error has 1 % of the data's power", what))
+    if r.special:
+        counts = ", ".join(
+            f"{n} {name}" for n, name in ((r.nan, "NaN"), (r.infinite, "infinite"), (r.fill, "fill")) if n
+        )
+        bits = "all kept bit for bit" if not r.special_broken else f"{r.special_broken} with other bits"
+        found.append(("special values", f"{counts}; {bits}"))
+    if r.into_fill:
+        found.append(("note", f"{r.into_fill} ordinary values came back as the fill value, within the bound"))
+    if r.stored:
+        found.append(
+            ("size", f"{common.size(r.raw)} as {common.size(r.stored)}, ratio {common.ratio(r.raw, r.stored)}")
+        )
+    return found
+
+
+def promise_text(r: Result) -> str:
+    """What was promised, and by whom."""
+    if r.promise.given:
+        return f"{r.promise} (given)"
+    return str(r.promise)
+
+
+def _print(results: list[Result], more: list[str], left: int) -> None:
+    for r in results:
+        shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
+        print(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
+        for name, text in lines(r):
+            print(f"    {name}: {text}")
+    if more:
+        print(f"Only in the compressed file, not compared: {', '.join(more)}")
+    broken = [r.name for r in results if not r.held]
+    n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
+    text = f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results else "nothing was compared"
+    print(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
+
+
+def as_json(
+    original: str, compressed: str, results: list[Result], problems: list[str], more: list[str]
+) -> dict[str, Any]:
+    """All figures, as JSON can hold them."""
+    every = [_one(r) for r in results]
+    text: dict[str, Any] = {"original": original, "compressed": compressed, "held": all(r.held for r in results) and not problems,
+                            "datasets": every, "problems": problems, "only_in_compressed": more}  # fmt: skip
+    return quality.plain(text)
+
+
+def _one(r: Result) -> dict[str, Any]:
+    q = r.figures
+    first: Optional[dict[str, Any]] = None
+    if r.first is not None:
+        first = {"index": r.first.index, "original": r.first.original, "became": r.first.became, "error": r.first.error}
+    found: dict[str, Any] = {
+        "name": r.name, "type": r.dtype.str, "shape": r.shape, "held": r.held,
+        "promise": {"mode": r.promise.mode, "bound": r.promise.bound, "given": r.promise.given},
+        "values": r.values, "broken": r.broken, "first_broken": first,
+        "chunks_below_psnr": [{"first": at, "psnr": p} for at, p in r.noisy],
+        "special": {"nan": r.nan, "infinite": r.infinite, "fill": r.fill, "different": r.special_broken},
+        "raw_bytes": r.raw, "stored_bytes": r.stored,
+    }  # fmt: skip
+    if q is not None and q.n:
+        found |= {
+            "largest_error": q.largest, "largest_over_bound": q.share or None, "rms_error": q.rms, "mean_error": q.mean_e,
+            "range": [q.low, q.high], "psnr": q.psnr, "ssim": r.ssim, "slices": r.slices, "correlation": q.correlation,
+            "error_autocorrelation": dict(zip(r.axes, q.autocorrelation())),
+            "histogram": {"edges_over_bound": [-1.0, 1.0], "bins": quality.HISTOGRAM_BINS, "below": q.histogram[0],
+                          "counts": q.histogram[1:-1], "above": q.histogram[-1]},
+        }  # fmt: skip
+    if r.spectra is not None:
+        found["spectrum"] = {"cycles_per_cell": quality.wavenumbers(), "original": r.spectra[0],
+                             "reconstruction": r.spectra[1], "error": r.spectra[2]}  # fmt: skip
+    return found

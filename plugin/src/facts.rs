@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tools ask: the state of this process, and what frames of a file say of themselves. See `include/h5z_gpu.h`.
+
+use crate::c_api::{FAILED, fence, length, slice, slice_mut};
+use crate::error::Result;
+use crate::{FILTER_ID, report};
+use h5z_gpu::array::{self, Checked};
+use h5z_gpu::host::settings;
+use h5z_gpu::words;
+use h5z_gpu::{Class, Engine};
+use libc::{c_char, c_int};
+use serde_json::{Value, json};
+
+/// `h5z_gpu_frame` of the header.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CFrame {
+    status: i32,
+    version: u8,
+    codec: u8,
+    mode: u8,
+    element: u8,
+    raw_len: u64,
+    bound: f64,
+}
+
+fn status() -> Value {
+    let settings: Vec<Value> = settings::RULES
+        .iter()
+        .map(|&(name, _, allowed)| match settings::checked(name) {
+            None => json!({"name": name, "allowed": allowed}),
+            Some(Ok(value)) => json!({"name": name, "value": value, "allowed": allowed}),
+            Some(Err(fault)) => json!({"name": name, "fault": fault, "allowed": allowed}),
+        })
+        .collect();
+    let (gpu, why) = match Engine::gpu() {
+        Ok(name) => (Some(name), None),
+        Err(why) => (None, Some(why)),
+    };
+    let from: Vec<Value> = Engine::gpu_from()
+        .into_iter()
+        .map(|(codec, encode, decode)| json!({"codec": codec, "encode": encode, "decode": decode}))
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "threads": Engine::global().threads(),
+        "gpu": gpu,
+        "gpu_not_used": why,
+        "gpu_from_bytes": from,
+        "settings": settings,
+    })
+}
+
+/// What words mean, in plain words and in those of every tool.
+fn meaning(user: &[u32]) -> Result<Value> {
+    let request = words::request(user)?;
+    let id = u32::try_from(FILTER_ID).unwrap_or_default();
+    let lines: Vec<Value> = words::tools::lines(request, id)
+        .into_iter()
+        .map(|(tool, line)| match line {
+            Ok(line) => json!({"tool": tool, "line": line}),
+            Err(why) => json!({"tool": tool, "why": why}),
+        })
+        .collect();
+    let mut meaning = json!({"sentence": words::tools::sentence(request), "text": request.to_string(), "lines": lines});
+    if words::is_stored(user) {
+        let stored = words::stored(user)?;
+        let p = stored.params;
+        let class = match p.dtype.class {
+            Class::Float => "float",
+            Class::Integer => "integer",
+            Class::Bytes => "bytes",
+        };
+        meaning["stored"] = json!({
+            "typed": stored.typed,
+            "class": class,
+            "size": p.dtype.size,
+            "chunk": p.extents.as_slice(),
+            "original_rank": stored.original_rank,
+            "fill_bits": p.fill,
+            "lossy": p.lossy_allowed,
+        });
+    }
+    Ok(meaning)
+}
+
+/// Copies text as C takes it; the length of the whole.
+fn give(text: &str, out: &mut [u8]) -> Result<i64> {
+    if let Some((end, head)) = out.split_last_mut() {
+        let n = text.len().min(head.len());
+        head[..n].copy_from_slice(&text.as_bytes()[..n]);
+        head[n..].fill(0);
+        *end = 0;
+    }
+    length(text.len())
+}
+
+/// See the header.
+///
+/// # Safety
+/// `out` takes `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_status(out: *mut c_char, size: usize) -> i64 {
+    // SAFETY: this function's promise.
+    fence(|| give(&status().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `user` has `count` words, `out` takes `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_tools(user: *const u32, count: usize, out: *mut c_char, size: usize) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
+        give(&meaning(user)?.to_string(), out)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The arrays have `n` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_frames(
+    file: c_int,
+    n: usize,
+    at: *const u64,
+    lens: *const u64,
+    raw_len: u64,
+    whole: c_int,
+    threads: c_int,
+    frames: *mut CFrame,
+) -> i64 {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let (at, lens, frames) = unsafe { (slice(at, n)?, slice(lens, n)?, slice_mut(frames, n)?) };
+        fill(file, at, lens, raw_len, whole, threads, frames)
+    })
+}
+
+fn fill(
+    file: c_int,
+    at: &[u64],
+    lens: &[u64],
+    raw_len: u64,
+    whole: c_int,
+    threads: c_int,
+    frames: &mut [CFrame],
+) -> Result<i64> {
+    let places: Vec<(u64, u64)> = at.iter().copied().zip(lens.iter().copied()).collect();
+    let checked = if whole == 0 { Checked::Header } else { Checked::Checksum };
+    let found = array::headers(file, &places, raw_len, checked, usize::try_from(threads).unwrap_or(0));
+    let mut well = 0;
+    for (k, (frame, found)) in frames.iter_mut().zip(found).enumerate() {
+        *frame = match found {
+            Ok((version, h)) => {
+                well += 1;
+                CFrame {
+                    status: 0,
+                    version,
+                    codec: h.codec.number(),
+                    mode: h.mode.number(),
+                    element: h.dtype.size,
+                    raw_len: h.raw_len,
+                    bound: h.used,
+                }
+            }
+            Err(e) => {
+                report::remember(&format!("frame {k}: {e}"));
+                CFrame { status: FAILED as i32, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 }
+            }
+        };
+    }
+    Ok(well)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A request in plain words, and in the words of every tool that can write through the filter.
+
+use super::{pack, three};
+use crate::params::{Bound, Codec, Request};
+
+/// The promise in words.
+pub fn sentence(request: Request) -> String {
+    let codec = match request.codec {
+        Codec::Auto => "codec chosen by the writer".into(),
+        c => format!("codec {}", c.name()),
+    };
+    match request.bound {
+        Bound::Absolute(b) => {
+            format!("absolute: no value changes by more than {b:e}, in the units of the data; {codec}")
+        }
+        Bound::Relative(r) => {
+            format!("relative: no value changes by more than {r:e} of the chunk's value range; {codec}")
+        }
+        Bound::PointwiseRelative(r) => {
+            format!("point-wise relative: no value changes by more than {r:e} of itself, zeros stay zero; {codec}")
+        }
+        Bound::Psnr(p) => format!("PSNR of at least {p} dB over the chunk's value range; {codec}"),
+        Bound::Lossless => format!("lossless: the same bits; {codec}"),
+    }
+}
+
+/// Every tool's line with the filter's number `id`, or why it has none. `v` is the variable, `in` and `out` the files.
+pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, String>)> {
+    let number = pack(request);
+    let words = number.map_or(three(request).to_vec(), |n| vec![n]);
+    let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
+    let (n, plain) = (words.len(), list(","));
+    // Fortran and R have no unsigned numbers: the same bits.
+    let signed = |mark: &str| words.iter().map(|w| format!("{}{mark}", *w as i32)).collect::<Vec<_>>().join(", ");
+    // netCDF's own notation of a double spares the user its two halves.
+    let typed = match number {
+        Some(n) => n.to_string(),
+        None => format!("{},{:e}d", words[0], request.bound.value()),
+    };
+    let one = |line: String, why: &str| if n == 1 { Ok(line) } else { Err(why.to_owned()) };
+    let tuple = if n == 1 { format!("({plain},)") } else { format!("({})", list(", ")) };
+    vec![
+        (
+            "number",
+            number
+                .map(|n| n.to_string())
+                .ok_or_else(|| format!("no one number means this bound (two digits at most); the words are {plain}")),
+        ),
+        ("h5repack", Ok(format!("h5repack -l v:CHUNK=16x64x64 -f v:UD={id},1,{n},{plain} in.h5 out.h5"))),
+        ("nccopy", Ok(format!("nccopy -4 -F 'v,{id},{typed}' in.nc out.nc"))),
+        (
+            "ncks",
+            one(
+                // All but v first, then v alone: --cmp is for every variable that a call copies.
+                format!("ncks -4 -O -x -v v in.nc out.nc && ncks -A -C -v v --cmp='{id},{plain}' in.nc out.nc"),
+                "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
+            ),
+        ),
+        ("cdo", Ok(format!("cdo --filter \"{id},{plain}\" copy in.nc out.nc  # cdo after 2.1"))),
+        ("ncgen", Ok(format!("v:_Filter = \"{id},{typed}\" ;"))),
+        ("h5py", Ok(format!("f.create_dataset('v', data=a, chunks=True, compression={id}, compression_opts={tuple})"))),
+        (
+            "xarray",
+            Ok(format!(
+                "ds.to_netcdf('out.nc', engine='h5netcdf', encoding={{'v': {{'compression': {id}, 'compression_opts': {tuple}}}}})"
+            )),
+        ),
+        (
+            "c",
+            Ok(format!("unsigned cd[] = {{{}}}; H5Pset_filter(dcpl, {id}, H5Z_FLAG_OPTIONAL, {n}, cd);", list(", "))),
+        ),
+        ("netcdf-c", Ok(format!("unsigned cd[] = {{{}}}; nc_def_var_filter(ncid, varid, {id}, {n}, cd);", list(", ")))),
+        (
+            "fortran",
+            Ok(format!("call h5pset_filter_f(dcpl, {id}, H5Z_FLAG_OPTIONAL_F, {n}_size_t, [{}], error)", signed(""))),
+        ),
+        ("nf90", Ok(format!("status = nf90_def_var_filter(ncid, varid, {id}, {n}, [{}])", signed("")))),
+        (
+            "matlab",
+            Ok(format!(
+                "h5create('out.h5', '/v', size(a), Datatype='single', ChunkSize=[64 64 16], CustomFilterID={id}, \
+                 CustomFilterParameters=[{}]); h5write('out.h5', '/v', a)",
+                list(" ")
+            )),
+        ),
+        ("r", Ok(format!("dcpl$set_filter({id}L, h5const$H5Z_FLAG_OPTIONAL, c({}))", signed("L")))),
+        ("julia", Ok(format!("HDF5.Filters.ExternalFilter({id}, UInt32[{}])", list(", ")))),
+    ]
+}

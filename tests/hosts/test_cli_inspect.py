@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`h5z-gpu inspect`: what was promised, what each chunk got, and which are damaged."""
+import json
+import time
+
+import h5py
+import numpy as np
+import pytest
+from cli import BAD, PYTHONS, change, cli, damaged, many, other_files, whole
+from conftest import ROOT, run, use
+
+CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"]
+
+
+def told(path, *arguments, **how):
+    status, out, err = cli("inspect", path, "--json", *arguments, **how)
+    assert not err, err
+    return status, {what["name"]: what for what in json.loads(out)["objects"]}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("how", [{}, {"libver": "latest"}, {"userblock_size": 1024}], ids=["plain", "latest", "user block"])
+def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
+    if python == "Debian" and how.get("libver"):
+        how = {"libver": ("v110", "v110")}
+    whole(tmp_path / "a.h5", **how)
+    status, found = told(tmp_path / "a.h5", python=PYTHONS[python])
+    assert status == 0
+    data = (tmp_path / "a.h5").read_bytes()
+    with h5py.File(tmp_path / "a.h5") as f:
+        for name in ("v", "g/rel", "g/part", "g/whole"):
+            what = found[f"/{name}"]
+            stored = [f[name].id.get_chunk_info(k) for k in range(f[name].id.get_num_chunks())]
+            assert [tuple(c["origin"]) for c in what["each"]] == sorted(s.chunk_offset for s in stored), name
+            for chunk in what["each"]:
+                info = f[name].id.get_chunk_info_by_coord(tuple(chunk["origin"]))
+                frame = f[name].id.read_direct_chunk(tuple(chunk["origin"]))[1]
+                assert (chunk["stored_bytes"], chunk["file_offset"]) == (info.size, info.byte_offset) and data[info.byte_offset :].startswith(frame)
+                assert chunk["codec"] == CODECS[frame[9]] and chunk["lossless"] == (frame[10] == 9), (name, chunk)
+                bound = np.frombuffer(frame[32:40], "<f8")[0]
+                assert chunk.get("bound", 0) == bound, (name, chunk)
+            assert what["stored_bytes"] == f[name].id.get_storage_size()
+    asked = {name: what["asked"]["text"] for name, what in found.items() if "asked" in what}
+    assert asked == {
+        "/v": "Lossy(absolute=0.001, fill_value=-999.0)", "/g/rel": "Lossy(relative=0.0001, codec='szx')",
+        "/g/part": "Lossy(pointwise_relative=0.01)", "/g/whole": "Lossy(absolute=0.001)",
+    }  # fmt: skip
+    assert found["/g/part"]["chunks"] == 8 and found["/g/part"]["chunks_not_stored"] == 24
+    assert not found["/g/whole"]["lossy"] and found["/v"]["lossy"]  # whole numbers
+    assert set(found) == {"/v", "/g/rel", "/g/part", "/g/whole", "/zip", "/hidden", "/again", "/names"}  # `again` is `time`
+
+
+def test_the_text_says_it_in_words(tmp_path):
+    whole(tmp_path / "a.h5")
+    status, out, _ = cli("inspect", tmp_path / "a.h5", "--check")
+    assert status == 0 and "no damage, by decoded values of 36 chunks" in out, out
+    for line in ["no value changes by more than 0.001, in the units of the data; NaN, infinities and the fill value -999 keep every bit",
+                 "no value changes by more than 0.0001 of its chunk's range", "no value changes by more than 0.01 of itself, zeros stay zero",
+                 "0.01 of each value in 8 chunks", "h5z-gpu, fletcher32", "24 chunks never written: all fill value",
+                 "promised  every bit is kept: bits are lost of floating-point numbers alone", "/zip  float32 24 x 30 x 60, chunks, deflate"]:  # fmt: skip
+        assert line in out, line
+    status, out, _ = cli("inspect", tmp_path / "a.h5", "--dataset", "g/rel", "--headers")
+    assert status == 0 and "/g/rel" in out and "/v " not in out and "headers (not their contents)" in out
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_damaged_chunks_are_named(python, tmp_path):
+    damaged(tmp_path / "a.h5")
+    status, found = told(tmp_path / "a.h5", python=PYTHONS[python])
+    bad = [tuple(c["origin"]) for c in found["/v"]["each"] if "damaged" in c]
+    assert status == 1 and bad == BAD and found["/v"]["damaged"] == 2
+    assert all(w.get("damaged", 0) == 0 for n, w in found.items() if n != "/v")
+    status, out, _ = cli("inspect", tmp_path / "a.h5", python=PYTHONS[python])
+    assert status == 1 and "DAMAGED   chunk at (8, 0, 32), values [8:16, 0:16, 32:60]: checksum" in out and "2 places damaged" in out, out
+    (mine,) = [part for part in out.split("\n\n") if part.startswith("/v ")]
+    lines = mine.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("  map "))
+    marks = [line.replace("map", "").split()[0] for line in lines[first : first + 6]]
+    assert [("X" in mark, mark.index("X") if "X" in mark else None) for mark in marks] == [
+        (False, None), (False, None), (True, 1), (False, None), (False, None), (True, 0)], mine  # fmt: skip
+    # HDF5's own checksum behind a frame is no part of it.
+    change(tmp_path / "a.h5", "g/rel", [(0, 0, 0)])
+    status, found = told(tmp_path / "a.h5", "--check", python=PYTHONS[python])
+    assert status == 1 and (found["/v"]["damaged"], found["/g/rel"]["damaged"]) == (2, 1)
+
+
+def test_a_header_alone_shows_a_wrong_length(tmp_path):
+    whole(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "a") as f:
+        frame = f["v"].id.read_direct_chunk((0, 0, 0))[1]
+        f["v"].id.write_direct_chunk((0, 0, 0), frame[:-4])
+    status, found = told(tmp_path / "a.h5", "--headers")
+    bad = {tuple(c["origin"]): c["damaged"] for c in found["/v"]["each"] if "damaged" in c}
+    assert status == 1 and list(bad) == [(0, 0, 0)] and "frame" in bad[0, 0, 0], bad
+
+
+def test_netcdf_files_by_name_and_group(tmp_path):
+    use("""
+import sys, netCDF4, numpy as np
+from h5z_gpu import Lossy
+from h5z_gpu.netcdf import def_filter
+with netCDF4.Dataset(sys.argv[1], "w") as ds:
+    for n in ("time", "lat", "lon"):
+        ds.createDimension(n, 32)
+        ds.createVariable(n, "f8", (n,))[:] = np.arange(32)
+    v = ds.createGroup("day").createVariable("tas", "f4", ("time", "lat", "lon"), chunksizes=(16, 32, 32), fill_value=-999)
+    def_filter(v, Lossy(absolute=0.5))
+    v[:] = 300
+""", tmp_path / "a.nc")  # fmt: skip
+    status, found = told(tmp_path / "a.nc")
+    assert status == 0 and found["/day/tas"]["asked"]["bound"] == 0.5 and found["/day/tas"]["asked"]["fill_value"] == -999
+    assert [found[f"/{n}"]["filters"] for n in ("time", "lat", "lon")] == [[], [], []]
+
+
+def test_many_chunks_take_seconds(tmp_path):
+    """20 000 chunks: nothing is decoded."""
+    x = np.cumsum(np.random.default_rng(1).normal(size=(2000, 400)), 0).astype("f4")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("v", data=x, chunks=(10, 4), compression=443, compression_opts=(11003,))
+    began = time.monotonic()
+    status, out, _ = cli("inspect", tmp_path / "a.h5")
+    took = time.monotonic() - began
+    assert status == 0 and "20000 chunks" in out and max(map(len, out.splitlines())) < 200, out
+    assert took < 20, took
+
+
+def test_what_cannot_be_read_is_one_sentence(tmp_path):
+    whole(tmp_path / "a.h5")
+    data = (tmp_path / "a.h5").read_bytes()
+    (tmp_path / "cut.h5").write_bytes(data[: len(data) // 2])
+    cases = {("inspect", tmp_path / name): part for name, part in other_files(tmp_path).items()} | {
+        ("inspect", tmp_path / "cut.h5"): f"is cut short: it has {len(data) // 2} bytes, and should have {len(data)}",
+        ("inspect", tmp_path / "a.h5", "--dataset", "nothing"): "nothing is not there; it has",
+        ("inspect", tmp_path / "a.h5", "--dataset", "g"): "g is a group",
+        ("inspect", tmp_path / "a.h5", "--dataset", "zip"): "has no dataset with the filter h5z-gpu here, but 1 dataset, with deflate",
+    }
+    for (call, part), (status, out, err) in zip(cases.items(), many(*cases)):
+        assert status == 2 and not out and part in err and len(err.splitlines()) == 1, (call, err)
+    wrong = [["inspect"], ["inspect", "a", "--headers", "--check"], ["nonsense"], []]
+    assert [status for status, _, _ in many(*wrong)] == [2, 2, 2, 2]
+    assert cli("inspect", tmp_path / "missing.h5")[0] == 2  # as a program of its own
+
+
+def test_the_command_line_itself():
+    assert cli("path")[1].strip() and cli("--version")[1].startswith("h5z-gpu 0.1.")
+    status, out, _ = cli("--help")
+    assert status == 0 and all(name in out for name in ("doctor", "inspect", "recover", "env"))
+    assert cli("env")[1].startswith("export HDF5_PLUGIN_PATH=")
+
+
+def test_words_are_those_of_the_program(tmp_path):
+    """One text for both programs of the name; words as ncdump and h5dump show them."""
+    asked = [["abs", "2.5e-4"], ["psnr", "60", "--codec", "lorenzo"], ["lossless"], ["rel", "1.234e-5"], ["mode=abs,bound=1e-3,codec=szx"]]
+    for call, (status, out, err) in zip(asked, many(*(["words", *call] for call in asked))):
+        assert status == 0 and not err and out == run(ROOT / "target/bin/h5z-gpu", "words", *call), call
+    whole(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5") as f:
+        words = [str(w - 2**32 if w > 2**31 else w) for w in f["v"].id.get_create_plist().get_filter_by_id(443)[1]]
+    assert any(w.startswith("-") for w in words)
+    wrong = [["0"], ["abs"], ["1e-3"], ["abs", "1e-3", "4"], ["abs", "1", "--tool", "none"], ["--codec", "x", "abs", "1"]]
+    pasted, *refused = many(["words", "443, " + ", ".join(words)], *(["words", *w] for w in wrong))
+    assert pasted[0] == 0 and "typed as   11003" in pasted[1] and "fill value -999.0" in pasted[1] and "float of 4 bytes" in pasted[1], pasted
+    for call, (status, out, err) in zip(wrong, refused):
+        assert status == 2 and not out and len(err.splitlines()) == 1 and len(err) > 40, (call, err)
