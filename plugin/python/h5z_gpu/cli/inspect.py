@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     check = "decode" if args.check else "header" if args.headers else "checksum"
     with open_file(args.file) as file:
         wanted = {one_dataset(file, name).name for name in args.dataset} if args.dataset else None
-        found = [what for what in examine(file, args.file, check) if wanted is None or what["name"] in wanted]
+        found = examine(file, args.file, check, wanted)
     if not any("asked" in what or "unreadable" in what for what in found):
         filters = sorted({name for what in found for name in what["filters"]})
         there = f"{_count(len(found), 'dataset')}{', with ' + ', '.join(filters) if filters else ', without any filter'}" if found else "none at all"
@@ -56,8 +56,9 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
-def examine(file: Any, path: str, check: str) -> list[dict[str, Any]]:
-    """What is to be said of each dataset, and of objects that cannot be read; `check` as `objects.chunks_of` takes it."""
+def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None) -> list[dict[str, Any]]:
+    """What is to be said of each dataset, or of those that are wanted, and of objects that cannot be read; `check` as
+    `objects.chunks_of` takes it."""
     import h5py
 
     from .objects import UNREADABLE, reason, walk
@@ -66,6 +67,8 @@ def examine(file: Any, path: str, check: str) -> list[dict[str, Any]]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         for name, item in walk(file):
+            if wanted is not None and name not in wanted:
+                continue
             if isinstance(item, str):
                 found.append({"name": name, "unreadable": item})
             elif isinstance(item, h5py.Dataset):

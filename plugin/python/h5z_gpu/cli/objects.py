@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import math
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
@@ -19,6 +20,7 @@ from ..library import lib
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError)
 _FLETCHER32 = 3  # HDF5's number for its checksum, of four bytes behind the chunk
 _AT_ONCE = 4096
+_MANY = 20_000  # chunks that take HDF5 1.10 about ten seconds
 
 lib.h5z_gpu_frames.restype = ctypes.c_int64
 # h5z_gpu_frame of h5z_gpu.h
@@ -194,7 +196,11 @@ def _index(dataset: h5py.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
             dataset.id.chunk_iter(add)
         else:
             # HDF5 before 1.14 walks the index from its beginning for each.
-            for k in range(dataset.id.get_num_chunks()):
+            n = dataset.id.get_num_chunks()
+            if n > _MANY:
+                print(f"h5z-gpu: {dataset.name} has {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
+                      "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
+            for k in range(n):
                 add(dataset.id.get_chunk_info(k))
     except UNREADABLE as why:
         wrong = reason(why)

@@ -119,9 +119,20 @@ def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: i
     why = f"it is not in the list of chunks, which is damaged ({chunks.lost_index})"
     for cell in itertools.product(*map(range, chunks.grid)):
         origin = [k * c for k, c in zip(cell, made.chunks)]
-        if tuple(origin) not in known:
+        if tuple(origin) not in known and not _looked_up(chunks.dataset, made, tuple(origin)):
             lost.append(lost_chunk(full, made, origin, put(made, origin, fill), why))
     return lost
+
+
+def _looked_up(source: h5py.Dataset, made: h5py.Dataset, origin: tuple[int, ...]) -> bool:
+    """Copies a chunk that the list does not give, but that may be found by its place: the way to it may avoid what is damaged."""
+    try:
+        mask, stored = source.id.read_direct_chunk(origin)
+        made.id.write_direct_chunk(origin, stored, mask)
+        made[tuple(slice(o, o + c) for o, c in zip(origin, made.chunks))]  # decodes it
+        return True
+    except UNREADABLE:
+        return False
 
 
 def _attributes(source: Any, target: Any) -> list[tuple[str, str]]:
