@@ -162,6 +162,11 @@ fn ours(claim: bool) -> bool {
     }
 }
 
+/// Whether this process started the driver: not so in a forked child.
+pub(crate) fn is_mine() -> bool {
+    ours(false)
+}
+
 /// Whether a device is in use by this process; starts nothing.
 fn in_use() -> bool {
     ours(false) && DEVICE.get().is_some() && ENDED.get().is_none()

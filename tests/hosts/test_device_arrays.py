@@ -3,8 +3,10 @@
 
 What another library's arrays are like (DLPack, streams) tests/gpu/arrays.py sees to, on a GPU.
 """
+import sys
+
+import conftest
 import device
-from conftest import clean, python
 
 BEGIN = """
 import h5py, numpy as np, logging, sys
@@ -23,7 +25,8 @@ path = sys.argv[1]
 
 
 def run(tmp_path, code, **more):
-    said = python(BEGIN + code + "\nassert device.faults() == 0\nprint('all well')", tmp_path / "a.h5", env=clean(**device.environment(), **more))
+    code = BEGIN + code + "\nassert device.faults() == 0\nprint('all well')"
+    said = conftest.run(sys.executable, "-c", code, tmp_path / "a.h5", env=conftest.clean(**device.environment(), **more))
     assert said.endswith("all well\n"), said
     return said
 
@@ -31,7 +34,7 @@ def run(tmp_path, code, **more):
 def test_files_are_those_of_the_pipeline(tmp_path):
     run(tmp_path, """
 for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20) for c in ("szx", "lorenzo", "planes", "auto"))):
-    for layout in (np.s_[:], np.s_[5:38, ::2, 7:], np.s_[::-1, :, ::3]):
+    for layout in (np.s_[:], np.s_[5:38, ::2, 7:], np.s_[::-1, :, ::2]):
         before = coded()
         there = device.Array(a)[layout]
         want = a[layout]

@@ -410,6 +410,7 @@ def _checked_io(answer):
 
 
 def _read(dataset, out, start, threads, on_error, progress):
+    import h5py
     from h5py._objects import phil
 
     with phil:
@@ -418,6 +419,8 @@ def _read(dataset, out, start, threads, on_error, progress):
             raise _OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
         if out.size == 0:
             return
+        if dataset.file.userblock_size and h5py.version.hdf5_version_tuple < (1, 14):
+            raise _OtherWay("this HDF5 counts places in a file from behind its user block")
         if dataset.file.mode != "r":
             dataset.id.flush()
         chunk = layout.chunk

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! lane k mod 4   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
+//!                (where codecs are to be chosen, by a thread a lane)
 //! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
 //!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch behind it,
 //!                if its lengths are there: it runs while the caller writes the frames of this one
@@ -13,12 +14,12 @@
 
 use super::choose::choose;
 use super::copies::{Copies, Side};
-use super::{batch, grouped, in_place};
+use super::{batch, failed, grouped, in_place};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::codec::{is_settled, stored};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
-use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
+use crate::cuda::{self, Buffer, Device, Failure, Mark, OwnStream, UserStream};
 use crate::engine::gpu;
 use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
 use crate::engine::gpu::group::offsets;
@@ -28,6 +29,8 @@ use crate::frame::STORED_HEADER;
 use crate::host::log;
 use crate::memory;
 use crate::params::Params;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
 /// Batches on their way at a time.
 const LANES: usize = 4;
@@ -35,6 +38,16 @@ const LANES: usize = 4;
 const PACKED_EACH: usize = 128 << 10;
 
 pub(in crate::array) struct Encoding {
+    job: Arc<Job>,
+    lanes: Vec<Slot>,
+    /// Lanes that there may be: fewer where the device has no memory for more.
+    most: usize,
+    started: usize,
+    given: usize,
+}
+
+/// What is the same for all batches.
+struct Job {
     device: &'static Device,
     user: UserStream,
     array: Array,
@@ -48,16 +61,19 @@ pub(in crate::array) struct Encoding {
     how: How,
     /// Chunks of a batch.
     batch: usize,
-    lanes: Vec<Lane>,
-    /// Lanes that there may be: fewer where the device has no memory for more.
-    most: usize,
-    started: usize,
-    given: usize,
+}
+
+/// A lane, or the thread that has it while it chooses codecs.
+enum Slot {
+    Here(Box<Lane>),
+    Away(JoinHandle<(Box<Lane>, Result<()>)>),
+    /// Its thread panicked.
+    Lost,
 }
 
 enum How {
     /// The same with all.
-    Planned(Plan),
+    Planned(Box<Plan>),
     /// The codec is chosen for each.
     Open,
     /// Nothing: the CPU encodes them.
@@ -119,68 +135,67 @@ impl Encoding {
         let (device, user) = super::of(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
-        Ok(Encoding {
-            device,
-            user,
-            how: match plan_of(&params, raw_len) {
-                Some(_) if !is_settled(&params, raw_len) => How::Open,
-                Some(plan) => How::Planned(plan),
-                None => How::ByCpu,
-            },
-            batch: batch(chunks, raw_len, LANES),
-            array,
-            params,
-            chunk,
-            raw_len,
-            origins,
-            beyond,
-            threads,
-            lanes: Vec::new(),
-            most: LANES,
-            started: 0,
-            given: 0,
-        })
-    }
-
-    fn chunks(&self) -> usize {
-        self.origins.len() / self.chunk.len()
-    }
-
-    fn batches(&self) -> usize {
-        self.chunks().div_ceil(self.batch)
+        let how = match plan_of(&params, raw_len) {
+            Some(_) if !is_settled(&params, raw_len) => How::Open,
+            Some(plan) => How::Planned(Box::new(plan)),
+            None => How::ByCpu,
+        };
+        let batch = batch(chunks, raw_len, LANES);
+        let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
+        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most: LANES, started: 0, given: 0 })
     }
 
     /// The next frames; none when all were given.
     pub(in crate::array) fn next(&mut self) -> Result<Vec<&[u8]>> {
-        if self.given == self.batches() {
+        if self.given == self.job.batches() {
             return Ok(Vec::new());
         }
-        let _current = self.device.enter()?;
+        let job = Arc::clone(&self.job);
+        let _current = job.device.enter()?;
         self.start_all()?;
         let due = self.given % self.most;
-        self.fetch(due)?;
-        self.finish(due)?;
+        let lane = self.lane(due)?;
+        job.fetch(lane)?;
+        job.complete(lane)?;
+        lane.state = State::Idle;
         self.given += 1;
         let behind = self.given % self.most;
-        if self.given < self.started && behind != due && self.lanes[behind].state == State::Computing {
-            // A failure will be met when it is due.
-            if self.lanes[behind].stream.has_reached(Mark::Computed).unwrap_or(false) {
-                self.fetch(behind)?;
+        if self.given < self.started && behind != due {
+            // A thread that still has it, or a failure, will be met when it is due.
+            if let Slot::Here(lane) = &mut self.lanes[behind]
+                && lane.state == State::Computing
+                && lane.stream.has_reached(Mark::Computed).unwrap_or(false)
+            {
+                job.fetch(lane)?;
             }
         }
-        self.lanes[due].state = State::Idle;
-        let lane = &self.lanes[due];
+        let lane = &*self.lane(due)?;
         let frame = |framed| match framed {
             &Framed::Locked(at, len) => lane.stream.locked_bytes(at, len),
             Framed::Own(frame) => &frame[..],
-            Framed::There(..) | Framed::Left { .. } => unreachable!("finished"),
+            Framed::There(..) | Framed::Left { .. } => unreachable!("completed"),
         };
         Ok(lane.frames.iter().map(frame).collect())
     }
 
+    /// Lane `k`, waited for where a thread has it.
+    fn lane(&mut self, k: usize) -> Result<&mut Lane> {
+        if let Slot::Away(_) = self.lanes[k]
+            && let Slot::Away(thread) = std::mem::replace(&mut self.lanes[k], Slot::Lost)
+            && let Ok((lane, computed)) = thread.join()
+        {
+            self.lanes[k] = Slot::Here(lane);
+            computed?;
+        }
+        match &mut self.lanes[k] {
+            Slot::Here(lane) => Ok(lane),
+            _ => Err(failed("a thread of it ended without a frame. Please report it.")),
+        }
+    }
+
     /// Starts batches on all lanes that have none.
     fn start_all(&mut self) -> Result<()> {
-        while self.started < self.batches() && self.started - self.given < self.most {
+        while self.started < self.job.batches() && self.started - self.given < self.most {
             let k = self.started % self.most;
             match self.start(k) {
                 Ok(()) => self.started += 1,
@@ -195,26 +210,63 @@ impl Encoding {
         Ok(())
     }
 
-    fn overlap(&self, k: usize) -> Option<Overlap> {
-        let rank = self.chunk.len();
-        self.array.overlap(&self.origins[k * rank..][..rank], &self.chunk)
-    }
-
     /// Starts the next batch on lane `k`, which is made where there is none.
     fn start(&mut self, k: usize) -> Result<()> {
-        let is_new = k == self.lanes.len();
-        let mut lane = if is_new { self.lane()? } else { self.lanes.remove(k) };
-        lane.first = self.started * self.batch;
-        lane.count = self.batch.min(self.chunks() - lane.first);
+        let job = &self.job;
+        let mut lane = match k == self.lanes.len() {
+            true => Box::new(job.lane()?),
+            false => match std::mem::replace(&mut self.lanes[k], Slot::Lost) {
+                Slot::Here(lane) => lane,
+                _ => return Err(failed("a batch was lost. Please report it.")),
+            },
+        };
+        lane.first = self.started * job.batch;
+        lane.count = job.batch.min(job.chunks() - lane.first);
         lane.state = State::Computing;
         lane.groups.clear();
         lane.frames.clear();
         lane.chosen.clear();
-        let started = self.compute(&mut lane);
-        if started.is_ok() || !is_new {
-            self.lanes.insert(k, lane);
+        // Choosing codecs takes CPU time: that of several batches, and of whoever writes frames, at the same time.
+        let slot = if let How::Open = job.how {
+            let job = Arc::clone(job);
+            let work = move || {
+                let computed = job.device.enter().map_err(Into::into).and_then(|_current| job.compute(&mut lane));
+                (lane, computed)
+            };
+            let thread = std::thread::Builder::new().name("h5z-gpu choose".into()).spawn(work);
+            Slot::Away(thread.map_err(|e| failed(format!("no thread could be started: {e}")))?)
+        } else {
+            job.compute(&mut lane)?;
+            Slot::Here(lane)
+        };
+        match self.lanes.get_mut(k) {
+            Some(at) => *at = slot,
+            None => self.lanes.push(slot),
         }
-        started
+        Ok(())
+    }
+}
+
+impl Drop for Encoding {
+    fn drop(&mut self) {
+        // The array may go when this has gone. A forked child has none of the threads.
+        if cuda::is_mine() {
+            for slot in self.lanes.drain(..) {
+                if let Slot::Away(thread) = slot {
+                    _ = thread.join();
+                }
+            }
+        }
+    }
+}
+
+impl Job {
+    fn chunks(&self) -> usize {
+        self.origins.len() / self.chunk.len()
+    }
+
+    fn batches(&self) -> usize {
+        self.chunks().div_ceil(self.batch)
     }
 
     fn lane(&self) -> Result<Lane> {
@@ -222,6 +274,11 @@ impl Encoding {
         stream.follow(self.user)?;
         let (groups, frames, chosen) = Default::default();
         Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
+    }
+
+    fn overlap(&self, k: usize) -> Option<Overlap> {
+        let rank = self.chunk.len();
+        self.array.overlap(&self.origins[k * rank..][..rank], &self.chunk)
     }
 
     /// Starts everything up to the packing of a lane's batch.
@@ -240,7 +297,8 @@ impl Encoding {
         let plans: Vec<Option<&Plan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
-                lane.chosen = choose(self.device, stream, &self.params, self.raw_len, &inputs, self.threads)?;
+                lane.chosen =
+                    choose(self.device, stream, &self.params, self.raw_len, &inputs, self.threads.div_ceil(LANES))?;
                 own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
                 own.iter().map(Option::as_ref).collect()
             }
@@ -332,8 +390,8 @@ impl Encoding {
     }
 
     /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
-    fn fetch(&mut self, k: usize) -> Result<()> {
-        let (raw_len, lane) = (self.raw_len, &mut self.lanes[k]);
+    fn fetch(&self, lane: &mut Lane) -> Result<()> {
+        let raw_len = self.raw_len;
         if lane.state != State::Computing {
             return Ok(());
         }
@@ -376,13 +434,6 @@ impl Encoding {
     }
 
     /// Waits for a lane's frames, and makes those that the GPU does not.
-    fn finish(&mut self, k: usize) -> Result<()> {
-        let mut lane = self.lanes.remove(k);
-        let finished = self.complete(&mut lane);
-        self.lanes.insert(k, lane);
-        finished
-    }
-
     fn complete(&self, lane: &mut Lane) -> Result<()> {
         if !lane.groups.is_empty() {
             lane.stream.wait_for(Mark::Fetched)?;
@@ -435,6 +486,9 @@ impl Encoding {
 
 impl std::fmt::Debug for Encoding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoding").field("array", &self.array).field("chunk", &self.chunk).finish_non_exhaustive()
+        f.debug_struct("Encoding")
+            .field("array", &self.job.array)
+            .field("chunk", &self.job.chunk)
+            .finish_non_exhaustive()
     }
 }
