@@ -30,6 +30,7 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	@cp target/$(PROFILE)/gpu_check target/$(PROFILE)/gpu_bench $(BUNDLE)/
 	@cp -r tests/vectors/v1 $(BUNDLE)/vectors
 	@cp tests/gpu/*.py tests/gpu/run.sh $(BUNDLE)/
+	@mkdir $(BUNDLE)/h5z_gpu && cp plugin/python/h5z_gpu/*.py $(BUNDLE)/h5z_gpu/
 	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt
 	@$(if $(WITH_PEERS),$(PIP) --no-deps --target $(BUNDLE)/peers --python-version 3.12 --platform manylinux_2_28_x86_64 hdf5plugin==7.1.0)
 	@$(if $(WITH_PEERS),cd $(BUNDLE)/peers/hdf5plugin/plugins && ls | grep -vE 'h5(blosc2|zfp|sz3)\.so' | xargs rm -f && strip --strip-unneeded *.so)

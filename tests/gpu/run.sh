@@ -6,14 +6,14 @@
 #   FIELDS=folder           fields that are there already (fields.txt in it); else fields.py makes some
 #   PARTS="checks bench"    what to run
 #
-# Needs an NVIDIA GPU, Python 3 with h5py and numpy, and compute-sanitizer; PyTorch makes the fields faster.
+# Needs an NVIDIA GPU, Python 3 with h5py, numpy and PyTorch, and compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 results=$(realpath -m "${1:-results}") scratch=$(mktemp -d "${TMPDIR:-/dev/shm}/h5z-gpu.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$results"
 parts=${PARTS:-checks bench}
 export HDF5_PLUGIN_PATH=$PWD/plugin LC_ALL=C
-[ -d peers ] && export PYTHONPATH=$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
+export H5Z_GPU_PLUGIN_PATH=$PWD/plugin PYTHONPATH=$PWD:$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
 [ -d /usr/local/nvidia/lib64 ] && export LD_LIBRARY_PATH=/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 chmod +x gpu_check gpu_bench
 record=$results/record.toml failed=0
@@ -56,12 +56,16 @@ if [[ $parts == *checks* ]]; then
     check stages timeout 120 ./gpu_check --stages 300 --seed 10
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
+    check arrays timeout 120 ./gpu_check --arrays 1000 --seed 13
+    check arrays-large timeout 120 ./gpu_check --arrays 60 --largest 3000000 --seed 14
+    check arrays-python timeout 120 python3 arrays.py . "$scratch" --only check
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
     # Racecheck takes 80 ms a chunk, the others 4.
     for tool in memcheck:4100 racecheck:4100 initcheck:4100 synccheck:4100; do
         check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3
     done
+    check memcheck-arrays timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 ./gpu_check --arrays 100 --largest 60000 --seed 4
 fi
 if [[ $parts == *bench* ]]; then
     if [ -z "$FIELDS" ]; then
@@ -74,6 +78,7 @@ if [[ $parts == *bench* ]]; then
     table decoders ./gpu_bench "$FIELDS" --only decoders --quick
     table batch ./gpu_bench "$FIELDS" --only batch
     table lane ./gpu_bench "$FIELDS" --only lane
+    table arrays python3 arrays.py "$FIELDS" "$scratch" --reps 5
     table h5py python3 through_h5py.py "$FIELDS" "$scratch"
 fi
 [ $failed -eq 0 ] && echo "all well" || echo "SOMETHING FAILED"

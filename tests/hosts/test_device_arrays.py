@@ -38,9 +38,11 @@ for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_val
         before = coded()
         there = device.Array(a)[layout]
         want = a[layout]
+        # Of a small chunk all is looked at to choose its codec: the CPU has it then.
+        chunks = want.shape if getattr(how, "codec", None) == "auto" else (16, 20, 24)
         with h5py.File(path, "w") as f:
             for name in "ab":
-                f.create_dataset(name, want.shape, "f4", chunks=(16, 20, 24), **how)
+                f.create_dataset(name, want.shape, "f4", chunks=chunks, **how)
             h5z_gpu.write(f["a"], there)
             f["b"][...] = want
             assert frames(f["a"]) == frames(f["b"]), (how, layout)
@@ -54,7 +56,7 @@ for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_val
             h5z_gpu.read(f["a"], row, np.s_[4, 5])
             assert row.values.tobytes() == f["a"][4, 5].tobytes()
         after = coded()
-        assert after[1] > before[1] and (after[0] > before[0] or how.words[:1] == ()), (how, before, after)
+        assert after[0] > before[0] and after[1] > before[1], (how, before, after)
 """)  # fmt: skip
 
 
