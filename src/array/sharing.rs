@@ -11,7 +11,7 @@ const GPU_BATCHES: usize = 3;
 const CPU_BATCH: usize = 256 << 10;
 
 /// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. 16
-/// threads beside an H200, GB/s from file to array: szx 27.6 and 10.8, lorenzo 16.0 to 24.5 and 12 (`arrays` in tests/gpu/record.toml).
+/// threads beside an H200, GB/s from file to array: szx 27.6 and 10.8, lorenzo 16.0 to 24.5 and 12 (`datasets` in tests/gpu/record.toml).
 const CPU_DECODES: usize = 8;
 
 /// How work on some chunks is shared out.
