@@ -17,22 +17,21 @@ import argparse
 import json
 import math
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
 from ..chunks import chunk_shape
 from ..datasets import _bar
-from ..filters import How, Lossless, Lossy
+from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
+from .advice import Advice, Kept
 from .common import Problem
 from .promise import MODES, as_filter, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
 
-    from .proposal import Proposal
     from .trials import Trial
 
 FIRST_BYTES = 8 << 20
@@ -49,61 +48,6 @@ ENOUGH = 0.02
 """Standard error of the predicted size at which sampling stops."""
 FACTORS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 CURVES = ("auto", "szx", "planes")
-
-
-@dataclass
-class Advice:
-    """What is proposed for one variable."""
-
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    units: str
-    how: How
-    chunk: tuple[int, ...]
-    proposal: Proposal
-    fill: Optional[np.ndarray]
-    raw: int
-    before: int
-    usual: tuple[int, ...] = ()
-    """The chunks that repack takes without advice."""
-    hidden: bool = False
-    """The fill value is one that the file does not declare."""
-    trial: Optional[Trial] = None
-    """The choice, on the chunks of the prediction."""
-    chunks: int = 0
-    codecs: list[Trial] = field(default_factory=list)
-    shapes: list[tuple[tuple[int, ...], Trial]] = field(default_factory=list)
-    curves: dict[str, list[Trial]] = field(default_factory=dict)
-    lossless: Optional[Trial] = None
-
-    @property
-    def stored(self) -> float:
-        """Bytes that the variable is predicted to take."""
-        assert self.trial is not None
-        return sum(self.trial.stored) / len(self.trial.stored) * self.chunks
-
-    @property
-    def ratio(self) -> float:
-        """Predicted ratio."""
-        return self.raw / max(1.0, self.stored)
-
-    @property
-    def wide(self) -> float:
-        """Range of the sampled values."""
-        p = self.proposal
-        return p.high - p.low if p.low is not None and p.high is not None else 0.0
-
-
-@dataclass
-class Kept:
-    """A dataset that stays as it is, and why."""
-
-    name: str
-    why: str
-    note: str = ""
-    saved: float = 0
-    """Bytes that `repack` is predicted to save, of integers that nobody has compressed."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..filters import Lossless
 from . import common, page
-from .advise import Advice, Kept
+from .advice import Advice, Kept
 from .advise_text import bound_text, prediction
 
 _STYLES = {"auto": ("-o", "#1d5fa8"), "szx": ("--s", "#d97706"), "planes": (":^", "#2f7d4f")}

@@ -10,7 +10,7 @@ from . import common
 from .promise import MODES
 
 if TYPE_CHECKING:
-    from .advise import Advice, Kept
+    from .advice import Advice, Kept
     from .trials import Trial
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..filters import FILTER_ID, Lossless
 
 if TYPE_CHECKING:
-    from .advise import Advice
+    from .advice import Advice
 
 
 def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]:

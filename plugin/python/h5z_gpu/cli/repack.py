@@ -344,7 +344,7 @@ def _judge(original: str, path: str) -> None:
     """Compares the new file with the old one. Problem where a promise is broken."""
     from .compare import compare
     from .sources import pairs
-    from .verify import verdict
+    from .verify_text import verdict
 
     with pairs(original, path, []) as (found, problems, _):
         if problems:

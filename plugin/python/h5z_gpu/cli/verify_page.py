@@ -13,7 +13,7 @@ from .boxes import Box
 from .common import Problem
 from .compare import Result, slice_boxes, slice_pair
 from .sources import Source
-from .verify import lines, promise_text, verdict
+from .verify_text import lines, promise_text, verdict
 
 _SIDE = 480  # longest side of a picture, in cells
 
