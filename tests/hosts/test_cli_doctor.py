@@ -95,8 +95,8 @@ def hdf5_18(tmp_path_factory):
         tmp = tmp_path_factory.mktemp("hdf5-1.8")
         get = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.6", "--platform",
                "manylinux1_x86_64", "-d", str(tmp), "h5py==2.7.1"]  # fmt: skip
-        if subprocess.run(get, capture_output=True).returncode:
-            pytest.skip("the wheel of h5py 2.7.1 cannot be had here")
+        said = subprocess.run(get, capture_output=True, text=True)
+        assert said.returncode == 0, f"the wheel of h5py 2.7.1 cannot be had: {said.stderr[-500:]}"
         (wheel,) = tmp.glob("*.whl")
         kept.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(wheel) as z:
