@@ -23,12 +23,13 @@ pub(crate) use launch::Timer;
 #[cfg(test)]
 pub(crate) use module::IMAGES;
 pub(crate) use module::Kernel;
-pub(crate) use stream::{ALIGN, Buffer, OwnStream, Stream, StreamGuard};
+pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
 
 use crate::host::log;
 use cudarc::driver::{result, sys};
 use driver::Current;
 use once_cell::sync::OnceCell;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -285,6 +286,58 @@ impl Device {
     /// A kernel by name, such as `szx_encode_f32`; its image is loaded by the first call.
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, Failure> {
         self.modules.kernel(name)
+    }
+}
+
+/// A stream that an array's work has until it ends. When dropped, waits for what was left running and gives it back.
+pub(crate) struct OwnStream {
+    device: &'static Device,
+    stream: Option<Stream>,
+}
+
+impl OwnStream {
+    fn take(device: &'static Device) -> Result<OwnStream, Failure> {
+        let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
+        let stream = match spare {
+            Some(stream) => stream,
+            None => Stream::bare()?,
+        };
+        Ok(OwnStream { device, stream: Some(stream) })
+    }
+
+    /// CUDA's number of its device.
+    #[cfg(feature = "testing")]
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.device.ordinal
+    }
+}
+
+impl Deref for OwnStream {
+    type Target = Stream;
+    fn deref(&self) -> &Stream {
+        self.stream.as_ref().expect("until it is dropped")
+    }
+}
+
+impl DerefMut for OwnStream {
+    fn deref_mut(&mut self) -> &mut Stream {
+        self.stream.as_mut().expect("until it is dropped")
+    }
+}
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        let Some(mut stream) = self.stream.take() else { return };
+        if !ours(false) {
+            // A forked child makes no driver call.
+            return std::mem::forget(stream);
+        }
+        let idle = !stream.busy || self.device.enter().and_then(|_current| stream.wait()).is_ok();
+        match self.device.spare.lock() {
+            Ok(mut spare) if idle => spare.push(stream),
+            // Its memory may still be written to: forgotten, not freed.
+            _ => std::mem::forget(stream),
+        }
     }
 }
 

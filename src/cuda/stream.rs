@@ -8,7 +8,6 @@
 use super::driver::{Current, Failure};
 use super::slices::{SLOT, Wanted, cut, gather, slices};
 use super::staging;
-use super::{Device, ours};
 use cudarc::driver::{result, sys};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -59,58 +58,6 @@ impl Drop for StreamGuard<'_> {
         if self.busy && self.wait().is_err() {
             // Its memory may still be written to: forgotten, not freed.
             std::mem::forget(self.0.take());
-        }
-    }
-}
-
-/// A stream that an array's work has until it ends. When dropped, waits for what was left running and gives it back.
-pub(crate) struct OwnStream {
-    device: &'static Device,
-    stream: Option<Stream>,
-}
-
-impl OwnStream {
-    pub(super) fn take(device: &'static Device) -> Result<OwnStream, Failure> {
-        let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
-        let stream = match spare {
-            Some(stream) => stream,
-            None => Stream::bare()?,
-        };
-        Ok(OwnStream { device, stream: Some(stream) })
-    }
-
-    /// CUDA's number of its device.
-    #[cfg(feature = "testing")]
-    pub(crate) fn ordinal(&self) -> i32 {
-        self.device.ordinal
-    }
-}
-
-impl Deref for OwnStream {
-    type Target = Stream;
-    fn deref(&self) -> &Stream {
-        self.stream.as_ref().expect("until it is dropped")
-    }
-}
-
-impl DerefMut for OwnStream {
-    fn deref_mut(&mut self) -> &mut Stream {
-        self.stream.as_mut().expect("until it is dropped")
-    }
-}
-
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        let Some(mut stream) = self.stream.take() else { return };
-        if !ours(false) {
-            // A forked child makes no driver call.
-            return std::mem::forget(stream);
-        }
-        let idle = !stream.busy || self.device.enter().and_then(|_current| stream.wait()).is_ok();
-        match self.device.spare.lock() {
-            Ok(mut spare) if idle => spare.push(stream),
-            // Its memory may still be written to: forgotten, not freed.
-            _ => std::mem::forget(stream),
         }
     }
 }
@@ -266,7 +213,7 @@ impl Stream {
     }
 
     /// A stream without memory.
-    fn bare() -> Result<Self, Failure> {
+    pub(super) fn bare() -> Result<Self, Failure> {
         let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|e| Failure::new("cuStreamCreate", e))?;
         Ok(Stream {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boxes for one launch of `array_copy`: kernels/array.cu.
 
-use super::failed;
+use super::base::failed;
 use crate::cuda::abi::{ARRAY_PIECE, BoxCopy, CopyArgs};
 use crate::cuda::{Buffer, Described, Device, Failure, Stream};
 use crate::error::Result;

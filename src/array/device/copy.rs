@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A whole array between host memory and a device, or from place to place on one: for what does not go by frames.
 
+use super::base::{BATCH, failed, of};
 use super::copies::{Copies, Side};
-use super::{BATCH, failed, of};
 use crate::array::boxes::{Array, dense};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream};
 use crate::error::Result;

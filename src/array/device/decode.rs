@@ -5,8 +5,8 @@
 //! codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one launch. A frame that is
 //! not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
 
+use super::base::{batch, grouped, in_place};
 use super::copies::{Copies, Side};
-use super::{batch, grouped, in_place};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::array::frames::{Frames, fits, frame_len, read_frame};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
@@ -41,7 +41,7 @@ pub(in crate::array) fn decode(
     raw_len: usize,
     threads: usize,
 ) -> Result<Vec<Result<()>>> {
-    let (device, user) = super::of(array)?;
+    let (device, user) = super::base::of(array)?;
     let work = Work { device, user, frames, array, chunk, origins, raw_len };
     let n = origins.len() / chunk.len();
     let threads = if threads > 0 { threads } else { parallel::cores() };

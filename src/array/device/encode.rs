@@ -12,9 +12,9 @@
 //! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
 //! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
 
+use super::base::{batch, failed, grouped, in_place};
 use super::choose::choose;
 use super::copies::{Copies, Side};
-use super::{batch, failed, grouped, in_place};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::codec::{is_settled, stored};
 use crate::constants::HEADER_FIXED;
@@ -132,7 +132,7 @@ impl Encoding {
         beyond: Vec<u8>,
         threads: usize,
     ) -> Result<Encoding> {
-        let (device, user) = super::of(&array)?;
+        let (device, user) = super::base::of(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let how = match plan_of(&params, raw_len) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The value range of a device array, by the kernel that finds the range of a chunk.
 
+use super::base::{batch, in_place, of};
 use super::copies::{Copies, Side};
-use super::{batch, in_place, of};
 use crate::array::boxes::{Array, dense};
 use crate::codec::plan::any_chunk;
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
