@@ -52,6 +52,7 @@ mod stage;
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub mod testing;
 mod text;
+pub mod tools;
 mod typed;
 pub mod words;
 

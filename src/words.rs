@@ -49,7 +49,6 @@
 
 mod short;
 mod stored;
-pub mod tools;
 
 use crate::error::{Error, Result};
 use crate::params::Request;

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::{FILTER_ID, report};
 use h5z_gpu::array::{self, Checked};
 use h5z_gpu::host::settings;
-use h5z_gpu::words;
 use h5z_gpu::{Class, Engine};
+use h5z_gpu::{tools, words};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 
@@ -55,14 +55,14 @@ fn status() -> Value {
 fn meaning(user: &[u32]) -> Result<Value> {
     let request = words::request(user)?;
     let id = u32::try_from(FILTER_ID).unwrap_or_default();
-    let lines: Vec<Value> = words::tools::lines(request, id)
+    let lines: Vec<Value> = tools::lines(request, id)
         .into_iter()
         .map(|(tool, line)| match line {
             Ok(line) => json!({"tool": tool, "line": line}),
             Err(why) => json!({"tool": tool, "why": why}),
         })
         .collect();
-    let mut meaning = json!({"sentence": words::tools::sentence(request), "text": request.to_string(), "lines": lines});
+    let mut meaning = json!({"sentence": tools::sentence(request), "text": request.to_string(), "lines": lines});
     if words::is_stored(user) {
         let stored = words::stored(user)?;
         let p = stored.params;

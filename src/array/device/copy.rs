@@ -8,8 +8,8 @@ use crate::cuda::{ALIGN, Buffer, Device, OwnStream};
 use crate::error::Result;
 use crate::memory;
 
-/// See [`crate::array::copy`]; the arrays are alike.
-pub(in crate::array) fn copy(from: &Array, to: &mut Array) -> Result<()> {
+/// See `array::copy`; the arrays are alike.
+pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
     let place = match (from.device(), to.device()) {
         (None, None) => return Err(failed("both are in host memory: copy them as their library does")),
         (Some(a), Some(b)) if a.ordinal != b.ordinal => {

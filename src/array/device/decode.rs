@@ -32,8 +32,8 @@ struct Work<'a> {
     raw_len: usize,
 }
 
-/// See [`crate::array::decode`], whose arguments were checked.
-pub(in crate::array) fn decode(
+/// See `array::decode`, whose arguments were checked.
+pub(crate) fn decode(
     frames: Frames<'_>,
     array: &Array,
     chunk: &[u64],

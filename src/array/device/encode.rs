@@ -37,7 +37,7 @@ const LANES: usize = 4;
 /// Bytes of a frame that a CTA packs at least.
 const PACKED_EACH: usize = 128 << 10;
 
-pub(in crate::array) struct Encoding {
+pub(crate) struct Encoding {
     job: Arc<Job>,
     lanes: Vec<Slot>,
     /// Lanes that there may be: fewer where the device has no memory for more.
@@ -122,8 +122,8 @@ enum Framed {
 }
 
 impl Encoding {
-    /// See [`crate::array::Encoding::new`], whose arguments were checked.
-    pub(in crate::array) fn new(
+    /// See `array::Encoding::new`, whose arguments were checked.
+    pub(crate) fn new(
         array: Array,
         params: Params,
         chunk: Vec<u64>,
@@ -146,7 +146,7 @@ impl Encoding {
     }
 
     /// The next frames; none when all were given.
-    pub(in crate::array) fn next(&mut self) -> Result<Vec<&[u8]>> {
+    pub(crate) fn next(&mut self) -> Result<Vec<&[u8]>> {
         if self.given == self.job.batches() {
             return Ok(Vec::new());
         }

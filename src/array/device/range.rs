@@ -15,8 +15,8 @@ use crate::params::{Bound, Codec, Dtype, Params, Request};
 /// Values of a tile: one CTA's work.
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
-/// See [`crate::array::range`], whose arguments were checked.
-pub(in crate::array) fn range(
+/// See `array::range`, whose arguments were checked.
+pub(crate) fn range(
     array: &Array,
     dtype: Dtype,
     chunk: &[u64],

@@ -5,7 +5,7 @@ use crate::args::{RequestArgs, dtype_name};
 use crate::hdf5::ID;
 use crate::{Fail, Outcome};
 use h5z_gpu::Request;
-use h5z_gpu::words::tools::{lines, sentence};
+use h5z_gpu::tools::{lines, sentence};
 use h5z_gpu::words::{Stored, is_stored, request as requested, stored};
 
 #[derive(clap::Args)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A request in plain words, and in the words of every tool that can write through the filter.
 
-use super::{pack, three};
 use crate::params::{Bound, Codec, Request};
+use crate::words::{pack, three};
 
 /// The promise in words.
 pub fn sentence(request: Request) -> String {
