@@ -10,8 +10,8 @@ const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
 
-/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. 16
-/// threads beside an H200, GB/s from file to array: szx 27.6 and 10.8, lorenzo 16.0 to 24.5 and 12 (`datasets` in tests/gpu/record.toml).
+/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. Measured
+/// with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx 27.6 and 10.8, lorenzo 24.5 and 12.3.
 const CPU_DECODES: usize = 8;
 
 /// How work on some chunks is shared out.
