@@ -38,8 +38,11 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
              ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec {a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
               f"{common.size(t.speed)}/s here")]  # fmt: skip
     auto = a.curves.get("auto", [])
-    if auto:
-        found.append(("other bounds", ", ".join(f"{bound_text(p.how).split(':')[1]}: {p.ratio:.1f}" for p in auto)))
+    same = next((p for p in auto if bound_text(p.how) == bound_text(a.how)), None)
+    if same:
+        # Tried on a part of one chunk, which may be easier or harder than the variable: it is so at the proposed bound too.
+        texts = (f"{bound_text(p.how).split(':')[1]}: {p.ratio * a.ratio / same.ratio:.1f}" for p in auto)
+        found.append(("other bounds", f"about {', '.join(texts)}"))
     if len(a.codecs) > 1:
         found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio:.1f}" for p in a.codecs)
                       + (f", lossless {a.lossless.ratio:.2f}" if a.lossless else "")))  # fmt: skip
