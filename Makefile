@@ -4,6 +4,7 @@
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots in target/compare
+# make site     the documentation, docs/, as a web site in target/site
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
 # make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
@@ -20,7 +21,7 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench compare doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test bench compare site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
@@ -60,6 +61,10 @@ rust:
 	@echo "Python packages for the tests"
 	@$(PIP) -r $< && touch $@
 
+.env/site: docs/requirements.txt .env/tests
+	@echo "Python packages for the web site"
+	@$(PIP) -r $< && touch $@
+
 .env/bench: tests/bench/requirements.txt .env/tests
 	@echo "Python packages for the benchmarks"
 	@$(PIP) -r $< && touch $@
@@ -69,7 +74,7 @@ rust:
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 
-test: rust tools .env/tests $(NVCC)
+test: rust tools .env/site $(NVCC)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 
@@ -79,6 +84,10 @@ bench: $(PLUGIN) .env/bench target/fields/full/done
 
 compare: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
+
+site: $(PLUGIN) .env/site
+	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site
+	@echo "target/site/index.html"
 
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu

@@ -130,19 +130,19 @@ def test_by_workers_of_dask(start, more, old, tmp_path):
 
 @pytest.mark.parametrize("kind", ["shared", "static"])
 def test_by_c(kind, old, tmp_path):
-    """README.md names the call; without it HDF5 stores plain chunks."""
+    """docs/appending.md names the call; without it HDF5 stores plain chunks."""
     NEW.tofile(tmp_path / "raw")
     with h5py.File(tmp_path / "b.h5", "w") as f:
         f.create_dataset("v", data=OLD, chunks=CHUNK, compression=443, compression_opts=(11003,))
     run(app(kind), "rewrite", tmp_path / "b.h5", "v", tmp_path / "raw")
-    assert frames(tmp_path / "b.h5") == [(1, False)] * 2, "HDF5 has learned to load filters: say so in README.md"
+    assert frames(tmp_path / "b.h5") == [(1, False)] * 2, "HDF5 has learned to load filters: say so in docs/appending.md"
     run(app(kind), "rewrite", tmp_path / "b.h5", "v", tmp_path / "raw", "load")
     check(tmp_path / "b.h5")
 
 
 @pytest.mark.parametrize("order", ["h5z_gpu, mpi4py.MPI, h5py", "h5py, h5z_gpu, mpi4py.MPI", "mpi4py.MPI, h5py, h5z_gpu", "mpi4py.MPI, h5py"])
 def test_by_two_ranks(order, old):
-    """Debian's parallel h5py. Without the package HDF5 1.10 stores plain chunks and marks them as filtered, as README.md says."""
+    """Debian's parallel h5py. Without the package HDF5 1.10 stores plain chunks and marks them as filtered, as docs/appending.md says."""
     code = f"""if True:
         import {order}
         import sys, numpy as np

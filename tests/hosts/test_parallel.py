@@ -138,7 +138,7 @@ def test_ranks_write_a_file_each(axis, tmp_path):
         assert {s.file_name for s in f["w"].virtual_sources()} == {f"parts/{i}.h5" for i in range(3)}
     (tmp_path / "joined.h5").rename(tmp_path / "parts/joined.h5")
     with h5py.File(tmp_path / "parts/joined.h5") as f:
-        assert not (f["w"][...] == x).any(), "HDF5 has learned to say that a file is missing: say so in README.md"
+        assert not (f["w"][...] == x).any(), "HDF5 has learned to say that a file is missing: say so in docs/parallel.md"
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

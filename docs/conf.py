@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Sphinx builds the site from the whole repository, so that a link works here as it does among the sources: `make site`."""
+import re
+import sys
+from pathlib import Path
+
+from pygments.lexers.special import TextLexer
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "plugin/python"))
+
+project = "h5z-gpu"
+author = copyright = "the h5z-gpu authors"
+release = version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+language = "en"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+root_doc = "docs/index"
+include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "src/stage/*.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
+                    "SECURITY.md", "CHANGELOG.md"]
+exclude_patterns = ["target", ".env", ".git", "packaging", "tests", "plugin", "kernels", "examples"]
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "attrs_inline"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings have them, in words
+napoleon_google_docstring = False
+
+html_theme = "furo"
+html_title = f"h5z-gpu {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_extra_path = ["extra"]
+
+
+def unlinked(app, env, node, contnode):
+    """A link to a file or folder that is no page stays as its text: the site does not carry the sources."""
+    target = node.get("reftarget", "").split("#")[0]
+    here = Path(env.doc2path(node.get("refdoc", "docs/index"))).parent
+    places = (here / target, here / f"{target}.md", ROOT / f"{target}.md")
+    return contnode if target and any(place.exists() for place in places) else None
+
+
+def setup(app):
+    app.add_lexer("hex", TextLexer)
+    app.connect("missing-reference", unlinked)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs the code blocks of one page of the documentation, in their order, in the working directory: page.py PAGE.md
+
+python   all of a page in one namespace, in this process; with a file's name alone in its first line, it becomes that file
+sh   by `sh -eu`
+text   what the block before it prints; `…` stands for anything
+c, fortran, rust, r, julia, matlab, cmake   with a file's name in its first line, a comment: the block becomes that file
+console and the rest   shown, not run
+"""
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+FILES = ("c", "fortran", "rust", "r", "cmake", "cdl")
+SHOWN = ("console", "julia", "matlab", "toml", "")
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+
+
+def blocks(path):
+    text = Path(path).read_text()
+    return [Block(m[1], m[2], text[: m.start()].count("\n") + 1) for m in re.finditer(r"^```([a-z]*)\n(.*?)^```$", text, re.M | re.S)]
+
+
+def same(shown, printed):
+    """Whether a program printed what is shown, where `…` is anything."""
+    tidy = lambda text: "\n".join(line.rstrip() for line in text.strip().splitlines())  # noqa: E731
+    return re.fullmatch(".*?".join(map(re.escape, tidy(shown).split("…"))), tidy(printed), re.S)
+
+
+def run(path):
+    names, printed = {"__name__": "__main__"}, None
+    for language, code, line in blocks(path):
+        place = f"{path}:{line}"
+        if language == "python" and (name := re.match(r"# ([\w-]+\.py)\n", code)):
+            Path(name[1]).write_text(code)
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile("\n" * line + code, path, "exec"), names)
+            printed = out.getvalue()
+        elif language == "sh":
+            done = subprocess.run(["sh", "-euc", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            printed = done.stdout
+            assert done.returncode == 0, f"{place}: exit {done.returncode}\n{printed}"
+        elif language == "text":
+            assert printed is not None, f"{place}: `text` stands behind the block that prints it"
+            assert same(code, printed), f"{place}: it prints\n{printed}"
+            printed = None
+        elif language in FILES:
+            name = re.search(r"[\w-]+\.(c|f90|rs|R|cdl|txt)\b", code.splitlines()[0])
+            assert name, f"{place}: a file's name is missing in the first line"
+            Path(name[0]).write_text(code)
+        else:
+            assert language in SHOWN, f"{place}: {language} is not known"
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])
