@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Boxes of arrays of any strides, and frames brought together: what stands between a user's array and the codecs.
 //
-// `array_copy` copies boxes: values of an array into a dense chunk (gather), back (scatter), or one element over a box (steps
-// of 0). The host has joined axes that lie one behind the other in both arrays, so a box is rows of `run` bytes that are together in
-// both. A row is cut into pieces of 2 KiB; `lanes` threads copy a piece, `width` bytes each at a time, four loads in
-// flight; the launch's CTAs are shared out between the boxes in order. It should run at half of the memory's speed: each byte is
-// read once and written once.
+// `array_copy` copies boxes: values of an array into a dense chunk (gather), back (scatter), or one element over a box
+// (steps of 0). The host has joined axes that lie one behind the other in both arrays, so a box is rows of `run` bytes
+// that are together in both. A row is cut into pieces of 2 KiB; `lanes` threads copy a piece, `width` bytes each at a
+// time, four loads in flight; the launch's CTAs are shared out between the boxes in order. It should run at half of the
+// memory's speed: each byte is read once and written once.
 //
-// `array_pack` puts the frames of some chunks one behind the other, at multiples of 64 bytes, so that one copy brings all of them
-// to the host. Frames longer than `limit` are left out, and so are those that are not there (length 0). A CTA finds its frame's place
-// by summing the lengths before it.
+// `array_pack` puts the frames of some chunks one behind the other, at multiples of 64 bytes, so that one copy brings
+// all of them to the host. Frames longer than `limit` are left out, and so are those that are not there (length 0). A
+// CTA finds its frame's place by summing the lengths before it.
 #include "prim/warp.cuh"
 
 namespace {

@@ -127,8 +127,8 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const u32 t = threadIdx.x;
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
-    // From the last tile on, whose values `plan` has just had in the cache. Those at a chunk's end, which are not whole and
-    // take longer, do not come last.
+    // From the last tile on, whose values `plan` has just had in the cache. Those at a chunk's end, which are not whole
+    // and take longer, do not come last.
     const u32 tile = args.tiles - 1 - blockIdx.x;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, tile, lane);
     const EncodeChunk& c = chunks[chunk];

@@ -217,8 +217,9 @@ __device__ __forceinline__ u32 guess_coarser(const int* v, const Coarse& point, 
     return joined(use, g[0], g[1], g[2]);
 }
 
-// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where it
-// is, guess, step)`. A lane has one axis of a point, as all other warps wait for this one; no pass has more than 32 of them.
+// Visits the single point and the new ones of levels that have few, by one warp: calls `one(number in the stream, where
+// it is, guess, step)`. A lane has one axis of a point, as all other warps wait for this one; no pass has more than 32
+// of them.
 template <u32 RANK, class One>
 __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One one) {
     using W = Whole<RANK>;
