@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::frame::{self, STORED_HEADER};
+use crate::host::file;
 use std::os::fd::RawFd;
 
 /// Where frames are.
@@ -45,7 +46,7 @@ pub(super) fn read_frame(frames: Frames<'_>, k: usize, raw_len: usize, out: &mut
     }
     match frames {
         Frames::Memory(frames) => out.copy_from_slice(frames[k]),
-        Frames::File(file, places) => crate::host::file::read_at(file, out, places[k].0)?,
+        Frames::File(fd, places) => file::read_at(fd, out, places[k].0)?,
     }
     Ok(())
 }

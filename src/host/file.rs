@@ -2,29 +2,84 @@
 //! Reading from a file that somebody else has opened.
 
 use crate::error::{Error, Result};
-use std::fs::File;
-use std::mem::ManuallyDrop;
-use std::os::fd::{FromRawFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::io::IoSliceMut;
+use std::os::fd::RawFd;
+
+/// Buffers that one system call takes at most.
+const BUFFERS: usize = 1024;
 
 /// Fills `out` from place `at` of the file on, whose own position stays as it is.
 ///
 /// # Errors
-/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where it cannot be read.
+/// As [`read_all_at`].
 pub(crate) fn read_at(file: RawFd, out: &mut [u8], at: u64) -> Result<()> {
+    read_all_at(file, &mut [IoSliceMut::new(out)], at)
+}
+
+/// Fills buffers, one behind the other, from place `at` of the file on, in as few system calls as it may.
+///
+/// # Errors
+/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where it cannot be read.
+pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
     }
-    // SAFETY: pread on a descriptor that is not open is an error and nothing else; the file is not closed.
-    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
+    let needed: u64 = outs.iter().map(|out| out.len() as u64).sum();
     let mut done = 0;
-    while done < out.len() {
-        match file.read_at(&mut out[done..], at + done as u64) {
-            Ok(0) => return Err(Error::Length { section: "the file", needed: out.len() as u64, got: done as u64 }),
-            Ok(n) => done += n,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(Error::corrupt("the file", format!("{} bytes at {at}: {e}", out.len()))),
+    while done < needed {
+        let unreadable =
+            |why: &dyn std::fmt::Display| Error::corrupt("the file", format!("{needed} bytes at {at}: {why}"));
+        let place = at.checked_add(done).and_then(|place| i64::try_from(place).ok());
+        let place = place.ok_or_else(|| unreadable(&"no file is so long"))?;
+        // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open preadv is an
+        // error and nothing else.
+        let read = unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) };
+        match usize::try_from(read) {
+            Ok(0) => return Err(Error::Length { section: "the file", needed, got: done }),
+            Ok(read) => {
+                done += read as u64;
+                IoSliceMut::advance_slices(&mut outs, read);
+            }
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(unreadable(&error));
+                }
+            }
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek, Write};
+    use std::os::fd::AsRawFd;
+
+    /// More buffers than a call takes, some of them empty; the file's own position stays.
+    #[test]
+    fn buffers_are_filled_one_behind_the_other() {
+        let mut file = tempfile();
+        let bytes: Vec<u8> = (0..9000u32).map(|i| (i % 251) as u8).collect();
+        file.write_all(&bytes).unwrap();
+        let mut outs: Vec<Vec<u8>> = (0..3000).map(|i| vec![0; i % 5]).collect();
+        let len: usize = outs.iter().map(Vec::len).sum();
+        let mut slices: Vec<_> = outs.iter_mut().map(|out| IoSliceMut::new(out)).collect();
+        read_all_at(file.as_raw_fd(), &mut slices, 1000).unwrap();
+        assert_eq!(outs.concat(), bytes[1000..1000 + len]);
+        assert_eq!(file.stream_position().unwrap(), 9000);
+        let mut out = vec![0; 10];
+        let short = read_at(file.as_raw_fd(), &mut out, 8996).unwrap_err();
+        assert!(matches!(short, Error::Length { needed: 10, got: 4, .. }), "{short}");
+        assert!(read_at(file.as_raw_fd(), &mut out, u64::MAX).is_err());
+        assert!(read_at(-1, &mut out, 0).is_err());
+    }
+
+    fn tempfile() -> std::fs::File {
+        let path = std::env::temp_dir().join(format!("h5z-gpu-read-{}", std::process::id()));
+        let open = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        open
+    }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames into a device array: a thread a batch, several at a time.
 //!
-//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes, and cross the bus in one copy. Those of the same
-//! codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one launch. A frame that is
-//! not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
+//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes ([`read_frames`]), and cross the bus in one
+//! copy. Those of the same codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one
+//! launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
 
 use super::base::{batch, grouped, in_place};
 use super::copies::{Copies, Side};
+use super::runs::read_frames;
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::array::frames::{Frames, fits, frame_len, read_frame};
+use crate::array::frames::{Frames, fits, frame_len};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
@@ -96,16 +97,24 @@ impl Work<'_> {
         let places = offsets(lens.iter().map(|len| len + BEHIND));
         let end = *places.last().expect("an end");
         let locked = stream.locked(end)?;
-        let mut done: Vec<Result<()>> = Vec::with_capacity(count);
-        let mut plans: Vec<Option<Plan>> = Vec::with_capacity(count);
+        let (mut outs, mut rest, mut at) = (Vec::with_capacity(count), &mut *locked, 0);
         for i in 0..count {
-            let to = &mut locked[places[i]..][..lens[i]];
-            let read = match overlaps[i] {
-                Some(_) => read_frame(self.frames, first + i, self.raw_len, to).and_then(|()| fits(to, self.raw_len)),
-                None => Ok(()),
-            };
-            plans.push(if read.is_ok() && overlaps[i].is_some() { plan_of(to, self.raw_len) } else { None });
-            done.push(read);
+            let (to, behind) = rest[places[i] - at..].split_at_mut(lens[i]);
+            outs.push(overlaps[i].is_some().then_some(to));
+            (rest, at) = (behind, places[i] + lens[i]);
+        }
+        let mut done = read_frames(self.frames, first, self.raw_len, &mut outs);
+        let mut plans: Vec<Option<Plan>> = Vec::with_capacity(count);
+        for (i, read) in done.iter_mut().enumerate() {
+            let frame = &locked[places[i]..][..lens[i]];
+            if overlaps[i].is_none() {
+                plans.push(None);
+                continue;
+            }
+            if read.is_ok() {
+                *read = fits(frame, self.raw_len);
+            }
+            plans.push(if read.is_ok() { plan_of(frame, self.raw_len) } else { None });
         }
         let right = self.by_kernels(stream, &plans, &overlaps, &places, end)?;
         for i in 0..count {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   array ── gather boxes ──▶ dense chunks ── codec ──▶ frames ── pack ──▶ one copy to page-locked memory ──▶ next()
-//!   file ── pread ──▶ page-locked memory ── one copy ──▶ frames ── codec ──▶ dense chunks ── scatter boxes ──▶ array
+//!   file ── preadv ─▶ page-locked memory ── one copy ──▶ frames ── codec ──▶ dense chunks ── scatter boxes ──▶ array
 //! ```
 //!
 //! A batch is some 32 MiB of raw bytes on a stream of its own, and several are on their way. Encoding is driven by whoever takes
@@ -17,6 +17,7 @@ mod copy;
 mod decode;
 mod encode;
 mod range;
+mod runs;
 
 pub(super) use copy::copy;
 pub(super) use decode::decode;
