@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the codecs for Zarr and numcodecs share: a bound in JSON, and batches of chunks, one library call each."""
+from __future__ import annotations
+
 import ctypes
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +17,8 @@ MODES = {"abs": "absolute", "rel": "relative", "pw_rel": "pointwise_relative", "
 lib.h5z_gpu_encode_batch.restype = lib.h5z_gpu_decode_batch.restype = ctypes.c_int64
 
 
-def named(how=None, mode=None, bound=None, codec="auto", words=None):
+def named(how: Any = None, mode: str | None = None, bound: float | None = None, codec: str = "auto",
+          words: Sequence[int] | None = None) -> tuple[str, float | None, str]:  # fmt: skip
     """(mode, bound, codec) in the library's words, from a `Lossy` or `Lossless`, a configuration, or cd_values.
 
     mode: a long or a short name of MODES; None is absolute where a bound is given, else lossless. Raises ValueError for
@@ -41,19 +46,19 @@ def named(how=None, mode=None, bound=None, codec="auto", words=None):
     return pairs["mode"], float(pairs["bound"]) if "bound" in pairs else None, pairs.get("codec", "auto")
 
 
-def only(configuration, known):
+def only(configuration: Mapping[str, Any], known: Iterable[str]) -> None:
     """Raises ValueError where a configuration has a key that is not known."""
     unknown = sorted(set(configuration) - set(known))
     if unknown:
         raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(known)}")
 
 
-def words_of(mode, bound, codec):
+def words_of(mode: str, bound: float | None, codec: str) -> tuple[int, ...]:
     """The library's words for what `named` answers."""
     return library.words(f"mode={mode}{'' if bound is None else f',bound={bound!r}'},codec={codec}")
 
 
-def encode(arrays, words, fill=None):
+def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None) -> list[bytes]:
     """The frames of `arrays`, which are C-contiguous and all of one type and shape, in order.
 
     fill: a value that comes back bit for bit and stretches no range. Raises ValueError for Python objects.
@@ -76,7 +81,7 @@ def encode(arrays, words, fill=None):
     return [frame[:length].tobytes() for frame, length in zip(frames, lens)]
 
 
-def decode(frames, arrays):
+def decode(frames: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
     """Decodes each frame, an array of bytes, into the array beside it, which is C-contiguous and has just its length.
 
     Raises ValueError for the first damaged frame, and for one that holds another length; the others are decoded.
@@ -92,14 +97,14 @@ def decode(frames, arrays):
         checked(lib.h5z_gpu_decode(*_bytes(frame), *_bytes(array)))
 
 
-def raw_len(frame):
+def raw_len(frame: np.ndarray) -> int:
     """Length of the chunk that a frame, an array of bytes, holds. Raises ValueError where it is no frame."""
     return checked(lib.h5z_gpu_raw_len(*_bytes(frame)))
 
 
-def _bytes(array):
+def _bytes(array: np.ndarray) -> tuple[Any, Any]:
     return array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
 
 
-def _pointers(arrays):
+def _pointers(arrays: Sequence[np.ndarray]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))

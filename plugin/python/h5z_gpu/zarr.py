@@ -5,16 +5,22 @@ Serializer   the codec `h5z_gpu` of Zarr 3, for `zarr.create_array(..., serializ
 Compressor   the codec `h5z-gpu` of Zarr 2, for `compressors=` there (from h5z_gpu.numcodecs, which needs no zarr)
 references   what kerchunk and VirtualiZarr read an HDF5 file by, without HDF5
 """
+from __future__ import annotations
+
 import asyncio
 import json
 import math
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
 from zarr.registry import register_codec
 
 from . import batches
+from .filters import FILTER_ID, Lossless, Lossy
 from .numcodecs import Compressor
 
 __all__ = ["Compressor", "Serializer", "references"]
@@ -31,37 +37,39 @@ class Serializer(ArrayBytesCodec):
 
     is_fixed_size = False
     mode: str
-    bound: "float | None"
+    bound: float | None
     codec: str
 
-    def __init__(self, how=None, *, mode=None, bound=None, codec="auto"):
+    def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
+                 codec: str = "auto") -> None:  # fmt: skip
         if getattr(how, "fill_value", None) is not None:
             raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
         for name, value in zip(("mode", "bound", "codec"), batches.named(how, mode, bound, codec)):
-            object.__setattr__(self, name, batches.MODES.get(value, value))
+            object.__setattr__(self, name, batches.MODES.get(value, value) if isinstance(value, str) else value)
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> Serializer:
         configuration = data.get("configuration", {})
         batches.only(configuration, ("mode", "bound", "codec"))
         return cls(**configuration)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         said = {"mode": self.mode, "bound": self.bound, "codec": self.codec}
         return {"name": "h5z_gpu", "configuration": {k: v for k, v in said.items() if v is not None}}
 
-    def compute_encoded_size(self, input_byte_length, chunk_spec):
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         raise NotImplementedError
 
-    async def encode(self, chunks_and_specs):
+    async def encode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._encode, list(chunks_and_specs))
 
-    async def decode(self, chunks_and_specs):
+    async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
 
-    def _encode(self, batch):
+    def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec))
-        frames, alike = [None] * len(batch), {}
+        frames: list[Any] = [None] * len(batch)
+        alike: dict[tuple[Any, ...], list[int]] = {}
         for i, (chunk, spec) in enumerate(batch):
             if chunk is not None:
                 dtype = _stored(spec.dtype)
@@ -73,9 +81,10 @@ class Serializer(ArrayBytesCodec):
                 frames[i] = batch[i][1].prototype.buffer.from_bytes(frame)
         return frames
 
-    def _decode(self, batch):
+    def _decode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         at = [i for i, (frame, _) in enumerate(batch) if frame is not None]
-        found, arrays = [None] * len(batch), [np.empty(batch[i][1].shape, _stored(batch[i][1].dtype)) for i in at]
+        found: list[Any] = [None] * len(batch)
+        arrays = [np.empty(batch[i][1].shape, _stored(batch[i][1].dtype)) for i in at]
         if at:  # zarr asks for none where whole chunks are written
             batches.decode([np.ascontiguousarray(batch[i][0].as_numpy_array()) for i in at], arrays)
         for i, array in zip(at, arrays):
@@ -83,7 +92,7 @@ class Serializer(ArrayBytesCodec):
         return found
 
 
-def _stored(dtype):
+def _stored(dtype: Any) -> np.dtype:
     """How elements of a Zarr type lie in a chunk."""
     return dtype.to_native_dtype().newbyteorder("<")
 
@@ -95,32 +104,32 @@ class Frames(BytesBytesCodec):
     is_fixed_size = False
     said: str
 
-    def __init__(self, **configuration):
+    def __init__(self, **configuration: Any) -> None:
         object.__setattr__(self, "said", json.dumps(Compressor.from_config(configuration).get_config()))
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> Frames:
         return cls(**data.get("configuration", {}))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         return {"name": "numcodecs.h5z-gpu", "configuration": {k: v for k, v in self.codec_config.items() if k != "id"}}
 
     @property
-    def codec_config(self):
+    def codec_config(self) -> dict[str, Any]:
         """What VirtualiZarr asks for where it writes references of kerchunk."""
         return json.loads(self.said)
 
-    def compute_encoded_size(self, input_byte_length, chunk_spec):
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         raise NotImplementedError
 
-    async def encode(self, chunks_and_specs):
+    async def encode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
                          " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
 
-    async def decode(self, chunks_and_specs):
+    async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
 
-    def _decode(self, batch):
+    def _decode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         frames = [None if frame is None else np.ascontiguousarray(frame.as_numpy_array()) for frame, _ in batch]
         raw = [None if frame is None else np.empty(batches.raw_len(frame), np.uint8) for frame in frames]
         if any(frame is not None for frame in frames):
@@ -132,7 +141,7 @@ register_codec("h5z_gpu", Serializer)
 register_codec("numcodecs.h5z-gpu", Frames)
 
 
-def references(path, **options):
+def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """kerchunk's references to an HDF5 file: a dictionary, to be kept as JSON, by which zarr reads it without HDF5.
 
     options: those of kerchunk.hdf.SingleHdf5ToZarr but `out` and `spec`, such as `inline_threshold=0` for VirtualiZarr.
@@ -144,15 +153,13 @@ def references(path, **options):
     from kerchunk.utils import encode_fill_value
     from numcodecs import Shuffle
 
-    from .filters import FILTER_ID
-
-    def refused(dataset, why):
+    def refused(dataset: h5py.Dataset, why: str) -> Exception:
         return Hdf5FeatureNotSupported(f"h5z-gpu: {dataset.name} {why}")
 
     class Translator(SingleHdf5ToZarr):
         """kerchunk knows the filters that this method names, and has no list to add one to."""
 
-        def _decode_filters(self, dataset):
+        def _decode_filters(self, dataset: h5py.Dataset) -> list[Any]:
             plan = dataset.id.get_create_plist()
             filters = [plan.get_filter(i) for i in range(plan.get_nfilters())]
             ids = [number for number, *_ in filters]
