@@ -85,7 +85,7 @@ int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *
 typedef struct h5z_gpu_array {
     void *data;             /* first element */
     int32_t device;         /* -1: host memory; 0 and more: the CUDA device */
-    uint32_t flags;         /* H5Z_GPU_READ_ONLY */
+    uint32_t flags;         /* H5Z_GPU_READ_ONLY, H5Z_GPU_EVERY_DEVICE */
     const char *type;       /* "<f4" */
     size_t rank;            /* 1 or more */
     const uint64_t *shape;  /* elements */
@@ -95,6 +95,7 @@ typedef struct h5z_gpu_array {
 } h5z_gpu_array;
 
 #define H5Z_GPU_READ_ONLY 1u
+#define H5Z_GPU_EVERY_DEVICE 2u /* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
 
 /* Frames of an array on their way. One thread at a time uses it. */
 typedef struct h5z_gpu_work h5z_gpu_work;
@@ -171,6 +172,10 @@ int64_t h5z_gpu_status(char *text, size_t size);
 
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);
+
+/* Gives GPU memory and page-locked memory back that is kept for the next work and not in use now; that work takes it again.
+   Answers the bytes of GPU memory. Starts nothing. */
+int64_t h5z_gpu_release_memory(void);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,8 @@ pub struct CArray {
 
 /// The array is not to be written.
 const READ_ONLY: u32 = 1;
+/// Every GPU takes part in work on the array, which is in host memory.
+const EVERY_GPU: u32 = 2;
 /// CUDA's handle of the legacy default stream.
 const LEGACY: usize = 1;
 
@@ -45,6 +47,7 @@ impl CArray {
         // SAFETY: as above.
         let array = unsafe { Array::new(self.data.cast(), dtype.size.into(), shape, strides)? };
         let array = match self.device {
+            -1 if self.flags & EVERY_GPU != 0 => array.for_every_gpu(),
             -1 => array,
             ordinal @ 0.. => {
                 // Those of DLPack: 0 would be ambiguous there, and is the legacy default stream here.

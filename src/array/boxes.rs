@@ -25,6 +25,8 @@ pub struct Array {
     strides: Vec<isize>,
     /// `None`: host memory.
     device: Option<OnDevice>,
+    /// Every GPU takes part in work on it.
+    every_gpu: bool,
 }
 
 impl Overlap {
@@ -82,7 +84,7 @@ impl Array {
         if data.is_null() && bytes != Some(0) {
             return Err(wrong(format!("a null pointer for {shape:?} elements")));
         }
-        Ok(Array { data, size, shape: shape.to_vec(), strides, device: None })
+        Ok(Array { data, size, shape: shape.to_vec(), strides, device: None, every_gpu: false })
     }
 
     /// The same array in a device's memory.
@@ -92,6 +94,17 @@ impl Array {
     #[must_use]
     pub unsafe fn on(self, device: OnDevice) -> Array {
         Array { device: Some(device), ..self }
+    }
+
+    /// The same array, in host memory, for whose chunks every GPU of the machine may be used that the process sees.
+    #[must_use]
+    pub fn for_every_gpu(self) -> Array {
+        Array { every_gpu: true, ..self }
+    }
+
+    /// Whether every GPU takes part.
+    pub(super) fn is_for_every_gpu(&self) -> bool {
+        self.every_gpu
     }
 
     /// The device that it is on; `None` in host memory.

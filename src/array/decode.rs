@@ -79,12 +79,17 @@ impl Work<'_> {
         self.array.overlap(&self.origins[k * rank..][..rank], self.chunk)
     }
 
+    /// What decodes frame `k`.
+    fn engine(&self, k: usize) -> &Engine {
+        self.sharing.engine.engine(k / self.sharing.batch)
+    }
+
     /// Decodes `count` frames from number `first` on.
     fn batch(&self, first: usize, count: usize) -> Vec<Result<()>> {
         let mut scratch = Scratch::take();
-        let done = match self.sharing.engine {
+        let done = match &self.sharing.engine {
             Lane::Cpu(_) => (first..first + count).map(|k| self.one(k, &mut scratch)).collect(),
-            Lane::Gpu(engine) => self.on_gpu(engine, first, count, &mut scratch),
+            Lane::Gpu(_) => self.on_gpu(first, count, &mut scratch),
         };
         scratch.give_back();
         done
@@ -96,7 +101,7 @@ impl Work<'_> {
         let Scratch { frame, raw } = scratch;
         let frame = self.read(k, frame)?;
         fits(frame, self.raw_len)?;
-        let engine = self.sharing.engine.engine();
+        let engine = self.engine(k);
         // SAFETY: no other frame of this call has these values: `apart` has seen to it.
         #[allow(unsafe_code)]
         if let Some(to) = unsafe { self.array.dense_mut(&overlap, self.chunk) } {
@@ -109,7 +114,8 @@ impl Work<'_> {
     }
 
     /// Decodes a batch on the GPU, and on the CPU what is wanted in part only.
-    fn on_gpu(&self, engine: &Engine, first: usize, count: usize, scratch: &mut Scratch) -> Vec<Result<()>> {
+    fn on_gpu(&self, first: usize, count: usize, scratch: &mut Scratch) -> Vec<Result<()>> {
+        let engine = self.engine(first);
         let threads = engine.threads();
         let whole = self.chunk.iter().product::<u64>();
         let overlaps: Vec<_> = (first..first + count).map(|k| self.overlap(k)).collect();

@@ -189,7 +189,7 @@ impl Shared {
 
     /// Encodes the chunks from number `first` on, one for each of `frames`.
     fn encode(&self, first: usize, frames: &mut [Vec<u8>], gathered: &mut Vec<u8>) -> Result<()> {
-        let (engine, rank) = (self.sharing.engine.engine(), self.chunk.len());
+        let (engine, rank) = (self.sharing.engine.engine(first / self.sharing.batch), self.chunk.len());
         let origin = |k: usize| &self.origins[(first + k) * rank..][..rank];
         let overlaps: Vec<_> = (0..frames.len()).map(|k| self.array.overlap(origin(k), &self.chunk)).collect();
         let dense: Vec<_> =
@@ -201,7 +201,7 @@ impl Shared {
         let places = gathered.chunks_mut(self.raw_len);
         let slots: Vec<_> =
             overlaps.iter().zip(&dense).filter(|(_, d)| d.is_none()).map(|(o, _)| o).zip(places).collect();
-        let threads = if let Lane::Gpu(engine) = self.sharing.engine { engine.threads() } else { 1 };
+        let threads = if let Lane::Gpu(_) = self.sharing.engine { engine.threads() } else { 1 };
         parallel::map_mut(slots, threads, |_, (overlap, to)| {
             let whole = overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk));
             if !whole {

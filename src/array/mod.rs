@@ -9,8 +9,9 @@
 //!   file  ── pread ──▶ frame ── codec, tiles that are wanted ──▶ dense chunk ── scatter a box ──▶ array
 //! ```
 //!
-//! An array may be on a device: see `device/mod.rs`. Of arrays in host memory: without a GPU every thread takes a chunk at a time: its values stay in the thread's cache from the gathering to the frame.
-//! With one a thread takes a batch, which the engine uploads while other threads gather theirs.
+//! An array may be on a device: see `device/mod.rs`. Of one in host memory every thread takes a chunk at a time where there is no GPU:
+//! its values stay in the thread's cache from the gathering to the frame. With a GPU, or several, a thread takes a batch, which the
+//! engine uploads while other threads gather theirs.
 
 #[allow(unsafe_code)]
 mod boxes;
@@ -71,7 +72,9 @@ impl Encoding {
         beyond: Option<&[u8]>,
         threads: usize,
     ) -> Result<Encoding> {
-        Encoding::by(array, params, chunk, origins, beyond, threads, |n, bytes| Sharing::to_encode(n, bytes, threads))
+        let every = array.is_for_every_gpu();
+        let sharing = |n, bytes| Sharing::to_encode(n, bytes, threads, every);
+        Encoding::by(array, params, chunk, origins, beyond, threads, sharing)
     }
 
     /// As [`Encoding::new`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.
@@ -135,7 +138,9 @@ pub fn decode(
     origins: &[i64],
     threads: usize,
 ) -> Result<Vec<Result<()>>> {
-    decode_by(frames, array, chunk, origins, threads, |chunks, raw_len| Sharing::to_decode(chunks, raw_len, threads))
+    let every = array.is_for_every_gpu();
+    let sharing = |chunks, raw_len| Sharing::to_decode(chunks, raw_len, threads, every);
+    decode_by(frames, array, chunk, origins, threads, sharing)
 }
 
 /// As [`decode`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.

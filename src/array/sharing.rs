@@ -5,7 +5,7 @@ use crate::engine::Engine;
 
 /// Raw bytes of a batch for the GPU: enough to fill it, so little that batches overlap.
 const GPU_BATCH: usize = 32 << 20;
-/// Batches on their way to the GPU at a time: one is gathered, one uploaded and encoded, one downloaded.
+/// Batches on their way to a GPU at a time: one is gathered, one uploaded and encoded, one downloaded.
 const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
@@ -25,43 +25,54 @@ pub(super) struct Sharing {
 }
 
 pub(super) enum Lane {
-    /// The process's engine, with its GPU.
-    Gpu(&'static Engine),
+    /// An engine for each GPU that takes part. They take batches in turn.
+    Gpu(&'static [Engine]),
     /// CPU threads of the lane's own.
     Cpu(Engine),
 }
 
 impl Lane {
-    pub(super) fn engine(&self) -> &Engine {
+    /// What codes batch `b`.
+    pub(super) fn engine(&self, b: usize) -> &Engine {
         match self {
-            Lane::Gpu(engine) => engine,
+            Lane::Gpu(engines) => &engines[b % engines.len()],
             Lane::Cpu(engine) => engine,
         }
     }
 }
 
 impl Sharing {
-    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may use).
-    pub(super) fn to_encode(chunks: usize, bytes: usize, threads: usize) -> Sharing {
-        Sharing::of(chunks, bytes, threads, true)
+    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may use), and the
+    /// process's GPU or every one.
+    pub(super) fn to_encode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
+        Sharing::of(chunks, bytes, threads, gpus(every_gpu))
     }
 
     /// The same to decode.
-    pub(super) fn to_decode(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+    pub(super) fn to_decode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
         let many = if threads > 0 { threads } else { crate::parallel::cores() } >= CPU_DECODES;
-        Sharing::of(chunks, bytes, threads, !many)
+        let gpus = gpus(every_gpu);
+        Sharing::of(chunks, bytes, threads, if many && gpus.len() < 2 { &[] } else { gpus })
     }
 
-    fn of(chunks: usize, bytes: usize, threads: usize, may_use_gpu: bool) -> Sharing {
+    fn of(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let batch = |size: usize| (size / bytes.max(1)).clamp(1, chunks.max(1));
-        let engine = Engine::global();
-        if may_use_gpu && engine.uses_gpu(chunks.saturating_mul(bytes)) {
+        if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes))) {
             let batch = batch(GPU_BATCH);
-            return Sharing { batch, lanes: GPU_BATCHES.min(chunks.div_ceil(batch)), engine: Lane::Gpu(engine) };
+            let lanes = (GPU_BATCHES * gpus.len()).min(chunks.div_ceil(batch));
+            return Sharing { batch, lanes, engine: Lane::Gpu(gpus) };
         }
         let batch = batch(CPU_BATCH);
         let lanes = threads.min(chunks.div_ceil(batch)).max(1);
         Sharing { batch, lanes, engine: Lane::Cpu(Engine::with_threads(threads / lanes)) }
+    }
+}
+
+/// The engine of the process's GPU, or those of every GPU.
+fn gpus(every: bool) -> &'static [Engine] {
+    match if every { Engine::on_every_gpu() } else { &[] } {
+        [] => std::slice::from_ref(Engine::global()),
+        all => all,
     }
 }

@@ -108,6 +108,30 @@ pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
     }
 }
 
+/// Ordinals of all devices that this process can use; opens them.
+pub(crate) fn usable() -> Vec<i32> {
+    let count = || {
+        initialise()?;
+        result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))
+    };
+    if allowed().is_err() || wanted() == "cpu" {
+        return Vec::new();
+    }
+    let count = catch_unwind(AssertUnwindSafe(count)).ok().and_then(Result::ok).unwrap_or(0);
+    (0..count).filter(|&ordinal| device_of(ordinal).is_ok()).collect()
+}
+
+/// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes again with the next
+/// work.
+pub(crate) fn release() -> usize {
+    if !ours(false) || ENDED.get().is_some() {
+        return 0;
+    }
+    let opened = OPENED.lock().unwrap_or_else(|held| held.into_inner());
+    let released = opened.iter().map(|device| device.release().inspect_err(note).unwrap_or(0));
+    released.sum()
+}
+
 fn started() -> Result<&'static Device, String> {
     let device = DEVICE.get_or_try_init(|| {
         if let Some(why) = ENDED.get() {
@@ -267,6 +291,14 @@ impl Device {
     /// A stream for an array's work, which may go from thread to thread.
     pub(crate) fn own_stream(&'static self) -> Result<OwnStream, Failure> {
         OwnStream::take(self)
+    }
+
+    /// See [`release`].
+    fn release(&self) -> Result<usize, Failure> {
+        let _current = self.enter()?;
+        let mut spare = self.spare.lock().unwrap_or_else(|held| held.into_inner());
+        let of_arrays: usize = spare.iter_mut().map(Stream::release).sum::<Result<_, _>>()?;
+        Ok(of_arrays + self.streams.release()?)
     }
 
     /// Whether an address is on this device, as the driver knows.

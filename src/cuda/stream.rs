@@ -35,6 +35,12 @@ impl Pool {
         }
         Ok(Some(StreamGuard(slot)))
     }
+
+    /// Gives the memory of streams back that nobody has now; the bytes of the device's.
+    pub(super) fn release(&self) -> Result<usize, Failure> {
+        let idle = self.slots.iter().filter_map(|slot| slot.try_lock().ok());
+        idle.map(|mut slot| slot.as_mut().map_or(Ok(0), Stream::release)).sum()
+    }
 }
 
 /// A stream lent to one caller. When dropped, waits for what the caller left running.
@@ -142,12 +148,17 @@ impl Pinned {
     /// The same, of `new` bytes where there are less than `len`.
     pub(super) fn grow_to(&mut self, len: usize, new: usize) -> Result<(), Failure> {
         if len > self.len {
-            if !self.at.is_null() {
-                // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
-                unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
-                *self = Self::NONE;
-            }
+            self.release()?;
             *self = Self::new(new)?;
+        }
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), Failure> {
+        if !self.at.is_null() {
+            // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
+            unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
+            *self = Self::NONE;
         }
         Ok(())
     }
@@ -247,6 +258,25 @@ impl Stream {
         Ok(own.at)
     }
 
+    /// Gives all memory back; the bytes of the device's. Nothing may be on its way.
+    pub(super) fn release(&mut self) -> Result<usize, Failure> {
+        let mut freed = 0;
+        for own in &mut self.buffers {
+            let DeviceBuffer { at, len } = std::mem::take(own);
+            if at != 0 {
+                // SAFETY: as in `reserve`.
+                unsafe { result::free_sync(at) }.map_err(|e| Failure::new("cuMemFree", e))?;
+                freed += len;
+            }
+        }
+        let staged = self.slots.iter_mut().map(|slot| &mut slot.memory);
+        for pinned in [&mut self.put, &mut self.got, &mut self.locked].into_iter().chain(staged) {
+            pinned.release()?;
+        }
+        self.put_used = 0;
+        Ok(freed)
+    }
+
     pub(super) fn range(&self, buffer: Buffer, at: usize, len: usize) -> Result<u64, Failure> {
         let own = &self.buffers[buffer as usize];
         match at.checked_add(len) {
@@ -259,7 +289,7 @@ impl Stream {
         while self.slots.len() < 2 * workers {
             self.slots.push(Slot::new()?);
         }
-        Ok(())
+        self.slots.iter_mut().try_for_each(|slot| slot.memory.grow_to(SLOT, SLOT))
     }
 
     /// Waits until all that was started is done.

@@ -15,8 +15,10 @@ use crate::params::{Extents, Params};
 use crate::part::Part;
 use crate::{memory, parallel};
 #[cfg(feature = "cuda")]
-use gpu::MinBytes;
+use gpu::{MinBytes, Share};
 pub use job::{DecodeJob, EncodeJob};
+#[cfg(feature = "cuda")]
+use once_cell::sync::OnceCell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,9 +28,9 @@ pub struct Engine {
     threads: usize,
     /// Raw bytes that one more thread must have to do.
     per_thread: usize,
-    /// Raw bytes of one codec that a batch must have for the GPU; `None`: the CPU does all.
+    /// What goes to which GPU; `None`: the CPU does all.
     #[cfg(feature = "cuda")]
-    gpu: Option<MinBytes>,
+    gpu: Option<Share>,
 }
 
 /// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of what coding so many takes, and a chunk of
@@ -49,13 +51,31 @@ impl Engine {
                 threads: parallel::threads(),
                 per_thread: PER_THREAD,
                 #[cfg(feature = "cuda")]
-                gpu: Some(
+                gpu: Some(Share::of_process(
                     settings::get("H5Z_GPU_MIN_BYTES")
                         .and_then(|v| v.parse().ok())
                         .map_or(MinBytes::Measured, MinBytes::Fixed),
-                ),
+                )),
             }
         })
+    }
+
+    /// The process's engine once for each GPU that it can use, each with that GPU: for work that is shared out. Empty where there is none.
+    pub(crate) fn on_every_gpu() -> &'static [Engine] {
+        #[cfg(feature = "cuda")]
+        {
+            static ENGINES: OnceCell<Vec<Engine>> = OnceCell::new();
+            let made = ENGINES.get_or_try_init(|| {
+                let all = Engine::global();
+                let on =
+                    |ordinal| Engine { gpu: all.gpu.map(|share| Share { ordinal: Some(ordinal), ..share }), ..*all };
+                let engines: Vec<_> = crate::cuda::usable().into_iter().map(on).collect();
+                if engines.is_empty() { Err(()) } else { Ok(engines) }
+            });
+            made.map_or(&[], Vec::as_slice)
+        }
+        #[cfg(not(feature = "cuda"))]
+        &[]
     }
 
     /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.
@@ -74,7 +94,7 @@ impl Engine {
         let _ = min_bytes;
         Engine {
             #[cfg(feature = "cuda")]
-            gpu: Some(MinBytes::Fixed(min_bytes)),
+            gpu: Some(Share::of_process(MinBytes::Fixed(min_bytes))),
             ..Engine::with_threads(threads)
         }
     }
@@ -96,6 +116,15 @@ impl Engine {
         return gpu::chunks();
         #[cfg(not(feature = "cuda"))]
         (0, 0)
+    }
+
+    /// Gives back what memory of GPUs, and page-locked memory, is kept for the next work and not in use now. The next work takes it
+    /// again. Answers the bytes of the GPUs' memory; 0 in a forked child.
+    pub fn release_memory() -> u64 {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::release() as u64;
+        #[cfg(not(feature = "cuda"))]
+        0
     }
 
     /// Raw bytes of one codec in a batch from which a GPU takes it, where `H5Z_GPU_MIN_BYTES` does not say: the codec's name, the
@@ -122,8 +151,8 @@ impl Engine {
     /// As [`Engine::encode_on_device`], of jobs that are settled.
     fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if let Some(least) = self.gpu {
-            return gpu::encode(jobs, out, least, self.threads);
+        if let Some(share) = self.gpu {
+            return gpu::encode(jobs, out, share, self.threads);
         }
         let _ = out;
         vec![false; jobs.len()]
@@ -149,8 +178,8 @@ impl Engine {
 
     fn try_to_decode(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
-        if let Some(least) = self.gpu {
-            return gpu::decode(jobs, least, self.threads);
+        if let Some(share) = self.gpu {
+            return gpu::decode(jobs, share, self.threads);
         }
         vec![false; jobs.len()]
     }
@@ -182,8 +211,8 @@ impl Engine {
     /// Whether a batch of so many raw bytes may go to a GPU, which is started where it may.
     pub(crate) fn uses_gpu(&self, bytes: usize) -> bool {
         #[cfg(feature = "cuda")]
-        if let Some(least) = self.gpu {
-            let least = if let MinBytes::Fixed(least) = least { least } else { FOR_GPU };
+        if let Some(share) = self.gpu {
+            let least = if let MinBytes::Fixed(least) = share.least { least } else { FOR_GPU };
             return bytes >= least && crate::cuda::status().is_ok();
         }
         let _ = bytes;

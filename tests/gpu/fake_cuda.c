@@ -36,6 +36,7 @@ static pid_t started;
 static Runner runner;
 static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
+static long launches[16];
 static __thread uintptr_t current;
 
 static long number(const char *name, long otherwise) {
@@ -49,6 +50,8 @@ long fake_cuda_faults(void) { return faults; }
 uintptr_t fake_cuda_current(void) { return current; }
 void fake_cuda_set_current(uintptr_t context) { current = context; }
 void fake_cuda_runner(Runner f) { runner = f; }
+long fake_cuda_launches(int device) { return launches[device & 15]; }
+size_t fake_cuda_used(void) { return used; }
 
 static void fault(const char *what, const char *why) {
     __atomic_add_fetch(&faults, 1, __ATOMIC_SEQ_CST);
@@ -171,6 +174,7 @@ CUresult cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned tx
     if (!stream || extra || shared || y * z * ty * tz != 1 || !x || !tx || tx > 1024) { fault("cuLaunchKernel", "odd shape"); return INVALID; }
     const Function *function = f;
     if (function->emulated && function->emulated->threads != tx) { fault(function->name, "threads that are not its launch bound"); return INVALID; }
+    __atomic_add_fetch(&launches[(current - 1000) & 15], 1, __ATOMIC_SEQ_CST);
     if (function->emulated) function->emulated->launch(x, params[0]);
     else if (runner) runner(function->name, x, tx, params[0]);
     return OK;

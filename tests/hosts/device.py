@@ -53,3 +53,15 @@ class Array:
 def faults():
     """What the stand-in saw that a driver would not forgive; 0 is right."""
     return int(os.environ.get("LD_LIBRARY_PATH") and ctypes.CDLL("libcuda.so.1").fake_cuda_faults())
+
+
+def launches(device):
+    """Kernels that were launched on a device so far."""
+    return ctypes.CDLL("libcuda.so.1").fake_cuda_launches(device)
+
+
+def used():
+    """Bytes of all devices' memory that are allocated now."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.fake_cuda_used.restype = ctypes.c_size_t
+    return driver.fake_cuda_used()

@@ -179,3 +179,56 @@ with h5py.File(path, "w") as f:
     except (OSError, ValueError) as e:
         assert "H5Z_GPU_DEVICE is cpu" in str(e) and "copy it to host memory" in str(e), e
 """, H5Z_GPU_DEVICE="cpu")  # fmt: skip
+
+
+def test_several_gpus_share_the_work_on_an_array_in_host_memory(tmp_path):
+    """Batches in turn; the file is the same. 72 MB: less is not worth a GPU's start."""
+    run(tmp_path, """
+x = np.linspace(0, 60, 18 << 20, dtype="f4").reshape(9, 2 << 20)
+x[3] = np.nan
+with h5py.File(path, "w") as f:
+    for name, devices in (("one", None), ("all", "all")):
+        d = f.create_dataset(name, x.shape, "f4", chunks=(1, 1 << 20), **h5z_gpu.Lossy(absolute=1e-3, codec="szx"))
+        before = [device.launches(k) for k in range(3)]
+        h5z_gpu.write(d, x, devices=devices)
+        wrote = [device.launches(k) - n for k, n in zip(range(3), before)]
+        assert all((n > 0) == (k in ((0, 1, 2) if devices else (0,))) for k, n in enumerate(wrote)), (devices, wrote)
+    assert frames(f["one"]) == frames(f["all"])
+    before = [device.launches(k) for k in range(3)]
+    back = h5z_gpu.read(f["all"], devices="all")
+    assert all(device.launches(k) > n for k, n in zip(range(3), before)), "every GPU reads"
+    np.testing.assert_array_equal(back, f["one"][...])
+    for wrong, what in (("two", "are known"), (2, "are known")):
+        try: h5z_gpu.read(f["all"], devices=wrong)
+        except ValueError as e: assert what in str(e)
+        else: raise AssertionError(wrong)
+    try: h5z_gpu.write(f["one"], device.Array(x), devices="all")
+    except ValueError as e: assert "that GPU does the work" in str(e)
+    else: raise AssertionError("an array on a device")
+with h5py.File(path) as f:
+    cpu = h5z_gpu.load(path, ["one"], devices="all")["one"]
+h5z_gpu.save(path + "2", {"v": x}, absolute=1e-3, codec="szx", devices="all")
+with h5py.File(path + "2") as f:
+    assert np.nanmax(np.abs(f["v"][...].astype("f8") - x)) <= 1e-3
+""", FAKE_CUDA_DEVICES="3")  # fmt: skip
+
+
+def test_memory_is_given_back_and_taken_again(tmp_path):
+    run(tmp_path, """
+there = device.Array(a)
+own = device.used()
+assert h5z_gpu.release_memory() == 0, "nothing was used"
+def write():
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("v", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossy(absolute=1e-3, codec="lorenzo"))
+        h5z_gpu.write(d, there)
+        return frames(d)
+first, kept = write(), device.used() - own
+assert kept > 0 and h5z_gpu.release_memory() == kept and device.used() == own
+assert h5z_gpu.release_memory() == 0
+assert write() == first and device.used() == own + kept
+import os
+if not os.fork():
+    os._exit(0 if h5z_gpu.release_memory() == 0 else 1)  # a child makes no driver call
+assert os.wait()[1] == 0
+""")  # fmt: skip

@@ -7,6 +7,7 @@ save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
 netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of says what one has
 xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving what was opened
 compress, decompress   the codecs on NumPy arrays, without HDF5
+release_memory   gives back what is kept of a GPU's memory for the next work
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
 dask.write, parallel.join   one dataset of files that several processes write
@@ -19,7 +20,7 @@ from .elf import Unusable as _Unusable
 
 __version__ = "0.1.0"
 __all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register",
-           "save", "write"]  # fmt: skip
+           "release_memory", "save", "write"]  # fmt: skip
 
 try:
     from . import library as _library  # first: where the plugin cannot be loaded, its sentence is the one to see
@@ -27,7 +28,7 @@ try:
     from .arrays import compress, decompress
     from .datasets import load, read, save, write
     from .filters import FILTER_ID, Lossless, Lossy
-    from .library import PLUGIN_PATH
+    from .library import PLUGIN_PATH, release_memory
     from .register import _watch, register
 
     _watch()

@@ -47,7 +47,8 @@ class _OtherWay(Exception):
     """Why a dataset or a request goes through h5py."""
 
 
-def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None) -> None:
+def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
+          devices: str | None = None) -> None:  # fmt: skip
     """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
 
     Parameters
@@ -63,6 +64,9 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         CPU threads; 0 for as many as the process may use.
     progress : bool, optional
         A progress bar; without a word where it takes more than two seconds in a terminal, if tqdm is installed.
+    devices : {None, "all"}
+        "all" shares the work on arrays in host memory out between all GPUs that the process sees; without, one of them does it. An array
+        in a GPU's memory is that GPU's.
 
     Raises
     ------
@@ -73,6 +77,7 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     """
     start, shape, dropped = _box(dataset, selection)
     array = as_array(array)
+    _check_devices(devices, array)
     if array.shape != dropped:
         raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
     if dataset.file.mode == "r":
@@ -80,14 +85,14 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     try:
         if start is None:
             raise _OtherWay("the selection is not a box of step 1")
-        _write(dataset, expanded(array, shape), start, threads, progress)
+        _write(dataset, expanded(array, shape), start, threads, progress, devices)
     except _OtherWay as why:
         log.info("%s: written through HDF5's pipeline: %s", dataset.name, why)
         dataset[() if selection is None else selection] = on_host(array)
 
 
 def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threads: int = 0,
-         on_error: str = "raise", progress: bool | None = None) -> Any:  # fmt: skip
+         on_error: str = "raise", progress: bool | None = None, devices: str | None = None) -> Any:  # fmt: skip
     """Reads a dataset, or a part of it: `dataset[selection]`, but faster.
 
     Of a chunk that the selection cuts, only the tiles that it touches are decoded.
@@ -105,7 +110,7 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
         CPU threads; 0 for as many as the process may use.
     on_error : {"raise", "fill"}
         "fill" puts the dataset's fill value where a chunk is damaged, and warns of each.
-    progress : bool, optional
+    progress, devices
         As in `write`.
 
     Returns
@@ -126,14 +131,22 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     target = np.empty(dropped, dataset.dtype) if out is None else _writable(out)
     if target.shape != dropped:
         raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
+    _check_devices(devices, target)
     try:
         if start is None:
             raise _OtherWay("the selection is not a box of step 1")
-        _read(dataset, expanded(target, shape), start, threads, on_error, progress)
+        _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
     except _OtherWay as why:
         log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
         copy(np.asarray(dataset[() if selection is None else selection]), target)
     return target if out is None else out
+
+
+def _check_devices(devices: str | None, array: np.ndarray | DeviceArray) -> None:
+    if devices not in (None, "all"):
+        raise ValueError(f'h5z-gpu: devices = {devices!r}; None and "all" are known. H5Z_GPU_DEVICE names one GPU')
+    if devices == "all" and isinstance(array, DeviceArray):
+        raise ValueError('h5z-gpu: devices = "all" for an array in a GPU\'s memory: that GPU does the work')
 
 
 def _writable(out: Any) -> np.ndarray | DeviceArray:
@@ -151,7 +164,8 @@ def _writable(out: Any) -> np.ndarray | DeviceArray:
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w",
-         chunks: tuple[int, ...] | None = None, threads: int = 0, progress: bool | None = None, **bound: Any) -> None:  # fmt: skip
+         chunks: tuple[int, ...] | None = None, threads: int = 0, progress: bool | None = None,
+         devices: str | None = None, **bound: Any) -> None:  # fmt: skip
     """Writes arrays as datasets of a new file: `save("out.h5", {"v": array}, absolute=1e-3)`.
 
     Floating-point arrays keep the bound, everything else keeps every bit.
@@ -170,7 +184,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
         As h5py.File's: "w" replaces the file, "a" adds to it.
     chunks : tuple of int, optional
         Shape of a chunk; one of 1 to 8 MiB is chosen without.
-    threads, progress
+    threads, progress, devices
         As in `write`.
 
     Raises
@@ -202,12 +216,13 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | L
             dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **keywords)
             if found is not None:
                 dataset.attrs["h5z_gpu_range"] = found
-            write(dataset, array, threads=threads, progress=progress)
+            write(dataset, array, threads=threads, progress=progress, devices=devices)
 
 
 def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
-         progress: bool | None = None) -> dict[str, np.ndarray]:  # fmt: skip
-    """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
+         progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+    """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`. `threads`, `progress` and
+    `devices` as in `read`.
 
     Raises
     ------
@@ -225,7 +240,7 @@ def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, th
             if not isinstance(f.get(name), h5py.Dataset):
                 raise KeyError(f"h5z-gpu: {path} has no dataset {name}")
             dataset = f[name]
-            found[name] = read(dataset, threads=threads, progress=progress) if dataset.shape else dataset[()]
+            found[name] = read(dataset, threads=threads, progress=progress, devices=devices) if dataset.shape else dataset[()]
     return found
 
 
@@ -357,7 +372,7 @@ def _bar(progress, total, verb, name):
         yield bar.update
 
 
-def _write(dataset, array, start, threads, progress):
+def _write(dataset, array, start, threads, progress, devices):
     from h5py._objects import phil
 
     with phil:
@@ -383,7 +398,7 @@ def _write(dataset, array, start, threads, progress):
                 done(array[in_array].nbytes)
             if not len(offsets):
                 return
-            view, n = described(array), len(offsets)
+            view, n = described(array, devices), len(offsets)
             work = ctypes.c_void_p()
             checked(lib.h5z_gpu_encode_array(
                 (ctypes.c_uint32 * len(layout.words))(*layout.words), ctypes.c_size_t(len(layout.words)),
@@ -409,7 +424,7 @@ def _checked_io(answer):
     return answer
 
 
-def _read(dataset, out, start, threads, on_error, progress):
+def _read(dataset, out, start, threads, on_error, progress, devices):
     import h5py
     from h5py._objects import phil
 
@@ -426,7 +441,7 @@ def _read(dataset, out, start, threads, on_error, progress):
         chunk = layout.chunk
         index = _index(layout, start, out.shape)
         fd = dataset.file.id.get_vfd_handle()
-        view = described(out)
+        view = described(out, devices)
         extents = (ctypes.c_uint64 * len(chunk))(*chunk)
         for origin in index.missing.tolist():
             copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])

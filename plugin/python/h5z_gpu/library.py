@@ -31,7 +31,7 @@ def _load() -> ctypes.CDLL:
 lib = _load()
 lib.h5z_gpu_last_error.restype = ctypes.c_char_p
 lib.h5z_gpu_max_encoded.restype = ctypes.c_size_t
-for _name in ("words", "text", "encode", "decode", "raw_len"):
+for _name in ("words", "text", "encode", "decode", "raw_len", "release_memory"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 Words = ctypes.c_uint32 * 20
@@ -42,6 +42,19 @@ def checked(answer: int) -> int:
     if answer < 0:
         raise ValueError(lib.h5z_gpu_last_error().decode())
     return answer
+
+
+def release_memory() -> int:
+    """Gives memory of GPUs back that is kept for the next work and not in use now, and page-locked memory.
+
+    The next work takes it again: call this before another library needs the room, not between two writes.
+
+    Returns
+    -------
+    int
+        Bytes of GPU memory; 0 where no GPU was used.
+    """
+    return checked(lib.h5z_gpu_release_memory())
 
 
 def words(text: str) -> tuple[int, ...]:

@@ -15,6 +15,9 @@ for _name in ("range", "copy"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 
+_EVERY_DEVICE = 2  # H5Z_GPU_EVERY_DEVICE
+
+
 class Array(ctypes.Structure):
     """h5z_gpu_array of h5z_gpu.h."""
 
@@ -69,14 +72,15 @@ def expanded(array: np.ndarray | DeviceArray, shape: tuple[int, ...]) -> np.ndar
     return view
 
 
-def described(array: np.ndarray | DeviceArray) -> Array:
-    """What the library is told of an array, which lives as long as the answer."""
+def described(array: np.ndarray | DeviceArray, devices: str | None = None) -> Array:
+    """What the library is told of an array, which lives as long as the answer. `devices`: "all" for every GPU."""
     rank = array.ndim
     there = isinstance(array, DeviceArray)
     pointer = array.pointer if there else array.ctypes.data
     readonly = array.readonly if there else not array.flags.writeable
     device, stream = (array.device, array.stream) if there else (-1, None)
-    view = Array(pointer, device, int(readonly), array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
+    flags = int(readonly) | _EVERY_DEVICE * (devices == "all")
+    view = Array(pointer, device, flags, array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
                  (ctypes.c_int64 * rank)(*array.strides), ctypes.c_void_p(stream))  # fmt: skip
     view.kept = array
     return view

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Batches of frames → chunks.
 
-use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec;
 use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -37,18 +37,18 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<Plan> {
 }
 
 /// See [`super::decode`].
-pub(super) fn decode(jobs: &mut [DecodeJob<'_>], least: MinBytes, threads: usize) -> Vec<bool> {
+pub(super) fn decode(jobs: &mut [DecodeJob<'_>], share: Share, threads: usize) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
     if !cuda::possible() {
         return done;
     }
     let plans: Vec<Option<Plan>> = jobs.iter().map(plan).collect();
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].out.len())));
-    let members = groups(&planned.collect::<Vec<_>>(), |gpu| least.of(gpu.decode_from));
+    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.of(gpu.decode_from));
     if members.is_empty() {
         return done;
     }
-    let Some(device) = cuda::device() else { return done };
+    let Some(device) = share.device() else { return done };
     let mut slots: Vec<Option<&mut DecodeJob<'_>>> = jobs.iter_mut().map(Some).collect();
     let work: Vec<Vec<(&Plan, &mut DecodeJob<'_>)>> = members
         .iter()

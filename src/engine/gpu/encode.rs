@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Batches of chunks → frames.
 
-use super::group::{AT_ONCE, MOST, MinBytes, Needs, Step, groups, numbers, offsets};
+use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec::plan::Encoding;
 use crate::codec::{self, stored};
 use crate::constants::HEADER_FIXED;
@@ -45,7 +45,7 @@ fn constant(raw: &[u8], size: usize) -> bool {
 }
 
 /// See [`super::encode`].
-pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinBytes, threads: usize) -> Vec<bool> {
+pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, threads: usize) -> Vec<bool> {
     let mut done = vec![false; jobs.len()];
     if !cuda::possible() {
         return done;
@@ -56,11 +56,11 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinByte
         if constant(job.raw, size) { None } else { plan(job) }
     });
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].raw.len())));
-    let members = groups(&planned.collect::<Vec<_>>(), |gpu| least.of(gpu.encode_from));
+    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.of(gpu.encode_from));
     if members.is_empty() {
         return done;
     }
-    let Some(device) = cuda::device() else { return done };
+    let Some(device) = share.device() else { return done };
     let mut frames: Vec<Option<&mut Vec<u8>>> = out.iter_mut().map(Some).collect();
     let mut frame = |&i: &usize| frames[i].take().expect("a job is in one group");
     let work: Vec<Vec<&mut Vec<u8>>> = members.iter().map(|g| g.iter().map(&mut frame).collect()).collect();

@@ -3,7 +3,7 @@
 
 use crate::codec::CODECS;
 use crate::codec::plan::{Counts, Gpu, Launch};
-use crate::cuda::{ALIGN, Buffer, Device, Failure, Kernel, Stream};
+use crate::cuda::{self, ALIGN, Buffer, Device, Failure, Kernel, Stream};
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
 const GROUP: usize = 64 << 20;
@@ -33,6 +33,28 @@ impl MinBytes {
     pub(super) fn reached(self, bytes: usize, measured: impl Fn(&Gpu) -> usize) -> bool {
         let mut gpus = CODECS.iter().filter_map(|codec| codec.gpu);
         gpus.any(|gpu| bytes >= self.of(measured(gpu)))
+    }
+}
+
+/// What of a batch goes to a GPU, and to which.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) least: MinBytes,
+    /// `None`: the process's.
+    pub(crate) ordinal: Option<i32>,
+}
+
+impl Share {
+    pub(crate) fn of_process(least: MinBytes) -> Share {
+        Share { least, ordinal: None }
+    }
+
+    /// The device, started where it is not; `None`: the CPU does the work.
+    pub(super) fn device(self) -> Option<&'static Device> {
+        match self.ordinal {
+            None => cuda::device(),
+            Some(ordinal) => cuda::device_of(ordinal).ok(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod group;
 
 use super::job::{DecodeJob, EncodeJob};
 use crate::host::log;
-pub(super) use group::MinBytes;
+pub(super) use group::{MinBytes, Share};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,19 +31,19 @@ pub(crate) fn count(encoded: usize, decoded: usize) {
 }
 
 /// Encodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
-pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], least: MinBytes, threads: usize) -> Vec<bool> {
-    if !least.reached(jobs.iter().map(|j| j.raw.len()).sum(), |gpu| gpu.encode_from) {
+pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, threads: usize) -> Vec<bool> {
+    if !share.least.reached(jobs.iter().map(|j| j.raw.len()).sum(), |gpu| gpu.encode_from) {
         return vec![false; jobs.len()];
     }
-    counted(&ENCODED, jobs.len(), || encode::encode(jobs, out, least, threads))
+    counted(&ENCODED, jobs.len(), || encode::encode(jobs, out, share, threads))
 }
 
 /// Decodes on the GPU what it can of codecs that reach their limit; true for each job that is done.
-pub(super) fn decode(jobs: &mut [DecodeJob<'_>], least: MinBytes, threads: usize) -> Vec<bool> {
-    if !least.reached(jobs.iter().map(|j| j.out.len()).sum(), |gpu| gpu.decode_from) {
+pub(super) fn decode(jobs: &mut [DecodeJob<'_>], share: Share, threads: usize) -> Vec<bool> {
+    if !share.least.reached(jobs.iter().map(|j| j.out.len()).sum(), |gpu| gpu.decode_from) {
         return vec![false; jobs.len()];
     }
-    counted(&DECODED, jobs.len(), || decode::decode(jobs, least, threads))
+    counted(&DECODED, jobs.len(), || decode::decode(jobs, share, threads))
 }
 
 fn counted(done_here: &AtomicU64, jobs: usize, run: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
