@@ -162,3 +162,18 @@ def test_words_are_those_of_the_program(tmp_path):
     assert pasted[0] == 0 and "typed as   11003" in pasted[1] and "fill value -999.0" in pasted[1] and "float of 4 bytes" in pasted[1], pasted
     for call, (status, out, err) in zip(wrong, refused):
         assert status == 2 and not out and len(err.splitlines()) == 1 and len(err) > 40, (call, err)
+
+
+def test_a_virtual_dataset_names_the_files_that_hold_its_data(tmp_path):
+    whole(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5") as f:
+        layout = h5py.VirtualLayout(f["v"].shape, "f4")
+        layout[...] = h5py.VirtualSource("a.h5", "v", f["v"].shape)
+    with h5py.File(tmp_path / "joined.h5", "w") as f:
+        f.create_virtual_dataset("v", layout)
+    status, out, err = cli("inspect", tmp_path / "joined.h5")
+    assert (status, out) == (2, "") and err.strip().endswith("1 dataset, without any filter; its data is in a.h5: inspect those"), err
+    with h5py.File(tmp_path / "joined.h5", "a") as f:
+        f.create_dataset("w", data=np.zeros((8, 8), "f4"), compression=443, compression_opts=(11003,))
+    status, found = told(tmp_path / "joined.h5")
+    assert status == 0 and found["/v"]["layout"] == "virtual" and found["/v"]["sources"] == ["a.h5"]

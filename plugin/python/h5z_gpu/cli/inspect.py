@@ -40,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
     if not any("asked" in what or "unreadable" in what for what in found):
         filters = sorted({name for what in found for name in what["filters"]})
         there = f"{_count(len(found), 'dataset')}{', with ' + ', '.join(filters) if filters else ', without any filter'}" if found else "none at all"
-        raise Problem(f"{args.file} has no dataset with the filter h5z-gpu here, but {there}")
+        elsewhere = sorted({name for what in found for name in what.get("sources", ())})
+        more = f"; its data is in {', '.join(elsewhere[:4])}{' …' if len(elsewhere) > 4 else ''}: inspect those" if elsewhere else ""
+        raise Problem(f"{args.file} has no dataset with the filter h5z-gpu here, but {there}{more}")
     damaged = sum(what.get("damaged", 0) for what in found) + sum("unreadable" in what for what in found)
     broken = sum("broken_promise" in what for what in found)
     if args.json:
@@ -94,7 +96,9 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
     if chunks is None:
         what["filters"] = [f[3] for f in filters_of(dataset)] if dataset.chunks else []
         what["stored_bytes"] = dataset.id.get_storage_size()
-        what["layout"] = "chunks" if dataset.chunks else "virtual" if getattr(dataset, "is_virtual", False) else "contiguous"
+        what["layout"] = "chunks" if dataset.chunks else "contiguous"
+        if getattr(dataset, "is_virtual", False):
+            what["layout"], what["sources"] = "virtual", sorted({source.file_name for source in dataset.virtual_sources()})
         return what
     what["filters"] = chunks.filters
     what |= _promise(chunks)
