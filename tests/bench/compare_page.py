@@ -67,10 +67,14 @@ def plots(found, filters, a):
     all_sums = {n: s for n, s in sums(found).items() if s["fields"]}
     fig, axes = plt.subplots(1, 2, figsize=(12, 5.5), sharey=True, layout="constrained")
     for axis, i, what in zip(axes, (0, 1), ("write", "read")):
-        for name, s in all_sums.items():
-            speed, mine = s["memory"][i], name.startswith("h5z-gpu")
-            axis.scatter(speed, s["ratio"], marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray", zorder=3)
-            axis.annotate(name, (speed, s["ratio"]), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        placed = []
+        for name, s in sorted(all_sums.items(), key=lambda item: -item[1]["ratio"]):
+            at, mine = (s["memory"][i], s["ratio"]), name.startswith("h5z-gpu")
+            axis.scatter(*at, marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray", zorder=3)
+            # A label that would cover others above it stands below its point.
+            near = sum(1 / 5 < at[0] / x < 5 and at[1] / y > 1 / 1.14 for x, y in placed)
+            placed.append(at)
+            axis.annotate(name, at, xytext=(5, (4, -10, -17)[min(near, 2)]), textcoords="offset points", fontsize=8)
         axis.set(xscale="log", yscale="log", xlabel=f"{what}, MB/s of raw data, in memory")
         axis.margins(x=0.3, y=0.1)
         for shown in (axis.xaxis, axis.yaxis):

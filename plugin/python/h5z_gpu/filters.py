@@ -43,7 +43,7 @@ class _Filter(_Base):
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5: none, one number or three."""
+        """The words to give to HDF5, which are none, one number or three."""
         return self._words
 
     @property
@@ -234,7 +234,7 @@ class Lossy(_Filter):
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5: one number or three. Raises ValueError where they would not say all."""
+        """The words to give to HDF5, one number or three. Raises ValueError where they would not say all."""
         words = self.words
         if self.fill_value is not None:
             fill = self.fill_value
@@ -263,7 +263,7 @@ class Lossy(_Filter):
 
     @property
     def of(self) -> str:
-        """Whose range a relative bound follows: "chunk" or "dataset"."""
+        """Whose range a relative bound follows, of each "chunk" or of the "dataset"."""
         return cast(str, self._config.get("of", "chunk"))
 
     def for_array(self, array: Any) -> Lossy | Lossless:
