@@ -3,7 +3,8 @@
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
-# make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots in target/compare
+# make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots in target/compare.
+#               On a machine with a GPU also beside nvCOMP, there
 # make site     the documentation, docs/, as a web site in target/site
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
@@ -84,6 +85,8 @@ bench: $(PLUGIN) .env/bench target/fields/full/done
 
 compare: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
+	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
+	    H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_gpu.py target/fields/full; }
 
 site: $(PLUGIN) .env/site
 	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole arrays to HDF5 files and back by h5z_gpu.write and h5z_gpu.read, from and to a GPU's memory and NumPy's.
 
-    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,cpu,check]
+    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,gpus,ranks,cpu,check]
 
 GB/s of raw data, whole calls: create or open, all chunks, close. The file lies in the page cache (give a tmpfs). Best of the
 repetitions. Beside each write of a device array stands the time of `pwrite` of the same frames in the same run, into a new file, and
 h5py's own writing without a filter; beside NumPy's the filter in HDF5's pipeline. Every file is read back by plain h5py and
 compared: frames of the device with those of the CPU, values within the bound.
 """
+import ctypes
 import logging
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -18,8 +20,12 @@ import h5py
 import numpy as np
 
 import h5z_gpu
+from h5z_gpu.library import checked, lib
+from h5z_gpu.views import described, numbers, origins_of
 
 logging.disable(logging.ERROR)
+for _name in ("encode_array", "next", "decode_memory"):
+    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
 CHUNKS = {"16 MiB": (128, 128, 256), "4 MiB": (64, 128, 128), "1 MiB": (32, 64, 128), "256 KiB": (16, 64, 64), "64 KiB": (8, 32, 64)}
 REL = 1e-3
@@ -84,6 +90,35 @@ def frames(path):
         d = f["d"]
         d.id.chunk_iter(lambda info: found.append(d.id.read_direct_chunk(info.chunk_offset)[1]))
     return found, sum(map(len, found))
+
+
+def encode(array, how, chunk, devices=None):
+    """The frames of an array's chunks, in host memory; no file."""
+    view, words, rank = described(array, devices), how.words, array.ndim
+    origins = origins_of((0,) * rank, array.shape, chunk)
+    work, frames = ctypes.c_void_p(), []
+    checked(lib.h5z_gpu_encode_array(
+        (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
+        None, ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), 0, ctypes.byref(work),
+    ))  # fmt: skip
+    try:
+        at, lens = ctypes.POINTER(ctypes.c_void_p)(), ctypes.POINTER(ctypes.c_size_t)()
+        while n := checked(lib.h5z_gpu_next(work, ctypes.byref(at), ctypes.byref(lens))):
+            frames += [ctypes.string_at(at[k], lens[k]) for k in range(n)]  # lent until the next call
+    finally:
+        lib.h5z_gpu_end(work)
+    return frames
+
+
+def decode(frames, array, chunk, devices=None):
+    """Frames in host memory into an array."""
+    view, n, rank = described(array, devices), len(frames), array.ndim
+    origins = origins_of((0,) * rank, array.shape, chunk)
+    at = (ctypes.c_char_p * n)(*frames)
+    lens, status = (ctypes.c_size_t * n)(*map(len, frames)), (ctypes.c_int * n)()
+    done = checked(lib.h5z_gpu_decode_memory(ctypes.c_size_t(n), at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
+                                             numbers(origins, ctypes.c_int64), 0, status))  # fmt: skip
+    assert done == n, lib.h5z_gpu_last_error()
 
 
 def pwrite(path, found):
@@ -186,6 +221,60 @@ def numpy(folder, scratch, gb, reps, codecs=("lorenzo", "szx", "planes"), peers=
         os.unlink(path)
 
 
+def gpus(folder, gb, reps):
+    """NumPy arrays to frames in host memory and back, by one GPU and by all of them; with eight CPU threads and more the
+    one that decodes alone is the CPU."""
+    import torch
+
+    count = torch.cuda.device_count()
+    print(f"{count} GPUs, NumPy                          ratio encode one       all     times decode one       all     times")
+    if count < 2:
+        return
+    for codec in ("lorenzo", "szx", "planes"):
+        a = field(folder, present(folder, "nyxdens", "density"), gb)
+        out, how, shape = np.zeros_like(a), h5z_gpu.Lossy(relative=REL, codec=codec), CHUNKS["4 MiB"]
+        gbs, found = a.nbytes / 1e9, encode(a, how, shape)
+        rates = [gbs / best(reps, lambda: encode(a, how, shape, devices)) for devices in (None, "all")]
+        back = [gbs / best(reps, lambda: decode(found, out, shape, devices)) for devices in (None, "all")]
+        assert encode(a, how, shape, "all") == found, "the frames differ"
+        line(f"density {codec}", "4 MiB", a.nbytes / sum(map(len, found)), *rates, rates[1] / rates[0], *back, back[1] / back[0])
+
+
+def rank(path, folder, gb, codec, barrier, times):
+    """A process that writes an array in a GPU's memory into a file of its own."""
+    import torch
+
+    a = field(folder, present(folder, "nyxdens", "density"), gb)
+    on, how = torch.from_numpy(a).cuda(), h5z_gpu.Lossy(relative=REL, codec=codec)
+    for _ in range(4):
+        barrier.wait()
+        begin = time.perf_counter()
+        write(path, a, CHUNKS["4 MiB"], how, on)
+        torch.cuda.synchronize()
+        barrier.wait()
+        times.put((time.perf_counter() - begin, a.nbytes))
+    os.unlink(path)
+
+
+def ranks(folder, scratch, gb):
+    """Processes with a file each, on one GPU: GB/s of all together."""
+    context = multiprocessing.get_context("spawn")
+    print("a file for each process, GB/s             1         2         4   4 / 1")
+    for codec in ("szx", "lorenzo"):
+        rates = []
+        for n in (1, 2, 4):
+            barrier, times = context.Barrier(n), context.Queue()
+            work = [context.Process(target=rank, args=(f"{scratch}/rank{k}.h5", folder, gb, codec, barrier, times)) for k in range(n)]
+            for w in work:
+                w.start()
+            found = [times.get(timeout=200) for _ in range(4 * n)]
+            for w in work:
+                w.join()
+            # The barriers make all of a round as long as the slowest; the first round warms up.
+            rates.append(n * found[0][1] / 1e9 / min(t for t, _ in found[n:]))
+        line(f"density {codec}", "4 MiB", *rates, rates[-1] / rates[0])
+
+
 def check(folder, scratch):
     """Arrays of several libraries and layouts: the files of the pipeline, byte for byte; read back into each."""
     import torch
@@ -258,8 +347,6 @@ def chunks_of(d):
 
 
 def h5z_gpu_chunks():
-    from h5z_gpu.library import lib
-
     return [lib.h5z_gpu_device_chunks(k) for k in (0, 1)]
 
 
@@ -267,7 +354,7 @@ def main():
     args = sys.argv[1:]
     option = lambda name, other: args[args.index(name) + 1] if name in args else other
     folder, scratch, gb, reps = args[0], args[1], float(option("--gb", "1.0")), int(option("--reps", "3"))
-    only = option("--only", "device,numpy,cpu").split(",")
+    only = option("--only", "device,numpy,gpus,ranks,cpu").split(",")
     if "cpu-here" in only:
         return numpy(folder, scratch, gb, 1, ("szx", "lorenzo"), peers=True)
     print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, {os.cpu_count()} cores, arrays of about {gb} GB")
@@ -277,6 +364,10 @@ def main():
         device(folder, scratch, gb, reps)
     if "numpy" in only:
         numpy(folder, scratch, gb, reps)
+    if "gpus" in only:
+        gpus(folder, gb, reps)
+    if "ranks" in only:
+        ranks(folder, scratch, gb / 2)
     if "cpu" in only:
         print("without a GPU:")
         mine = [sys.executable, __file__, folder, scratch, "--gb", str(gb), "--only", "cpu-here"]
