@@ -103,7 +103,7 @@ def main():
 
     small = np.ascontiguousarray(base.reshape(-1)[: 256 * 4000])
     tiny = race(path, small, (256,), {k: rows[k] for k in ("none, chunked", "h5z-gpu szx", "h5z-gpu ndzip")}, a.rounds)
-    print(f"\n4000 chunks of 1 KiB\n\n| filter | write µs a chunk | read µs a chunk |\n|---|---|---|")
+    print("\n4000 chunks of 1 KiB\n\n| filter | write µs a chunk | read µs a chunk |\n|---|---|---|")
     for name, (w, r, *_) in tiny.items():
         print(f"| {name} | {w / 4000 * 1e6:.2f} | {r / 4000 * 1e6:.2f} |")
     w, r = (tiny["h5z-gpu szx"][i] / tiny["none, chunked"][i] for i in (0, 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import netCDF4
 import numpy as np
-from conftest import HERE, app, clean, run
+from conftest import HERE, app, run
 
 
 # --- Python wheels -------------------------------------------------------------------------------------------------

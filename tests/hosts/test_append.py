@@ -3,8 +3,6 @@
 
 After `import h5z_gpu` every library of the process stores them through the filter all the same, in whatever order it came.
 """
-import os
-import sys
 
 import h5py
 import judge

@@ -6,7 +6,7 @@ import subprocess
 import h5py
 import numpy as np
 import pytest
-from conftest import HERE, PLUGIN, ROOT, app, clean, hdf5_dir, run, sample
+from conftest import HERE, PLUGIN, ROOT, app, clean, hdf5_dir, run
 from programs import filters
 
 

@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from conftest import app, clean, python, run, sample
+from conftest import app, python, run, sample
 
 CHUNK = (16, 16, 16)
 CODECS = {

@@ -8,43 +8,34 @@ through h5py as ever, and one line of the log `h5z_gpu` says why.
 """
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import logging
 import math
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .chunks import chunk_shape
-from .filters import FILTER_ID, Lossless, Lossy
 from .device import DeviceArray
+from .filters import Lossless, Lossy
+from .layout import Layout, OtherWay, checked_io, index_of
 from .library import checked, lib
+from .progress import bar
 from .views import as_array, copy, described, expanded, numbers, on_host, origins_of, value_range
 
 if TYPE_CHECKING:
     import h5py
-
-try:
-    from tqdm import tqdm
-except ImportError:
-    tqdm = None
 
 log = logging.getLogger("h5z_gpu")
 
 # Bytes decoded before Ctrl-C is looked at, some tenths of a second.
 _RAW_PER_CALL, _RAW_PER_CALL_GPU = 1 << 30, 32 << 30
 
-for _name in ("encode_array", "write_chunks", "decode_file", "index"):
+for _name in ("encode_array", "write_chunks", "decode_file"):
     getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
-
-
-class _OtherWay(Exception):
-    """Why a dataset or a request goes through h5py."""
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
@@ -84,9 +75,9 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         raise ValueError(f"h5z-gpu: {dataset.file.filename} is open for reading only: open it with mode r+ or a")
     try:
         if start is None:
-            raise _OtherWay("the selection is not a box of step 1")
+            raise OtherWay("the selection is not a box of step 1")
         _write(dataset, expanded(array, shape), start, threads, progress, devices)
-    except _OtherWay as why:
+    except OtherWay as why:
         log.info("%s: written through HDF5's pipeline: %s", dataset.name, why)
         dataset[() if selection is None else selection] = on_host(array)
 
@@ -134,9 +125,9 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     _check_devices(devices, target)
     try:
         if start is None:
-            raise _OtherWay("the selection is not a box of step 1")
+            raise OtherWay("the selection is not a box of step 1")
         _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
-    except _OtherWay as why:
+    except OtherWay as why:
         log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
         copy(np.asarray(dataset[() if selection is None else selection]), target)
     return target if out is None else out
@@ -293,62 +284,7 @@ def _result_shape(dataset, selection):
     return h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape
 
 
-# --- what HDF5 is asked -------------------------------------------------------------------------------------------------
-
-
-class _Layout:
-    """What the fast way needs to know of a dataset. Raises _OtherWay where it cannot be taken."""
-
-    def __init__(self, dataset):
-        import h5py
-
-        self.dataset = dataset
-        properties = dataset.id.get_create_plist()
-        if properties.get_layout() != h5py.h5d.CHUNKED:
-            raise _OtherWay("the dataset is not stored in chunks")
-        filters = [properties.get_filter(i) for i in range(properties.get_nfilters())]
-        if [f[0] for f in filters] != [FILTER_ID]:
-            raise _OtherWay(f"its filters are {[f[0] for f in filters]}, not {FILTER_ID} alone")
-        self.words = filters[0][2]
-        self.chunk = properties.get_chunk()
-        self.dtype = dataset.dtype
-        if self.dtype.kind not in "fiu" or dataset.id.get_type() != h5py.h5t.py_create(self.dtype):
-            raise _OtherWay(f"its type {self.dtype} is not one of NumPy's numbers as it stands in memory")
-        access = dataset.file.id.get_access_plist()
-        if access.get_driver() != h5py.h5fd.SEC2:
-            raise _OtherWay("the file is open by another driver than sec2")
-        if dataset.file.swmr_mode:
-            raise _OtherWay("the file is open for single writer, multiple readers")
-        self.hdf5 = _hdf5()
-        self._ask_c(access, properties)
-        status = properties.fill_value_defined()
-        never = properties.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
-        fill = np.zeros((), self.dtype) if never or status == h5py.h5d.FILL_VALUE_UNDEFINED else dataset.fillvalue
-        self.fill = np.asarray(fill, self.dtype)
-
-    def _ask_c(self, access, properties):
-        """What h5py does not hand on: a page buffer, and edge chunks without a filter."""
-        size, a, b = ctypes.c_size_t(), ctypes.c_uint(), ctypes.c_uint()
-        options = ctypes.c_uint()
-        page, chunk = self.hdf5.H5Pget_page_buffer_size, self.hdf5.H5Pget_chunk_opts
-        self.write_chunk = self.hdf5.H5Dwrite_chunk
-        page(ctypes.c_int64(access.id), ctypes.byref(size), ctypes.byref(a), ctypes.byref(b))
-        chunk(ctypes.c_int64(properties.id), ctypes.byref(options))
-        if size.value:
-            raise _OtherWay("the file has a page buffer")
-        if options.value:
-            raise _OtherWay("chunks at the dataset's edge have no filter")
-
-
-def _hdf5():
-    """The HDF5 library of h5py: that of whichever of its modules is linked to it."""
-    import h5py
-
-    for module in (h5py.h5d, h5py.defs):
-        library = ctypes.CDLL(module.__file__)
-        if hasattr(library, "H5Dwrite_chunk"):
-            return library
-    raise _OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
+# --- many chunks at a time ------------------------------------------------------------------------------------------------
 
 
 def _region(start, shape, origin, chunk):
@@ -359,26 +295,13 @@ def _region(start, shape, origin, chunk):
     return in_array, tuple(slice(a, b) for a, b in zip(low, high))
 
 
-@contextlib.contextmanager
-def _bar(progress, total, verb, name):
-    """A function to be told of bytes that are done."""
-    if tqdm is None:
-        if progress:
-            raise ImportError("h5z-gpu: the progress bar needs tqdm: pip install tqdm")
-        yield lambda n: None
-        return
-    off = not (sys.stderr.isatty() if progress is None else progress)
-    with tqdm(total=total, unit="B", unit_scale=True, desc=f"{verb} {name}", disable=off, delay=0 if progress else 2) as bar:
-        yield bar.update
-
-
 def _write(dataset, array, start, threads, progress, devices):
     from h5py._objects import phil
 
     with phil:
-        layout = _Layout(dataset)
+        layout = Layout(dataset)
         if array.dtype != layout.dtype:
-            raise _OtherWay(f"an array of {array.dtype} becomes {layout.dtype}")
+            raise OtherWay(f"an array of {array.dtype} becomes {layout.dtype}")
         if array.size == 0:
             return
         chunk, rank = np.array(layout.chunk), len(layout.chunk)
@@ -391,7 +314,7 @@ def _write(dataset, array, start, threads, progress, devices):
         cut = origins[~whole]
         if len(cut):
             log.info("%s: %d chunks that the selection cuts are written through HDF5's pipeline", dataset.name, len(cut))
-        with _bar(progress, array.nbytes, "write", dataset.name) as done:
+        with bar(progress, array.nbytes, "write", dataset.name) as done:
             for origin in cut.tolist():
                 in_array, in_dataset = _region(start, array.shape, origin, layout.chunk)
                 dataset[in_dataset] = on_host(array[in_array])
@@ -408,7 +331,7 @@ def _write(dataset, array, start, threads, progress, devices):
             ))  # fmt: skip
             bytes_each = int(chunk.prod()) * array.itemsize
             try:
-                while written := _checked_io(lib.h5z_gpu_write_chunks(
+                while written := checked_io(lib.h5z_gpu_write_chunks(
                     work, layout.write_chunk, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
                     numbers(offsets, ctypes.c_uint64),
                 )):  # fmt: skip
@@ -417,29 +340,22 @@ def _write(dataset, array, start, threads, progress, devices):
                 lib.h5z_gpu_end(work)
 
 
-def _checked_io(answer):
-    """As `checked`, as an OSError."""
-    if answer < 0:
-        raise OSError(lib.h5z_gpu_last_error().decode())
-    return answer
-
-
 def _read(dataset, out, start, threads, on_error, progress, devices):
     import h5py
     from h5py._objects import phil
 
     with phil:
-        layout = _Layout(dataset)
+        layout = Layout(dataset)
         if out.dtype != layout.dtype:
-            raise _OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
+            raise OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
         if out.size == 0:
             return
         if dataset.file.userblock_size and h5py.version.hdf5_version_tuple < (1, 14):
-            raise _OtherWay("this HDF5 counts places in a file from behind its user block")
+            raise OtherWay("this HDF5 counts places in a file from behind its user block")
         if dataset.file.mode != "r":
             dataset.id.flush()
         chunk = layout.chunk
-        index = _index(layout, start, out.shape)
+        index = index_of(layout, start, out.shape)
         fd = dataset.file.id.get_vfd_handle()
         view = described(out, devices)
         extents = (ctypes.c_uint64 * len(chunk))(*chunk)
@@ -449,7 +365,7 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
         damaged = []
         bytes_each = math.prod(chunk) * out.itemsize
         at_once = max(1, (_RAW_PER_CALL_GPU if isinstance(out, DeviceArray) else _RAW_PER_CALL) // bytes_each)
-        with _bar(progress, (len(places) + len(index.unfiltered)) * bytes_each, "read", dataset.name) as done:
+        with bar(progress, (len(places) + len(index.unfiltered)) * bytes_each, "read", dataset.name) as done:
             for origin in index.unfiltered.tolist():
                 in_array, in_dataset = _region(start, out.shape, origin, chunk)
                 copy(dataset[in_dataset], out[in_array])
@@ -474,57 +390,3 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
         for origin in damaged:
             copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
             warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)
-
-
-class _Index(NamedTuple):
-    """Chunks of a box, in the order in which their frames lie in the file: neighbours there are read one behind the other."""
-
-    origins: np.ndarray  # first elements, a row each
-    at: np.ndarray  # addresses of the frames
-    lens: np.ndarray  # their bytes
-    unfiltered: np.ndarray  # first elements of chunks that were stored without the filter
-    missing: np.ndarray  # first elements of chunks that were never written
-
-
-def _index(layout, start, shape):
-    """Where a box's chunks are in the file."""
-    dataset, chunk = layout.dataset, np.array(layout.chunk)
-    first, last = np.array(start) // chunk, (np.array(start) + shape - 1) // chunk
-    grid = last - first + 1
-    total = math.prod(-(-n // c) for n, c in zip(dataset.shape, layout.chunk))
-    # Asking for one chunk walks the index from its beginning; going through it hands out all.
-    if hasattr(layout.hdf5, "H5Dchunk_iter") and grid.prod() * 16 > total:
-        origins, at, lens, masks = _whole_index(layout)
-        cells = origins // chunk - first
-        inside = np.all((cells >= 0) & (cells < grid), axis=1)
-        origins, at, lens, masks = origins[inside], at[inside], lens[inside], masks[inside]
-    else:
-        found = []
-        for origin in origins_of(start, shape, layout.chunk).tolist():
-            info = dataset.id.get_chunk_info_by_coord(tuple(origin))
-            if info.byte_offset is not None:
-                found.append((origin, info.byte_offset, info.size, info.filter_mask))
-        origins = np.array([f[0] for f in found], np.int64).reshape(-1, len(chunk))
-        at, lens, masks = (np.array([f[k] for f in found], np.uint64) for k in (1, 2, 3))
-    order = np.argsort(at, kind="stable")
-    origins, at, lens, masks = origins[order], at[order], lens[order], masks[order]
-    missing = np.empty((0, len(chunk)), np.int64)
-    if len(origins) < grid.prod():
-        there = np.zeros(grid, bool)
-        there[tuple((origins // chunk - first).T)] = True
-        missing = (np.argwhere(~there) + first) * chunk
-    plain = masks == 0
-    return _Index(origins[plain], at[plain], lens[plain], origins[~plain], missing)
-
-
-def _whole_index(layout):
-    """Places, addresses, bytes and filter masks of all chunks of a dataset."""
-    rank, n = len(layout.chunk), layout.dataset.id.get_num_chunks()
-    offsets, at, lens = np.empty((n, rank), np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint64)
-    masks = np.empty(n, np.uint32)
-    _checked_io(lib.h5z_gpu_index(
-        layout.hdf5.H5Dchunk_iter, ctypes.c_int64(layout.dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
-        numbers(offsets, ctypes.c_uint64), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
-        numbers(masks, ctypes.c_uint32),
-    ))  # fmt: skip
-    return offsets.astype(np.int64), at, lens, masks

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from ..chunks import chunk_shape
-from ..datasets import _bar
+from ..progress import bar
 from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
 from .advice import Advice, Kept
@@ -142,7 +142,7 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     budget, found = MOST_BYTES, []
     most = min(FIRST_BYTES, TRIED_BYTES // max(1, len(chosen)))
     sizes = sum(d.size * d.dtype.itemsize for d in chosen)
-    with _bar(None, sizes, "advise", "") as done:
+    with bar(None, sizes, "advise", "") as done:
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
             found.append(

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
-from ..datasets import _bar
+from ..progress import bar
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from . import common
 from .common import Problem
@@ -218,7 +218,7 @@ def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) 
     folder, name = os.path.split(os.path.abspath(args.output))
     path = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
-        with _stoppable(), _bar(None, sum(p.raw for p in parts.values() if p.how), "repack", "") as done:
+        with _stoppable(), bar(None, sum(p.raw for p in parts.values() if p.how), "repack", "") as done:
             _fill_in(source, path, parts, args, done)
             if args.verify:
                 _judge(args.input, path)

@@ -20,8 +20,8 @@ import math
 import sys
 from typing import Any, Optional
 
-from ..datasets import _bar
-from . import common, quality
+from ..progress import bar
+from . import quality
 from .common import Problem
 from .compare import Result, compare
 from .promise import add_bounds, bound_from, mixed, named_bounds
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             raise Problem(f"{args.original} has no dataset {', '.join(sorted(unknown))}")
         total = sum(a.dtype.itemsize * math.prod(a.shape) for a, _ in found if a.shape is not None)
         kept: list[tuple[Source, Source, Result]] = []
-        with _bar(None, total, "verify", "") as done:
+        with bar(None, total, "verify", "") as done:
             for a, b in found:
                 try:
                     result = compare(a, b, named.get(a.name, named.get(b.name, given)), done)
