@@ -5,7 +5,9 @@
 //! inlined into it. Around all of a tile at once it would be a function too large to be compiled well.
 
 use super::bitplanes::{self, BitPlane, Slice};
-use crate::stage::pack::{Bytes, PLANE, Plane, Portable, SLACK};
+use crate::stage::pack::{Bytes, Portable};
+#[cfg(target_arch = "x86_64")]
+use crate::stage::pack::{PLANE, Plane, SLACK};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::__m256i;
 
