@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::params::{Bound, Params};
 use crate::{memory, parallel};
 
-/// What each chunk's encoder is asked, of dense chunks at these addresses. `None`: it takes more than a few boxes to say.
+/// What each chunk's encoder is asked, of dense chunks at these addresses. `None`: it takes more than a few boxes to say. `scratch` is
+/// memory that is used again from batch to batch.
 pub(super) fn choose(
     device: &'static Device,
     stream: &mut OwnStream,
@@ -21,6 +22,7 @@ pub(super) fn choose(
     raw_len: usize,
     inputs: &[u64],
     threads: usize,
+    scratch: &mut Vec<u8>,
 ) -> Result<Vec<Option<Params>>> {
     let mut chosen = vec![None; inputs.len()];
     let size = usize::from(params.dtype.size);
@@ -58,18 +60,22 @@ pub(super) fn choose(
         stream.wait()?;
         let sampled = stream.locked_bytes(0, open.len() * len);
         let inner = threads.div_ceil(open.len());
-        let settled = parallel::try_map(open.len(), threads, |n| {
-            // As long as the chunk; nobody looks at the rest, so hardly any of it becomes memory.
-            let mut raw = memory::zeros::<u8>(raw_len)?;
+        // As long as the chunks; nobody looks at the rest, so hardly any of it becomes memory, and what has is there for the next batch:
+        // hundreds of fresh pages a chunk took a fifth of the choice's time.
+        if scratch.len() < open.len() * raw_len {
+            *scratch = memory::zeros(open.len() * raw_len)?;
+        }
+        let chunks = scratch.chunks_mut(raw_len).take(open.len()).collect();
+        let settled = parallel::map_mut(chunks, threads, |n, raw| {
             let mut from = &sampled[n * len..][..len];
             for look in &looks {
-                from = place(look, size, from, &mut raw);
+                from = place(look, size, from, raw);
             }
             let used = Some(bound::resolve(params.request.bound, || bounds[open[n]]));
-            settle_by(&Chunk { params, raw: &raw, threads: inner, used }, looked)
-        })?;
+            settle_by(&Chunk { params, raw, threads: inner, used }, looked)
+        });
         for (&i, settled) in open.iter().zip(settled) {
-            chosen[i] = settled;
+            chosen[i] = settled?;
         }
         open.retain(|&i| chosen[i].is_none());
     }

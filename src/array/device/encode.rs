@@ -88,8 +88,9 @@ struct Lane {
     groups: Vec<Group>,
     state: State,
     frames: Vec<Framed>,
-    /// What is asked of each chunk, where the codec was chosen.
+    /// What is asked of each chunk, where the codec was chosen, and memory for choosing it.
     chosen: Vec<Option<Params>>,
+    scratch: Vec<u8>,
 }
 
 /// Chunks of a batch that were encoded by the same launches.
@@ -272,8 +273,8 @@ impl Job {
     fn lane(&self) -> Result<Lane> {
         let mut stream = self.device.own_stream()?;
         stream.follow(self.user)?;
-        let (groups, frames, chosen) = Default::default();
-        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
+        let (groups, frames, chosen, scratch) = Default::default();
+        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen, scratch })
     }
 
     fn overlap(&self, k: usize) -> Option<Overlap> {
@@ -297,8 +298,9 @@ impl Job {
         let plans: Vec<Option<&Plan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
+                let threads = self.threads.div_ceil(LANES);
                 lane.chosen =
-                    choose(self.device, stream, &self.params, self.raw_len, &inputs, self.threads.div_ceil(LANES))?;
+                    choose(self.device, stream, &self.params, self.raw_len, &inputs, threads, &mut lane.scratch)?;
                 own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
                 own.iter().map(Option::as_ref).collect()
             }
