@@ -37,6 +37,8 @@ static Runner runner;
 static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
 static long launches[16];
+// Bytes copied to devices and from them; page-locked bytes now and at most.
+static size_t moved[2], locked, most_locked;
 static __thread uintptr_t current;
 
 static long number(const char *name, long otherwise) {
@@ -52,6 +54,8 @@ void fake_cuda_set_current(uintptr_t context) { current = context; }
 void fake_cuda_runner(Runner f) { runner = f; }
 long fake_cuda_launches(int device) { return launches[device & 15]; }
 size_t fake_cuda_used(void) { return used; }
+size_t fake_cuda_moved(int from_device) { return moved[from_device != 0]; }
+size_t fake_cuda_most_locked(void) { return most_locked; }
 
 static void fault(const char *what, const char *why) {
     __atomic_add_fetch(&faults, 1, __ATOMIC_SEQ_CST);
@@ -213,20 +217,30 @@ CUresult cuMemAlloc_v2(uint64_t *at, size_t len) {
     return *at ? OK : NO_MEMORY;
 }
 CUresult cuMemFree_v2(uint64_t at) { CALL(1); return give((char *)(uintptr_t)at, &used); }
-CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) { CALL(1); *at = take(len, -1); return flags ? INVALID : *at ? OK : NO_MEMORY; }
+CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) {
+    CALL(1);
+    if (flags || !(*at = take(len, -1))) return flags ? INVALID : NO_MEMORY;
+    pthread_mutex_lock(&lock);
+    locked += len;
+    if (locked > most_locked) most_locked = locked;
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
 #ifndef WITHOUT_cuMemFreeHost
-CUresult cuMemFreeHost(void *at) { CALL(1); return give(at, NULL); }
+CUresult cuMemFreeHost(void *at) { CALL(1); return give(at, &locked); }
 #endif
 CUresult cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream) {
     CALL(1);
     if (!stream || !inside((char *)(uintptr_t)to, len) || !inside(from, len)) { fault("cuMemcpyHtoDAsync", "outside"); return INVALID; }
     memcpy((char *)(uintptr_t)to, from, len);
+    __atomic_add_fetch(&moved[0], len, __ATOMIC_SEQ_CST);
     return OK;
 }
 CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream) {
     CALL(1);
     if (!stream || !inside((char *)(uintptr_t)from, len) || !inside(to, len)) { fault("cuMemcpyDtoHAsync", "outside"); return INVALID; }
     memcpy(to, (char *)(uintptr_t)from, len);
+    __atomic_add_fetch(&moved[1], len, __ATOMIC_SEQ_CST);
     return OK;
 }
 CUresult cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *stream) {

@@ -65,3 +65,17 @@ def used():
     driver = ctypes.CDLL("libcuda.so.1")
     driver.fake_cuda_used.restype = ctypes.c_size_t
     return driver.fake_cuda_used()
+
+
+def moved():
+    """Bytes that crossed the bus so far: to devices, and from them."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.fake_cuda_moved.restype = ctypes.c_size_t
+    return driver.fake_cuda_moved(0), driver.fake_cuda_moved(1)
+
+
+def most_locked():
+    """Bytes of page-locked memory at most."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.fake_cuda_most_locked.restype = ctypes.c_size_t
+    return driver.fake_cuda_most_locked()
