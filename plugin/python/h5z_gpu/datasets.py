@@ -350,13 +350,13 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
             raise OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
         if out.size == 0:
             return
-        if dataset.file.userblock_size and h5py.version.hdf5_version_tuple < (1, 14):
+        if layout.file.userblock_size and h5py.version.hdf5_version_tuple < (1, 14):
             raise OtherWay("this HDF5 counts places in a file from behind its user block")
-        if dataset.file.mode != "r":
+        if layout.file.mode != "r":
             dataset.id.flush()
         chunk = layout.chunk
         index = index_of(layout, start, out.shape)
-        fd = dataset.file.id.get_vfd_handle()
+        fd = layout.file.id.get_vfd_handle()
         view = described(out, devices)
         extents = (ctypes.c_uint64 * len(chunk))(*chunk)
         for origin in index.missing.tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from typing import NamedTuple
 
@@ -25,7 +26,8 @@ class Layout:
     def __init__(self, dataset):
         import h5py
 
-        self.dataset = dataset
+        # h5py makes a new object of the file whenever it is asked.
+        self.dataset, self.file = dataset, dataset.file
         properties = dataset.id.get_create_plist()
         if properties.get_layout() != h5py.h5d.CHUNKED:
             raise OtherWay("the dataset is not stored in chunks")
@@ -37,10 +39,10 @@ class Layout:
         self.dtype = dataset.dtype
         if self.dtype.kind not in "fiu" or dataset.id.get_type() != h5py.h5t.py_create(self.dtype):
             raise OtherWay(f"its type {self.dtype} is not one of NumPy's numbers as it stands in memory")
-        access = dataset.file.id.get_access_plist()
+        access = self.file.id.get_access_plist()
         if access.get_driver() != h5py.h5fd.SEC2:
             raise OtherWay("the file is open by another driver than sec2")
-        if dataset.file.swmr_mode:
+        if self.file.swmr_mode:
             raise OtherWay("the file is open for single writer, multiple readers")
         self.hdf5 = _hdf5()
         self._ask_c(access, properties)
@@ -63,6 +65,7 @@ class Layout:
             raise OtherWay("chunks at the dataset's edge have no filter")
 
 
+@functools.cache
 def _hdf5():
     """The HDF5 library of h5py: that of whichever of its modules is linked to it."""
     import h5py

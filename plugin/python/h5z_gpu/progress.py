@@ -12,12 +12,19 @@ except ImportError:
     tqdm = None
 
 
+# Bytes that are done before a bar would be shown: making one takes as long as reading some.
+_SMALL = 128 << 20
+
+
 @contextlib.contextmanager
 def bar(progress: bool | None, total: int, verb: str, name: str) -> Iterator[Callable[[int], object]]:
     """A function to be told of bytes that are done."""
     if tqdm is None:
         if progress:
             raise ImportError("h5z-gpu: the progress bar needs tqdm: pip install tqdm")
+        yield lambda n: None
+        return
+    if progress is None and total < _SMALL:
         yield lambda n: None
         return
     off = not (sys.stderr.isatty() if progress is None else progress)
