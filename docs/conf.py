@@ -16,11 +16,10 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "src/stage/*.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
-                    "SECURITY.md", "CHANGELOG.md"]
+include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md",
+                    "CHANGELOG.md"]
 exclude_patterns = ["target", ".env", ".git", "packaging", "tests", "plugin", "kernels", "examples"]
 myst_heading_anchors = 3
-myst_enable_extensions = ["colon_fence", "attrs_inline"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have them, in words

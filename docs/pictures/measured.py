@@ -61,7 +61,8 @@ def kernels(path):
         assert n == "5"
         what = "1e-3 of the range" if request.startswith("abs") else "lossless"
         rows.append((f"{codec}\n{what}, ratio {float(ratio):.3g}", float(encode), float(decode)))
-    bars(path, rows, f"In the GPU's memory, geometric means over five fields.\n{said('device')}, {said('date')}", "GB/s of uncompressed data")
+    title = "In the GPU's memory, geometric means over five fields."
+    bars(path, rows, f"{title}\n{said('device')}, {said('date')}", "GB/s of uncompressed data")
 
 
 def files(path):
@@ -69,7 +70,8 @@ def files(path):
     through = table("h5py").split("chunks of 16 MiB")[0]
     rows = []
     for name, shown in (("none, chunked", "no filter"), ("h5z-gpu planes 1e-3", "h5z-gpu planes"),
-                        ("h5z-gpu lorenzo 1e-3", "h5z-gpu lorenzo"), ("h5z-gpu lossless", "h5z-gpu lossless"), ("Blosc2 bitshuffle zstd-5", "Blosc2, zstd 5 (lossless)"),
+                        ("h5z-gpu lorenzo 1e-3", "h5z-gpu lorenzo"), ("h5z-gpu lossless", "h5z-gpu lossless"),
+                        ("Blosc2 bitshuffle zstd-5", "Blosc2, zstd 5 (lossless)"),
                         ("shuffle \\+ gzip-1", "shuffle, gzip 1 (lossless)"), ("ZFP 1e-3", "ZFP"), ("SZ3 1e-3", "SZ3")):
         ratio, write, read = re.search(rf"^ +{name} +([\d.]+) +(\d+) +(\d+)$", through, re.M).groups()
         rows.append((f"{shown}\nratio {float(ratio):.3g}", float(write) / 1000, float(read) / 1000))

@@ -14,7 +14,6 @@ import datetime
 import json
 import math
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -25,29 +24,20 @@ from compare_page import mean
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS.parent / "plugin/python"), str(TESTS / "gpu")]
 import h5z_gpu  # noqa: E402
-from arrays import decode, encode  # noqa: E402
+from arrays import best, decode, encode  # noqa: E402
 from h5z_gpu.library import lib  # noqa: E402
 from h5z_gpu.views import as_array  # noqa: E402
 
 OURS = {"lorenzo": "lorenzo", "planes-dense": "planes-dense", "planes": "planes", "szx": "szx", "lossless": None}
 
 
-def fastest(rounds, work):
-    """Seconds of the fastest round after a first one, and what it gave."""
-    times = []
-    for _ in range(rounds + 1):
-        begin = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - begin)
-    return min(times[1:]), result
-
-
 def ours(codec, x, chunk, bound, rounds, there, here):
     """(seconds to compress, to decompress, stored bytes, what came back)"""
     how = h5z_gpu.Lossless() if codec is None else h5z_gpu.Lossy(absolute=bound, codec=codec)
     values, back = as_array(there(x)), there(np.zeros_like(x))
-    w, frames = fastest(rounds, lambda: encode(values, how, chunk))
-    r, _ = fastest(rounds, lambda: decode(frames, as_array(back), chunk))
+    frames = encode(values, how, chunk)
+    w = best(rounds, lambda: encode(values, how, chunk))
+    r = best(rounds, lambda: decode(frames, as_array(back), chunk))
     return w, r, sum(map(len, frames)), here(back)
 
 
@@ -58,13 +48,10 @@ def theirs(x, rounds, **codec):
     wait = ctypes.CDLL("libcuda.so.1").cuCtxSynchronize
     codec, values = nvcomp.Codec(**codec), nvcomp.as_array(x).cuda()
 
-    def back():
-        array = codec.decode(frame.cuda(), x.dtype.str)
-        wait()
-        return array
-
-    w, frame = fastest(rounds, lambda: codec.encode(values).cpu())
-    r, array = fastest(rounds, back)
+    frame = codec.encode(values).cpu()
+    array = codec.decode(frame.cuda(), x.dtype.str)
+    w = best(rounds, lambda: codec.encode(values).cpu())
+    r = best(rounds, lambda: (codec.decode(frame.cuda(), x.dtype.str), wait()))
     return w, r, frame.buffer_size, np.asarray(array.cpu()).view(x.dtype).reshape(x.shape)
 
 

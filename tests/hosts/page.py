@@ -4,8 +4,9 @@
 python   all of a page in one namespace, in this process; with a file's name alone in its first line, it becomes that file
 sh   by `sh -eu`
 text   what the block before it prints; `…` stands for anything
-c, fortran, rust, r, julia, matlab, cmake   with a file's name in its first line, a comment: the block becomes that file
-console and the rest   shown, not run
+c, fortran, rust, r, cmake   with a file's name in its first line, a comment: the block becomes that file
+console, julia, matlab   shown, not run
+{name}   a directive of the site's: left to Sphinx
 """
 import contextlib
 import io
@@ -15,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-FILES = ("c", "fortran", "rust", "r", "cmake", "cdl")
-SHOWN = ("console", "julia", "matlab", "toml", "")
+FILES = ("c", "fortran", "rust", "r", "cmake")
+SHOWN = ("console", "julia", "matlab")
 
 
 class Block(NamedTuple):
@@ -27,7 +28,8 @@ class Block(NamedTuple):
 
 def blocks(path):
     text = Path(path).read_text()
-    return [Block(m[1], m[2], text[: m.start()].count("\n") + 1) for m in re.finditer(r"^```([a-z]*)\n(.*?)^```$", text, re.M | re.S)]
+    found = re.finditer(r"^```(\{?[a-z-]*)[^\n]*\n(.*?)^```$", text, re.M | re.S)
+    return [Block(m[1], m[2], text[: m.start()].count("\n") + 1) for m in found if m[1][:1] != "{"]
 
 
 def same(shown, printed):
@@ -55,7 +57,7 @@ def run(path):
             assert same(code, printed), f"{place}: it prints\n{printed}"
             printed = None
         elif language in FILES:
-            name = re.search(r"[\w-]+\.(c|f90|rs|R|cdl|txt)\b", code.splitlines()[0])
+            name = re.search(r"[\w-]+\.(c|f90|rs|R|txt)\b", code.splitlines()[0])
             assert name, f"{place}: a file's name is missing in the first line"
             Path(name[0]).write_text(code)
         else:

@@ -13,7 +13,7 @@ import judge
 import numpy as np
 import pytest
 from conftest import HERE, PLUGIN, ROOT, clean, run
-from programs import filters, listed
+from programs import filters, listed, stored_bytes
 from test_parallel import frames
 
 PAGES = sorted(p.relative_to(ROOT / "docs") for p in (ROOT / "docs").rglob("*.md"))
@@ -86,7 +86,54 @@ def judged(path, name, values, mode="abs", bound=1e-3, typed=None):
     assert typed is None or listed(filters(path, name)[0][2])[0] == typed
 
 
-CHECKS = {}
+def example():
+    """The field of the pages that make their own."""
+    t, y, x = np.meshgrid(*[np.linspace(0, 6, n) for n in (64, 128, 256)], indexing="ij")
+    return (280 + 10 * np.sin(x) * np.cos(y) + t + np.random.default_rng(1).normal(0, 0.005, x.shape)).astype("f4")
+
+
+def first(desk, tas):
+    judged(desk / "out.h5", "v", example(), "abs", 1e-2, 11002)
+
+
+def start(desk, tas):
+    first(desk, tas)
+    judged(desk / "small.h5", "tas", tas, "abs", 1e-2, 11002)
+
+
+def arrays(desk, tas):
+    first(desk, tas)
+    judged(desk / "all.h5", "v", example(), "abs", 1e-2, 11002)
+    with h5py.File(desk / "all.h5") as f:
+        assert np.array_equal(f["run1/mask"][...], example() > 285)
+
+
+def bound(desk, tas):
+    with h5py.File(desk / "rain.h5") as f:
+        rain = np.random.default_rng(1).gamma(0.5, 2, (64, 256, 256)).astype("f4")
+        rain[:, :100] = -999
+        assert 0.5 < judge.check(rain, f["pr"][...], "abs", 1e-3, fill=-999) <= 1
+    judged(desk / "small.nc", "tas", tas, "abs", 1e-2, 11002)
+    for page in ("advice", "report"):
+        assert "<img alt=" in (desk / f"{page}.html").read_text()
+
+
+def commands(desk, tas):
+    judged(desk / "small.nc", "tas", tas, "abs", 1e-2, 11002)
+    assert (desk / "saved.nc").read_bytes() == (desk / "small.nc").read_bytes(), "nothing was lost"
+
+
+def xarray(desk, tas):
+    for name in ("small.nc", "same.nc", "out.nc", "repacked.nc"):
+        judged(desk / name, "tas", tas, "abs", 1e-2, 11002)
+    for name in ("small.nc", "same.nc", "repacked.nc"):
+        assert not filters(desk / name, "lat"), f"{name}: coordinates are left alone"
+    judged(desk / "cut.nc", "tas", tas[:12], "abs", 2e-2, 11002)
+    judged(desk / "unpacked.nc", "tas", tas.astype("f8"), "abs", 1.0001e-2, 15003)
+    assert stored_bytes(desk / "unpacked.nc", "tas") < stored_bytes(desk / "packed.nc", "tas")
+
+
+CHECKS = {"index.md": first, "start.md": start, "arrays.md": arrays, "bound.md": bound, "commands.md": commands, "xarray.md": xarray}
 
 
 def stored_by_the_filter(path, name="tas"):
@@ -269,7 +316,7 @@ def test_the_plots_are_of_the_present_record(tmp_path):
 
 
 def test_the_site_builds_without_a_warning(tmp_path):
-    env = environment(tmp_path) | {"HOME": str(tmp_path), "CARGO": os.environ.get("CARGO", "cargo")}
+    env = environment(tmp_path) | {"HOME": str(tmp_path)}
     build = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", ROOT / "docs", "-d", tmp_path / "trees"]
     run(sys.executable, *build, ROOT, tmp_path / "site", env=env)
     site = tmp_path / "site/docs"
