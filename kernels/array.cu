@@ -10,6 +10,7 @@
 // `array_pack` puts the frames of some chunks one behind the other, at multiples of 64 bytes, so that one copy brings
 // all of them to the host. Frames longer than `limit` are left out, and so are those that are not there (length 0). A
 // CTA finds its frame's place by summing the lengths before it.
+#include "prim/dependent.cuh"
 #include "prim/warp.cuh"
 
 namespace {
@@ -55,6 +56,7 @@ __device__ __forceinline__ void copy_box(const BoxCopy& b, u32 cta) {
 }  // namespace
 
 extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
+    dependent::begin();
     const BoxCopy* boxes = (const BoxCopy*)args.boxes;
     // The last box that begins at this CTA or before.
     u32 low = 0, high = args.box_count;
@@ -78,6 +80,7 @@ extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
 }
 
 extern "C" __global__ __launch_bounds__(256) void array_pack(PackArgs args) {
+    dependent::begin();
     __shared__ u64 sums[THREADS / 32];
     const u32 chunk = blockIdx.x / args.parts, part = blockIdx.x % args.parts;
     const u64* lengths = (const u64*)args.lengths;

@@ -6,6 +6,7 @@
 // along its axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or
 // interpolation; values leave; outliers over them.
 #include "lorenzo/payload.cuh"
+#include "prim/dependent.cuh"
 #include "prim/load.cuh"
 #include "stage/interpolate/points.cuh"
 #include "stage/lorenzo.cuh"
@@ -249,9 +250,11 @@ __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
 
 #define ENTRIES(S, name)                                                                                        \
     extern "C" __global__ __launch_bounds__(TABLE_THREADS) void lorenzo_decode_tables_##name(DecodeArgs args) { \
+        dependent::begin();                                                                                     \
         make_tables(args);                                                                                      \
     }                                                                                                           \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {        \
+        dependent::begin();                                                                                     \
         decode<S>(args);                                                                                        \
     }
 ENTRIES(float, f32)

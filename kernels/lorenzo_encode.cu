@@ -13,6 +13,7 @@
 #include "lorenzo/interpolate.cuh"
 #include "lorenzo/plan.cuh"
 #include "lorenzo/write.cuh"
+#include "prim/dependent.cuh"
 #include "stage/codebook.cuh"
 
 namespace {
@@ -94,21 +95,26 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 #define ENTRIES(S, name)                                                                                              \
     extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) {              \
+        dependent::begin();                                                                                           \
         frame::find_range<S, THREADS, TILE>(args);                                                                    \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(                                                                          \
         THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) {                         \
+        dependent::begin();                                                                                           \
         plan<S>(args);                                                                                                \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(                                                                          \
         THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) {           \
+        dependent::begin();                                                                                           \
         interpolate_tile<S>(args);                                                                                    \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(codebook::THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
+        dependent::begin();                                                                                           \
         make_codebook(args);                                                                                          \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(                                                                          \
         THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {                       \
+        dependent::begin();                                                                                           \
         write<S>(args);                                                                                               \
     }
 ENTRIES(float, f32)

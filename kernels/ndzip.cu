@@ -9,6 +9,7 @@
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "ndzip/cube.cuh"
+#include "prim/dependent.cuh"
 #include "prim/load.cuh"
 #include "tuning.cuh"
 
@@ -153,8 +154,14 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define LAUNCH(W) __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>))
-#define ENTRIES(W, name)                                                                           \
-    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { encode<W>(args); } \
-    extern "C" __global__ LAUNCH(W) void ndzip_decode_##name(DecodeArgs args) { decode<W>(args); }
+#define ENTRIES(W, name)                                                        \
+    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { \
+        dependent::begin();                                                     \
+        encode<W>(args);                                                        \
+    }                                                                           \
+    extern "C" __global__ LAUNCH(W) void ndzip_decode_##name(DecodeArgs args) { \
+        dependent::begin();                                                     \
+        decode<W>(args);                                                        \
+    }
 ENTRIES(u32, f32)
 ENTRIES(u64, f64)

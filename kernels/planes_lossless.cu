@@ -7,20 +7,25 @@
 //   planes/lossless_decode.cuh   a CTA for each tile
 #include "planes/lossless_decode.cuh"
 #include "planes/lossless_encode.cuh"
+#include "prim/dependent.cuh"
 
 #define ENTRIES(S, name)                                                                                         \
     extern "C" __global__ __launch_bounds__(                                                                     \
         planes::THREADS, PlanesTuning<S>::LOSSLESS_ENCODE) void planes_lossless_encode_##name(EncodeArgs args) { \
+        dependent::begin();                                                                                      \
         planes::lossless::encode<S>(args);                                                                       \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(                                                                     \
         planes::THREADS, PlanesTuning<S>::LOSSLESS_DECODE) void planes_lossless_decode_##name(DecodeArgs args) { \
+        dependent::begin();                                                                                      \
         planes::lossless::decode<S>(args);                                                                       \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(32) void planes_lossless_seal_##name(EncodeArgs args) {              \
+        dependent::begin();                                                                                      \
         frame::seal(args, blockIdx.x, 4, threadIdx.x);                                                           \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {           \
+        dependent::begin();                                                                                      \
         if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                                  \
     }
 ENTRIES(float, f32)

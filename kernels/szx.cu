@@ -11,6 +11,7 @@
 #include "base/frame_reader.cuh"
 #include "base/frame_writer.cuh"
 #include "base/range.cuh"
+#include "prim/dependent.cuh"
 #include "szx/decode.cuh"
 #include "szx/encode.cuh"
 #include "tuning.cuh"
@@ -307,11 +308,18 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 }  // namespace
 
 #define LAUNCH(S, CTAS) __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
-#define ENTRIES(S, name)                                                                                      \
-    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) {              \
-        frame::find_range<S, THREADS<S>, TILE>(args);                                                         \
-    }                                                                                                         \
-    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) { encode<S>(args); } \
-    extern "C" __global__ LAUNCH(S, DECODE_CTAS) void szx_decode_##name(DecodeArgs args) { decode<S>(args); }
+#define ENTRIES(S, name)                                                                         \
+    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) { \
+        dependent::begin();                                                                      \
+        frame::find_range<S, THREADS<S>, TILE>(args);                                            \
+    }                                                                                            \
+    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) {       \
+        dependent::begin();                                                                      \
+        encode<S>(args);                                                                         \
+    }                                                                                            \
+    extern "C" __global__ LAUNCH(S, DECODE_CTAS) void szx_decode_##name(DecodeArgs args) {       \
+        dependent::begin();                                                                      \
+        decode<S>(args);                                                                         \
+    }
 ENTRIES(float, f32)
 ENTRIES(double, f64)

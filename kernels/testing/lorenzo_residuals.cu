@@ -5,6 +5,7 @@
 // tile, whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018,
 // doi:10.1145/3225058.3225076). Tables are made beforehand by `lorenzo_decode_tables`.
 #include "../lorenzo/payload.cuh"
+#include "../prim/dependent.cuh"
 
 namespace {
 
@@ -92,9 +93,11 @@ constexpr int COARSE = 64;
 
 #define ENTRIES(S, name)                                                                                         \
     extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_residuals_coarse_##name(DecodeArgs args) {      \
+        dependent::begin();                                                                                      \
         decode_coarse<S>(args, COARSE);                                                                          \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_sync_##name(DecodeArgs args) { \
+        dependent::begin();                                                                                      \
         decode_fine<S>(args);                                                                                    \
     }
 ENTRIES(float, f32)

@@ -18,7 +18,7 @@ const SYMBOLS: &[&str] = &[
     "cuModuleLoadData",
     "cuModuleGetFunction",
     "cuFuncGetAttribute",
-    "cuLaunchKernel",
+    "cuLaunchKernelEx",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
     "cuStreamSynchronize",

@@ -5,8 +5,8 @@ use super::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeC
 use super::driver::Failure;
 use super::module::Kernel;
 use super::stream::Stream;
-use cudarc::driver::result;
 #[cfg(feature = "testing")]
+use cudarc::driver::result;
 use cudarc::driver::sys;
 
 /// A struct that a kernel takes by value.
@@ -51,19 +51,66 @@ const _: () = {
 };
 
 impl Stream {
-    /// Starts a kernel on `ctas` CTAs.
+    /// Starts a kernel on `ctas` CTAs when all before it in the stream is done.
     ///
     /// # Safety
     /// `A` is the kernel's argument. Device addresses in `args`, and in what they lead to, come from this stream's
     /// [`Stream::reserve`] or are a user's array, and what they describe lies inside.
     pub(crate) unsafe fn launch<A: Args>(&mut self, kernel: Kernel, ctas: u32, args: &A) -> Result<(), Failure> {
+        // SAFETY: the caller's.
+        unsafe { self.launch_with(kernel, ctas, args, &mut []) }
+    }
+
+    /// Starts kernels one behind the other, with so many CTAs each. Where they know to wait for each other themselves, CTAs of one
+    /// take their places while the last ones of the kernel before still run: programmatic dependent launch, in NVIDIA's words.
+    ///
+    /// # Safety
+    /// As of [`Stream::launch`], for each of them.
+    pub(crate) unsafe fn launch_all<A: Args>(
+        &mut self,
+        kernels: impl Iterator<Item = (Kernel, u32)>,
+        args: &A,
+    ) -> Result<(), Failure> {
+        for (k, (kernel, ctas)) in kernels.enumerate() {
+            let mut early = sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                pad: [0; 4],
+                value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            };
+            let attributes = if k > 0 && kernel.waits { std::slice::from_mut(&mut early) } else { &mut [] };
+            // SAFETY: the caller's. A kernel that waits reads and writes nothing before.
+            unsafe { self.launch_with(kernel, ctas, args, attributes) }?;
+        }
+        Ok(())
+    }
+
+    unsafe fn launch_with<A: Args>(
+        &mut self,
+        kernel: Kernel,
+        ctas: u32,
+        args: &A,
+        attributes: &mut [sys::CUlaunchAttribute],
+    ) -> Result<(), Failure> {
         self.busy = true;
         let mut args = *args;
         let mut params = [std::ptr::from_mut(&mut args).cast()];
-        let (grid, cta) = ((ctas, 1, 1), (kernel.threads, 1, 1));
+        let config = sys::CUlaunchConfig {
+            gridDimX: ctas,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: kernel.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: self.handle.0,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+        };
+        let no_others = std::ptr::null_mut();
         // SAFETY: the caller's; the struct, whose layout the kernels' build asserts, is copied by the call.
-        unsafe { result::launch_kernel(kernel.function, grid, cta, 0, self.handle.0, &mut params) }
-            .map_err(|e| Failure::new("cuLaunchKernel", e))
+        unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), no_others) }
+            .result()
+            .map_err(|e| Failure::new("cuLaunchKernelEx", e))
     }
 }
 

@@ -2,6 +2,7 @@
 //! The embedded kernel images: loaded when first needed, kernels found by name.
 
 use super::driver::Failure;
+use cudarc::driver::sys::CUfunction_attribute_enum as Attribute;
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -32,7 +33,13 @@ pub(crate) struct Kernel {
     pub(super) function: sys::CUfunction,
     /// Threads of a CTA: the launch bound of the source.
     pub(super) threads: u32,
+    /// Its code waits for the kernel before it where it may begin early: kernels/prim/dependent.cuh.
+    pub(super) waits: bool,
 }
+
+/// PTX, in the driver's count, from which on kernels wait: Hopper's. What is compiled on the spot from older PTX does not,
+/// whatever the device.
+const WAITS_FROM: i32 = 90;
 
 #[cfg(feature = "testing")]
 impl Kernel {
@@ -84,11 +91,12 @@ impl Modules {
         // SAFETY: the module is loaded and stays so.
         let function = unsafe { result::module::get_function(module, symbol) }
             .map_err(|e| Failure::new("cuModuleGetFunction", e))?;
-        let bound = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
         // SAFETY: the function was just found.
-        let threads = unsafe { result::function::get_function_attribute(function, bound) }
-            .map_err(|e| Failure::new("cuFuncGetAttribute", e))?;
-        let kernel = Kernel { function, threads: u32::try_from(threads).unwrap_or(0).clamp(1, 1024) };
+        let attribute = |which| unsafe { result::function::get_function_attribute(function, which) };
+        let attribute = |which| attribute(which).map_err(|e| Failure::new("cuFuncGetAttribute", e));
+        let threads = attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        let waits = attribute(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)? >= WAITS_FROM;
+        let kernel = Kernel { function, threads: u32::try_from(threads).unwrap_or(0).clamp(1, 1024), waits };
         found.kernels.insert(name.into(), kernel);
         Ok(kernel)
     }

@@ -11,6 +11,7 @@
 //                                          that needs a context does as well
 //   FAKE_CUDA_DEVICES=n                    devices (default 2)
 //   FAKE_CUDA_MEMORY=bytes                 device memory (default 1 GiB)
+//   FAKE_CUDA_PTX=n                        what kernels were compiled from (default 90, Hopper's)
 //   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost, cuEventRecord
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +37,7 @@ static pid_t started;
 static Runner runner;
 static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
-static long launches[16];
+static long launches[16], early;
 // Bytes copied to devices and from them; page-locked bytes now and at most.
 static size_t moved[2], locked, most_locked;
 static __thread uintptr_t current;
@@ -53,6 +54,7 @@ uintptr_t fake_cuda_current(void) { return current; }
 void fake_cuda_set_current(uintptr_t context) { current = context; }
 void fake_cuda_runner(Runner f) { runner = f; }
 long fake_cuda_launches(int device) { return launches[device & 15]; }
+long fake_cuda_early(void) { return early; }
 size_t fake_cuda_used(void) { return used; }
 size_t fake_cuda_moved(int from_device) { return moved[from_device != 0]; }
 size_t fake_cuda_most_locked(void) { return most_locked; }
@@ -167,15 +169,24 @@ CUresult cuModuleGetFunction(void **f, void *module, const char *name) {
 }
 CUresult cuFuncGetAttribute(int *value, int what, void *f) {
     CALL(1);
-    if (what != 0 || !f) return INVALID;
+    if (!f) return INVALID;
     const Kernel *kernel = ((Function *)f)->emulated;
-    *value = kernel ? (int)kernel->threads : 256;
+    if (what == 0) *value = kernel ? (int)kernel->threads : 256;
+    else if (what == 5) *value = (int)number("FAKE_CUDA_PTX", 90);
+    else return INVALID;
     return OK;
 }
-CUresult cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, void *stream,
-                        void **params, void **extra) {
+typedef struct { unsigned id; char pad[4]; int value; char more[60]; } Attribute;
+typedef struct { unsigned x, y, z, tx, ty, tz, shared; void *stream; const Attribute *attributes; unsigned count; } Launch;
+CUresult cuLaunchKernelEx(const Launch *l, void *f, void **params, void **extra) {
     CALL(1);
-    if (!stream || extra || shared || y * z * ty * tz != 1 || !x || !tx || tx > 1024) { fault("cuLaunchKernel", "odd shape"); return INVALID; }
+    const unsigned x = l->x, tx = l->tx;
+    if (!l->stream || extra || l->shared || l->y * l->z * l->ty * l->tz != 1 || !x || !tx || tx > 1024) { fault(__func__, "odd shape"); return INVALID; }
+    // 6: programmatic stream serialization, of which devices before Hopper know nothing.
+    for (unsigned k = 0; k < l->count; k++) {
+        if (l->attributes[k].id != 6 || l->attributes[k].value != 1 || number("FAKE_CUDA_PTX", 90) < 90) { fault(__func__, "odd attribute"); return INVALID; }
+        early++;
+    }
     const Function *function = f;
     if (function->emulated && function->emulated->threads != tx) { fault(function->name, "threads that are not its launch bound"); return INVALID; }
     __atomic_add_fetch(&launches[(current - 1000) & 15], 1, __ATOMIC_SEQ_CST);

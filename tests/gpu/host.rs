@@ -157,6 +157,18 @@ fn bytes_and_values_pass_through_streams() {
 }
 
 #[test]
+fn kernels_follow_early_where_they_wait_themselves() {
+    // Of what is compiled from older PTX none does, and the stand-in objects where one follows early all the same.
+    for ptx in ["75", "90"] {
+        with_fake("kernels_follow_early_where_they_wait_themselves", &[("FAKE_CUDA_PTX", ptx)], |fake| {
+            round(&gpu(), &[5000; 3]);
+            let waits = testing::images() > 0 && std::env::var("FAKE_CUDA_PTX").as_deref() == Ok("90");
+            assert_eq!(fake.number("fake_cuda_early") > 0, waits);
+        });
+    }
+}
+
+#[test]
 fn kernels_that_write_nothing_are_found_out() {
     with_fake("kernels_that_write_nothing_are_found_out", &[("FAKE_CUDA_SILENT", "1")], |_| {
         assert!(!round(&gpu(), &[300_000, 5000]));

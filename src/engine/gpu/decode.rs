@@ -193,7 +193,7 @@ impl DecodeGroup {
         stream.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
         // SAFETY: kernels of decoding. `load` reserved on this stream all that their arguments lead to: each frame and 16
         // bytes more, the values, the tables. Offsets in a frame are checked by the plan or by the kernels.
-        self.steps[first..].iter().try_for_each(|step| unsafe { stream.launch(step.kernel, step.ctas, &self.args) })
+        unsafe { stream.launch_all(self.steps[first..].iter().map(|step| (step.kernel, step.ctas)), &self.args) }
     }
 
     /// For each frame whether it was right.

@@ -182,4 +182,21 @@ mod tests {
             assert!(IMAGES.is_empty() || known, "no image has {name}");
         }
     }
+
+    /// One that does not, and is started behind another, would read what is not there yet.
+    #[test]
+    fn every_kernel_waits_for_the_one_before() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+        let mut seen = 0;
+        for name in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let Ok(text) = std::fs::read_to_string(&name) else { continue };
+            for kernel in text.split("__global__").skip(1).filter(|_| name.extension().is_some_and(|e| e == "cu")) {
+                let (_, body) = kernel.split_once(" args) {").expect("a kernel with one argument");
+                let first = body.trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
+                assert!(first.starts_with("dependent::begin();"), "in {name:?}: {}", &first[..first.len().min(60)]);
+                seen += 1;
+            }
+        }
+        assert!(seen > 20, "{seen} kernels");
+    }
 }
