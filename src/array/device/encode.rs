@@ -2,7 +2,7 @@
 //! The frames of a device array's chunks, in order.
 //!
 //! ```text
-//! lane k mod 4   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
+//! lane k mod n   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
 //!                (where codecs are to be chosen, by a thread a lane)
 //! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
 //!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch behind it,
@@ -34,6 +34,8 @@ use std::thread::JoinHandle;
 
 /// Batches on their way at a time.
 const LANES: usize = 4;
+/// The same where codecs are chosen, which takes a batch's threads longer than kernels take to encode it.
+const OPEN_LANES: usize = 8;
 /// Bytes of a frame that a CTA packs at least.
 const PACKED_EACH: usize = 128 << 10;
 
@@ -141,9 +143,10 @@ impl Encoding {
             Some(plan) => How::Planned(Box::new(plan)),
             None => How::ByCpu,
         };
-        let batch = batch(chunks, raw_len, LANES);
+        let most = if let How::Open = how { OPEN_LANES } else { LANES };
+        let batch = batch(chunks, raw_len, most);
         let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
-        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most: LANES, started: 0, given: 0 })
+        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0 })
     }
 
     /// The next frames; none when all were given.
