@@ -15,6 +15,7 @@ from conftest import PLUGIN, ROOT, clean, python, run, sample
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
 sys.path.insert(0, str(ROOT / "plugin/python"))
 import h5z_gpu  # noqa: E402
+from h5z_gpu.views import as_array  # noqa: E402
 
 
 def frames(path, name="v"):
@@ -437,6 +438,14 @@ def test_arrays_of_other_libraries(tmp_path, caplog):
         assert d[...].tobytes() == a.tobytes()
         h5z_gpu.write(d, (a + 1).tolist())
     assert "becomes" in slow(caplog)[0]
+
+    class Both(Foreign):
+        """As nvCOMP's: what it makes of DLPack's stream is an error, but it has the older interface too."""
+
+        __cuda_array_interface__ = dict(shape=(20, 30), typestr="<f4", data=(4096, False), version=3)
+
+    there = as_array(Both((2, 0)))
+    assert (there.pointer, there.shape, there.strides, there.dtype) == (4096, (20, 30), (120, 4), np.float32)
 
 
 def test_a_bar_shows_the_progress(tmp_path, capsys, monkeypatch):

@@ -117,6 +117,10 @@ def _from_dlpack(array, device):
         # The legacy default stream waits for the array's work; ours wait for that.
         capsule = array.__dlpack__(stream=_LEGACY)
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        # nvCOMP's arrays take no number for a stream there, but have the older interface too.
+        interface = getattr(array, "__cuda_array_interface__", None)
+        if interface is not None:
+            return _from_interface(array, interface)
         raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     kind = _KINDS.get(tensor.code)
