@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole arrays to HDF5 files and back by h5z_gpu.write and h5z_gpu.read, from and to a GPU's memory and NumPy's.
 
-    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,gpus,ranks,cpu,check]
+    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,boxes,gpus,ranks,cpu,check]
 
 GB/s of raw data, whole calls: create or open, all chunks, close. The file lies in the page cache (give a tmpfs). Best of the
 repetitions. Beside each write of a device array stands the time of `pwrite` of the same frames in the same run, into a new file, and
@@ -221,6 +221,26 @@ def numpy(folder, scratch, gb, reps, codecs=("lorenzo", "szx", "planes"), peers=
         os.unlink(path)
 
 
+def boxes(folder, scratch, count=40, side=64):
+    """Milliseconds of reading boxes at random places, each by itself, beside plain h5py."""
+    path = f"{scratch}/boxes.h5"
+    a = field(folder, present(folder, "nyxdens", "density"), 0.1)
+    rng = np.random.default_rng(5)
+    places = [tuple(slice(k, k + side) for k in rng.integers(0, np.array(a.shape) - side + 1)) for _ in range(count)]
+    print(f"{count} boxes of {side} x {side} x {side}          ratio      ours     plain     times  ms")
+    for codec in ("lorenzo", "planes", "planes-dense", "szx", None):
+        how = h5z_gpu.Lossless() if codec is None else h5z_gpu.Lossy(relative=REL, codec=codec)
+        write(path, a, CHUNKS["16 MiB"], how, a)
+        stored = frames(path)[1]
+        with h5py.File(path) as f:
+            d = f["d"]
+            ours = best(1, lambda: [h5z_gpu.read(d, selection=box) for box in places])
+            plain = best(1, lambda: [d[box] for box in places])
+            assert all(np.array_equal(h5z_gpu.read(d, selection=box), d[box]) for box in places[:5])
+        line(f"density {codec or 'lossless'}", "16 MiB", a.nbytes / stored, 1e3 * ours / count, 1e3 * plain / count, plain / ours)
+        os.unlink(path)
+
+
 def gpus(folder, gb, reps):
     """NumPy arrays to frames in host memory and back, by one GPU and by all of them; with eight CPU threads and more the
     one that decodes alone is the CPU."""
@@ -354,7 +374,7 @@ def main():
     args = sys.argv[1:]
     option = lambda name, other: args[args.index(name) + 1] if name in args else other
     folder, scratch, gb, reps = args[0], args[1], float(option("--gb", "1.0")), int(option("--reps", "3"))
-    only = option("--only", "device,numpy,gpus,ranks,cpu").split(",")
+    only = option("--only", "device,numpy,boxes,gpus,ranks,cpu").split(",")
     if "cpu-here" in only:
         return numpy(folder, scratch, gb, 1, ("szx", "lorenzo"), peers=True)
     print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, {os.cpu_count()} cores, arrays of about {gb} GB")
@@ -364,6 +384,8 @@ def main():
         device(folder, scratch, gb, reps)
     if "numpy" in only:
         numpy(folder, scratch, gb, reps)
+    if "boxes" in only:
+        boxes(folder, scratch)
     if "gpus" in only:
         gpus(folder, gb, reps)
     if "ranks" in only:
