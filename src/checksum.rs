@@ -81,12 +81,21 @@ fn term(word: u32, key: u64) -> u64 {
 pub(crate) fn frame(bytes: &[u8], threads: usize) -> u64 {
     /// Below this many bytes another thread costs more than it saves.
     const PART: usize = 4 << 20;
-    let (head, body) = bytes.split_at(CHECKSUM_OFFSET);
-    let body = &body[8..];
-    let first = (CHECKSUM_OFFSET / 4 + 2) as u64;
-    let parts: Vec<&[u8]> = body.chunks(PART).collect();
-    let sums = crate::parallel::map(parts.len(), threads, |k| sum(parts[k], first + (k * PART / 4) as u64));
-    sums.into_iter().fold(sum(head, 0), u64::wrapping_add)
+    let parts: Vec<&[u8]> = bytes.chunks(PART).collect();
+    let sums = crate::parallel::map(parts.len(), threads, |k| part(parts[k], k * PART));
+    sums.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// What a frame's bytes from place `at` on add to its checksum. They begin with a whole word; the first ones hold all of the
+/// checksum field, unless the frame ends before it.
+pub(crate) fn part(bytes: &[u8], at: usize) -> u64 {
+    const BEHIND: usize = CHECKSUM_OFFSET + 8;
+    debug_assert!(at == 0 || (at.is_multiple_of(4) && at >= BEHIND));
+    if at > 0 {
+        return sum(bytes, at as u64 / 4);
+    }
+    let (head, body) = (&bytes[..bytes.len().min(CHECKSUM_OFFSET)], bytes.get(BEHIND..).unwrap_or_default());
+    sum(head, 0).wrapping_add(sum(body, BEHIND as u64 / 4))
 }
 
 #[cfg(test)]

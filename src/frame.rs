@@ -234,11 +234,20 @@ impl<'a> Frame<'a> {
     /// `Unsupported` for a newer version, `Length` for a truncated frame, `Corrupt` for anything else.
     pub fn open(bytes: &'a [u8], threads: usize) -> Result<Self> {
         let header = fixed(bytes)?;
-        let (want, got) = (stated_checksum(bytes), checksum::frame(bytes, threads));
+        Self::summed(bytes, header, checksum::frame(bytes, threads))
+    }
+
+    fn summed(bytes: &'a [u8], header: Header, got: u64) -> Result<Self> {
+        let want = stated_checksum(bytes);
         if want != got {
             return Err(Error::corrupt("checksum", format!("{got:016x}, the header says {want:016x}")));
         }
         Self::sectioned(bytes, header)
+    }
+
+    /// As [`Frame::open`] for somebody who has summed the frame's parts: [`checksum::part`].
+    pub(crate) fn open_summed(bytes: &'a [u8], sum: u64) -> Result<Self> {
+        Self::summed(bytes, fixed(bytes)?, sum)
     }
 
     /// As [`Frame::open`] for somebody who compares the checksum himself.

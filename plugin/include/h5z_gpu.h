@@ -173,8 +173,8 @@ int64_t h5z_gpu_status(char *text, size_t size);
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);
 
-/* Gives GPU memory and page-locked memory back that is kept for the next work and not in use now; that work takes it again.
-   Answers the bytes of GPU memory. Starts nothing. */
+/* Gives GPU memory back that is kept for the next work and not in use now, page-locked memory and up to 192 MiB of the host's; that
+   work takes it again. Answers the bytes of GPU memory. Starts nothing. */
 int64_t h5z_gpu_release_memory(void);
 
 #ifdef __cplusplus

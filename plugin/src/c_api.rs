@@ -153,7 +153,10 @@ pub extern "C" fn h5z_gpu_device_chunks(decoded: c_int) -> i64 {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_release_memory() -> i64 {
-    fence(|| Ok(Engine::release_memory() as i64))
+    fence(|| {
+        h5z_gpu::array::release_memory();
+        Ok(Engine::release_memory() as i64)
+    })
 }
 
 /// See the header.

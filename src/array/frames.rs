@@ -38,12 +38,18 @@ pub(super) fn most(raw_len: usize) -> u64 {
     raw_len as u64 + STORED_HEADER as u64
 }
 
-/// Fills `out`, which has its length, with frame `k` of a chunk of `raw_len` bytes.
-pub(super) fn read_frame(frames: Frames<'_>, k: usize, raw_len: usize, out: &mut [u8]) -> Result<()> {
+/// Bytes of frame `k`; more than any chunk of `raw_len` bytes has are refused.
+pub(super) fn stored_len(frames: Frames<'_>, k: usize, raw_len: usize) -> Result<usize> {
     let (len, most) = (frame_len(frames, k), most(raw_len));
     if len > most {
         return Err(Error::corrupt("the file's index", format!("a frame of {len} bytes, {most} at most")));
     }
+    Ok(len as usize)
+}
+
+/// Fills `out`, which has its length, with frame `k` of a chunk of `raw_len` bytes.
+pub(super) fn read_frame(frames: Frames<'_>, k: usize, raw_len: usize, out: &mut [u8]) -> Result<()> {
+    stored_len(frames, k, raw_len)?;
     match frames {
         Frames::Memory(frames) => out.copy_from_slice(frames[k]),
         Frames::File(fd, places) => file::read_at(fd, out, places[k].0)?,

@@ -164,6 +164,11 @@ fn decode_by(
     Ok(decode::decode(frames, array, chunk, origins, raw_len, sharing(n, raw_len)))
 }
 
+/// Gives back the host memory that [`decode`] keeps for its next call, up to 192 MiB.
+pub fn release_memory() {
+    decode::release();
+}
+
 /// Refuses chunks that meet: they would be written at the same time. Those of a dataset lie on one grid, each in a cell of its own.
 fn apart(chunk: &[u64], origins: &[i64]) -> Result<()> {
     let rank = chunk.len();

@@ -285,23 +285,28 @@ impl Engine {
         self.decode_batch(&mut [DecodeJob { frame, out }]).remove(0)
     }
 
-    /// Decodes of one frame, of a chunk of extents `dims`, at least what is `wanted`: a range for each axis. Other bytes of `out`, which
-    /// has the chunk's length, hold anything then. The CPU does it: codecs decode the tiles that are touched.
+    /// Decodes of an open frame, of a chunk of extents `dims`, at least what is `wanted`: a range for each axis. Other bytes of `out`,
+    /// which has the chunk's length, hold anything then. The CPU does it: codecs decode the tiles that are touched.
     ///
     /// # Errors
     /// See [`Error`]; `out` may hold anything then.
-    pub fn decode_part(&self, frame: &[u8], dims: &[u64], wanted: &[Range<u64>], out: &mut [u8]) -> Result<()> {
-        float_state::with_default(|| {
-            let threads = self.threads_for(out.len());
-            with_fewer(threads, |threads| {
-                let mut frame = opened(frame, threads, out.len())?;
-                // Bytes of unknown shape have no parts.
-                if Extents::new(dims) == Some(frame.header.extents) {
-                    frame.wanted = part(dims, wanted);
-                }
-                codec::decode(&frame, threads, out)
-            })
-        })
+    pub(crate) fn decode_part(
+        &self,
+        mut frame: Frame<'_>,
+        dims: &[u64],
+        wanted: &[Range<u64>],
+        out: &mut [u8],
+    ) -> Result<()> {
+        /// What a thread decodes while another one is started; k of them take the less time the nearer n / k is to k times this.
+        const MEANWHILE: u64 = 32 << 10;
+        // Bytes of unknown shape have no parts.
+        if Extents::new(dims) == Some(frame.header.extents) {
+            frame.wanted = part(dims, wanted);
+        }
+        let (all, values) = (dims.iter().product::<u64>(), wanted.iter().map(|w| w.end - w.start).product::<u64>());
+        let bytes = out.len() as u64 / all.max(1) * values;
+        let threads = self.threads.min((bytes / MEANWHILE).isqrt() as usize).max(1);
+        float_state::with_default(|| with_fewer(threads, |threads| codec::decode(&frame, threads, out)))
     }
 
     /// Decodes one frame whose chunk has at most `limit` bytes.

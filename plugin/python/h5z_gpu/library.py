@@ -45,7 +45,7 @@ def checked(answer: int) -> int:
 
 
 def release_memory() -> int:
-    """Gives memory of GPUs back that is kept for the next work and not in use now, and page-locked memory.
+    """Gives memory of GPUs back that is kept for the next work and not in use now, and page-locked and other memory of the host.
 
     The next work takes it again: call this before another library needs the room, not between two writes.
 
