@@ -195,6 +195,10 @@ impl Work<'_> {
             file::read_at(fd, piece, places[k].0.saturating_add((p * PIECE) as u64))?;
             Ok(checksum::part(piece, p * PIECE))
         });
+        if sums.iter().any(Result::is_err) {
+            // The same failure, told of the whole frame.
+            read_frame(self.frames, k, self.raw_len, own)?;
+        }
         let sum = sums.into_iter().try_fold(0u64, |all, sum| Ok::<_, Error>(all.wrapping_add(sum?)))?;
         Ok((own, sum))
     }

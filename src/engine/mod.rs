@@ -297,7 +297,8 @@ impl Engine {
         wanted: &[Range<u64>],
         out: &mut [u8],
     ) -> Result<()> {
-        /// What a thread decodes while another one is started; k of them take the less time the nearer n / k is to k times this.
+        /// Bytes that a thread decodes while another one is started. For n bytes k threads take n / k and k times this together, which
+        /// is least where their number is the root of n over this.
         const MEANWHILE: u64 = 32 << 10;
         // Bytes of unknown shape have no parts.
         if Extents::new(dims) == Some(frame.header.extents) {
