@@ -10,7 +10,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, clean, python, run, sample
+from conftest import PLUGIN, ROOT, clean, python, run, sample, use
 
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
 sys.path.insert(0, str(ROOT / "plugin/python"))
@@ -446,6 +446,34 @@ def test_arrays_of_other_libraries(tmp_path, caplog):
 
     there = as_array(Both((2, 0)))
     assert (there.pointer, there.shape, there.strides, there.dtype) == (4096, (20, 30), (120, 4), np.float32)
+
+    class Grad(Foreign):
+        """As PyTorch's tensors that need gradients: neither interface hands them out."""
+
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("use var.detach()")
+
+    with pytest.raises(TypeError, match="Grad on a GPU cannot be read: use var.detach"):
+        as_array(Grad((2, 0)))
+
+
+def test_memory_kept_for_parts_of_chunks_is_given_back(tmp_path):
+    use("""
+import sys, h5py, numpy as np, h5z_gpu
+resident = lambda: 4096 * int(open("/proc/self/statm").read().split()[1])
+# More than malloc ever keeps.
+a = np.zeros((256, 256, 256), "f4")
+with h5py.File(sys.argv[1], "w") as f:
+    d = f.create_dataset("v", a.shape, "f4", chunks=a.shape, **h5z_gpu.Lossless())
+    h5z_gpu.write(d, a)
+    out = np.ones((256, 256, 255), "f4")
+    h5z_gpu.read(d, out, np.s_[:, :, :255])
+    assert not out.any()
+kept = resident()
+h5z_gpu.release_memory()
+assert kept - resident() > 50e6, (kept, resident())
+""", tmp_path / "a.h5")  # fmt: skip
 
 
 def test_a_bar_shows_the_progress(tmp_path, capsys, monkeypatch):

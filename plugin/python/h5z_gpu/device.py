@@ -105,11 +105,7 @@ def device_array(array: Any) -> DeviceArray | None:
             raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host memory are "
                             "taken: copy it to host memory")  # fmt: skip
         return None
-    try:
-        interface = getattr(array, "__cuda_array_interface__", None)
-    except (AttributeError, RuntimeError, TypeError) as e:
-        raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read: {e}") from None
-    return None if interface is None else _from_interface(array, interface)
+    return _from_interface(array)
 
 
 def _from_dlpack(array, device):
@@ -118,9 +114,9 @@ def _from_dlpack(array, device):
         capsule = array.__dlpack__(stream=_LEGACY)
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
         # nvCOMP's arrays take no number for a stream there, but have the older interface too.
-        interface = getattr(array, "__cuda_array_interface__", None)
-        if interface is not None:
-            return _from_interface(array, interface)
+        older = _from_interface(array)
+        if older is not None:
+            return older
         raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     kind = _KINDS.get(tensor.code)
@@ -136,7 +132,14 @@ def _from_dlpack(array, device):
     return DeviceArray((tensor.data or 0) + tensor.byte_offset, device, dtype, shape, strides, _LEGACY, readonly, (array, capsule))
 
 
-def _from_interface(array, interface):
+def _from_interface(array):
+    """An array by `__cuda_array_interface__`; None where it has none."""
+    try:
+        interface = getattr(array, "__cuda_array_interface__", None)
+    except (AttributeError, RuntimeError, TypeError) as e:
+        raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
+    if interface is None:
+        return None
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
     pointer, readonly = interface["data"]
     stream = interface.get("stream", _LEGACY)
