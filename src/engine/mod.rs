@@ -358,20 +358,13 @@ fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut
 }
 
 fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
-    with_fewer(threads, |threads| decode_with(frame, threads, out))
-}
-
-fn decode_with(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
-    codec::decode(&opened(frame, threads, out.len())?, threads, out)
-}
-
-/// A frame, checked, of a chunk of so many bytes.
-fn opened(frame: &[u8], threads: usize, len: usize) -> Result<Frame<'_>> {
-    let frame = Frame::open(frame, threads)?;
-    match frame.header.raw_len {
-        n if n == len as u64 => Ok(frame),
-        n => Err(Error::params("the caller's buffer", format!("{len} bytes; the chunk has {n}"))),
-    }
+    with_fewer(threads, |threads| {
+        let frame = Frame::open(frame, threads)?;
+        match frame.header.raw_len {
+            n if n == out.len() as u64 => codec::decode(&frame, threads, out),
+            n => Err(Error::params("the caller's buffer", format!("{} bytes; the chunk has {n}", out.len()))),
+        }
+    })
 }
 
 /// What is wanted of a chunk, in its extents without those of one value. `None`: all.
