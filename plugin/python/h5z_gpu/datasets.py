@@ -21,6 +21,7 @@ import numpy as np
 from .chunks import chunk_shape
 from .device import DeviceArray
 from .filters import Lossless, Lossy
+from .index import why_not_raw
 from .layout import Layout, OtherWay, checked_io, index_of
 from .library import checked, lib
 from .progress import bar
@@ -341,7 +342,6 @@ def _write(dataset, array, start, threads, progress, devices):
 
 
 def _read(dataset, out, start, threads, on_error, progress, devices):
-    import h5py
     from h5py._objects import phil
 
     with phil:
@@ -350,38 +350,43 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
             raise OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
         if out.size == 0:
             return
-        if layout.file.userblock_size and h5py.version.hdf5_version_tuple < (1, 14):
-            raise OtherWay("this HDF5 counts places in a file from behind its user block")
         if layout.file.mode != "r":
             dataset.id.flush()
         chunk = layout.chunk
-        index = index_of(layout, start, out.shape)
         fd = layout.file.id.get_vfd_handle()
+        index = index_of(layout, fd, start, out.shape)
         view = described(out, devices)
         extents = (ctypes.c_uint64 * len(chunk))(*chunk)
         for origin in index.missing.tolist():
             copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
-        places = np.ascontiguousarray(index.origins - np.array(start))
+        frames = index.frames
+        places = np.ascontiguousarray(frames.origins - np.array(start))
         damaged = []
         bytes_each = math.prod(chunk) * out.itemsize
         at_once = max(1, (_RAW_PER_CALL_GPU if isinstance(out, DeviceArray) else _RAW_PER_CALL) // bytes_each)
-        with bar(progress, (len(places) + len(index.unfiltered)) * bytes_each, "read", dataset.name) as done:
-            for origin in index.unfiltered.tolist():
+        with bar(progress, (len(places) + len(index.unfiltered.at)) * bytes_each, "read", dataset.name) as done:
+            for origin, at, stored, _ in zip(*(column.tolist() for column in index.unfiltered[:4])):
                 in_array, in_dataset = _region(start, out.shape, origin, chunk)
-                copy(dataset[in_dataset], out[in_array])
+                why = why_not_raw(fd, at, stored, bytes_each)
+                if why and on_error == "raise":
+                    raise OSError(f"{dataset.name}: the chunk at {tuple(origin)} cannot be read: {why}")
+                if why:
+                    damaged.append(tuple(origin))
+                else:
+                    copy(dataset[in_dataset], out[in_array])
                 done(bytes_each)
             for first in range(0, len(places), at_once):
                 some = slice(first, first + at_once)
                 n = len(places[some])
                 status = (ctypes.c_int * n)()
                 decoded = checked(lib.h5z_gpu_decode_file(
-                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(index.at[some], ctypes.c_uint64),
-                    numbers(index.lens[some], ctypes.c_uint64), ctypes.byref(view), extents,
+                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(frames.at[some], ctypes.c_uint64),
+                    numbers(frames.lens[some], ctypes.c_uint64), ctypes.byref(view), extents,
                     numbers(places[some], ctypes.c_int64), ctypes.c_int(threads), status,
                 ))  # fmt: skip
                 done(n * bytes_each)
                 if decoded < n:
-                    bad = [tuple(origin) for origin, s in zip(index.origins[some].tolist(), status) if s]
+                    bad = [tuple(origin) for origin, s in zip(frames.origins[some].tolist(), status) if s]
                     damaged += bad
                     reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
                     if on_error == "raise":

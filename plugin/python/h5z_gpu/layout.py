@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
+from . import index
 from .filters import FILTER_ID
 from .library import lib
-from .views import numbers, origins_of
-
-lib.h5z_gpu_index.restype = ctypes.c_int64
+from .views import origins_of
 
 
 class OtherWay(Exception):
@@ -44,7 +42,9 @@ class Layout:
             raise OtherWay("the file is open by another driver than sec2")
         if self.file.swmr_mode:
             raise OtherWay("the file is open for single writer, multiple readers")
-        self.hdf5 = _hdf5()
+        self.hdf5 = index.hdf5()
+        if self.hdf5 is None:
+            raise OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
         self._ask_c(access, properties)
         status = properties.fill_value_defined()
         never = properties.get_fill_time() == h5py.h5d.FILL_TIME_NEVER
@@ -65,70 +65,40 @@ class Layout:
             raise OtherWay("chunks at the dataset's edge have no filter")
 
 
-@functools.cache
-def _hdf5():
-    """The HDF5 library of h5py: that of whichever of its modules is linked to it."""
-    import h5py
-
-    for module in (h5py.h5d, h5py.defs):
-        library = ctypes.CDLL(module.__file__)
-        if hasattr(library, "H5Dwrite_chunk"):
-            return library
-    raise OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
-
-
 class Index(NamedTuple):
     """Chunks of a box, in the order in which their frames lie in the file: neighbours there are read one behind the other."""
 
-    origins: np.ndarray  # first elements, a row each
-    at: np.ndarray  # addresses of the frames
-    lens: np.ndarray  # their bytes
-    unfiltered: np.ndarray  # first elements of chunks that were stored without the filter
+    frames: index.ChunkList
+    unfiltered: index.ChunkList  # chunks that were stored without the filter
     missing: np.ndarray  # first elements of chunks that were never written
 
 
-def index_of(layout, start, shape):
-    """Where a box's chunks are in the file."""
+def index_of(layout, file, start, shape):
+    """Where a box's chunks are in the file, of which `file` is a descriptor. OSError where HDF5's list of them cannot be right."""
     dataset, chunk = layout.dataset, np.array(layout.chunk)
+    if index.counts_other_axis_first(dataset):
+        raise OtherWay("its unlimited axis is not the first, and HDF5 lists the chunks of such an index at places of others")
     first, last = np.array(start) // chunk, (np.array(start) + shape - 1) // chunk
     grid = last - first + 1
     total = math.prod(-(-n // c) for n, c in zip(dataset.shape, layout.chunk))
     # Asking for one chunk walks the index from its beginning; going through it hands out all.
     if hasattr(layout.hdf5, "H5Dchunk_iter") and grid.prod() * 16 > total:
-        origins, at, lens, masks = _whole_index(layout)
-        cells = origins // chunk - first
-        inside = np.all((cells >= 0) & (cells < grid), axis=1)
-        origins, at, lens, masks = origins[inside], at[inside], lens[inside], masks[inside]
+        found = index.chunk_list(dataset, file)
+        cells = found.origins // chunk - first
+        found = found.rows(np.all((cells >= 0) & (cells < grid), axis=1))
     else:
-        found = []
-        for origin in origins_of(start, shape, layout.chunk).tolist():
-            info = dataset.id.get_chunk_info_by_coord(tuple(origin))
-            if info.byte_offset is not None:
-                found.append((origin, info.byte_offset, info.size, info.filter_mask))
-        origins = np.array([f[0] for f in found], np.int64).reshape(-1, len(chunk))
-        at, lens, masks = (np.array([f[k] for f in found], np.uint64) for k in (1, 2, 3))
-    order = np.argsort(at, kind="stable")
-    origins, at, lens, masks = origins[order], at[order], lens[order], masks[order]
+        found = index.chunks_at(dataset, file, origins_of(start, shape, layout.chunk))
+    found = found.rows(np.argsort(found.at, kind="stable"))
     missing = np.empty((0, len(chunk)), np.int64)
-    if len(origins) < grid.prod():
+    if len(found.at) < grid.prod():
         there = np.zeros(grid, bool)
-        there[tuple((origins // chunk - first).T)] = True
+        there[tuple((found.origins // chunk - first).T)] = True
         missing = (np.argwhere(~there) + first) * chunk
-    plain = masks == 0
-    return Index(origins[plain], at[plain], lens[plain], origins[~plain], missing)
-
-
-def _whole_index(layout):
-    """Places, addresses, bytes and filter masks of all chunks of a dataset."""
-    rank, n = len(layout.chunk), layout.dataset.id.get_num_chunks()
-    offsets, at, lens = np.empty((n, rank), np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint64)
-    masks = np.empty(n, np.uint32)
-    checked_io(lib.h5z_gpu_index(
-        layout.hdf5.H5Dchunk_iter, ctypes.c_int64(layout.dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
-        numbers(offsets, ctypes.c_uint64), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
-        numbers(masks, ctypes.c_uint32),
-    ))  # fmt: skip
-    return offsets.astype(np.int64), at, lens, masks
+    wrong = found.wrong or index.distrust(dataset, found, missing)
+    if wrong:
+        raise OSError(f"{dataset.name}: the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read")
+    plain = found.masks & 1 == 0  # of the one filter
+    return Index(found.rows(plain), found.rows(~plain), missing)
 
 
 def checked_io(answer):

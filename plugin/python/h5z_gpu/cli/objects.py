@@ -13,6 +13,7 @@ from typing import Any, Optional, Union
 import h5py
 import numpy as np
 
+from .. import index
 from ..filters import FILTER_ID
 from ..library import lib
 
@@ -157,8 +158,12 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     mine = numbers.index(FILTER_ID) if FILTER_ID in numbers else None
     shape = dataset.chunks
     raw_len = math.prod(shape) * dataset.id.get_type().get_size()
-    origins, at, stored, masks, lost_index = _index(dataset)
-    at = at + _shift(dataset, file, origins, at, stored)
+    if not hasattr(index.hdf5(), "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
+        print(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
+              "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
+    listed = index.chunk_list(dataset, file)
+    in_order = np.lexsort(listed.origins.T[::-1])
+    origins, at, stored, masks, lost_index = listed.rows(in_order)
     raw = np.ones(len(at), bool) if mine is None else (masks >> mine & 1).astype(bool)
     # Behind this filter: HDF5's checksum leaves the frame as it is, any other filter hides it.
     fletcher = np.zeros(len(at), bool)
@@ -177,56 +182,6 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     if check == "decode":
         _decode(chunks, file, lengths)
     return chunks
-
-
-def _index(dataset: h5py.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
-    """Origin, place, length and filter mask of every stored chunk, in the order of origins; and what is wrong with that list.
-
-    Entries that cannot be chunks of this dataset are left out.
-    """
-    found: list[tuple[Any, ...]] = []
-    wrong = ""
-
-    def add(info):
-        if info.byte_offset is not None:
-            found.append((*info.chunk_offset, info.byte_offset, info.size, info.filter_mask))
-
-    try:
-        if hasattr(dataset.id, "chunk_iter"):
-            dataset.id.chunk_iter(add)
-        else:
-            # HDF5 before 1.14 walks the index from its beginning for each.
-            n = dataset.id.get_num_chunks()
-            if n > _MANY:
-                print(f"h5z-gpu: {dataset.name} has {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
-                      "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
-            for k in range(n):
-                add(dataset.id.get_chunk_info(k))
-    except UNREADABLE as why:
-        wrong = reason(why)
-    rank, shape, chunk = len(dataset.shape), dataset.shape, dataset.chunks
-    cells: dict[tuple[int, ...], tuple[Any, ...]] = {}
-    for entry in sorted(found):
-        origin = entry[:rank]
-        if any(o >= n or o % c for o, n, c in zip(origin, shape, chunk)) or origin in cells or max(entry) >= 2**63:
-            wrong = wrong or f"it has a chunk at {origin}, which cannot be or is there twice"
-            continue
-        cells[origin] = entry
-    table = np.array(list(cells.values()), np.int64).reshape(len(cells), rank + 3)
-    return table[:, :rank], table[:, rank], table[:, rank + 1], table[:, rank + 2], wrong
-
-
-def _shift(dataset: h5py.Dataset, file: int, origins: np.ndarray, at: np.ndarray, stored: np.ndarray) -> int:
-    """What is to be added to HDF5's places: older versions count them from behind a user block, newer ones from the file's beginning."""
-    block = dataset.file.userblock_size
-    if not block or not len(at):
-        return 0
-    k = int(stored.argmin())
-    try:
-        want = dataset.id.read_direct_chunk(tuple(int(o) for o in origins[k]))[1]
-    except UNREADABLE:
-        return 0
-    return block if os.pread(file, int(stored[k]), int(at[k]) + block) == want else 0
 
 
 def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> None:
