@@ -31,17 +31,28 @@ class Source:
         return None if self.dataset is None else self.dataset.chunks
 
     def read(self, box: Box) -> np.ndarray:
-        """The values of a box. Problem where they cannot be read."""
+        """The values of a box. Problem where they cannot be read.
+
+        They come through HDF5's pipeline, as every program reads them: `h5z_gpu.read` goes beside it, and has no part in a verdict.
+        """
         if self.dataset is None:
             return np.array(self.array[box])
-        from ..datasets import read
-
         try:
-            return read(self.dataset, selection=box) if self.dataset.dtype.kind in "fiu" and box else self.dataset[box]
+            return self.dataset[box]
         except (OSError, RuntimeError, ValueError) as why:
             from .roles import why_unread
 
-            raise Problem(why_unread(self.dataset, why)) from None
+            raise Problem(why_unread(self.dataset, self._named(box) or why)) from None
+
+    def _named(self, box: Box) -> Optional[Exception]:
+        """The sentence of `h5z_gpu.read` on a box that cannot be read: it names the chunk, which HDF5 does not."""
+        from ..datasets import read
+
+        try:
+            read(self.dataset, selection=box)
+        except (OSError, RuntimeError, ValueError, TypeError) as why:
+            return why
+        return None
 
     def attribute(self, name: str) -> Optional[str]:
         """A text attribute, or None."""
