@@ -21,6 +21,7 @@ from zarr.registry import register_codec
 
 from . import batches
 from .filters import FILTER_ID, Lossless, Lossy
+from .index import ChunkList, chunk_list
 from .numcodecs import Compressor
 
 __all__ = ["Compressor", "Serializer", "references"]
@@ -156,8 +157,24 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     def refused(dataset: h5py.Dataset, why: str) -> Exception:
         return Hdf5FeatureNotSupported(f"h5z-gpu: {dataset.name} {why}")
 
+    # Not of the translator: a cycle of objects with an h5py file in it may be collected by zarr's thread, which then waits for h5py's
+    # lock, while kerchunk holds it and waits for zarr.
+    def chunks_of(dataset: h5py.Dataset, file: Any) -> ChunkList:
+        found = chunk_list(dataset, file)
+        if found.wrong:
+            raise refused(dataset, f"has a damaged list of chunks: {found.wrong}")
+        return found
+
     class Translator(SingleHdf5ToZarr):
-        """kerchunk knows the filters that this method names, and has no list to add one to."""
+        """kerchunk knows the filters that `_decode_filters` names, and has no list to add one to. It believes HDF5's lists of chunks."""
+
+        def _storage_info_and_adj_filters(self, dataset: h5py.Dataset, filters: list[Any]) -> dict[Any, Any]:
+            info = super()._storage_info_and_adj_filters(dataset, filters)
+            if dataset.shape is None or dataset.chunks is None or not info:
+                return info
+            found = chunks_of(dataset, self.input_file)
+            cells = (found.origins // np.array(dataset.chunks)).tolist()
+            return {tuple(cell): {"offset": at, "size": n} for cell, at, n in zip(cells, found.at.tolist(), found.lens.tolist())}
 
         def _decode_filters(self, dataset: h5py.Dataset) -> list[Any]:
             plan = dataset.id.get_create_plist()
@@ -168,10 +185,10 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             if ids not in ([FILTER_ID], [h5py.h5z.FILTER_SHUFFLE, FILTER_ID]):
                 raise refused(dataset, f"has the filters {ids}: references are made to chunks of {FILTER_ID} alone, or"
                                        f" behind shuffle ({h5py.h5z.FILTER_SHUFFLE})")  # fmt: skip
-            left_out = []
-            dataset.id.chunk_iter(lambda chunk: left_out.append(chunk.chunk_offset) if chunk.filter_mask else None)
+            found = chunks_of(dataset, self.input_file)
+            left_out = found.origins[found.masks != 0].tolist()
             if left_out:
-                raise refused(dataset, f"has {len(left_out)} chunks, the first at {left_out[0]}, that were stored"
+                raise refused(dataset, f"has {len(left_out)} chunks, the first at {tuple(left_out[0])}, that were stored"
                                        " without the filter, which was not loaded: copy the dataset")  # fmt: skip
             return [Shuffle(dataset.dtype.itemsize)] * (len(ids) - 1) + [Compressor(cd_values=filters[-1][2])]
 
@@ -183,7 +200,7 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             array, dataset = json.loads(refs[key]), translator._h5f[key.removesuffix("/.zarray")]
             if not any(f["id"] == Compressor.codec_id for f in array["filters"] or ()):
                 continue
-            if dataset.id.get_num_chunks() < math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks)):
+            if len(chunks_of(dataset, translator.input_file).at) < math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks)):
                 fill = encode_fill_value(dataset.fillvalue, dataset.dtype)
                 if array["fill_value"] not in (None, fill):
                     raise refused(dataset, f"has chunks that were never written: they hold {fill}, its _FillValue is"
