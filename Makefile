@@ -62,6 +62,11 @@ rust:
 	@echo "Python packages for the tests"
 	@$(PIP) -r $< && touch $@
 
+# Wheels of h5py with older versions of HDF5, each in a folder of its own.
+.env/older/%: tests/hosts/older/%.txt | .env/made
+	@echo "h5py with $*"
+	@rm -rf $@ && $(PIP) --no-deps --target $@ -r $< && touch $@
+
 .env/site: docs/requirements.txt .env/tests
 	@echo "Python packages for the web site"
 	@$(PIP) -r $< && touch $@
@@ -75,7 +80,7 @@ rust:
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 
-test: rust tools .env/site $(NVCC)
+test: rust tools .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(NVCC)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 
