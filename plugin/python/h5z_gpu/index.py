@@ -35,7 +35,6 @@ lib.h5z_gpu_index.restype = ctypes.c_int64
 MAGIC = b"\x89H5ZG\r\n\x1a"  # of a frame, src/FORMAT.md
 _EXTENSIBLE_ARRAY = 4  # H5D_CHUNK_IDX_EARRAY
 _UNDEFINED = 2**64 - 1  # HADDR_UNDEF
-_SAMPLE = 64
 # What h5py raises for an index that HDF5 cannot read.
 _UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 
@@ -68,14 +67,14 @@ def hdf5() -> ctypes.CDLL | None:
 
 def counts_other_axis_first(dataset: h5py.Dataset) -> bool:
     """Whether the dataset's index is an extensible array whose unlimited axis is not the first: HDF5 lists its chunks wrongly."""
-    unlimited = [k for k, n in enumerate(dataset.maxshape) if n is None]
-    if len(unlimited) != 1 or unlimited == [0]:
-        return False
     ask = getattr(hdf5(), "H5Dget_chunk_index_type", None)  # came with HDF5 1.10.5
     kind = ctypes.c_int(_EXTENSIBLE_ARRAY)
     if ask is not None and ask(ctypes.c_int64(dataset.id.id), ctypes.byref(kind)) < 0:
         raise OSError(f"{dataset.name}: HDF5 does not say what index its chunks have")
-    return kind.value == _EXTENSIBLE_ARRAY
+    if kind.value != _EXTENSIBLE_ARRAY:
+        return False
+    unlimited = [k for k, n in enumerate(dataset.maxshape) if n is None]
+    return len(unlimited) == 1 and unlimited != [0]
 
 
 def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
@@ -91,20 +90,30 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     from h5py._objects import phil
 
     with phil:
-        return _sound(dataset, _placed(dataset, file, _listed(dataset)))
+        chunks = _listed(dataset)
+        orders = [chunks.origins]
+        if counts_other_axis_first(dataset):
+            orders.append(_moved_back(dataset, chunks.origins))
+        return _sound(dataset, _placed(dataset, file, chunks, orders, dataset.file.userblock_size))
 
 
-def chunks_at(dataset: h5py.Dataset, file: int | BinaryIO, origins: np.ndarray) -> ChunkList:
-    """Those chunks of a few places that are stored. For an index whose list is right; HDF5 goes through all of it for each."""
-    found = []
-    for origin in origins.tolist():
-        info = dataset.id.get_chunk_info_by_coord(tuple(origin))
+def chunks_at(dataset: h5py.Dataset, file: int, origins: np.ndarray, block: int) -> ChunkList:
+    """Those chunks of a few places that are stored. For an index whose list is right; HDF5 goes through all of it for each.
+
+    block : bytes of the file's user block.
+    """
+    found, wrong = [], ""
+    for origin in map(tuple, origins.tolist()):
+        info = dataset.id.get_chunk_info_by_coord(origin)
         if info.byte_offset is not None:
-            found.append((*info.chunk_offset, info.byte_offset, info.size, info.filter_mask))
-    return _sound(dataset, _placed(dataset, file, _as_list(found, len(dataset.shape))))
+            found.append((*origin, info.byte_offset, info.size, info.filter_mask))
+        if info.byte_offset is not None and info.chunk_offset != origin:
+            wrong = f"it has the chunk at {info.chunk_offset} in the place of {origin}"
+    chunks = _as_list(found, origins.shape[1], wrong)
+    return _placed(dataset, file, chunks, [chunks.origins], block) if block else chunks
 
 
-def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray, most: int | None = _SAMPLE) -> str:
+def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray, most: int | None = None) -> str:
     """Asks for chunks by their places, and says where the answer is not what the list says; "" where it is.
 
     Parameters
@@ -115,6 +124,8 @@ def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray, most
         How many of both kinds are asked for, evenly spread; None for all.
     """
     for origins, lens in ((chunks.origins, chunks.lens), (missing, np.zeros(len(missing), np.int64))):
+        if not len(origins):
+            continue
         step = 1 if most is None else max(1, len(origins) // most)
         for origin, n in zip(origins[::step].tolist(), lens[::step].tolist()):
             found = stored_size(dataset, origin)
@@ -200,19 +211,13 @@ def _inner(why: BaseException) -> str:
 # --- where they really are ---------------------------------------------------------------------------------------------------
 
 
-def _placed(dataset: h5py.Dataset, file: int | BinaryIO, chunks: ChunkList) -> ChunkList:
-    """The list with true places and addresses. Where HDF5's may be others, bytes of chunks tell."""
-    if not len(chunks.at):
-        return chunks
-    orders, all_of_them = [chunks.origins], counts_other_axis_first(dataset)
-    if all_of_them:
-        orders.append(_moved_back(dataset, chunks.origins))
-    block = dataset.file.userblock_size
+def _placed(dataset: h5py.Dataset, file: int | BinaryIO, chunks: ChunkList, orders: list[np.ndarray], block: int) -> ChunkList:
+    """The list with true places, which one of `orders` has, and true addresses. Bytes of chunks tell which these are."""
     ways = list(itertools.product(orders, (0, block) if block else (0,)))
-    if len(ways) == 1:
+    if len(ways) == 1 or not len(chunks.at):
         return chunks
     by_size = np.argsort(chunks.lens, kind="stable")
-    for rows in ([] if all_of_them else [by_size[:1]]) + [by_size]:
+    for rows in (by_size[:1], by_size) if len(orders) == 1 else (by_size,):
         ways = [way for way in ways if _fits(dataset, file, chunks._replace(origins=way[0], at=chunks.at + way[1]), rows)]
         if len(ways) == 1:
             break

@@ -82,19 +82,21 @@ def index_of(layout, file, start, shape):
     grid = last - first + 1
     total = math.prod(-(-n // c) for n, c in zip(dataset.shape, layout.chunk))
     # Asking for one chunk walks the index from its beginning; going through it hands out all.
-    if hasattr(layout.hdf5, "H5Dchunk_iter") and grid.prod() * 16 > total:
+    whole = hasattr(layout.hdf5, "H5Dchunk_iter") and grid.prod() * 16 > total
+    if whole:
         found = index.chunk_list(dataset, file)
         cells = found.origins // chunk - first
         found = found.rows(np.all((cells >= 0) & (cells < grid), axis=1))
     else:
-        found = index.chunks_at(dataset, file, origins_of(start, shape, layout.chunk))
-    found = found.rows(np.argsort(found.at, kind="stable"))
+        found = index.chunks_at(dataset, file, origins_of(start, shape, layout.chunk), layout.file.userblock_size)
+    if len(found.at) > 1:
+        found = found.rows(np.argsort(found.at, kind="stable"))
     missing = np.empty((0, len(chunk)), np.int64)
     if len(found.at) < grid.prod():
         there = np.zeros(grid, bool)
         there[tuple((found.origins // chunk - first).T)] = True
         missing = (np.argwhere(~there) + first) * chunk
-    wrong = found.wrong or index.distrust(dataset, found, missing)
+    wrong = found.wrong or index.distrust(dataset, found, missing, 64 if whole else 2)
     if wrong:
         raise OSError(f"{dataset.name}: the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read")
     plain = found.masks & 1 == 0  # of the one filter
