@@ -46,6 +46,20 @@ pub enum Error {
         /// Bytes asked for at once.
         bytes: u64,
     },
+    /// There is not enough memory of a device, and the host could not do the work either.
+    NoDeviceMemory {
+        /// What the driver said.
+        what: String,
+    },
+    /// The system could not read a file: the chunk may be sound. Look after the disk or the network, and read again.
+    Unreadable {
+        /// Bytes that were to be read.
+        bytes: u64,
+        /// Their place in the file.
+        at: u64,
+        /// The system's error number.
+        errno: i32,
+    },
 }
 
 impl Error {
@@ -76,6 +90,16 @@ impl fmt::Display for Error {
             Error::NoMemory { bytes } => write!(
                 f,
                 "h5z-gpu: no memory for {bytes} bytes: free some, set H5Z_GPU_THREADS=1 or take smaller chunks"
+            ),
+            Error::NoDeviceMemory { what } => write!(
+                f,
+                "h5z-gpu: an array on a device: {what}: use smaller chunks or fewer programs on the device, or copy the \
+                 array to host memory"
+            ),
+            Error::Unreadable { bytes, at, errno } => write!(
+                f,
+                "h5z-gpu: {bytes} bytes at {at} of the file cannot be read: {}",
+                std::io::Error::from_raw_os_error(*errno)
             ),
             Error::Corrupt { section, why } => write!(f, "h5z-gpu: damaged chunk: {section}: {why}"),
         }

@@ -32,6 +32,8 @@ const SYMBOLS: &[&str] = &[
     "cuMemFree_v2",
     "cuMemHostAlloc",
     "cuMemFreeHost",
+    "cuMemcpyHtoD_v2",
+    "cuMemcpyDtoH_v2",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuMemsetD8Async",
@@ -115,6 +117,11 @@ impl Failure {
                     | CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
             )
         )
+    }
+
+    /// Whether the device, or page-locked memory, was too small.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.code == Some(code::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// Whether a start that failed so may succeed later: others have the device, or its memory, or it is not ready.

@@ -7,6 +7,7 @@
 //! big enough to be worth it. After an error that ends a context, the CPU does everything for good.
 
 pub mod abi;
+mod direct;
 mod driver;
 mod later;
 mod launch;
@@ -15,6 +16,7 @@ mod slices;
 mod staging;
 mod stream;
 
+pub(crate) use direct::Direct;
 pub(crate) use driver::Failure;
 pub(crate) use later::{Mark, UserStream};
 pub(crate) use launch::Described;
@@ -294,7 +296,7 @@ impl Device {
     }
 
     /// See [`release`].
-    fn release(&self) -> Result<usize, Failure> {
+    pub(crate) fn release(&self) -> Result<usize, Failure> {
         let _current = self.enter()?;
         let mut spare = self.spare.lock().unwrap_or_else(|held| held.into_inner());
         let of_arrays: usize = spare.iter_mut().map(Stream::release).sum::<Result<_, _>>()?;

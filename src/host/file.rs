@@ -19,7 +19,8 @@ pub(crate) fn read_at(file: RawFd, out: &mut [u8], at: u64) -> Result<()> {
 /// Fills buffers, one behind the other, from place `at` of the file on, in as few system calls as it may.
 ///
 /// # Errors
-/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where it cannot be read.
+/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long, `Unreadable` where the
+/// system says why it cannot be read.
 pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
@@ -27,10 +28,9 @@ pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64)
     let needed: u64 = outs.iter().map(|out| out.len() as u64).sum();
     let mut done = 0;
     while done < needed {
-        let unreadable =
-            |why: &dyn std::fmt::Display| Error::corrupt("the file", format!("{needed} bytes at {at}: {why}"));
         let place = at.checked_add(done).and_then(|place| i64::try_from(place).ok());
-        let place = place.ok_or_else(|| unreadable(&"no file is so long"))?;
+        let beyond = || Error::corrupt("the file", format!("{needed} bytes at {at}: no file is so long"));
+        let place = place.ok_or_else(beyond)?;
         // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open preadv is an
         // error and nothing else.
         let read = unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) };
@@ -43,7 +43,7 @@ pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64)
             Err(_) => {
                 let error = std::io::Error::last_os_error();
                 if error.kind() != std::io::ErrorKind::Interrupted {
-                    return Err(unreadable(&error));
+                    return Err(Error::Unreadable { bytes: needed, at, errno: error.raw_os_error().unwrap_or(0) });
                 }
             }
         }
@@ -74,6 +74,10 @@ mod tests {
         assert!(matches!(short, Error::Length { needed: 10, got: 4, .. }), "{short}");
         assert!(read_at(file.as_raw_fd(), &mut out, u64::MAX).is_err());
         assert!(read_at(-1, &mut out, 0).is_err());
+        // A folder opens, and is not read.
+        let folder = std::fs::File::open("/").unwrap();
+        let error = read_at(folder.as_raw_fd(), &mut out, 7).unwrap_err();
+        assert_eq!(error, Error::Unreadable { bytes: 10, at: 7, errno: libc::EISDIR });
     }
 
     fn tempfile() -> std::fs::File {

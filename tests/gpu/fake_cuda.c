@@ -240,6 +240,21 @@ CUresult cuMemHostAlloc(void **at, size_t len, unsigned flags) {
 #ifndef WITHOUT_cuMemFreeHost
 CUresult cuMemFreeHost(void *at) { CALL(1); return give(at, &locked); }
 #endif
+// These take any memory of the host; the others below that which is page-locked alone.
+CUresult cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t len) {
+    CALL(1);
+    if (!inside((char *)(uintptr_t)to, len)) { fault("cuMemcpyHtoD", "outside"); return INVALID; }
+    memcpy((char *)(uintptr_t)to, from, len);
+    __atomic_add_fetch(&moved[0], len, __ATOMIC_SEQ_CST);
+    return OK;
+}
+CUresult cuMemcpyDtoH_v2(void *to, uint64_t from, size_t len) {
+    CALL(1);
+    if (!inside((char *)(uintptr_t)from, len)) { fault("cuMemcpyDtoH", "outside"); return INVALID; }
+    memcpy(to, (char *)(uintptr_t)from, len);
+    __atomic_add_fetch(&moved[1], len, __ATOMIC_SEQ_CST);
+    return OK;
+}
 CUresult cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream) {
     CALL(1);
     if (!stream || !inside((char *)(uintptr_t)to, len) || !inside(from, len)) { fault("cuMemcpyHtoDAsync", "outside"); return INVALID; }

@@ -251,3 +251,57 @@ for codec in ("szx", "planes"):
     assert np.abs(out.values.astype("f8") - a).max() <= 1e-2
 assert 0 < device.most_locked() <= 64 << 20, device.most_locked()
 """)  # fmt: skip
+
+
+def test_without_device_memory_the_host_does_it(tmp_path):
+    """From nothing at all to enough for one batch at a time. Files and values are the same, and damage alone is filled."""
+    run(tmp_path, """
+import os, warnings
+def leave(room):  # bytes that the device has besides the arrays
+    h5z_gpu.release_memory()
+    os.environ["FAKE_CUDA_MEMORY"] = str(device.used() + room)
+turned = np.ascontiguousarray(a.transpose(2, 0, 1))
+there = [device.Array(a), device.Array(turned), device.Array(a)[5:38, ::2, ::-1]]
+want = [a, turned, a[5:38, ::2, ::-1]]
+out = [device.Array(np.zeros_like(w)) for w in want]
+part, all_nan = device.Array(np.zeros((9, 11, 7), "f4")), device.Array(np.full((300, 300), np.nan, "f4"))
+for room in (0, 1 << 20, 3 << 20, 6 << 20, 64 << 20):
+    for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20) for c in ("szx", "lorenzo", "auto"))):
+        leave(room)
+        before = coded()
+        with h5py.File(path, "w") as f:
+            for k, w in enumerate(want):
+                for name in "ab":
+                    f.create_dataset(f"{name}{k}", w.shape, "f4", chunks=(16, 20, 24), **how)
+                h5z_gpu.write(f[f"a{k}"], there[k])
+                f[f"b{k}"][...] = w
+                assert frames(f[f"a{k}"]) == frames(f[f"b{k}"]), (room, how, k)
+                h5z_gpu.read(f[f"b{k}"], out[k])
+                assert out[k].values.tobytes() == f[f"b{k}"][...].tobytes(), (room, how, k)
+            h5z_gpu.read(f["a0"], part, np.s_[2:11, 3:14, 1:8])
+            assert part.values.tobytes() == f["a0"][2:11, 3:14, 1:8].tobytes()
+            never = f.create_dataset("never", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossy(absolute=1e-3, fill_value=7))
+            h5z_gpu.read(never, out[0])
+            assert (out[0].values == 7).all()
+        assert room or coded() == before, "nothing can be done there"
+    leave(room)
+    low, high = h5z_gpu.views.value_range(there[0], fill_value=1e20)
+    fine = a[np.isfinite(a) & (a != np.float32(1e20))]
+    assert (low, high) == (fine.min(), fine.max()) and h5z_gpu.views.value_range(all_nan) is None
+    assert h5z_gpu.views.on_host(there[2]).tobytes() == want[2].tobytes()
+with h5py.File(path, "w") as f:
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), fillvalue=9, **h5z_gpu.Lossless())
+    h5z_gpu.write(d, a)
+    at = d.id.get_chunk_info_by_coord((16, 20, 24)).byte_offset
+with open(path, "r+b") as f:
+    f.seek(at + 200)
+    f.write(b"damaged!")
+leave(0)
+with h5py.File(path) as f, warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    h5z_gpu.read(f["d"], out[0], on_error="fill")
+    assert len(said) == 1 and "(16, 20, 24)" in str(said[0].message)
+    want = a.copy()
+    want[16:32, 20:40, 24:48] = 9
+    assert out[0].values.tobytes() == want.tobytes()
+""")  # fmt: skip

@@ -65,8 +65,9 @@ pub(super) fn failed(why: impl Into<String>) -> Error {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
         cuda::note(&failure);
-        failed(format!(
-            "{failure}: use smaller chunks or fewer programs on the device, or copy the array to host memory"
-        ))
+        match failure.is_memory() {
+            true => Error::NoDeviceMemory { what: failure.to_string() },
+            false => failed(format!("{failure}: copy the array to host memory")),
+        }
     }
 }

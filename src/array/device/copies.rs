@@ -70,7 +70,7 @@ impl Copies {
 }
 
 /// A box as rows of bytes that lie together in both, and as few axes of rows as can be.
-fn joined(from: Side<'_>, to: Side<'_>, extents: &[u64], size: usize) -> Result<BoxCopy> {
+pub(super) fn joined(from: Side<'_>, to: Side<'_>, extents: &[u64], size: usize) -> Result<BoxCopy> {
     let axes = extents.iter().zip(from.steps).zip(to.steps).filter(|((n, _), _)| **n != 1);
     let mut axes: Vec<(u64, i64, i64)> = axes.map(|((&n, &f), &t)| (n, f as i64, t as i64)).collect();
     let mut run = size as u64;

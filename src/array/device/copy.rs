@@ -2,10 +2,12 @@
 //! A whole array between host memory and a device, or from place to place on one: for what does not go by frames.
 
 use super::base::{BATCH, failed, of};
+use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::host::log;
 use crate::memory;
 
 /// See `array::copy`; the arrays are alike.
@@ -23,17 +25,31 @@ pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
     };
     let (device, user) = place;
     let _current = device.enter()?;
-    let mut stream = device.own_stream()?;
-    stream.follow(user)?;
-    if from.device().is_some() && to.device().is_some() {
-        stream.follow(of(to)?.1)?;
+    let on_device = || -> Result<()> {
+        let mut stream = device.own_stream()?;
+        stream.follow(user)?;
+        if from.device().is_some() && to.device().is_some() {
+            stream.follow(of(to)?.1)?;
+        }
+        slabs(from, |origin, extents| part(device, &mut stream, from, to, origin, extents))
+    };
+    match on_device() {
+        Err(Error::NoDeviceMemory { what }) => {
+            log::info(&format!("an array is copied by the host: {what}"));
+            slabs(from, |origin, extents| part_by_host(device, from, to, origin, extents))
+        }
+        done => done,
     }
-    let extents = slab(from.shape(), from.element());
+}
+
+/// Calls `part` with the first element and the extents of each part of an array.
+fn slabs(array: &Array, mut part: impl FnMut(&[i64], &[u64]) -> Result<()>) -> Result<()> {
+    let extents = slab(array.shape(), array.element());
     let mut origin = vec![0i64; extents.len()];
     loop {
-        part(device, &mut stream, from, to, &origin, &extents)?;
+        part(&origin, &extents)?;
         // The next slab: axes from the fastest on.
-        let Some(d) = (0..extents.len()).rev().find(|&d| origin[d] as u64 + extents[d] < from.shape()[d]) else {
+        let Some(d) = (0..extents.len()).rev().find(|&d| origin[d] as u64 + extents[d] < array.shape()[d]) else {
             return Ok(());
         };
         origin[d] += extents[d] as i64;
@@ -98,6 +114,23 @@ fn part(
         to.scatter(&part, &extents, &raw);
     }
     Ok(stream.wait()?)
+}
+
+/// The same without memory of the device.
+fn part_by_host(device: &'static Device, from: &Array, to: &Array, origin: &[i64], extents: &[u64]) -> Result<()> {
+    let Some(overlap) = from.overlap(origin, extents) else { return Ok(()) };
+    let (_, extents) = overlap.in_array();
+    let part = from.overlap(origin, &extents).unwrap_or(overlap);
+    let mut raw = memory::zeros::<u8>(extents.iter().product::<u64>() as usize * from.element())?;
+    match from.device() {
+        Some(_) => ByHost { device, user: of(from)?.1, array: from }.fetch(&part, &extents, &mut raw)?,
+        None => from.gather(&part, &extents, &mut raw),
+    }
+    match to.device() {
+        Some(_) => ByHost { device, user: of(to)?.1, array: to }.send(&part, &extents, &raw)?,
+        None => to.scatter(&part, &extents, &raw),
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,16 +6,18 @@
 //! launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
 
 use super::base::{batch, grouped, in_place};
+use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use super::runs::read_frames;
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::array::frames::{Frames, fits, frame_len};
+use crate::array::frames::{Frames, fits, frame_len, read_frame, stored_len};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
 use crate::engine::gpu::decode::{BEHIND, DecodeGroup, Placed, Plan, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::{Error, Result};
+use crate::host::log;
 use crate::{memory, parallel};
 
 /// Threads, each with a stream: so many fill the bus from a file in memory.
@@ -86,7 +88,25 @@ impl Work<'_> {
             stream.follow(self.user)?;
             self.on_device(&mut stream, first, count)
         };
-        done().unwrap_or_else(|e: Error| (0..count).map(|_| Err(e.clone())).collect())
+        done().unwrap_or_else(|e: Error| match e {
+            Error::NoDeviceMemory { what } => {
+                log::info(&format!("{count} chunks are decoded by the host: {what}"));
+                (first..first + count).map(|k| self.by_host(k)).collect()
+            }
+            e => (0..count).map(|_| Err(e.clone())).collect(),
+        })
+    }
+
+    /// Decodes frame `k` where the device has no memory for it.
+    fn by_host(&self, k: usize) -> Result<()> {
+        let Some(overlap) = self.overlap(k) else { return Ok(()) };
+        let mut frame = memory::zeros(stored_len(self.frames, k, self.raw_len)?)?;
+        read_frame(self.frames, k, self.raw_len, &mut frame)?;
+        fits(&frame, self.raw_len)?;
+        let mut raw = memory::zeros(self.raw_len)?;
+        Engine::with_threads(1).decode_into(&frame, &mut raw)?;
+        let Work { device, user, array, .. } = *self;
+        ByHost { device, user, array }.send(&overlap, self.chunk, &raw)
     }
 
     fn on_device(&self, stream: &mut OwnStream, first: usize, count: usize) -> Result<Vec<Result<()>>> {

@@ -9,35 +9,23 @@
 //!                if its lengths are there: it runs while the caller writes the frames of this one
 //! ```
 //!
-//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
-//! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
+//! What a batch goes through stands in `job.rs`. Without memory of the device for several batches there is one at a time, and without
+//! memory for one the host encodes the rest.
 
-use super::base::{batch, failed, grouped, in_place};
-use super::choose::choose;
-use super::copies::{Copies, Side};
-use crate::array::boxes::{Array, Overlap, dense};
-use crate::codec::{is_settled, stored};
-use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::ARRAY_PACK_STEP;
-use crate::cuda::{self, Buffer, Device, Failure, Mark, OwnStream, UserStream};
-use crate::engine::gpu;
-use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
-use crate::engine::gpu::group::offsets;
-use crate::engine::{EncodeJob, Engine};
+use super::base::{batch, failed};
+use super::job::{Framed, How, Job, LANES, Lane, State};
+use crate::array::boxes::Array;
+use crate::codec::is_settled;
+use crate::cuda::{self, Mark};
+use crate::engine::gpu::encode::plan_of;
 use crate::error::{Error, Result};
-use crate::frame::STORED_HEADER;
 use crate::host::log;
-use crate::memory;
 use crate::params::Params;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Batches on their way at a time.
-const LANES: usize = 4;
 /// The same where codecs are chosen, which takes a batch's threads longer than kernels take to encode it.
 const OPEN_LANES: usize = 8;
-/// Bytes of a frame that a CTA packs at least.
-const PACKED_EACH: usize = 128 << 10;
 
 pub(crate) struct Encoding {
     job: Arc<Job>,
@@ -46,23 +34,8 @@ pub(crate) struct Encoding {
     most: usize,
     started: usize,
     given: usize,
-}
-
-/// What is the same for all batches.
-struct Job {
-    device: &'static Device,
-    user: UserStream,
-    array: Array,
-    params: Params,
-    chunk: Vec<u64>,
-    raw_len: usize,
-    origins: Vec<i64>,
-    beyond: Vec<u8>,
-    threads: usize,
-    /// What the GPU does with each chunk.
-    how: How,
-    /// Chunks of a batch.
-    batch: usize,
+    /// Frames that the host made, once the device had no memory left for one batch.
+    own: Option<Vec<Vec<u8>>>,
 }
 
 /// A lane, or the thread that has it while it chooses codecs.
@@ -71,57 +44,6 @@ enum Slot {
     Away(JoinHandle<(Box<Lane>, Result<()>)>),
     /// Its thread panicked.
     Lost,
-}
-
-enum How {
-    /// The same with all.
-    Planned(Box<Plan>),
-    /// The codec is chosen for each.
-    Open,
-    /// Nothing: the CPU encodes them.
-    ByCpu,
-}
-
-/// A batch on its way.
-struct Lane {
-    stream: OwnStream,
-    first: usize,
-    count: usize,
-    groups: Vec<Group>,
-    state: State,
-    frames: Vec<Framed>,
-    /// What is asked of each chunk, where the codec was chosen, and memory for choosing it.
-    chosen: Vec<Option<Params>>,
-    scratch: Vec<u8>,
-}
-
-/// Chunks of a batch that were encoded by the same launches.
-struct Group {
-    /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
-    members: Vec<usize>,
-    frames: Vec<(usize, usize)>,
-    /// Where their frames are packed, and their lengths among the answers.
-    packed_at: usize,
-    lengths_at: usize,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum State {
-    Idle,
-    Computing,
-    Fetching,
-}
-
-/// Where a frame is.
-enum Framed {
-    /// In the lane's page-locked memory.
-    Locked(usize, usize),
-    /// On the device, at this place and of this length: no shorter than its chunk.
-    There(usize, usize),
-    /// The kernels left its chunk to the CPU; or it cannot be made smaller.
-    Left { stored: bool },
-    /// Here.
-    Own(Vec<u8>),
 }
 
 impl Encoding {
@@ -146,7 +68,7 @@ impl Encoding {
         let most = if let How::Open = how { OPEN_LANES } else { LANES };
         let batch = batch(chunks, raw_len, most);
         let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
-        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0 })
+        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
     }
 
     /// The next frames; none when all were given.
@@ -154,6 +76,45 @@ impl Encoding {
         if self.given == self.job.batches() {
             return Ok(Vec::new());
         }
+        while self.own.is_none() {
+            match self.advance() {
+                Ok(due) => return self.lent(due),
+                Err(Error::NoDeviceMemory { what }) => self.need_less(&what)?,
+                Err(e) => return Err(e),
+            }
+        }
+        let first = self.given * self.job.batch;
+        let frames = self.job.by_host(first, self.job.batch.min(self.job.chunks() - first))?;
+        self.given += 1;
+        Ok(self.own.insert(frames).iter().map(Vec::as_slice).collect())
+    }
+
+    /// After a failure for lack of memory: one batch at a time, with all memory that was kept given back, or else the host.
+    fn need_less(&mut self, what: &str) -> Result<()> {
+        self.end_lanes();
+        self.started = self.given;
+        self.job.device.release()?;
+        if self.most > 1 {
+            log::info(&format!("one batch at a time: {what}"));
+            self.most = 1;
+        } else {
+            log::info(&format!("chunks are encoded by the host: {what}"));
+            self.own = Some(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Waits for all that is on its way, and forgets it.
+    fn end_lanes(&mut self) {
+        for slot in self.lanes.drain(..) {
+            if let Slot::Away(thread) = slot {
+                _ = thread.join();
+            }
+        }
+    }
+
+    /// Brings the next batch's frames to the host; the lane that has them.
+    fn advance(&mut self) -> Result<usize> {
         let job = Arc::clone(&self.job);
         let _current = job.device.enter()?;
         self.start_all()?;
@@ -162,9 +123,8 @@ impl Encoding {
         job.fetch(lane)?;
         job.complete(lane)?;
         lane.state = State::Idle;
-        self.given += 1;
-        let behind = self.given % self.most;
-        if self.given < self.started && behind != due {
+        let behind = (self.given + 1) % self.most;
+        if self.given + 1 < self.started && behind != due {
             // A thread that still has it, or a failure, will be met when it is due.
             if let Slot::Here(lane) = &mut self.lanes[behind]
                 && lane.state == State::Computing
@@ -173,6 +133,12 @@ impl Encoding {
                 job.fetch(lane)?;
             }
         }
+        self.given += 1;
+        Ok(due)
+    }
+
+    /// The frames that a lane has, in host memory.
+    fn lent(&mut self, due: usize) -> Result<Vec<&[u8]>> {
         let lane = &*self.lane(due)?;
         let frame = |framed| match framed {
             &Framed::Locked(at, len) => lane.stream.locked_bytes(at, len),
@@ -255,237 +221,8 @@ impl Drop for Encoding {
     fn drop(&mut self) {
         // The array may go when this has gone. A forked child has none of the threads.
         if cuda::is_mine() {
-            for slot in self.lanes.drain(..) {
-                if let Slot::Away(thread) = slot {
-                    _ = thread.join();
-                }
-            }
+            self.end_lanes();
         }
-    }
-}
-
-impl Job {
-    fn chunks(&self) -> usize {
-        self.origins.len() / self.chunk.len()
-    }
-
-    fn batches(&self) -> usize {
-        self.chunks().div_ceil(self.batch)
-    }
-
-    fn lane(&self) -> Result<Lane> {
-        let mut stream = self.device.own_stream()?;
-        stream.follow(self.user)?;
-        let (groups, frames, chosen, scratch) = Default::default();
-        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen, scratch })
-    }
-
-    fn overlap(&self, k: usize) -> Option<Overlap> {
-        let rank = self.chunk.len();
-        self.array.overlap(&self.origins[k * rank..][..rank], &self.chunk)
-    }
-
-    /// Starts everything up to the packing of a lane's batch.
-    fn compute(&self, lane: &mut Lane) -> Result<()> {
-        if let How::ByCpu = self.how {
-            return Ok(());
-        }
-        let (stream, first, count) = (&mut lane.stream, lane.first, lane.count);
-        // All that was started before is done: its frames were given.
-        stream.wait()?;
-        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let input = stream.reserve(Buffer::Input, count * step)?;
-        let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
-        let inputs = self.gather(stream, first, &slots, true)?;
-        let own: Vec<Option<Plan>>;
-        let plans: Vec<Option<&Plan>> = match &self.how {
-            How::Planned(plan) => vec![Some(plan); count],
-            _ => {
-                let threads = self.threads.div_ceil(LANES);
-                lane.chosen =
-                    choose(self.device, stream, &self.params, self.raw_len, &inputs, threads, &mut lane.scratch)?;
-                own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
-                own.iter().map(Option::as_ref).collect()
-            }
-        };
-        let frames = offsets(plans.iter().map(|p| p.map_or(0, |p| p.encoding.capacity)));
-        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
-        let groups = grouped(plans.iter().map(|p| p.map(|p| p.needs)));
-        let works = groups.iter().map(|g| EncodeGroup::work_len(plans[g[0]].expect("planned"), g.len()));
-        let works = offsets(works);
-        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
-        stream.expect(8 * count)?;
-        let (mut packings, mut packed, mut got) = (Vec::new(), 0, 0);
-        for (members, &work_at) in groups.into_iter().zip(&works) {
-            let of = |&i: &usize| {
-                let (plan, frame) = (plans[i].expect("planned"), output + frames[i] as u64);
-                Placed { plan, input: inputs[i], frame }
-            };
-            let placed: Vec<_> = members.iter().map(of).collect();
-            let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
-            group.start(stream)?;
-            stream.start_get(Buffer::Work, group.lengths_at(), 8 * members.len(), got)?;
-            let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
-            packings
-                .push((group.packing(input + packed as u64, self.raw_len as u64, parts), members.len() as u32 * parts));
-            let frames = members.iter().map(|&i| (frames[i], plans[i].map_or(0, |p| p.encoding.capacity))).collect();
-            let next = (packed + members.len() * step, got + 8 * members.len());
-            lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
-            (packed, got) = next;
-        }
-        let kernel = self.device.kernel("array_pack")?;
-        for (packing, ctas) in packings {
-            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many slots, which
-            // nobody reads any more.
-            #[allow(unsafe_code)]
-            unsafe {
-                stream.launch(kernel, ctas, &packing)?;
-            }
-        }
-        Ok(stream.mark(Mark::Computed)?)
-    }
-
-    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
-    /// array's own for chunks that are dense there.
-    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
-        let size = self.array.element();
-        let (mut fills, mut boxes) = (Copies::default(), Copies::default());
-        let steps = dense(&self.chunk, size);
-        let mut beyond = None;
-        let mut inputs = Vec::with_capacity(slots.len());
-        for (i, &slot) in slots.iter().enumerate() {
-            let overlap = self.overlap(first + i);
-            let here = overlap.as_ref().and_then(|o| in_place(&self.array, o, &self.chunk));
-            if let Some(at) = here.filter(|_| or_in_place) {
-                inputs.push(at);
-                continue;
-            }
-            inputs.push(slot);
-            if !overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk)) {
-                let at = match beyond {
-                    Some(at) => at,
-                    None => *beyond.insert(self.element(stream)?),
-                };
-                let none = vec![0; self.chunk.len()];
-                fills.add(Side { at, steps: &none }, Side { at: slot, steps: &steps }, &self.chunk, size)?;
-            }
-            if let Some(overlap) = overlap {
-                let (at, from) = self.array.place_of(&overlap);
-                let (to, _) = self.array.place(&overlap, &self.chunk, self.raw_len);
-                let (_, extents) = overlap.in_array();
-                let to = Side { at: slot + to as u64, steps: &steps };
-                boxes.add(Side { at, steps: from }, to, &extents, size)?;
-            }
-        }
-        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's box is written
-        // after its filling.
-        #[allow(unsafe_code)]
-        unsafe {
-            fills.start(self.device, stream)?;
-            boxes.start(self.device, stream)?;
-        }
-        Ok(inputs)
-    }
-
-    /// Puts the element that stands beyond the array on the device.
-    fn element(&self, stream: &mut OwnStream) -> Result<u64> {
-        let element = stream.reserve(Buffer::Element, self.beyond.len())?;
-        stream.put(Buffer::Element, 0, &self.beyond)?;
-        Ok(element)
-    }
-
-    /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
-    fn fetch(&self, lane: &mut Lane) -> Result<()> {
-        let raw_len = self.raw_len;
-        if lane.state != State::Computing {
-            return Ok(());
-        }
-        lane.state = State::Fetching;
-        lane.frames.resize_with(lane.count, || Framed::Left { stored: false });
-        if lane.groups.is_empty() {
-            return Ok(());
-        }
-        lane.stream.wait_for(Mark::Computed)?;
-        let lengths = lane.stream.got(8 * lane.count).as_chunks().0;
-        let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        let (mut copies, mut begin) = (Vec::new(), 0);
-        for group in &lane.groups {
-            let mut end = 0;
-            for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
-                let len = usize::try_from(lengths[group.lengths_at / 8 + n]).unwrap_or(usize::MAX);
-                lane.frames[i] = match len {
-                    0 => Framed::Left { stored: false },
-                    n if n < HEADER_FIXED || n > capacity => {
-                        return Err(Failure::other("a kernel wrote no frame").into());
-                    }
-                    n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
-                    n if n > raw_len => Framed::There(at, n),
-                    n => Framed::Locked(begin + end, n),
-                };
-                // The places that the kernel finds: those that are left out take none.
-                if len <= raw_len {
-                    end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
-                }
-            }
-            copies.push((group.packed_at, end, begin));
-            begin += end;
-        }
-        gpu::count(lane.frames.iter().filter(|f| !matches!(f, Framed::Left { .. })).count(), 0);
-        lane.stream.locked(begin)?;
-        for (at, len, to) in copies.into_iter().filter(|(_, len, _)| *len > 0) {
-            lane.stream.start_fetch(Buffer::Input, at, len, to)?;
-        }
-        Ok(lane.stream.mark(Mark::Fetched)?)
-    }
-
-    /// Waits for a lane's frames, and makes those that the GPU does not.
-    fn complete(&self, lane: &mut Lane) -> Result<()> {
-        if !lane.groups.is_empty() {
-            lane.stream.wait_for(Mark::Fetched)?;
-        }
-        for i in 0..lane.count {
-            if let Framed::There(at, len) = lane.frames[i] {
-                let mut frame = Vec::new();
-                lane.stream.download_vecs(Buffer::Output, vec![(at, len, &mut frame)], self.threads)?;
-                lane.frames[i] = Framed::Own(frame);
-            }
-        }
-        // One slot after the other: there may be no more of them than one batch has.
-        let left: Vec<(usize, bool)> = (0..lane.count)
-            .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })
-            .collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
-        let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
-        for (n, &(i, _)) in left.iter().enumerate() {
-            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], false)?;
-        }
-        let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
-        lane.stream.download(Buffer::Input, wanted, self.threads)?;
-        let mut jobs = Vec::new();
-        for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
-            if stored {
-                let mut frame = Vec::new();
-                stored::encode(raw, self.threads, &mut frame)?;
-                lane.frames[i] = Framed::Own(frame);
-            } else {
-                let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
-                jobs.push((i, EncodeJob { params, raw }));
-            }
-        }
-        let (at, jobs): (Vec<usize>, Vec<EncodeJob<'_>>) = jobs.into_iter().unzip();
-        let mut frames = vec![Vec::new(); jobs.len()];
-        Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
-        for (i, frame) in at.into_iter().zip(frames) {
-            if frame.is_empty() {
-                return Err(Error::NoMemory { bytes: self.raw_len as u64 });
-            }
-            lane.frames[i] = Framed::Own(frame);
-        }
-        Ok(())
     }
 }
 

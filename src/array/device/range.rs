@@ -2,14 +2,18 @@
 //! The value range of a device array, by the kernel that finds the range of a chunk.
 
 use super::base::{batch, in_place, of};
+use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
+use crate::array::range as on_host;
 use crate::codec::plan::any_chunk;
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
-use crate::cuda::{ALIGN, Buffer, Described, Device, Failure, OwnStream};
+use crate::cuda::{ALIGN, Buffer, Described, Device, Failure, OwnStream, UserStream};
 use crate::engine::gpu::group::offsets;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::host::log;
+use crate::memory;
 use crate::params::{Bound, Codec, Dtype, Params, Request};
 
 /// Values of a tile: one CTA's work.
@@ -25,6 +29,58 @@ pub(crate) fn range(
 ) -> Result<Option<(f64, f64)>> {
     let (device, user) = of(array)?;
     let _current = device.enter()?;
+    match on_device(device, user, array, dtype, chunk, origins, fill) {
+        Err(Error::NoDeviceMemory { what }) => {
+            log::info(&format!("a range is found by the host: {what}"));
+            by_host(device, user, array, dtype, chunk, origins, fill)
+        }
+        found => found,
+    }
+}
+
+/// The same without memory of the device, a box at a time.
+fn by_host(
+    device: &'static Device,
+    user: UserStream,
+    array: &Array,
+    dtype: Dtype,
+    chunk: &[u64],
+    origins: &[i64],
+    fill: Option<u64>,
+) -> Result<Option<(f64, f64)>> {
+    let mut found = None;
+    for origin in origins.chunks(chunk.len()) {
+        let Some(inside) = array.overlap(origin, chunk) else { continue };
+        let (start, extents) = inside.in_array();
+        let Some(whole) = array.overlap(&start, &extents) else { continue };
+        let mut raw = memory::zeros::<u8>(extents.iter().product::<u64>() as usize * array.element())?;
+        ByHost { device, user, array }.fetch(&whole, &extents, &mut raw)?;
+        // SAFETY: dense memory of these extents, which outlives the call.
+        #[allow(unsafe_code)]
+        let there = unsafe { Array::new(raw.as_mut_ptr(), array.element(), &extents, None)? };
+        let here = on_host::range(&there, dtype, &extents, &vec![0; extents.len()], fill, 1)?;
+        found = wider(found, here);
+    }
+    Ok(found)
+}
+
+/// What holds both ranges.
+fn wider(one: Option<(f64, f64)>, other: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    match (one, other) {
+        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+        (one, other) => one.or(other),
+    }
+}
+
+fn on_device(
+    device: &'static Device,
+    user: UserStream,
+    array: &Array,
+    dtype: Dtype,
+    chunk: &[u64],
+    origins: &[i64],
+    fill: Option<u64>,
+) -> Result<Option<(f64, f64)>> {
     let mut stream = device.own_stream()?;
     stream.follow(user)?;
     // Zeros count: without a fill value the one that is left out is a NaN, which never counts.
@@ -34,11 +90,7 @@ pub(crate) fn range(
     let all: Vec<&[i64]> = origins.chunks(chunk.len()).collect();
     let mut found: Option<(f64, f64)> = None;
     for some in all.chunks(batch(all.len(), raw_len, 1)) {
-        let here = of_boxes(device, &mut stream, array, &params, chunk, some, raw_len)?;
-        found = match (found, here) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (one, other) => one.or(other),
-        };
+        found = wider(found, of_boxes(device, &mut stream, array, &params, chunk, some, raw_len)?);
     }
     Ok(found)
 }

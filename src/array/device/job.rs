@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the host.
+//!
+//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
+//! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
+
+use super::base::{grouped, in_place};
+use super::by_host::ByHost;
+use super::choose::choose;
+use super::copies::{Copies, Side};
+use crate::array::boxes::{Array, Overlap, dense};
+use crate::codec::stored;
+use crate::constants::HEADER_FIXED;
+use crate::cuda::abi::ARRAY_PACK_STEP;
+use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
+use crate::engine::gpu;
+use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::group::offsets;
+use crate::engine::{EncodeJob, Engine};
+use crate::error::{Error, Result};
+use crate::frame::STORED_HEADER;
+use crate::memory;
+use crate::params::Params;
+
+/// Batches on their way at a time.
+pub(super) const LANES: usize = 4;
+/// Bytes of a frame that a CTA packs at least.
+const PACKED_EACH: usize = 128 << 10;
+
+/// What is the same for all batches.
+pub(super) struct Job {
+    pub(super) device: &'static Device,
+    pub(super) user: UserStream,
+    pub(super) array: Array,
+    pub(super) params: Params,
+    pub(super) chunk: Vec<u64>,
+    pub(super) raw_len: usize,
+    pub(super) origins: Vec<i64>,
+    pub(super) beyond: Vec<u8>,
+    pub(super) threads: usize,
+    /// What the GPU does with each chunk.
+    pub(super) how: How,
+    /// Chunks of a batch.
+    pub(super) batch: usize,
+}
+
+pub(super) enum How {
+    /// The same with all.
+    Planned(Box<Plan>),
+    /// The codec is chosen for each.
+    Open,
+    /// Nothing: the CPU encodes them.
+    ByCpu,
+}
+
+/// A batch on its way.
+pub(super) struct Lane {
+    pub(super) stream: OwnStream,
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) groups: Vec<Group>,
+    pub(super) state: State,
+    pub(super) frames: Vec<Framed>,
+    /// What is asked of each chunk, where the codec was chosen, and memory for choosing it.
+    pub(super) chosen: Vec<Option<Params>>,
+    pub(super) scratch: Vec<u8>,
+}
+
+/// Chunks of a batch that were encoded by the same launches.
+pub(super) struct Group {
+    /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
+    members: Vec<usize>,
+    frames: Vec<(usize, usize)>,
+    /// Where their frames are packed, and their lengths among the answers.
+    packed_at: usize,
+    lengths_at: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum State {
+    Idle,
+    Computing,
+    Fetching,
+}
+
+/// Where a frame is.
+pub(super) enum Framed {
+    /// In the lane's page-locked memory.
+    Locked(usize, usize),
+    /// On the device, at this place and of this length: no shorter than its chunk.
+    There(usize, usize),
+    /// The kernels left its chunk to the CPU; or it cannot be made smaller.
+    Left { stored: bool },
+    /// Here.
+    Own(Vec<u8>),
+}
+
+impl Job {
+    pub(super) fn chunks(&self) -> usize {
+        self.origins.len() / self.chunk.len()
+    }
+
+    pub(super) fn batches(&self) -> usize {
+        self.chunks().div_ceil(self.batch)
+    }
+
+    pub(super) fn lane(&self) -> Result<Lane> {
+        let mut stream = self.device.own_stream()?;
+        stream.follow(self.user)?;
+        let (groups, frames, chosen, scratch) = Default::default();
+        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen, scratch })
+    }
+
+    fn overlap(&self, k: usize) -> Option<Overlap> {
+        let rank = self.chunk.len();
+        self.array.overlap(&self.origins[k * rank..][..rank], &self.chunk)
+    }
+
+    /// The frames of `count` chunks from number `first` on, made by the host.
+    pub(super) fn by_host(&self, first: usize, count: usize) -> Result<Vec<Vec<u8>>> {
+        let host = ByHost { device: self.device, user: self.user, array: &self.array };
+        let mut raw = memory::zeros::<u8>(count * self.raw_len)?;
+        for (k, raw) in (first..).zip(raw.chunks_mut(self.raw_len)) {
+            let overlap = self.overlap(k);
+            if !overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk)) {
+                raw.chunks_exact_mut(self.beyond.len()).for_each(|e| e.copy_from_slice(&self.beyond));
+            }
+            if let Some(overlap) = overlap {
+                host.fetch(&overlap, &self.chunk, raw)?;
+            }
+        }
+        let jobs: Vec<_> = raw.chunks(self.raw_len).map(|raw| EncodeJob { params: &self.params, raw }).collect();
+        let mut frames = vec![Vec::new(); count];
+        Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
+        match frames.iter().any(Vec::is_empty) {
+            true => Err(Error::NoMemory { bytes: self.raw_len as u64 }),
+            false => Ok(frames),
+        }
+    }
+
+    /// Starts everything up to the packing of a lane's batch.
+    pub(super) fn compute(&self, lane: &mut Lane) -> Result<()> {
+        if let How::ByCpu = self.how {
+            return Ok(());
+        }
+        let (stream, first, count) = (&mut lane.stream, lane.first, lane.count);
+        // All that was started before is done: its frames were given.
+        stream.wait()?;
+        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
+        let input = stream.reserve(Buffer::Input, count * step)?;
+        let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
+        let inputs = self.gather(stream, first, &slots, true)?;
+        let own: Vec<Option<Plan>>;
+        let plans: Vec<Option<&Plan>> = match &self.how {
+            How::Planned(plan) => vec![Some(plan); count],
+            _ => {
+                let threads = self.threads.div_ceil(LANES);
+                lane.chosen =
+                    choose(self.device, stream, &self.params, self.raw_len, &inputs, threads, &mut lane.scratch)?;
+                own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
+                own.iter().map(Option::as_ref).collect()
+            }
+        };
+        let frames = offsets(plans.iter().map(|p| p.map_or(0, |p| p.encoding.capacity)));
+        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
+        let groups = grouped(plans.iter().map(|p| p.map(|p| p.needs)));
+        let works = groups.iter().map(|g| EncodeGroup::work_len(plans[g[0]].expect("planned"), g.len()));
+        let works = offsets(works);
+        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
+        stream.expect(8 * count)?;
+        let (mut packings, mut packed, mut got) = (Vec::new(), 0, 0);
+        for (members, &work_at) in groups.into_iter().zip(&works) {
+            let of = |&i: &usize| {
+                let (plan, frame) = (plans[i].expect("planned"), output + frames[i] as u64);
+                Placed { plan, input: inputs[i], frame }
+            };
+            let placed: Vec<_> = members.iter().map(of).collect();
+            let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
+            group.start(stream)?;
+            stream.start_get(Buffer::Work, group.lengths_at(), 8 * members.len(), got)?;
+            let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
+            packings
+                .push((group.packing(input + packed as u64, self.raw_len as u64, parts), members.len() as u32 * parts));
+            let frames = members.iter().map(|&i| (frames[i], plans[i].map_or(0, |p| p.encoding.capacity))).collect();
+            let next = (packed + members.len() * step, got + 8 * members.len());
+            lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
+            (packed, got) = next;
+        }
+        let kernel = self.device.kernel("array_pack")?;
+        for (packing, ctas) in packings {
+            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many slots, which
+            // nobody reads any more.
+            #[allow(unsafe_code)]
+            unsafe {
+                stream.launch(kernel, ctas, &packing)?;
+            }
+        }
+        Ok(stream.mark(Mark::Computed)?)
+    }
+
+    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
+    /// array's own for chunks that are dense there.
+    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
+        let size = self.array.element();
+        let (mut fills, mut boxes) = (Copies::default(), Copies::default());
+        let steps = dense(&self.chunk, size);
+        let mut beyond = None;
+        let mut inputs = Vec::with_capacity(slots.len());
+        for (i, &slot) in slots.iter().enumerate() {
+            let overlap = self.overlap(first + i);
+            let here = overlap.as_ref().and_then(|o| in_place(&self.array, o, &self.chunk));
+            if let Some(at) = here.filter(|_| or_in_place) {
+                inputs.push(at);
+                continue;
+            }
+            inputs.push(slot);
+            if !overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk)) {
+                let at = match beyond {
+                    Some(at) => at,
+                    None => *beyond.insert(self.element(stream)?),
+                };
+                let none = vec![0; self.chunk.len()];
+                fills.add(Side { at, steps: &none }, Side { at: slot, steps: &steps }, &self.chunk, size)?;
+            }
+            if let Some(overlap) = overlap {
+                let (at, from) = self.array.place_of(&overlap);
+                let (to, _) = self.array.place(&overlap, &self.chunk, self.raw_len);
+                let (_, extents) = overlap.in_array();
+                let to = Side { at: slot + to as u64, steps: &steps };
+                boxes.add(Side { at, steps: from }, to, &extents, size)?;
+            }
+        }
+        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's box is written
+        // after its filling.
+        #[allow(unsafe_code)]
+        unsafe {
+            fills.start(self.device, stream)?;
+            boxes.start(self.device, stream)?;
+        }
+        Ok(inputs)
+    }
+
+    /// Puts the element that stands beyond the array on the device.
+    fn element(&self, stream: &mut OwnStream) -> Result<u64> {
+        let element = stream.reserve(Buffer::Element, self.beyond.len())?;
+        stream.put(Buffer::Element, 0, &self.beyond)?;
+        Ok(element)
+    }
+
+    /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
+    pub(super) fn fetch(&self, lane: &mut Lane) -> Result<()> {
+        let raw_len = self.raw_len;
+        if lane.state != State::Computing {
+            return Ok(());
+        }
+        lane.state = State::Fetching;
+        lane.frames.resize_with(lane.count, || Framed::Left { stored: false });
+        if lane.groups.is_empty() {
+            return Ok(());
+        }
+        lane.stream.wait_for(Mark::Computed)?;
+        let lengths = lane.stream.got(8 * lane.count).as_chunks().0;
+        let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let (mut copies, mut begin) = (Vec::new(), 0);
+        for group in &lane.groups {
+            let mut end = 0;
+            for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
+                let len = usize::try_from(lengths[group.lengths_at / 8 + n]).unwrap_or(usize::MAX);
+                lane.frames[i] = match len {
+                    0 => Framed::Left { stored: false },
+                    n if n < HEADER_FIXED || n > capacity => {
+                        return Err(Failure::other("a kernel wrote no frame").into());
+                    }
+                    n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
+                    n if n > raw_len => Framed::There(at, n),
+                    n => Framed::Locked(begin + end, n),
+                };
+                // The places that the kernel finds: those that are left out take none.
+                if len <= raw_len {
+                    end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
+                }
+            }
+            copies.push((group.packed_at, end, begin));
+            begin += end;
+        }
+        gpu::count(lane.frames.iter().filter(|f| !matches!(f, Framed::Left { .. })).count(), 0);
+        lane.stream.locked(begin)?;
+        for (at, len, to) in copies.into_iter().filter(|(_, len, _)| *len > 0) {
+            lane.stream.start_fetch(Buffer::Input, at, len, to)?;
+        }
+        Ok(lane.stream.mark(Mark::Fetched)?)
+    }
+
+    /// Waits for a lane's frames, and makes those that the GPU does not.
+    pub(super) fn complete(&self, lane: &mut Lane) -> Result<()> {
+        if !lane.groups.is_empty() {
+            lane.stream.wait_for(Mark::Fetched)?;
+        }
+        for i in 0..lane.count {
+            if let Framed::There(at, len) = lane.frames[i] {
+                let mut frame = Vec::new();
+                lane.stream.download_vecs(Buffer::Output, vec![(at, len, &mut frame)], self.threads)?;
+                lane.frames[i] = Framed::Own(frame);
+            }
+        }
+        // One slot after the other: there may be no more of them than one batch has.
+        let left: Vec<(usize, bool)> = (0..lane.count)
+            .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })
+            .collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
+        let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
+        let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
+        for (n, &(i, _)) in left.iter().enumerate() {
+            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], false)?;
+        }
+        let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
+        lane.stream.download(Buffer::Input, wanted, self.threads)?;
+        let mut jobs = Vec::new();
+        for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
+            if stored {
+                let mut frame = Vec::new();
+                stored::encode(raw, self.threads, &mut frame)?;
+                lane.frames[i] = Framed::Own(frame);
+            } else {
+                let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
+                jobs.push((i, EncodeJob { params, raw }));
+            }
+        }
+        let (at, jobs): (Vec<usize>, Vec<EncodeJob<'_>>) = jobs.into_iter().unzip();
+        let mut frames = vec![Vec::new(); jobs.len()];
+        Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
+        for (i, frame) in at.into_iter().zip(frames) {
+            if frame.is_empty() {
+                return Err(Error::NoMemory { bytes: self.raw_len as u64 });
+            }
+            lane.frames[i] = Framed::Own(frame);
+        }
+        Ok(())
+    }
+}
