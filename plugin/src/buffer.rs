@@ -3,6 +3,11 @@
 //!
 //! The rules: `*buf` has at least `nbytes` bytes; a replacement comes from the heap that will free it; `*buf_size` is
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
+//!
+//! That heap is malloc's in every released build of HDF5, and `H5allocate_memory` and `H5free_memory` are malloc and free behind the
+//! library's lock. Another thread may hold that lock while it waits for this one (HDF5 2.3, see [`crate::host`]), so malloc and free are
+//! called themselves. Builds whose memory is another one (`host::has_own_heap`) are debugging builds, and have no such threads; there
+//! the pair is called.
 
 use crate::error::Result;
 use crate::hdf5::Heap;
@@ -16,7 +21,7 @@ use std::ptr::NonNull;
 pub(crate) enum Memory {
     /// The host's pair of functions.
     Host(Heap),
-    /// malloc and free, which HDF5 uses unless it was built for debugging.
+    /// malloc and free, which released builds of HDF5 use.
     Libc,
 }
 
@@ -29,8 +34,14 @@ impl Memory {
         let start = match self {
             // SAFETY: any size is allowed.
             Memory::Host(heap) => unsafe { (heap.allocate)(size, zeros) },
-            // SAFETY: as above. Cleared: the compiler knows malloc, and that its memory holds nothing yet.
-            Memory::Libc => unsafe { system::calloc(size, 1) },
+            // SAFETY: as above.
+            Memory::Libc if zeros => unsafe { system::calloc(size, 1) },
+            Memory::Libc => {
+                // Behind a pointer that the compiler does not see through: it knows of malloc that its memory holds nothing yet.
+                let malloc: unsafe extern "C" fn(usize) -> *mut c_void = system::malloc;
+                // SAFETY: as above.
+                unsafe { std::hint::black_box(malloc)(size) }
+            }
         };
         NonNull::new(start.cast()).map(|start| Block { start, len, memory: self })
     }

@@ -68,7 +68,7 @@ unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *cons
     match fenced(|| dataset::set_local(host::of(ret), dcpl, datatype)) {
         Ok(()) => OK,
         Err(e) => {
-            report::failed(host::of(ret), c"set_local", &e);
+            report::failed(host::of(ret), c"set_local", &e, true);
             ERROR
         }
     }
@@ -99,7 +99,8 @@ unsafe extern "C" fn filter(
     });
     done.map_or_else(
         |e| {
-            report::failed(host::of(ret), c"filter", &e);
+            let host = host::of(ret);
+            report::failed(host, c"filter", &e, !host.calls_on_own_threads());
             FAILED
         },
         FilterLen,

@@ -35,6 +35,13 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
         Err(why) if strict() => return Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into()),
         Err(_) => return Ok(()),
     };
+    if let Some(why) = host.is_old(properties) {
+        return if strict() {
+            Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into())
+        } else {
+            Ok(())
+        };
+    }
     let (flags, user) = typed(properties, dcpl).ok_or("the filter's words cannot be read")?;
     let request = words::request(&user)?;
     let (params, rank) = match describe(host, properties, dcpl, datatype, request) {

@@ -5,12 +5,19 @@
 //! passed. `dladdr` names that module, and its symbols are looked up there ([`crate::module`]).
 //!
 //! A host without these functions is a supported state: decoding needs none of them.
+//!
+//! HDF5 2.3 may call a filter on a thread of its own while another one holds the library's lock and waits for it. There a public
+//! function of HDF5 would wait for ever, `H5allocate_memory` and those of the error stack included. Which thread it is a filter
+//! cannot find out. So `filter` enters none: what it must know is read from symbols alone ([`resolve`] calls nothing), memory
+//! comes from malloc ([`crate::buffer`]), and errors of such versions go to the log. `set_local` runs on the thread that entered
+//! HDF5, and may ask.
 
 use crate::buffer::Memory;
 use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, Standard};
 use crate::module::{Module, base_of};
+use crate::reserve::system;
 use libc::{c_int, c_void};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -36,6 +43,8 @@ impl fmt::Display for Silent {
 pub(crate) struct Host {
     /// Where it begins in memory.
     pub(crate) base: usize,
+    /// As its own text says; `None` where it has none.
+    version: Option<[u32; 3]>,
     pub(crate) properties: Result<Properties, Silent>,
     pub(crate) filling: Option<Filling>,
     pub(crate) layout: Option<Layout>,
@@ -52,6 +61,7 @@ unsafe impl Sync for Host {}
 /// A caller of which nothing is known.
 static UNKNOWN: Host = Host {
     base: 0,
+    version: None,
     properties: Err(Silent::Unknown),
     filling: None,
     layout: None,
@@ -61,6 +71,25 @@ static UNKNOWN: Host = Host {
     resume: None,
     memory: Memory::Libc,
 };
+
+impl Host {
+    /// Whether a filter may be called on a thread that has not entered this HDF5.
+    pub(crate) fn calls_on_own_threads(&self) -> bool {
+        self.version.is_none_or(|v| v >= [2, 3, 0])
+    }
+
+    /// Whether it is older than 1.10, whose ids have another size. Asks it where its text does not say; for `set_local` alone.
+    pub(crate) fn is_old(&self, properties: &Properties) -> Option<Silent> {
+        let version = self.version.unwrap_or_else(|| {
+            let mut v = [0; 3];
+            let [major, minor, release] = &mut v;
+            // SAFETY: three variables for three numbers.
+            unsafe { (properties.get_libversion)(major, minor, release) };
+            v
+        });
+        (version < [1, 10, 0]).then_some(Silent::Old(version))
+    }
+}
 
 /// A return address seen before. Never freed: the list only grows, by one for each call site in each library.
 struct Seen {
@@ -103,26 +132,47 @@ pub(crate) fn of(ret: *const c_void) -> &'static Host {
     }
 }
 
+/// Looks symbols up. Calls no function of the host: it may be locked by a thread that waits for this one.
 fn resolve(module: &Module) -> Host {
-    let properties =
-        Properties::find(module).map_err(|symbol| Silent::Lacks { module: module.name(), symbol }).and_then(|p| {
-            let mut v = [0; 3];
-            let [major, minor, release] = &mut v;
-            // SAFETY: three variables for three numbers.
-            unsafe { (p.get_libversion)(major, minor, release) };
-            if v >= [1, 10, 0] { Ok(p) } else { Err(Silent::Old(v)) }
-        });
+    let lacks = |symbol| Silent::Lacks { module: module.name(), symbol };
     Host {
         base: module.base,
-        properties,
+        version: version(module),
+        properties: Properties::find(module).map_err(lacks),
         filling: Filling::find(module).ok(),
         layout: Layout::find(module).ok(),
         standard: Standard::find(module).ok(),
         errors: Errors::find(module).ok(),
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
-        memory: Heap::find(module).map_or(Memory::Libc, Memory::Host),
+        memory: Heap::find(module).ok().filter(|_| has_own_heap(module)).map_or(Memory::Libc, Memory::Host),
     }
+}
+
+/// The version that the library's text for people names, `HDF5 library version: 1.14.6`.
+fn version(module: &Module) -> Option<[u32; 3]> {
+    // SAFETY: since 1.4 the variable of this name is a text that ends in NUL.
+    let text = unsafe { CStr::from_ptr(module.typed::<*const c_char>("H5_lib_vers_info_g").ok()?) };
+    numbers(text.to_str().ok()?)
+}
+
+fn numbers(text: &str) -> Option<[u32; 3]> {
+    let number = |part: &str| part[..part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len())].parse().ok();
+    let mut parts = text.rsplit(' ').next()?.splitn(3, '.').map(number);
+    Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+/// Whether blocks of `H5allocate_memory` are something else than malloc's, which every released build of HDF5 takes them from:
+/// a build for debugging puts marks around them, and a program may hold an allocator that nobody else sees. On Windows
+/// each module may have a C runtime of its own.
+fn has_own_heap(module: &Module) -> bool {
+    let its = |symbol| {
+        // SAFETY: an address that is only compared.
+        unsafe { module.typed::<*const c_void>(symbol) }.ok()
+    };
+    cfg!(windows)
+        || its("H5MM_sanity_check_all").is_some()
+        || its("malloc").is_some_and(|found| found != system::malloc as *const c_void)
 }
 
 /// Whether an object whose path has `part` in it, such as a Python module or libnetcdf, works on this libhdf5.
@@ -153,4 +203,22 @@ pub(crate) fn serves(host: &Host, part: &str) -> bool {
             same
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers;
+
+    #[test]
+    fn versions_as_libraries_name_them() {
+        for (text, want) in [
+            ("HDF5 library version: 1.10.8", Some([1, 10, 8])),
+            ("HDF5 library version: 1.14.4-3", Some([1, 14, 4])),
+            ("HDF5 library version: 2.3.0-snap1", Some([2, 3, 0])),
+            ("HDF5 library version: 2", None),
+            ("", None),
+        ] {
+            assert_eq!(numbers(text), want, "{text}");
+        }
+    }
 }

@@ -37,10 +37,14 @@ pub(crate) fn last() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr().cast())
 }
 
-/// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that.
-pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error) {
+/// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that, or where the
+/// host must not be entered.
+pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error, may_enter: bool) {
     remember(error);
     let text = error.to_string();
+    if !may_enter {
+        return log::warn(without_name(&text));
+    }
     // The question first: asking it empties the stack.
     let silent = silent_reader(host);
     if !push(host, callback, &text) || silent {
