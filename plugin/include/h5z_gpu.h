@@ -6,8 +6,9 @@
  * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame is
  * one encoded chunk; it describes itself.
  *
- * Lengths are bytes. Functions that answer int64_t answer -1 on failure; h5z_gpu_last_error() says why. They may be
- * called from several threads at once. Where a function takes a description of chunks, it is
+ * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are less than 0;
+ * h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were given until they return, no
+ * longer; h5z_gpu_encode_array alone begins work that goes on. Where a function takes a description of chunks, it is
  *
  *   words, count    what is asked, in any form; NULL and 0 for lossless
  *   type            NumPy's array.dtype.str: "<f4", ">f8", "<i4", "|u1"; anything else, such as "|V12", is bytes
@@ -33,8 +34,20 @@ const char *h5z_gpu_version(void);
 /* The filter's number in HDF5. */
 int h5z_gpu_filter_id(void);
 
-/* Why the last call of this thread failed, "" when none did. Stays until the thread's next failure. */
+/* Why the last call of this thread failed, "" when none did. Stays until the thread's next failure. Of several frames: the first that
+   failed for another reason than damage, else the last damaged one. */
 const char *h5z_gpu_last_error(void);
+
+/* What kind of failure it was: what a function answers, and the status of a frame. */
+enum h5z_gpu_failure {
+    H5Z_GPU_FAILED = -1,   /* arguments that contradict themselves, or a device that fails */
+    H5Z_GPU_DAMAGED = -2,  /* a frame is not what was written, ends early, or needs a newer version: its values are lost here */
+    H5Z_GPU_IO = -3,       /* a file could not be read or written: h5z_gpu_last_errno(). A frame in it may be sound: try again */
+    H5Z_GPU_NO_MEMORY = -4 /* too little memory, of the host or of the device: take fewer chunks at a time, or fewer threads */
+};
+
+/* The system's error number (errno) of that failure; 0 where it has none, or HDF5 does not tell it. */
+int h5z_gpu_last_errno(void);
 
 /* The shortest words for "11003" or "mode=abs,bound=1e-3,codec=szx". Answers how many; 0 is lossless. */
 int64_t h5z_gpu_words(const char *text, uint32_t words[H5Z_GPU_WORDS_MAX]);
@@ -71,7 +84,7 @@ int64_t h5z_gpu_raw_len(const void *frame, size_t len);
 /* Decodes one frame. Answers the chunk's length; a damaged frame fails. */
 int64_t h5z_gpu_decode(const void *frame, size_t len, void *raw, size_t size);
 
-/* Decodes n frames, each into a buffer of exactly its raw length; status takes 0 or -1 for each. Answers how many were
+/* Decodes n frames, each into a buffer of exactly its raw length; status takes 0 or a failure for each. Answers how many were
    decoded. A damaged frame leaves the others alone. */
 int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *lens, void *const *raw,
                              const size_t *sizes, int *status);
@@ -112,7 +125,8 @@ int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_
 int64_t h5z_gpu_next(h5z_gpu_work *work, const void *const **frames, const size_t **lens);
 
 /* Writes the next frames: `write_chunk` is the H5Dwrite_chunk of the HDF5 library that the dataset belongs to, `offsets` the
-   places of all n chunks, n * rank numbers. Answers how many were written; 0: all were. */
+   places of all n chunks, n * rank numbers. Answers how many were written; 0: all were. H5Z_GPU_IO: HDF5 failed, of a full disk for
+   example; the chunks before are written. */
 typedef int (*h5z_gpu_write_chunk)(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size,
                                    const void *frame);
 int64_t h5z_gpu_write_chunks(h5z_gpu_work *work, h5z_gpu_write_chunk write_chunk, int64_t dataset, size_t rank, size_t n,
@@ -136,8 +150,8 @@ int64_t h5z_gpu_index(h5z_gpu_chunk_iter chunk_iter, int64_t dataset, size_t ran
 
 /* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
    What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
-   a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or -1 for each. Answers how
-   many were decoded. A damaged frame leaves the others alone. */
+   a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or a failure for each. Answers how
+   many were decoded. A frame that fails leaves the others alone. Where a device has no memory to work in, the host decodes. */
 int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64_t *lens, const h5z_gpu_array *to,
                             const uint64_t *chunk, const int64_t *origins, int threads, int *status);
 
@@ -151,7 +165,7 @@ int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
 
 /* What a frame says of itself. */
 typedef struct h5z_gpu_frame {
-    int32_t status;  /* 0, or -1: damaged, and the rest is 0 */
+    int32_t status;  /* 0, or a failure, H5Z_GPU_DAMAGED for example: the rest is 0 */
     uint8_t version; /* of the format */
     uint8_t codec;   /* 0 stored, 1 szx, 2 lorenzo, 3 ndzip, 4 bytes, 5 planes */
     uint8_t mode;    /* 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole arrays for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
 
-use crate::c_api::{FAILED, dtype, fence, length, slice, slice_mut, string};
-use crate::error::Result;
-use crate::{dataset, report};
+use crate::c_api::{dtype, fence, length, slice, slice_mut, string};
+use crate::error::{Error, Result};
+use crate::report::Failures;
+use crate::{dataset, host, report};
 use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice, decode};
 use h5z_gpu::words;
 use h5z_gpu::{Dtype, Params};
@@ -307,7 +308,12 @@ pub unsafe extern "C" fn h5z_gpu_write_chunks(
             let offset = offsets.get(k * rank..(k + 1) * rank).ok_or("fewer offsets than chunks")?;
             // SAFETY: HDF5's own function; the frame has `len` bytes.
             if unsafe { write_chunk(dataset, 0, 0, offset.as_ptr(), len, frame) } < 0 {
-                return Err(format!("H5Dwrite_chunk failed for the chunk at {offset:?}: see HDF5's error stack").into());
+                let (why, errno) = report::innermost(host::of_function(write_chunk as *const c_void));
+                let text = format!(
+                    "HDF5 cannot write the chunk at {offset:?}: {why}. {k} chunks before it are written; make room or mend \
+                     the cause, and write the rest"
+                );
+                return Err(Error::Write(text, errno));
             }
             work.written += 1;
         }
@@ -352,18 +358,10 @@ unsafe fn decode_all(
     // SAFETY: as above.
     let (chunk, origins, status) = unsafe { (slice(chunk, to.rank)?, slice(origins, numbers)?, slice_mut(status, n)?) };
     let results = decode(frames, &mut array, chunk, origins, usize::try_from(threads).unwrap_or(0))?;
-    let mut done = 0;
+    let (mut done, mut failures) = (0, Failures::default());
     for (k, (status, result)) in status.iter_mut().zip(results).enumerate() {
-        *status = match result {
-            Ok(()) => {
-                done += 1;
-                0
-            }
-            Err(e) => {
-                report::remember(&format!("frame {k}: {e}"));
-                FAILED as c_int
-            }
-        };
+        done += i64::from(result.is_ok());
+        *status = failures.status(k, result);
     }
     Ok(done)
 }

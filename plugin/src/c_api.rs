@@ -3,6 +3,7 @@
 
 use crate::callbacks;
 use crate::error::{Result, fenced};
+use crate::report::Failures;
 use crate::{FILTER_ID, report};
 use h5z_gpu::words::{self, STORED_MAX};
 use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request, frame};
@@ -10,8 +11,8 @@ use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
 
-/// What every function answers instead of a length or count when it failed.
-pub(crate) const FAILED: i64 = -1;
+/// What a length is where a frame has none.
+const FAILED: i64 = -1;
 
 /// Chunks that the engine is given at a time: enough to fill a device, so few that lists of them are short.
 const BATCH: usize = 128;
@@ -20,7 +21,7 @@ const BATCH: usize = 128;
 pub(crate) fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
     fenced(run).unwrap_or_else(|e| {
         report::remember(&e);
-        FAILED
+        e.kind() as i64
     })
 }
 
@@ -141,6 +142,12 @@ pub extern "C" fn h5z_gpu_filter_id() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_last_error() -> *const c_char {
     report::last()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_last_errno() -> c_int {
+    report::last_errno()
 }
 
 /// See the header.
@@ -320,7 +327,7 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
             }
         }
         if larger > 0 {
-            report::remember(&format!("h5z-gpu: {larger} frames are larger than the buffers of {size} bytes"));
+            report::remember(&format!("{larger} frames are larger than the buffers of {size} bytes").into());
         }
         length(done)
     })
@@ -376,7 +383,7 @@ pub unsafe extern "C" fn h5z_gpu_decode_batch(
         // SAFETY: this function's promise.
         let (frames, lens, out, sizes, status) =
             unsafe { (slice(frames, n)?, slice(lens, n)?, slice(out, n)?, slice(sizes, n)?, slice_mut(status, n)?) };
-        let mut done = 0;
+        let (mut done, mut failures) = (0, Failures::default());
         for first in (0..n).step_by(BATCH) {
             let mut jobs = Vec::with_capacity(BATCH);
             for k in first..n.min(first + BATCH) {
@@ -386,16 +393,8 @@ pub unsafe extern "C" fn h5z_gpu_decode_batch(
                 jobs.push(DecodeJob { frame, out });
             }
             for (k, result) in (first..).zip(Engine::global().decode_batch(&mut jobs)) {
-                status[k] = match result {
-                    Ok(()) => {
-                        done += 1;
-                        0
-                    }
-                    Err(e) => {
-                        report::remember(&format!("frame {k}: {e}"));
-                        -1
-                    }
-                };
+                done += usize::from(result.is_ok());
+                status[k] = failures.status(k, result);
             }
         }
         length(done)

@@ -2,6 +2,7 @@
 //! Why a call fails, and the fence that every entry point runs behind.
 
 use h5z_gpu::host::float_state;
+use libc::c_int;
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,14 +16,47 @@ pub(crate) enum Error {
     Library(h5z_gpu::Error),
     /// An argument of the caller, or what the host does not tell: the sentence behind our name.
     Call(Cow<'static, str>),
+    /// HDF5 could not write: the sentence behind our name, and the system's error number, 0 where it is not known.
+    Write(String, c_int),
     /// A panic, and what it said.
     Panic(String),
+}
+
+/// `enum h5z_gpu_failure` of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Failed = -1,
+    Damaged = -2,
+    Io = -3,
+    NoMemory = -4,
+}
+
+impl Error {
+    /// What the caller of a C function is told by a number.
+    pub(crate) fn kind(&self) -> Kind {
+        use h5z_gpu::Error as E;
+        match self {
+            Error::Library(E::Unsupported { .. } | E::Length { .. } | E::Corrupt { .. }) => Kind::Damaged,
+            Error::Library(E::NoMemory { .. } | E::NoDeviceMemory { .. }) => Kind::NoMemory,
+            Error::Library(E::Unreadable { .. }) | Error::Write(..) => Kind::Io,
+            _ => Kind::Failed,
+        }
+    }
+
+    /// The system's error number, where a file could not be read or written.
+    pub(crate) fn errno(&self) -> c_int {
+        match self {
+            Error::Library(h5z_gpu::Error::Unreadable { errno, .. }) | Error::Write(_, errno) => *errno,
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Library(e) => e.fmt(f),
+            Error::Write(text, _) => write!(f, "h5z-gpu: {text}"),
             Error::Call(text) => write!(f, "h5z-gpu: {text}"),
             Error::Panic(said) => write!(f, "h5z-gpu: a fault of its own, please report it: {said}"),
         }

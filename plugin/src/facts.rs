@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tools ask: the state of this process, and what frames of a file say of themselves. See `include/h5z_gpu.h`.
 
-use crate::c_api::{FAILED, fence, length, slice, slice_mut};
+use crate::FILTER_ID;
+use crate::c_api::{fence, length, slice, slice_mut};
 use crate::error::Result;
-use crate::{FILTER_ID, report};
+use crate::report::Failures;
 use h5z_gpu::array::{self, Checked};
 use h5z_gpu::host::settings;
 use h5z_gpu::{Class, Engine};
@@ -152,7 +153,7 @@ fn fill(
     let places: Vec<(u64, u64)> = at.iter().copied().zip(lens.iter().copied()).collect();
     let checked = if whole == 0 { Checked::Header } else { Checked::Checksum };
     let found = array::headers(file, &places, raw_len, checked, usize::try_from(threads).unwrap_or(0));
-    let mut well = 0;
+    let (mut well, mut failures) = (0, Failures::default());
     for (k, (frame, found)) in frames.iter_mut().zip(found).enumerate() {
         *frame = match found {
             Ok((version, h)) => {
@@ -168,8 +169,8 @@ fn fill(
                 }
             }
             Err(e) => {
-                report::remember(&format!("frame {k}: {e}"));
-                CFrame { status: FAILED as i32, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 }
+                let status = failures.status(k, Err(e));
+                CFrame { status, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 }
             }
         };
     }

@@ -32,6 +32,8 @@ pub(crate) const H5D_FILL_VALUE_USER_DEFINED: c_int = 2;
 pub(crate) const H5D_FILL_TIME_NEVER: c_int = 1;
 /// The error stack of the running thread.
 pub(crate) const H5E_DEFAULT: Hid = 0;
+/// From what failed first to the function that was called.
+pub(crate) const H5E_WALK_UPWARD: c_int = 0;
 
 /// What `can_apply` answers: 1 yes, 0 no, −1 error.
 #[repr(transparent)]
@@ -79,6 +81,21 @@ table! {
     }
 }
 
+/// Part of what an error stack holds of one failure, HDF5's `H5E_error2_t`.
+#[repr(C)]
+pub(crate) struct ErrorRecord {
+    pub(crate) class: Hid,
+    pub(crate) major: Hid,
+    pub(crate) minor: Hid,
+    pub(crate) line: c_uint,
+    pub(crate) function: *const c_char,
+    pub(crate) file: *const c_char,
+    pub(crate) text: *const c_char,
+}
+
+/// What `H5Ewalk2` calls for each failure.
+pub(crate) type OnError = unsafe extern "C" fn(c_uint, *const ErrorRecord, *mut c_void) -> c_int;
+
 table! {
     /// When chunks are filled.
     Filling {
@@ -119,6 +136,13 @@ table! {
         static class = H5E_ERR_CLS_g;
         static major = H5E_PLINE_g;
         static minor = H5E_CANTFILTER_g;
+    }
+}
+
+table! {
+    /// What the last call of a thread failed of.
+    Walking {
+        fn walk = H5Ewalk2(Hid, c_int, Option<OnError>, *mut c_void) -> c_int;
     }
 }
 

@@ -13,7 +13,7 @@
 //! HDF5, and may ask.
 
 use crate::buffer::Memory;
-use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, Standard};
+use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, Standard, Walking};
 use crate::module::{Module, base_of};
 use crate::reserve::system;
 use libc::{c_int, c_void};
@@ -50,6 +50,7 @@ pub(crate) struct Host {
     pub(crate) layout: Option<Layout>,
     pub(crate) standard: Option<Standard>,
     pub(crate) errors: Option<Errors>,
+    pub(crate) walking: Option<Walking>,
     pub(crate) pausing: Option<Pausing>,
     pub(crate) resume: Option<Resume>,
     pub(crate) memory: Memory,
@@ -67,6 +68,7 @@ static UNKNOWN: Host = Host {
     layout: None,
     standard: None,
     errors: None,
+    walking: None,
     pausing: None,
     resume: None,
     memory: Memory::Libc,
@@ -132,6 +134,12 @@ pub(crate) fn of(ret: *const c_void) -> &'static Host {
     }
 }
 
+/// The host that a function belongs to.
+pub(crate) fn of_function(start: *const c_void) -> &'static Host {
+    // A return address lies behind a call.
+    of(start.wrapping_byte_add(1))
+}
+
 /// Looks symbols up. Calls no function of the host: it may be locked by a thread that waits for this one.
 fn resolve(module: &Module) -> Host {
     let lacks = |symbol| Silent::Lacks { module: module.name(), symbol };
@@ -143,6 +151,7 @@ fn resolve(module: &Module) -> Host {
         layout: Layout::find(module).ok(),
         standard: Standard::find(module).ok(),
         errors: Errors::find(module).ok(),
+        walking: Walking::find(module).ok(),
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
         memory: Heap::find(module).ok().filter(|_| has_own_heap(module)).map_or(Memory::Libc, Memory::Host),

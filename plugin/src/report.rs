@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a sentence to the user: HDF5's error stack, standard error where that would be lost, the last error for C.
 
-use crate::error::Error;
-use crate::hdf5::H5E_DEFAULT;
+use crate::error::{Error, Kind};
+use crate::hdf5::{ErrorRecord, H5E_DEFAULT, H5E_WALK_UPWARD};
 use crate::host::{self, Host};
 use h5z_gpu::host::log;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;
+use std::io;
 use std::ptr;
 
 /// Bytes of the last error that are kept, the final NUL included.
@@ -16,10 +17,40 @@ const KEPT: usize = 1024;
 thread_local! {
     // No destructor: nothing of ours has to run when a thread or the process ends.
     static LAST: RefCell<[u8; KEPT]> = const { RefCell::new([0; KEPT]) };
+    static ERRNO: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Remembers `text` as this thread's last error.
-pub(crate) fn remember(text: &impl fmt::Display) {
+/// Remembers this thread's last error, told as `text`.
+pub(crate) fn remember_as(error: &Error, text: &impl fmt::Display) {
+    remember_text(text);
+    ERRNO.set(error.errno());
+}
+
+/// Remembers this thread's last error.
+pub(crate) fn remember(error: &Error) {
+    remember_as(error, error);
+}
+
+/// What became of each of several frames: remembers the first failure that is no damage, or else the last damage.
+#[derive(Default)]
+pub(crate) struct Failures {
+    other: bool,
+}
+
+impl Failures {
+    /// The number that the caller is told of frame `k`.
+    pub(crate) fn status(&mut self, k: usize, result: std::result::Result<(), h5z_gpu::Error>) -> c_int {
+        let Err(error) = result.map_err(Error::from) else { return 0 };
+        let kind = error.kind();
+        if !self.other {
+            remember_as(&error, &format!("frame {k}: {error}"));
+        }
+        self.other |= kind != Kind::Damaged;
+        kind as c_int
+    }
+}
+
+fn remember_text(text: &impl fmt::Display) {
     let text = text.to_string();
     LAST.with(|last| {
         let mut last = last.borrow_mut();
@@ -37,6 +68,11 @@ pub(crate) fn last() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr().cast())
 }
 
+/// The system's error number of the last error, 0 where it has none.
+pub(crate) fn last_errno() -> c_int {
+    ERRNO.get()
+}
+
 /// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that, or where the
 /// host must not be entered.
 pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error, may_enter: bool) {
@@ -50,6 +86,37 @@ pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error, may_enter: boo
     if !push(host, callback, &text) || silent {
         log::warn(without_name(&text));
     }
+}
+
+/// Why the last call of this thread failed in the host, as what failed first says it, and the system's error number, or 0.
+pub(crate) fn innermost(host: &Host) -> (String, c_int) {
+    unsafe extern "C" fn note(_: c_uint, record: *const ErrorRecord, found: *mut c_void) -> c_int {
+        // SAFETY: HDF5 passes a record whose text ends in NUL, and the pointer given to H5Ewalk2.
+        let (record, found) = unsafe { (&*record, &mut *found.cast::<String>()) };
+        if found.is_empty() && !record.text.is_null() {
+            // SAFETY: as above.
+            *found = unsafe { CStr::from_ptr(record.text) }.to_string_lossy().into_owned();
+        }
+        0
+    }
+    let mut found = String::new();
+    if let Some(w) = host.walking {
+        // SAFETY: `note` matches the call, and `found` outlives it.
+        unsafe { (w.walk)(H5E_DEFAULT, H5E_WALK_UPWARD, Some(note), (&raw mut found).cast()) };
+    }
+    let errno = errno_in(&found);
+    let why = match errno {
+        0 if found.is_empty() => "see HDF5's error stack".into(),
+        0 => found,
+        errno => io::Error::from_raw_os_error(errno).to_string(),
+    };
+    (why, errno)
+}
+
+/// The number in what HDF5 says of a system call that failed; 0 where there is none. The file's name stands before it.
+fn errno_in(text: &str) -> c_int {
+    let number = text.rsplit_once(", errno = ").map_or("", |(_, behind)| behind);
+    number.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// A sentence without our name at its beginning, which the log writes itself.
@@ -102,4 +169,17 @@ fn silent_reader(host: &Host) -> bool {
             || ((e.get_auto)(H5E_DEFAULT, &mut print, &mut data) >= 0 && print.is_some())
     };
     !printing && (!host::serves(host, "/h5py/") || host::serves(host, "libnetcdf"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::errno_in;
+
+    #[test]
+    fn the_error_number_of_a_system_call() {
+        let text = "file write failed: time = Mon Nov 23 21:00:00 2026\n, filename = '/d/a, errno = 1.h5', file descriptor = 12, \
+                    errno = 28, error message = 'No space left on device', buf = 0x55, total write size = 65, offset = 2048";
+        assert_eq!(errno_in(text), 28);
+        assert_eq!((errno_in("filter returned failure"), errno_in("a, errno = x"), errno_in("")), (0, 0, 0));
+    }
 }

@@ -2,6 +2,8 @@
 /* The plugin as C sees it: the filter's record against HDF5's own header, then every function of h5z_gpu.h. */
 #include "h5z_gpu.h"
 #include <H5PLextern.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <pthread.h>
@@ -140,7 +142,7 @@ static int there_and_back(const float *x) {
         CHECK(x[i] == fill ? back[0][i] == fill : fabs((double)x[i] - (double)back[0][i]) <= 1e-3);
     CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw, frames[1], 100) == -1);
     CHECK(h5z_gpu_decode(frames[0], (size_t)len, back[1], raw - 1) == -1);
-    CHECK(h5z_gpu_decode(frames[0], (size_t)len - 1, back[1], raw) == -1);
+    CHECK(h5z_gpu_decode(frames[0], (size_t)len - 1, back[1], raw) == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_encode(words, 1, "<f4", 2, dims, &fill, x, raw - 4, frames[1], capacity) == -1);
     CHECK(strstr(h5z_gpu_last_error(), "raw_len"));
     CHECK(h5z_gpu_encode(words, 1, "float", 2, dims, NULL, x, raw, frames[1], capacity) == -1);
@@ -154,7 +156,7 @@ static int there_and_back(const float *x) {
     }
     frames[1][len / 2] ^= 4;
     CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes, status) == CHUNKS - 1);
-    CHECK(status[0] == 0 && status[1] == -1 && status[2] == 0 && !memcmp(back[0], back[2], raw));
+    CHECK(status[0] == 0 && status[1] == H5Z_GPU_DAMAGED && status[2] == 0 && !memcmp(back[0], back[2], raw));
     CHECK(strstr(h5z_gpu_last_error(), "damaged"));
     for (int k = 0; k < CHUNKS; k++)
         free(frames[k]), free(back[k]);
@@ -280,20 +282,28 @@ static int arrays(const float *x) {
     /* A damaged frame and a file that ends leave the others alone. */
     ((char *)copies[3])[lens[3] / 2] ^= 1;
     CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);
-    CHECK(status[3] == -1 && status[4] == 0 && strstr(h5z_gpu_last_error(), "frame 3"));
+    CHECK(status[3] == H5Z_GPU_DAMAGED && status[4] == 0 && strstr(h5z_gpu_last_error(), "frame 3"));
     at[5] = end;
-    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == -1);
+    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_decode_file(-1, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0);
+    CHECK(status[5] == H5Z_GPU_FAILED && h5z_gpu_last_errno() == 0);
+    /* A folder is no damaged file. What is told of is the first other failure, beside the damage by a place where no file ends. */
+    at[2] = UINT64_MAX;
+    int folder = open("/", O_RDONLY);
+    CHECK(h5z_gpu_decode_file(folder, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0 && !close(folder));
+    CHECK(status[0] == H5Z_GPU_IO && status[2] == H5Z_GPU_DAMAGED && status[COUNT - 1] == H5Z_GPU_IO);
+    CHECK(h5z_gpu_last_errno() == EISDIR && strstr(h5z_gpu_last_error(), "frame 0"));
+    at[2] = at[1] + lens[1];
     /* What the frames say, from all their bytes and from the first ones. */
     h5z_gpu_frame said[COUNT];
     const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 1);
-    CHECK(said[5].status == -1 && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
+    CHECK(said[5].status == H5Z_GPU_DAMAGED && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
     CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 && said[4].element == 4);
     CHECK(said[4].raw_len == raw_len && said[4].bound == 1e-3);
     char byte = ((char *)copies[3])[lens[3] / 2]; /* changed above, and not in the file yet */
     CHECK(!fseek(file, (long)(at[3] + lens[3] / 2), SEEK_SET) && fwrite(&byte, 1, 1, file) == 1 && !fflush(file));
-    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 && said[3].status == -1);
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 && said[3].status == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
@@ -304,7 +314,8 @@ static int arrays(const float *x) {
     CHECK(n == 0 && written.calls == COUNT && written.offset[0] == 32 && written.offset[1] == 384);
     h5z_gpu_end(work);
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
-    CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) < 0 && strstr(h5z_gpu_last_error(), "H5Dwrite_chunk"));
+    CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) == H5Z_GPU_IO && strstr(h5z_gpu_last_error(), "the chunk at [0, 0]"));
+    CHECK(h5z_gpu_last_errno() == 0);
     h5z_gpu_end(work);
     h5z_gpu_end(NULL);
     /* What cannot be. */

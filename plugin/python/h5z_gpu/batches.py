@@ -76,7 +76,7 @@ def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None)
         ctypes.c_size_t(len(shape)), (ctypes.c_uint64 * max(1, len(shape)))(*shape), element,
         ctypes.c_size_t(n), _pointers(arrays), ctypes.c_size_t(nbytes), _pointers(frames), ctypes.c_size_t(size), lens,
     ))  # fmt: skip
-    if done != n:
+    if done != n:  # no other failure is left here
         raise MemoryError(lib.h5z_gpu_last_error().decode())
     return [frame[:length].tobytes() for frame, length in zip(frames, lens)]
 
@@ -84,7 +84,7 @@ def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None)
 def decode(frames: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
     """Decodes each frame, an array of bytes, into the array beside it, which is C-contiguous and has just its length.
 
-    Raises ValueError for the first damaged frame, and for one that holds another length; the others are decoded.
+    Raises ValueError for the first damaged frame, and for one that holds another length, and MemoryError; the others are decoded.
     """
     n, status = len(frames), (ctypes.c_int * len(frames))()
     lens, sizes = ((ctypes.c_size_t * n)(*(a.nbytes for a in each)) for each in (frames, arrays))

@@ -22,8 +22,8 @@ from .chunks import chunk_shape
 from .device import DeviceArray
 from .filters import Lossless, Lossy
 from .index import why_not_raw
-from .layout import Layout, OtherWay, checked_io, index_of
-from .library import checked, lib
+from .layout import Layout, OtherWay, index_of
+from .library import DAMAGED, checked, failure, lib
 from .progress import bar
 from .views import as_array, copy, described, expanded, numbers, on_host, origins_of, value_range
 
@@ -65,7 +65,10 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     ValueError
         The shapes differ, or the file is read-only; nothing was written.
     OSError
-        HDF5 could not write. What was written before stays readable, also after Ctrl-C.
+        HDF5 could not write; `errno` says why (ENOSPC: the disk is full) and `filename` where. What was written before stays
+        readable, also after Ctrl-C.
+    MemoryError
+        There is too little memory: write a smaller selection, or with fewer threads.
     """
     start, shape, dropped = _box(dataset, selection)
     array = as_array(array)
@@ -101,7 +104,8 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     threads : int
         CPU threads; 0 for as many as the process may use.
     on_error : {"raise", "fill"}
-        "fill" puts the dataset's fill value where a chunk is damaged, and warns of each.
+        "fill" puts the dataset's fill value where a chunk is damaged, and warns of each. What else keeps a chunk from being read, a
+        failing disk or too little memory, is raised all the same: the chunk may be sound.
     progress, devices
         As in `write`.
 
@@ -115,7 +119,10 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     ValueError
         `out` has another shape, or cannot be written.
     OSError
-        A chunk is damaged; the sentence names its place. `out` may hold anything then.
+        A chunk is damaged; the sentence names its place. `out` may hold anything then. Where the system could not read the file,
+        `errno` and `filename` say what and where.
+    MemoryError
+        There is too little memory: read a smaller selection, or with fewer threads.
     """
     if on_error not in ("raise", "fill"):
         raise ValueError(f'h5z-gpu: on_error = {on_error!r}; "raise" and "fill" are known')
@@ -332,13 +339,24 @@ def _write(dataset, array, start, threads, progress, devices):
             ))  # fmt: skip
             bytes_each = int(chunk.prod()) * array.itemsize
             try:
-                while written := checked_io(lib.h5z_gpu_write_chunks(
+                while written := checked(lib.h5z_gpu_write_chunks(
                     work, layout.write_chunk, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
                     numbers(offsets, ctypes.c_uint64),
-                )):  # fmt: skip
+                ), layout.file.filename):  # fmt: skip
                     done(written * bytes_each)
             finally:
                 lib.h5z_gpu_end(work)
+
+
+def _unread(dataset, path, bad):
+    """The exception for chunks that could not be read, of which the places and the statuses are given."""
+    # What the library's sentence is about: the first that is not damaged, or else the last one.
+    origin, status = next((b for b in bad if b[1] != DAMAGED), bad[-1])
+    reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
+    text = f"{dataset.name}: the chunk at {origin} cannot be read: {reason}"
+    if len(bad) > 1:
+        text += f" ({len(bad)} such chunks so far: {[origin for origin, _ in bad[:8]]})"
+    return OSError(text) if status == DAMAGED else failure(status, text, path)
 
 
 def _read(dataset, out, start, threads, on_error, progress, devices):
@@ -386,12 +404,10 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
                 ))  # fmt: skip
                 done(n * bytes_each)
                 if decoded < n:
-                    bad = [tuple(origin) for origin, s in zip(frames.origins[some].tolist(), status) if s]
-                    damaged += bad
-                    reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
-                    if on_error == "raise":
-                        raise OSError(f"{dataset.name}: the chunk at {bad[-1]} cannot be read: {reason}" + (
-                            f" ({len(bad)} such chunks so far: {bad[:8]})" if len(bad) > 1 else ""))  # fmt: skip
+                    bad = [(tuple(origin), s) for origin, s in zip(frames.origins[some].tolist(), status) if s]
+                    damaged += [origin for origin, s in bad if s == DAMAGED]
+                    if on_error == "raise" or any(s != DAMAGED for _, s in bad):
+                        raise _unread(dataset, layout.file.filename, bad)
         for origin in damaged:
             copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
             warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)

@@ -37,10 +37,22 @@ for _name in ("words", "text", "encode", "decode", "raw_len", "release_memory"):
 Words = ctypes.c_uint32 * 20
 
 
-def checked(answer: int) -> int:
-    """The answer of a function of the library, or its reason as a ValueError."""
+# h5z_gpu_failure of h5z_gpu.h: what a function answers, and the status of a frame.
+FAILED, DAMAGED, IO, NO_MEMORY = -1, -2, -3, -4
+
+
+def failure(kind: int, text: str, path: str | os.PathLike[str] | None = None) -> Exception:
+    """The exception for a failure of the library: an OSError with errno and the file's name, a MemoryError, or a ValueError."""
+    if kind == IO:
+        number = lib.h5z_gpu_last_errno()
+        return OSError(number, text, path) if number and path is not None else OSError(number, text) if number else OSError(text)
+    return (MemoryError if kind == NO_MEMORY else ValueError)(text)
+
+
+def checked(answer: int, path: str | os.PathLike[str] | None = None) -> int:
+    """The answer of a function of the library, or its reason as an exception; `path` is the file that it reads or writes."""
     if answer < 0:
-        raise ValueError(lib.h5z_gpu_last_error().decode())
+        raise failure(answer, lib.h5z_gpu_last_error().decode(), path)
     return answer
 
 

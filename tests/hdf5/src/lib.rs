@@ -107,6 +107,16 @@ const _: fn(theirs::H5Z_class2_t, hdf5::FilterClass) = |theirs, ours| {
     pair(&theirs.filter.unwrap(), &ours.filter);
 };
 
+const _: fn(theirs::H5E_error2_t, hdf5::ErrorRecord) = |theirs, ours| {
+    pair(&theirs.line, &ours.line);
+    pair(&theirs.desc, &ours.text);
+};
+
+const _: () = {
+    assert!(offset_of!(hdf5::ErrorRecord, text) == offset_of!(theirs::H5E_error2_t, desc));
+    assert!(hdf5::H5E_WALK_UPWARD == theirs::H5E_direction_t::H5E_WALK_UPWARD as i32);
+};
+
 macro_rules! numbers {
     ($ours:ident: $($name:ident)*) => { $(const _: () = assert!($ours::$name as i64 == theirs::$name as i64);)* };
 }

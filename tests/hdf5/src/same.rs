@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two types that C passes, stores and returns in the same way.
 
-use crate::hdf5::{CanApply, FilterLen, SetLocal};
-use crate::theirs::{H5D_fill_time_t, H5D_fill_value_t, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t, hbool_t};
+use crate::hdf5::{CanApply, ErrorRecord, FilterLen, SetLocal};
+use crate::theirs::{
+    H5D_fill_time_t, H5D_fill_value_t, H5E_direction_t, H5E_error2_t, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t,
+    hbool_t,
+};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `Self`, a type of the bindings, is `Ours` to C.
@@ -33,7 +36,9 @@ same! {
     isize => isize,
     // C's `bool`: the bindings take any byte.
     hbool_t => bool,
+    H5E_error2_t => ErrorRecord,
     // Enumerations that the plugin reads as numbers.
+    H5E_direction_t => c_int,
     H5D_fill_time_t => c_int,
     H5D_fill_value_t => c_int,
     H5T_class_t => c_int,

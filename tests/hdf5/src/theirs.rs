@@ -9,7 +9,7 @@ pub(crate) use hdf5_metno_sys::h5d::{
 pub(crate) use hdf5_metno_sys::h5e::H5Eis_paused;
 pub(crate) use hdf5_metno_sys::h5e::{
     H5E_CANTFILTER as H5E_CANTFILTER_g, H5E_DEFAULT, H5E_ERR_CLS as H5E_ERR_CLS_g, H5E_PLINE as H5E_PLINE_g,
-    H5Eauto_is_v2, H5Eget_auto2, H5Epush2,
+    H5E_direction_t, H5E_error2_t, H5Eauto_is_v2, H5Eget_auto2, H5Epush2, H5Ewalk2,
 };
 pub(crate) use hdf5_metno_sys::h5p::{
     H5Pfill_value_defined, H5Pget_chunk, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter_by_id2, H5Pget_filter2,
