@@ -53,13 +53,13 @@ int main(int argc, char **argv) {
     }
     uint64_t extents[3] = {N, N, N}, box[3] = {C, C, C};
     h5z_gpu_array array = {.data = v, .device = -1, .type = "<f4", .rank = 3, .shape = extents};
-    h5z_gpu_work *work;
+    h5z_gpu_work *work = NULL;
     if (h5z_gpu_encode_array(words, count, &array, box, NULL, CHUNKS, origins, 0, &work) < 0)
         return failed("encode");
     int64_t written;
     while ((written = h5z_gpu_write_chunks(work, (h5z_gpu_write_chunk)H5Dwrite_chunk, dataset, 3, CHUNKS, offsets)) > 0)
         ;
-    h5z_gpu_end(work);
+    h5z_gpu_end(&work);
     if (written < 0)
         return failed("write");
     double ratio = 4.0 * N * N * N / (double)H5Dget_storage_size(dataset);

@@ -110,13 +110,24 @@ typedef struct h5z_gpu_array {
 #define H5Z_GPU_READ_ONLY 1u
 #define H5Z_GPU_EVERY_DEVICE 2u /* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
 
-/* Frames of an array on their way. One thread at a time uses it. */
+/* Frames of an array on their way. One thread at a time uses it.
+
+   Threads of the library, or a device, read the array from h5z_gpu_encode_array until h5z_gpu_end. So keep one thing that owns the work
+   and holds the array, made before the work begins, and let it end the work before it lets the array go, however it is left:
+
+     h5z_gpu_work *work = NULL;
+     if (h5z_gpu_encode_array(..., &work) >= 0)
+         while (h5z_gpu_next(work, &frames, &lens) > 0) ...
+     h5z_gpu_end(&work);
+
+   Where a signal or an exception may come between any two steps (Ctrl-C in Python), that is a finaliser's task: work is NULL until there
+   is any, and h5z_gpu_end sets it to NULL, so it may be called whenever and twice. */
 typedef struct h5z_gpu_work h5z_gpu_work;
 
 /* Begins to encode n chunks of an array, which must not change before the last frame is there. `origins` has n * rank numbers;
    `fill`, one element or NULL for zeros, stands in a chunk beyond the array. Give the stored list of a dataset as words: then
    the frames are those that the filter writes there. Without one `fill` is the fill value too. threads: 0 for as many as the
-   process may use. Answers n, and the work in *work. */
+   process may use. Answers n, and the work in *work, which stays as it is on failure. */
 int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_array *from, const uint64_t *chunk,
                              const void *fill, size_t n, const int64_t *origins, int threads, h5z_gpu_work **work);
 
@@ -132,8 +143,9 @@ typedef int (*h5z_gpu_write_chunk)(int64_t dataset, int64_t transfer, uint32_t m
 int64_t h5z_gpu_write_chunks(h5z_gpu_work *work, h5z_gpu_write_chunk write_chunk, int64_t dataset, size_t rank, size_t n,
                              const uint64_t *offsets);
 
-/* Ends the work, whether all frames were given or not. NULL is allowed. */
-void h5z_gpu_end(h5z_gpu_work *work);
+/* Ends the work, whether all frames were given or not, waits for its threads, and sets *work to NULL; nothing where it is NULL. NULL
+   is allowed. */
+void h5z_gpu_end(h5z_gpu_work **work);
 
 /* Smallest and largest finite value of an array of "<f4", "<f8", ">f4" or ">f8", of n boxes that should cover it, but for those with
    the bits of `fill`, one element or NULL. Answers 1, or 0 where there is no such value. */

@@ -324,13 +324,17 @@ pub unsafe extern "C" fn h5z_gpu_write_chunks(
 /// See the header.
 ///
 /// # Safety
-/// `work` is from `h5z_gpu_encode_array`, and is not used again.
+/// `work` is null, or holds null or what `h5z_gpu_encode_array` put there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn h5z_gpu_end(work: *mut Work) {
+pub unsafe extern "C" fn h5z_gpu_end(work: *mut *mut Work) {
     fence(|| {
-        if !work.is_null() {
-            // SAFETY: this function's promise.
-            drop(unsafe { Box::from_raw(work) });
+        // SAFETY: this function's promise.
+        if let Some(work) = unsafe { work.as_mut() } {
+            let ended = std::mem::replace(work, std::ptr::null_mut());
+            if !ended.is_null() {
+                // SAFETY: as above; nobody finds it there again.
+                drop(unsafe { Box::from_raw(ended) });
+            }
         }
         Ok(0)
     });

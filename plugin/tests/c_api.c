@@ -242,7 +242,7 @@ static int arrays(const float *x) {
             origins[2 * k + a] = (int64_t)(offsets[2 * k + a] = a ? k % 4 * 128u : k / 4 * 16u);
     /* Read from its last row on. */
     h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape, .strides = strides};
-    h5z_gpu_work *work;
+    h5z_gpu_work *work = NULL;
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
     void *copies[COUNT];
     size_t lens[COUNT];
@@ -256,7 +256,7 @@ static int arrays(const float *x) {
             memcpy(copies[k], frames[i], lens[k] = some[i]);
         }
     CHECK(n == 0 && k == COUNT && h5z_gpu_next(work, &frames, &some) == 0);
-    h5z_gpu_end(work);
+    h5z_gpu_end(&work);
     FILE *file = tmpfile();
     CHECK(file);
     for (k = 0; k < COUNT; k++) {
@@ -312,12 +312,15 @@ static int arrays(const float *x) {
     while ((n = h5z_gpu_write_chunks(work, remember_chunk, 7, 2, COUNT, offsets)) > 0)
         ;
     CHECK(n == 0 && written.calls == COUNT && written.offset[0] == 32 && written.offset[1] == 384);
-    h5z_gpu_end(work);
+    h5z_gpu_end(&work);
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
     CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) == H5Z_GPU_IO && strstr(h5z_gpu_last_error(), "the chunk at [0, 0]"));
     CHECK(h5z_gpu_last_errno() == 0);
-    h5z_gpu_end(work);
+    h5z_gpu_end(&work);
+    CHECK(!work);
+    h5z_gpu_end(&work);
     h5z_gpu_end(NULL);
+    CHECK(h5z_gpu_next(work, &frames, &some) == H5Z_GPU_FAILED);
     /* What cannot be. */
     to.flags = H5Z_GPU_READ_ONLY;
     CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 && strstr(h5z_gpu_last_error(), "read-only"));

@@ -20,6 +20,7 @@ import numpy as np
 
 from .chunks import chunk_shape
 from .device import DeviceArray
+from .encoding import Encoding
 from .filters import Lossless, Lossy
 from .index import why_not_raw
 from .layout import Layout, OtherWay, index_of
@@ -35,8 +36,7 @@ log = logging.getLogger("h5z_gpu")
 # Bytes decoded before Ctrl-C is looked at, some tenths of a second.
 _RAW_PER_CALL, _RAW_PER_CALL_GPU = 1 << 30, 32 << 30
 
-for _name in ("encode_array", "write_chunks", "decode_file"):
-    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
+lib.h5z_gpu_decode_file.restype = ctypes.c_int64
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
@@ -312,7 +312,7 @@ def _write(dataset, array, start, threads, progress, devices):
             raise OtherWay(f"an array of {array.dtype} becomes {layout.dtype}")
         if array.size == 0:
             return
-        chunk, rank = np.array(layout.chunk), len(layout.chunk)
+        chunk = np.array(layout.chunk)
         origins = origins_of(start, array.shape, layout.chunk)
         # A chunk is whole where the box holds all of it that lies in the dataset.
         end = np.minimum(origins + chunk, dataset.shape)
@@ -329,23 +329,11 @@ def _write(dataset, array, start, threads, progress, devices):
                 done(array[in_array].nbytes)
             if not len(offsets):
                 return
-            view, n = described(array, devices), len(offsets)
-            work = ctypes.c_void_p()
-            checked(lib.h5z_gpu_encode_array(
-                (ctypes.c_uint32 * len(layout.words))(*layout.words), ctypes.c_size_t(len(layout.words)),
-                ctypes.byref(view), (ctypes.c_uint64 * rank)(*layout.chunk),
-                layout.fill.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(n), numbers(places, ctypes.c_int64),
-                ctypes.c_int(threads), ctypes.byref(work),
-            ))  # fmt: skip
             bytes_each = int(chunk.prod()) * array.itemsize
-            try:
-                while written := checked(lib.h5z_gpu_write_chunks(
-                    work, layout.write_chunk, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
-                    numbers(offsets, ctypes.c_uint64),
-                ), layout.file.filename):  # fmt: skip
+            with Encoding() as encoding:
+                encoding.begin(described(array, devices), layout.words, layout.chunk, layout.fill, places, threads)
+                while written := encoding.write(layout.write_chunk, dataset.id.id, offsets, layout.file.filename):
                     done(written * bytes_each)
-            finally:
-                lib.h5z_gpu_end(work)
 
 
 def _unread(dataset, path, bad):
