@@ -117,9 +117,28 @@ fn szx(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let words: Vec<u8> = (0..128).map(|i| i % 8).collect();
             szx_frame(1, 2f64.powi(1021), F64, dims, &[&[without(3), 0, 0, 0], &(-1.7e308f64).to_le_bytes(), &words])
         }
+        // The fewest and the most required bits; in the absolute modes the smallest bounds whose step is usable.
+        "f32-fewest-and-most-bits" => ends_of_q(1, 2f64.powi(-127), F32, dims, [1, 23], random),
+        "f64-fewest-and-most-bits" => ends_of_q(1, f64::MIN_POSITIVE, F64, dims, [1, 52], random),
+        "f32be-pw-fewest-and-most-bits" => ends_of_q(3, 0.4, F32 | BIG_ENDIAN, dims, [9, 32], random),
+        "f64-pw-fewest-and-most-bits" => ends_of_q(3, 0.4, F64, dims, [12, 61], random),
         _ => panic!("szx/{name} is not made by hand"),
     }
     .frame()
+}
+
+/// Two coded blocks without codes, whose words have these many bits.
+fn ends_of_q(mode: u8, bound: f64, kind: u32, dims: &[u32], q: [u8; 2], random: &mut Random) -> Draft {
+    let size = (kind >> 4 & 0xFF) as usize;
+    let words = |q: u8, random: &mut Random| {
+        let words: Vec<u64> = (0..128).map(|_| random.bits() >> (64 - q)).collect();
+        // The most significant byte of all, then the next one.
+        let shifts = (0..q.div_ceil(8)).rev().map(|p| 8 * p);
+        shifts.flat_map(|shift| words.iter().map(move |t| (t >> shift) as u8).collect::<Vec<_>>()).collect::<Vec<u8>>()
+    };
+    let bases = vec![0; if mode == 3 { 0 } else { 2 * size }];
+    let (a, b) = (words(q[0], random), words(q[1], random));
+    szx_frame(mode, bound, kind, dims, &[&[66 + q[0], 66 + q[1], 0, 0], &bases, &a, &b])
 }
 
 /// n numbers of `width` bits, the width in front.
@@ -145,6 +164,29 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let mut p = without_codebook(size, 3, 0.9, dims);
             p.kinds.push(0x21);
             p.payloads.push(fixed_width(p.tiles[0], 32, || random.bits()));
+            p
+        }
+        "f64-pw-rel-lowest-quantum" => {
+            let mut p = without_codebook(size, 3, 0.3, dims);
+            p.kinds.push(0x20);
+            // -2^31, 2^31 - 1, 0, -1, 1, -2^31 in zigzag order.
+            let mut z = [u32::MAX, u32::MAX - 1, 0, 1, 2, u32::MAX].into_iter();
+            p.payloads.push(fixed_width(p.tiles[0], 32, || z.next().expect("six residuals").into()));
+            p
+        }
+        // 2b / 257 is one subnormal number, 2 (b / 257) is two.
+        "f64-interpolated-subnormal-bound" => {
+            let mut p = without_codebook(size, 1, f64::from_bits(150), dims);
+            p.kinds.push(0x29);
+            p.payloads.push(fixed_width(p.tiles[0], 5, || random.bits()));
+            p
+        }
+        // 2b is infinite, 256 · (b / 128.5) is not. R is 256 everywhere.
+        "f64-interpolated-infinite-step" => {
+            let mut p = without_codebook(size, 1, 2f64.powi(1023), dims);
+            p.kinds.push(0x29);
+            let mut z = std::iter::once(2).chain(std::iter::repeat(0));
+            p.payloads.push(fixed_width(p.tiles[0], 2, || z.next().expect("endless")));
             p
         }
         "f32-only-raw-tiles" | "f64be-only-raw-tiles" => {

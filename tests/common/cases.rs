@@ -364,6 +364,15 @@ lorenzo | f32-interpolated-every-way | by-hand 59 | f32 | 19x37x73    | mode=abs
 lorenzo | f64be-interpolated-every-way | by-hand 60 | f64be | 18x27x113 | mode=abs,bound=0.051          |
 lorenzo | f32-interpolated-lines | by-hand 61 | f32  | 8211        | mode=abs,bound=0.051             |
 lorenzo | f32-every-symbol      | by-hand 58 | f32   | 180284      | mode=abs,bound=0.5                |
+planes | f32-step-that-rounds-down | by-hand 62 | f32 | 800         | mode=abs,bound=6.3e29             |
+planes | f32-step-that-rounds-up | by-hand 63 | f32   | 800         | mode=abs,bound=3.9e-31            |
+lorenzo | f64-pw-rel-lowest-quantum | by-hand 64 | f64 | 6          | mode=pw_rel,bound=0.3             |
+lorenzo | f64-interpolated-subnormal-bound | by-hand 65 | f64 | 300 | mode=abs,bound=7.4e-322           |
+lorenzo | f64-interpolated-infinite-step | by-hand 66 | f64 | 20    | mode=abs,bound=8.9e307            |
+szx    | f32-fewest-and-most-bits | by-hand 67 | f32 | 256        | mode=abs,bound=5.9e-39            |
+szx    | f64-fewest-and-most-bits | by-hand 68 | f64 | 256        | mode=abs,bound=2.3e-308           |
+szx    | f32be-pw-fewest-and-most-bits | by-hand 69 | f32be | 256 | mode=pw_rel,bound=0.4             |
+szx    | f64-pw-fewest-and-most-bits | by-hand 70 | f64 | 256     | mode=pw_rel,bound=0.4             |
 ";
 
 /// Every case of the list.

@@ -62,6 +62,17 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let tile = Tile::wide(1, 0, Lengths::new(5, 40, 64)).saying(1, |_, _, _| d());
             frame(4, bound_of_step(1000), F64, dims, &[tile.payload(8)])
         }
+        // Steps in f64 that are not usable and, rounded to f32, are.
+        "f32-step-that-rounds-down" => {
+            let bound = bound_of_step(100).next_up();
+            assert!(bound * 1.9921875 > 2f64.powi(100));
+            stairs(bound, dims)
+        }
+        "f32-step-that-rounds-up" => {
+            let bound = bound_of_step(-100).next_down();
+            assert!(bound * 1.9921875 < 2f64.powi(-100));
+            stairs(bound, dims)
+        }
         "f32-smallest-step" => small_step(F32, random, dims),
         "f64be-smallest-step" => small_step(F64 | BIG_ENDIAN, random, dims),
         // Residuals that are mostly short, in every shape; shapes that have fewer classes than numbers say the others for nothing.
@@ -215,6 +226,12 @@ fn small_step(kind: u32, random: &mut Random, dims: &[u32]) -> Draft {
     let mut d = || random.bits() as i64 >> (64 - 8 * size + random.below(8 * size));
     let tile = Tile::wide(1, 0, Lengths::new(6, 3, 8 * size as u32)).saying(1, |_, _, _| d());
     frame(1, bound_of_step(power), kind, dims, &[tile.payload(size)])
+}
+
+/// The quanta -100 to 99, 4 after 4, under this bound.
+fn stairs(bound: f64, dims: &[u32]) -> Draft {
+    let v: Vec<i64> = (0..4096).map(|i| i / 4 % 200 - 100).collect();
+    frame(1, bound, F32, dims, &[Tile::quanta(0, [1; 4]).meaning(1, &v, |_, _| 0).payload(4)])
 }
 
 /// A tile of each shape. Most residuals are short, some of any length.
