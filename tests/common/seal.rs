@@ -2,7 +2,7 @@
 //! Makes a changed frame look whole again: stored length and checksum anew, written from src/FORMAT.md §2 and §4.
 
 /// The checksum of FORMAT.md §4.2.
-fn checksum(frame: &[u8]) -> u64 {
+pub fn checksum(frame: &[u8]) -> u64 {
     let mut sum = 0u64;
     for (i, word) in frame.chunks(4).enumerate() {
         if i == 10 || i == 11 {

@@ -52,6 +52,29 @@ def test_every_frame_to_refuse_is_refused_by_its_rule(reference):
         assert str(refused.value).split(":")[0] == entry["rule"], f"{name}: {refused.value}"
 
 
+def test_a_reader_without_a_rule_reads_the_frames_that_break_it(reference, monkeypatch):
+    """So no second rule hides that the first is missing, but for the frames and rules of a list."""
+    index = tomllib.loads((VECTORS / "refused/index.toml").read_text())
+    listed = tomllib.loads((VECTORS.parent / "not_alone.toml").read_text())
+    refuse, becomes = reference.refuse, {}
+    for name, entry in index.items():
+
+        def all_but_one(rule, broken, why, missing=entry["rule"]):
+            if rule != missing:
+                refuse(rule, broken, why)
+
+        monkeypatch.setattr(reference, "refuse", all_but_one)
+        try:
+            reference.decode((VECTORS / f"refused/{name}.bin").read_bytes(), limit=entry["raw_bytes"])
+        except reference.Refused as next_rule:
+            becomes[name] = str(next_rule).split(":")[0]
+        except Exception:  # whatever Python or NumPy say to what is not there
+            becomes[name] = "stuck"
+    assert becomes == listed["frames"]
+    alone = {entry["rule"] for name, entry in index.items() if name not in becomes}
+    assert {entry["rule"] for entry in index.values()} - alone == set(listed["rules"])
+
+
 def test_it_prints_and_writes_what_a_frame_holds(tmp_path):
     frame = VECTORS / "szx/worked-example.bin"
     said = run(sys.executable, SOURCE, frame, tmp_path / "raw", env=clean())

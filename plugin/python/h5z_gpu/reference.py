@@ -315,13 +315,13 @@ def lorenzo_codebook(head):
     refuse("L1", not head or len(head) != 1 + whole(head[0], 2), f"a head of {len(head)} bytes")
     N = head[0]
     refuse("L2", N > 188, f"{N} symbols, allowed are 188")
-    lengths = [four for byte in head[1:] for four in (byte & 15, byte >> 4)]
+    lengths = [four for byte in head[1 : 1 + whole(N, 2)] for four in (byte & 15, byte >> 4)]
     refuse("L3", N % 2 and lengths.pop(), f"the 4 bits behind the last of {N} symbols are not 0")
     refuse("L4", N and lengths[-1] == 0, f"the last symbol, {N - 1}, has no codeword")
     refuse("L5", max(lengths, default=0) > 11, "a codeword of more than 11 bits")
-    used = sum(2048 >> length for length in lengths if length)
-    refuse("L6", used > 2048, f"an over-full codebook: {used} / 2048")
-    refuse("L7", N and used < 2048, f"an under-full codebook: {used} / 2048")
+    used = sum(32768 >> length for length in lengths if length)
+    refuse("L6", used > 32768, f"an over-full codebook: {used} / 32768")
+    refuse("L7", N and used < 32768, f"an under-full codebook: {used} / 32768")
     table, code = [None] * 2048, 0
     for length in range(1, 12):
         code *= 2
@@ -364,7 +364,7 @@ def lorenzo_tile(head, where, kind, payload, shape, codebook):
     if group == RAW_TILE:
         refuse("L16", kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
         refuse("L17", len(payload) != n * head.size, f"{len(payload)} bytes {where}, which is raw, of {n} values")
-        return np.frombuffer(payload, bits).reshape(shape)
+        return np.frombuffer(payload, bits, n).reshape(shape)
 
     places, values, rest = lorenzo_outliers(where, payload, n, bits) if outliers else ([], [], payload)
     refuse("L18", group == EMPTY and rest, f"{len(rest)} bytes of residuals {where}, which is empty")
@@ -396,8 +396,8 @@ def lorenzo_outliers(where, payload, n, bits):
     first, many = records & 0xFFFF, (records >> 16) + 1
     behind = first + many
     refuse("L21", (first[1:] < behind[:-1]).any(), f"records of outliers {where} do not ascend, or overlap")
-    refuse("L22", behind[-1] > n, f"outliers {where} up to place {behind[-1] - 1} of {n}")
-    places = np.concatenate([np.arange(a, b) for a, b in zip(first, behind)])
+    refuse("L22", (behind > n).any(), f"outliers {where} up to place {behind.max(initial=0) - 1} of {n}")
+    places = [place for a, b in zip(first, behind) for place in range(a, b)]
     return places, np.repeat(np.frombuffer(payload, bits, count, 4 + 4 * count), many), payload[end:]
 
 
@@ -533,7 +533,7 @@ def ndzip(head, grid, stream):
     cubes, columns = math.prod(counts), 4096 // (8 * W)
     table, border = whole(4 * cubes, W), n - 4096 * cubes  # words, §3.2
     refuse("N3", size % W or size < W * (table + border), f"{size} bytes of stream for {cubes} cubes, {border} values")
-    words = np.frombuffer(stream, f"<u{W}")
+    words = np.frombuffer(stream, f"<u{W}", size // W)
     refuse("N4", any(stream[4 * cubes : W * table]), "the filling of the table is not 0")
     ends = [table] + [table + int(end) for end in np.frombuffer(stream, "<u4", cubes)]
     for k in range(cubes):
@@ -542,7 +542,8 @@ def ndzip(head, grid, stream):
         refuse("N6", not columns <= length <= columns + 4096, f"cube {k} of {length} words")
     refuse("N7", ends[-1] != len(words) - border, f"cubes end at word {ends[-1]}, not {len(words) - border}")
 
-    out, outside = np.empty(extents, words.dtype), np.ones(extents, bool)
+    out = np.empty(n, words.dtype).reshape(extents)
+    outside = np.ones(extents, bool)
     for k, place in enumerate(itertools.product(*map(range, counts))):
         cube = tuple(slice(side * p, side * (p + 1)) for p in place)
         out[cube] = ndzip_cube(head, k, words[ends[k] : ends[k + 1]], (side,) * D)
@@ -572,7 +573,7 @@ def ndzip_cube(head, k, words, shape):
 # ------------------------------------------------------------------------------------------------ bytes.FORMAT.md
 def shuffled(head, first, ends, payload):
     refuse("B1", len(first) != 8, f"a head of {len(first)} bytes, not 8")
-    stride, step = struct.unpack("<II", first)
+    stride, step = struct.unpack_from("<II", first)
     refuse("B2", not 1 <= stride <= 255, f"stride {stride}, allowed are 1 to 255")
     refuse("B3", not 1 <= step <= 1048576 or step % stride, f"tiles of {step} bytes with stride {stride}")
     count = whole(head.raw_length, step)
@@ -663,10 +664,10 @@ def planes_tiling(extents, axes):
 
 
 def planes_step(head):
-    """§5: the step s, a number of the type, or None where it is not usable."""
+    """§5: the step s, a number of the type, and whether it is usable."""
     s = np.float64(head.bound * 1.9921875).astype(f"<f{head.size}")
     limit = 2.0 ** (100 if head.size == 4 else 1000)
-    return s if 1 / limit <= s <= limit else None
+    return s, 1 / limit <= s <= limit
 
 
 def planes_tile(head, G, where, payload, shape):
@@ -687,7 +688,7 @@ def planes_tile(head, G, where, payload, shape):
         refuse("P10", len(payload) != 4 + W * math.prod(shape), f"{len(payload)} bytes {where}, raw, of shape {shape}")
         return take(len(payload) - 4, f"<u{W}").reshape(shape)
     refuse("P5", predictor > G, f"head {word:#010x} {where}: predictor {predictor}, the grid's rank is {G}")
-    unfit = kind != BITS and (head.mode == 9 or planes_step(head) is None)
+    unfit = kind != BITS and (head.mode == 9 or not planes_step(head)[1])
     refuse("P6", unfit, f"class {kind} {where}, mode {head.mode}, bound {head.bound!r}")
 
     alone = kind == QUANTA and len(payload) == 4
@@ -721,7 +722,7 @@ def planes_tile(head, G, where, payload, shape):
         d = [planes_quanta(own, max(8 * n - 1, 0)) for own, n in zip(numbers, slices)]
     else:
         d = [planes_fields(f"of block {k} {where}", own, lengths, take) for k, own in enumerate(numbers)]
-    values = take(W * (1 if uniform else count), f"<u{W}")
+    values = take(W * (min(count, 1) if uniform else count), f"<u{W}")
     refuse("P10", at != len(payload), f"{len(payload)} bytes {where}, its parts need {at}")
     marks = np.stack([planes_numbers(words[-1:]) for words in D]).astype(bool)
     refuse("P12", marks.sum() != count, f"{marks.sum()} exceptions are marked {where}, it says {count}")
@@ -861,10 +862,10 @@ def planes_values(head, kind, e, base, v):
     """§5: the bits of the values; e is that of map 1."""
     bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
     if kind == QUANTA:
-        return ((base + v).astype(real) * planes_step(head)).view(bits)
+        return ((base + v).astype(real) * planes_step(head)[0]).view(bits)
     m = base + v
     if kind == WIDE_QUANTA:
-        return (m.view(signed).astype(real) * planes_step(head)).view(bits)
+        return (m.view(signed).astype(real) * planes_step(head)[0]).view(bits)
     if e is not None:
         return (m.view(signed).astype(real) * np.array(math.ldexp(1, e), real)).view(bits)
     if head.number == 0:

@@ -2,10 +2,12 @@
 //! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the frame's rules what
 //! this codec makes of them.
 
+mod values;
+
 use super::super::draft::{Draft, F32, F64, I32};
 use super::super::refused::List;
 use super::by_hand::bound_of_step;
-use super::{Lengths, Parts, Plane, Tile, frame, place, raw};
+use super::{Lengths, Parts, Plane, Tile, frame, raw};
 
 /// A frame with one tile of 40 values along a line.
 fn line(payload: Vec<u8>) -> Draft {
@@ -75,6 +77,8 @@ pub fn frame_rules(list: &mut List) {
     let lossless = frame(9, 0.0, F32, &[40], &[wide(2).payload(4)]);
     list.but("F7-planes-in-mode-3", "planes with mode", &good, |d| d.mode = 3);
     list.but("F8-planes-of-rank-9", "rank 9", &good, |d| d.dims = vec![2, 2, 2, 5, 1, 1, 1, 1, 1]);
+    let in_rank_9 = frame(1, 0.5, F32, &[2; 9], &[vec![0; 4]]);
+    list.draft("F8-planes-of-512-values-in-rank-9", "rank 9", &in_rank_9);
     list.but("F9-planes-of-integers-in-mode-1", "Integer", &good, |d| d.kind = I32);
     list.but("F9-planes-without-sign", "signed: false", &good, |d| d.kind &= !(1 << 14));
     list.but("F9-planes-with-5-exponent-bits", "exponent_bits: 5", &good, |d| d.kind = F32 - (3 << 16));
@@ -91,9 +95,9 @@ pub fn rules(list: &mut List) {
     heads(list);
     modes(list);
     lengths(list);
-    exceptions(list);
-    sums(list);
-    fields(list);
+    values::exceptions(list);
+    values::sums(list);
+    values::fields(list);
 }
 
 /// P1 to P4.
@@ -226,6 +230,14 @@ fn modes(list: &mut List) {
     list.draft("P8-mask-with-bit-21", "masks is 0x002003c8", &mask(0, 1 << 21));
     list.draft("P8-mask-with-bit-31", "masks is 0x800003c8", &mask(0, 1 << 31));
     list.draft("P8-no-exceptions", "masks is 0x000000c8", &mask(0x1F_FF00, 0));
+    let mut unmarked = tile.clone();
+    unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
+    list.draft("P8-no-exceptions-and-no-marks", "masks is 0x00000000", &{
+        changed(&unmarked, |p| {
+            p.head[0] ^= 1 << 10;
+            p.values.clear();
+        })
+    });
     list.draft("P8-4097-exceptions", "masks is 0x001001c8", &mask(0x1F_FF00, 4097 << 8));
     list.draft("P8-8191-exceptions", "masks is 0x001fffc8", &mask(0, 0x1F_FF00));
     let bits = |to: u32| changed(&excepted(wide(2), true), |p| p.mask = Some(to));
@@ -233,38 +245,6 @@ fn modes(list: &mut List) {
     list.draft("P8-bits-without-exceptions", "masks is 0x000000c8", &bits(0xC8));
     list.draft("P9-bit-behind-the-modes", "modes 0x0001 behind", &changed(&quanta(), |p| p.modes.push(1)));
     list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&quanta(), |p| p.modes.push(1 << 15)));
-}
-
-/// P13: the sums of class 0 leave what is allowed, at one place and others.
-fn sums(list: &mut List) {
-    // A tile that says zeros but for some residuals.
-    let tile = |rank: u32, predictor: u32, residuals: &'static [(usize, i64)]| {
-        let at = |k: usize, l: u32, bit: u32| place(rank, k, l as usize, bit as usize);
-        let d = |i: usize| residuals.iter().find(|r| r.0 == i).map_or(0, |r| r.1);
-        let dims: &[u32] = [&[40][..], &[128, 32], &[8, 16, 32]][rank as usize - 1];
-        let tile = Tile::quanta(predictor, [2; 4]).saying(1, |k, l, bit| d(at(k, l, bit)));
-        (tile, dims)
-    };
-    let of = |(tile, dims): (Tile, &'static [u32])| frame(1, 0.5, F32, dims, &[tile.payload(4)]);
-    list.draft("P13-quantum-of-4096", "a quantum is farther", &of(tile(1, 0, &[(17, 4096)])));
-    list.draft("P13-quantum-of-minus-4097", "a quantum is farther", &of(tile(3, 0, &[(4095, -4097)])));
-    list.draft("P13-sum-along-x", "a quantum is farther", &of(tile(1, 1, &[(0, 4095), (9, 1), (10, -1)])));
-    list.draft("P13-sum-along-y", "a quantum is farther", &of(tile(2, 2, &[(0, -4096), (64, -1)])));
-    list.draft("P13-sum-along-z", "a quantum is farther", &of(tile(3, 3, &[(31, 4000), (543, 96)])));
-    list.draft(
-        "P13-sum-that-comes-back-modulo-2^16",
-        "a quantum is farther",
-        &of(tile(1, 1, &[(3, 32_767), (4, 32_767), (5, 2)])),
-    );
-    list.draft("P13-quantum-beyond-the-array", "a quantum is farther", &of(tile(1, 0, &[(40, -32_768)])));
-    let (excepted, dims) = tile(3, 0, &[(0, 5000)]);
-    let mut masks = [Plane::default(); 4];
-    (masks[0].mode, masks[0].words[0]) = (2, 1);
-    list.draft(
-        "P13-quantum-where-an-exception-is",
-        "a quantum is farther",
-        &of((excepted.except(masks, || 0, true), dims)),
-    );
 }
 
 /// P10 and P11.
@@ -397,106 +377,4 @@ fn lengths(list: &mut List) {
         "filling [1, 0, 0] behind 1 bytes",
         &changed(&wide(2), |p| p.bytes.push(1)),
     );
-}
-
-/// P12.
-fn exceptions(list: &mut List) {
-    let count = |tile: &Tile, uniform: bool, n: u32| {
-        changed(&excepted(tile.clone(), uniform), |p| {
-            p.mask = p.mask.map(|m| m & !0x1F_FF00 | n << 8);
-            p.values.resize(if uniform { 4 } else { 4 * n as usize }, 0);
-        })
-    };
-    list.draft(
-        "P12-two-exceptions-for-three-marks",
-        "masks of 3 exceptions, their word says 2",
-        &count(&quanta(), false, 2),
-    );
-    list.draft(
-        "P12-four-exceptions-for-three-marks",
-        "masks of 3 exceptions, their word says 4",
-        &count(&quanta(), false, 4),
-    );
-    list.draft(
-        "P12-4096-uniform-exceptions-for-three-marks",
-        "masks of 3 exceptions, their word says 4096",
-        &count(&quanta(), true, 4096),
-    );
-    list.draft(
-        "P12-two-exceptions-for-three-marks-in-wide-quanta",
-        "masks of 3 exceptions, their word says 2",
-        &count(&wide(1), false, 2),
-    );
-    list.draft(
-        "P12-four-exceptions-for-three-marks-in-bits",
-        "masks of 3 exceptions, their word says 4",
-        &count(&wide(2), false, 4),
-    );
-    let mut unmarked = excepted(quanta(), true);
-    unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
-    list.draft("P12-one-exception-without-marks", "masks of 0 exceptions, their word says 1", &{
-        let mut parts = unmarked.parts(4);
-        parts.mask = Some(1 << 8);
-        line(parts.payload())
-    });
-}
-
-/// P14 to P16.
-fn fields(list: &mut List) {
-    let of = |kind: u32, class: u32, lengths: Lengths| {
-        let size = if kind & 0x80 == 0 { 4 } else { 8 };
-        let mode = if kind == I32 { 9 } else { 1 };
-        frame(mode, if mode == 9 { 0.0 } else { 0.5 }, kind, &[40], &[Tile::wide(class, 0, lengths).payload(size)])
-    };
-    let shape = |highest: u32| Lengths::new(1, 0, highest);
-    list.draft("P14-wide-quanta-of-33-bits", "lengths up to 33 before 0 zeros", &of(F32, 1, shape(33)));
-    list.draft(
-        "P14-bits-of-20-bits-and-13-zeros",
-        "lengths up to 20 before 13 zeros",
-        &of(F32, 2, shape(20).zeros(13)),
-    );
-    list.draft("P14-wide-quanta-of-127-bits", "lengths up to 127 before 0 zeros", &of(F64, 1, shape(127)));
-    list.draft("P14-bits-of-2-bits-and-63-zeros", "lengths up to 2 before 63 zeros", &of(F64, 2, shape(2).zeros(63)));
-    list.draft("P14-wide-quanta-of-32-zeros", "lengths up to 0 before 32 zeros", &of(F32, 1, shape(0).zeros(32)));
-    list.draft("P14-integers-of-32-zeros", "lengths up to 0 before 32 zeros", &of(I32, 2, shape(0).zeros(32)));
-
-    list.draft(
-        "P15-map-1-of-wide-quanta",
-        "integers times 2^0 in class Wide, float true",
-        &of(F32, 1, shape(9).power(0)),
-    );
-    list.draft(
-        "P15-map-1-of-integers",
-        "integers times 2^0 in class Bits, float false",
-        &of(I32, 2, shape(9).power(0)),
-    );
-    list.draft(
-        "P15-power-below-2^-126",
-        "integers times 2^-127 in class Bits, float true",
-        &of(F32, 2, shape(9).power(-127)),
-    );
-    list.draft(
-        "P15-power-above-2^127",
-        "integers times 2^128 in class Bits, float true",
-        &of(F32, 2, shape(9).power(128)),
-    );
-    list.draft(
-        "P15-power-below-2^-1022",
-        "integers times 2^-1023 in class Bits, float true",
-        &of(F64, 2, shape(9).power(-1023)),
-    );
-    list.draft(
-        "P15-power-above-2^1023",
-        "integers times 2^1024 in class Bits, float true",
-        &of(F64, 2, shape(9).power(1024)),
-    );
-    list.draft("P15-map-0-with-a-power", "2^1 in map 0", &flipped_behind(&wide(2), [1 << 20, 0]));
-    list.draft("P15-wide-quanta-with-a-power", "2^-1 in map 0", &flipped_behind(&wide(1), [0xFFF << 20, 0]));
-
-    let bit = |class: u32, block: usize, bit: u32| {
-        changed(&wide(class), |p| *p.bits[block].last_mut().expect("fields") |= 1 << bit)
-    };
-    list.draft("P16-bit-behind-the-fields-of-a-block", "fields 0x00000355 behind", &bit(1, 0, 9));
-    list.draft("P16-last-bit-behind-the-fields-of-a-block", "fields 0x80000155 behind", &bit(2, 0, 31));
-    list.draft("P16-bit-behind-the-last-field", "fields 0x00000355 behind", &bit(2, 2, 9));
 }
