@@ -20,6 +20,10 @@ fn every_vector_is_read_by_the_book() {
         let name = format!("{}/{}", v.case.codec, v.case.name);
         let raw = book::decode(&v.frame, v.case.raw_bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(fnv(&raw), v.decoded_fnv, "{name}");
+        if v.case.shows_raw() {
+            let shown = std::fs::read(v.case.path("raw")).unwrap_or_else(|e| panic!("{name}.raw: {e}"));
+            assert!(raw == shown, "{name}.raw: {}", difference(&raw, &shown));
+        }
     }
 }
 
@@ -32,9 +36,21 @@ const DOCUMENTS: [&str; 6] = [
     include_str!("../src/codec/planes/FORMAT.md"),
 ];
 
-/// The bytes of a document's dump. A line may begin with its offset, three digits; `*` repeats the line before it.
-fn dump(document: &str) -> Vec<u8> {
-    let block = document.split("```hex\n").nth(1).and_then(|t| t.split("```").next()).expect("a hex block");
+/// The blocks of a kind in a document's section 9, and for each the vector that was named last before it.
+fn blocks<'a>(codec: &str, document: &'a str, kind: &str) -> Vec<(&'a str, &'a str)> {
+    let section = document.split("\n## 9 ").nth(1).expect("section 9");
+    let (start, named) = (format!("```{kind}\n"), format!("`{codec}/worked-"));
+    let blocks = section.match_indices(&start).map(|(at, _)| {
+        let name =
+            section[..at].rfind(&named).map(|at| section[at + 2 + codec.len()..].split('`').next().expect("a name"));
+        let block = section[at + start.len()..].split("```").next().expect("the end of a block");
+        (name.unwrap_or("worked-example"), block)
+    });
+    blocks.collect()
+}
+
+/// The bytes of a dump. A line may begin with its offset, three digits; `*` repeats the line before it.
+fn dump(block: &str) -> Vec<u8> {
     let (mut bytes, mut repeat) = (Vec::<u8>::new(), false);
     for line in block.lines() {
         if line == "*" {
@@ -59,9 +75,27 @@ fn dump(document: &str) -> Vec<u8> {
 fn worked_examples_of_the_documents_are_vectors() {
     let vectors = Vector::all().unwrap();
     for (codec, document) in CODECS.into_iter().zip(DOCUMENTS) {
-        let vector = vectors.iter().find(|v| v.case.codec == codec && v.case.name == "worked-example").unwrap();
-        let bytes = dump(document);
-        assert!(bytes == vector.frame, "{codec}: {}\n{:02x?}", difference(&bytes, &vector.frame), vector.frame);
+        let named = |name: &str| {
+            let vector = vectors.iter().find(|v| v.case.codec == codec && v.case.name == name);
+            vector.unwrap_or_else(|| panic!("{codec}/{name} is no vector"))
+        };
+        let dumps = blocks(codec, document, "hex");
+        for (name, block) in &dumps {
+            let (bytes, frame) = (dump(block), &named(name).frame);
+            assert!(bytes == *frame, "{codec}/{name}: {}\n{frame:02x?}", difference(&bytes, frame));
+        }
+        // Values, where a document writes them down: of f32, in their order.
+        for (name, block) in blocks(codec, document, "values") {
+            let values: Vec<f32> = block.split_whitespace().map(|v| v.parse().unwrap()).collect();
+            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let shown = std::fs::read(named(name).case.path("raw")).unwrap();
+            assert!(bytes == shown, "values of {codec}/{name}: {}", difference(&bytes, &shown));
+        }
+        let explained = vectors.iter().filter(|v| v.case.codec == codec && v.case.name.starts_with("worked-"));
+        let explained: Vec<&str> = explained.map(|v| &*v.case.name).collect();
+        let mut names: Vec<&str> = dumps.iter().map(|d| d.0).collect();
+        names.sort_unstable();
+        assert_eq!(names, explained, "{codec}");
     }
 }
 
@@ -70,7 +104,7 @@ fn worked_examples_of_the_documents_are_vectors() {
 fn the_documents_steps_of_a_checksum_are_right() {
     let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
     let section = DOCUMENTS[0].split("### 4.2").nth(1).unwrap().split("\n## 5").next().unwrap();
-    let frame = dump(DOCUMENTS[0]);
+    let frame = dump(blocks("stored", DOCUMENTS[0], "hex")[0].1);
     let mut rows = 0;
     for cells in section.lines().map(|l| l.split('|').map(str::trim).collect::<Vec<_>>()) {
         let [_, i, w, t, k, p, added, _] = cells[..] else { continue };

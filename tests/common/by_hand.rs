@@ -148,6 +148,12 @@ pub fn fixed_width(n: usize, width: u32, mut z: impl FnMut() -> u64) -> Vec<u8> 
     [le(&[width]), bits.words()].concat()
 }
 
+/// These residuals, in zigzag order and of `width` bits.
+fn in_zigzag(width: u32, residuals: &[i32]) -> Vec<u8> {
+    let mut z = residuals.iter().map(|&d| (d << 1 ^ d >> 31) as u32);
+    fixed_width(residuals.len(), width, || z.next().expect("a residual").into())
+}
+
 /// Parts of a frame of `lorenzo` without a codebook: all but kinds and payloads.
 pub fn without_codebook(size: usize, mode: u8, bound: f64, dims: &[u32]) -> Parts {
     let (head, kinds, payloads) = (vec![0], Vec::new(), Vec::new());
@@ -169,9 +175,19 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f64-pw-rel-lowest-quantum" => {
             let mut p = without_codebook(size, 3, 0.3, dims);
             p.kinds.push(0x20);
-            // -2^31, 2^31 - 1, 0, -1, 1, -2^31 in zigzag order.
-            let mut z = [u32::MAX, u32::MAX - 1, 0, 1, 2, u32::MAX].into_iter();
-            p.payloads.push(fixed_width(p.tiles[0], 32, || z.next().expect("six residuals").into()));
+            p.payloads.push(in_zigzag(32, &[i32::MIN, i32::MAX, 0, -1, 1, i32::MIN]));
+            p
+        }
+        "worked-lattices" => {
+            let mut p = without_codebook(4, 1, 128.5, dims);
+            p.kinds.push(0xAB);
+            p.payloads.push(in_zigzag(4, &[7, -2, 1, -1, 2, 1, 0, -1, 1, -1, 0, 2, 0, 0, 1, -1]));
+            p
+        }
+        "worked-mode-3" => {
+            let mut p = without_codebook(4, 3, 0.25, dims);
+            p.kinds.push(0x21);
+            p.payloads.push(in_zigzag(10, &[254, 1, 1, 1, -511, 254]));
             p
         }
         // 2b / 257 is one subnormal number, 2 (b / 257) is two.

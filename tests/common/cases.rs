@@ -373,6 +373,8 @@ szx    | f32-fewest-and-most-bits | by-hand 67 | f32 | 256        | mode=abs,bou
 szx    | f64-fewest-and-most-bits | by-hand 68 | f64 | 256        | mode=abs,bound=2.3e-308           |
 szx    | f32be-pw-fewest-and-most-bits | by-hand 69 | f32be | 256 | mode=pw_rel,bound=0.4             |
 szx    | f64-pw-fewest-and-most-bits | by-hand 70 | f64 | 256     | mode=pw_rel,bound=0.4             |
+lorenzo | worked-lattices       | by-hand 0  | f32   | 2x8         | mode=abs,bound=128.5              |
+lorenzo | worked-mode-3         | by-hand 0  | f32   | 6           | mode=pw_rel,bound=0.25            |
 ";
 
 /// Every case of the list.

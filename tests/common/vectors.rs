@@ -75,12 +75,13 @@ impl Case {
         self.generator == "by-hand"
     }
 
-    /// Whether the decoded bytes lie beside the frame.
-    fn shows_raw(&self) -> bool {
-        self.name == "worked-example"
+    /// Whether the decoded bytes lie beside the frame: of the documents' examples, and of frames that have many ways to be read wrong.
+    pub fn shows_raw(&self) -> bool {
+        let many_ways = ["f32-every-class", "f32-every-shape", "f32-interpolated-every-way"];
+        self.name.starts_with("worked-") || many_ways.contains(&&*self.name)
     }
 
-    fn path(&self, ending: &str) -> PathBuf {
+    pub fn path(&self, ending: &str) -> PathBuf {
         folder().join(&self.codec).join(format!("{}.{ending}", self.name))
     }
 
@@ -139,11 +140,17 @@ impl Vector {
         std::fs::create_dir_all(toml.parent().expect("a folder")).map_err(|e| e.to_string())?;
         std::fs::write(&toml, text).map_err(|e| format!("{}: {e}", toml.display()))?;
         std::fs::write(&bin, &self.frame).map_err(|e| format!("{}: {e}", bin.display()))?;
-        if c.shows_raw() {
-            let raw = Engine::with_threads(1).decode(&self.frame, c.raw_bytes as u64).map_err(|e| e.to_string())?;
-            std::fs::write(c.path("raw"), raw).map_err(|e| e.to_string())?;
+        self.write_raw()
+    }
+
+    /// Writes the decoded bytes where they are to be shown and are not there.
+    pub fn write_raw(&self) -> Result<(), String> {
+        let (c, path) = (&self.case, self.case.path("raw"));
+        if !c.shows_raw() || path.exists() {
+            return Ok(());
         }
-        Ok(())
+        let raw = Engine::with_threads(1).decode(&self.frame, c.raw_bytes as u64).map_err(|e| e.to_string())?;
+        std::fs::write(&path, raw).map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// Reads `<codec>/<name>.toml` and its `.bin`.

@@ -49,7 +49,9 @@ fn anew() -> Result<(), String> {
 }
 
 fn write(codec: Option<&str>) -> Result<(), String> {
-    let there: Vec<_> = Vector::all().unwrap_or_default().into_iter().map(|v| v.case).collect();
+    let there = Vector::all().unwrap_or_default();
+    there.iter().try_for_each(Vector::write_raw)?;
+    let there: Vec<_> = there.into_iter().map(|v| v.case).collect();
     let wanted = |c: &Case| codec.is_none_or(|only| only == c.codec);
     let missing = cases::all().into_iter().filter(|c| !there.contains(c) && wanted(c));
     let mut written = 0;
