@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 import tomllib
+import types
 
 import pytest
 from conftest import PLUGIN, ROOT, clean, python, run
@@ -73,6 +74,49 @@ def test_a_reader_without_a_rule_reads_the_frames_that_break_it(reference, monke
     assert becomes == listed["frames"]
     alone = {entry["rule"] for name, entry in index.items() if name not in becomes}
     assert {entry["rule"] for entry in index.values()} - alone == set(listed["rules"])
+
+
+# What the documents could be taken to say: the reader's words, others, and a frame that tells them apart.
+MISREADINGS = {
+    "lorenzo 4.4, differences of 64 bits": (
+        "(v - b).astype(np.int64)", "(v.astype(np.int64) - b)", "lorenzo/f32-interpolated-every-way"),
+    "lorenzo 5, 2 (b / 257)": (
+        "2 * head.bound / 257", "2 * (head.bound / 257)", "lorenzo/f64-interpolated-subnormal-bound"),
+    "lorenzo 5, b / 128.5": (
+        "2 * head.bound / 257", "head.bound / 128.5", "lorenzo/f64-interpolated-infinite-step"),
+    "lorenzo 5, abs(-2^31) in 32 bits": (
+        "np.abs(q.astype(np.int64))", "np.abs(q).astype(np.int64)", "lorenzo/f64-pw-rel-lowest-quantum"),
+    "planes 5, a step that is too large before it is rounded": (
+        "1 / limit <= s <= limit", "1 / limit <= head.bound * 1.9921875 <= limit", "planes/f32-step-that-rounds-down"),
+    "planes 5, a step that is too small before it is rounded": (
+        "1 / limit <= s <= limit", "1 / limit <= head.bound * 1.9921875 <= limit", "planes/f32-step-that-rounds-up"),
+    "szx 3.2, q from E on": (
+        "(1 + head.exponent, min", "(head.exponent, min", "refused/S5-words-of-11-bits-of-f64-in-mode-3"),
+    "szx 3.2, q from E + 2 on": (
+        "(1 + head.exponent, min", "(2 + head.exponent, min", "szx/f64-pw-fewest-and-most-bits"),
+    "szx 3.2, q up to M + 1": (
+        "else (1, head.mantissa)", "else (1, head.mantissa + 1)", "refused/S5-words-of-53-bits-of-f64"),
+    "szx 5, a subnormal bound": (
+        "head.bound >= 2.0**-1022", "head.bound > 0", "refused/S6-bound-of-2^-1023-of-f64"),
+}
+
+
+@pytest.mark.parametrize("said, misread, name", MISREADINGS.values(), ids=MISREADINGS)
+def test_a_misreading_shows(said, misread, name, monkeypatch):
+    source = SOURCE.read_text()
+    assert source.count(said) == 1
+    reader = types.ModuleType("misreading")
+    monkeypatch.setitem(sys.modules, reader.__name__, reader)  # where dataclasses look
+    exec(source.replace(said, misread), vars(reader))
+    frame = VECTORS / f"{name}.bin"
+    if frame.parent.name == "refused":
+        reader.decode(frame.read_bytes())  # it is read
+        return
+    try:
+        raw = reader.decode(frame.read_bytes())
+    except reader.Refused:
+        return
+    assert fnv(raw) != re.search(r'decoded_fnv = "(\w+)"', frame.with_suffix(".toml").read_text())[1]
 
 
 def test_it_prints_and_writes_what_a_frame_holds(tmp_path):
