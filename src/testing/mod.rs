@@ -4,6 +4,7 @@
 mod memory;
 pub mod stages;
 mod timing;
+pub mod values;
 
 pub use crate::constants;
 pub use crate::cuda::abi;
