@@ -55,6 +55,29 @@ fn arrays_on_a_device_by_the_kernels() {
 }
 
 #[test]
+fn values_made_and_judged_by_the_kernels() {
+    check("values_made_and_judged_by_the_kernels", &["--values", "1500000", "--largest", "8192"]);
+}
+
+#[test]
+fn a_value_beyond_its_bound_and_a_changed_bit_are_found() {
+    const TEST: &str = "a_value_beyond_its_bound_and_a_changed_bit_are_found";
+    if std::env::var_os(INSIDE).is_none() {
+        let env = [("FAKE_CUDA_KERNELS", kernels().to_str().unwrap())];
+        start(TEST, &stand_in(""), &env).unwrap_or_else(|why| panic!("{why}"));
+        return;
+    }
+    let fake = Fake::open(None);
+    let both = [("bound", "1 bounds broken, 0 bits moved"), ("bits", "0 bounds broken, 1 bits moved")];
+    for (what, named) in both {
+        let args = ["--values", "400000", "--largest", "2048", "--spoil", what];
+        let said = gpu_check::run(args.into_iter().map(String::from));
+        assert!(said.as_ref().is_err_and(|why| why.contains(named)), "{said:?}");
+    }
+    fake.judge();
+}
+
+#[test]
 fn random_chunks_and_damaged_frames_by_the_kernels() {
     // As many of a codec whether it is alone or not.
     let cases = if std::env::var_os("H5Z_GPU_TEST_CODEC").is_some() { "700" } else { "2000" };

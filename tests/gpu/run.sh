@@ -4,14 +4,14 @@
 #
 #   ./run.sh [RESULTS]      in the folder that `make gpu-bundle` made; RESULTS (default: results) takes what is kept
 #   FIELDS=folder           fields that are there already (fields.txt in it); else fields.py makes some
-#   PARTS="checks bench"    what to run
+#   PARTS="checks values bench"    what to run
 #
 # Needs an NVIDIA GPU, Python 3 with h5py, numpy and PyTorch, and compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 results=$(realpath -m "${1:-results}") scratch=$(mktemp -d "${TMPDIR:-/dev/shm}/h5z-gpu.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$results"
-parts=${PARTS:-checks bench}
+parts=${PARTS:-checks values bench}
 export HDF5_PLUGIN_PATH=$PWD/plugin LC_ALL=C
 export H5Z_GPU_PLUGIN_PATH=$PWD/plugin PYTHONPATH=$PWD:$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
 [ -d /usr/local/nvidia/lib64 ] && export LD_LIBRARY_PATH=/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -39,7 +39,7 @@ check() {
     if [ $status -eq 0 ]; then word=ok; else word=FAILED failed=1; fi
     printf '%-12s %-6s %4d s  %s\n' "$name" $word $(($(date +%s) - begin)) "$said"
     [ $status -eq 0 ] || tail -8 "$results/$name.txt"
-    echo "$name = \"$word: $(tr -d '"\\' <<<"$said" | cut -c 1-300)\"" >>"$record"
+    echo "$name = \"$word: $(tr -d '"\\' <<<"$said" | cut -c 1-600)\"" >>"$record"
 }
 
 # table NAME COMMAND...: a benchmark; its whole output goes on the page and into the record.
@@ -70,6 +70,9 @@ if [[ $parts == *checks* ]]; then
     for name in memcheck racecheck initcheck synccheck memcheck-arrays; do
         grep -q "^$name = \"ok" "$record" || failed=1
     done
+fi
+if [[ $parts == *values* ]]; then
+    check values timeout 260 ./gpu_check --values 1000000000000 --seconds 170 --seed 15
 fi
 if [[ $parts == *bench* ]]; then
     if [ -z "$FIELDS" ]; then

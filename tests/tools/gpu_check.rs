@@ -6,12 +6,15 @@
 //! gpu_check --stages ROUNDS [--seed N] [--codec NAME]
 //! gpu_check --arrays ROUNDS [--seed N] [--largest VALUES] [--codec NAME]
 //! gpu_check --vectors DIR [--codec NAME]
+//! gpu_check --values N [--seconds S] [--seed N] [--largest VALUES] [--skip BOUNDS] [--spoil bound|bits]
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
 //! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
 //! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
 //! `--arrays ROUNDS` compares arrays in the device's memory, of all layouts, with the same in host memory.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
+//! `--values N` sends N values through encoding, decoding and an exact judge on the device, but begins no batch after `--seconds`;
+//! `--skip` leaves out bounds of patterns that a run before came through, `--spoil` breaks a promise, which must be found.
 //! `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.
 
 #[path = "gpu_check/arrays.rs"]
@@ -20,6 +23,8 @@ mod arrays;
 mod common;
 #[path = "gpu_check/stages/mod.rs"]
 mod stages;
+#[path = "gpu_check/values/mod.rs"]
+mod values;
 
 use common::{refused, vectors::Vector};
 use h5z_gpu::{Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
@@ -391,8 +396,9 @@ fn conformance(dir: &std::path::Path, only: Option<Codec>, name: &str) -> Result
 
 /// What was found to be the same, or the first difference.
 pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, String> {
-    let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, 60_000u64);
+    let (mut cases, mut seed, mut largest) = (10_000u64, 1u64, None);
     let (mut vectors, mut only, mut rounds, mut whole) = (None, None, 0, 0);
+    let (mut values, mut seconds, mut skip, mut spoil) = (0, u64::MAX, 0, None);
     while let Some(arg) = args.next() {
         if arg == "--vectors" {
             vectors = Some(args.next().expect("a folder follows"));
@@ -403,11 +409,18 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
             only = Some(*Codec::ALL.iter().find(|c| c.name() == name).expect("a codec's name"));
             continue;
         }
+        if arg == "--spoil" {
+            spoil = Some(args.next().expect("`bound` or `bits` follows"));
+            continue;
+        }
         let mut number = || args.next().and_then(|v| v.parse().ok()).expect("a number follows");
         match arg.as_str() {
             "--cases" => cases = number(),
             "--seed" => seed = number(),
-            "--largest" => largest = number(),
+            "--largest" => largest = Some(number()),
+            "--values" => values = number(),
+            "--seconds" => seconds = number(),
+            "--skip" => skip = number(),
             "--stages" => rounds = number(),
             "--arrays" => whole = number(),
             _ => panic!("unknown argument {arg}; see the head of this file"),
@@ -425,6 +438,12 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
             .map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
         return Ok(format!("stages on {name}: {said}, all as on the CPU"));
     }
+    if values > 0 {
+        // The values of one exponent.
+        let asked = values::Asked { values, seconds, largest: largest.unwrap_or(1 << 23), skip, seed, spoil };
+        return values::check(&asked).map(|said| format!("values on {name}: {said}"));
+    }
+    let largest = largest.unwrap_or(60_000);
     if whole > 0 {
         let said =
             arrays::check(&mut r, whole, largest, only).map_err(|why| format!("DIFFERENT (seed {seed}): {why}"))?;
