@@ -3,8 +3,10 @@
 
 Every program is real and runs in a process of its own with HDF5_PLUGIN_PATH set, and nothing else done for the filter.
 """
+import contextlib
 import functools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +38,21 @@ def run(*command, env=None, ok=True, cwd=None, input=None):
     if r.returncode < 0 or r.returncode > 128 or ok != (r.returncode == 0):
         raise Failed(f"{' '.join(map(str, command))}\nexit {r.returncode}\n{r.stdout[-3000:]}")
     return r.stdout
+
+
+@contextlib.contextmanager
+def child(*command, **how):
+    """A program that runs beside the test, as `subprocess.Popen` starts it; killed at the end with all that it has started.
+
+    Signals do in it what they do by default. Tests that run in the background of a script, or under nohup, inherit an ignored SIGINT,
+    and so would the program: nothing could stop it.
+    """
+    with subprocess.Popen(["env", "--default-signal", *map(str, command)], start_new_session=True, **how) as p:
+        try:
+            yield p
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
 
 
 def python(code, *args, **how):

@@ -13,7 +13,7 @@ import judge
 import numpy as np
 import pytest
 from command_line import environment, h5z_gpu, refused
-from conftest import clean, run, sample, use
+from conftest import child, clean, run, sample, use
 from programs import filters
 
 NC = """
@@ -248,14 +248,14 @@ def test_nothing_is_left_of_what_is_stopped(tmp_path):
         f.create_dataset("v", data=x, chunks=(1, 256, 256))
     before = (tmp_path / "a.h5").read_bytes()
     for number in (signal.SIGINT, signal.SIGTERM):
-        p = subprocess.Popen([sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--absolute", "1e-6", "--codec", "lorenzo"],
-                             cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)  # fmt: skip
-        deadline = time.monotonic() + 60
-        while not any(n.endswith(".part") and (tmp_path / n).stat().st_size > 1 << 20 for n in os.listdir(tmp_path)):
-            assert p.poll() is None and time.monotonic() < deadline
-            time.sleep(0.005)
-        p.send_signal(number)
-        err = p.communicate()[1]
+        command = [sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--absolute", "1e-6", "--codec", "lorenzo"]
+        with child(*command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as p:
+            deadline = time.monotonic() + 60
+            while not any(n.endswith(".part") and (tmp_path / n).stat().st_size > 1 << 20 for n in os.listdir(tmp_path)):
+                assert p.poll() is None and time.monotonic() < deadline
+                time.sleep(0.005)
+            p.send_signal(number)
+            err = p.communicate(timeout=60)[1]
         assert p.returncode == 130 and err == "h5z-gpu repack: stopped\n", (p.returncode, err)
         assert os.listdir(tmp_path) == ["a.h5"]
     assert (tmp_path / "a.h5").read_bytes() == before

@@ -10,7 +10,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, clean, python, run, sample, use
+from conftest import PLUGIN, ROOT, child, clean, python, run, sample, use
 
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
 sys.path.insert(0, str(ROOT / "plugin/python"))
@@ -322,12 +322,12 @@ with h5py.File(sys.argv[1], "w") as f:
     written = d.id.get_num_chunks()
 print("chunks", written)
 """
-    p = subprocess.Popen([sys.executable, "-c", code, tmp_path / "a.h5", ROOT / "plugin/python"], text=True,
-                         env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)), stdout=subprocess.PIPE)  # fmt: skip
-    assert p.stdout.readline() == "ready\n"
-    time.sleep(1)
-    p.send_signal(signal.SIGINT)
-    out, _ = p.communicate(timeout=60)
+    with child(sys.executable, "-c", code, tmp_path / "a.h5", ROOT / "plugin/python", text=True,
+               env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)), stdout=subprocess.PIPE) as p:  # fmt: skip
+        assert p.stdout.readline() == "ready\n"
+        time.sleep(1)
+        p.send_signal(signal.SIGINT)
+        out, _ = p.communicate(timeout=60)
     assert p.returncode == 0 and out.startswith("chunks "), out
     with h5py.File(tmp_path / "a.h5") as f:
         got, want = h5z_gpu.read(f["v"]), f["v"][...]

@@ -2,13 +2,16 @@
 """Several HDF5 libraries in one process, threads, forks, and how a process ends."""
 import itertools
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from conftest import HERE, PLUGIN, clean, python, run
+from conftest import HERE, PLUGIN, child, clean, python, run
 
 IMPORTS = {"h5py": "import h5py", "netCDF4": "import netCDF4", "PyTables": "import tables"}
 
@@ -136,6 +139,34 @@ def test_a_warning_that_nobody_can_read_changes_nothing(kind, tmp_path):
 def test_a_variable_that_is_not_understood_is_named(name, value, allowed, tmp_path):
     code = WRITE_WITH_A_WARNING.replace("shuffle=True, ", "")
     assert python(code, tmp_path / "a.h5", env=clean(**{name: value})) == f"h5z-gpu: {name} is \"{value}\"; allowed: {allowed}\n"
+
+
+def test_a_program_beside_a_test_can_be_stopped_and_never_stays():
+    """Also where SIGINT is ignored, as in the background of a script; a shell's own background ignores it in any case."""
+    command = ("sh", "-c", "sleep 600 & echo $!; wait")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with child(*command, stdout=subprocess.PIPE, text=True) as p:
+            started = [int(p.stdout.readline())]
+            p.send_signal(signal.SIGINT)
+            assert p.wait(60) == -signal.SIGINT
+        with pytest.raises(KeyError), child(*command, stdout=subprocess.PIPE, text=True) as p:
+            started += [p.pid, int(p.stdout.readline())]
+            raise KeyError
+    finally:
+        signal.signal(signal.SIGINT, before)
+    deadline = time.monotonic() + 60
+    while any(map(runs, started)):
+        assert time.monotonic() < deadline, started
+        time.sleep(0.01)
+
+
+def runs(number):
+    """Whether a process is there and not just waiting to be reaped."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_opening_and_closing_a_thousand_times(tmp_path):

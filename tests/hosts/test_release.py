@@ -41,7 +41,7 @@ def test_the_citation_is_complete():
 
 def test_the_licences_of_linked_crates_are_those_of_the_lock_file():
     made = subprocess.run([sys.executable, ROOT / "packaging/third_party.py"], cwd=ROOT, text=True, capture_output=True,
-                          env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]})  # fmt: skip
+                          env={k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ})  # fmt: skip
     assert made.returncode == 0, made.stderr
     kept = (ROOT / "packaging/THIRD-PARTY.txt").read_text()
     assert made.stdout == kept, "make it anew: python3 packaging/third_party.py >packaging/THIRD-PARTY.txt"
