@@ -44,7 +44,7 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
     }
     let (flags, user) = typed(properties, dcpl).ok_or("the filter's words cannot be read")?;
     let request = words::request(&user)?;
-    let (params, rank) = match describe(host, properties, dcpl, datatype, request) {
+    let (params, rank) = match describe(host, properties, dcpl, datatype, request, &user) {
         Ok(described) => described,
         Err(what) if strict() => return Err(format!("HDF5 does not tell {what} of this dataset").into()),
         Err(what) => {
@@ -66,6 +66,23 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
         log::warn(&format!("{text}: a dataset is stored losslessly"));
     }
     Ok(())
+}
+
+/// Says that a bound does nothing for a type that keeps every bit. A stored list comes with a copy of a dataset: whoever
+/// typed the bound was told when the first one was made.
+pub(crate) fn warn_of_exact(user: &[u32], request: Request, dtype: Dtype) {
+    if request.bound == Bound::Lossless || dtype.is_ieee() || words::is_stored(user) {
+        return;
+    }
+    let what = match dtype.class {
+        Class::Integer => "integers",
+        Class::Float => "floats that are neither f32 nor f64",
+        Class::Bytes => "compounds, booleans, strings or the like",
+    };
+    log::warn(&format!(
+        "a bound was given for a dataset of {what}, which is stored losslessly: bounds are for f32 and f64 values alone. \
+         90000 (lossless) asks for the same"
+    ));
 }
 
 /// The filter's flags and words.
@@ -95,8 +112,10 @@ fn describe(
     dcpl: Hid,
     datatype: Hid,
     request: Request,
+    user: &[u32],
 ) -> Result<(Params, u8), &'static str> {
     let dtype = dtype(host, p, datatype).ok_or("the type")?;
+    warn_of_exact(user, request, dtype);
     let mut dims = [0u64; H5S_MAX_RANK];
     // SAFETY: `dims` takes the largest rank there is.
     let rank = unsafe { (p.get_chunk)(dcpl, H5S_MAX_RANK as c_int, dims.as_mut_ptr()) };

@@ -207,7 +207,7 @@ unsafe extern "C" fn modify_parameters(
         };
         let request = words::request(user)?;
         let netcdf = Module::of(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
-        let described = netcdf.and_then(|n| describe(&n, ncid, varid, request));
+        let described = netcdf.and_then(|n| describe(&n, ncid, varid, request, user));
         let stored = match described {
             Ok((params, rank)) => words::store(&params, user, rank),
             Err(what) if dataset::strict() => return Err(format!("netCDF does not tell: {what}").into()),
@@ -222,7 +222,13 @@ unsafe extern "C" fn modify_parameters(
 }
 
 /// Parameters and rank of a variable. `Err` names what could not be had.
-fn describe(n: &NetCdf, ncid: c_int, varid: c_int, request: Request) -> Result<(Params, u8), &'static str> {
+fn describe(
+    n: &NetCdf,
+    ncid: c_int,
+    varid: c_int,
+    request: Request,
+    user: &[u32],
+) -> Result<(Params, u8), &'static str> {
     let (mut xtype, mut rank, mut order, mut storage, mut filters) = (0, 0, 0, 0, 0usize);
     // SAFETY: a variable for the answer.
     if unsafe { (n.inq_varndims)(ncid, varid, &mut rank) } != NC_NOERR {
@@ -248,6 +254,7 @@ fn describe(n: &NetCdf, ncid: c_int, varid: c_int, request: Request) -> Result<(
     }
     let alone = ids.first() == Some(&(FILTER_ID as c_uint));
     let dtype = dtype(xtype, order);
+    dataset::warn_of_exact(user, request, dtype);
     let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
     if lossy && !alone {
         log::warn("another filter stands before h5z-gpu: what it hands on is stored losslessly");

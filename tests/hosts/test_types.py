@@ -54,6 +54,31 @@ def test_bits_are_kept(name, flag, tmp_path):
     run("h5dump", tmp_path / "a.h5")
 
 
+SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f32 and f64 values alone. "
+        "90000 (lossless) asks for the same\n")  # fmt: skip
+KINDS = {"i2": "integers", ">u4": "integers", "f2": "floats that are neither f32 nor f64", "?": "compounds, booleans, strings or the like",
+         "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}  # fmt: skip
+
+
+def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
+    """By whichever program makes the dataset; neither where no bound is asked for, nor of a copy."""
+    path, copy = tmp_path / "a.h5", tmp_path / "b.h5"
+    write = """if True:
+        import sys, h5py, numpy as np
+        with h5py.File(sys.argv[1], "w") as f:
+            for name in "vw":
+                f.create_dataset(name, data=np.ones(1000, sys.argv[2]), chunks=(500,), compression=443, compression_opts=(int(sys.argv[3]),))
+        """
+    for kind, what in KINDS.items():
+        assert python(write, path, kind, 11003) == (SAID.format(what) if what else ""), kind
+        assert python(write, path, kind, 90000) == ""
+    python(write, path, "i2", 11003)
+    assert run("h5repack", path, copy) == ""
+    with h5py.File(path, "w") as f:
+        f["i"], f["u"], f["x"] = np.arange(1000, dtype="i4"), np.arange(1000, dtype="u2"), np.ones(1000)
+    assert run("h5repack", "-l", "CHUNK=500", "-f", "UD=443,1,1,11003", path, copy) == SAID.format("integers")
+
+
 @pytest.mark.parametrize("flag", FLAGS)
 def test_types_with_a_memory_of_their_own(flag, tmp_path):
     """Strings and sequences of variable length, references, enumerations, arrays: chunks hold handles, not numbers."""
