@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import pytest
-from conftest import PLUGIN, ROOT, clean, run, sample, use
+from conftest import PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
 
 DEFAULT = "/usr/local/hdf5/lib/plugin"  # of HDF5's own builds, h5py's wheel among them
 CUDA = """
@@ -35,6 +35,13 @@ def doctor(*arguments, before=(), python=sys.executable, **variables):
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     assert r.returncode in (0, 1) and not r.stderr, (r.returncode, r.stdout, r.stderr)
     return r.returncode, r.stdout
+
+
+def doctor_of_the_build(**variables):
+    """The same of the program that `make` builds, which is for machines without Python."""
+    env = {k: str(v) for k, v in (clean() | variables).items() if v is not None}
+    r = subprocess.run([ROOT / "target/bin/h5z-gpu", "doctor"], env=env, text=True, timeout=120, capture_output=True)
+    return r.returncode, r.stdout + r.stderr
 
 
 def mounting(tmp, folder, plugin=PLUGIN):
@@ -127,14 +134,15 @@ BROKEN = {
     "file cut short": (lambda p: doctor(p / "short.h5", HDF5_PLUGIN_PATH=OURS), ["short.h5 is cut short: it has", "get the file again"]),
     "path cut at a blank": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "my"), ["my plugins'", "put the value in quotes"]),
     "blank before a path": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'same'}: {OURS}"), ["there is a blank before its name"]),
+    "the package alone": (lambda p: doctor(), ["libhdf5_serial", "programs with it, such as h5dump, do not find the filter", "-m h5z_gpu env)",
+                                               "Python needs no more than `import h5z_gpu`"]),
+    "other plugins alone": (lambda p: doctor(HDF5_PLUGIN_PATH=netcdf4_plugins()), ["such as h5dump, do not find", "there is no libh5zgpu.so in it"]),
     "setting not understood": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_THREADS="many"), ["H5Z_GPU_THREADS is \"many\""]),
 }  # fmt: skip
 SOUND = {
-    "the package alone": lambda p: doctor(),
     "the variable": lambda p: doctor(HDF5_PLUGIN_PATH=OURS),
     "path with a blank": lambda p: doctor(HDF5_PLUGIN_PATH=p / "my plugins", H5Z_GPU_PLUGIN_PATH=p / "my plugins"),
     "a folder of other plugins": lambda p: doctor(HDF5_PLUGIN_PATH=f"{OURS}:{netcdf4_plugins()}"),
-    "other plugins alone": lambda p: doctor(HDF5_PLUGIN_PATH=netcdf4_plugins()),
     "empty parts": lambda p: doctor(HDF5_PLUGIN_PATH=f"{OURS}::"),
     "the same plugin by two names": lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'link'}:{OURS}"),
     "two equal copies": lambda p: doctor(HDF5_PLUGIN_PATH=f"{OURS}:{p / 'same'}"),
@@ -142,7 +150,7 @@ SOUND = {
     "settings": lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_THREADS="1", H5Z_GPU_LOG="info", H5Z_GPU_STRICT="1"),
     "a good file": lambda p: doctor(p / "good.h5", HDF5_PLUGIN_PATH=OURS),
     "an empty folder": lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'empty'}:{OURS}"),
-    "Debian's h5py": lambda p: doctor(python="/usr/bin/python3"),
+    "Debian's h5py": lambda p: doctor(python="/usr/bin/python3", HDF5_PLUGIN_PATH=OURS),
     "preload of no meaning": lambda p: doctor(HDF5_PLUGIN_PATH=OURS, HDF5_PLUGIN_PRELOAD=""),
 }
 
@@ -176,6 +184,30 @@ def test_no_false_alarm(name, answers):
     status, text = answers[name]
     assert status == 0 and text.endswith("\nnothing is wrong\n"), text
     assert "round trip 16384 to" in text
+
+
+def test_both_programs_of_this_name_say_the_same(places):
+    """The one of the package and the one that `make` builds: well, or not."""
+    for variables in ({"HDF5_PLUGIN_PATH": None}, {"HDF5_PLUGIN_PATH": OURS}, {"HDF5_PLUGIN_PATH": netcdf4_plugins()},
+                      {"HDF5_PLUGIN_PATH": f"/missing:{OURS}"}, {"HDF5_PLUGIN_PATH": places / "cut"}):  # fmt: skip
+        status, text = doctor(**variables)
+        other, said = doctor_of_the_build(**variables)
+        assert status == other, f"{variables}\n{text}\n{said}"
+
+
+def test_a_library_whose_own_libraries_its_package_loads(tmp_path):
+    """h5py's wheel for Python 3.9 has such an HDF5: by itself it does not find the libsz that lies beside it."""
+    (tmp_path / "beside.c").write_text("int beside(void) { return 1; }")
+    (tmp_path / "hdf5.c").write_text("int beside(void); int needs(void) { return beside(); }")
+    build = ["cc", "-shared", "-fPIC", "-Wl,--no-as-needed"]
+    run(*build, "-Wl,-soname,libbeside.so.2", "-o", tmp_path / "libbeside.so.2", tmp_path / "beside.c")
+    real = os.path.realpath(hdf5_dir() / "libhdf5.so")
+    run(*build, "-o", tmp_path / "libhdf5-1.so", tmp_path / "hdf5.c", tmp_path / "libbeside.so.2", real)
+    status, text = doctor("--hdf5", tmp_path / "libhdf5-1.so", HDF5_PLUGIN_PATH=OURS)
+    assert status == 0 and f"({tmp_path}/libhdf5-1.so): loads {PLUGIN}; round trip 16384 to" in text, text
+    (tmp_path / "libbeside.so.2").unlink()
+    text = doctor("--hdf5", tmp_path / "libhdf5-1.so", HDF5_PLUGIN_PATH=OURS)[1]
+    assert "cannot be asked: libbeside.so.2: cannot open shared object file" in text, text
 
 
 def test_the_default_folder_of_one_hdf5_is_not_that_of_debians(tmp_path, places):
@@ -218,10 +250,12 @@ def test_an_old_driver(places):
 def test_in_a_process_that_has_imported_everything():
     """From Python: the libraries of this process, whatever was imported first."""
     text = use("""
+        import os, sys
+        os.environ["HDF5_PLUGIN_PATH"] = sys.argv[1]
         import netCDF4, h5py, h5z_gpu
         from h5z_gpu.cli import main
         print("status", main(["doctor"]))
-        """.replace("\n        ", "\n"))  # fmt: skip
+        """.replace("\n        ", "\n"), OURS)  # fmt: skip
     assert "nothing is wrong\nstatus 0" in text and "of h5py" in text and "of netCDF4" in text, text
 
 

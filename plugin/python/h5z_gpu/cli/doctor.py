@@ -168,7 +168,7 @@ class Examination:
         """The package's own plugin."""
         if "error" in self.plugin:
             remedy = ("H5Z_GPU_PLUGIN_PATH names its folder: name another one, or unset it" if os.environ.get("H5Z_GPU_PLUGIN_PATH")
-                      else f"{shlex.quote(sys.executable)} -m pip install --force-reinstall h5z-gpu")  # fmt: skip
+                      else f"{shlex.quote(sys.executable)} -m pip install --force-reinstall WHEEL, the file that the package came as")  # fmt: skip
             self.problem(f"the package's own plugin {self.own} {self.plugin['error']}", remedy)
             return
         mine = _digest(self.own)
@@ -207,8 +207,7 @@ class Examination:
             elif not disabled:
                 left.append(path)
         if not self.libraries:
-            self.problem("no HDF5 library was found", "pip install 'h5z-gpu[h5py]', or name one with --hdf5")
-        served = [p for p in self.libraries if p not in left and "version" in self.libraries[p]]
+            self.problem("no HDF5 library was found", "pip install h5py, or name one with --hdf5")
         from_python = [p for p in left if self.package(p)]
         others = [p for p in left if p not in from_python]
         if from_python and "error" not in self.plugin:
@@ -218,16 +217,17 @@ class Examination:
             return
         text = f"{', '.join(self.name(p) for p in others)}: programs with it, such as h5dump, do not find the filter"
         if self.path is not None:
-            self.notes.append(f"{text} (HDF5_PLUGIN_PATH is {self.path!r}, and there is no {PLUGIN} in it); for them: {self.env}")
-        elif holders and not any(p in served for p in self.libraries if not package_of(p)):
+            text += f" (HDF5_PLUGIN_PATH is {self.path!r}, and there is no {PLUGIN} in it)"
+        served = [p for p, a in self.libraries.items() if a.get("plugin") and not package_of(p)]
+        if served or broken or self.missing or "error" in self.plugin:
+            self.notes.append(f"{text}; for them: {self.env}")
+        elif holders:
             # Somebody has put the plugin into a default folder, and it is another HDF5's.
             looked = dict.fromkeys(f for p in others for f in self.libraries[p]["folders"] or [])
             self.problem(f"{text}: by default it looks in {', '.join(looked)}, and {PLUGIN} is in {', '.join(holders)}",
                          f"copy {PLUGIN} to {next(iter(looked), 'its folder')}, or {self.env}")  # fmt: skip
-        elif from_python or served:
-            self.notes.append(f"{text}; for them: {self.env}")
         else:
-            self.problem(text, self.env)
+            self.problem(text, f"{self.env} in the shell that starts them. Python needs no more than `import h5z_gpu`")
 
     def imports(self) -> None:
         """netCDF4 names its own folder in HDF5_PLUGIN_PATH where nobody has set it, which hides the default folders."""

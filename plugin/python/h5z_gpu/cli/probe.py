@@ -70,8 +70,22 @@ def folders(hdf5):
     return found
 
 
+def loaded(path):
+    """A library, behind those beside it that it needs and does not find: a wheel may leave them to its package to load."""
+    tried = set()
+    while True:
+        try:
+            return ctypes.CDLL(path, mode=os.RTLD_GLOBAL)
+        except OSError as why:
+            missing = os.path.join(os.path.dirname(path), str(why).split(":")[0])
+            if missing in tried or missing == path or not os.path.isfile(missing):
+                raise
+            tried.add(missing)
+            loaded(missing)
+
+
 def ask_hdf5(path, folder, plugin=None):
-    hdf5 = ctypes.CDLL(path, mode=os.RTLD_GLOBAL)
+    hdf5 = loaded(path)
     if hasattr(hdf5, "H5open"):
         hdf5.H5open()
     answer = {"version": version(hdf5), "folders": folders(hdf5), "plugin": None, "handed": False}
