@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu inspect`: what was promised, what each chunk got, and which are damaged."""
 import json
+import re
 import time
 
 import h5py
@@ -48,6 +49,24 @@ def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
     assert found["/g/part"]["chunks"] == 8 and found["/g/part"]["chunks_not_stored"] == 24
     assert not found["/g/whole"]["lossy"] and found["/v"]["lossy"]  # whole numbers
     assert set(found) == {"/v", "/g/rel", "/g/part", "/g/whole", "/zip", "/hidden", "/again", "/names"}  # `again` is `time`
+
+
+def test_the_ratio_is_that_of_verify_and_h5dump(tmp_path):
+    """Of the dataset's values: what a chunk has room for beyond the edge is no data, and what was never written is."""
+    x = whole(tmp_path / "a.h5")
+    _, found = told(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5") as f, h5py.File(tmp_path / "plain.h5", "w") as g:
+        g["v"], g["g/part"] = x, f["g/part"][...]
+        assert any(n % c for n, c in zip(x.shape, f["v"].chunks)), "chunks reach beyond the edge"
+    for name, values in (("v", x.nbytes), ("g/part", 64 * 64 * 8)):
+        what = found[f"/{name}"]
+        stored = what["stored_bytes"]
+        assert what["raw_bytes"] == values
+        assert f"({values / stored:.3f}:1 COMPRESSION)" in run("h5dump", "-p", "-H", "-d", name, tmp_path / "a.h5")
+        shown = cli("inspect", tmp_path / "a.h5")[1]
+        verified = cli("verify", tmp_path / "plain.h5", tmp_path / "a.h5", "--dataset", name)[1]
+        raw, there, ratio = re.search(r"size: (.*) as (.*), ratio (.*)", verified).groups()
+        assert f"{raw} in {there}: ratio {ratio};" in shown, (verified, shown)
 
 
 def test_the_text_says_it_in_words(tmp_path):

@@ -103,8 +103,9 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
     what["filters"] = chunks.filters
     what |= _promise(chunks)
     n = len(chunks.at)
-    # Chunks at the edge hold less of the dataset than they have room for; what is coded is the whole chunk.
-    what |= {"chunks": n, "chunks_not_stored": math.prod(chunks.grid) - n, "raw_bytes": n * chunks.raw_len,
+    # Sizes are of the dataset's values, as verify, repack and h5dump count them; a chunk at the edge has room for more.
+    item = chunks.raw_len // math.prod(dataset.chunks)
+    what |= {"chunks": n, "chunks_not_stored": math.prod(chunks.grid) - n, "raw_bytes": dataset.size * item, "item_bytes": item,
              "stored_bytes": int(chunks.stored.sum()), "damaged": len(chunks.damage) + bool(chunks.lost_index),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid, "chunk_bytes": chunks.raw_len}  # fmt: skip
     what["each"] = [_chunk(chunks, row) for row in range(n)]
@@ -202,7 +203,8 @@ def _print_dataset(what: dict[str, Any]) -> None:
         _line("codec", ", ".join(f"{names.get(c, c)} in {n}" for c, n in sorted(codecs.items(), key=lambda i: -i[1])))
     stored = np.array([c["stored_bytes"] for c in each])
     if len(stored):
-        ratios = what["chunk_bytes"] / np.maximum(stored, 1)
+        ends = np.minimum(np.array(what["chunk_shape"]), np.array(what["shape"]) - np.array([c["origin"] for c in each]))
+        ratios = np.maximum(ends, 0).prod(axis=1) * what["item_bytes"] / np.maximum(stored, 1)
         _line("size", f"{size(what['raw_bytes'])} in {size(what['stored_bytes'])}: ratio {ratio(what['raw_bytes'], what['stored_bytes'])}; "
                       f"chunks {_two(ratios.min())} to {_two(ratios.max())}, median {_two(float(np.median(ratios)))}")  # fmt: skip
     if what["chunks_not_stored"]:
