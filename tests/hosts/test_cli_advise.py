@@ -154,6 +154,15 @@ def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
     assert "http" not in re.sub(r"base64,[^\"]+", "", page) and "<script" not in page
     assert page.count("Rate-distortion curves of") == page.count("Compression ratio of") == 7
     assert "the choice, psnr:70.0, has" in page and "h5repack -l" in page
+    # A table and a curve of one variable: which values each is about is said, and the choice is the same.
+    shown = {n: (ratio, psnr) for n, ratio, psnr in re.findall(
+        r'<td><a href="#v\d+">(\w+)</a></td><td>[^<]*</td><td class=n>([\d.]+)</td>(?:<td class=n>[^<]*</td>){2}<td class=n>([^<]*)</td>', page)}
+    curves = dict(re.findall(r'Rate-distortion curves of (\w+) for [^:]*: bits a value and PSNR. ([^"]*)"', page))
+    assert len(curves) == 7 and "exact" in {shown[name][1] for name in curves}, shown
+    for name, said in curves.items():
+        ratio, psnr = shown[name]
+        psnr = psnr if psnr == "exact" else f"{psnr} dB"
+        assert re.search(rf"for the whole variable, as in the table: ratio {ratio} by [\w-]+, {psnr}$", said), said
 
 
 def test_what_is_lossy_already_stays(tmp_path):

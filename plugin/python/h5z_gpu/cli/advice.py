@@ -39,6 +39,8 @@ class Advice:
     codecs: list[Trial] = field(default_factory=list)
     shapes: list[tuple[tuple[int, ...], Trial]] = field(default_factory=list)
     curves: dict[str, list[Trial]] = field(default_factory=dict)
+    part: Optional[Trial] = None
+    """The choice, on the values that the curves are about."""
     lossless: Optional[Trial] = None
 
     @property

@@ -245,7 +245,7 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
 
 
 def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
-    """Size and error over a range of bounds, of some codecs, on one part of a chunk."""
+    """Size and error over a range of bounds, of some codecs and of the choice, on one part of a chunk."""
     from .boxes import cut
     from .trials import attempt
 
@@ -255,6 +255,7 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
     part = cut(block.shape, values)
     start = [(n - p) // 2 for n, p in zip(block.shape, part)]
     piece = np.ascontiguousarray(block[tuple(slice(a, a + p) for a, p in zip(start, part))])
+    advice.part = attempt([piece], advice.how, advice.fill)
     config = advice.how.get_config()
     (mode,) = (m for m in MODES if m in config)
     for codec in CURVES:

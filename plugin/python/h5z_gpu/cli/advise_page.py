@@ -48,10 +48,18 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
     page.write(path, f"{file}: advice on bounds", body)
 
 
-def _choice(a: Advice) -> Any:
-    """The point of the curves that is proposed."""
-    codec = a.how.codec if a.how.codec in a.curves else "auto"
-    return next((p for p in a.curves.get(codec, []) if bound_text(p.how) == bound_text(a.how)), None)
+def _said(a: Advice) -> str:
+    """What the choice makes of the values of the curves, and that these are not all: another codec may be chosen for them."""
+    here, whole = a.part, a.trial
+    assert here is not None and whole is not None
+
+    def found(trial: Any, ratio: float) -> str:
+        psnr = trial.psnr(a.wide)
+        return f"ratio {ratio:.1f} by {trial.codec}, {f'{psnr:.1f} dB' if math.isfinite(psnr) else 'exact'}"
+
+    return (f"Curves of {here.raw // a.dtype.itemsize} values from the middle of a chunk. For these the choice, {bound_text(a.how)}, has "
+            f"{here.bits(a.dtype.itemsize):.2f} bits a value: {found(here, here.ratio)}; for the whole variable, as in the table: "
+            f"{found(whole, a.ratio)}")  # fmt: skip
 
 
 def _distortion(a: Advice) -> str:
@@ -73,7 +81,7 @@ def _distortion(a: Advice) -> str:
             )
     if a.lossless is not None:
         axes.axvline(a.lossless.bits(item), color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
-    chosen = _choice(a)
+    chosen = a.part
     if chosen is not None and math.isfinite(chosen.psnr(a.wide)):
         axes.plot([chosen.bits(item)], [chosen.psnr(a.wide)], "*", color="#9a1c12", markersize=15, label="the choice")
     axes.set_xscale("log")
@@ -84,13 +92,8 @@ def _distortion(a: Advice) -> str:
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=9)
-    says = (
-        f"the choice, {bound_text(a.how)}, has {chosen.bits(item):.2f} bits a value and {chosen.psnr(a.wide):.1f} dB"
-        if chosen
-        else ""
-    )
-    return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR; {says}",
-                       f"Rate-distortion curves on one part of a chunk. {says[:1].upper()}{says[1:]}{'.' if says else ''}")  # fmt: skip
+    return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR. {_said(a)}",
+                       f"{_said(a)}.")  # fmt: skip
 
 
 def _ratios(a: Advice) -> str:
@@ -110,7 +113,7 @@ def _ratios(a: Advice) -> str:
         )
     if a.lossless is not None:
         axes.axhline(a.lossless.ratio, color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
-    chosen = _choice(a)
+    chosen = a.part
     if chosen is not None:
         axes.plot([_bound(chosen)], [chosen.ratio], "*", color="#9a1c12", markersize=15, label="the choice")
     if mode != "psnr":
@@ -124,7 +127,7 @@ def _ratios(a: Advice) -> str:
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9)
     return page.figure(drawn, f"Compression ratio of {a.name} against the {mode} bound for {', '.join(a.curves)}",
-                       "Ratio against the bound, on the same part of a chunk.")  # fmt: skip
+                       "Ratio against the bound, of the same values.")  # fmt: skip
 
 
 def _bound(trial: Any) -> float:
