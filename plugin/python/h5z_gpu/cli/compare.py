@@ -45,6 +45,8 @@ class Result:
     shape: Optional[tuple[int, ...]]
     axes: list[str] = field(default_factory=list)
     units: Optional[str] = None
+    northward: bool = False
+    """Whether slices of the last two axes begin in the south."""
     values: int = 0
     nan: int = 0
     infinite: int = 0
@@ -110,7 +112,7 @@ def compare(
         promise = promise_of(b.dataset, given)
     elif floats and given is not None:
         promise = Promise(*given, given=True)
-    result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"))
+    result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"), a.northward(-2) or b.northward(-2))
     if a.shape is None:
         return result
     result.values = math.prod(a.shape)

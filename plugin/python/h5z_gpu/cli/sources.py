@@ -14,6 +14,9 @@ from .boxes import Box
 from .common import Problem, datasets, one_dataset, open_file
 
 _NPY = b"\x93NUMPY"
+# What CF calls a coordinate that grows towards the north.
+_NORTH = {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"}
+_NORTHWARD = {"latitude", "grid_latitude", "projection_y_coordinate"}
 
 
 class Source:
@@ -56,14 +59,21 @@ class Source:
 
     def attribute(self, name: str) -> Optional[str]:
         """A text attribute, or None."""
-        if self.dataset is None:
-            return None
+        return None if self.dataset is None else _text(self.dataset, name)
+
+    def northward(self, axis: int) -> bool:
+        """Whether an axis runs from south to north, as its coordinate variable says by CF's attributes and its values."""
+        if self.dataset is None or not -len(self.shape or ()) <= axis < len(self.shape or ()):
+            return False
         try:
-            value = self.dataset.attrs.get(name)
-        except (OSError, TypeError, ValueError):
-            return None
-        value = value.decode(errors="replace") if isinstance(value, bytes) else value
-        return value if isinstance(value, str) else None
+            scales = list(self.dataset.dims[axis % len(self.shape or ())].values())
+            if not scales or scales[0].ndim != 1 or scales[0].size < 2 or scales[0].dtype.kind not in "fiu":
+                return False
+            says = {name: _text(scales[0], name) for name in ("units", "standard_name", "axis")}
+            south_north = says["units"] in _NORTH or says["standard_name"] in _NORTHWARD or says["axis"] == "Y"
+            return south_north and bool(scales[0][0] < scales[0][-1])
+        except (RuntimeError, KeyError, OSError):
+            return False
 
     def axes(self) -> list[str]:
         """Names of the axes, from their dimension scales where there are any."""
@@ -79,6 +89,16 @@ class Source:
             except (RuntimeError, KeyError, OSError):
                 continue
         return names
+
+
+def _text(dataset: Any, name: str) -> Optional[str]:
+    """A text attribute of a dataset, or None."""
+    try:
+        value = dataset.attrs.get(name)
+    except (OSError, TypeError, ValueError):
+        return None
+    value = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return value if isinstance(value, str) else None
 
 
 def is_npy(path: str) -> bool:

@@ -164,6 +164,8 @@ def _map(values: np.ndarray, extent: tuple[float, ...], r: Result, title: str, l
     ratio = (extent[1] - extent[0]) / max(1.0, extent[2] - extent[3])
     shown = axes.imshow(values, extent=extent, cmap=colour_map, vmin=limits[0], vmax=limits[1], interpolation="nearest",
                         aspect="equal" if 0.3 < ratio < 4 else "auto")  # fmt: skip
+    if r.northward:
+        axes.invert_yaxis()  # rows are drawn from above, and these begin in the south
     axes.set_title(title, fontsize=11)
     down, across = _axes_of(r)
     axes.set_xlabel(across, fontsize=10)
