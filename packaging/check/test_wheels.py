@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Wheels and sdist as they are published: the checkers' verdicts, what is inside, and that they work where they are installed."""
+import platform
 import re
 import sys
 import zipfile
@@ -31,6 +32,9 @@ def sdist():
 def test_the_name_is_true_and_pip_and_auditwheel_agree(wheel, tmp_path):
     machine = wheel.stem.rsplit("_", 2)[-1] if "aarch64" in wheel.stem else "x86_64"
     assert wheel.name.split("-", 4)[4] == f"manylinux2014_{machine}.manylinux_2_17_{machine}.whl"
+    if machine == platform.machine():  # what docs/start.md tells pip to install
+        (listed,) = re.findall(r'pip install "\$\((ls .*)\)\[h5py\]"', (ROOT / "docs/start.md").read_text())
+        assert run("sh", "-euc", listed).split() == [str(wheel.relative_to(ROOT))]
     said = " ".join(tool("auditwheel", "show", wheel).split())
     assert re.search(rf'"manylinux_2_(5|12|17)_{machine}"', said), said
     with zipfile.ZipFile(wheel) as z:

@@ -157,6 +157,14 @@ def test_the_c_lines_work(tool, header, body, libraries, tmp_path):
     judged(next(tmp_path.glob("out.*")))
 
 
+def test_nobody_is_told_to_install_a_name_that_is_not_ours():
+    """The package is not on PyPI: whoever takes its name there would be installed."""
+    folders = [(ROOT / "docs", "*.md"), (ROOT / "plugin/python", "*.*"), (ROOT / "src/bin", "*.rs"), (ROOT / "packaging", "*.md")]
+    files = [ROOT / "README.md", *(p for folder, pattern in folders for p in folder.rglob(pattern) if p.suffix in (".md", ".py", ".rs", ".toml"))]
+    lines = [f"{p}: {line}" for p in files for line in p.read_text().splitlines() if re.search("pip install.*h5z[-_]gpu", line)]
+    assert len(files) > 50 and not lines, lines
+
+
 def test_the_numbers_mean_what_the_table_says():
     says = {"11003": "0.001|1e-3", "12504": "2.5e-4|0.00025", "15001": "5e-1|0.5", "12582": "2.5e2",
             "21004": "1e-4|0.0001", "31002": "1e-2|0.01",

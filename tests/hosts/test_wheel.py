@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The Python package, built as a wheel, installed into an empty folder and used without HDF5_PLUGIN_PATH."""
 import os
+import platform
+import re
+import shutil
 import sys
 
 import numpy as np
@@ -32,6 +35,21 @@ def test_the_command_is_installed(package):
     env["HDF5_PLUGIN_PATH"] = run(package / "bin/h5z-gpu", "path", env=env).strip()
     text = run(package / "bin/h5z-gpu", "doctor", env=env)
     assert f"plugin: {package}/h5z_gpu/plugin/libh5zgpu.so\n" in text and text.endswith("nothing is wrong\n"), text
+
+
+def test_the_line_of_the_pages_installs_what_is_built(package, tmp_path):
+    """As a reader types it in the sources' folder, with a wheel of the name that `make wheel` gives; pip fetches nothing here."""
+    (line,) = re.findall(r"^pip install .*whl.*$", (ROOT / "docs/start.md").read_text(), re.M)
+    assert f"```console\n{line}\n```" in (ROOT / "README.md").read_text()
+    (wheel,) = (ROOT / "target/wheel-here").glob("*.whl")
+    machine = platform.machine()
+    name = re.sub("manylinux.*", f"manylinux2014_{machine}.manylinux_2_17_{machine}.whl", wheel.name)
+    (tmp_path / "target/wheel").mkdir(parents=True)
+    shutil.copy(wheel, tmp_path / "target/wheel" / name)
+    (tmp_path / "target/wheel" / name.replace(machine, "other")).write_text("for another machine")
+    pip = {"PIP_TARGET": str(tmp_path / "installed"), "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1"}
+    run("sh", "-euc", line, env=clean(**pip, PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"), cwd=tmp_path)
+    assert (tmp_path / "installed/h5z_gpu/plugin/libh5zgpu.so").exists()
 
 
 def saved(folder):

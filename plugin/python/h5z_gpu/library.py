@@ -23,7 +23,7 @@ def _load() -> ctypes.CDLL:
     remedy = (
         "H5Z_GPU_PLUGIN_PATH names that folder: name another one, or unset it"
         if os.environ.get("H5Z_GPU_PLUGIN_PATH")
-        else "install the package again: pip install --force-reinstall h5z-gpu"
+        else "install the package's wheel again: pip install --force-reinstall WHEEL"
     )
     raise Unusable(f"h5z-gpu: {path} {why}; {remedy}")
 

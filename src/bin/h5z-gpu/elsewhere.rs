@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// What to type for it.
-const INSTALL: &str = "pip install 'h5z-gpu[h5py]'";
+const INSTALL: &str = "install its wheel, which `make wheel` in the sources builds";
 
 /// First bytes of files that are neither numbers nor frames.
 const MARKS: [(&[u8], &str); 5] = [

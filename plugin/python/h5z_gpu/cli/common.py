@@ -67,8 +67,7 @@ def need(module: str) -> object:
     try:
         return importlib.import_module(module)
     except ImportError as why:
-        raise Problem(f"this command needs {module} ({why}): pip install 'h5z-gpu[h5py]'" if module == "h5py" else
-                      f"this command needs {module} ({why}): pip install {module}") from None  # fmt: skip
+        raise Problem(f"this command needs {module} ({why}): pip install {module}") from None
 
 
 def refuse_others(path: str) -> None:

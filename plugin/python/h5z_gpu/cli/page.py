@@ -38,7 +38,7 @@ def ready(path: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Problem("--html needs matplotlib for its pictures: pip install 'h5z-gpu[report]'") from None
+        raise Problem("--html needs matplotlib for its pictures: pip install matplotlib") from None
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise Problem(f"{path} cannot be written: {'it' if os.path.isdir(path) else folder} is "
