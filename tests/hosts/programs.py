@@ -5,6 +5,7 @@ A writer is a function (data, path, words, chunk, tmp): data name → array, chu
 (path, names, like, tmp) → name → array, where `like` says type and shape to those that give out bare bytes.
 """
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -142,7 +143,8 @@ def ncks_read(path, names, like, tmp):
 
 
 def cdo_read(path, names, like, tmp):
-    run("cdo", "-s", "-O", "-f", "nc", "copy", path, tmp / "classic.nc")
+    # cdo cuts its arguments at blanks, which the folder's name may have.
+    run("cdo", "-s", "-O", "-f", "nc", "copy", os.path.relpath(path, tmp), "classic.nc", cwd=tmp)
     got = classic(tmp / "classic.nc", names)
     return {n: got[n].reshape(like[n].shape) for n in names}
 

@@ -2,7 +2,7 @@
 """`h5z-gpu inspect`: what was promised, what each chunk got, and which are damaged."""
 import json
 import re
-import time
+import resource
 
 import h5py
 import numpy as np
@@ -132,15 +132,21 @@ with netCDF4.Dataset(sys.argv[1], "w") as ds:
 
 
 def test_many_chunks_take_seconds(tmp_path):
-    """20 000 chunks: nothing is decoded."""
+    """20 000 chunks: nothing is decoded. Of the processor, for the machine may have other work."""
     x = np.cumsum(np.random.default_rng(1).normal(size=(2000, 400)), 0).astype("f4")
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f.create_dataset("v", data=x, chunks=(10, 4), compression=443, compression_opts=(11003,))
-    began = time.monotonic()
+    began = seconds()
     status, out, _ = cli("inspect", tmp_path / "a.h5")
-    took = time.monotonic() - began
+    took = seconds() - began
     assert status == 0 and "20000 chunks" in out and max(map(len, out.splitlines())) < 200, out
     assert took < 20, took
+
+
+def seconds():
+    """Of the processor, by all programs that ran to their end here."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path):

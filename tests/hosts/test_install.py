@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`make install`: what it puts where serves HDF5, C programs and shells, also after a move; `make uninstall` leaves nothing."""
 import os
+import shlex
 import shutil
 
 import h5py
@@ -109,7 +110,7 @@ def plain(folder):
 
 def test_a_program_is_built_by_pkg_config(installed, user, tmp_path):
     env = dict(os.environ) | {"PKG_CONFIG_PATH": str(installed / "lib/pkgconfig")}
-    ask = lambda *what: run("pkg-config", *what, "h5z-gpu", env=env).split()
+    ask = lambda *what: shlex.split(run("pkg-config", *what, "h5z-gpu", env=env))
     assert ask("--modversion") == held().split()[:1]
     assert os.path.realpath(*ask("--variable=plugindir")) == str(installed / "lib/h5z-gpu/plugin")
     flags = "-std=c11", "-Wall", "-Wextra", "-Werror"
@@ -134,7 +135,7 @@ def test_a_program_is_built_by_cmake(installed, user, tmp_path):
 def test_a_program_that_links_it_and_uses_the_filter_has_it_once(installed, tmp_path):
     """The linked name and HDF5's lead to one file: its state and its threads are there once."""
     env = dict(os.environ) | {"PKG_CONFIG_PATH": str(installed / "lib/pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", "h5z-gpu", env=env).split()
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "h5z-gpu", env=env))
     here = ["-D_POSIX_C_SOURCE=200809L", "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lm"]
     run("cc", "-o", tmp_path / "array", ROOT / "examples/hdf5/array.c", *flags, *here, env=env)
     env = clean(LD_LIBRARY_PATH=str(installed / "lib"), HDF5_PLUGIN_PATH=str(installed / "lib/hdf5/plugin"), LD_DEBUG="files")
