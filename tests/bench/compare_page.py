@@ -32,8 +32,8 @@ def table(found, odds, hurt, odd_names, a, fields):
     number = lambda v, form: "–" if math.isnan(v) else format(v, form)
     cores, cpu = len(os.sched_getaffinity(0)), processor()
     lines = [
-        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of the range of each field's measured values; {cores} cores of {cpu}, no GPU, "
-        f"{datetime.date.today()}; fastest of {a.rounds}. Means are geometric, MB/s of raw data. "
+        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of the range of each field's measured values; "
+        f"{cores} cores of {cpu}, no GPU, {datetime.date.today()}; fastest of {a.rounds}. Means are geometric, MB/s of raw data. "
         + ", ".join(f"{p} {version(p)}" for p in ("h5py", "hdf5plugin", "pcodec")) + ".",
         "",
         "*Over the bound*: largest error over the bound, and on how many fields it is above 1. *One byte changed*: of 24 places "

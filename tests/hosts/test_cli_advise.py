@@ -156,7 +156,8 @@ def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
     assert "the choice, psnr:70.0, has" in page and "h5repack -l" in page
     # A table and a curve of one variable: which values each is about is said, and the choice is the same.
     shown = {n: (ratio, psnr) for n, ratio, psnr in re.findall(
-        r'<td><a href="#v\d+">(\w+)</a></td><td>[^<]*</td><td class=n>([\d.]+)</td>(?:<td class=n>[^<]*</td>){2}<td class=n>([^<]*)</td>', page)}
+        r'<td><a href="#v\d+">(\w+)</a></td><td>[^<]*</td><td class=n>([\d.]+)</td>(?:<td class=n>[^<]*</td>){2}'
+        r"<td class=n>([^<]*)</td>", page)}  # fmt: skip
     curves = dict(re.findall(r'Rate-distortion curves of (\w+) for [^:]*: bits a value and PSNR. ([^"]*)"', page))
     assert len(curves) == 7 and "exact" in {shown[name][1] for name in curves}, shown
     for name, said in curves.items():

@@ -134,9 +134,10 @@ BROKEN = {
     "file cut short": (lambda p: doctor(p / "short.h5", HDF5_PLUGIN_PATH=OURS), ["short.h5 is cut short: it has", "get the file again"]),
     "path cut at a blank": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "my"), ["my plugins'", "put the value in quotes"]),
     "blank before a path": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'same'}: {OURS}"), ["there is a blank before its name"]),
-    "the package alone": (lambda p: doctor(), ["libhdf5_serial", "programs with it, such as h5dump, do not find the filter", "-m h5z_gpu env)",
-                                               "Python needs no more than `import h5z_gpu`"]),
-    "other plugins alone": (lambda p: doctor(HDF5_PLUGIN_PATH=netcdf4_plugins()), ["such as h5dump, do not find", "there is no libh5zgpu.so in it"]),
+    "the package alone": (lambda p: doctor(), ["libhdf5_serial", "programs with it, such as h5dump, do not find the filter",
+                                               "-m h5z_gpu env)", "Python needs no more than `import h5z_gpu`"]),
+    "other plugins alone": (lambda p: doctor(HDF5_PLUGIN_PATH=netcdf4_plugins()),
+                            ["such as h5dump, do not find", "there is no libh5zgpu.so in it"]),
     "setting not understood": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_THREADS="many"), ["H5Z_GPU_THREADS is \"many\""]),
 }  # fmt: skip
 SOUND = {

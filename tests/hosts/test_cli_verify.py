@@ -298,8 +298,8 @@ from h5z_gpu.cli import main, page
 folder, first, last = sys.argv[1:]
 for name, how in (("a.nc", None), ("b.nc", h5z_gpu.Lossy(absolute=1e-2))):
     with netCDF4.Dataset(f"{folder}/{name}", "w") as ds:
-        for axis, values, units in (("lat", np.linspace(float(first), float(last), 45), "degrees_north"), ("lon", np.arange(90) * 4.0, "degrees_east"),
-                                    ("level", np.arange(45.0), "hPa")):
+        for axis, values, units in (("lat", np.linspace(float(first), float(last), 45), "degrees_north"),
+                                    ("lon", np.arange(90) * 4.0, "degrees_east"), ("level", np.arange(45.0), "hPa")):
             ds.createDimension(axis, values.size)
             v = ds.createVariable(axis, "f8", (axis,))
             v[:], v.units = values, units

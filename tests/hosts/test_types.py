@@ -67,7 +67,8 @@ def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
         import sys, h5py, numpy as np
         with h5py.File(sys.argv[1], "w") as f:
             for name in "vw":
-                f.create_dataset(name, data=np.ones(1000, sys.argv[2]), chunks=(500,), compression=443, compression_opts=(int(sys.argv[3]),))
+                how = {"compression": 443, "compression_opts": (int(sys.argv[3]),)}
+                f.create_dataset(name, data=np.ones(1000, sys.argv[2]), chunks=(500,), **how)
         """
     for kind, what in KINDS.items():
         assert python(write, path, kind, 11003) == (SAID.format(what) if what else ""), kind
