@@ -10,7 +10,6 @@ import numpy as np
 
 from . import index
 from .filters import FILTER_ID
-from .library import lib
 from .views import origins_of
 
 
@@ -101,10 +100,3 @@ def index_of(layout, file, start, shape):
         raise OSError(f"{dataset.name}: the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read")
     plain = found.masks & 1 == 0  # of the one filter
     return Index(found.rows(plain), found.rows(~plain), missing)
-
-
-def checked_io(answer):
-    """As `checked`, as an OSError."""
-    if answer < 0:
-        raise OSError(lib.h5z_gpu_last_error().decode())
-    return answer
