@@ -84,6 +84,12 @@ fn random_chunks_and_damaged_frames_by_the_kernels() {
     check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", cases]);
 }
 
+#[test]
+fn chunks_of_all_magnitudes_by_the_kernels() {
+    let cases = std::env::var("H5Z_GPU_TEST_SALTED").unwrap_or_else(|_| "1500".into());
+    check("chunks_of_all_magnitudes_by_the_kernels", &["--salted", &cases]);
+}
+
 const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
 
 /// Folder of the kernels, a library for each of `kernels/*.cu` and `kernels/testing/*.cu`.

@@ -55,6 +55,7 @@ if [[ $parts == *checks* ]]; then
     check conformance timeout 120 ./gpu_check --vectors vectors
     check stages timeout 120 ./gpu_check --stages 300 --seed 10
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
+    check parity-salted timeout 120 ./gpu_check --salted 200000 --seed 15
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
     check arrays timeout 120 ./gpu_check --arrays 1000 --seed 13
     check arrays-large timeout 120 ./gpu_check --arrays 60 --largest 3000000 --seed 14
