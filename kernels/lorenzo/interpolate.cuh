@@ -7,18 +7,19 @@
 // type's range. If all hold and the residuals cost less than Lorenzo's, or if the points give every value bit for bit,
 // they take the place of what `plan` has left in working memory; else that stays.
 //
-// A tile whose values all lie on points has most likely been decoded from a frame. One of the ways to interpolate it
-// gives every value bit for bit then, and is searched for.
+// A tile whose values all lie on points, and tell which, has most likely been decoded from a frame. One of the ways to
+// interpolate it gives every value bit for bit then, and is searched for. Where values are so large that they do not
+// tell, every way that holds may give them back: that counts for nothing.
 #pragma once
 #include "points.cuh"
 
 namespace {
 
-// Whether the points in `sh.points` may stand for the tile's values; `exact`: they give all but outliers bit for bit.
+// Whether the points in `sh.points` may stand for the tile's values; `same`: they give all but outliers bit for bit.
 template <class S>
 __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill,
-                                            bool& exact) {
+                                            bool& same) {
     using T = Traits<S>;
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     bool veto = false;
@@ -49,12 +50,12 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, interpo
         }
     });
     const bool holds = !veto;
-    exact = !__syncthreads_or(differ != 0);
+    same = !__syncthreads_or(differ != 0);
     return __syncthreads_and(holds);
 }
 
 // The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone.
-// `alike` is judged by 32 values: it may be true where the tile is not on the grid, never false where it is.
+// `alike`: 32 values are on the grid. If they are not, `on_grid` is false too, and most tiles need no more than this.
 template <class S>
 __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
                                             const quantize::Linear<S>& fine, bool& alike, int lane, int w) {
@@ -168,21 +169,23 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
         if (n / 4 + t < (n + 31) / 32 * 8) sh.bytes[n / 4 + t] = 0;
         __syncthreads();
         all = code_points(sh, shape, way, in, fine, fill, lane, w);
-        bool alike = true, exact;
+        bool alike = true, grid = true, same;
         const bool holds =
-            sure ? unsure_hold(sh, shape, in, fine, alike, lane, w) : points_hold(sh, shape, in, fine, fill, exact);
-        if (sure) exact = alike && points_same(sh, shape, in, fine);
+            sure ? unsure_hold(sh, shape, in, fine, alike, lane, w) : points_hold(sh, shape, in, fine, fill, same);
+        if (sure) same = alike && points_same(sh, shape, in, fine);
         clear_counts(sh);
         __syncthreads();
         mine = huffman::take(sh.bytes, n);
         if (holds) count(sh, mine, n, true, lane, w);
         shorter = shorter || (k == 0 && holds && sh.cost < meta.cost);
-        taken = holds && (exact || (k % LAST == 0 && shorter));
-        if (holds && exact) break;
+        same = same && holds;
         if (k == 0) {
+            // Whether to take what is not shorter, or to go on. Later ways are only for tiles on the grid.
             const bool fits = first_fits(in, fine, fill, 0) || first_fits(in, fine, fill, interpolate::FINER);
-            if (!(possible && alike && fits && on_grid(in, fine, fill))) break;
+            grid = (same ? !shorter : possible && alike && fits) && on_grid(in, fine, fill);
         }
+        taken = holds && ((same && grid) || (k % LAST == 0 && shorter));
+        if (same || !grid) break;
     }
     u32* counts = ((Codebook*)args.shared + chunk)->counts;
     if (taken) {

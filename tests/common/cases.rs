@@ -375,6 +375,16 @@ szx    | f32be-pw-fewest-and-most-bits | by-hand 69 | f32be | 256 | mode=pw_rel,
 szx    | f64-pw-fewest-and-most-bits | by-hand 70 | f64 | 256     | mode=pw_rel,bound=0.4             |
 lorenzo | worked-lattices       | by-hand 0  | f32   | 2x8         | mode=abs,bound=128.5              |
 lorenzo | worked-mode-3         | by-hand 0  | f32   | 6           | mode=pw_rel,bound=0.25            |
+lorenzo | f32-units-2-24        | single 106 | f32   | 60x70       | mode=abs,bound=1.2e-4,codec=lorenzo |
+lorenzo | f32-units-2-26        | flecks 8   | f32   | 28x297      | mode=abs,bound=1.2254714965820313e-4,codec=lorenzo |
+lorenzo | f32-units-2-27-3d     | flecks 9   | f32   | 18x20x40    | mode=abs,bound=7.965564727783204e-5,codec=lorenzo |
+lorenzo | f32-units-2-28-1d     | flecks 9   | f32   | 5000        | mode=abs,bound=3.982782363891602e-5,codec=lorenzo |
+lorenzo | f32be-units-2-28-fill | flecks 1   | f32be | 60x70       | mode=abs,bound=3.063678741455078e-5,codec=lorenzo | 0x7fc00000
+lorenzo | f32-units-2-29        | flecks 2   | f32   | 60x70       | mode=abs,bound=1.531839370727539e-5,codec=lorenzo |
+lorenzo | f32-units-2-30        | flecks 5   | f32   | 60x70       | mode=abs,bound=9.956955909729005e-6,codec=lorenzo |
+lorenzo | f32-units-zigzag      | zigzag 1   | f32   | 24x3x46x3x2 | mode=abs,bound=536870912,codec=lorenzo |
+lorenzo | f64-units-2-30        | single 107 | f64   | 60x70       | mode=abs,bound=2e-6,codec=lorenzo |
+stored | f64-units-2-53         | single 108 | f64   | 20x30       | mode=abs,bound=2.2e-13,codec=lorenzo     |
 ";
 
 /// Every case of the list.

@@ -168,19 +168,20 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
                 interpolate::reserve(lattices, n)?;
                 interpolate::permute(x, tile.extents, lattices, stream);
             }
-            for (way, exact) in ways {
-                if let Some(made) = view.run(way, exact, stream, points, good, work)
-                    && (made.exact || estimate::cost(points, bits) < cost)
-                {
+            for (way, on_grid) in ways {
+                let Some(made) = view.run(way, on_grid, stream, points, good, work) else { continue };
+                // Where values do not tell one unit from the next, any way gives them back.
+                let exact = made.exact && (on_grid || view.on_grid());
+                if exact || estimate::cost(points, bits) < cost {
                     predictor = Predictor::Interpolation(way);
                     outliers = made.outliers;
                     residuals.copy_from_slice(points);
                     if outliers {
                         interpolate::unpermute(good, tile.extents, regular);
                     }
-                    if made.exact {
-                        break;
-                    }
+                }
+                if exact {
+                    break;
                 }
             }
         }
