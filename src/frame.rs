@@ -91,8 +91,8 @@ pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
 /// Bytes by which a frame may exceed its chunk (FORMAT.md §6): the header of a frame of codec `stored`.
 pub const STORED_HEADER: usize = 64;
 
-/// The header of a frame that stores so many bytes as they are.
-pub(crate) fn stored_header(raw_len: usize) -> Header {
+/// The header of a frame that stores so many bytes.
+fn stored_header(raw_len: usize) -> Header {
     Header {
         codec: CodecId::STORED,
         mode: Mode::Lossless,
@@ -103,17 +103,12 @@ pub(crate) fn stored_header(raw_len: usize) -> Header {
     }
 }
 
-/// Writes the frame that stores `raw` as it is into `out`, allocating next to nothing: for an encoder without memory.
-///
-/// # Panics
-/// When `out` has not [`STORED_HEADER`] bytes more than `raw`.
-pub fn store(raw: &[u8], out: &mut [u8]) {
-    assert_eq!(out.len(), raw.len() + STORED_HEADER, "a place of the frame's length");
-    let len = out.len() as u64;
-    let (head_bytes, body) = out.split_at_mut(STORED_HEADER);
-    body.copy_from_slice(raw);
-    head_bytes.copy_from_slice(&head(&stored_header(raw.len()), &[raw.len() as u64], len));
-    set_checksum(out, 1);
+/// Makes a frame that stores them of bytes behind [`STORED_HEADER`] others, allocating next to nothing.
+pub(crate) fn seal_stored(frame: &mut [u8], threads: usize) {
+    let raw_len = frame.len() - STORED_HEADER;
+    let head = head(&stored_header(raw_len), &[raw_len as u64], frame.len() as u64);
+    frame[..STORED_HEADER].copy_from_slice(&head);
+    set_checksum(frame, threads);
 }
 
 /// The header with its section table, the checksum left 0; as long as [`Writer`] leaves room for.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `tests/bound.rs` judges the
 //! first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise alone.
+//! Of `planes` no value moves even where others of its chunk change.
 
 mod common;
 
 use common::generate::{self, Random};
 use common::seal::lorenzo_kinds;
-use common::{by_hand, frames, rewritten};
-use h5z_gpu::{Dtype, Engine};
+use common::{by_hand, frames, fuzz, rewritten};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 
 const FLOATS: [Dtype; 2] = [Dtype::F32, Dtype::F64];
 
@@ -217,4 +218,68 @@ fn where_points_end() {
         taken += u32::from(frame[9] == 2);
     }
     assert!(taken > 100, "{taken} of 120");
+}
+
+/// Values around a multiple of a bound; or of all magnitudes from there to its inverse, which no codec makes smaller.
+fn some_values(random: &mut Random, d: Dtype, bound: f64, wild: bool, n: usize) -> Vec<u8> {
+    let middle = bound * (1e5 * random.unit()).floor();
+    let mut values: Vec<f64> = (0..n)
+        .map(|_| match wild {
+            true => bound.powf(2.0 * random.unit() - 1.0) * [1.0, -1.0][random.below(2)],
+            false => middle + bound * (10.0 * random.unit()),
+        })
+        .collect();
+    let odd = [f64::NAN, f64::INFINITY, -0.0, 1e20, bound / 1e6];
+    (0..n.div_ceil(200)).for_each(|_| values[random.below(n)] = odd[random.below(odd.len())]);
+    let mut raw = bytes(d, values.into_iter());
+    if d.big_endian {
+        raw.chunks_exact_mut(d.size.into()).for_each(<[u8]>::reverse);
+    }
+    raw
+}
+
+/// Parts of a chunk are written again and again, with smooth values and with wild ones: at times it shrinks, at others it is stored.
+/// What is not written stays, bit for bit; what is written becomes what it would become in any other chunk.
+#[test]
+fn no_value_of_planes_moves_while_others_are_written() {
+    let engine = Engine::with_threads(1);
+    let (seed, cases) = fuzz(8, 160);
+    let (mut shrank, mut grew) = (0, 0);
+    for k in 0..cases as usize {
+        let mut random = Random(seed << 32 | k as u64);
+        let d = Dtype { big_endian: k % 4 > 1, ..FLOATS[k % 2] };
+        let dims: &[u64] = [&[5][..], &[700], &[64, 64], &[8, 17, 40], &[300, 3], &[4096]][random.below(6)];
+        let n = dims.iter().product::<u64>() as usize;
+        let size = usize::from(d.size);
+        let bound = 10f64.powi(-(if d.size == 4 { 5 + random.below(3) } else { 15 + random.below(10) } as i32));
+        let codec = [Codec::Planes, Codec::PlanesDense][k / 4 % 2];
+        let of = |dims: &[u64]| {
+            let mut params = Params::new(Request { codec, bound: Bound::Absolute(bound) }, d, dims).unwrap();
+            params.fill = (k % 3 == 0).then(|| if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
+            params
+        };
+        let (params, mut now, mut was_stored) = (of(dims), vec![0; n * size], false);
+        for turn in 0..14 {
+            // All of it, with values that do not shrink; most of it, with smooth ones; a part.
+            let (wild, from) = match turn % 3 {
+                0 => (true, 0),
+                1 => (false, random.below(n.div_ceil(9))),
+                _ => (random.below(2) == 0, random.below(n)),
+            };
+            let len = if turn % 3 < 2 { n - from } else { 1 + random.below(n - from) };
+            let new = some_values(&mut random, d, bound, wild, len);
+            let mut written = now.clone();
+            written[from * size..][..new.len()].copy_from_slice(&new);
+            let frame = engine.encode(&params, &written);
+            let back = engine.decode(&frame, written.len() as u64).unwrap();
+            let becomes = engine.decode(&engine.encode(&of(&[len as u64]), &new), new.len() as u64).unwrap();
+            written[from * size..][..new.len()].copy_from_slice(&becomes);
+            assert!(back == written, "case {k}, turn {turn}, {d:?} {dims:?}: {}", common::difference(&back, &written));
+            let stored = frame[9] == 0;
+            shrank += u32::from(was_stored && !stored);
+            grew += u32::from(!was_stored && stored);
+            (now, was_stored) = (back, stored);
+        }
+    }
+    assert!(shrank > cases && grew > cases, "{shrank} shrank, {grew} grew");
 }

@@ -147,7 +147,7 @@ fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
     if out.capacity() > KEPT || done.is_none() {
         *out = Vec::new();
     }
-    done.map_or_else(|| store(pipeline), Ok)
+    done.map_or_else(|| store(&params, pipeline), Ok)
 }
 
 /// What the words say of the chunk; `None` where they say nothing that may be relied on. Damaged ones are named.
@@ -184,11 +184,11 @@ fn warn_of_short(call: Call<'_>) {
     }
 }
 
-/// Stores the chunk as it is: all that is left to do without memory.
-fn store(mut pipeline: Pipeline<'_>) -> Result<usize> {
+/// Stores the chunk: all that is left to do without memory.
+fn store(params: &Params, mut pipeline: Pipeline<'_>) -> Result<usize> {
     let len = pipeline.input().len() + frame::STORED_HEADER;
     pipeline.replace(len, false, |raw, out| {
-        frame::store(raw, out);
+        Engine::store(params, raw, out);
         Ok(len)
     })
 }

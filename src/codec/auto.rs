@@ -362,7 +362,7 @@ mod tests {
         let chunk = Chunk { used, ..chunk(&params, raw, 3) };
         let mut out = Vec::new();
         if codec::encode(&chunk, &mut out) != Ok(true) {
-            codec::stored::encode(raw, 1, &mut out).unwrap();
+            codec::store(&params, raw, 1, &mut out).unwrap();
         }
         out
     }

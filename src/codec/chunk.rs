@@ -148,6 +148,21 @@ pub(crate) fn into_values<T: bytemuck::Pod>(
     Ok(())
 }
 
+/// Replaces each number in bytes, where it is.
+pub(crate) fn replace<T: bytemuck::Pod>(bytes: &mut [u8], dtype: Dtype, by: impl Fn(T) -> T) {
+    let foreign = foreign(dtype);
+    for number in bytes.chunks_exact_mut(size_of::<T>()) {
+        if foreign {
+            number.reverse();
+        }
+        let new = by(bytemuck::pod_read_unaligned(number));
+        number.copy_from_slice(bytemuck::bytes_of(&new));
+        if foreign {
+            number.reverse();
+        }
+    }
+}
+
 /// Whether the chunk's numbers are in the other byte order than this machine's.
 pub(crate) fn foreign(dtype: Dtype) -> bool {
     dtype.big_endian != cfg!(target_endian = "big")

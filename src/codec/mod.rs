@@ -93,6 +93,16 @@ pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     Ok((codec.encode)(chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 
+/// Stores a chunk whose request is settled: one that its codec does not make smaller, or cannot for want of memory.
+pub(crate) fn store(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
+    stored::encode(raw, |values| planes::settle(params, values), threads, out)
+}
+
+/// The same into a place of the frame's length, allocating next to nothing.
+pub(crate) fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
+    stored::encode_into(raw, |values| planes::settle(params, values), out);
+}
+
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let id = frame.header.codec;

@@ -6,8 +6,8 @@ pub(crate) mod gpu;
 mod job;
 
 use crate::bound::Used;
+use crate::codec;
 use crate::codec::chunk::Chunk;
-use crate::codec::{self, stored};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};
@@ -256,6 +256,15 @@ impl Engine {
         out
     }
 
+    /// Writes the frame that stores a chunk into `out`, allocating next to nothing: for a caller whose buffer
+    /// [`Engine::encode_batch`] has left empty.
+    ///
+    /// # Panics
+    /// When `out` has not [`frame::STORED_HEADER`] bytes more than `raw`.
+    pub fn store(params: &Params, raw: &[u8], out: &mut [u8]) {
+        float_state::with_default(|| codec::store_into(params, raw, out));
+    }
+
     /// Decodes every job's frame; results in the order of the jobs. A damaged frame leaves the others alone.
     pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
         float_state::with_default(|| self.decode_all(jobs))
@@ -352,7 +361,7 @@ fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut
         Ok(Err(_)) => log::warn("there is hardly any memory left: chunks are stored as they are"),
         Err(_) => log::warn("a codec failed while encoding; this chunk is stored raw. Please report it."),
     }
-    if stored::encode(job.raw, threads, out).is_err() {
+    if codec::store(job.params, job.raw, threads, out).is_err() {
         *out = Vec::new();
     }
 }

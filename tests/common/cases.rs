@@ -385,6 +385,11 @@ lorenzo | f32-units-2-30        | flecks 5   | f32   | 60x70       | mode=abs,bo
 lorenzo | f32-units-zigzag      | zigzag 1   | f32   | 24x3x46x3x2 | mode=abs,bound=536870912,codec=lorenzo |
 lorenzo | f64-units-2-30        | single 107 | f64   | 60x70       | mode=abs,bound=2e-6,codec=lorenzo |
 stored | f64-units-2-53         | single 108 | f64   | 20x30       | mode=abs,bound=2.2e-13,codec=lorenzo     |
+stored | f32-planes-few         | ramp 109   | f32   | 7           | mode=abs,bound=0.1,codec=planes          |
+stored | f32-planes             | decades 110 | f32  | 3000        | mode=abs,bound=4e-10,codec=planes        |
+stored | f64be-planes-dense     | decades 111 | f64be | 5          | mode=abs,bound=4e-10,codec=planes-dense  |
+stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bound=0.4,codec=planes          | 0x3f000000
+stored | f32-planes-rel         | decades 110 | f32  | 3000        | mode=rel,bound=1e-19,codec=planes        |
 ";
 
 /// Every case of the list.

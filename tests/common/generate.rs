@@ -225,6 +225,13 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         }
         // Up and down from one value to the next.
         "zigzag" => (0..n).map(|i| bits_of(if i % 2 == 0 { 1.0 } else { -1.0 } * (1u64 << 50) as f64)).collect(),
+        // Numbers of 2^-30 to 2^30, either sign, which no codec makes smaller.
+        "decades" => (0..n)
+            .map(|_| {
+                let x = (1.0 + random.unit()) * (1u64 << random.below(60)) as f64 / (1u64 << 30) as f64;
+                bits_of(if random.below(2) == 0 { x } else { -x })
+            })
+            .collect(),
         // Far apart: 64 times the step of a bound of 0.5.
         "coarse" => (0..n).map(|_| bits_of(random.below(20_000) as f64 * 63.75)).collect(),
         // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers as often

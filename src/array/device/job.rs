@@ -9,7 +9,7 @@ use super::by_host::ByHost;
 use super::choose::choose;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::codec::stored;
+use crate::codec;
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
@@ -19,6 +19,7 @@ use crate::engine::gpu::group::offsets;
 use crate::engine::{EncodeJob, Engine};
 use crate::error::{Error, Result};
 use crate::frame::STORED_HEADER;
+use crate::host::float_state;
 use crate::memory;
 use crate::params::Params;
 
@@ -320,12 +321,12 @@ impl Job {
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
         let mut jobs = Vec::new();
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
+            let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
             if stored {
                 let mut frame = Vec::new();
-                stored::encode(raw, self.threads, &mut frame)?;
+                float_state::with_default(|| codec::store(params, raw, self.threads, &mut frame))?;
                 lane.frames[i] = Framed::Own(frame);
             } else {
-                let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
                 jobs.push((i, EncodeJob { params, raw }));
             }
         }

@@ -8,7 +8,7 @@ use super::format;
 use super::level::{self, Run, Unit};
 use super::number::Value;
 use super::parts::How;
-use super::quantize::Quantizer;
+use super::quantize::{Quantizer, fill_of};
 use super::shape::Shape;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
@@ -37,7 +37,7 @@ pub(super) fn encode_lossy<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let how = if chunk.params.request.codec == params::Codec::PlanesDense { How::Dense } else { How::Plain };
-    encode(values, Quantizer::new(used.value(), fill_of(chunk)), how, chunk, header, out)
+    encode(values, Quantizer::new(used.value(), fill_of(chunk.params)), how, chunk, header, out)
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
@@ -48,11 +48,6 @@ pub(super) fn encode_lossless<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     encode(values, None, How::Dense, chunk, header, out)
-}
-
-/// Bits of the fill value; one of +0 counts as none: values near 0 would all be exceptions.
-fn fill_of(chunk: &Chunk<'_>) -> Option<u64> {
-    chunk.params.fill.filter(|&bits| bits != 0)
 }
 
 fn encode<S: Value>(
@@ -78,7 +73,7 @@ fn encode<S: Value>(
             &apart
         }
     };
-    let fill = fill_of(chunk).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
     let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill, how };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
@@ -129,11 +124,11 @@ pub(crate) fn lens<S: Value>(
     tiles: impl Iterator<Item = usize>,
     used: Used,
 ) -> Result<(usize, Option<usize>)> {
-    let fill = fill_of(chunk).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
     let float = chunk.params.dtype.class == Class::Float;
     let exact = Plan::<S> { shape: *shape, quantizer: None, float, fill, how: How::Dense };
     let lossy = match used {
-        Used::Absolute(b) => Quantizer::new(b, fill_of(chunk)).map(|q| Plan { quantizer: Some(q), ..exact }),
+        Used::Absolute(b) => Quantizer::new(b, fill_of(chunk.params)).map(|q| Plan { quantizer: Some(q), ..exact }),
         Used::PointwiseRelative(_) => None,
     };
     level::dispatch(Lens { chunk, exact, lossy, tiles })

@@ -30,7 +30,7 @@ use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
-use crate::params::{Class, Mode};
+use crate::params::{self, Bound, Class, Mode, Params};
 pub(crate) use number::Value;
 
 /// What everybody else knows of this codec.
@@ -53,6 +53,19 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     match params.dtype.size {
         4 => cpu::encode_lossless::<f32>(&chunk.values()?, chunk, header, out),
         _ => cpu::encode_lossless::<f64>(&chunk.values()?, chunk, header, out),
+    }
+}
+
+/// Turns the values of a chunk that is stored into what a frame of this codec would give back, in place, so that none of them moves
+/// once its chunk shrinks: FORMAT.md §8.1. Chunks of other codecs and under other bounds stay as they are.
+pub(super) fn settle(params: &Params, values: &mut [u8]) {
+    let Bound::Absolute(bound) = params.request.bound else { return };
+    if params.lossy(values.len()) && matches!(params.request.codec, params::Codec::Planes | params::Codec::PlanesDense)
+    {
+        match params.dtype.size {
+            4 => quantize::settle::<f32>(values, params, bound),
+            _ => quantize::settle::<f64>(values, params, bound),
+        }
     }
 }
 

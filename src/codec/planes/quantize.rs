@@ -9,7 +9,9 @@ use super::format;
 use super::level::Unit;
 use super::number::{Int, Value};
 use super::shape::{PLANE, ROW};
+use crate::codec::chunk;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
+use crate::params::Params;
 use crate::scalar::{Bits, mul_down};
 
 /// The numbers that decide what a value becomes.
@@ -144,6 +146,18 @@ impl<S: Value> Quantizer<S> {
         // From −4096 to 4095.
         let inside = v.plus(S::Wide::of(PLANES_NEAR)) >> (2 * PLANES_NEAR).ilog2() == S::Wide::ZERO;
         (v, judged.holds & (inside | !near))
+    }
+}
+
+/// Bits of the chunk's fill value; one of +0 counts as none: values near 0 would all be exceptions.
+pub(super) fn fill_of(params: &Params) -> Option<u64> {
+    params.fill.filter(|&bits| bits != 0)
+}
+
+/// Turns each value x of a chunk into r(x), in place. Without a usable step that is x.
+pub(super) fn settle<S: Value>(values: &mut [u8], params: &Params, bound: f64) {
+    if let Some(quantizer) = Quantizer::<S>::new(bound, fill_of(params)) {
+        chunk::replace(values, params.dtype, |x| quantizer.settled(x));
     }
 }
 

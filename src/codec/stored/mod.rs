@@ -4,7 +4,7 @@
 use crate::codec::descriptor::Codec;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, STORED_HEADER, Writer, stored_header};
+use crate::frame::{Frame, STORED_HEADER, seal_stored};
 use crate::memory;
 use crate::params::Mode;
 
@@ -18,17 +18,28 @@ pub(crate) static CODEC: Codec = Codec {
     gpu: None,
 };
 
-pub(crate) fn encode(raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
+/// Stores what `settle` makes of the chunk.
+pub(crate) fn encode(raw: &[u8], settle: impl FnOnce(&mut [u8]), threads: usize, out: &mut Vec<u8>) -> Result<()> {
     let len = raw.len() + STORED_HEADER;
     if out.capacity() < len {
         // As much as is needed and no more, after what was there has been freed.
         *out = Vec::new();
         *out = memory::with_capacity(len)?;
     }
-    let mut w = Writer::new(out, stored_header(raw.len()), 1)?;
-    w.section(|o| memory::append(o, raw))?;
-    w.seal(threads);
+    out.clear();
+    out.resize(STORED_HEADER, 0);
+    memory::append(out, raw)?;
+    settle(&mut out[STORED_HEADER..]);
+    seal_stored(out, threads);
     Ok(())
+}
+
+/// The same into a place of the frame's length, allocating next to nothing.
+pub(crate) fn encode_into(raw: &[u8], settle: impl FnOnce(&mut [u8]), out: &mut [u8]) {
+    assert_eq!(out.len(), raw.len() + STORED_HEADER, "a place of the frame's length");
+    out[STORED_HEADER..].copy_from_slice(raw);
+    settle(&mut out[STORED_HEADER..]);
+    seal_stored(out, 1);
 }
 
 fn decode(frame: &Frame<'_>, out: &mut [u8]) -> Result<()> {
@@ -57,8 +68,8 @@ mod tests {
         for n in [0, 1, 7, 8, 100, 4099] {
             let raw: Vec<u8> = (0..n).map(|i| i as u8).collect();
             let (mut a, mut b) = (Vec::new(), vec![0xAA; n + STORED_HEADER]);
-            encode(&raw, 1, &mut a).unwrap();
-            crate::frame::store(&raw, &mut b);
+            encode(&raw, <[u8]>::reverse, 1, &mut a).unwrap();
+            encode_into(&raw, <[u8]>::reverse, &mut b);
             assert_eq!(a, b, "{n} bytes");
         }
     }

@@ -2,8 +2,8 @@
 //! Batches of chunks → frames.
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
+use crate::codec;
 use crate::codec::plan::Encoding;
-use crate::codec::{self, stored};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk, PackArgs};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -66,8 +66,8 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
     let work: Vec<Vec<&mut Vec<u8>>> = members.iter().map(|g| g.iter().map(&mut frame).collect()).collect();
     let inner = threads.div_ceil(work.len().clamp(1, AT_ONCE));
     let finished = parallel::map_mut(work, threads.min(AT_ONCE), |k, mut frames| {
-        let chunk = |&i: &usize| (plans[i].as_ref().expect("planned"), jobs[i].raw);
-        let chunks: Vec<(&Plan, &[u8])> = members[k].iter().map(chunk).collect();
+        let chunk = |&i: &usize| (plans[i].as_ref().expect("planned"), &jobs[i]);
+        let chunks: Vec<(&Plan, &EncodeJob<'_>)> = members[k].iter().map(chunk).collect();
         cuda::attempt("encoding", || {
             let _current = device.enter()?;
             let Some(mut stream) = device.stream()? else { return Ok(vec![false; chunks.len()]) };
@@ -84,16 +84,17 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
 fn encode_group(
     device: &Device,
     stream: &mut Stream,
-    chunks: &[(&Plan, &[u8])],
+    chunks: &[(&Plan, &EncodeJob<'_>)],
     frames: &mut [&mut Vec<u8>],
     threads: usize,
 ) -> Result<Vec<bool>, Failure> {
-    let group = EncodeGroup::load(device, stream, chunks, threads)?;
+    let raw: Vec<(&Plan, &[u8])> = chunks.iter().map(|&(plan, job)| (plan, job.raw)).collect();
+    let group = EncodeGroup::load(device, stream, &raw, threads)?;
     group.start(stream)?;
     let lengths = group.lengths(stream)?;
     let mut wanted: Vec<(usize, usize, &mut Vec<u8>)> = Vec::with_capacity(chunks.len());
     for (k, frame) in frames.iter_mut().enumerate() {
-        let (plan, raw) = chunks[k];
+        let (plan, EncodeJob { params, raw }) = chunks[k];
         let len = usize::try_from(lengths[k]).unwrap_or(usize::MAX);
         if len == 0 {
             continue;
@@ -104,7 +105,7 @@ fn encode_group(
         if len < raw.len() + STORED_HEADER {
             wanted.push((group.frames[k], len, frame));
         } else {
-            stored::encode(raw, threads, frame).map_err(|_| Failure::other("no memory for a frame"))?;
+            codec::store(params, raw, threads, frame).map_err(|_| Failure::other("no memory for a frame"))?;
         }
     }
     stream.download_vecs(Buffer::Output, wanted, threads)?;
