@@ -26,7 +26,8 @@ try:
     from . import library as _library  # first: where the plugin cannot be loaded, its sentence is the one to see
     from . import netcdf
     from .arrays import compress, decompress
-    from .datasets import load, read, save, write
+    from .datasets import read, write
+    from .files import load, save
     from .filters import FILTER_ID, Lossless, Lossy
     from .library import PLUGIN_PATH, release_memory
     from .register import _watch, register

@@ -11,22 +11,19 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
-import os
+import operator
 import warnings
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .chunks import chunk_shape
 from .device import DeviceArray
 from .encoding import Encoding
-from .filters import Lossless, Lossy
 from .index import why_not_raw
 from .layout import Layout, OtherWay, index_of
 from .library import DAMAGED, checked, failure, lib
 from .progress import bar
-from .views import as_array, copy, described, expanded, numbers, on_host, origins_of, value_range
+from .views import as_array, copy, described, expanded, numbers, on_host, origins_of
 
 if TYPE_CHECKING:
     import h5py
@@ -42,6 +39,12 @@ lib.h5z_gpu_decode_file.restype = ctypes.c_int64
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
           devices: str | None = None) -> None:  # fmt: skip
     """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
+
+    All arguments are judged before the first chunk is written. The file is changed in place: after Ctrl-C each chunk is
+    the old one or the new one. A process that is ended at once (SIGTERM, SIGKILL, a power failure) before the file is
+    flushed or closed may leave a file that HDF5 cannot open, chunks that are damaged and say so, or chunks that hold
+    the values of others: HDF5 gives old places to new chunks before it writes its tables. Keep a copy, or use `save`
+    with mode "a", which works on one.
 
     Parameters
     ----------
@@ -62,17 +65,18 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
 
     Raises
     ------
-    ValueError
-        The shapes differ, or the file is read-only; nothing was written.
+    TypeError, ValueError
+        An argument is wrong: the shapes differ, values are masked, or the file is read-only; nothing was written.
     OSError
         HDF5 could not write; `errno` says why (ENOSPC: the disk is full) and `filename` where. What was written before stays
-        readable, also after Ctrl-C.
+        readable, unless HDF5's tables cannot be written either.
     MemoryError
         There is too little memory: write a smaller selection, or with fewer threads.
     """
     start, shape, dropped = _box(dataset, selection)
     array = as_array(array)
-    _check_devices(devices, array)
+    check_threads(threads)
+    check_devices(devices, array)
     if array.shape != dropped:
         raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
     if dataset.file.mode == "r":
@@ -130,7 +134,8 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     target = np.empty(dropped, dataset.dtype) if out is None else _writable(out)
     if target.shape != dropped:
         raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
-    _check_devices(devices, target)
+    check_threads(threads)
+    check_devices(devices, target)
     try:
         if start is None:
             raise OtherWay("the selection is not a box of step 1")
@@ -141,7 +146,15 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     return target if out is None else out
 
 
-def _check_devices(devices: str | None, array: np.ndarray | DeviceArray) -> None:
+def check_threads(threads: Any) -> None:
+    """Raises TypeError or ValueError for what is no number of threads."""
+    if not hasattr(threads, "__index__") or isinstance(threads, bool):
+        raise TypeError(f"h5z-gpu: threads = {threads!r}; give a whole number, 0 for as many as the process may use")
+    if operator.index(threads) < 0:
+        raise ValueError(f"h5z-gpu: threads = {threads}; give 0 for as many as the process may use, or more")
+
+
+def check_devices(devices: str | None, array: np.ndarray | DeviceArray) -> None:
     if devices not in (None, "all"):
         raise ValueError(f'h5z-gpu: devices = {devices!r}; None and "all" are known. H5Z_GPU_DEVICE names one GPU')
     if devices == "all" and isinstance(array, DeviceArray):
@@ -160,87 +173,6 @@ def _writable(out: Any) -> np.ndarray | DeviceArray:
     if readonly:
         raise ValueError("h5z-gpu: out is read-only")
     return target
-
-
-def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], how: Lossy | Lossless | None = None, *, mode: str = "w",
-         chunks: tuple[int, ...] | None = None, threads: int = 0, progress: bool | None = None,
-         devices: str | None = None, **bound: Any) -> None:  # fmt: skip
-    """Writes arrays as datasets of a new file: `save("out.h5", {"v": array}, absolute=1e-3)`.
-
-    Floating-point arrays keep the bound, everything else keeps every bit.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file.
-    arrays : mapping
-        Names of the datasets, which may have groups in front ("run1/v"), and arrays.
-    how : Lossy or Lossless, optional
-        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. A bound of the range of the dataset
-        (`relative=1e-4, of="dataset"`) is stored as the absolute bound that it comes to, the range in the attribute
-        `h5z_gpu_range`.
-    mode : str
-        As h5py.File's: "w" replaces the file, "a" adds to it.
-    chunks : tuple of int, optional
-        Shape of a chunk; one of 1 to 8 MiB is chosen without.
-    threads, progress, devices
-        As in `write`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The bound contradicts itself; an array holds Python objects.
-    """
-    import h5py
-
-    if how is not None and bound:
-        raise TypeError("h5z-gpu: give either how or the keywords of Lossy")
-    how = how if how is not None else Lossy(**bound) if bound else Lossless()
-    with h5py.File(path, mode) as f:
-        for name, given in arrays.items():
-            array = as_array(given)
-            if array.dtype.hasobject:
-                raise ValueError(f"h5z-gpu: {name} holds Python objects: give it a type such as float32 or S10")
-            if array.size == 0 or array.ndim == 0:
-                f.create_dataset(name, data=on_host(array))
-                continue
-            shape = chunks or chunk_shape(array.shape, array.dtype.itemsize)
-            ranged = how.of == "dataset" and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)
-            found = value_range(array, fill_value=how.fill_value, threads=threads) if ranged else None
-            keywords = dict(how.for_range(found))
-            if array.dtype.kind == "f" and isinstance(how, Lossy) and how.fill_value is not None:
-                keywords["fillvalue"] = how.fill_value
-            elif array.dtype.kind != "f":
-                keywords.pop("fillvalue", None)  # of floating-point data
-            dataset = f.create_dataset(name, array.shape, array.dtype, chunks=shape, **keywords)
-            if found is not None:
-                dataset.attrs["h5z_gpu_range"] = found
-            write(dataset, array, threads=threads, progress=progress, devices=devices)
-
-
-def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
-         progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:  # fmt: skip
-    """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`. `threads`, `progress` and
-    `devices` as in `read`.
-
-    Raises
-    ------
-    KeyError
-        The file has no dataset of that name.
-    """
-    import h5py
-
-    found = {}
-    with h5py.File(path, "r") as f:
-        if names is None:
-            names = []
-            f.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
-        for name in names:
-            if not isinstance(f.get(name), h5py.Dataset):
-                raise KeyError(f"h5z-gpu: {path} has no dataset {name}")
-            dataset = f[name]
-            found[name] = read(dataset, threads=threads, progress=progress, devices=devices) if dataset.shape else dataset[()]
-    return found
 
 
 # --- arrays and selections ---------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class Array(ctypes.Structure):
 
 def as_array(array: Any) -> np.ndarray | DeviceArray:
     """An array as the library takes it, in place: NumPy's, or one in a GPU's memory."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError("h5z-gpu: the array has masked values, which a file cannot hold: give array.filled(-999), and that as fill_value")
     if isinstance(array, np.ndarray):
         return array
     there = device_array(array)
