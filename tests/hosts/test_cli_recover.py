@@ -181,7 +181,7 @@ def test_refusals(tmp_path):
     whole(tmp_path / "a.h5")
     (tmp_path / "there.h5").write_bytes(b"mine")
     os.symlink(tmp_path / "nowhere", tmp_path / "link.h5")
-    exists = "exists; give the name of a file that does not"
+    exists = "is there already; nothing was written"
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     cases = {
         ("recover", a, tmp_path / "there.h5"): exists, ("recover", a, a): exists, ("recover", a, tmp_path / "link.h5"): exists,

@@ -2,6 +2,7 @@
 """What the commands share: files that are opened or refused with a sentence, and numbers as text."""
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Union
@@ -31,6 +32,17 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 class Problem(Exception):
     """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback, exit status 2."""
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Within the block, which makes the file `path` by `whole`, errors of the system and of HDF5 are Problems."""
+    try:
+        yield
+    except (OSError, RuntimeError) as why:
+        text = " ".join(str(getattr(why, "strerror", None) or why).split()).removeprefix("h5z-gpu: ")
+        named = getattr(why, "filename", None) == path  # a sentence of `whole`
+        raise Problem(text if named else f"{path} could not be written, and nothing is left of it: {text}") from None
 
 
 def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:

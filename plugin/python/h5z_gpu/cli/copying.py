@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any, Callable, Optional
 
@@ -30,7 +31,7 @@ _MERGE_TYPES = 0x40  # H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG: a named type is not 
 
 
 def create_like(source: h5py.File, path: str) -> h5py.File:
-    """A new, empty file with the properties of another. OSError where it is there already."""
+    """A new, empty file with the properties of another, in the place of what has its name."""
     root, properties = source.id.get_create_plist(), h5p.create(h5p.FILE_CREATE)
     properties.set_userblock(root.get_userblock())
     with contextlib.suppress(ValueError):
@@ -48,7 +49,7 @@ def create_like(source: h5py.File, path: str) -> h5py.File:
     version = root.get_version()[0]
     low = {0: h5f.LIBVER_EARLIEST, 1: h5f.LIBVER_EARLIEST, 2: h5f.LIBVER_V18}.get(version, h5f.LIBVER_V110)
     access.set_libver_bounds(low, h5f.LIBVER_LATEST)
-    return h5py.File(h5f.create(path.encode(), h5f.ACC_EXCL, fcpl=properties, fapl=access))
+    return h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access))
 
 
 class Copier:
@@ -85,6 +86,7 @@ class Copier:
             found = h5py.Dataset(h5o.open(self.target.id, path))
             if dataset.shape is not None and dataset.size:
                 found[...] = self._translated(dataset[...])
+                found.flush()  # what fails while HDF5 closes a dataset raises nothing
         for before, path in self._anew:
             self.write(h5py.Dataset(h5o.open(self.source.id, before)), h5py.Dataset(h5o.open(self.target.id, path)))
 
@@ -259,6 +261,7 @@ def _copy_objects(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
             there.select_hyperslab(tuple(s.start for s in box), values.shape)
         old.read(here, there, values, mtype=memory)
         new.write(here, there, values, mtype=memory)
+    new.flush()
 
 
 def _holds_references(kind: h5t.TypeID) -> bool:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import base64
 import html
 import io
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .common import Problem
+from ..whole import judge, put
+from .common import Problem, writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,10 +39,8 @@ def ready(path: str) -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise Problem("--html needs matplotlib for its pictures: pip install matplotlib") from None
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise Problem(f"{path} cannot be written: {'it' if os.path.isdir(path) else folder} is "
-                      f"{'a folder' if os.path.isdir(path) else 'no folder that can be written to'}")  # fmt: skip
+    with writing(path):
+        judge(path)
 
 
 def text(value: Any) -> str:
@@ -55,11 +53,8 @@ def write(path: str, title: str, body: Iterable[str]) -> None:
     parts = ['<!doctype html><html lang="en"><head><meta charset="utf-8">',
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
              f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>", *body, "</body></html>\n"]  # fmt: skip
-    try:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("\n".join(parts))
-    except OSError as why:
-        raise Problem(f"{path} cannot be written: {why.strerror or why}") from None
+    with writing(path):
+        put(path, "\n".join(parts).encode())
 
 
 def table(rows: Iterable[Iterable[Any]], head: Iterable[str] = (), numbers: Iterable[int] = ()) -> str:

@@ -15,7 +15,8 @@ import shutil
 import tempfile
 from typing import Any, Optional
 
-from .common import Problem, datasets, need, refuse_others, size
+from ..whole import whole
+from .common import Problem, datasets, need, refuse_others, size, writing
 
 # Lost chunks of a dataset that are printed one by one.
 _LISTED = 50
@@ -34,22 +35,10 @@ def run(args: argparse.Namespace) -> int:
     need("h5py")
     refuse_others(args.input)
     fill = None if args.fill is None else _number(args.fill)
-    if os.path.lexists(args.output):  # be it the input itself
-        raise Problem(f"{args.output} exists; give the name of a file that does not")
-    folder, name = os.path.split(os.path.abspath(args.output))
-    if not os.path.isdir(folder):
-        raise Problem(f"{args.output}: there is no folder {folder}")
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as scratch:
+    with writing(args.output), whole(args.output, "x") as part:
+        with tempfile.TemporaryDirectory(prefix=f"{os.path.basename(part)}.", dir=os.path.dirname(part)) as scratch:
             made, lost = _recover(args.input, scratch, fill)
-            try:
-                os.link(made, args.output)  # refuses what somebody has made meanwhile
-            except FileExistsError:
-                raise Problem(f"{args.output} exists by now; nothing was written to it") from None
-            except OSError:  # a file system without links
-                os.rename(made, args.output)
-    except OSError as why:
-        raise Problem(f"{args.output} cannot be made: {why}") from None
+            os.replace(made, part)
     if args.json:
         print(json.dumps({"input": args.input, "output": args.output, "lost": lost}, indent=1))
     else:

@@ -16,21 +16,19 @@ Data that is lossy already is copied as it is: errors of two losses add up. --ag
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import math
 import os
 import shlex
-import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
-from ..progress import bar
 from ..filters import FILTER_ID, How, Lossless, Lossy
+from ..progress import bar
+from ..whole import closing, judge, whole
 from . import common
 from .common import Problem
 from .promise import MODES, add_bounds, as_filter, bound_from, mixed, named_bounds
@@ -90,11 +88,8 @@ def run(args: argparse.Namespace) -> int:
     for each in [bound, *named.values()]:
         if each is not None:
             _filter(each, args.codec)
-    if os.path.lexists(args.output):
-        raise Problem(f"{args.output} is there already; nothing was written. Name a new file, or remove it first")
-    folder = os.path.dirname(os.path.abspath(args.output))
-    if not os.path.isdir(folder):
-        raise Problem(f"there is no folder {folder} for {os.path.basename(args.output)}")
+    with common.writing(args.output):
+        judge(args.output, "x")
     with common.open_file(args.input) as source:
         parts = plan(source, bound, named, args)
         _write(source, args, parts)
@@ -214,22 +209,13 @@ def said(how: How) -> str:
 
 
 def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) -> None:
-    """Writes OUT beside its place and then gives it its name."""
-    folder, name = os.path.split(os.path.abspath(args.output))
-    path = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    try:
-        with _stoppable(), bar(None, sum(p.raw for p in parts.values() if p.how), "repack", "") as done:
+    """Writes OUT."""
+    total = sum(p.raw for p in parts.values() if p.how)
+    with common.writing(args.output), whole(args.output, "x") as path:
+        with bar(None, total, "repack", "") as done:
             _fill_in(source, path, parts, args, done)
-            if args.verify:
-                _judge(args.input, path)
-            _name(path, args.output)
-    except (OSError, RuntimeError) as why:
-        raise Problem(
-            f"{args.output} could not be written, and nothing is left of it: {' '.join(str(why).split())}"
-        ) from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        if args.verify:
+            _judge(args.input, path)
 
 
 def _fill_in(
@@ -258,11 +244,10 @@ def _fill_in(
         new.id.flush()
         part.after = new.id.get_storage_size()
 
-    with create_like(source, path) as target:
+    with closing(create_like(source, path)) as target:
         Copier(source, target, properties, values).run()
         if any(isinstance(p.how, Lossy) for p in parts.values()):
             _history(target, args)
-        target.flush()
         for part in parts.values():
             if part.how is None:
                 part.after = part.before
@@ -270,8 +255,6 @@ def _fill_in(
     if block:
         with open(args.input, "rb") as old, open(path, "r+b") as new:
             new.write(old.read(block))
-    with open(path, "rb") as f:
-        os.fsync(f.fileno())
 
 
 def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]) -> None:
@@ -353,36 +336,6 @@ def _judge(original: str, path: str) -> None:
             result = compare(a, b, None)
             if not result.held:
                 raise Problem(f"the new file was thrown away: {a.name}: {verdict(result)}")
-
-
-def _name(path: str, output: str) -> None:
-    """Gives the finished file its name, and takes it from nobody."""
-    try:
-        os.link(path, output)
-    except FileExistsError:
-        raise Problem(f"{output} has appeared meanwhile; it was left alone, and nothing was written") from None
-    except OSError:  # a file system without hard links
-        if os.path.lexists(output):
-            raise Problem(f"{output} has appeared meanwhile; it was left alone, and nothing was written") from None
-        os.rename(path, output)
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does: what is half done is removed."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
