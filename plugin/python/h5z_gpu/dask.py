@@ -11,6 +11,7 @@ from .chunks import chunk_shape
 from .filters import Lossless, Lossy
 from .parallel import join
 from .register import register
+from .whole import closing, whole
 
 try:
     from distributed import WorkerPlugin
@@ -58,5 +59,5 @@ def _part(block, path, name, how, dataset):
     import h5py
 
     chunks = chunk_shape(block.shape, block.dtype.itemsize) if block.size else None
-    with h5py.File(path, "w") as f:
-        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks else None} | dataset)
+    with whole(path) as part, closing(h5py.File(part, "w")) as f:
+        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks else None} | dataset).flush()

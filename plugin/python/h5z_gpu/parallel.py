@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from .whole import closing, whole
+
 
 def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int = 0) -> None:
     """Lines up `dataset` of each of `files`, in their order along `axis`, as a virtual dataset of that name in `out`.
 
     No data is copied: keep the files. `out` names them relative to its own folder, so that all can be moved together;
-    it may exist and hold other datasets. HDF5 reads the fill value where a file is missing later. Raises
+    it may exist and hold other datasets: it is copied then, and the copy replaces it when it is complete. HDF5 reads
+    the fill value where a file is missing later. Raises
     FileNotFoundError for one that is missing now, KeyError where a file lacks the dataset, and ValueError where types
     or extents differ.
     """
@@ -48,7 +51,7 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
     for source in sources:
         if source.shape[axis]:
             layout[(slice(None),) * axis + (slice(at, at := at + source.shape[axis]),)] = source
-    with h5py.File(out, "a") as f:
+    with whole(out, "a") as part, closing(h5py.File(part, "r+" if os.path.getsize(part) else "w")) as f:
         if dataset in f:
             raise ValueError(f"h5z-gpu: {out} has {dataset} already")
         f.create_virtual_dataset(dataset, layout, fillvalue=first[3])

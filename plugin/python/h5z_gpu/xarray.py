@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
@@ -27,6 +28,7 @@ from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
 from .views import value_range
+from .whole import whole
 
 __all__ = ["encoding", "filters_of", "from_packing", "to_netcdf"]
 
@@ -120,7 +122,8 @@ def to_netcdf(
         Opened by either engine, or made in any other way. Where packing is undone, `valid_range` and its like are put
         into the units of the values.
     path : str or path-like
-        As for `ds.to_netcdf`.
+        As for `ds.to_netcdf`. The file is there whole or not at all, as by `h5z_gpu.save`: with mode "a" a copy of it is
+        added to, which replaces it when it is complete. By compute=False it is written later, and in place.
     how : Lossy, Lossless, mapping or None, optional
         As for `encoding`. Default: each variable keeps what it had in the file that it was opened from.
     engine : {"h5netcdf", "netcdf4"}, optional
@@ -141,6 +144,8 @@ def to_netcdf(
     ------
     ValueError, TypeError
         As `encoding`, `h5z_gpu.netcdf.def_filter` and `ds.to_netcdf` do. ValueError for another engine.
+    OSError
+        The file cannot be written; nothing is left of the new one.
     """
     if engine is None:
         engine = "h5netcdf" if importlib.util.find_spec("h5netcdf") else "netcdf4"
@@ -154,8 +159,13 @@ def to_netcdf(
             ds = ds.copy(deep=False)
             ds[name].attrs.update(limits)
     write: Any = ds.to_netcdf  # its annotations know three engines
-    engine = _engine() if engine == "netcdf4" else engine
-    return write(path, engine=engine, encoding=plan, unlimited_dims=unlimited_dims, **more)
+    keywords = {"engine": _engine() if engine == "netcdf4" else engine, "encoding": plan, "unlimited_dims": unlimited_dims, **more}
+    if not isinstance(path, (str, os.PathLike)) or more.get("compute") is False:
+        return write(path, **keywords)
+    mode = more.get("mode", "w")
+    with whole(os.path.expanduser(path), mode) as part:
+        new = not os.path.getsize(part)
+        write(part, **keywords | {"mode": "w" if new else mode})
 
 
 def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashable, How]:
