@@ -2,17 +2,20 @@
 """A file that is written is there whole or not at all, whatever goes wrong: real calls that fail, real signals."""
 
 import errno
+import functools
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 
 import h5py
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, clean, use
+from conftest import HERE, PLUGIN, ROOT, clean, run, use
 
 sys.path.insert(0, str(ROOT / "plugin/python"))
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
@@ -20,6 +23,34 @@ import h5z_gpu  # noqa: E402
 from h5z_gpu.whole import whole  # noqa: E402
 
 A = np.arange(12000, dtype="f4").reshape(100, 120)
+
+# Runs for each pair of a job and a fault; 0 is every call that a job makes: some 1000 runs.
+SAMPLE = int(os.environ.get("H5Z_GPU_FAULTS", "2"))
+
+
+@functools.cache
+def failing():
+    """failing.c as a library for LD_PRELOAD."""
+    out = ROOT / f"target/test/failing.{os.getpid()}.so"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    run("cc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", out, HERE / "failing.c", "-ldl")
+    return out
+
+
+def test_every_call_that_fails_or_ends_the_process(tmp_path):
+    """SIGKILL, SIGKILL within a write, SIGTERM, SIGINT, EIO and a full disk; failing.py names the programs."""
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), LD_PRELOAD=str(failing()))
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tmp_path  # a disk takes its time to be synced
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        command = [sys.executable, HERE / "failing.py", folder, str(SAMPLE), "1"]
+        r = subprocess.run(command, env=env, text=True, capture_output=True)
+    assert r.returncode == 0, r.stderr[-3000:]
+    told = json.loads(r.stdout)
+    print(json.dumps(told["counts"], indent=1))
+    assert not told["wrong"], json.dumps(told["wrong"][:10], indent=1)
+    assert sum(told["counts"].values()) >= 6 * len(told["calls"]) * max(1, SAMPLE)
+    assert min(told["calls"].values()) >= 6  # the library counts
+
 
 MISTAKES = {
     "Python objects": ({"v": np.array([None, 1])}, {}, "v holds Python objects"),
