@@ -2,65 +2,23 @@
 //! Damage: every truncation and every changed byte is refused by name; what carries a right checksum all the same may
 //! decode to anything, but never panics and never takes more memory than the raw length and a constant.
 
+#[path = "common/counting.rs"]
+mod counting;
+
 mod common;
 
 use common::fuzz;
 use common::generate::{self, Random};
 use common::seal::{lorenzo_kinds, parts, seal};
 use common::vectors::{CODECS, folder};
+use counting::{Counting, most_held};
 use h5z_gpu::frame::raw_len;
 use h5z_gpu::{Class, DecodeJob, Dtype, Engine, Error, Params};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Counts what each thread holds; the engine of these tests works on the calling thread alone.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(change: isize) {
-    // A thread that is going away has no counters any more.
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + change);
-        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
+// The engine of these tests works on the calling thread alone.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Most bytes that `f` held at one time beyond what was held before.
-fn most_held(f: impl FnOnce()) -> isize {
-    let before = HELD.get();
-    MOST.set(before);
-    f();
-    MOST.get() - before
-}
 
 /// What a decoder may hold besides the raw bytes: a tile, tables of a few tiles, messages.
 const CONSTANT: isize = 4 << 20;
