@@ -11,6 +11,7 @@
 # make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
+# make fuzz SECONDS=600 K=planes    coverage-guided fuzzing of decoders, words and the C interface (all without K); see tests/fuzz
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
 
 SHELL   := /bin/sh
@@ -32,6 +33,7 @@ plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""
 
 include gpu.mk
+include tests/fuzz/fuzz.mk
 include tests/machines.mk
 include packaging/install.mk
 include packaging/wheel.mk

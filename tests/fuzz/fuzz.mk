@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# make fuzz SECONDS=600 K=planes    libFuzzer over frames, words and the C interface; every target without K.
+#                                   JOBS=16 processes, ASAN=1 under AddressSanitizer. See CONTRIBUTING.md
+
+.PHONY: fuzz
+
+FUZZ_HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+# What clang's -fsanitize=fuzzer asks of LLVM. A counter for each edge; the checks of a debug build are in the profile.
+COVER := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-simplifycfg-branch-fold-threshold=0
+# A stable compiler has the sanitizer's runtime, and takes the option where it is told to.
+ASANS := $(if $(ASAN),-Zsanitizer=address)
+FUZZ  := target/fuzz$(if $(ASAN),-asan)
+
+fuzz: rust
+	@tests/need.sh c++=g++
+	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(COVER) $(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
+	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --features libfuzzer --profile fuzz --bins
+	@H5Z_GPU_FUZZ_SEEDS=$(FUZZ)/seeds $(FUZZ)/$(FUZZ_HOST)/fuzz/fuzz_calls >/dev/null
+	@BIN=$(FUZZ)/$(FUZZ_HOST)/fuzz SEEDS=$(FUZZ)/seeds OUT=$(FUZZ)/out \
+	    tests/fuzz/run.sh $(or $(SECONDS),600) $(or $(JOBS),1) $(K)
