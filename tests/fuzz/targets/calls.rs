@@ -59,9 +59,9 @@ fn decode_batch(mut plan: Plan<'_>) {
         c::h5z_gpu_decode_batch(3, starts.as_ptr(), lens.as_ptr(), outs.as_ptr(), sizes.as_ptr(), status.as_mut_ptr())
     };
     assert_eq!(done, status.iter().filter(|&&s| s == 0).count() as i64);
-    for k in 0..3 {
-        assert!(status[k] == 0 || status[k] == -1);
-        assert!(off != k || status[k] == -1, "a buffer of another length");
+    for (k, status) in status.into_iter().enumerate() {
+        assert!(status == 0 || status == -1);
+        assert!(off != k || status == -1, "a buffer of another length");
     }
 }
 
