@@ -47,10 +47,11 @@ class ChunkList(NamedTuple):
     lens: np.ndarray  # (n,) int64: its bytes
     masks: np.ndarray  # (n,) int64: filters that it does without, a bit each
     wrong: str = ""  # why the list cannot be believed, "" where it can; what cannot be chunks is not in it
+    twice: frozenset[tuple[int, ...]] = frozenset()  # places that were listed more than once: none of their chunks is in it
 
     def rows(self, which: Any) -> ChunkList:
         """Some of the chunks."""
-        return ChunkList(self.origins[which], self.at[which], self.lens[which], self.masks[which], self.wrong)
+        return ChunkList(self.origins[which], self.at[which], self.lens[which], self.masks[which], self.wrong, self.twice)
 
 
 @functools.cache
@@ -266,19 +267,18 @@ def _fetch(file: int | BinaryIO, n: int, at: int) -> bytes:
 
 
 def _sound(dataset: h5py.Dataset, chunks: ChunkList) -> ChunkList:
-    """Without entries that cannot be chunks of the dataset, or are of a place that another entry has."""
+    """Without entries that cannot be chunks of the dataset, and without all of those of one place: none can be believed."""
     origins, chunk, shape = chunks.origins, np.array(dataset.chunks), np.array(dataset.shape)
     good = np.all((origins >= 0) & (origins < shape) & (origins % chunk == 0), axis=1)
     good &= (chunks.at >= 0) & (chunks.lens >= 0)
-    grid = -(-shape // chunk)
+    inside, grid = chunks.rows(good), -(-shape // chunk)
+    keys, axis = inside.origins, 0
     if math.prod(grid.tolist()) < 2**62:
-        _, first = np.unique((origins // chunk) @ [math.prod(grid[k + 1 :].tolist()) for k in range(len(grid))], return_index=True)
-    else:
-        _, first = np.unique(origins, axis=0, return_index=True)
-    if len(first) == len(origins) and good.all():
+        keys, axis = (keys // chunk) @ np.array([math.prod(grid[k + 1 :].tolist()) for k in range(len(grid))], np.int64), None
+    _, which, times = np.unique(keys, axis=axis, return_inverse=True, return_counts=True)
+    once = (times == 1)[which.reshape(-1)]
+    if good.all() and once.all():
         return chunks
-    once = np.zeros(len(origins), bool)
-    once[first] = True
-    good &= once
-    bad = tuple(origins[np.argmin(good)].tolist())
-    return chunks.rows(good)._replace(wrong=chunks.wrong or f"it has a chunk at {bad}, which cannot be or is there twice")
+    bad = (origins[~good] if once.all() else inside.origins[~once])[0].tolist()
+    wrong = chunks.wrong or f"it has a chunk at {tuple(bad)}, which cannot be or is there twice"
+    return inside.rows(once)._replace(wrong=wrong, twice=frozenset(map(tuple, inside.origins[~once].tolist())))
