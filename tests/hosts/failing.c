@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,17 +18,18 @@
 enum { COUNT, FAIL_ONCE, FAIL_ON, SIGNAL, TORN };
 
 static char below[4096];
-static long calls, at;
+static long at, *calls;  // calls: one for the process and those that it forks
 static int action, number;
 
 // From here on calls are counted, from 1. The k-th: FAIL_ONCE and FAIL_ON (this one and all later ones) fail with errno
 // `how`; SIGNAL sends the process the signal `how` before the call; TORN writes half of the bytes before that.
 void failing_arm(const char* folder, long k, int what, int how) {
     snprintf(below, sizeof below, "%s", folder);
-    calls = 0, at = k, action = what, number = how;
+    calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    at = k, action = what, number = how;
 }
 
-long failing_calls(void) { return __atomic_load_n(&calls, __ATOMIC_SEQ_CST); }
+long failing_calls(void) { return __atomic_load_n(calls, __ATOMIC_SEQ_CST); }
 
 static int path_counts(const char* path) {
     char full[8192], cwd[4096];
@@ -56,7 +58,7 @@ static int fd_counts(int fd) {
 static int fails(int counts, int* torn) {
     *torn = 0;
     if (!counts) return 0;
-    long k = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+    long k = __atomic_add_fetch(calls, 1, __ATOMIC_SEQ_CST);
     if (!at || k < at || (k > at && action != FAIL_ON)) return 0;
     if (action == FAIL_ONCE || action == FAIL_ON) {
         errno = number;

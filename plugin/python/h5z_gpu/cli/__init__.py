@@ -16,11 +16,13 @@ import argparse
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from typing import Optional
 
 from ..elf import Unusable
-from .common import Problem
+from .child import program
+from .common import Problem, say
 
 COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "words", "env", "path")
 
@@ -31,30 +33,43 @@ def main(argv: Optional[list[str]] = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        What stands behind the program's name; the process's own arguments by default.
+        What stands behind the program's name. By default the process's own arguments; the command runs in a child then, so that
+        a crash of HDF5 is told of by a sentence.
 
     Returns
     -------
     int
         The exit status.
     """
-    argv = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        return program(lambda: main(sys.argv[1:]))
     args = _parser(argv).parse_args(argv)
     try:
         return args.run(args)
     except Problem as problem:
-        print(f"h5z-gpu {args.command}: {problem}", file=sys.stderr)
+        say(f"h5z-gpu {args.command}: {problem}", file=sys.stderr)
         return 2
     except Unusable as why:
-        print(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
+        say(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
+        return 2
+    except MemoryError as why:
+        say(f"h5z-gpu {args.command}: {_too_much(why)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"h5z-gpu {args.command}: stopped", file=sys.stderr)
+        say(f"h5z-gpu {args.command}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _too_much(why: MemoryError) -> str:
+    """A sentence for what does not fit into memory, with NumPy's own size where it states one."""
+    stated = re.search(r"allocate (.+?) for an array", str(why))
+    what = f"{stated[1]} at once do" if stated else "what was asked for does"
+    return (f"{what} not fit into memory; a damaged file may state extents that it has not: h5z-gpu inspect shows them, and "
+            "h5z-gpu recover takes what can be read")  # fmt: skip
 
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Optional, TextIO, Union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     import h5py
 
     from ..filters import Lossless, Lossy
+    from .objects import Note
 
 # First bytes of files that are no HDF5, and what to say of them.
 _OTHERS = [
@@ -27,6 +30,10 @@ _OTHERS = [
     (b"\x1f\x8b", "a gzip file; unpack it first: gunzip {path}"),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch it: git lfs pull"),
 ]  # fmt: skip
+# What a terminal obeys or cannot show: C0 and C1 controls, line and paragraph separators, marks that change the direction of letters,
+# and halves of surrogate pairs, by which Python stands for bytes that are no text.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_ABSURD = 10**15  # bytes of one dataset that take weeks to read
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
@@ -45,13 +52,15 @@ def writing(path: str) -> Iterator[None]:
         raise Problem(text if named else f"{path} could not be written, and nothing is left of it: {text}") from None
 
 
-def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:
+def open_file(path: Union[str, os.PathLike[str]], **how: int) -> h5py.File:
     """An HDF5 or netCDF-4 file, open for reading alone.
 
     Parameters
     ----------
     path : str or path
         The file.
+    **how
+        Goes to h5py.File.
 
     Returns
     -------
@@ -67,7 +76,7 @@ def open_file(path: Union[str, os.PathLike[str]]) -> h5py.File:
     path = os.fspath(path)
     refuse_others(path)
     try:
-        return h5py.File(path, "r")
+        return h5py.File(path, "r", **how)
     except OSError as why:
         raise Problem(_why_not(path, why)) from None
 
@@ -125,16 +134,16 @@ def _why_not(path: str, why: OSError) -> str:
     return f"{path} is damaged or cut short; HDF5 says: {' '.join(text.split())}"
 
 
-def datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
+def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:
     """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
 
-    Objects that HDF5 cannot read are left out.
+    Objects that HDF5 cannot read are left out. `note` is told of what comes next.
     """
     import h5py
 
     from .objects import walk
 
-    for _, found in walk(item):
+    for _, found in walk(item, note):
         if isinstance(found, h5py.Dataset):
             yield found
 
@@ -172,6 +181,31 @@ def size(n: float) -> str:
         if n < 999.5 or unit == "TB":
             break
     return f"{n:.{2 if n < 9.995 else 1 if n < 99.95 else 0}f} {unit}"
+
+
+def shown(text: str) -> str:
+    """Text as it may stand on one line of a terminal: names and attributes of a file may hold what a terminal obeys."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(*lines: str, file: Optional[TextIO] = None) -> None:
+    """Prints lines, to standard output by default. A line break within one is escaped as the rest of what a terminal obeys."""
+    for line in lines:
+        print(shown(line), file=file)
+
+
+def quoted(word: str) -> str:
+    """A word of a command line, for bash to read."""
+    if not _OBEYED.search(word):
+        return shlex.quote(word)
+    return "$'" + shown(word.replace("\\", "\\\\").replace("'", "\\'")) + "'"
+
+
+def refuse_absurd(name: str, stated: int) -> None:
+    """Raises Problem for a dataset of more bytes than could be gone through; extents of a damaged file may be anything."""
+    if stated > _ABSURD:
+        raise Problem(f"{name} states {size(stated)} of values, more than can be gone through ({size(_ABSURD)}); its extents may be "
+                      "damaged: h5z-gpu inspect shows them")  # fmt: skip
 
 
 def ratio(raw: float, stored: float) -> str:

@@ -123,12 +123,12 @@ class Copier:
     def _object(self, old: h5g.GroupID, new: h5g.GroupID, name: bytes, found: Any, path: bytes) -> None:
         """A dataset or a named type."""
         properties = self.plan(h5py.Dataset(found)) if isinstance(found, h5d.DatasetID) else None
-        if properties is None and isinstance(found, h5d.DatasetID) and _holds_objects(found.get_type()):
+        if properties is None and isinstance(found, h5d.DatasetID) and holds_objects(found.get_type()):
             # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be opened.
             made = h5d.create(
                 new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist()
             )
-            _copy_objects(found, made)
+            copy_objects(found, made)
             if _holds_references(found.get_type()):
                 self._elements.append((h5py.Dataset(found), path))
         elif properties is None:
@@ -157,7 +157,7 @@ class Copier:
         made = h5a.create(new, name, self._type(kind), space)
         if space.get_simple_extent_type() == h5s.NULL or attribute.get_storage_size() == 0:
             return
-        if not _holds_references(kind) and not _holds_objects(kind):
+        if not _holds_references(kind) and not holds_objects(kind):
             # The bytes as they lie in the file.
             raw = np.zeros((*attribute.shape, kind.get_size()), np.uint8)
             attribute.read(raw, mtype=kind)
@@ -247,7 +247,7 @@ def _attribute_names(item: Any) -> list[bytes]:
     return names
 
 
-def _copy_objects(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
+def copy_objects(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
     """Values that hold texts or arrays of any length, some at a time."""
     if old.get_space().get_simple_extent_type() == h5s.NULL or not old.get_storage_size():
         return
@@ -268,12 +268,12 @@ def _holds_references(kind: h5t.TypeID) -> bool:
     return bool(kind.detect_class(h5t.REFERENCE))
 
 
-def _holds_objects(kind: h5t.TypeID) -> bool:
+def holds_objects(kind: h5t.TypeID) -> bool:
     """Whether values lie outside of the bytes of the type: texts and arrays of any length."""
     if isinstance(kind, h5t.TypeStringID):
         return bool(kind.is_variable_str())
     if isinstance(kind, h5t.TypeCompoundID):
-        return any(_holds_objects(kind.get_member_type(k)) for k in range(kind.get_nmembers()))
+        return any(holds_objects(kind.get_member_type(k)) for k in range(kind.get_nmembers()))
     if isinstance(kind, h5t.TypeArrayID):
-        return _holds_objects(kind.get_super())
+        return holds_objects(kind.get_super())
     return isinstance(kind, h5t.TypeVlenID)

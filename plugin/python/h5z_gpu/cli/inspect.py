@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .common import Problem, is_lossy, need, one_dataset, open_file, ratio, sentence, size
+from .common import Problem, is_lossy, need, one_dataset, open_file, ratio, say, sentence, size
 
 # Damaged chunks that are listed one by one.
 _LISTED = 20
@@ -63,11 +63,14 @@ def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None)
     `objects.chunks_of` takes it."""
     import h5py
 
+    from . import groups
     from .objects import UNREADABLE, reason, walk
 
-    found = []
+    found: list[dict[str, Any]] = []
     descriptor = os.open(path, os.O_RDONLY)
     try:
+        if check == "decode" and wanted is None:
+            found += [{"name": name, "unreadable": why} for name, why in groups.vanished(file, descriptor)[0].items()]
         for name, item in walk(file):
             if wanted is not None and name not in wanted:
                 continue
@@ -106,11 +109,13 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
     # Sizes are of the dataset's values, as verify, repack and h5dump count them; a chunk at the edge has room for more.
     item = chunks.raw_len // math.prod(dataset.chunks)
     what |= {"chunks": n, "chunks_not_stored": math.prod(chunks.grid) - n, "raw_bytes": dataset.size * item, "item_bytes": item,
-             "stored_bytes": int(chunks.stored.sum()), "damaged": len(chunks.damage) + bool(chunks.lost_index),
+             "stored_bytes": int(chunks.stored.sum()), "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid, "chunk_bytes": chunks.raw_len}  # fmt: skip
     what["each"] = [_chunk(chunks, row) for row in range(n)]
     if chunks.lost_index:
         what["damaged_index"] = chunks.lost_index
+    if chunks.doubt:
+        what["damaged_header"] = chunks.doubt
     used = [c["bound"] for c in what["each"] if c.get("bound")]
     promised = what["asked"].get("bound")
     if what["asked"]["mode"] in ("abs", "pw_rel") and used and max(used) > promised:
@@ -163,28 +168,28 @@ def _chunk(chunks: Any, row: int) -> dict[str, Any]:
 def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> None:
     ours = [what for what in found if "asked" in what]
     others = [what for what in found if "asked" not in what and "unreadable" not in what]
-    print(f"{path}: {size(os.path.getsize(path))}, {_count(len(ours), 'dataset')} with the filter h5z-gpu, {len(others)} without")
+    say(f"{path}: {size(os.path.getsize(path))}, {_count(len(ours), 'dataset')} with the filter h5z-gpu, {len(others)} without")
     for what in ours:
-        print()
+        say("")
         _print_dataset(what)
     if others:
-        print("\nwithout the filter, exact as far as this filter goes:")
+        say("", "without the filter, exact as far as this filter goes:")
         for what in others:
             filters = ", ".join(what["filters"]) or "no filter"
-            print(f"  {what['name']}  {what['type']} {_extents(what['shape'])}, {what['layout']}, {filters}, {size(what['stored_bytes'])}")
+            say(f"  {what['name']}  {what['type']} {_extents(what['shape'])}, {what['layout']}, {filters}, {size(what['stored_bytes'])}")
     for what in found:
         if "unreadable" in what:
-            print(f"\nDAMAGED {what['name']}: HDF5 cannot read it: {what['unreadable']}")
+            say("", f"DAMAGED {what['name']}: HDF5 cannot read it: {what['unreadable']}")
     looked = {"header": "headers (not their contents)", "checksum": "checksums", "decode": "decoded values"}[check]
     if damaged:
-        print(f"\n{_count(damaged, 'place')} damaged, by {looked}. h5z-gpu recover {path} OUT copies what is good.")
+        say("", f"{_count(damaged, 'place')} damaged, by {looked}. h5z-gpu recover {path} OUT copies what is good.")
     elif ours:
-        print(f"\nno damage, by {looked} of {_count(sum(w['chunks'] for w in ours), 'chunk')}")
+        say("", f"no damage, by {looked} of {_count(sum(w['chunks'] for w in ours), 'chunk')}")
 
 
 def _print_dataset(what: dict[str, Any]) -> None:
     each = what["each"]
-    print(f"{what['name']}  {what['type']} {_extents(what['shape'])}, {_count(what['chunks'], 'chunk')} of {_extents(what['chunk_shape'])}")
+    say(f"{what['name']}  {what['type']} {_extents(what['shape'])}, {_count(what['chunks'], 'chunk')} of {_extents(what['chunk_shape'])}")
     _line("asked", what["asked"].get("text", ""))
     exact = not what.get("lossy", True) and what["asked"]["mode"] != "lossless"
     _line("promised", what["promise"] if not exact else
@@ -217,6 +222,8 @@ def _print_dataset(what: dict[str, Any]) -> None:
         _line("DAMAGED", f"chunk at {tuple(chunk['origin'])}, values {chunk['values']}: {chunk['damaged']}")
     if "damaged_index" in what:
         _line("DAMAGED", f"the list of chunks: {what['damaged_index']}")
+    if "damaged_header" in what:
+        _line("DAMAGED", f"the description of the dataset: {what['damaged_header']}")
     if len(bad) > _LISTED:
         _line("", f"and {len(bad) - _LISTED} more; --json lists all")
 
@@ -279,7 +286,7 @@ def _map(what: dict[str, Any], ratios: np.ndarray) -> None:
 
 
 def _line(name: str, text: str) -> None:
-    print(f"  {name:<9} {text}")
+    say(f"  {name:<9} {text}")
 
 
 def _two(value: float) -> str:

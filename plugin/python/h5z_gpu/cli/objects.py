@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import errno
 import math
 import os
+import re
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from typing import Any, Optional, Union
 
 import h5py
 import numpy as np
 
-from .. import index
+from .. import index, library
 from ..filters import FILTER_ID
 from ..library import lib
+from .btree import vanished
+from .common import say
+from .copying import holds_objects
 
 # What h5py raises for objects that HDF5 cannot read.
-UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError)
-_FLETCHER32 = 3  # HDF5's number for its checksum, of four bytes behind the chunk
+UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
+_SHUFFLE, _FLETCHER32 = 2, 3  # HDF5's numbers; its checksum is four bytes behind the chunk
+CHECKED = {1, _FLETCHER32, FILTER_ID}  # filters that see by a checksum whether bytes have changed: deflate, and two more
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 _AT_ONCE = 4096
+_OF_DATASETS = 1 << 1 | 1 << 8 | 1 << 11  # header messages: extents, layout, filters
+# Types by bits of exponent and mantissa.
+_IEEE = {(8, 23): (h5py.h5t.IEEE_F32LE, h5py.h5t.IEEE_F32BE), (11, 52): (h5py.h5t.IEEE_F64LE, h5py.h5t.IEEE_F64BE)}
 _MANY = 20_000  # chunks that take HDF5 1.10 about ten seconds
+_ASKED = 100_000  # chunks that are not in a list and are asked for by their places, at most
 
 lib.h5z_gpu_frames.restype = ctypes.c_int64
 # h5z_gpu_frame of h5z_gpu.h
@@ -30,18 +42,24 @@ FRAME = np.dtype([("status", "i4"), ("version", "u1"), ("codec", "u1"), ("mode",
 CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
 LOSSLESS, POINTWISE = 9, 3  # modes of a frame
 
+Found = Union[h5py.Dataset, h5py.Group, h5py.Datatype, str]
+# Told of what comes next, an object and an attribute of it or None: HDF5 may crash there.
+Note = Callable[[tuple[str, Optional[str]]], None]
 
-def walk(group: h5py.Group) -> Iterator[tuple[str, Union[h5py.Dataset, h5py.Group, h5py.Datatype, str]]]:
+
+def walk(group: h5py.Group, note: Note = lambda _: None) -> Iterator[tuple[str, Found]]:
     """Every object below a group by its path, once, with what it is, or the reason why it cannot be read."""
+    note((group.name, None))
     try:
         seen = {h5py.h5o.get_info(group.id).addr}
     except UNREADABLE as why:
         yield group.name, reason(why)
         return
     empty = True
-    for name, item in _walk(group, "" if group.name == "/" else group.name, seen):
+    for name, item in _walk(group, "" if group.name == "/" else group.name, seen, note):
         empty = False
         yield name, item
+    note((group.name, None))
     if empty:
         # Where a damaged list names nothing any more, HDF5's own way through it may still notice.
         try:
@@ -50,15 +68,18 @@ def walk(group: h5py.Group) -> Iterator[tuple[str, Union[h5py.Dataset, h5py.Grou
             yield group.name, f"its list of objects is damaged: {reason(why)}"
 
 
-def _walk(group, path, seen):
+def _walk(group, path, seen, note):
     try:
-        names = sorted(group)
+        names = sorted(group, key=as_text)
     except UNREADABLE as why:
         yield path or "/", reason(why)
         return
     for name in names:
-        full = f"{path}/{name}"
+        full = f"{path}/{as_text(name)}"
+        note((full, None))
         try:
+            if isinstance(name, bytes):
+                raise ValueError("its name is no text in UTF-8")
             link = group.get(name, getlink=True)
             if link is None:
                 raise KeyError("it is listed, and not found by its name")
@@ -71,17 +92,49 @@ def _walk(group, path, seen):
             seen.add(address)
             if isinstance(item, h5py.Dataset):
                 item.shape, item.id.get_type().get_size()  # what makes it a dataset can be read
+            else:
+                refuse_dataset(item)
         except UNREADABLE as why:
             yield full, reason(why)
             continue
         yield full, item
         if isinstance(item, h5py.Group):
-            yield from _walk(item, full, seen)
+            yield from _walk(item, full, seen, note)
+
+
+class _Header(ctypes.Structure):
+    """The part of H5O_native_info_t that is asked for."""
+
+    _fields_ = [("counts", ctypes.c_uint * 4), ("space", ctypes.c_uint64 * 4), ("present", ctypes.c_uint64),
+                ("more", ctypes.c_uint64 * 8)]  # fmt: skip
+
+
+def refuse_dataset(item: Union[h5py.Group, h5py.Datatype]) -> None:
+    """Raises ValueError for a group or a named type that was a dataset: one changed byte of an old header makes it one.
+
+    HDF5 before 1.12 cannot be asked for it.
+    """
+    ask, found = getattr(index.hdf5(), "H5Oget_native_info", None), _Header()
+    if ask is None or ask(ctypes.c_int64(item.id.id), ctypes.byref(found), ctypes.c_uint(8)) < 0:
+        return
+    if found.present & _OF_DATASETS:
+        raise ValueError("it is no dataset, and has extents, chunks or filters as a dataset has: its header is damaged")
+
+
+def as_text(name: Union[str, bytes]) -> str:
+    """A name; h5py gives one that is no text as bytes."""
+    return name.decode(errors="surrogateescape") if isinstance(name, bytes) else name
 
 
 def address_of(group: h5py.Group, name: str) -> int:
     """Where the object of a hard link lies. Asking the object itself would read more of it, which may be damaged."""
     return group.id.links.get_info(name.encode(errors="surrogateescape")).u
+
+
+def of_the_system(why: BaseException) -> bool:
+    """Whether an error is not of the file but of the disk, which is full or broken."""
+    stated = re.search(r"errno = (\d+)", str(why))  # HDF5's text; h5py hands on numbers of the first error alone
+    return (int(stated[1]) if stated else getattr(why, "errno", None)) in _OF_THE_DISK
 
 
 def reason(why: BaseException) -> str:
@@ -112,6 +165,9 @@ class Chunks:
     frames: np.ndarray  # FRAME; zeros where it is none
     damage: dict[int, str]  # why a chunk cannot be read, by its row
     lost_index: str = ""  # why the list of chunks itself cannot be believed, "" where it can
+    doubt: str = ""  # what says that the dataset's type, chunks or fill value are not those it was made with
+    twice: frozenset[tuple[int, ...]] = frozenset()  # first elements that the list has more than once, and none of their chunks
+    sums: dict[int, int] = dataclasses.field(default_factory=dict)  # checksums of values that were decoded, by row
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -122,6 +178,15 @@ class Chunks:
         """What of the dataset a chunk holds."""
         return tuple(slice(int(o), int(min(o + c, n))) for o, c, n in
                      zip(self.origins[row], self.shape, self.dataset.shape))  # fmt: skip
+
+    def missing(self, most: int) -> Optional[np.ndarray]:
+        """First elements of the chunks that are not in the list, or None where they are more than `most`."""
+        grid = self.grid
+        if math.prod(grid) - len(self.at) > most:
+            return None
+        there = np.zeros(grid, bool)
+        there[tuple((self.origins // self.shape).T)] = True
+        return np.argwhere(~there) * np.array(self.shape)
 
 
 def filters_of(dataset: h5py.Dataset) -> list[tuple[int, int, tuple[int, ...], str]]:
@@ -159,29 +224,72 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     shape = dataset.chunks
     raw_len = math.prod(shape) * dataset.id.get_type().get_size()
     if not hasattr(index.hdf5(), "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
-        print(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
+        say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
               "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
     listed = index.chunk_list(dataset, file)
     in_order = np.lexsort(listed.origins.T[::-1])
-    origins, at, stored, masks, lost_index = listed.rows(in_order)
+    listed = listed.rows(in_order)
+    origins, at, stored, masks, lost_index, twice = listed
     raw = np.ones(len(at), bool) if mine is None else (masks >> mine & 1).astype(bool)
-    # Behind this filter: HDF5's checksum leaves the frame as it is, any other filter hides it.
-    fletcher = np.zeros(len(at), bool)
-    frame = ~raw
-    for place in range(mine + 1, len(filters)) if mine is not None else ():
+    # Behind this filter: HDF5's checksum leaves the frame as it is, any other filter hides it. `alone`: no filter before it.
+    fletcher, frame, alone = np.zeros(len(at), bool), ~raw, ~raw
+    for place, number in enumerate(numbers):
         used = (masks >> place & 1) == 0
-        if numbers[place] == _FLETCHER32:
+        if mine is None or place == mine:
+            continue
+        if place < mine:
+            alone = alone & ~used
+        elif number == _FLETCHER32:
             fletcher |= used
         else:
-            frame &= ~used
+            frame = frame & ~used
     words = () if mine is None else filters[mine][2]
     chunks = Chunks(dataset, shape, raw_len, words, [f[3] for f in filters], origins, at, stored, masks, raw, frame,
-                    np.zeros(len(at), FRAME), {}, lost_index)  # fmt: skip
+                    np.zeros(len(at), FRAME), {}, lost_index, _doubt(dataset, words), twice)  # fmt: skip
     lengths = stored - np.where(fletcher, 4, 0)
     _read_frames(chunks, file, lengths, check)
+    _read_entries(chunks, file, numbers)
     if check == "decode":
-        _decode(chunks, file, lengths)
+        chunks.lost_index = chunks.lost_index or vanished(dataset, file, origins, at)
+        _ask_by_place(chunks, listed)
+        _decode(chunks, file, lengths, frame & alone)
     return chunks
+
+
+def _doubt(dataset: h5py.Dataset, words: tuple[int, ...]) -> str:
+    """What the filter's stored words, which have a checksum, say against the dataset's header, whose oldest version has none."""
+    if not (len(words) >= 12 and words[0] == 0xF1C0DE02):  # layout 2 in src/words.rs
+        return ""
+    try:
+        library.text(words)
+    except ValueError as why:
+        return f"its filter's words are damaged ({why}); its values are kept as they are"
+    kind, wanted = dataset.id.get_type(), words[2]
+    if wanted & 15 in (0, 1):  # integers, floating-point numbers
+        found = -1
+        if kind.get_class() == wanted & 15:
+            low = kind.get_size() << 4 | (kind.get_order() == h5py.h5t.ORDER_BE) << 12
+            if wanted & 15:
+                _, _, exponent, _, mantissa = kind.get_fields()
+                found = 1 | low | 1 << 14 | exponent << 16 | mantissa << 24
+                if kind not in _IEEE.get((exponent, mantissa), (kind,)):  # the exponent's bias, or where its bits are
+                    found = -1
+            else:
+                found = low | (kind.get_sign() == h5py.h5t.SGN_2) << 14
+        if found != wanted:
+            return f"its type is not the one that its filter was made for ({found & 0xFFFFFFFF:#x}, not {wanted:#x})"
+    for number, _, parameters, _ in filters_of(dataset):
+        if number == _SHUFFLE and parameters != (kind.get_size(),):
+            return f"its shuffle is for elements of {parameters} bytes, which have {kind.get_size()}"
+    extents = tuple(n for n in dataset.chunks if n > 1)
+    if words[3] >> 9 & 1 and len(extents) <= 8 and extents != words[11 : 11 + (words[3] >> 24)]:
+        return f"its chunks are {dataset.chunks}, its filter was made for {words[11 : 11 + (words[3] >> 24)]}"
+    if words[3] >> 8 & 1 and wanted & 15 in (0, 1) and kind.get_size() in (1, 2, 4, 8):
+        value = np.asarray(dataset.fillvalue, dataset.dtype)
+        bits = int.from_bytes(value.tobytes(), "big" if kind.get_order() == h5py.h5t.ORDER_BE else "little")
+        if bits != words[7] | words[8] << 32:
+            return f"its fill value is {value}, its filter was made for one of the bits {words[7] | words[8] << 32:#x}"
+    return ""
 
 
 def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> None:
@@ -219,18 +327,83 @@ def _why(chunks: Chunks, file: int, length: int, row: int) -> str:
     return lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
 
 
-def _decode(chunks: Chunks, file: int, lengths: np.ndarray) -> None:
-    """Decodes every chunk that seems well: frames by the library, the others by HDF5."""
+def _read_entries(chunks: Chunks, file: int, numbers: list[int]) -> None:
+    """Fills `damage` with what the list's entries show by themselves: HDF5's oldest lists have no checksum."""
+    rows = np.arange(len(chunks.at))
+    fixed = np.ones(len(rows), bool)  # chunks whose length is known: no filter that changes it was used
+    length = np.full(len(rows), chunks.raw_len)
+    for place, number in enumerate(numbers):
+        used = (chunks.masks >> place & 1) == 0
+        if number == _FLETCHER32:
+            length += np.where(used, 4, 0)
+        elif number != _SHUFFLE:
+            fixed &= ~used
+    for row in rows[fixed].tolist():
+        why = index.why_not_raw(file, int(chunks.at[row]), int(chunks.stored[row]), int(length[row]))
+        if why:
+            chunks.damage.setdefault(row, why)
+    for row in np.flatnonzero(chunks.masks >> len(numbers)).tolist():
+        chunks.damage.setdefault(row, f"its filter mask is {int(chunks.masks[row]):#x}, the dataset has {len(numbers)} filters")
+    # Bytes that two chunks claim. A frame that is well by its checksum is believed, unless both are the same.
+    order = np.argsort(chunks.at, kind="stable")
+    before = None
+    for row in order.tolist():
+        if before is not None and chunks.at[row] < chunks.at[before] + chunks.stored[before]:
+            for one, other in ((row, before), (before, row)):
+                if chunks.at[row] == chunks.at[before] or not chunks.frame[one]:
+                    chunks.damage.setdefault(one, f"its bytes are also those of the chunk at {tuple(chunks.origins[other].tolist())}")
+        if before is None or chunks.at[row] + chunks.stored[row] > chunks.at[before] + chunks.stored[before]:
+            before = row
+
+
+def _ask_by_place(chunks: Chunks, listed: index.ChunkList) -> None:
+    """Fills `lost_index` where HDF5's search does not find what its list says: programs that read by place get other values."""
+    if chunks.lost_index:
+        return
+    missing = chunks.missing(_ASKED)
+    none = np.zeros((0, len(chunks.shape)), np.int64)
+    chunks.lost_index = index.distrust(chunks.dataset, listed, none if missing is None else missing, None)
+
+
+def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -> None:
+    """Decodes every chunk that seems well, for `damage` and `sums`: frames by the library, the others by HDF5, if it finds them.
+
+    `alone` tells of which chunks the library gives the values themselves: no other filter was used before it.
+    """
     out = np.empty(chunks.raw_len, np.uint8)
+    values = out.reshape(*chunks.shape, -1)
     for row in range(len(chunks.at)):
         if row in chunks.damage:
             continue
-        if not chunks.frame[row]:
+        box = chunks.box(row)
+        if chunks.frame[row]:
+            frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
+            if lib.h5z_gpu_decode(frame, ctypes.c_size_t(len(frame)), ctypes.c_void_p(out.ctypes.data), ctypes.c_size_t(out.nbytes)) < 0:
+                chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
+                continue
+        if alone[row]:
+            inside = tuple(slice(0, part.stop - part.start) for part in box)
+            chunks.sums[row] = zlib.crc32(np.ascontiguousarray(values[inside]))
+        elif not chunks.doubt and index.stored_size(chunks.dataset, chunks.origins[row].tolist()) == chunks.stored[row]:
             try:
-                chunks.dataset[chunks.box(row)]
+                chunks.sums[row] = sum_of(chunks.dataset, box)
             except UNREADABLE as why:
                 chunks.damage[row] = reason(why)
-            continue
-        frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
-        if lib.h5z_gpu_decode(frame, ctypes.c_size_t(len(frame)), ctypes.c_void_p(out.ctypes.data), ctypes.c_size_t(out.nbytes)) < 0:
-            chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
+
+
+def sum_of(dataset: h5py.Dataset, box: tuple[slice, ...]) -> int:
+    """A checksum of values as HDF5 reads them: of their bytes in the file's type, or of texts and the like."""
+    if holds_objects(dataset.id.get_type()):
+        return zlib.crc32(repr(dataset[box].tolist() if box else dataset[()]).encode(errors="surrogateescape"))
+    return zlib.crc32(read_raw(dataset, box)[2])
+
+
+def read_raw(dataset: h5py.Dataset, box: tuple[slice, ...]) -> tuple[h5py.h5s.SpaceID, h5py.h5s.SpaceID, np.ndarray]:
+    """Values in the file's type as bytes, along a last axis; and their space in memory and in the dataset."""
+    kind, extents = dataset.id.get_type(), tuple(part.stop - part.start for part in box)
+    values = np.empty((*extents, kind.get_size()), np.uint8)
+    here, there = h5py.h5s.create_simple(extents) if box else h5py.h5s.create(h5py.h5s.SCALAR), dataset.id.get_space()
+    if box:
+        there.select_hyperslab(tuple(part.start for part in box), extents)
+    dataset.id.read(here, there, values, mtype=kind)
+    return here, there, values

@@ -30,7 +30,7 @@ from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
 from ..whole import closing, judge, whole
 from . import common
-from .common import Problem
+from .common import Problem, say
 from .promise import MODES, add_bounds, as_filter, bound_from, mixed, named_bounds
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
             _filter(each, args.codec)
     with common.writing(args.output):
         judge(args.output, "x")
-    with common.open_file(args.input) as source:
+    # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
+    with common.open_file(args.input, rdcc_nbytes=0) as source:
         parts = plan(source, bound, named, args)
         _write(source, args, parts)
     _report(parts, args)
@@ -137,6 +138,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     from .roles import chunk_of, lossy_already, protected, worth_lossless
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
+    common.refuse_absurd(name, raw)
     part = Part(name, raw, dataset.id.get_storage_size())
     why = roles.why_exact(dataset)
     kind = dataset.id.get_type()
@@ -346,8 +348,8 @@ def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
             if part.how
             else ""
         )
-        print(f"{part.name:{width}}  {sizes}{part.note}")
+        say(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
-    print(
+    say(
         f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}", file=sys.stdout
     )

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Work in a process of its own: damaged files make HDF5 crash, or never come back.
+
+`attempt` runs a function, for a limited time, and gives what it returns. `program` runs a whole command: where HDF5 crashes, the
+user reads a sentence.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .common import Problem, say
+
+T = TypeVar("T")
+_PR_SET_PDEATHSIG = 1
+# Signals by which a process is ended from outside.
+_ASKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+_SI_USER = 0  # sent by kill(2), and not by the terminal
+_PATIENCE = 3  # times that a process is asked to end
+_CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
+
+
+class Died(Exception):
+    """The child crashed or hung."""
+
+    def __init__(self, why: str, at: Any) -> None:
+        super().__init__(why)
+        self.at = at
+        """What it had told last with `note`, None for nothing."""
+
+
+def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
+    """Runs a function in a child process.
+
+    Parameters
+    ----------
+    work : callable
+        Is given `note`, a function to be called with what it begins next. A child that says nothing for too long is ended.
+    seconds : float
+        How long it may take from one note to the next.
+
+    Returns
+    -------
+    object
+        What `work` returns; it has to be picklable. What it raises is raised here, with the last note as its `at`.
+
+    Raises
+    ------
+    Died
+        The child crashed, or took too long.
+    Problem
+        Somebody else has ended it.
+    """
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if not pid:
+        ours.close()
+        _child(work, theirs)
+    theirs.close()
+    at = None
+    try:
+        while ours.poll(seconds):
+            kind, value = ours.recv()
+            if kind == "note":
+                at = value
+            elif kind == "raised":
+                value.at = at
+                raise value
+            else:
+                return value
+        raise Died(f"HDF5 was still at it after {seconds:g} seconds", at)
+    except (EOFError, ConnectionResetError):
+        _, status = os.waitpid(pid, 0)
+        pid = 0
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _CRASHES:
+            raise Problem(f"the process that reads the file was ended by {_ending(status)}, as where memory is short; "
+                          "nothing was written") from None  # fmt: skip
+        raise Died(f"HDF5 crashed ({_ending(status)})", at) from None
+    finally:
+        ours.close()
+        if pid:
+            _end(pid)
+
+
+def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any) -> None:
+    """What the child does; it never returns."""
+    try:
+        os.setpgid(0, 0)  # so that it is ended with all that it starts
+        _settle()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the C library complains there of broken memory
+        try:
+            answer = "done", work(lambda what: answers.send(("note", what)))
+        except BaseException as why:
+            answer = "raised", why
+        answers.send(answer)
+        answers.close()
+    finally:
+        os._exit(0)
+
+
+def _settle() -> None:
+    """Signals as a new process has them, no file for a crash, and an end with the parent."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    _end_with_parent()
+
+
+def _end_with_parent() -> None:
+    """Sees that this process does not outlive its parent, however that ends."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _end(pid: int) -> None:
+    """Ends a child and its group, and waits for it."""
+    for kill in (os.killpg, os.kill):  # it may not have made its group yet
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _ending(status: int) -> str:
+    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit status {os.waitstatus_to_exitcode(status)}"
+
+
+def program(command: Callable[[], int]) -> int:
+    """Runs a command in a child process, where HDF5 may crash: the user reads a sentence then. The exit status.
+
+    What the process is asked by signals is handed on to the child.
+    """
+    if not hasattr(signal, "sigwaitinfo"):
+        return command()
+    awaited = _ASKED | {signal.SIGCHLD}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or the child would leave no status
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    pid = os.fork()
+    if not pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _end_with_parent()
+        return command()
+    asked = 0
+    while True:
+        got = signal.sigwaitinfo(awaited)
+        if got.si_signo == signal.SIGCHLD:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                break
+            continue
+        asked += 1
+        if asked >= _PATIENCE:  # it may never come back from HDF5
+            os.kill(pid, signal.SIGKILL)
+        elif got.si_code == _SI_USER:  # what the terminal sends, the child has got too
+            os.kill(pid, got.si_signo)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    if os.WTERMSIG(status) in _CRASHES:
+        say(f"h5z-gpu: HDF5 crashed ({_ending(status)}). It does so on files whose own tables are damaged: "
+              "h5z-gpu recover IN OUT takes what can be read of one", file=sys.stderr)  # fmt: skip
+        return 2
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+    os.kill(os.getpid(), os.WTERMSIG(status))  # ended as it was
+    return 128 + os.WTERMSIG(status)
