@@ -26,7 +26,7 @@ from ..progress import bar
 from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
 from .advice import Advice, Kept
-from .common import Problem
+from .common import Problem, say
 from .promise import MODES, as_filter, mixed, named_bounds
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     advise_text.show(args.file, total, found, kept, commands)
     if args.html:
-        print(f"\nThe page is {args.html}")
+        say("", f"The page is {args.html}")
     return 0
 
 

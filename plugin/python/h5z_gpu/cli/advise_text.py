@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..filters import How, Lossless
 from . import common
+from .common import say
 from .promise import MODES
 
 if TYPE_CHECKING:
@@ -53,20 +54,20 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
 
 def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
     for a in found:
-        print(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
+        say(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
         for name, text in prediction(a):
-            print(f"    {name}: {text}")
+            say(f"    {name}: {text}")
     for k in kept:
-        print(
+        say(
             f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
         )
     if not found:
-        print("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
+        say("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
         return
     saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
-    print(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
+    say(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
     for name, text in commands:
-        print(f"\n# {name}\n{text}")
+        say("", f"# {name}", *text.split("\n"))
 
 
 def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> dict[str, Any]:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 from ..filters import FILTER_ID, Lossless
+from .common import quoted
 
 if TYPE_CHECKING:
     from .advice import Advice
@@ -76,7 +76,7 @@ def _words(a: Advice) -> list[str]:
 def _folded(words: list[str]) -> str:
     """A command on lines of about 110 letters; an option stays with its value."""
     pieces: list[str] = []
-    for word in map(shlex.quote, words):
+    for word in map(quoted, words):
         if pieces and pieces[-1] in ("-l", "-f", "-c", "-F"):
             pieces[-1] += f" {word}"
         else:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -12,9 +11,13 @@ Box = tuple[slice, ...]
 
 def boxes(shape: tuple[int, ...], step: tuple[int, ...]) -> Iterator[Box]:
     """Boxes of extents `step` that cover an array, in order; the last ones of an axis may be shorter."""
-    axes = [range(0, n, s) for n, s in zip(shape, step)]
-    for start in itertools.product(*axes):
-        yield tuple(slice(a, min(a + s, n)) for a, s, n in zip(start, step, shape))
+    if not shape:
+        yield ()
+        return
+    # Not by itertools.product, which keeps all places of each axis: extents of a damaged file may be anything.
+    for before in boxes(shape[:-1], step[:-1]):
+        for a in range(0, shape[-1], step[-1]):
+            yield (*before, slice(a, min(a + step[-1], shape[-1])))
 
 
 def grown(chunk: tuple[int, ...], shape: tuple[int, ...], values: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..chunks import chunk_shape
 from . import quality
 from .boxes import Box, boxes, cut, grown
-from .common import Problem
+from .common import Problem, refuse_absurd
 from .judge import Judged, judge, native, words_of
 from .promise import Promise, promise_of
 from .sources import Source
@@ -117,6 +117,7 @@ def compare(
         return result
     result.values = math.prod(a.shape)
     result.raw = result.values * a.dtype.itemsize
+    refuse_absurd(a.name, result.raw)
     if b.dataset is not None and b.dataset.chunks:
         result.stored = b.dataset.id.get_storage_size()
     if floats and a.shape:

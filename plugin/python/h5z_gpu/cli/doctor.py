@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
 
-from .common import Problem, open_file, size
+from .common import Problem, open_file, say, size
 from .places import DEFAULTS, PLUGIN, fault, folder_fault, libraries, opened_by_hdf5, package_of
 
 PACKAGES = ("h5py", "netCDF4", "tables")
@@ -326,33 +326,33 @@ class Examination:
     def print(self) -> None:
         from .. import __version__
 
-        print(f"h5z-gpu {__version__}, Python {platform.python_version()} on {platform.machine()}")
-        print(f"plugin: {self.own}{'' if 'error' not in self.plugin else ': ' + self.plugin['error']}")
-        print(f"HDF5_PLUGIN_PATH: {self.path if self.path is not None else 'not set; each HDF5 looks in its own default folder'}")
+        say(f"h5z-gpu {__version__}, Python {platform.python_version()} on {platform.machine()}")
+        say(f"plugin: {self.own}{'' if 'error' not in self.plugin else ': ' + self.plugin['error']}")
+        say(f"HDF5_PLUGIN_PATH: {self.path if self.path is not None else 'not set; each HDF5 looks in its own default folder'}")
         for folder, all_ in self.folders.items():
             for what in all_:
-                print(f"  {what['file']}: {what.get('fault') or 'version ' + str(what['version'])}")
+                say(f"  {what['file']}: {what.get('fault') or 'version ' + str(what['version'])}")
         for path, answer in self.libraries.items():
-            print(f"{self.name(path)}: {self.state(answer)}")
+            say(f"{self.name(path)}: {self.state(answer)}")
         for name, version in self.together.get("imported", {}).items():
-            print(f"{name}: {version if version is not None else 'not installed'}")
+            say(f"{name}: {version if version is not None else 'not installed'}")
         status = self.plugin.get("status")
         if status:
             settings = [f"{s['name']}={s['value']}" for s in status["settings"] if "value" in s]
-            print(f"settings: {', '.join(settings) or 'none, all as they come'}; CPU threads: {status['threads']}")
+            say(f"settings: {', '.join(settings) or 'none, all as they come'}; CPU threads: {status['threads']}")
             fixed = any(s["name"] == "H5Z_GPU_MIN_BYTES" and "value" in s for s in status["settings"])
             limits = ", ".join(f"{f['codec']} {size(f['encode'])}" for f in status["gpu_from_bytes"])
             if status["gpu"] and not fixed and limits:
-                print(f"a GPU encodes batches from: {limits}")
-        print(f"GPU: {self.gpu}")
+                say(f"a GPU encodes batches from: {limits}")
+        say(f"GPU: {self.gpu}")
         for what in self.files:
-            print(f"{what['file']}: {what['verdict']}")
+            say(f"{what['file']}: {what['verdict']}")
         for note in self.notes:
-            print(f"note: {note}")
+            say(f"note: {note}")
         if not self.problems:
-            print("\nnothing is wrong")
+            say("", "nothing is wrong")
         for k, p in enumerate(self.problems, 1):
-            print(f"\nproblem {k}: {p['what']}\n  do: {p['do']}")
+            say("", f"problem {k}: {p['what']}", f"  do: {p['do']}")
 
     def state(self, answer: dict[str, Any]) -> str:
         """What an HDF5 library does with the filter, in a sentence."""

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..whole import judge, put
-from .common import Problem, writing
+from .common import Problem, shown, writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_LONGEST = 120  # letters of a title or label of a picture
 _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
@@ -79,6 +80,12 @@ def figure(drawn: Figure, alt: str, caption: str) -> str:
     out = io.BytesIO()
     import matplotlib
 
+    for axes in drawn.axes:
+        for label in (axes.title, axes.xaxis.label, axes.yaxis.label):
+            # Names and units of the file: no formulas, whatever they hold, and no longer than there is room for.
+            words = shown(label.get_text())
+            label.set_text(words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…")
+            label.set_parse_math(False)
     # The page must not change with the time of day, nor letters with the reader's fonts.
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "h5z-gpu"}):
         drawn.savefig(out, format="svg", metadata={"Date": None})

@@ -22,7 +22,7 @@ from typing import Any, Optional
 
 from ..progress import bar
 from . import quality
-from .common import Problem
+from .common import Problem, say
 from .compare import Result, compare
 from .promise import add_bounds, bound_from, mixed, named_bounds
 from .sources import Source, is_npy, pairs
@@ -83,24 +83,24 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(results, more, len(problems))
     for problem in problems:
-        print(f"h5z-gpu verify: {problem}", file=sys.stderr)
+        say(f"h5z-gpu verify: {problem}", file=sys.stderr)
     if args.html and not args.json:
-        print(f"The page is {args.html}")
+        say(f"The page is {args.html}")
     return 1 if not all(r.held for r in results) else 2 if problems else 0
 
 
 def _print(results: list[Result], more: list[str], left: int) -> None:
     for r in results:
         shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
-        print(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
+        say(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
         for name, text in lines(r):
-            print(f"    {name}: {text}")
+            say(f"    {name}: {text}")
     if more:
-        print(f"Only in the compressed file, not compared: {', '.join(more)}")
+        say(f"Only in the compressed file, not compared: {', '.join(more)}")
     broken = [r.name for r in results if not r.held]
     n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
     text = f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results else "nothing was compared"
-    print(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
+    say(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
 
 
 def as_json(
