@@ -305,6 +305,10 @@ mod tests {
         }
         let odd = Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) };
         assert_eq!(words::request(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
+        // Not the neighbour of the number that the text names.
+        let bound = "0.0000000000007677230164176710314";
+        let words = from_json(&format!(r#"{{"id": "h5z-gpu", "mode": "abs", "bound": {bound}}}"#)).unwrap_or_default();
+        assert_eq!(words::request(&words).unwrap().bound, Bound::Absolute(bound.parse().unwrap()));
     }
 
     #[test]

@@ -152,6 +152,17 @@ impl Lane {
         Ok(out)
     }
 
+    /// The frame of chunk `k`, which has `len` bytes.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn frame(&mut self, k: usize, len: usize) -> Result<Vec<u8>, String> {
+        let _current = self.device.enter().map_err(|e| e.to_string())?;
+        let mut out = vec![0; len];
+        self.stream.download(Buffer::Output, vec![(k * self.steps[1], &mut out)], 1).map_err(|e| e.to_string())?;
+        Ok(out)
+    }
+
     /// Puts other bytes in the place of a value that came back.
     ///
     /// # Errors

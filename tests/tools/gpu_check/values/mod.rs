@@ -21,7 +21,7 @@ mod recipes;
 
 use super::Random;
 use h5z_gpu::testing::values::{Found, Lane, Outcome, Piece, Rule};
-use h5z_gpu::{Bound, Codec, Params};
+use h5z_gpu::{Bound, Codec, Engine, Params};
 use recipes::{BOUNDS, Batch, EVERY, KINDS, Patterns};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -145,7 +145,7 @@ fn said(state: &State, asked: &Asked, seconds: f64) -> Result<String, String> {
     Ok(format!(
         "{} values, 0 bounds broken, 0 bits moved; {patterns} of f32 patterns, every one at {whole} of \
          {BOUNDS} bounds by 3 codecs; {}; {}; {}; {:.1} % stored as they are, \
-         {} chunks left to the CPU, {} not read back, {} samples as by the CPU; {seconds:.0} s{}",
+         {} chunks left to the CPU, {} left to the CPU to read, {} samples as by the CPU; {seconds:.0} s{}",
         state.judged,
         by(&|key| key.1),
         by(&|key| key.0),
@@ -278,7 +278,7 @@ fn wrong(lane: &mut Lane, batch: &Batch, outcomes: &[Outcome]) -> Result<Vec<Str
         if !outcome.decoded {
             // Nobody reads a frame in whose place the chunk is stored.
             if !outcome.stored {
-                why.push("the decoder does not take the frame".to_string());
+                why.extend(read_by_cpu(lane, k, piece, outcome)?);
             }
         } else if found.finite + found.special != each {
             why.push(format!("{} values of {each} were judged", found.finite + found.special));
@@ -307,6 +307,24 @@ fn wrong(lane: &mut Lane, batch: &Batch, outcomes: &[Outcome]) -> Result<Vec<Str
 }
 
 /// The rule by which a chunk was judged.
+/// What is wrong with a frame that the kernels leave to the CPU to read: it must be the CPU's own, and hold what it promises.
+fn read_by_cpu(lane: &mut Lane, k: usize, piece: &Piece, outcome: &Outcome) -> Result<Option<String>, String> {
+    let (params, cpu) = (&piece.params, Engine::with_threads(1));
+    let raw = lane.values(k, false, 0, params.extents.count().unwrap_or(0) as usize)?;
+    let frame = lane.frame(k, outcome.frame_len as usize)?;
+    let head: String = frame.iter().take(64).map(|b| format!("{b:02x}")).collect();
+    if cpu.encode(params, &raw) != frame {
+        return Ok(Some(format!("neither the decoder takes the frame nor does the CPU write it; it begins {head}")));
+    }
+    Ok(match cpu.decode(&frame, raw.len() as u64) {
+        Err(e) => Some(format!("no decoder takes the frame, which the CPU writes too: {e}; it begins {head}")),
+        Ok(back) => {
+            let found = judge::judge(&raw, &back, params.dtype, params.fill, rule(piece, outcome));
+            (found.broken + found.moved > 0).then(|| format!("as the CPU reads it: {found:?}"))
+        }
+    })
+}
+
 fn rule(piece: &Piece, outcome: &Outcome) -> Rule {
     match piece.params.request.bound {
         Bound::Lossless => Rule::SameBits,
