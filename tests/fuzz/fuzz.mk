@@ -11,14 +11,16 @@ COVER := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0
 # Without GPU code some functions of the library have no caller.
 COVER += -Adead_code
-# A stable compiler has the sanitizer's runtime, and takes the option where it is told to.
+# A stable compiler has the sanitizer's runtime, and takes the option where it is told to. The library at -O3 would take
+# LLVM three times as long.
 ASANS := $(if $(ASAN),-Zsanitizer=address)
+LESS  := $(if $(ASAN),--config profile.fuzz.package.h5z-gpu.opt-level=1)
 FUZZ  := target/fuzz$(if $(ASAN),-asan)
 
 fuzz: rust
 	@tests/need.sh c++=g++
 	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(COVER) $(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
-	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --features libfuzzer --profile fuzz --bins
+	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --features libfuzzer --profile fuzz $(LESS) --bins
 	@H5Z_GPU_FUZZ_SEEDS=$(FUZZ)/seeds $(FUZZ)/$(FUZZ_HOST)/fuzz/fuzz_calls >/dev/null
 	@BIN=$(FUZZ)/$(FUZZ_HOST)/fuzz SEEDS=$(FUZZ)/seeds OUT=$(FUZZ)/out \
 	    tests/fuzz/run.sh $(or $(SECONDS),600) $(or $(JOBS),1) $(K)

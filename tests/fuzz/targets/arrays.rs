@@ -111,7 +111,7 @@ fn decoded(
     assert!(done >= 0, "{}", c::last_error());
     assert_eq!(done, status.iter().filter(|&&s| s == 0).count() as i64);
     if status.iter().any(|&s| s != 0) {
-        c::last_error();
+        assert!(status.iter().all(|&s| s == 0 || c::is_failure(s.into())), "{status:?}: {}", c::last_error());
     }
     (buffer, status)
 }
@@ -218,9 +218,10 @@ pub fn file(data: &[u8]) {
         frames
     };
     let (headers, sums) = (look(0), look(1));
-    let damaged = c::CFrame { status: -1, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 };
+    let nothing = c::CFrame { status: 0, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 };
     for (header, sum) in headers.iter().zip(&sums) {
-        assert!(*sum == damaged || sum == header, "{header:?} {sum:?}");
+        let failed = c::is_failure(sum.status.into()) && *sum == c::CFrame { status: sum.status, ..nothing };
+        assert!(failed || sum == header, "{header:?} {sum:?}");
     }
     // Both into one array, one behind the other.
     let mut shape = chunk.clone();
@@ -253,7 +254,7 @@ pub fn file(data: &[u8]) {
             assert_eq!(status, 0, "a sound frame: {}", c::last_error());
             assert!(Some(found) == wanted.as_deref(), "chunk {k} of {chunk:?}");
         } else if in_place(k) {
-            assert_eq!(status, -1, "a damaged frame");
+            assert_eq!(status, c::DAMAGED, "a damaged frame: {}", c::last_error());
         }
     }
 }
@@ -313,7 +314,7 @@ pub fn encode(data: &[u8]) {
         (len, frame)
     };
     let Ok(request) = words::request(&user) else {
-        assert_eq!(len, -1);
+        assert!(c::is_failure(len));
         c::last_error();
         return;
     };

@@ -56,6 +56,12 @@ pub struct CodecClass {
     modify_parameters: *const c_void,
 }
 
+/// `H5Z_GPU_DAMAGED`, and whether a number is one of `enum h5z_gpu_failure`.
+pub const DAMAGED: i32 = -2;
+pub fn is_failure(answer: i64) -> bool {
+    (-4..0).contains(&answer)
+}
+
 /// `H5Z_GPU_WORDS_MAX`.
 pub const WORDS_MAX: usize = 20;
 
