@@ -20,18 +20,24 @@ fn count(change: isize) {
     });
 }
 
+/// Counts memory that there is: what was refused, of whatever size, is not held.
+fn counted(at: *mut u8, layout: Layout) -> *mut u8 {
+    if !at.is_null() {
+        count(layout.size() as isize);
+    }
+    at
+}
+
 // SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
+        counted(unsafe { System.alloc(layout) }, layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        counted(unsafe { System.alloc_zeroed(layout) }, layout)
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
