@@ -44,4 +44,5 @@ def unlinked(app, env, node, contnode):
 
 def setup(app):
     app.add_lexer("hex", TextLexer)
+    app.add_lexer("values", TextLexer)
     app.connect("missing-reference", unlinked)

@@ -10,7 +10,7 @@ import pytest
 from cli import cli
 from conftest import use
 
-# Files of the random test; python tests/hosts/tables.py COUNT runs as many as are asked for, and says more.
+# Files of the random test; python tests/hosts/damaged_tables.py COUNT runs as many as are asked for, and says more.
 FILES = int(os.environ.get("H5Z_GPU_TABLES", "40"))
 A = (np.cumsum(np.random.default_rng(1).normal(0, 1, (60, 40)), 0) + 1000).astype("f4")
 
@@ -53,8 +53,8 @@ def assert_named(lost, values):
 
 def test_random_damage_of_tables():
     told = use("""
-import json, sys, tables
-outcomes, wrong = tables.attack(int(sys.argv[1]))
+import json, sys, damaged_tables
+outcomes, wrong = damaged_tables.attack(int(sys.argv[1]))
 print(json.dumps([{f"{kind}, {outcome}": n for (kind, outcome), n in outcomes.items()}, wrong]))
 """, FILES)  # fmt: skip
     outcomes, wrong = json.loads(told.splitlines()[-1])

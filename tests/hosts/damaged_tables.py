@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Changes bytes of HDF5's own tables, gives the files to `h5z-gpu recover`, and judges what it says by what the files held.
 
-python tests/hosts/tables.py COUNT [FIRST]: COUNT files from number FIRST on; prints outcomes, and what was wrong.
+python tests/hosts/damaged_tables.py COUNT [FIRST]: COUNT files from number FIRST on; prints outcomes, and what was wrong.
 """
 import collections
 import contextlib
