@@ -162,6 +162,9 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     Ok(())
 }
 
+/// Makes a random chunk of at most so many values, of one codec or of any.
+type Make = fn(&mut Random, u64, Option<Codec>) -> Case;
+
 /// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by the GPU.
 fn conformance(dir: &std::path::Path, only: Option<Codec>, name: &str) -> Result<String, String> {
     let mut all = Vector::all_in(dir)?;
@@ -242,7 +245,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
         return Ok(format!("arrays on {name}: {said}, all as in host memory"));
     }
     let mut tally = Tally { encoded: 0, decoded: 0, damaged: 0, left: 0, residuals: [0; 2] };
-    let (wanted, batches, make): (_, _, fn(&mut Random, u64, Option<Codec>) -> Case) = match salted {
+    let (wanted, batches, make): (_, _, Make) = match salted {
         0 => (cases, 8, case),
         n => (n, 512, |r, _, only| salted::case(r, only)),
     };

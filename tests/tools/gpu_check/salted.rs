@@ -74,7 +74,7 @@ impl Scale {
                 7 => middle * bent,
                 // One value, but for a few.
                 8 | 9 => middle + if r.one_in(20 * run) { apart } else { 0.0 },
-                _ => apart * bent + if i / run % 5 == 0 { middle } else { 0.0 },
+                _ => apart * bent + if (i / run).is_multiple_of(5) { middle } else { 0.0 },
             }
         };
         (0..dims.iter().product()).map(value).collect()
