@@ -195,6 +195,8 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
         // What `plan` has left is good.
         add_symbol(counts, work.counts()[t]);
     }
+    // All have read it, also where there was no way to go.
+    __syncthreads();
     if (t == 0) *work.meta() = meta;
 }
 

@@ -390,6 +390,8 @@ stored | f32-planes             | decades 110 | f32  | 3000        | mode=abs,bo
 stored | f64be-planes-dense     | decades 111 | f64be | 5          | mode=abs,bound=4e-10,codec=planes-dense  |
 stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bound=0.4,codec=planes          | 0x3f000000
 stored | f32-planes-rel         | decades 110 | f32  | 3000        | mode=rel,bound=1e-19,codec=planes        |
+lorenzo | f32-on-the-grid-no-way | coset 113  | f32   | 300         | mode=abs,bound=128.5,codec=lorenzo |
+lorenzo | f64-on-the-grid-no-way | coset 114  | f64   | 300         | mode=abs,bound=128.5,codec=lorenzo |
 ";
 
 /// Every case of the list.

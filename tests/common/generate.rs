@@ -224,7 +224,19 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             (0..n).map(|_| bits_of(if random.below(400) == 0 { f64::NAN } else { x })).collect()
         }
         // Up and down from one value to the next.
-        "zigzag" => (0..n).map(|i| bits_of(if i % 2 == 0 { 1.0 } else { -1.0 } * (1u64 << 50) as f64)).collect(),
+        "zigzag" => {
+            let x = 1_159_489_503_887_360.0;
+            (0..n).map(|i| bits_of(if i % 2 == 0 { x } else { -x })).collect()
+        }
+        // Whole numbers, one more than a multiple of 4096, with holes near both ends.
+        "coset" => (0..n)
+            .map(|i| match i {
+                2 | 4 => f64::NAN,
+                _ if i + 4 >= n => f64::NAN,
+                _ => random.below(256) as f64 * 4096.0 + 1.0,
+            })
+            .map(bits_of)
+            .collect(),
         // Numbers of 2^-30 to 2^30, either sign, which no codec makes smaller.
         "decades" => (0..n)
             .map(|_| {
