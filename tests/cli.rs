@@ -327,7 +327,9 @@ fn env_adds_the_folder_and_keeps_what_is_set() {
     for sub in ["bin", "plugin", "a b"] {
         std::fs::create_dir(dir.join(sub)).unwrap();
     }
-    std::fs::copy(env!("CARGO_BIN_EXE_h5z-gpu"), &program).unwrap();
+    // A link: a copy is busy while a child that another test has just forked still holds it open for writing.
+    let _ = std::fs::remove_file(&program);
+    std::fs::hard_link(env!("CARGO_BIN_EXE_h5z-gpu"), &program).unwrap();
     let other = dir.join("a b");
     let request = |set: Option<String>| {
         let mut shell = Command::new("sh");
