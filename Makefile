@@ -39,7 +39,7 @@ include packaging/install.mk
 include packaging/wheel.mk
 include packaging/check.mk
 
-$(PLUGIN): FORCE | rust $(NVCC)
+$(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
 	@$(CARGO) build --quiet --profile $(PROFILE)
 	@mkdir -p target/plugin target/bin
@@ -82,7 +82,7 @@ rust:
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 
-test: rust tools .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(NVCC)
+test: rust tools .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 
@@ -107,16 +107,16 @@ doc: rust
 
 unit check-kernels kernels: export H5Z_GPU_ARCHS := $(or $(ARCH),90)
 
-unit: rust $(NVCC)
+unit: rust $(CUDA_COMPILER)
 	@$(CARGO) test --quiet -p h5z-gpu --lib
 
-check-kernels: rust $(NVCC)
+check-kernels: rust $(CUDA_COMPILER)
 	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_CUDA=require $(CARGO) test --quiet -p h5z-gpu --test gpu_kernels -- --nocapture
 
-kernels: rust $(NVCC)
-	@echo '(name, architecture, registers, spilled bytes)'
+kernels: rust $(CUDA_COMPILER)
+	@echo '(name, registers, spilled bytes)'
 	@H5Z_GPU_CUDA=require $(CARGO) build --quiet -p h5z-gpu --lib --features testing --message-format json \
-	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' | xargs -I{} grep -ohE '\("[a-z0-9_]+", [^)]*\)' {}/images.rs
+	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' | xargs -I{} sed -n 's/^ *\((".*)\),*$$/\1/p' {}/images.rs
 
 clean:
 	rm -rf target .env

@@ -21,7 +21,8 @@ struct SzxTuning<double> {
 // Threads that one multiprocessor holds; asking for more CTAs than fit is an error of the assembler.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 750
 constexpr int RESIDENT = 1024;
-#elif __CUDA_ARCH__ / 10 == 86 || __CUDA_ARCH__ / 10 == 89 || __CUDA_ARCH__ / 100 == 12
+#elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ / 10 == 110 || \
+    __CUDA_ARCH__ / 100 == 12
 constexpr int RESIDENT = 1536;
 #else
 constexpr int RESIDENT = 2048;

@@ -21,7 +21,7 @@ THIRD    := packaging/THIRD-PARTY.txt
 	@$(PIP) -r $< && touch $@
 
 # One crate for the wheel's machine, with the kernels, which are the same on every machine.
-portable: rust .env/zig $(NVCC)
+portable: rust .env/zig $(CUDA_COMPILER)
 	@[ -e "$(PORTABLE)" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
 	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin --target $(TRIPLE).$(GLIBC)

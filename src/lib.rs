@@ -57,7 +57,7 @@ mod typed;
 pub mod words;
 
 pub use codec_id::CodecId;
-pub use engine::{DecodeJob, EncodeJob, Engine};
+pub use engine::{DecodeJob, EncodeJob, Engine, GpuCode, GpuDevice};
 pub use error::{Error, Result};
 pub use params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};
 pub use typed::{Element, decode, decode_into, encode};

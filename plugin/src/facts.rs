@@ -42,11 +42,21 @@ fn status() -> Value {
         .into_iter()
         .map(|(codec, encode, decode)| json!({"codec": codec, "encode": encode, "decode": decode}))
         .collect();
+    let code = Engine::gpu_code().map(|code| {
+        let (major, minor) = code.cuda;
+        json!({"compiler": code.compiler, "cuda": [major, minor], "driver": code.driver, "images": code.images})
+    });
+    let device = Engine::gpu_device().map(|device| {
+        let [capability, driver] = [device.capability, device.driver_cuda].map(|(major, minor)| [major, minor]);
+        json!({"name": device.name, "capability": capability, "image": device.image, "driver_cuda": driver})
+    });
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "threads": Engine::global().threads(),
         "gpu": gpu,
         "gpu_not_used": why,
+        "gpu_code": code,
+        "gpu_device": device,
         "gpu_from_bytes": from,
         "settings": settings,
     })

@@ -5,12 +5,15 @@ use cudarc::driver::{DriverError, result, sys};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Every driver function that is called here, error texts included. One that is missing means: no GPU.
+/// Every driver function that is called here, error texts included: drivers from 525 on have them. One that is missing means: no
+/// GPU.
 const SYMBOLS: &[&str] = &[
+    "cuDriverGetVersion",
     "cuInit",
     "cuDeviceGetCount",
     "cuDeviceGet",
     "cuDeviceGetName",
+    "cuDeviceGetAttribute",
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxRelease_v2",
     "cuCtxGetCurrent",
@@ -60,8 +63,20 @@ pub(super) fn probe() -> Result<(), Failure> {
         if unsafe { library.get::<*const ()>(name.as_bytes()) }.is_err() {
             return Err(Failure::other(format!("the CUDA driver has no {name}")));
         }
+        // The first of the list, which every driver has: one that is too old says so before it lacks something.
+        if *name == "cuDriverGetVersion" {
+            super::image::check_driver(version()?)?;
+        }
     }
     Ok(())
+}
+
+/// The CUDA release that the driver is for, times 1000.
+pub(super) fn version() -> Result<i32, Failure> {
+    let mut version = 0;
+    // SAFETY: the caller has seen that the function is there; the number can be written.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(|e| Failure::new("cuDriverGetVersion", e))?;
+    Ok(version)
 }
 
 /// Result codes of the driver that decide something here, under their names in cuda.h.

@@ -9,6 +9,7 @@
 pub mod abi;
 mod direct;
 mod driver;
+mod image;
 mod later;
 mod launch;
 mod module;
@@ -18,15 +19,16 @@ mod stream;
 
 pub(crate) use direct::Direct;
 pub(crate) use driver::Failure;
+#[cfg(test)]
+pub(crate) use image::IMAGES;
 pub(crate) use later::{Mark, UserStream};
 pub(crate) use launch::Described;
 #[cfg(feature = "testing")]
 pub(crate) use launch::Timer;
-#[cfg(test)]
-pub(crate) use module::IMAGES;
 pub(crate) use module::Kernel;
 pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
 
+use crate::engine::{GpuCode, GpuDevice};
 use crate::host::log;
 use cudarc::driver::{result, sys};
 use driver::Current;
@@ -77,11 +79,37 @@ pub(crate) fn status() -> Result<&'static str, String> {
     started().map(|device| device.name.as_str())
 }
 
+/// The kernels of this build.
+pub(crate) fn code() -> Option<GpuCode> {
+    let images: Vec<String> = image::IMAGES.iter().map(image::Image::name).collect();
+    let code = || GpuCode {
+        compiler: image::COMPILER,
+        cuda: (image::CUDA_MAJOR, 0),
+        driver: image::driver(image::CUDA_MAJOR),
+        images,
+    };
+    (!image::IMAGES.is_empty()).then(code)
+}
+
+/// The process's device, and what it takes. Starts it.
+pub(crate) fn in_words() -> Option<GpuDevice> {
+    let name = status().ok()?;
+    let device = started().ok()?;
+    let ask = || {
+        let handle = result::device::get(device.ordinal).map_err(|e| Failure::new("cuDeviceGet", e))?;
+        Ok::<_, Failure>((capability(handle)?, driver::version()?))
+    };
+    let (capability, version) = attempt("asking", ask)?;
+    let driver_cuda = (version.unsigned_abs() / 1000, version.unsigned_abs() % 1000 / 10);
+    Some(GpuDevice { name, capability, image: device.modules.image().name(), driver_cuda })
+}
+
 /// Whether this process may use a device, or a sentence that says why it may not.
 fn allowed() -> Result<(), String> {
-    if module::IMAGES.is_empty() {
+    if image::IMAGES.is_empty() {
         return Err(
-            "this build has no GPU code: build with an nvcc (H5Z_GPU_CUDA=require names what is missing)".into()
+            "this build has no GPU code: build with a CUDA compiler (H5Z_GPU_CUDA=require names what is missing)"
+                .into(),
         );
     }
     if !ours(true) {
@@ -172,10 +200,22 @@ fn initialise() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Architecture of each image in this build, and whether it is PTX.
+#[cfg(feature = "testing")]
+pub(crate) fn architectures() -> Vec<(u32, bool)> {
+    image::IMAGES.iter().map(|image| (image.arch, image.ptx)).collect()
+}
+
+/// See `testing`.
+#[cfg(feature = "testing")]
+pub(crate) fn cuda_major() -> u32 {
+    image::CUDA_MAJOR
+}
+
 /// Kernel images in this build.
 #[cfg(feature = "testing")]
 pub(crate) fn images() -> usize {
-    module::IMAGES.len()
+    image::IMAGES.len()
 }
 
 /// Whether this process started the driver, or (when `claim`) may start it now.
@@ -202,7 +242,7 @@ fn in_use() -> bool {
 /// Whether [`device`] may answer with one: cheap, and starts nothing.
 pub(crate) fn possible() -> bool {
     let paused = || PAUSED.lock().is_ok_and(|until| until.is_some_and(|until| Instant::now() < until));
-    !module::IMAGES.is_empty()
+    !image::IMAGES.is_empty()
         && ENDED.get().is_none()
         && (OWNER.load(Ordering::Acquire) == 0 || ours(false) && (DEVICE.get().is_some() || !paused()))
 }
@@ -264,10 +304,11 @@ impl Device {
     fn open(ordinal: i32) -> Result<Device, Failure> {
         let handle = result::device::get(ordinal).map_err(|e| Failure::new("cuDeviceGet", e))?;
         let name = result::device::get_name(handle).map_err(|e| Failure::new("cuDeviceGetName", e))?;
+        let image = image::Image::of(capability(handle)?)?;
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
-        let (modules, streams) = Default::default();
+        let (modules, streams) = (module::Modules::new(image), Default::default());
         let device = Device { ordinal, context, name, modules, streams, spare: Mutex::default() };
         // The context works when a stream can be made in it.
         let works = device.enter().and_then(|_current| device.stream().map(drop));
@@ -373,6 +414,20 @@ impl Drop for OwnStream {
             _ => std::mem::forget(stream),
         }
     }
+}
+
+/// A device's compute capability.
+fn capability(device: sys::CUdevice) -> Result<image::Capability, Failure> {
+    use sys::CUdevice_attribute_enum as Attribute;
+    let ask = |what| {
+        // SAFETY: the handle is the driver's.
+        let number = unsafe { result::device::get_attribute(device, what) };
+        number.map_or_else(|e| Err(Failure::new("cuDeviceGetAttribute", e)), |n| Ok(u32::try_from(n).unwrap_or(0)))
+    };
+    Ok((
+        ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    ))
 }
 
 /// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.

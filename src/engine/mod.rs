@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 
+mod code;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 mod job;
@@ -14,6 +15,7 @@ use crate::host::{float_state, log, settings};
 use crate::params::{Extents, Params};
 use crate::part::Part;
 use crate::{memory, parallel};
+pub use code::{GpuCode, GpuDevice};
 #[cfg(feature = "cuda")]
 use gpu::{MinBytes, Share};
 pub use job::{DecodeJob, EncodeJob};
@@ -108,6 +110,22 @@ impl Engine {
         return crate::cuda::status();
         #[cfg(not(feature = "cuda"))]
         Err("this build has no GPU code (feature `cuda`)".into())
+    }
+
+    /// The kernels of this build; `None` where it has none.
+    pub fn gpu_code() -> Option<GpuCode> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::code();
+        #[cfg(not(feature = "cuda"))]
+        None
+    }
+
+    /// The GPU that this process uses, and what it takes. Starts the GPU, as [`Engine::gpu`] does.
+    pub fn gpu_device() -> Option<GpuDevice> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::in_words();
+        #[cfg(not(feature = "cuda"))]
+        None
     }
 
     /// Chunks that the GPU has encoded, and decoded, in this process so far.

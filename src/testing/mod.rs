@@ -16,7 +16,17 @@ use crate::codec_id::CodecId;
 use crate::cuda;
 use crate::frame::Frame;
 
-/// Kernel images in this build; 0 where no nvcc was found when it was built.
+/// Architectures that the kernels are compiled for, and whether as PTX.
+pub fn architectures() -> Vec<(u32, bool)> {
+    cuda::architectures()
+}
+
+/// Major release of CUDA that the kernels were compiled by; 0 in a build without.
+pub fn cuda_major() -> u32 {
+    cuda::cuda_major()
+}
+
+/// Kernel images in this build; 0 where no CUDA compiler was found when it was built.
 pub fn images() -> usize {
     cuda::images()
 }

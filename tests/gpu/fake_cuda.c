@@ -11,7 +11,8 @@
 //                                          that needs a context does as well
 //   FAKE_CUDA_DEVICES=n                    devices (default 2)
 //   FAKE_CUDA_MEMORY=bytes                 device memory (default 1 GiB)
-//   FAKE_CUDA_PTX=n                        what kernels were compiled from (default 90, Hopper's)
+//   FAKE_CUDA_CAPABILITY=n                 compute capability of every device, times ten (default 90, Hopper's)
+//   FAKE_CUDA_DRIVER=n                     what CUDA the driver is for, times 1000 (default 13000)
 //   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost, cuEventRecord
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -146,17 +147,38 @@ static const Kernel *emulated(const char *folder, const char *name) {
     return NULL;
 }
 
+CUresult cuDriverGetVersion(int *version) { CALL(0); *version = (int)number("FAKE_CUDA_DRIVER", 13000); return OK; }
 CUresult cuInit(unsigned flags) { CALL(0); started = getpid(); return flags ? INVALID : OK; }
 CUresult cuDeviceGetCount(int *n) { CALL(0); *n = (int)number("FAKE_CUDA_DEVICES", 2); return *n ? OK : 100; }
 CUresult cuDeviceGet(int *d, int ordinal) { CALL(0); *d = ordinal; return OK; }
 CUresult cuDeviceGetName(char *name, int len, int d) { CALL(0); snprintf(name, (size_t)len, "Fake %d", d); return OK; }
+// 75 and 76: the compute capability.
+CUresult cuDeviceGetAttribute(int *value, int what, int d) {
+    CALL(0);
+    const int capability = (int)number("FAKE_CUDA_CAPABILITY", 90);
+    if (d < 0 || (what != 75 && what != 76)) return INVALID;
+    *value = what == 75 ? capability / 10 : capability % 10;
+    return OK;
+}
 CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) { CALL(0); *context = 1000 + (uintptr_t)d; return OK; }
 CUresult cuDevicePrimaryCtxRelease_v2(int d) { CALL(0); (void)d; return OK; }
 CUresult cuCtxGetCurrent(uintptr_t *context) { CALL(0); *context = current; return OK; }
 #ifndef WITHOUT_cuCtxSetCurrent
 CUresult cuCtxSetCurrent(uintptr_t context) { CALL(0); current = context; return OK; }
 #endif
-CUresult cuModuleLoadData(void **module, const void *image) { CALL(1); *module = (void *)image; return ((uintptr_t)image & 7) ? INVALID : OK; }
+// An ELF file for CUDA's machine, of this major version and no later minor one; or PTX. 209: no binary for this GPU.
+CUresult cuModuleLoadData(void **module, const void *image) {
+    CALL(1);
+    const unsigned char *at = image;
+    const int capability = (int)number("FAKE_CUDA_CAPABILITY", 90);
+    if ((uintptr_t)image & 7) return INVALID;
+    if (memcmp(at, "\x7f" "ELF", 4) == 0) {
+        const int arch = at[8] >= 8 ? at[49] : at[48];
+        if (at[18] != 190 || arch > capability || arch / 10 != capability / 10) { fault(__func__, "for another device"); return 209; }
+    } else if (!strstr(image, ".version ")) { fault(__func__, "neither machine code nor PTX"); return 200; }
+    *module = (void *)image;
+    return OK;
+}
 CUresult cuModuleGetFunction(void **f, void *module, const char *name) {
     CALL(1);
     Function *function = calloc(1, sizeof *function);
@@ -172,7 +194,6 @@ CUresult cuFuncGetAttribute(int *value, int what, void *f) {
     if (!f) return INVALID;
     const Kernel *kernel = ((Function *)f)->emulated;
     if (what == 0) *value = kernel ? (int)kernel->threads : 256;
-    else if (what == 5) *value = (int)number("FAKE_CUDA_PTX", 90);
     else return INVALID;
     return OK;
 }
@@ -184,7 +205,7 @@ CUresult cuLaunchKernelEx(const Launch *l, void *f, void **params, void **extra)
     if (!l->stream || extra || l->shared || l->y * l->z * l->ty * l->tz != 1 || !x || !tx || tx > 1024) { fault(__func__, "odd shape"); return INVALID; }
     // 6: programmatic stream serialization, of which devices before Hopper know nothing.
     for (unsigned k = 0; k < l->count; k++) {
-        if (l->attributes[k].id != 6 || l->attributes[k].value != 1 || number("FAKE_CUDA_PTX", 90) < 90) { fault(__func__, "odd attribute"); return INVALID; }
+        if (l->attributes[k].id != 6 || l->attributes[k].value != 1 || number("FAKE_CUDA_CAPABILITY", 90) < 90) { fault(__func__, "odd attribute"); return INVALID; }
         early++;
     }
     const Function *function = f;

@@ -158,12 +158,56 @@ fn bytes_and_values_pass_through_streams() {
 
 #[test]
 fn kernels_follow_early_where_they_wait_themselves() {
-    // Of what is compiled from older PTX none does, and the stand-in objects where one follows early all the same.
-    for ptx in ["75", "90"] {
-        with_fake("kernels_follow_early_where_they_wait_themselves", &[("FAKE_CUDA_PTX", ptx)], |fake| {
-            round(&gpu(), &[5000; 3]);
-            let waits = testing::images() > 0 && std::env::var("FAKE_CUDA_PTX").as_deref() == Ok("90");
-            assert_eq!(fake.number("fake_cuda_early") > 0, waits);
+    // Those for older devices do not, and the stand-in objects where one follows early all the same.
+    for capability in ["75", "90"] {
+        let env = [("FAKE_CUDA_CAPABILITY", capability)];
+        with_fake("kernels_follow_early_where_they_wait_themselves", &env, |fake| {
+            let used = round(&gpu(), &[5000; 3]);
+            let waits = std::env::var("FAKE_CUDA_CAPABILITY").as_deref() == Ok("90");
+            assert_eq!(fake.number("fake_cuda_early") > 0, used && waits);
+            assert!(used || !testing::architectures().contains(&(if waits { 90 } else { 75 }, false)));
+        });
+    }
+}
+
+/// Whether a build has an image for a device: machine code of its major version, or PTX.
+fn served(capability: u32) -> bool {
+    let code = |&(arch, ptx): &(u32, bool)| arch <= capability && (ptx || arch / 10 == capability / 10);
+    testing::architectures().iter().any(code)
+}
+
+#[test]
+fn every_device_takes_its_image_or_leaves_it() {
+    for capability in ["61", "70", "72", "75", "80", "86", "87", "89", "90", "100", "103", "110", "120", "121", "130"] {
+        let env = [("FAKE_CUDA_CAPABILITY", capability)];
+        with_fake("every_device_takes_its_image_or_leaves_it", &env, |_| {
+            let capability: u32 = std::env::var("FAKE_CUDA_CAPABILITY").unwrap().parse().unwrap();
+            assert_eq!(round(&gpu(), &[5000; 3]), served(capability), "capability {capability}");
+            let number = format!("{}.{}", capability / 10, capability % 10);
+            match Engine::gpu() {
+                Ok(_) => assert!(served(capability)),
+                Err(why) => assert!(testing::images() == 0 || why.contains(&number), "{why}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_driver_that_is_too_old_is_not_started() {
+    // Drivers 520, 525 and 580.
+    for driver in ["11080", "12000", "13000"] {
+        with_fake("a_driver_that_is_too_old_is_not_started", &[("FAKE_CUDA_DRIVER", driver)], |fake| {
+            let driver: u32 = std::env::var("FAKE_CUDA_DRIVER").unwrap().parse().unwrap();
+            let used = round(&gpu(), &[5000; 3]);
+            assert_eq!(used, testing::images() > 0 && driver >= 1000 * testing::cuda_major());
+            if let Err(why) = Engine::gpu()
+                && testing::images() > 0
+            {
+                assert!(why.contains(&format!("CUDA {}.{}", driver / 1000, driver % 1000 / 10)), "{why}");
+                assert!(why.contains("install driver 5"), "{why}");
+                // No more than its version was asked.
+                assert_eq!(fake.calls(), 1);
+            }
         });
     }
 }

@@ -18,7 +18,9 @@ from conftest import PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
 DEFAULT = "/usr/local/hdf5/lib/plugin"  # of HDF5's own builds, h5py's wheel among them
 CUDA = """
 int cuInit(unsigned flags) { return flags; }
-int cuDriverGetVersion(int *v) { *v = 12020; return 0; }
+#include <stdlib.h>
+int cuDriverGetVersion(int *v) { const char *set = getenv("OLD_CUDA"); *v = set ? atoi(set) : 11080; return 0; }
+int cuDeviceGetAttribute(int *v, int what, int d) { *v = what == 75 ? 6 : 1; (void)d; return what != 75 && what != 76; }
 int cuDeviceGetCount(int *n) { *n = 1; return 0; }
 int cuDeviceGet(int *d, int k) { *d = k; return 0; }
 int cuDeviceGetName(char *name, int n, int d) { const char *t = "Old GPU"; int k = 0; (void)d;
@@ -236,16 +238,30 @@ def test_hdf5_1_8(hdf5_18):
 
 
 def test_an_old_driver(places):
-    """A stand-in for the driver's library of CUDA 12.2. A plugin without GPU code has no use for a newer one."""
+    """A stand-in for the driver's library of CUDA 11.8. A plugin without GPU code has no use for a newer one."""
     status, text = doctor("--json", HDF5_PLUGIN_PATH=OURS, LD_LIBRARY_PATH=places / "cuda")
     report = json.loads(text)
-    assert report["cuda"]["cuda"] == [12, 2] and report["cuda"]["devices"] == [{"name": "Old GPU", "memory_bytes": 8000000000}]
-    if "has no GPU code" in report["gpu"]:
-        assert status == 0 and "it is older than CUDA 13.0, which GPU code would need" in report["gpu"], report["gpu"]
+    told = {"name": "Old GPU", "memory_bytes": 8000000000, "capability": [6, 1]}
+    assert report["cuda"]["cuda"] == [11, 8] and report["cuda"]["devices"] == [told]
+    code = report["plugin"]["status"]["gpu_code"]
+    if code is None:
+        assert status == 0 and "has no GPU code" in report["gpu"], report["gpu"]
     else:
         (problem,) = report["problems"]
-        assert status == 1 and "the NVIDIA driver is too old: it is for CUDA 12.2, the kernels need 13.0" in problem["what"], problem
-        assert "install driver 580 or newer" in problem["do"]
+        need = ".".join(map(str, code["cuda"]))
+        assert status == 1 and f"the NVIDIA driver is too old: it is for CUDA 11.8, the kernels need {need}" in problem["what"], problem
+        assert f"install driver {code['driver']} or newer" in problem["do"]
+
+
+def test_an_old_gpu(places):
+    """A new driver, and a GPU of Pascal."""
+    status, text = doctor("--json", HDF5_PLUGIN_PATH=OURS, LD_LIBRARY_PATH=places / "cuda", OLD_CUDA="13000")
+    report = json.loads(text)
+    if report["plugin"]["status"]["gpu_code"] is None:
+        assert status == 0, report
+    else:
+        (problem,) = report["problems"]
+        assert status == 1 and "it has compute capability 6.1, the kernels need 7.0" in problem["what"], problem
 
 
 def test_in_a_process_that_has_imported_everything():

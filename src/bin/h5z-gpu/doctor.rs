@@ -83,6 +83,16 @@ pub(crate) fn run(a: &Args) -> Outcome {
     faults += variables();
     say!("CPU threads: {}", Engine::global().threads());
     say!("GPU: {}; files are the same with and without one", gpu());
+    if let Some(device) = Engine::gpu_device() {
+        let (major, minor) = device.capability;
+        let of = device.driver_cuda;
+        let image = device.image;
+        say!("  compute capability {major}.{minor}, which takes {image}; its driver is for CUDA {}.{}", of.0, of.1);
+    }
+    if let Some(code) = Engine::gpu_code() {
+        let (compiler, driver, images) = (code.compiler, code.driver, code.images.join(", "));
+        say!("GPU code: by {compiler}, for drivers from {driver} on: {images}");
+    }
     match round_trip() {
         Ok(text) => say!("round trip: {text}"),
         Err(text) => {

@@ -25,8 +25,7 @@ from .places import DEFAULTS, PLUGIN, fault, folder_fault, libraries, opened_by_
 
 PACKAGES = ("h5py", "netCDF4", "tables")
 _SECONDS = 120  # a library that has not answered by then hangs
-_CUDA = [13, 0]  # what the kernels need, and the driver that has it
-_DRIVER = "580"
+_CAPABILITY = [7, 0]  # the lowest that kernels are compiled for
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -251,31 +250,37 @@ class Examination:
         status = self.plugin.get("status")
         if status is None:
             return "unknown, since the plugin cannot be asked"
-        devices = ", ".join(d["name"] + (f", {size(d['memory_bytes'])}" if "memory_bytes" in d else "") for d in self.cuda.get("devices", []))
+        devices = ", ".join(map(_described, self.cuda.get("devices", [])))
         version = self.cuda.get("cuda")
         driver = f"driver {_driver()}for CUDA {'.'.join(map(str, version))}" if version else "no CUDA driver"
-        has_code = not str(status["gpu_not_used"]).startswith("this build has no GPU code")
+        code = status["gpu_code"]
         wanted = os.environ.get("H5Z_GPU_DEVICE", "").strip()
         why = status["gpu_not_used"]
         if status["gpu"]:
             answer = ask("gpu", self.own, H5Z_GPU_MIN_BYTES="1", H5Z_GPU_LOG="info")
             if answer.get("encoded_on_gpu"):
-                return f"{status['gpu']} takes larger chunks; {driver}; {devices}"
+                return f"{status['gpu']} takes larger chunks, with the code for {status['gpu_device']['image']}; {driver}; {devices}"
             why = "; ".join(answer.get("said", [])) or answer.get("error", "it has encoded nothing")
-        old = version is not None and version < _CUDA
+        old = code is not None and version is not None and version < code["cuda"]
+        capable = [d["capability"] for d in self.cuda.get("devices", []) if "capability" in d]
         # CUDA's 100 is "no device": a driver alone is no fault.
         there = devices or os.path.exists("/dev/nvidia0") or self.cuda.get("code") not in (None, 100)
         if wanted == "cpu":
             pass
-        elif old and has_code:
-            self.problem(f"the NVIDIA driver is too old: it is for CUDA {version[0]}.{version[1]}, the kernels need {_CUDA[0]}.{_CUDA[1]} "
-                         f"({why}); the CPU does the work", f"install driver {_DRIVER} or newer; files are the same either way")  # fmt: skip
+        elif old:
+            self.problem(f"the NVIDIA driver is too old: it is for CUDA {version[0]}.{version[1]}, the kernels need {code['cuda'][0]}."
+                         f"{code['cuda'][1]} ({why}); the CPU does the work",
+                         f"install driver {code['driver']} or newer; files are the same either way")  # fmt: skip
+        elif code and capable and max(capable) < _CAPABILITY:
+            newest = max(capable)
+            self.problem(f"the GPU is too old: it has compute capability {newest[0]}.{newest[1]}, the kernels need {_CAPABILITY[0]}."
+                         f"{_CAPABILITY[1]}; the CPU does the work",
+                         "set H5Z_GPU_DEVICE=cpu, or use a GPU of Volta (2017) or newer; files are the same either way")  # fmt: skip
         elif wanted.isdigit():
             self.problem(f"H5Z_GPU_DEVICE asks for GPU {wanted}, and none is used: {why}", "unset H5Z_GPU_DEVICE, or mend what is named")
-        elif has_code and there:
+        elif code and there:
             self.problem(f"there is a GPU, and it is not used: {why}", "mend what is named; the CPU does the work until then")
-        older = f"; it is older than CUDA {_CUDA[0]}.{_CUDA[1]}, which GPU code would need" if old else ""
-        return f"not used ({why}); the CPU does the work, files are the same. {driver}{older}{f'; {devices}' if devices else ''}"
+        return f"not used ({why}); the CPU does the work, files are the same. {driver}{f'; {devices}' if devices else ''}"
 
     def file(self, path: str) -> None:
         """What is wrong with a file."""
@@ -345,6 +350,9 @@ class Examination:
             if status["gpu"] and not fixed and limits:
                 say(f"a GPU encodes batches from: {limits}")
         say(f"GPU: {self.gpu}")
+        if status and status["gpu_code"]:
+            code = status["gpu_code"]
+            say(f"GPU code: by {code['compiler']}, for drivers from {code['driver']} on: {', '.join(code['images'])}")
         for what in self.files:
             say(f"{what['file']}: {what['verdict']}")
         for note in self.notes:
@@ -371,6 +379,16 @@ class Examination:
 
     def _where(self, answer: dict[str, Any]) -> str:
         return f" (looks in {', '.join(answer['folders'])})" if answer.get("folders") else ""
+
+
+def _described(device: dict[str, Any]) -> str:
+    """A GPU with its memory and its compute capability, as far as the driver has told them."""
+    told = [device["name"]]
+    if "memory_bytes" in device:
+        told.append(size(device["memory_bytes"]))
+    if "capability" in device:
+        told.append(f"compute capability {'.'.join(map(str, device['capability']))}")
+    return ", ".join(told)
 
 
 def _digest(path: str) -> str:

@@ -204,6 +204,11 @@ def ask_cuda():
         found = {"name": name.value.decode(errors="replace")}
         if hasattr(cuda, "cuDeviceTotalMem_v2") and not cuda.cuDeviceTotalMem_v2(ctypes.byref(total), device):
             found["memory_bytes"] = total.value
+        parts = [ctypes.c_int(), ctypes.c_int()]
+        # 75 and 76: the compute capability, major and minor.
+        ask = getattr(cuda, "cuDeviceGetAttribute", None)
+        if ask and not any(ask(ctypes.byref(part), 75 + k, device) for k, part in enumerate(parts)):
+            found["capability"] = [part.value for part in parts]
         answer["devices"].append(found)
     return answer
 
