@@ -64,7 +64,7 @@ fn packed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 pub(crate) fn list(compiler: Option<&Compiler>, entries: &str) -> String {
     let (by, major) = compiler.map_or(("".into(), 0), |c| (c.to_string(), c.release.0));
     format!(
-        "pub(crate) const COMPILER: &str = {by:?};\npub(crate) const CUDA_MAJOR: u32 = {major};\n\
+        "pub(crate) static COMPILER: &str = {by:?};\npub(crate) static CUDA_MAJOR: u32 = {major};\n\
          pub(crate) static IMAGES: &[Image] = &[\n{entries}];\n"
     )
 }

@@ -17,8 +17,8 @@ class H5zGpu(MakefilePackage):
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")
     depends_on("gmake", type="build")
-    # Drivers from 580 on take what this release's compiler writes.
-    depends_on("cuda@13.0", type="build", when="+cuda")
+    # Drivers from 525 on take what a compiler of CUDA 12 writes, from 12.8 on for all GPUs.
+    depends_on("cuda@12.8:12", type="build", when="+cuda")
     # Not linked: the plugin serves whichever HDF5 loads it. The command line asks those that it finds.
     depends_on("hdf5@1.10:", type="test")
 

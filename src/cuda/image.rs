@@ -98,9 +98,6 @@ fn refusal(images: &[Image], (major, minor): Capability) -> String {
     }
 }
 
-/// What CUDA the driver must be for, as the driver counts: a major release's code runs on all drivers of that release.
-pub(super) const CUDA: i32 = 1000 * CUDA_MAJOR as i32;
-
 /// The first driver for a major release of CUDA.
 pub(super) fn driver(major: u32) -> String {
     match major {
@@ -110,9 +107,10 @@ pub(super) fn driver(major: u32) -> String {
     }
 }
 
-/// Refuses a driver that is too old for these images.
+/// Refuses a driver that is too old for these images. It counts in CUDA's releases, times 1000; code of a major release runs on
+/// all drivers of that release.
 pub(super) fn check_driver(version: i32) -> Result<(), Failure> {
-    if version >= CUDA {
+    if version >= 1000 * CUDA_MAJOR as i32 {
         return Ok(());
     }
     Err(Failure::other(format!(
@@ -179,7 +177,8 @@ mod tests {
         if CUDA_MAJOR == 0 {
             return assert!(IMAGES.is_empty());
         }
-        assert!(check_driver(CUDA).is_ok() && check_driver(CUDA + 1090).is_ok());
+        let first = 1000 * CUDA_MAJOR as i32;
+        assert!(check_driver(first).is_ok() && check_driver(first + 1090).is_ok());
         let why = check_driver(11080).unwrap_err().to_string();
         assert!(why.contains("is for CUDA 11.8") && why.contains(&format!("need CUDA {CUDA_MAJOR}.0")), "{why}");
         assert_eq!(driver(12), "525.60");

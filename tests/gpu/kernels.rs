@@ -98,7 +98,7 @@ fn kernels() -> &'static Path {
     MADE.get_or_init(|| {
         assert!(
             h5z_gpu::testing::images() > 0,
-            "built without GPU code (H5Z_GPU_CUDA=off, or no nvcc): `make test` installs an nvcc, build.rs says where it looks"
+            "built without GPU code (H5Z_GPU_CUDA=off, or no compiler): `make test` installs one, build/compiler.rs says where it looks"
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
