@@ -7,14 +7,22 @@ struct SzxTuning;
 
 // A tile's 32 blocks over the warps of a CTA; CTAs that should fit on one multiprocessor; whether a block's words wait
 // for their place in shared memory, which lets a warp run through its blocks in a loop, or in registers.
+// More would spill hundreds of bytes.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+constexpr int SZX_ENCODE_CTAS_F32 = 3, SZX_ENCODE_CTAS_F64 = 1;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ / 100 == 12
+constexpr int SZX_ENCODE_CTAS_F32 = 2, SZX_ENCODE_CTAS_F64 = 2;
+#else
+constexpr int SZX_ENCODE_CTAS_F32 = 4, SZX_ENCODE_CTAS_F64 = 2;
+#endif
 template <>
 struct SzxTuning<float> {
-    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = 4, DECODE_CTAS = 6;
+    static constexpr int BLOCKS_PER_WARP = 4, ENCODE_CTAS = SZX_ENCODE_CTAS_F32, DECODE_CTAS = 6;
     static constexpr bool SLOTS = true;
 };
 template <>
 struct SzxTuning<double> {
-    static constexpr int BLOCKS_PER_WARP = 2, ENCODE_CTAS = 2, DECODE_CTAS = 2;
+    static constexpr int BLOCKS_PER_WARP = 2, ENCODE_CTAS = SZX_ENCODE_CTAS_F64, DECODE_CTAS = 2;
     static constexpr bool SLOTS = false;
 };
 
