@@ -13,7 +13,7 @@ ifeq ($(filter off,$(H5Z_GPU_CUDA))$(H5Z_GPU_NVRTC)$(H5Z_GPU_NVCC)$(CUDA_HOME)$(
 CUDA_COMPILER := .env/$(COMPILER)
 export H5Z_GPU_PYTHON := $(CURDIR)/.env/bin/python
 ifeq ($(COMPILER),nvcc)
-export H5Z_GPU_NVCC = $(wildcard $(CURDIR)/.env/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc)
+export H5Z_GPU_NVCC = $(shell ls $(CURDIR)/.env/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc 2>/dev/null)
 endif
 endif
 
