@@ -46,7 +46,7 @@ wheel-here: $(PLUGIN) .env/made
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
 	@$(call staged,$(STAGE)/source) && mkdir -p $(STAGE)/source/rust/plugin
-	@cp -r build.rs Cargo.lock README.md src kernels $(STAGE)/source/rust/
+	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
 	@sed -e 's/^members = .*/members = ["plugin"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
