@@ -19,14 +19,11 @@ pub enum Codec {
     Ndzip,
     /// Lossy or lossless, speed and ratio at once: bit planes of differences.
     Planes,
-    /// The same, with more work for a better ratio; lossless the same bytes.
-    PlanesDense,
 }
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Codec; 6] =
-        [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes, Codec::PlanesDense];
+    pub const ALL: [Codec; 5] = [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes];
 
     /// The codec of a number in the words. There is no 4: a frame's codec of that number, `bytes`, cannot be asked for.
     pub(crate) fn of(number: u32) -> Option<Codec> {
@@ -41,7 +38,6 @@ impl Codec {
             Codec::Lorenzo => "lorenzo",
             Codec::Ndzip => "ndzip",
             Codec::Planes => "planes",
-            Codec::PlanesDense => "planes-dense",
         }
     }
 
@@ -53,7 +49,6 @@ impl Codec {
             Codec::Lorenzo => 2,
             Codec::Ndzip => 3,
             Codec::Planes => 5,
-            Codec::PlanesDense => 6,
         }
     }
 }
@@ -214,13 +209,9 @@ impl Request {
             (Codec::Lorenzo, Bound::Lossless) => {
                 Err(Error::params("codec", "lorenzo is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
             }
-            (Codec::Planes | Codec::PlanesDense, Bound::PointwiseRelative(_)) => Err(Error::params(
+            (Codec::Planes, Bound::PointwiseRelative(_)) => Err(Error::params(
                 "codec",
-                format!(
-                    "{} takes no {} bound; use szx (C = 1) or lorenzo (C = 2)",
-                    self.codec.name(),
-                    self.bound.mode().name()
-                ),
+                format!("planes takes no {} bound; use szx (C = 1) or lorenzo (C = 2)", self.bound.mode().name()),
             )),
             _ => Ok(self),
         }

@@ -101,9 +101,9 @@ mod tests {
         assert_eq!(request(&[390000]).unwrap(), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
         assert_eq!(request(&[111003]).unwrap(), Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
         assert_eq!(request(&[590000]).unwrap(), Request { codec: Codec::Planes, bound: Bound::Lossless });
-        let dense = Request { codec: Codec::PlanesDense, bound: Bound::Relative(1e-3) };
-        assert_eq!(request(&[621003]).unwrap(), dense);
-        assert_eq!((pack(dense), request(&three(dense)).unwrap()), (Some(621003), dense));
+        let planes = Request { codec: Codec::Planes, bound: Bound::Relative(1e-3) };
+        assert_eq!(request(&[521003]).unwrap(), planes);
+        assert_eq!((pack(planes), request(&three(planes)).unwrap()), (Some(521003), planes));
         let szx = Request { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
         assert_eq!(three(szx)[0], 11);
         assert_eq!(request(&three(szx)).unwrap(), szx);
@@ -124,7 +124,8 @@ mod tests {
             &[411003],
             &[490000],
             &[531002],
-            &[631002],
+            &[611003],
+            &[690000],
             &[711003],
             &[311003],
             &[190000],

@@ -2,7 +2,7 @@
 //! Which codec encodes a chunk under a bound where the user leaves it to the writer (C = 0).
 //!
 //! ```text
-//! candidates   fast      planes, level B; under a pointwise relative bound szx
+//! candidates   fast      planes; under a pointwise relative bound szx
 //!              lossless  planes without a bound
 //!              lorenzo
 //! sample       a small chunk: all of it. Else parts all over the chunk, each a tile of lorenzo's and the tiles of planes in
@@ -81,7 +81,7 @@ pub(super) fn choose_by<S: Value>(chunk: &Chunk<'_>, looked: Looked) -> Result<(
     let request = match taken {
         Taken::Lossless => Request { codec: Codec::Planes, bound: Bound::Lossless },
         Taken::Fast if bound.mode() == Mode::PointwiseRelative => Request { codec: Codec::Szx, bound },
-        Taken::Fast => Request { codec: Codec::PlanesDense, bound },
+        Taken::Fast => Request { codec: Codec::Planes, bound },
         Taken::Lorenzo => Request { codec: Codec::Lorenzo, bound },
     };
     Ok((Some(request), used))
@@ -343,18 +343,23 @@ mod tests {
         (0..n).flat_map(|i| f(i).to_le_bytes()).collect()
     }
 
-    /// The request that values get, whatever number of threads there are.
-    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> Codec {
+    /// What values get, whatever number of threads there are.
+    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> Taken {
         let params = params(dims, Dtype::F32, bound);
         let raw = bytes(dims.iter().product::<u64>() as usize, f);
         let settled = [1, 3].map(|threads| codec::settle(&chunk(&params, &raw, threads)).unwrap());
         assert_eq!(settled[0], settled[1]);
         let request = settled[0].0.request;
-        assert!(
-            request.check().is_ok()
-                && request.bound == if request.codec == Codec::Planes { Bound::Lossless } else { bound }
-        );
-        request.codec
+        assert!(request.check().is_ok() && [bound, Bound::Lossless].contains(&request.bound));
+        match (request.codec, request.bound) {
+            (Codec::Planes, Bound::Lossless) => Taken::Lossless,
+            (Codec::Lorenzo, _) => Taken::Lorenzo,
+            (fast, _) => {
+                let pointwise = bound.mode() == Mode::PointwiseRelative;
+                assert_eq!(fast, if pointwise { Codec::Szx } else { Codec::Planes });
+                Taken::Fast
+            }
+        }
     }
 
     fn frame(params: &Params, raw: &[u8]) -> Vec<u8> {
@@ -381,11 +386,11 @@ mod tests {
         for rows in [512, 2048] {
             let dims = [rows, 128];
             for bound in BOUNDS {
-                assert_eq!(chosen(&dims, bound, |i| 3.0 + wave(i)), Codec::Lorenzo, "{dims:?} {bound:?}");
+                assert_eq!(chosen(&dims, bound, |i| 3.0 + wave(i)), Taken::Lorenzo, "{dims:?} {bound:?}");
                 let of_noise = chosen(&dims, bound, |i| 1.0 + noise(i));
                 match bound.mode() {
-                    Mode::PointwiseRelative => assert!([Codec::Szx, Codec::Lorenzo].contains(&of_noise)),
-                    _ => assert_eq!(of_noise, Codec::PlanesDense, "{dims:?} {bound:?}"),
+                    Mode::PointwiseRelative => assert_ne!(of_noise, Taken::Lossless),
+                    _ => assert_eq!(of_noise, Taken::Fast, "{dims:?} {bound:?}"),
                 }
             }
         }
@@ -396,10 +401,10 @@ mod tests {
         for rows in [64, 512, 2048] {
             for bound in [Bound::Absolute(1e-4), Bound::Relative(1e-6), Bound::PointwiseRelative(1e-6)] {
                 let counts = |i: usize| (noise(i) * 256.0).floor() + 1.0;
-                assert_eq!(chosen(&[rows, 128], bound, counts), Codec::Planes, "{rows} {bound:?}");
+                assert_eq!(chosen(&[rows, 128], bound, counts), Taken::Lossless, "{rows} {bound:?}");
             }
             // No step of planes is usable.
-            assert_eq!(chosen(&[rows, 128], Bound::Absolute(5e-324), noise), Codec::Planes, "{rows}");
+            assert_eq!(chosen(&[rows, 128], Bound::Absolute(5e-324), noise), Taken::Lossless, "{rows}");
         }
     }
 
@@ -416,7 +421,7 @@ mod tests {
             ("huge", |i| f32::from_bits((noise(i) * 4e9) as u32)),
             ("packed", |i| (wave(i) * 100.0).round() * 0.01),
         ];
-        let of_lossy = [Codec::Szx, Codec::Lorenzo, Codec::PlanesDense];
+        let of_lossy = [Codec::Szx, Codec::Lorenzo, Codec::Planes];
         for dims in [&[300][..], &[33, 70], &[6, 40, 50], &[1100, 3], &[200, 400], &[40, 70, 90], &[2, 3, 50, 40, 4]] {
             for (name, f) in all {
                 let raw = bytes(dims.iter().product::<u64>() as usize, f);
@@ -455,12 +460,12 @@ mod tests {
         let n = 600_000;
         let calm = |i: usize| (noise(i) * 256.0).floor();
         for bound in [Bound::Relative(1e-4), Bound::Psnr(80.0)] {
-            assert_eq!(chosen(&dims, bound, calm), Codec::Planes, "{bound:?}");
+            assert_eq!(chosen(&dims, bound, calm), Taken::Lossless, "{bound:?}");
             for at in [0, n / 2, n - 1] {
                 let burst = |i: usize| if i == at { 1e6 } else { calm(i) };
                 let wide = Bound::Absolute(100.0);
                 assert_eq!(chosen(&dims, bound, burst), chosen(&dims, wide, burst), "{bound:?}, value {at}");
-                assert_ne!(chosen(&dims, bound, burst), Codec::Planes, "{bound:?}, value {at}");
+                assert_ne!(chosen(&dims, bound, burst), Taken::Lossless, "{bound:?}, value {at}");
             }
         }
     }
@@ -473,9 +478,9 @@ mod tests {
             let auto = params(&[2048, 128], Dtype::F32, Bound::Relative(r));
             let request = codec::settle(&chunk(&auto, &raw, 2)).unwrap().0.request;
             assert_eq!(frame(&auto, &raw), frame(&Params { request, ..auto }, &raw));
-            request.codec
+            (request.codec, request.bound == Bound::Lossless)
         });
-        assert_eq!(codecs, [Codec::Lorenzo, Codec::PlanesDense, Codec::Planes]);
+        assert_eq!(codecs, [(Codec::Lorenzo, false), (Codec::Planes, false), (Codec::Planes, true)]);
     }
 
     #[test]

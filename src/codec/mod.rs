@@ -74,7 +74,7 @@ pub(crate) fn choose(params: &Params, raw_len: usize) -> CodecId {
     if params.lossy(raw_len) {
         match params.request.codec {
             params::Codec::Szx => CodecId::SZX,
-            params::Codec::Planes | params::Codec::PlanesDense => CodecId::PLANES,
+            params::Codec::Planes => CodecId::PLANES,
             _ => CodecId::LORENZO,
         }
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {

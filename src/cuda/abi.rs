@@ -275,7 +275,6 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
-    ("FLAG_DENSE", FLAG_DENSE),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
     ("ARRAY_PIECE", ARRAY_PIECE),
@@ -294,8 +293,6 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
-/// `planes` of level B.
-pub const FLAG_DENSE: u32 = 8;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_SHARED: u32 = 2800;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.

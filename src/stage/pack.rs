@@ -18,8 +18,6 @@ pub(crate) const SLACK: usize = 8;
 pub(crate) trait Bytes: Copy {
     /// Bit i is set where byte i is not zero.
     fn nonzero(self, plane: &Plane) -> u128;
-    /// Bit i is set where word i of 32 is not zero.
-    fn nonzero_words(self, words: &[u32; PLANE / 4]) -> u32;
     /// Moves the bytes whose bits are set together. Up to [`SLACK`] bytes after them are written too.
     fn compress(self, plane: &Plane, mask: u128, out: &mut [u8; PLANE + SLACK]);
     /// Puts packed bytes back where bits are set, zeros elsewhere, and replaces each byte by the xor of all up to it.
@@ -43,11 +41,6 @@ impl Bytes for Portable {
             }
         }
         u128::from_le_bytes(bits)
-    }
-
-    #[inline(always)]
-    fn nonzero_words(self, words: &[u32; PLANE / 4]) -> u32 {
-        words.iter().enumerate().fold(0, |bits, (i, &word)| bits | u32::from(word != 0) << i)
     }
 
     #[inline(always)]
@@ -141,17 +134,6 @@ impl Bytes for pulp::x86::V3 {
     }
 
     #[inline(always)]
-    fn nonzero_words(self, words: &[u32; PLANE / 4]) -> u32 {
-        let zero = self.avx._mm256_setzero_si256();
-        let mut bits = [0u8; PLANE / 32];
-        for (bits, words) in bits.iter_mut().zip(words.as_chunks::<8>().0) {
-            let equal = self.avx2._mm256_cmpeq_epi32(pulp::cast(*words), zero);
-            *bits = !self.avx._mm256_movemask_ps(pulp::cast(equal)) as u8;
-        }
-        u32::from_le_bytes(bits)
-    }
-
-    #[inline(always)]
     fn compress(self, plane: &Plane, mask: u128, out: &mut [u8; PLANE + SLACK]) {
         let mut at = 0;
         for (bits, bytes) in mask.to_le_bytes().as_chunks::<2>().0.iter().zip(plane.as_chunks::<16>().0) {
@@ -217,10 +199,6 @@ mod tests {
         assert_eq!(packed[..want.len()], want);
         let nonzero = (0..PLANE).fold(0u128, |m, i| m | u128::from(plane[i] != 0) << i);
         assert_eq!(level.nonzero(&plane), nonzero);
-        let words: [u32; PLANE / 4] =
-            bytemuck::cast(std::array::from_fn::<_, PLANE, _>(|i| if set(i) { plane[i] } else { 0 }));
-        let ballot = words.iter().enumerate().fold(0, |bits, (i, &w)| bits | u32::from(w != 0) << i);
-        assert_eq!(level.nonzero_words(&words), ballot);
         want.resize(want.len() + SLACK, 0x55);
         let mut back = [0; PLANE];
         level.expand_integrate(&want, mask, &mut back);

@@ -7,14 +7,13 @@ use super::encode::{self, Plan};
 use super::format;
 use super::level::{self, Run, Unit};
 use super::number::Value;
-use super::parts::How;
 use super::quantize::{Quantizer, fill_of};
 use super::shape::Shape;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
-use crate::params::{self, Class, Mode};
+use crate::params::{Class, Mode};
 use crate::part::Part;
 use crate::scalar::Bits;
 use crate::stage::ends::Ends;
@@ -36,8 +35,7 @@ pub(super) fn encode_lossy<S: Value>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    let how = if chunk.params.request.codec == params::Codec::PlanesDense { How::Dense } else { How::Plain };
-    encode(values, Quantizer::new(used.value(), fill_of(chunk.params)), how, chunk, header, out)
+    encode(values, Quantizer::new(used.value(), fill_of(chunk.params)), chunk, header, out)
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
@@ -47,13 +45,12 @@ pub(super) fn encode_lossless<S: Value>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    encode(values, None, How::Dense, chunk, header, out)
+    encode(values, None, chunk, header, out)
 }
 
 fn encode<S: Value>(
     values: &[S],
     quantizer: Option<Quantizer<S>>,
-    how: How,
     chunk: &Chunk<'_>,
     header: Header,
     out: &mut Vec<u8>,
@@ -74,7 +71,7 @@ fn encode<S: Value>(
         }
     };
     let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
-    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill, how };
+    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
@@ -116,7 +113,7 @@ fn encode<S: Value>(
     Ok(true)
 }
 
-/// Bytes that some tiles of a chunk take, bit for bit and in level B under a bound, with their ends in the table. `None` for
+/// Bytes that some tiles of a chunk take, bit for bit and under a bound, with their ends in the table. `None` for
 /// a bound that gives no usable step.
 pub(crate) fn lens<S: Value>(
     chunk: &Chunk<'_>,
@@ -126,7 +123,7 @@ pub(crate) fn lens<S: Value>(
 ) -> Result<(usize, Option<usize>)> {
     let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
     let float = chunk.params.dtype.class == Class::Float;
-    let exact = Plan::<S> { shape: *shape, quantizer: None, float, fill, how: How::Dense };
+    let exact = Plan::<S> { shape: *shape, quantizer: None, float, fill };
     let lossy = match used {
         Used::Absolute(b) => Quantizer::new(b, fill_of(chunk.params)).map(|q| Plan { quantizer: Some(q), ..exact }),
         Used::PointwiseRelative(_) => None,

@@ -12,7 +12,7 @@ use super::bitplanes::{self, BitPlane, Slice};
 use super::difference::{self, Ints};
 use super::exceptions::spread;
 use super::fields::{self, FIELD_WORDS, Fields, Widths};
-use super::format::{ALL_FULL, Allowed, Class, Head, Mode, Word};
+use super::format::{Allowed, Class, Head, Mode, Word};
 use super::layout::Layout;
 use super::lengths::CLASS_PLANES;
 use super::level::Unit;
@@ -261,11 +261,7 @@ fn block(at: &mut Layout<'_>, k: usize, rank: usize, unit: impl Unit, d: &mut [i
         at.planes.plane(mode(top, p), &mut slices[top][p], unit);
     }
     for k in (0..top).rev() {
-        if modes[k] == ALL_FULL {
-            at.planes.rows(&mut slices[k]);
-        } else {
-            (0..8).rev().for_each(|p| at.planes.plane(mode(k, p), &mut slices[k][p], unit));
-        }
+        (0..8).rev().for_each(|p| at.planes.plane(mode(k, p), &mut slices[k][p], unit));
     }
     at.planes.plane(mode(top, 7), &mut slices[top][7], unit);
     let sign = slices[top][7];
@@ -274,13 +270,11 @@ fn block(at: &mut Layout<'_>, k: usize, rank: usize, unit: impl Unit, d: &mut [i
         if modes[k] == 0 && !signed {
             continue;
         }
-        if k == top || modes[k] != ALL_FULL {
-            if signed {
-                let below = if k == top { 7 } else { 8 };
-                slice[..below].iter_mut().for_each(|plane| unit.flip(plane, &sign));
-            }
-            unit.transpose(slice);
+        if signed {
+            let below = if k == top { 7 } else { 8 };
+            slice[..below].iter_mut().for_each(|plane| unit.flip(plane, &sign));
         }
+        unit.transpose(slice);
         bitplanes::add_rows(slice, rank, k, d);
     }
     if count == 1 {

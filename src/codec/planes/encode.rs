@@ -24,7 +24,7 @@ use super::lengths::{CLASS_PLANES, Counted};
 use super::level::Unit;
 use super::number::{Int, Value};
 use super::numbers;
-use super::parts::{How, Parts};
+use super::parts::Parts;
 use super::quantize::{self, Quantizer};
 use super::shape::{BLOCK, Shape};
 use crate::constants::{PLANES_LANES, PLANES_TILE};
@@ -43,7 +43,6 @@ pub(super) struct Plan<S: Value> {
     pub(super) float: bool,
     /// Bits of the fill value that the user defined, not of +0.
     pub(super) fill: Option<S::Wide>,
-    pub(super) how: How,
 }
 
 /// Working memory of one thread.
@@ -291,7 +290,9 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 #[inline(always)]
                 || {
                     self.unit.transpose(&mut planes);
-                    parts.numbers(&planes[..CLASS_PLANES], self.unit)
+                    let mut full = false;
+                    let planes = planes[..CLASS_PLANES].iter().rev();
+                    planes.fold(0, |modes, plane| modes << 2 | parts.plane(&mut full, plane, self.unit) as u16)
                 },
             );
             masks |= self.mask(k, set, parts);
@@ -312,47 +313,26 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
     fn block(&self, d: &mut [i16; BLOCK], parts: &mut Parts) -> usize {
         let extent = Extent::of(d);
         let slices = extent.slices.max(1);
-        let mut block = parts.begin_block(slices);
-        if extent.slices == 0 {
-            return slices;
-        }
+        let (mut modes, mut full) = ([0; 2], false);
         // Which bit planes are not all 0.
         let union = extent.union(slices);
-        let (how, rank, unit, top) = (self.plan.how, self.plan.shape.rank, self.unit, slices - 1);
+        let (rank, unit, top) = (self.plan.shape.rank, self.unit, slices - 1);
         let mut sign = [0; PLANES_LANES];
         let mut planes = [[0; PLANES_LANES]; 8];
         // Slices from the highest down, then the signs.
-        for step in 0..=slices {
-            let (k, order) = match step {
-                0 => (top, 0..7),
-                _ if step == slices => (top, 7..8),
-                _ => (top - step, 0..8),
-            };
-            let some = union.byte(k);
-            if step == slices {
-                planes[7] = sign;
-            } else if some != 0 {
-                bitplanes::rows(d, rank, k, &mut planes);
-                let rows = planes;
-                let as_bytes = k < top && some == 0xFF;
-                if as_bytes && block.full {
-                    parts.rows(&mut block, k, &rows);
-                    continue;
-                }
-                unit.transpose(&mut planes);
-                if k == top {
-                    sign = planes[7];
-                }
-                planes.iter_mut().for_each(|plane| unit.flip(plane, &sign));
-                if as_bytes && parts.would_fill(&planes[7], how, unit) {
-                    parts.rows(&mut block, k, &rows);
-                    continue;
-                }
+        for k in (0..slices).rev().filter(|&k| extent.slices > 0 && union.byte(k) != 0) {
+            bitplanes::rows(d, rank, k, &mut planes);
+            unit.transpose(&mut planes);
+            if k == top {
+                sign = planes[7];
             }
-            for p in order.rev().filter(|p| some >> p & 1 == 1) {
-                parts.plane(&mut block, k, p, &planes[p], how, unit);
+            for p in (0..if k == top { 7 } else { 8 }).rev().filter(|p| union.byte(k) >> p & 1 == 1) {
+                unit.flip(&mut planes[p], &sign);
+                modes[k] |= (parts.plane(&mut full, &planes[p], unit) as u16) << (2 * p);
             }
         }
+        modes[top] |= (parts.plane(&mut full, &sign, unit) as u16) << 14;
+        parts.modes(&modes[..slices]);
         slices
     }
 }

@@ -5,7 +5,7 @@
 //! place that is known early. What a field lacks, its first bit, its sign, its zeros, is put right for whole rows again.
 
 use super::bitplanes::Slice;
-use super::lengths::{CLASSES, Counted, Lengths, Range, SHAPES, ranges};
+use super::lengths::{CLASSES, Counted, Lengths, Range, ranges};
 use super::level::Unit;
 use super::number::Int;
 use super::shape::{BLOCK, PLANE, row_of};
@@ -29,7 +29,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) fn of(lengths: &Lengths) -> Self {
-        let ranges = ranges(lengths.shape, lengths.least, lengths.top);
+        let ranges = ranges(lengths.least, lengths.top);
         let of: [Range; CLASSES] = std::array::from_fn(|c| ranges[(lengths.numbers >> (3 * c) & 7) as usize]);
         Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u8::from(r.hidden)) }
     }
@@ -45,17 +45,12 @@ struct Table {
 
 impl Table {
     fn of(lengths: &Lengths) -> Self {
-        let ranges = ranges(lengths.shape, lengths.least, lengths.top);
-        let classes = SHAPES[lengths.shape as usize].len() + 1;
+        let ranges = ranges(lengths.least, lengths.top);
         let mut numbers = [0; CLASSES];
-        for c in 0..classes {
+        for c in 0..CLASSES {
             numbers[(lengths.numbers >> (3 * c) & 7) as usize] = c as u8;
         }
-        Table {
-            highs: std::array::from_fn(|i| if i + 1 < classes { ranges[i].highest as u8 } else { u8::MAX }),
-            widths: ranges.map(|r| r.width),
-            numbers,
-        }
+        Table { highs: std::array::from_fn(|i| ranges[i].highest as u8), widths: ranges.map(|r| r.width), numbers }
     }
 }
 

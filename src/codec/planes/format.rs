@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! FORMAT.md as fields: the step, a tile's head, the word of the masks, modes of bit planes. No loops over data.
 
-use super::lengths::{Lengths, SHAPE_COUNT};
+use super::lengths::Lengths;
 use super::number::Value;
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_STEP_128THS, PLANES_TILE};
@@ -21,25 +21,26 @@ pub(super) fn number(word: Word) -> u32 {
 pub(super) enum Mode {
     Absent,
     Full,
-    Words,
-    Bytes,
+    Sparse,
 }
 
 impl Mode {
-    /// The lowest two bits.
+    /// The lowest two bits, which are not 3: [`modes_are_known`].
     #[inline(always)]
     pub(super) fn of(bits: u32) -> Self {
         match bits & 3 {
             0 => Mode::Absent,
             1 => Mode::Full,
-            2 => Mode::Words,
-            _ => Mode::Bytes,
+            _ => Mode::Sparse,
         }
     }
 }
 
-/// Modes of a slice whose planes are all full.
-pub(super) const ALL_FULL: u16 = 0x5555;
+/// Whether no two bits that are a plane's mode are 3.
+#[inline(always)]
+pub(super) fn modes_are_known(modes: u32) -> bool {
+    modes & modes >> 1 & 0x5555_5555 == 0
+}
 
 /// What a tile's residuals are of, in the order of the format's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,6 @@ const UNIFORM: u32 = 1 << 10;
 const BASE_SHIFT: u32 = 11;
 /// In classes 1 and 2.
 const MAP: u32 = 1 << 4;
-const SHAPE_SHIFT: u32 = 5;
 const MODES_SHIFT: u32 = 8;
 const MODES_BITS: u32 = 6;
 const TOP_SHIFT: u32 = 6;
@@ -117,7 +117,7 @@ impl Head {
         exceptions: Exceptions::None,
         slices: [0; BLOCKS],
         base: 0,
-        lengths: Lengths { shape: 0, least: 0, top: 0, zeros: 0, numbers: 0, exponent: None },
+        lengths: Lengths { least: 0, top: 0, zeros: 0, numbers: 0, exponent: None },
         modes: [0; BLOCKS],
     };
 
@@ -147,7 +147,7 @@ impl Head {
                 let map = l.exponent.map_or(0, |_| MAP);
                 let exponent = (l.exponent.unwrap_or(0) as u32) << EXPONENT_SHIFT;
                 [
-                    first | map | l.shape << SHAPE_SHIFT | modes << MODES_SHIFT,
+                    first | map | modes << MODES_SHIFT,
                     l.least | l.top << TOP_SHIFT | l.zeros << ZEROS_SHIFT | exponent,
                     l.numbers | flags(LENGTHS_EXCEPTIONS, LENGTHS_UNIFORM),
                 ]
@@ -213,7 +213,6 @@ impl Head {
         let map = first & MAP != 0;
         self.modes = std::array::from_fn(|k| (first >> (MODES_SHIFT + MODES_BITS * k as u32) & 0x3F) as u16);
         self.lengths = Lengths {
-            shape: first >> SHAPE_SHIFT & 7,
             least: second & 0x3F,
             top: second >> TOP_SHIFT & 0x7F,
             zeros: second >> ZEROS_SHIFT & 0x3F,
@@ -221,8 +220,8 @@ impl Head {
             exponent: map.then_some(exponent),
         };
         let l = &self.lengths;
-        if l.shape >= SHAPE_COUNT {
-            return Err(format!("shape {} of lengths, at most {}", l.shape, SHAPE_COUNT - 1).into());
+        if !modes_are_known(first >> MODES_SHIFT) {
+            return Err(format!("a plane has mode 3 in {first:#010x}").into());
         }
         if l.top + l.zeros > bits || l.zeros >= bits {
             return Err(format!("lengths up to {} before {} zeros, values of {bits} bits", l.top, l.zeros).into());
@@ -255,6 +254,9 @@ impl Masks {
         let masks = Masks { modes: word & 0xFF, count: (word >> 8) as usize };
         if !(1..=PLANES_TILE).contains(&masks.count) {
             return Err(format!("the word of masks is {word:#010x}, its count must be 1 to {PLANES_TILE}").into());
+        }
+        if !modes_are_known(masks.modes) {
+            return Err(format!("a mask has mode 3 in {word:#010x}").into());
         }
         Ok(masks)
     }
@@ -310,13 +312,12 @@ mod tests {
         };
         assert_eq!(of(&head, 2, true, true).unwrap(), head);
         assert!(of(&head, 1, true, true).is_err() && of(&head, 2, false, true).is_err());
-        let lengths = Lengths { shape: 6, least: 63, top: 20, zeros: 12, numbers: 0o7654_3210, exponent: Some(-126) };
-        let modes = [0x3F, 0, 0x15, 0x2A];
+        let lengths = Lengths { least: 63, top: 20, zeros: 12, numbers: 0o7654_3210, exponent: Some(-126) };
+        let modes = [0x26, 0, 0x15, 0x2A];
         let head = Head { class: Class::Bits, predictor: 1, lengths, modes, ..Head::RAW };
         assert_eq!(of(&head, 1, false, true).unwrap(), head);
         assert!(of(&head, 1, false, false).is_err());
         for lengths in [
-            Lengths { shape: 7, ..lengths },
             Lengths { zeros: 13, ..lengths },
             Lengths { zeros: 32, top: 0, ..lengths },
             Lengths { exponent: Some(-127), ..lengths },
@@ -324,6 +325,7 @@ mod tests {
         ] {
             assert!(of(&Head { lengths, ..head }, 1, false, true).is_err(), "{lengths:?}");
         }
+        assert!(of(&Head { modes: [0, 0x30, 0, 0], ..head }, 1, false, true).is_err());
     }
 
     #[test]

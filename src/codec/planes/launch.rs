@@ -6,9 +6,9 @@ use crate::codec::chunk;
 use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_DENSE, FLAG_FLOAT};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT};
 use crate::frame::Frame;
-use crate::params::{Bound, Class, Codec, Dtype, Mode, Params};
+use crate::params::{Bound, Class, Dtype, Mode, Params};
 
 /// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data, GPU and
 /// CPU: 1 MiB under a bound 7.8 and 2.3, back 8.7 and 4.5; without one 5.5 and 1.1, back 5.5 and 3.7 (`lane` in
@@ -71,10 +71,9 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     let table_at = head(0).bytes();
     let payload_at = (table_at + table_len).next_multiple_of(SECTION_ALIGN);
     let head = head(payload_at);
-    let dense = if params.request.codec == Codec::PlanesDense { FLAG_DENSE } else { 0 };
     let chunk = EncodeChunk {
         payload_at: payload_at as u64,
-        flags: chunk.flags | dense | float_flag(params.dtype),
+        flags: chunk.flags | float_flag(params.dtype),
         tiles,
         table_at: table_at as u32,
         table_words: tiles,

@@ -2,15 +2,13 @@
 //! Where a tile's parts are, found and checked before any of them is used, and bit plane after bit plane taken from them.
 //! FORMAT.md §3.2, §7.
 //!
-//! Head and modes say how many ballots there are, ballots how many words and nibbles, nibbles how many bytes, the planes of
+//! Head and modes say how many ballots and full planes there are, ballots how many nibbles, nibbles how many bytes, the planes of
 //! classes 1 and 2 how many bits, the masks' word how many values. So all lengths are known from what stands in front, and nothing
 //! that is read later can be beyond the tile. What the masks themselves say is compared with their word when they have been read.
 
-use super::bitplanes::{BitPlane, Slice};
-use super::format::{Class, Exceptions, Head, Masks, Mode, Word, number};
-use super::lengths::CLASS_PLANES;
+use super::bitplanes::BitPlane;
+use super::format::{Class, Exceptions, Head, Masks, Mode, Word, modes_are_known, number};
 use super::parts::SLICES;
-use super::shape::BLOCKS;
 use crate::constants::PLANES_LANES;
 use crate::error::Damage;
 use crate::stage::pack::{self, Bytes};
@@ -35,7 +33,7 @@ pub(super) struct Planes<'a> {
     nibbles: &'a [Word],
     /// Nibbles taken.
     taken: usize,
-    words: &'a [Word],
+    full: &'a [Word],
     bytes: &'a [u8],
 }
 
@@ -60,7 +58,7 @@ impl<'a> Layout<'a> {
             if number(tile[0]) & 0x7F0 != 0 {
                 return Err(format!("head {:#010x} alone, bits 4 to 10 must be 0", number(tile[0])).into());
             }
-            let planes = Planes { ballots: rest, nibbles: rest, taken: 0, words: rest, bytes: &[] };
+            let planes = Planes { ballots: rest, nibbles: rest, taken: 0, full: rest, bytes: &[] };
             return Ok(Layout { head, base: rest, masks: None, modes, planes, rest, len });
         }
         let base = take(&mut rest, if head.class == Class::Quanta { 0 } else { size / 4 }, "the base")?;
@@ -76,34 +74,18 @@ impl<'a> Layout<'a> {
         if slices % 2 == 1 && modes[slices] != 0 {
             return Err(format!("modes {:#06x} behind the last of {slices} slices", modes[slices]).into());
         }
-        let counts = |modes: u32| {
-            let (low, high) = (modes & 0x5555, modes >> 1 & 0x5555);
-            [low & !high, high & !low, low & high].map(|m| m.count_ones() as usize)
-        };
-        let [mut full, mut words, mut bytes] = counts(masks.map_or(0, |m| m.modes));
-        for &mode in if slices == 0 { &head.modes[..] } else { &modes[..slices] } {
-            let [f, w, b] = counts(mode.into());
-            (full, words, bytes) = (full + f, words + w, bytes + b);
+        if !modes.iter().all(|&modes| modes_are_known(modes.into())) {
+            return Err(format!("a plane has mode 3 in {modes:04x?}").into());
         }
-        let ballots = take(&mut rest, words + bytes, "ballots")?;
-        let lanes = |ballots: &[Word]| ballots.iter().map(|&b| number(b).count_ones() as usize).sum::<usize>();
-        let all = lanes(ballots);
-        let of_words = match (words, bytes) {
-            (0, _) => 0,
-            (_, 0) => all,
-            _ => {
-                let mut of_words = 0;
-                let mut ballots = ballots.iter();
-                in_order(&head, &modes, masks, |mode| {
-                    if matches!(mode, Mode::Words | Mode::Bytes) {
-                        let lanes = number(*ballots.next().expect("one for each")).count_ones() as usize;
-                        of_words += if mode == Mode::Words { lanes } else { 0 };
-                    }
-                });
-                of_words
-            }
+        // Of modes that are known, the lower bit is that of a full plane, the higher of a sparse one.
+        let of_planes = if slices == 0 { &head.modes[..] } else { &modes[..slices] };
+        let count = |bit: u32| -> usize {
+            let all = of_planes.iter().map(|&modes| modes.into()).chain(masks.map(|masks| masks.modes));
+            all.map(|modes| (modes >> bit & 0x5555).count_ones() as usize).sum()
         };
-        let of_bytes = all - of_words;
+        let ballots = take(&mut rest, count(1), "ballots")?;
+        let lanes = |ballots: &[Word]| ballots.iter().map(|&b| number(b).count_ones() as usize).sum::<usize>();
+        let of_bytes = lanes(ballots);
         let nibbles = take(&mut rest, of_bytes.div_ceil(8), "nibbles")?;
         if let Some(&last) = nibbles.last()
             && !of_bytes.is_multiple_of(8)
@@ -111,13 +93,14 @@ impl<'a> Layout<'a> {
         {
             return Err(format!("nibbles {:#010x} behind the last of {of_bytes}", number(last)).into());
         }
-        let count = lanes(nibbles);
-        let words = take(&mut rest, PLANES_LANES * full + of_words, "words")?;
-        let (bytes, filling) = take(&mut rest, count.div_ceil(4), "bytes")?.as_flattened().split_at(count);
+        let full = take(&mut rest, PLANES_LANES * count(0), "full planes")?;
+        let len_of_bytes = lanes(nibbles);
+        let (bytes, filling) =
+            take(&mut rest, len_of_bytes.div_ceil(4), "bytes")?.as_flattened().split_at(len_of_bytes);
         if filling.iter().any(|&b| b != 0) {
-            return Err(format!("filling {filling:?} behind {count} bytes").into());
+            return Err(format!("filling {filling:?} behind {len_of_bytes} bytes").into());
         }
-        let planes = Planes { ballots, nibbles, taken: 0, words, bytes };
+        let planes = Planes { ballots, nibbles, taken: 0, full, bytes };
         Ok(Layout { head, base, masks, modes, planes, rest, len })
     }
 
@@ -145,46 +128,21 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The modes of a tile's planes, in order of coding.
-fn in_order(head: &Head, modes: &[u16; SLICES], masks: Option<Masks>, mut each: impl FnMut(Mode)) {
-    let mut first = 0;
-    for block in 0..BLOCKS {
-        let slices = &modes[first..first + head.slices[block]];
-        first += slices.len();
-        if let Some((&top, lower)) = slices.split_last() {
-            (0..7).rev().for_each(|p| each(Mode::of(u32::from(top) >> (2 * p))));
-            for &slice in lower.iter().rev() {
-                (0..8).rev().for_each(|p| each(Mode::of(u32::from(slice) >> (2 * p))));
-            }
-            each(Mode::of(u32::from(top) >> 14));
-        } else {
-            (0..CLASS_PLANES).rev().for_each(|p| each(Mode::of(u32::from(head.modes[block]) >> (2 * p))));
-        }
-        if let Some(masks) = masks {
-            each(masks.mode(block));
-        }
-    }
-}
-
 impl Planes<'_> {
     /// Takes the next bit plane.
     #[inline(always)]
     pub(super) fn plane(&mut self, mode: Mode, out: &mut BitPlane, level: impl Bytes) {
         match mode {
             Mode::Absent => *out = [0; PLANES_LANES],
-            Mode::Full => self.full(out),
-            Mode::Words => {
-                *out = [0; PLANES_LANES];
-                let mut left = self.ballot();
-                let (words, rest) = self.words.split_at(left.count_ones() as usize);
-                self.words = rest;
-                for &word in words {
-                    out[left.trailing_zeros() as usize] = number(word);
-                    left &= left - 1;
-                }
+            Mode::Full => {
+                let (words, rest) = self.full.split_at(PLANES_LANES);
+                self.full = rest;
+                out.iter_mut().zip(words).for_each(|(out, &word)| *out = number(word));
             }
-            Mode::Bytes => {
-                let mut left = self.ballot();
+            Mode::Sparse => {
+                let (&ballot, rest) = self.ballots.split_first().expect("one for each sparse plane");
+                self.ballots = rest;
+                let mut left = number(ballot);
                 let mut mask = 0u128;
                 while left != 0 {
                     let nibble = number(self.nibbles[self.taken / 8]) >> (4 * (self.taken % 8)) & 15;
@@ -205,27 +163,5 @@ impl Planes<'_> {
                 *out = bytemuck::cast::<_, BitPlane>(bytes).map(u32::from_le);
             }
         }
-    }
-
-    /// Takes a slice that is stored as bytes are.
-    #[inline(always)]
-    pub(super) fn rows(&mut self, out: &mut Slice) {
-        out.iter_mut().for_each(|row| self.full(row));
-    }
-
-    #[inline(always)]
-    fn full(&mut self, out: &mut BitPlane) {
-        let (words, rest) = self.words.split_at(PLANES_LANES);
-        self.words = rest;
-        for (out, &word) in out.iter_mut().zip(words) {
-            *out = number(word);
-        }
-    }
-
-    #[inline(always)]
-    fn ballot(&mut self) -> u32 {
-        let (&first, rest) = self.ballots.split_first().expect("one for each plane with one");
-        self.ballots = rest;
-        number(first)
     }
 }

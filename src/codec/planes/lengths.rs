@@ -39,7 +39,6 @@ use crate::memory::boxed;
 /// The classes of a tile's lengths, as its head says. FORMAT.md §3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Lengths {
-    pub(super) shape: u32,
     /// L.
     pub(super) least: u32,
     /// T.
@@ -56,29 +55,9 @@ pub(super) struct Lengths {
 pub(super) const CLASSES: usize = 8;
 /// Bit planes of their numbers.
 pub(super) const CLASS_PLANES: usize = 3;
-/// A highest length of a shape: itself, or less L.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum High {
-    Zero,
-    Above(u32),
-}
-
-/// The highest lengths of each shape's classes but the last, whose is T.
-pub(super) const SHAPES: [&[High]; 7] = {
-    use High::{Above, Zero};
-    [
-        &[],
-        &[Zero],
-        &[Above(0)],
-        &[Above(0), Above(1), Above(2)],
-        &[Zero, Above(0), Above(2)],
-        &[Above(0), Above(1), Above(2), Above(3), Above(4), Above(5), Above(7)],
-        &[Zero, Above(0), Above(1), Above(2), Above(3), Above(4), Above(6)],
-    ]
-};
-
-/// Shapes that there are.
-pub(super) const SHAPE_COUNT: u32 = SHAPES.len() as u32;
+/// The highest lengths of the classes between the first, which has the length 0 alone, and the last, which goes up to T: these
+/// above L.
+const ABOVE: [u32; CLASSES - 2] = [0, 1, 2, 3, 4, 6];
 
 /// A class of lengths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,21 +70,19 @@ pub(super) struct Range {
     pub(super) hidden: bool,
 }
 
-/// The classes of a shape; those behind its last are as if there were no length left.
-pub(super) fn ranges(shape: u32, least: u32, top: u32) -> [Range; CLASSES] {
-    let mut before = None;
-    let shape = SHAPES[shape as usize];
+/// The classes of a tile with these L and T.
+pub(super) fn ranges(least: u32, top: u32) -> [Range; CLASSES] {
+    let mut next = 0;
     std::array::from_fn(|i| {
-        let s = match shape.get(i) {
-            Some(High::Zero) => 0,
-            Some(High::Above(k)) => least + k,
-            None => top,
+        let s = match i {
+            0 => 0,
+            _ => ABOVE.get(i - 1).map_or(top, |k| least + k),
         };
         let highest = s.min(top);
-        let one = highest == before.map_or(0, |b: u32| b + 1);
-        before = Some(highest);
-        let width = if one { highest.saturating_sub(1) } else { highest };
-        Range { highest, width: width as u8, hidden: one && highest > 0 }
+        let one = highest == next;
+        next = highest + 1;
+        let hidden = one && highest > 0;
+        Range { highest, width: (highest - u32::from(hidden)) as u8, hidden }
     })
 }
 
@@ -148,8 +125,8 @@ impl Counted {
             },
         );
         let upto = self.counts(rank);
-        let (shape, least) = cheapest(&upto, top, unit);
-        Lengths { shape, least, top, zeros, numbers: numbers(shape, &ranges(shape, least, top), &upto), exponent: None }
+        let least = cheapest(&upto, top, unit);
+        Lengths { least, top, zeros, numbers: numbers(&ranges(least, top), &upto), exponent: None }
     }
 
     /// How many values are of a length or a shorter one, by the rows 1 of all lanes.
@@ -179,9 +156,8 @@ type Counts = [u32; 88];
 const TOGETHER: usize = 8;
 type Lanes = [u32; TOGETHER];
 
-/// Exchanges that sort eight, or the first four, falling.
-const SORT_4: [(usize, usize); 5] = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)];
-const SORT_8: [(usize, usize); 19] = [
+/// Exchanges that sort eight, falling.
+const SORT: [(usize, usize); 19] = [
     (0, 2),
     (1, 3),
     (4, 6),
@@ -203,45 +179,31 @@ const SORT_8: [(usize, usize); 19] = [
     (5, 6),
 ];
 
-/// The cheapest shape and L.
-fn cheapest(upto: &Counts, top: u32, unit: impl Unit) -> (u32, u32) {
-    let mut best = (u32::MAX, 0, 0);
-    for (shape, highs) in SHAPES.iter().enumerate() {
-        let parameters = if shape < 2 { 1 } else { top.min(64) };
-        for first in (0..parameters).step_by(TOGETHER) {
-            let costs = unit.run(
-                #[inline(always)]
-                || match highs.len() {
-                    0 => costs::<1>(highs, first, upto, top, &[]),
-                    1 => costs::<2>(highs, first, upto, top, &SORT_4[..1]),
-                    3 => costs::<4>(highs, first, upto, top, &SORT_4),
-                    _ => costs::<8>(highs, first, upto, top, &SORT_8),
-                },
-            );
-            for (l, &cost) in (first..parameters).zip(&costs) {
-                if cost < best.0 {
-                    best = (cost, shape as u32, l);
-                }
-            }
-        }
+/// The cheapest L, the lowest among equals.
+fn cheapest(upto: &Counts, top: u32, unit: impl Unit) -> u32 {
+    let (mut best, end) = ((u32::MAX, 0), top.clamp(1, 64));
+    for first in (0..end).step_by(TOGETHER) {
+        let costs = unit.run(
+            #[inline(always)]
+            || costs(first, upto, top),
+        );
+        best = (first..end).zip(costs).map(|(l, cost)| (cost, l)).fold(best, Ord::min);
     }
-    (best.1, best.2)
+    best.1
 }
 
-/// Costs of a shape of `N` classes with each L from `first` on.
+/// Costs of each L from `first` on.
 #[inline(always)]
-fn costs<const N: usize>(highs: &[High], first: u32, upto: &Counts, top: u32, sort: &[(usize, usize)]) -> Lanes {
-    let mut n = [[0; TOGETHER]; N];
+fn costs(first: u32, upto: &Counts, top: u32) -> Lanes {
+    let mut n = [[0; TOGETHER]; CLASSES];
     let mut cost = [0; TOGETHER];
     // One more than h(i - 1), and the values up to there.
     let (mut next, mut before) = ([0; TOGETHER], [0; TOGETHER]);
     for (i, n) in n.iter_mut().enumerate() {
-        let from = match highs.get(i) {
-            Some(High::Zero) => 0,
-            Some(High::Above(k)) => first + k,
-            None => top,
+        let (from, step) = match i {
+            0 => (0, 0),
+            _ => ABOVE.get(i - 1).map_or((top, 0), |k| (first + k, 1)),
         };
-        let step = u32::from(matches!(highs.get(i), Some(High::Above(_))));
         let counts: Lanes = match step {
             0 => [upto[from as usize]; TOGETHER],
             _ => *upto[from as usize..].first_chunk().expect("beyond the highest length"),
@@ -254,13 +216,13 @@ fn costs<const N: usize>(highs: &[High], first: u32, upto: &Counts, top: u32, so
             (next[k], before[k]) = (h + 1, counts[k]);
         }
     }
-    for &(a, b) in sort {
+    for (a, b) in SORT {
         let (x, y) = (n[a], n[b]);
         for k in 0..TOGETHER {
             (n[a][k], n[b][k]) = (x[k].max(y[k]), x[k].min(y[k]));
         }
     }
-    for p in 0..3 {
+    for p in 0..CLASS_PLANES {
         let mut ones = [0; TOGETHER];
         for n in n.iter().enumerate().filter(|(c, _)| c >> p & 1 == 1).map(|(_, n)| n) {
             (0..TOGETHER).for_each(|k| ones[k] += n[k]);
@@ -274,15 +236,12 @@ fn costs<const N: usize>(highs: &[High], first: u32, upto: &Counts, top: u32, so
 }
 
 /// The classes of numbers, as the head has them: by falling frequency.
-fn numbers(shape: u32, ranges: &[Range; CLASSES], upto: &Counts) -> u32 {
-    let mut of: [(u32, u32); CLASSES] = [(0, 0); CLASSES];
-    let of = &mut of[..=SHAPES[shape as usize].len()];
+fn numbers(ranges: &[Range; CLASSES], upto: &Counts) -> u32 {
     let mut before = 0;
-    for ((class, of), range) in (0..).zip(of.iter_mut()).zip(ranges) {
-        let count = upto[range.highest as usize];
-        *of = (count - before, class);
-        before = count;
-    }
+    let mut of: [(u32, u32); CLASSES] = std::array::from_fn(|class| {
+        let count = upto[ranges[class].highest as usize];
+        (count - std::mem::replace(&mut before, count), class as u32)
+    });
     of.sort_by_key(|&(n, _)| std::cmp::Reverse(n));
     of.iter().enumerate().map(|(c, of)| of.1 << (3 * c)).sum()
 }
@@ -293,18 +252,14 @@ mod tests {
 
     #[test]
     fn classes_hold_every_length_once() {
-        for (shape, least, top) in (0..7).flat_map(|s| (0..64).flat_map(move |l| (0..=64).map(move |t| (s, l, t)))) {
-            let ranges = ranges(shape, least, top);
+        for (least, top) in (0..64).flat_map(|l| (0..=64).map(move |t| (l, t))) {
+            let ranges = ranges(least, top);
             let mut next = 0;
             for (i, range) in ranges.iter().enumerate() {
                 let held = (range.highest + 1).saturating_sub(next);
-                assert!(range.highest <= top && range.highest + 1 >= next, "{shape} {least} {top} {i}");
+                assert!(range.highest <= top && range.highest + 1 >= next, "{least} {top} {i}");
                 assert_eq!(range.hidden, held == 1 && range.highest > 0);
-                assert_eq!(
-                    u32::from(range.width),
-                    range.highest - u32::from(range.hidden),
-                    "{shape} {least} {top} {i}"
-                );
+                assert_eq!(u32::from(range.width), range.highest - u32::from(range.hidden), "{least} {top} {i}");
                 next = range.highest + 1;
             }
             assert_eq!(next, top + 1);

@@ -201,11 +201,6 @@ impl Bytes for Wide {
     }
 
     #[inline(always)]
-    fn nonzero_words(self, words: &[u32; PLANE / 4]) -> u32 {
-        (*self.0).nonzero_words(words)
-    }
-
-    #[inline(always)]
     fn compress(self, plane: &Plane, mask: u128, out: &mut [u8; PLANE + SLACK]) {
         (*self.0).compress(plane, mask, out);
     }

@@ -60,8 +60,7 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 /// once its chunk shrinks: FORMAT.md §8.1. Chunks of other codecs and under other bounds stay as they are.
 pub(super) fn settle(params: &Params, values: &mut [u8]) {
     let Bound::Absolute(bound) = params.request.bound else { return };
-    if params.lossy(values.len()) && matches!(params.request.codec, params::Codec::Planes | params::Codec::PlanesDense)
-    {
+    if params.lossy(values.len()) && params.request.codec == params::Codec::Planes {
         match params.dtype.size {
             4 => quantize::settle::<f32>(values, params, bound),
             _ => quantize::settle::<f64>(values, params, bound),

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of a tile's payload while it is being written, and how a bit plane is stored. FORMAT.md §3.2, §8.3.
 //!
-//! ```text
-//! plain    a plane is absent (all 0), full (all of its words are not 0), or has a ballot and the words that are not 0
-//! dense    absent; ballot, a nibble for each word that is not 0 and the bytes that are not 0; or full, where that is shorter
-//! ```
-//!
-//! Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
+//! A plane is absent, sparse (a ballot, a nibble for each word that is not 0 and the bytes that are not 0), or full where that is
+//! shorter. Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
 
-use super::bitplanes::{BitPlane, Slice};
+use super::bitplanes::BitPlane;
 use super::fields::Bits;
-use super::format::{ALL_FULL, Mode};
+use super::format::Mode;
 use super::shape::BLOCKS;
 use crate::constants::{PLANES_BYTES, PLANES_FULL, PLANES_LANES};
 use crate::error::Result;
@@ -28,7 +24,7 @@ pub(super) struct Parts {
     slices: usize,
     ballots: Vec<u32>,
     nibbles: Nibbles,
-    words: Vec<u32>,
+    full: Vec<u32>,
     /// Bytes up to `bytes_len`; a fixed length, because packing writes beyond the end.
     bytes: Vec<u8>,
     bytes_len: usize,
@@ -43,7 +39,7 @@ impl Parts {
             slices: 0,
             ballots: memory::with_capacity(PLANES)?,
             nibbles: Nibbles { words: memory::with_capacity(bytes / 8 + 1)?, last: 0, bits: 0 },
-            words: memory::with_capacity(PLANES * PLANES_LANES)?,
+            full: memory::with_capacity(PLANES * PLANES_LANES)?,
             bytes: memory::zeros(bytes + pack::PLANE + pack::SLACK)?,
             bytes_len: 0,
             bits: Bits::new()?,
@@ -55,126 +51,54 @@ impl Parts {
         self.ballots.clear();
         self.nibbles.words.clear();
         (self.nibbles.last, self.nibbles.bits) = (0, 0);
-        self.words.clear();
+        self.full.clear();
         self.bytes_len = 0;
         self.bits.clear();
     }
 
     /// Whether all planes so far are absent.
     pub(super) fn nothing(&self) -> bool {
-        self.ballots.is_empty() && self.words.is_empty()
+        self.ballots.is_empty() && self.full.is_empty()
     }
 
-    /// Places for the modes of a block's slices.
-    pub(super) fn begin_block(&mut self, slices: usize) -> Block {
-        let first = self.slices;
-        self.slices += slices;
-        self.modes[first..self.slices].fill(0);
-        Block { first, full: false }
+    /// Adds the modes of a block's slices.
+    pub(super) fn modes(&mut self, modes: &[u16]) {
+        self.modes[self.slices..][..modes.len()].copy_from_slice(modes);
+        self.slices += modes.len();
     }
 
-    /// Stores one bit plane of a slice, which is not all 0.
+    /// Stores the next bit plane of a block, of which a plane before was `full`, and returns its mode.
     #[inline(always)]
-    pub(super) fn plane(
-        &mut self,
-        block: &mut Block,
-        slice: usize,
-        p: usize,
-        plane: &BitPlane,
-        how: How,
-        level: impl Bytes,
-    ) {
-        let mode = if block.full {
-            self.words.extend_from_slice(plane);
-            Mode::Full
-        } else {
-            match how {
-                How::Plain => self.plain(plane, level),
-                How::Dense => self.dense(plane, PLANES_BYTES, level),
-            }
-        };
-        block.full |= mode == Mode::Full;
-        self.modes[block.first + slice] |= (mode as u16) << (2 * p);
+    pub(super) fn plane(&mut self, full: &mut bool, plane: &BitPlane, unit: impl Bytes) -> Mode {
+        let mode = self.store(plane, *full, PLANES_BYTES, unit);
+        *full |= mode == Mode::Full;
+        mode
     }
 
-    /// Stores a slice that is not its block's highest as bytes are: all of its planes are full.
+    /// Stores a mask and returns its mode.
     #[inline(always)]
-    pub(super) fn rows(&mut self, block: &mut Block, slice: usize, rows: &Slice) {
-        block.full = true;
-        self.modes[block.first + slice] = ALL_FULL;
-        self.words.extend_from_slice(rows.as_flattened());
-    }
-
-    /// Whether a plane that is not all 0 would be full if it were stored next, in a block that has no full one.
-    #[inline(always)]
-    pub(super) fn would_fill(&self, plane: &BitPlane, how: How, level: impl Bytes) -> bool {
-        match how {
-            How::Plain => level.nonzero_words(plane) == u32::MAX,
-            How::Dense => self.does_not_pay(level.nonzero(&bytes_of(plane)), PLANES_BYTES),
-        }
-    }
-
-    /// Stores the planes of a block's numbers, in either level alike, and returns their modes.
-    #[inline(always)]
-    pub(super) fn numbers(&mut self, planes: &[BitPlane], level: impl Bytes) -> u16 {
-        let (mut modes, mut full) = (0, false);
-        for (p, plane) in planes.iter().enumerate().rev() {
-            let mode = if full && plane.iter().any(|&w| w != 0) {
-                self.words.extend_from_slice(plane);
-                Mode::Full
-            } else {
-                self.dense(plane, PLANES_BYTES, level)
-            };
-            full |= mode == Mode::Full;
-            modes |= (mode as u16) << (2 * p);
-        }
-        modes
-    }
-
-    /// Stores a mask, in either level alike, and returns its mode.
-    #[inline(always)]
-    pub(super) fn mask(&mut self, plane: &BitPlane, level: impl Bytes) -> Mode {
-        self.dense(plane, usize::MAX, level)
+    pub(super) fn mask(&mut self, plane: &BitPlane, unit: impl Bytes) -> Mode {
+        self.store(plane, false, usize::MAX, unit)
     }
 
     #[inline(always)]
-    fn plain(&mut self, plane: &BitPlane, level: impl Bytes) -> Mode {
-        let ballot = level.nonzero_words(plane);
-        match ballot {
-            0 => return Mode::Absent,
-            u32::MAX => {
-                self.words.extend_from_slice(plane);
-                return Mode::Full;
-            }
-            _ => {}
-        }
-        self.ballots.push(ballot);
-        let mut left = ballot;
-        while left != 0 {
-            self.words.push(plane[left.trailing_zeros() as usize]);
-            left &= left - 1;
-        }
-        Mode::Words
-    }
-
-    #[inline(always)]
-    fn dense(&mut self, plane: &BitPlane, most: usize, level: impl Bytes) -> Mode {
+    fn store(&mut self, plane: &BitPlane, full: bool, most: usize, unit: impl Bytes) -> Mode {
         let bytes = bytes_of(plane);
-        let mask = level.nonzero(&bytes);
+        let mask = unit.nonzero(&bytes);
         if mask == 0 {
             return Mode::Absent;
         }
-        if self.does_not_pay(mask, most) {
-            self.words.extend_from_slice(plane);
+        if full || self.does_not_pay(mask, most) {
+            self.full.extend_from_slice(plane);
             return Mode::Full;
         }
         self.ballots.push(ballot_of(mask));
         self.nibbles.push(mask as u64);
         self.nibbles.push((mask >> 64) as u64);
         let to = self.bytes[self.bytes_len..].first_chunk_mut().expect("place for a plane");
-        level.compress(&bytes, mask, to);
+        unit.compress(&bytes, mask, to);
         self.bytes_len += mask.count_ones() as usize;
-        Mode::Bytes
+        Mode::Sparse
     }
 
     /// Whether a plane with these bytes is stored as it is.
@@ -189,7 +113,7 @@ impl Parts {
         self.slices.div_ceil(2)
             + self.ballots.len()
             + self.nibbles.len()
-            + self.words.len()
+            + self.full.len()
             + self.bytes_len.div_ceil(4)
             + self.bits.bytes().len() / 4
     }
@@ -207,7 +131,7 @@ impl Parts {
         if self.nibbles.bits > 0 {
             append_words(&[self.nibbles.last as u32], out);
         }
-        append_words(&self.words, out);
+        append_words(&self.full, out);
         out.extend_from_slice(&self.bytes[..self.bytes_len]);
         out.extend_from_slice(&[0; 3][..self.bytes_len.next_multiple_of(4) - self.bytes_len]);
         out.extend_from_slice(self.bits.bytes());
@@ -222,23 +146,6 @@ fn append_words(words: &[u32], out: &mut Vec<u8>) {
     } else {
         words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     }
-}
-
-/// How the planes of a tile are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    /// Level A.
-    Plain,
-    /// Level B, and lossless.
-    Dense,
-}
-
-/// A block that is being stored.
-pub(super) struct Block {
-    /// Its first slice.
-    first: usize,
-    /// A plane was full.
-    pub(super) full: bool,
 }
 
 /// The part *nibbles*.
