@@ -175,10 +175,10 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                 ];
                 let for_planes = [
                     "mode=abs,bound=1e-3,codec=planes",
-                    "mode=abs,bound=0.3,codec=planes-dense",
+                    "mode=abs,bound=0.3,codec=planes",
                     "mode=rel,bound=1e-4,codec=planes",
                     "mode=lossless,codec=planes",
-                    "mode=abs,bound=1e-7,codec=planes-dense",
+                    "mode=abs,bound=1e-7,codec=planes",
                     "mode=psnr,bound=60,codec=planes",
                 ];
                 // Two asks out of six for each combination: all meet all.

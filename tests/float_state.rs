@@ -54,7 +54,7 @@ fn bytes_and_values_do_not_depend_on_the_callers_floating_point_state() {
         "mode=pw_rel,bound=1e-3,codec=lorenzo",
         "mode=psnr,bound=60",
         "mode=abs,bound=1e-3,codec=planes",
-        "mode=rel,bound=1e-4,codec=planes-dense",
+        "mode=rel,bound=1e-4,codec=planes",
         "mode=abs,bound=2e-30,codec=planes",
         "mode=lossless,codec=ndzip",
     ] {

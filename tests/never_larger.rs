@@ -39,7 +39,7 @@ const REQUESTS: [&str; 14] = [
     "mode=rel,bound=1e-9,codec=lorenzo",
     "mode=pw_rel,bound=1e-12,codec=lorenzo",
     "mode=abs,bound=1e-3,codec=planes",
-    "mode=rel,bound=1e-9,codec=planes-dense",
+    "mode=rel,bound=1e-9,codec=planes",
     "mode=psnr,bound=100,codec=planes",
     "mode=lossless,codec=planes",
 ];

@@ -34,7 +34,7 @@ fn every_frame_by_hand_is_read_by_the_book() {
     }
 }
 
-/// What the tiles of a frame show of §3: class, map, shape, exceptions and the like.
+/// What the tiles of a frame show of §3: class, map, exceptions and the like.
 fn shown(frame: &[u8]) -> BTreeSet<String> {
     let draft = Draft::of(frame);
     let (size, order) = (draft.kind >> 4 & 0xFF, if draft.kind & BIG_ENDIAN == 0 { "little" } else { "big" });
@@ -60,7 +60,6 @@ fn shown(frame: &[u8]) -> BTreeSet<String> {
             show(format!("map {}", first >> 4 & 1));
             show(["no zeros", "zeros"][usize::from(zeros > 0)].into());
             show(["fields", "full fields"][usize::from(longest == 8 * size)].into());
-            shown.insert(format!("shape {}, map {}", first >> 5 & 7, first >> 4 & 1));
         }
     }
     shown
@@ -87,8 +86,6 @@ fn cases_show_the_whole_format() {
             wanted.extend(whats.split(", ").map(|what| format!("{name} of {size} bytes: {what}")));
         }
     }
-    wanted.extend((0..7).map(|shape| format!("shape {shape}, map 0")));
-    wanted.extend((1..7).map(|shape| format!("shape {shape}, map 1")));
     wanted.retain(|what| !shown.contains(what));
     assert!(wanted.is_empty(), "no case shows\n{}", wanted.join("\n"));
 }

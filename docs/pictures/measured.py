@@ -55,7 +55,7 @@ def kernels(path):
     """From `device`: the means at one bound, and without loss."""
     means = table("device").split("geometric means")[1]
     rows = []
-    for codec, request in (("planes", "abs of rel 1e-3"), ("planes-dense", "abs of rel 1e-3"), ("szx", "abs of rel 1e-3"),
+    for codec, request in (("planes", "abs of rel 1e-3"), ("szx", "abs of rel 1e-3"),
                            ("lorenzo", "abs of rel 1e-3"), ("planes", "lossless"), ("ndzip", "")):
         n, encode, decode, ratio = re.search(rf"^ +{codec} +{request} +(\d+) +(\d+) +(\d+) +([\d.]+)$", means, re.M).groups()
         assert n == "5"

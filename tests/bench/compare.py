@@ -33,7 +33,6 @@ from compare_page import into, plots, table
 FILTERS = {
     "h5z-gpu, auto": (True, True),
     "h5z-gpu, lorenzo": (True, True),
-    "h5z-gpu, planes-dense": (True, True),
     "h5z-gpu, planes": (True, True),
     "h5z-gpu, szx": (True, True),
     "SZ3": (True, True),
@@ -55,7 +54,7 @@ def options(name, bound):
     import hdf5plugin
 
     low, high = (int(v) for v in np.array([bound], "<f8").view("<u4"))
-    ours = {"auto": 1, "lorenzo": 21, "planes-dense": 61, "planes": 51, "szx": 11}
+    ours = {"auto": 1, "lorenzo": 21, "planes": 51, "szx": 11}
     if name == "h5z-gpu, lossless":
         return {"compression": 443, "compression_opts": (90000,)}
     if name.startswith("h5z-gpu"):

@@ -28,7 +28,7 @@ from arrays import best, decode, encode  # noqa: E402
 from h5z_gpu.library import lib  # noqa: E402
 from h5z_gpu.views import as_array  # noqa: E402
 
-OURS = {"lorenzo": "lorenzo", "planes-dense": "planes-dense", "planes": "planes", "szx": "szx", "lossless": None}
+OURS = {"lorenzo": "lorenzo", "planes": "planes", "szx": "szx", "lossless": None}
 
 
 def ours(codec, x, chunk, bound, rounds, there, here):

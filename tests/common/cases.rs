@@ -196,60 +196,53 @@ lorenzo | f64be-only-raw-tiles | by-hand 11 | f64be | 50x3x7      | mode=pw_rel,
 ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossless,codec=ndzip        |
 ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless,codec=ndzip        |
 ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless,codec=ndzip        |
-planes | worked-example        | planes-example 0 | f32 | 40       | mode=abs,bound=0.25,codec=planes-dense   |
+planes | worked-example         | planes-example 0 | f32   | 40          | mode=abs,bound=0.25,codec=planes         |
 planes | f32-3d                 | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes         |
-planes | f32-3d-dense           | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes-dense   |
 planes | f64-3d                 | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes         |
-planes | f64-3d-dense           | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes-dense   |
 planes | f32be-3d               | wave 2      | f32be | 8x16x32     | mode=abs,bound=1e-3,codec=planes         |
-planes | f64be-3d-dense         | wave 2      | f64be | 13x16x40    | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64be-3d               | wave 2      | f64be | 13x16x40    | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-coarse-3d          | wave 3      | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=planes         |
-planes | f32-coarse-3d-dense    | wave 3      | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=planes-dense   |
 planes | f32-2d                 | wave 4      | f32   | 128x32      | mode=abs,bound=1e-2,codec=planes         |
-planes | f32-2d-cut-dense       | wave 4      | f32   | 129x33      | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f32-2d-cut             | wave 4      | f32   | 129x33      | mode=abs,bound=1e-2,codec=planes         |
 planes | f64-2d-cut             | wave 5      | f64   | 250x40      | mode=abs,bound=1e-2,codec=planes         |
-planes | f32-5d-dense           | wave 6      | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=planes-dense   |
+planes | f32-5d                 | wave 6      | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=planes         |
 planes | f32-thin-3d            | wave 7      | f32   | 9x17x40     | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-of-8               | wave 1      | f32   | 8           | mode=abs,bound=1e3,codec=planes          |
 planes | f32-of-31              | wave 31     | f32   | 31          | mode=abs,bound=5,codec=planes            |
-planes | f64-of-32-dense        | wave 32     | f64   | 32          | mode=abs,bound=0.1,codec=planes-dense    |
-planes | f32be-of-33-dense      | wave 33     | f32be | 33          | mode=abs,bound=1,codec=planes-dense      |
+planes | f64-of-32              | wave 32     | f64   | 32          | mode=abs,bound=0.1,codec=planes          |
+planes | f32be-of-33            | wave 33     | f32be | 33          | mode=abs,bound=1,codec=planes            |
 planes | f32-of-4095            | ramp 8      | f32   | 4095        | mode=abs,bound=0.1,codec=planes          |
-planes | f64-of-4096-dense      | ramp 8      | f64   | 4096        | mode=abs,bound=0.1,codec=planes-dense    |
-planes | f32-of-4097-dense      | ramp 8      | f32   | 4097        | mode=abs,bound=0.1,codec=planes-dense    |
+planes | f64-of-4096            | ramp 8      | f64   | 4096        | mode=abs,bound=0.1,codec=planes          |
+planes | f32-of-4097            | ramp 8      | f32   | 4097        | mode=abs,bound=0.1,codec=planes          |
 planes | f32-rel                | wave 9      | f32   | 70x140      | mode=rel,bound=1e-4,codec=planes         |
-planes | f64-rel-dense          | wave 9      | f64   | 70x140      | mode=rel,bound=1e-4,codec=planes-dense   |
-planes | f32-psnr-dense         | wave 10     | f32   | 40x200      | mode=psnr,bound=60,codec=planes-dense    |
+planes | f64-rel                | wave 9      | f64   | 70x140      | mode=rel,bound=1e-4,codec=planes         |
+planes | f32-psnr               | wave 10     | f32   | 40x200      | mode=psnr,bound=60,codec=planes          |
 planes | f64-psnr-tenths        | wave 11     | f64   | 16x16x40    | mode=psnr,bound=84.9,codec=planes        |
 planes | f32-fine               | wave 12     | f32   | 70x64       | mode=abs,bound=1e-6,codec=planes         |
-planes | f32-fine-dense         | wave 12     | f32   | 70x64       | mode=abs,bound=1e-6,codec=planes-dense   |
 planes | f64-fine               | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes         |
-planes | f64-fine-dense         | wave 13     | f64   | 70x64       | mode=abs,bound=1e-9,codec=planes-dense   |
-planes | f64-finest-dense       | wave 13     | f64   | 70x64       | mode=abs,bound=1e-14,codec=planes-dense  |
+planes | f64-finest             | wave 13     | f64   | 70x64       | mode=abs,bound=1e-14,codec=planes        |
 planes | f32-bits-in-patches    | patches 14  | f32   | 64x256      | mode=abs,bound=1e-3,codec=planes         |
 planes | f64-far-from-zero      | padded 15   | f64   | 30x150      | mode=abs,bound=1e-7,codec=planes         |
-planes | f32-padded-dense       | padded 15   | f32   | 30x150      | mode=rel,bound=1e-3,codec=planes-dense   |
+planes | f32-padded             | padded 15   | f32   | 30x150      | mode=rel,bound=1e-3,codec=planes         |
 planes | f32-masked             | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x60ad78ec
-planes | f32-masked-dense       | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes-dense   | 0x60ad78ec
-planes | f64-masked-3d-dense    | masked 17   | f64   | 16x16x40    | mode=rel,bound=1e-3,codec=planes-dense   | 0x4415af1d78b58c40
+planes | f64-masked-3d          | masked 17   | f64   | 16x16x40    | mode=rel,bound=1e-3,codec=planes         | 0x4415af1d78b58c40
 planes | f32-masked-with-nan    | masked 18   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x7fc00000
-planes | f64be-masked-with-nan-dense | masked 19   | f64be | 128x33      | mode=abs,bound=1e-3,codec=planes-dense   | 0x7ff8000000000001
+planes | f64be-masked-with-nan  | masked 19   | f64be | 128x33      | mode=abs,bound=1e-3,codec=planes         | 0x7ff8000000000001
 planes | f32-masked-no-fill     | masked 20   | f32   | 50x100      | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-sparse             | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes         |
-planes | f32-sparse-dense       | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes-dense   |
-planes | f64be-spots-dense      | spots 22    | f64be | 4800        | mode=abs,bound=1e-2,codec=planes-dense   |
-planes | f32-hostile-dense      | hostile 23  | f32   | 700         | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64be-spots            | spots 22    | f64be | 4800        | mode=abs,bound=1e-2,codec=planes         |
+planes | f32-hostile            | hostile 23  | f32   | 700         | mode=abs,bound=1e-3,codec=planes         |
 planes | f64-hostile            | hostile 24  | f64   | 20x60       | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-hostile-huge       | hostile 25  | f32   | 1500        | mode=abs,bound=1e29,codec=planes         |
 planes | f32-constant           | constant 26 | f32   | 70x300      | mode=abs,bound=1e-3,codec=planes         |
-planes | f64-constant-dense     | constant 27 | f64   | 9000        | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64-constant           | constant 27 | f64   | 9000        | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-constant-rel       | constant 28 | f32   | 70x64       | mode=rel,bound=0.5,codec=planes          |
-planes | f32-steps-dense        | steps 29    | f32   | 9000        | mode=abs,bound=0.5,codec=planes-dense    |
+planes | f32-steps              | steps 29    | f32   | 9000        | mode=abs,bound=0.5,codec=planes          |
 planes | f32-stacked-3d         | stacked 30  | f32   | 16x20x30    | mode=abs,bound=1e-2,codec=planes         |
-planes | f64-stacked-3d-dense   | stacked 30  | f64   | 16x20x30    | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f64-stacked-3d         | stacked 30  | f64   | 16x20x30    | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-patches            | patches 31  | f32   | 70x140      | mode=abs,bound=1e-3,codec=planes         |
-planes | f64be-patches-dense    | patches 32  | f64be | 70x64       | mode=abs,bound=1e-4,codec=planes-dense   |
-planes | f32-noise-dense        | noise 33    | f32   | 6000        | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f64be-patches          | patches 32  | f64be | 70x64       | mode=abs,bound=1e-4,codec=planes         |
+planes | f32-noise              | noise 33    | f32   | 6000        | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-largest-bound      | wave 34     | f32   | 300         | mode=abs,bound=6.3e29,codec=planes       |
 planes | f32-lossless           | wave 35     | f32   | 16x17x33    | mode=lossless,codec=planes               |
 planes | f64be-lossless         | ramp 36     | f64be | 70x64       | mode=lossless,codec=planes               |
@@ -262,7 +255,7 @@ planes | i32-bits-and-steps     | patches 42  | i32   | 70x140      | mode=lossl
 planes | f32-packed             | packed 43   | f32   | 16x32x33    | mode=lossless,codec=planes               |
 planes | f64be-packed           | packed 44   | f64be | 70x64       | mode=lossless,codec=planes               |
 planes | f32-bound-too-small    | packed 45   | f32   | 129x33      | mode=abs,bound=1e-32,codec=planes        |
-planes | f64-bound-too-small-dense | packed 46   | f64   | 5000        | mode=abs,bound=1e-305,codec=planes-dense |
+planes | f64-bound-too-small    | packed 46   | f64   | 5000        | mode=abs,bound=1e-305,codec=planes       |
 planes | f32be-wave-lossless    | wave 47     | f32be | 70x64       | mode=lossless,codec=planes               |
 planes | f64-single             | single 48   | f64   | 16x16x40    | mode=lossless,codec=planes               |
 planes | f64be-single           | single 49   | f64be | 4500        | mode=lossless,codec=planes               |
@@ -273,7 +266,7 @@ planes | i64be-masked-lossless  | masked 53   | i64be | 50x100      | mode=lossl
 planes | f32-masked-lossless-no-fill | masked 54   | f32   | 50x100      | mode=lossless,codec=planes               |
 planes | f32-holes              | holes 55    | f32   | 70x64       | mode=lossless,codec=planes               |
 planes | f64be-holes            | holes 56    | f64be | 70x64       | mode=lossless,codec=planes               |
-planes | f32-holes-dense        | holes 57    | f32   | 129x33      | mode=abs,bound=1e-5,codec=planes-dense   |
+planes | f32-holes-abs          | holes 57    | f32   | 129x33      | mode=abs,bound=1e-5,codec=planes         |
 planes | f64-sparse-lossless    | sparse 59   | f64   | 50x70       | mode=lossless,codec=planes               |
 planes | f32-spikes             | spikes 60   | f32   | 5000        | mode=lossless,codec=planes               |
 planes | f64-spikes-abs         | spikes 61   | f64   | 5000        | mode=abs,bound=1e-3,codec=planes         |
@@ -283,7 +276,7 @@ planes | f64-coarse             | coarse 64   | f64   | 5000        | mode=abs,b
 planes | f32-coarse-quanta      | coarse 65   | f32   | 5000        | mode=abs,bound=0.5,codec=planes          |
 planes | f32be-fine-noise       | noise 66    | f32be | 5000        | mode=abs,bound=1e-5,codec=planes         |
 planes | f32-components         | wave 67     | f32   | 1500x3      | mode=abs,bound=1e-3,codec=planes         |
-planes | f32be-components-3d-dense | wave 68     | f32be | 8x16x32x2   | mode=abs,bound=1e-2,codec=planes-dense   |
+planes | f32be-components-3d    | wave 68     | f32be | 8x16x32x2   | mode=abs,bound=1e-2,codec=planes         |
 planes | f64-components-2d      | packed 69   | f64   | 40x50x3     | mode=lossless,codec=planes               |
 planes | f32-components-of-rows | wave 86     | f32   | 64x64x3     | mode=abs,bound=1e-3,codec=planes         |
 planes | i32-components-of-5    | wave 70     | i32   | 10x16x20x5  | mode=lossless,codec=planes               |
@@ -292,15 +285,15 @@ planes | f32-no-components-of-16 | wave 72     | f32   | 300x16      | mode=abs,
 planes | f32-components-of-two-lines | wave 73     | f32   | 4x2         | mode=abs,bound=1e3,codec=planes          |
 planes | f32-tiles-of-three-times-2d | wave 74     | f32   | 43x32       | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-tiles-of-more-2d   | wave 74     | f32   | 42x32       | mode=abs,bound=1e-3,codec=planes         |
-planes | f64-tiles-of-three-times-3d-dense | wave 75     | f64   | 8x10x20     | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64-tiles-of-three-times-3d | wave 75     | f64   | 8x10x20     | mode=abs,bound=1e-3,codec=planes         |
 planes | i64-tiles-of-three-times | wave 76     | i64   | 166x33      | mode=lossless,codec=planes               |
 planes | f32-fill-of-zero       | wave 77     | f32   | 50x100      | mode=abs,bound=0.05,codec=planes         | 0x0
-planes | f32-fill-of-a-step-dense | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes-dense   | 0x3eff0000
+planes | f32-fill-of-a-step     | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3eff0000
 planes | f64be-fill-of-a-step   | wave 79     | f64be | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3fdfe00000000000
 planes | i32-steps              | steps 80    | i32   | 4500        | mode=lossless,codec=planes               |
 planes | f32-short              | short 81    | f32   | 70x64       | mode=lossless,codec=planes               |
 planes | f64be-short            | short 82    | f64be | 70x64       | mode=lossless,codec=planes               |
-planes | f64-bits-in-patches    | patches 83  | f64   | 64x160      | mode=abs,bound=1e-3,codec=planes-dense   |
+planes | f64-bits-in-patches    | patches 83  | f64   | 64x160      | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-noise-beyond-a-power | noise 84    | f32   | 4000        | mode=abs,bound=7.29e-6,codec=planes      |
 planes | i64-masked-no-fill     | masked 85   | i64   | 50x100      | mode=lossless,codec=planes               |
 planes | f32-zeros-that-are-stored | by-hand 20  | f32   | 8x16x32     | mode=abs,bound=0.5                       |
@@ -313,11 +306,11 @@ planes | f32-wide-quanta-overflow | by-hand 25  | f32   | 128x32      | mode=abs
 planes | f64-wide-quanta-overflow | by-hand 26  | f64   | 4096        | mode=psnr,bound=60                       |
 planes | f32-smallest-step      | by-hand 27  | f32   | 31          | mode=abs,bound=3.9e-31                   |
 planes | f64be-smallest-step    | by-hand 28  | f64be | 33          | mode=abs,bound=4.6e-302                  |
-planes | f32-every-shape        | by-hand 29  | f32   | 28672       | mode=abs,bound=0.125                     |
-planes | f64be-every-shape      | by-hand 30  | f64be | 25000       | mode=rel,bound=1e-2                      |
-planes | i32-every-shape        | by-hand 31  | i32   | 28000       | mode=lossless                            |
-planes | u32be-every-shape      | by-hand 32  | u32be | 25000       | mode=lossless                            |
-planes | f64-bits-of-every-shape | by-hand 39 | f64   | 28000       | mode=abs,bound=0.125                     |
+planes | f32-every-length        | by-hand 29  | f32   | 28672       | mode=abs,bound=0.125                     |
+planes | f64be-every-length      | by-hand 30  | f64be | 25000       | mode=rel,bound=1e-2                      |
+planes | i32-every-length        | by-hand 31  | i32   | 28000       | mode=lossless                            |
+planes | u32be-every-length      | by-hand 32  | u32be | 25000       | mode=lossless                            |
+planes | f64-bits-of-every-length | by-hand 39 | f64   | 28000       | mode=abs,bound=0.125                     |
 planes | f32-lengths-below-l    | by-hand 40  | f32   | 20000       | mode=abs,bound=0.125                     |
 planes | i64-numbers-without-lengths | by-hand 41 | i64 | 16384     | mode=lossless                            |
 planes | f32-fields-of-zeros    | by-hand 49  | f32   | 16384       | mode=abs,bound=0.125                     |
@@ -387,7 +380,7 @@ lorenzo | f64-units-2-30        | single 107 | f64   | 60x70       | mode=abs,bo
 stored | f64-units-2-53         | single 108 | f64   | 20x30       | mode=abs,bound=2.2e-13,codec=lorenzo     |
 stored | f32-planes-few         | ramp 109   | f32   | 7           | mode=abs,bound=0.1,codec=planes          |
 stored | f32-planes             | decades 110 | f32  | 3000        | mode=abs,bound=4e-10,codec=planes        |
-stored | f64be-planes-dense     | decades 111 | f64be | 5          | mode=abs,bound=4e-10,codec=planes-dense  |
+stored | f64be-planes           | decades 111 | f64be | 5           | mode=abs,bound=4e-10,codec=planes        |
 stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bound=0.4,codec=planes          | 0x3f000000
 stored | f32-planes-rel         | decades 110 | f32  | 3000        | mode=rel,bound=1e-19,codec=planes        |
 lorenzo | f32-on-the-grid-no-way | coset 113  | f32   | 300         | mode=abs,bound=128.5,codec=lorenzo |

@@ -36,15 +36,14 @@ CASES = {
     "planes_abs": ("f4", 511002, ("abs", 1e-2), False),
     "planes_rel_fill": ("f4", 521003, ("rel", 1e-3), True),
     "planes_lossless": ("f4", 590000, ("lossless",), False),
-    "dense_abs_fill": ("f4", 611002, ("abs", 1e-2), True),
-    "dense_psnr_fill": ("f4", 640600, ("psnr", 60), True),
-    "dense_lossless": ("f4", 690000, ("lossless",), False),
+    "planes_abs_fill": ("f4", 511002, ("abs", 1e-2), True),
+    "planes_psnr_fill": ("f4", 540600, ("psnr", 60), True),
     "ndzip": ("f4", 390000, ("lossless",), False),
     "auto_abs_64": ("f8", 11004, ("abs", 1e-4), True),
     "szx_abs_64": ("f8", 111004, ("abs", 1e-4), False),
     "lorenzo_abs_64": ("f8", 211004, ("abs", 1e-4), False),
     "planes_abs_64": ("f8", 511004, ("abs", 1e-4), True),
-    "dense_lossless_64": ("f8", 690000, ("lossless",), False),
+    "planes_lossless_64": ("f8", 590000, ("lossless",), False),
     "ndzip_64": ("f8", 390000, ("lossless",), False),
 }
 # Only in the HDF5 file, and for the programs that know such types: another byte order, and what is kept exactly.

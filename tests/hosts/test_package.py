@@ -23,7 +23,7 @@ ASKS = {
     "Lossy(bound=0.01, mode='pw_rel')": ("pw_rel", 1e-2, "Lossy(pointwise_relative=0.01)"),
     "Lossy(pointwise_relative=1e-2, codec='szx')": ("pw_rel", 1e-2, "Lossy(pointwise_relative=0.01, codec='szx')"),
     "Lossy(psnr=60)": ("psnr", 60, "Lossy(psnr=60.0)"),
-    "Lossy(absolute=0.1 + 0.2, codec='planes-dense')": ("abs", 0.1 + 0.2, "Lossy(absolute=0.30000000000000004, codec='planes-dense')"),
+    "Lossy(absolute=0.1 + 0.2, codec='planes')": ("abs", 0.1 + 0.2, "Lossy(absolute=0.30000000000000004, codec='planes')"),
     "Lossy(absolute=1)": ("abs", 1, "Lossy(absolute=1.0)"),
     "Lossless()": ("lossless", None, "Lossless()"),
     "Lossless(codec='ndzip')": ("lossless", None, "Lossless(codec='ndzip')"),

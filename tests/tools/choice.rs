@@ -102,15 +102,15 @@ fn cell(what: String, bound: Bound, dtype: Dtype, dims: &[u64], raw: &[u8]) -> C
     let of = |codec, bound| encode(Request { codec, bound }, dtype, dims, raw);
     let lossless = [Codec::Planes, Codec::Ndzip].map(|codec| of(codec, Bound::Lossless));
     let [szx, lorenzo] = [Codec::Szx, Codec::Lorenzo].map(|codec| of(codec, bound));
-    let dense = if matches!(bound, Bound::PointwiseRelative(_)) { szx } else { of(Codec::PlanesDense, bound) };
+    let planes = if matches!(bound, Bound::PointwiseRelative(_)) { szx } else { of(Codec::Planes, bound) };
     let auto = of(Codec::Auto, bound);
-    let all = [szx, lorenzo, dense, lossless[0], lossless[1]];
+    let all = [szx, lorenzo, planes, lossless[0], lossless[1]];
     let (codec, alone) = match auto.1 {
         [0, _] => ("stored", auto.2),
         [1, _] => ("szx", szx.2),
         [2, _] => ("lorenzo", lorenzo.2),
         [_, 9] => ("lossless", lossless[0].2),
-        _ => ("planes", dense.2),
+        _ => ("planes", planes.2),
     };
     let ratios = all.map(|frame| format!("{:.2}", raw.len() as f64 / frame.0 as f64)).join(" ");
     Cell {
@@ -182,7 +182,7 @@ fn main() {
     report("all", &all);
     all.sort_by(|a, b| b.over.total_cmp(&a.over));
     let shown = if option("--cells").is_some() { all.len() } else { 10 };
-    println!("over  chosen   cell: ratio of szx, lorenzo, planes-dense, planes lossless, ndzip");
+    println!("over  chosen   cell: ratio of szx, lorenzo, planes, planes lossless, ndzip");
     for c in &all[..shown.min(all.len())] {
         println!("{:.2}  {:<8} {}: {}", c.over, c.codec, c.what, c.text);
     }

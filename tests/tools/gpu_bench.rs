@@ -147,13 +147,11 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
                 requests.push((format!("lorenzo abs of rel {r:e}"), Codec::Lorenzo, Bound::Absolute(r * range)));
             }
         }
-        for (name, codec) in [("planes", Codec::Planes), ("planes-dense", Codec::PlanesDense)] {
-            for r in if cpu.is_some() { &[1e-2, 1e-3, 1e-4][..] } else { &[1e-3] } {
-                let r = *r;
-                requests.push((format!("{name} abs of rel {r:e}"), codec, Bound::Absolute(r * range)));
-            }
-            requests.push((format!("{name} rel 1e-3"), codec, Bound::Relative(1e-3)));
+        for r in if cpu.is_some() { &[1e-2, 1e-3, 1e-4][..] } else { &[1e-3] } {
+            let r = *r;
+            requests.push((format!("planes abs of rel {r:e}"), Codec::Planes, Bound::Absolute(r * range)));
         }
+        requests.push(("planes rel 1e-3".into(), Codec::Planes, Bound::Relative(1e-3)));
         requests.push(("ndzip".into(), Codec::Ndzip, Bound::Lossless));
         requests.push(("planes lossless".into(), Codec::Planes, Bound::Lossless));
         requests.retain(|a| codec.is_none_or(|c| c == a.1));
@@ -267,7 +265,6 @@ fn batches(f: &Field, runs: usize) {
         ("szx abs", Codec::Szx, Bound::Absolute(1e-3)),
         ("planes abs", Codec::Planes, Bound::Absolute(1e-3)),
         ("planes rel", Codec::Planes, Bound::Relative(1e-3)),
-        ("planes-dense abs", Codec::PlanesDense, Bound::Absolute(1e-3)),
         ("lorenzo abs", Codec::Lorenzo, Bound::Absolute(1e-3)),
         ("planes lossless", Codec::Planes, Bound::Lossless),
         ("ndzip", Codec::Ndzip, Bound::Lossless),
@@ -309,7 +306,6 @@ fn lanes(f: &Field, runs: usize, threads: usize) {
     let size = usize::from(f.dtype.size);
     for (what, codec, bound) in [
         ("planes rel", Codec::Planes, Bound::Relative(1e-3)),
-        ("planes-dense rel", Codec::PlanesDense, Bound::Relative(1e-3)),
         ("lorenzo rel", Codec::Lorenzo, Bound::Relative(1e-3)),
         ("planes lossless", Codec::Planes, Bound::Lossless),
     ] {

@@ -151,8 +151,8 @@ class Lossy(_Filter):
         Largest difference, as a part of each value; zeros stay zero. Above 0 and below 1.
     psnr : float, optional
         Least peak signal-to-noise ratio of each chunk, in decibels. Above 0.
-    codec : {"auto", "szx", "lorenzo", "planes", "planes-dense"}
-        "auto" takes for each chunk planes-dense, lorenzo, szx, or no loss where that is as small, as a sample says.
+    codec : {"auto", "szx", "lorenzo", "planes"}
+        "auto" takes for each chunk planes, lorenzo, szx, or no loss where that is as small, as a sample says.
         With "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is
         rewritten.
     fill_value : float, optional

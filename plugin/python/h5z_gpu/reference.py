@@ -419,7 +419,7 @@ def lorenzo_stream(where, rest, n, codebook):
     stream, total = rest + bytes(8), 8 * len(rest)
     z, i, at = [0] * n, 0, 0
     while i < n:
-        ahead = int.from_bytes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
+        ahead = int.lanes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
         length, zeros, residual, extra = codebook[ahead & 2047]
         at += length + extra
         refuse("L27", at > total, f"the stream {where} ends before its residual {i}")
@@ -436,7 +436,7 @@ def lorenzo_stream(where, rest, n, codebook):
             z[i] = residual
             i += 1
     refuse("L29", total - at >= 32, f"{total - at} bits {where} behind the last residual")
-    refuse("L30", int.from_bytes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
+    refuse("L30", int.lanes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
     return np.array(z, np.uint32)
 
 
@@ -611,7 +611,7 @@ def zstd(what, code, n):
     refuse("B8", len(code) < 5 or code[:4] != bytes.fromhex("28 B5 2F FD"), f"{what} is no Zstandard frame")
     single, size, dictionary = code[4] >> 5 & 1, code[4] >> 6, code[4] & 3  # RFC 8878 §3.1.1.1: the content size
     place, size = 6 - single + (0, 1, 2, 4)[dictionary], (single, 2, 4, 8)[size]
-    stated = int.from_bytes(code[place : place + size], "little") + (256 if size == 2 else 0)
+    stated = int.lanes(code[place : place + size], "little") + (256 if size == 2 else 0)
     refuse("B9", size and stated != n, f"{what} states {stated} bytes of content, its raw ones are {n}")
     out, at = bytearray(), 0
     try:
@@ -628,9 +628,9 @@ def zstd(what, code, n):
 
 # ----------------------------------------------------------------------------------------------- planes.FORMAT.md
 QUANTA, WIDE_QUANTA, BITS, RAW_PLANES = 0, 1, 2, 3  # classes of tiles
-ABSENT, FULL, WORDS, BYTES = 0, 1, 2, 3  # modes of bit planes
+ABSENT, FULL, SPARSE = 0, 1, 2  # modes of bit planes
 COLUMNS = (0, 2, 1, 3)  # p(c)
-FIELDS = [8 * p + 4 * plane + r for plane in range(2) for r in range(4) for p in COLUMNS]  # §3.3: bits in order of fields
+FIELDS = [8 * p + 4 * layer + r for layer in range(2) for r in range(4) for p in COLUMNS]  # §3.4: bits in order of fields
 
 
 def planes(head, table, payload):
@@ -671,7 +671,7 @@ def planes_step(head):
 
 
 def planes_tile(head, G, where, payload, shape):
-    """§3.2, then §4: the bits of the values of a tile that lie in the array, as many as `shape` says."""
+    """§3.2 and §3.3, then §4: the bits of the values of a tile that lie in the array, as many as `shape` says."""
     W, at = head.size, 0
 
     def take(length, kind):
@@ -701,9 +701,9 @@ def planes_tile(head, G, where, payload, shape):
     else:
         second, third = map(int, take(8, "<u4"))
         exceptions, uniform = third >> 24 & 1, third >> 25 & 1
-        unfit = second & 0x80000, third & (0xFC000000 if exceptions else 0xFE000000)
-        refuse("P5", any(unfit), f"head of class {kind} {where}: in words 1 and 2 the bits {unfit} are not 0")
-        lengths = planes_lengths(head, where, word, second, third)
+        unfit = word & 0xE0, second & 0x80000, third & (0xFC000000 if exceptions else 0xFE000000)
+        refuse("P5", any(unfit), f"head of class {kind} {where}: in its words the bits {unfit} are not 0")
+        lengths = planes_lengths(head, where, second, third)
         e = planes_map(head, where, word, second)
         base = take(W, f"<u{W}")
     mask = int(take(4, "<u4")[0]) if exceptions else 0
@@ -741,16 +741,13 @@ def planes_tile(head, G, where, payload, shape):
     return x[tuple(map(slice, shape))]
 
 
-def planes_lengths(head, where, word, second, third):
-    """§3.3: z, then for each number a plane can say, the bits of its field and what u is besides it."""
-    shape, L, T, z = word >> 5 & 7, second & 63, second >> 6 & 127, second >> 13 & 63
-    refuse("P7", shape == 7, f"shape 7 {where}, allowed are 0 to 6")
+def planes_lengths(head, where, second, third):
+    """§3.4: z, then for each number that bit planes can say, the bits of its field and what u is besides it."""
+    L, T, z = second & 63, second >> 6 & 127, second >> 13 & 63
     unfit = T + z > 8 * head.size or z > 8 * head.size - 1
     refuse("P14", unfit, f"{T} bits {where} above {z} zeros, in numbers of {8 * head.size} bits")
-    below = {0: [], 1: [0], 2: [L], 3: range(L, L + 3), 4: [0, L, L + 2], 5: [*range(L, L + 6), L + 7],
-             6: [0, *range(L, L + 5), L + 6]}[shape]
-    highest = [min(s, T) for s in (*below, *[T] * 8)][:8]  # length of each class
-    one = [h == last + 1 for h, last in zip(highest, [-1, *highest])]  # classes of one length
+    highest = [min(s, T) for s in (0, *range(L, L + 5), L + 6, T)]  # length of each bin
+    one = [h == last + 1 for h, last in zip(highest, [-1, *highest])]  # bins of one length
     fields = [(h, 0) if not alone else (h - 1, 1 << h - 1) if h else (0, 0) for h, alone in zip(highest, one)]
     widths, besides = zip(*(fields[third >> 3 * number & 7] for number in range(8)))
     return z, np.array(widths), np.array(besides, np.uint64)
@@ -769,49 +766,37 @@ def planes_map(head, where, word, second):
 
 
 def planes_words(where, kind, modes, masks, take):
-    """§3.2, from the ballots to the bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
+    """§3.3, from the ballots to the scattered bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
     D = [np.zeros((len(mine) + 1, 32), "<u4") for mine in modes]
     order = []  # of coding: the words, the mode, the lanes whose words are stored
     for k, mine in enumerate(modes):
         planes = [*range(len(mine))][::-1]
         if kind == QUANTA:
             planes = planes[1:] + planes[:1]  # the signs behind the others
-        order += [(D[k][p], mine[p], np.full(32, mine[p] == FULL)) for p in planes]
-        order += [(D[k][-1], masks[k], np.full(32, masks[k] == FULL))] if masks else []
-    named = [lanes for _, mode, lanes in order if mode in (WORDS, BYTES)]
-    ballots = np.unpackbits(take(4 * len(named), "u1"), bitorder="little").reshape(-1, 32)
-    for lanes, ballot in zip(named, ballots):
-        lanes[...] = ballot
-    n = 4 * sum(int(lanes.sum()) for _, mode, lanes in order if mode == BYTES)  # bytes of lanes, bits of nibbles
+        order += [(D[k][p], mine[p]) for p in planes]
+        order += [(D[k][-1], masks[k])] if masks else []
+    modes = [mode for _, mode in order]
+    refuse("P7", any(mode > SPARSE for mode in modes), f"mode 3 {where}, allowed are 0 to 2")
+    ballots = np.unpackbits(take(4 * modes.count(SPARSE), "u1"), bitorder="little").reshape(-1, 32).astype(bool)
+    n = 4 * int(ballots.sum())  # bytes of lanes, bits of nibbles
     nibbles = np.unpackbits(take(4 * whole(n, 32), "u1"), bitorder="little").astype(bool)
     refuse("P11", nibbles[n:].any(), f"a bit behind the last nibble {where} is not 0")
-    words = take(4 * sum(int(lanes.sum()) for _, mode, lanes in order if mode != BYTES), "<u4")
+    words = take(128 * modes.count(FULL), "<u4").reshape(-1, 32)
     m = int(nibbles.sum())
     stored = take(4 * whole(m, 4), "u1")
     refuse("P11", stored[m:].any(), f"a bit behind the last byte {where} is not 0")
 
-    from_bytes = np.zeros(n, np.uint8)
-    from_bytes[nibbles[:n]] = stored[:m]
-    from_bytes = from_bytes.view("<u4")
-    for plane, mode, lanes in order:
-        n = int(lanes.sum())
-        if mode == BYTES:
-            plane[lanes], from_bytes = from_bytes[:n], from_bytes[n:]
-        else:
-            plane[lanes], words = words[:n], words[n:]
-    for planes, mine in zip(D, modes):
-        for low in range(0, len(mine) - 8, 8):
-            if (mine[low : low + 8] == FULL).all():
-                planes[low : low + 8] = planes_from_bytes(planes[low : low + 8][::-1])
-                planes[low : low + 8] ^= planes[len(mine) - 1]  # bytes of d: as if they had been combined with the signs
+    lanes = np.zeros(n, np.uint8)
+    lanes[nibbles[:n]] = stored[:m]
+    lanes = lanes.view("<u4")
+    words, ballots = iter(words), iter(ballots)
+    for plane, mode in order:
+        if mode == FULL:
+            plane[...] = next(words)
+        elif mode == SPARSE:
+            ballot = next(ballots)
+            plane[ballot], lanes = lanes[: ballot.sum()], lanes[ballot.sum() :]
     return D
-
-
-def planes_from_bytes(words):
-    """§3.2: the bit planes of a slice that is stored as bytes are; words in the order in which they are stored."""
-    bits = np.unpackbits(words[..., None].view(np.uint8), axis=-1, bitorder="little")  # plane mod 2 and row, lane, bit
-    bits = bits.reshape(8, 32, 4, 8).transpose(3, 1, 2, 0)  # bit plane, lane, p(c), plane mod 2 and row
-    return np.packbits(bits, axis=-1, bitorder="little").reshape(8, 32, 4).view("<u4")[..., 0]
 
 
 def planes_numbers(planes):
@@ -829,7 +814,7 @@ def planes_quanta(numbers, top):
 
 
 def planes_fields(where, numbers, lengths, take):
-    """§3.3 and §4, classes 1 and 2: the residuals of a block, by lane and bit."""
+    """§3.4 and §4, classes 1 and 2: the residuals of a block, by lane and bit."""
     z, widths, besides = lengths
     numbers = numbers[:, FIELDS].astype(int)
     width = widths[numbers]
@@ -852,7 +837,7 @@ def planes_fields(where, numbers, lengths, take):
 
 def planes_placed(G, a):
     """§3.1: what lies in order of blocks, lanes and bits, in the places of the tile."""
-    a = a.reshape(4, 4, 8, 4, 2, 4)[:, :, :, COLUMNS]  # block, lane div 8, lane mod 8, column, plane mod 2, row
+    a = a.reshape(4, 4, 8, 4, 2, 4)[:, :, :, COLUMNS]  # block, lane div 8, lane mod 8, column, layer mod 2, row
     if G == 1:
         return a.transpose(0, 4, 5, 1, 2, 3).reshape(1, 1, 4096)
     return a.transpose(0, 4, 1, 5, 2, 3).reshape((8, 16, 32) if G == 3 else (1, 128, 32))

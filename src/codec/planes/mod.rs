@@ -2,8 +2,6 @@
 #![doc = include_str!("FORMAT.md")]
 
 mod bitplanes;
-#[cfg(test)]
-mod by_the_book;
 mod components;
 pub(crate) mod cpu;
 mod decode;

@@ -22,13 +22,13 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         // Planes, ballots, nibbles and bytes of zeros.
         "f32-zeros-that-are-stored" => {
             let zeros = |k: usize, p: usize| {
-                let mode = ((k + p) % 4) as u8;
-                Plane { mode, words: [0; 32], loose: if mode > 1 { 0x8765_4321 << k } else { 0 } }
+                let mode = ((k + p) % 3) as u8;
+                Plane { mode, words: [0; 32], loose: if mode == 2 { 0x8765_4321 << k } else { 0 } }
             };
             let tile = Tile::quanta(3, [1, 2, 1, 2]).with(zeros).base(-77);
             frame(1, 0.5, F32, dims, &[tile.payload(4)])
         }
-        // Quanta from end to end of what class 0 allows, so residuals of 16 bits; the low slice as bytes are.
+        // Quanta from end to end of what class 0 allows, so residuals of 16 bits.
         "f32-quanta-from-end-to-end" => {
             let ends = |random: &mut Random| [-4096, 4095][random.below(2)];
             let tile = |predictor| {
@@ -46,7 +46,7 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             frame(2, 1e-3, F64 | BIG_ENDIAN, dims, &[0, 1, 2].map(tile))
         }
         "f64-sums-that-wrap" => {
-            let tile = Tile::wide(1, 2, Lengths::new(0, 0, 64)).fields(|_, _, _| random.bits()).base(-1);
+            let tile = Tile::wide(1, 2, Lengths::whole(64)).fields(|_, _, _| random.bits()).base(-1);
             frame(1, 1e-3, F64, dims, &[tile.payload(8)])
         }
         // Heads alone: every predictor, the base from end to end of its field.
@@ -54,12 +54,12 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f64-heads-alone" => heads(F64, dims),
         // Quanta of 32 and 64 bits: rounded to the type, multiplied beyond its largest number.
         "f32-wide-quanta-overflow" => {
-            let tile = Tile::wide(1, 2, Lengths::new(0, 0, 32)).fields(|_, _, _| random.bits()).base(i32::MAX.into());
+            let tile = Tile::wide(1, 2, Lengths::whole(32)).fields(|_, _, _| random.bits()).base(i32::MAX.into());
             frame(1, bound_of_step(100), F32, dims, &[tile.payload(4)])
         }
         "f64-wide-quanta-overflow" => {
             let mut d = || random.bits() as i64 >> random.below(60);
-            let tile = Tile::wide(1, 0, Lengths::new(5, 40, 64)).saying(1, |_, _, _| d());
+            let tile = Tile::wide(1, 0, Lengths::new(40, 64)).saying(1, |_, _, _| d());
             frame(4, bound_of_step(1000), F64, dims, &[tile.payload(8)])
         }
         // Steps in f64 that are not usable and, rounded to f32, are.
@@ -75,43 +75,43 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         }
         "f32-smallest-step" => small_step(F32, random, dims),
         "f64be-smallest-step" => small_step(F64 | BIG_ENDIAN, random, dims),
-        // Residuals that are mostly short, in every shape; shapes that have fewer classes than numbers say the others for nothing.
-        "f32-every-shape" => frame(1, 0.125, F32, dims, &every_shape(1, 4, random)),
-        "f64be-every-shape" => frame(2, 0.125, F64 | BIG_ENDIAN, dims, &every_shape(1, 8, random)),
-        "i32-every-shape" => frame(9, 0.0, I32, dims, &every_shape(2, 4, random)),
-        "u32be-every-shape" => frame(9, 0.0, U32 | BIG_ENDIAN, dims, &every_shape(2, 4, random)),
-        "f64-bits-of-every-shape" => frame(1, 0.125, F64, dims, &every_shape(2, 8, random)),
+        // Residuals that are mostly short, for every kind of L and T.
+        "f32-every-length" => frame(1, 0.125, F32, dims, &every_lengths(1, 4, random)),
+        "f64be-every-length" => frame(2, 0.125, F64 | BIG_ENDIAN, dims, &every_lengths(1, 8, random)),
+        "i32-every-length" => frame(9, 0.0, I32, dims, &every_lengths(2, 4, random)),
+        "u32be-every-length" => frame(9, 0.0, U32 | BIG_ENDIAN, dims, &every_lengths(2, 4, random)),
+        "f64-bits-of-every-length" => frame(1, 0.125, F64, dims, &every_lengths(2, 8, random)),
         // L beyond T, and so far beyond that sums of it exceed six bits.
         "f32-lengths-below-l" => {
-            let tile = |shape: u32, random: &mut Random| {
-                let lengths = Lengths::new(shape, [63, 5, 4, 60][random.below(4)], 1 + random.below(5) as u32);
+            let tile = |low: u32, random: &mut Random| {
+                let lengths = Lengths::new(low, 1 + random.below(5) as u32);
                 Tile::wide(2, 1, lengths).with(|_, _| plane(2, random)).fields(|_, _, _| random.bits()).payload(4)
             };
-            frame(1, 0.125, F32, dims, &[2, 3, 4, 5, 6].map(|shape| tile(shape, random)))
+            frame(1, 0.125, F32, dims, &[63, 5, 4, 60, 6].map(|low| tile(low, random)))
         }
         // All numbers at once, some of classes that hold no length, several of one class.
         "i64-numbers-without-lengths" => {
-            let tile = |shape: u32, classes: [u32; 8], random: &mut Random| {
-                let lengths = Lengths { classes, ..Lengths::new(shape, 3, 9) };
+            let tile = |low: u32, classes: [u32; 8], random: &mut Random| {
+                let lengths = Lengths { classes, ..Lengths::new(low, 9) };
                 Tile::wide(2, 1, lengths)
-                    .with(|_, p| plane(1 + p as u8, random))
+                    .with(|_, p| plane(1 + p as u8 % 2, random))
                     .fields(|_, _, _| random.bits())
                     .payload(8)
             };
             let tiles = [
-                tile(0, [0, 1, 2, 3, 4, 5, 6, 7], random),
-                tile(1, [7, 0, 1, 1, 2, 0, 3, 5], random),
-                tile(4, [3, 3, 4, 2, 1, 0, 6, 0], random),
-                tile(6, [7, 6, 5, 4, 3, 2, 1, 0], random),
+                tile(3, [0, 1, 2, 3, 4, 5, 6, 7], random),
+                tile(9, [7, 0, 1, 1, 2, 0, 3, 5], random),
+                tile(0, [3, 3, 4, 2, 1, 0, 6, 0], random),
+                tile(12, [7, 6, 5, 4, 3, 2, 1, 0], random),
             ];
             frame(9, 0.0, I64, dims, &tiles)
         }
         // Fields that say a number which a lower class holds: 0 in every bit.
         "f32-fields-of-zeros" => {
-            let tile = |shape: u32, random: &mut Random| {
-                Tile::wide(1, 1, Lengths::new(shape, 2, 9)).with(|_, _| plane(3, random)).payload(4)
+            let tile = |low: u32, random: &mut Random| {
+                Tile::wide(1, 1, Lengths::new(low, 9)).with(|_, _| plane(2, random)).payload(4)
             };
-            frame(1, 0.125, F32, dims, &[1, 2, 4, 5].map(|shape| tile(shape, random)))
+            frame(1, 0.125, F32, dims, &[0, 2, 5, 12].map(|low| tile(low, random)))
         }
         // As many zeros below as there may be, and numbers that fill what is left.
         "f32-zeros-below" => {
@@ -124,13 +124,13 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         // No field has a bit: only the base is left, or the mask.
         "f32-no-fields" => {
             let masks =
-                [0, 3, 2, 1].map(|mode| Plane { mode, words: [if mode == 0 { 0 } else { 0x10 }; 32], loose: 0 });
+                [0, 2, 2, 1].map(|mode| Plane { mode, words: [if mode == 0 { 0 } else { 0x10 }; 32], loose: 0 });
             let special = || 0x7FC0_0001;
             let tiles = [
-                Tile::wide(1, 1, Lengths::new(0, 0, 0)).base(-9),
-                Tile::wide(2, 1, Lengths::new(6, 5, 0)).base(-0x4000_0000),
-                Tile::wide(1, 0, Lengths::new(1, 9, 32)).base(5).except(masks, special, true),
-                Tile::wide(2, 0, Lengths::new(3, 0, 4)).base(0x3F80_0000).except(masks, special, true),
+                Tile::wide(1, 1, Lengths::new(0, 0)).base(-9),
+                Tile::wide(2, 1, Lengths::new(5, 0)).base(-0x4000_0000),
+                Tile::wide(1, 0, Lengths::new(9, 32)).base(5).except(masks, special, true),
+                Tile::wide(2, 0, Lengths::new(0, 4)).base(0x3F80_0000).except(masks, special, true),
             ];
             frame(1, 3.0, F32, dims, &tiles.map(|t| t.payload(4)))
         }
@@ -139,44 +139,44 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         "f64be-powers" => frame(1, 1e-3, F64 | BIG_ENDIAN, dims, &[-1022, 1023, 0, -52].map(|e| powers(e, 8, random))),
         // Exceptions among bits, of both maps.
         "f32-bits-with-exceptions" => {
-            let masks = [1, 2, 3, 0].map(|mode| plane(mode, random));
+            let masks = [1, 2, 2, 0].map(|mode| plane(mode, random));
             let tile = |lengths: Lengths, random: &mut Random| {
-                Tile::wide(2, 1, lengths).with(|_, _| plane(3, random)).fields(|_, _, _| random.bits())
+                Tile::wide(2, 1, lengths).with(|_, _| plane(2, random)).fields(|_, _, _| random.bits())
             };
             let tiles = [
-                tile(Lengths::new(6, 2, 9), random).base(0x3F80_0000).except(masks, || 0x60AD_78EC, true),
-                tile(Lengths::new(3, 2, 9).power(-7), random).base(1000).except(masks, || random.bits(), false),
+                tile(Lengths::new(2, 9), random).base(0x3F80_0000).except(masks, || 0x60AD_78EC, true),
+                tile(Lengths::new(1, 9).power(-7), random).base(1000).except(masks, || random.bits(), false),
             ];
             frame(9, 0.0, F32, dims, &tiles.map(|t| t.payload(4)))
         }
         // Masks of every mode, one value each.
         "f32be-exceptions-of-many-values" => {
-            let masks = [0, 1, 2, 3].map(|mode| plane(mode, random));
-            let tile = Tile::quanta(3, [1, 2, 2, 1]).meaning(3, &random::quanta(random), |k, _| k as u8);
+            let masks = [0, 1, 2, 2].map(|mode| plane(mode, random));
+            let tile = Tile::quanta(3, [1, 2, 2, 1]).meaning(3, &random::quanta(random), |k, _| k as u8 % 3);
             frame(1, 1e-2, F32 | BIG_ENDIAN, dims, &[tile.except(masks, || random.bits(), false).payload(4)])
         }
         "f64-exceptions-of-one-value" => {
-            let masks = [3, 2, 1, 0].map(|mode| plane(mode, random));
-            let tile = Tile::quanta(1, [2, 1, 2, 1]).meaning(1, &random::quanta(random), |_, p| p as u8 % 4);
-            let wide = Tile::wide(1, 0, Lengths::new(4, 7, 50)).with(|_, p| plane(p as u8 % 3, random)).base(1 << 60);
+            let masks = [2, 2, 1, 0].map(|mode| plane(mode, random));
+            let tile = Tile::quanta(1, [2, 1, 2, 1]).meaning(1, &random::quanta(random), |_, p| p as u8 % 3);
+            let wide = Tile::wide(1, 0, Lengths::new(7, 50)).with(|_, p| plane(p as u8 % 3, random)).base(1 << 60);
             let nan = || 0xFFF8_0000_1234_5678;
             let tiles = [tile.except(masks, nan, true).payload(8), wide.except(masks, nan, true).payload(8)];
             frame(1, 1e-2, F64, dims, &tiles)
         }
         // All 4096 places of a tile whose array has fewer values: those beyond take values, too.
         "f32-4096-exceptions" => {
-            let all = [1, 2, 3, 1].map(|mode| Plane { mode, words: [u32::MAX; 32], loose: 0 });
+            let all = [1, 2, 2, 1].map(|mode| Plane { mode, words: [u32::MAX; 32], loose: 0 });
             let tile = Tile::quanta(0, [1; 4]).except(all, || random.bits(), false);
             frame(1, 1.0, F32, dims, &[tile.payload(4)])
         }
         "f64-exceptions-beyond-the-array" => {
-            let masks = [0, 1, 2, 3].map(|mode| Plane { mode, words: [if mode > 0 { 0xF0 } else { 0 }; 32], loose: 0 });
-            let tile = Tile::wide(1, 1, Lengths::new(3, 1, 20)).with(|_, _| plane(3, random));
+            let masks = [0, 1, 2, 2].map(|mode| Plane { mode, words: [if mode > 0 { 0xF0 } else { 0 }; 32], loose: 0 });
+            let tile = Tile::wide(1, 1, Lengths::new(1, 20)).with(|_, _| plane(2, random));
             frame(1, 1.0, F64, dims, &[tile.except(masks, || random.bits(), false).payload(8)])
         }
-        // Modes that no level has beside each other.
+        // Modes beside each other that no writer puts there.
         "i32be-every-mode" => {
-            let tile = Tile::wide(2, 3, Lengths::new(5, 2, 12)).with(|k, p| plane(((k + p) % 4) as u8, random));
+            let tile = Tile::wide(2, 3, Lengths::new(2, 12)).with(|k, p| plane(((k + p) % 3) as u8, random));
             let tile = tile.fields(|_, _, _| random.bits()).base(1 << 31);
             frame(9, 0.0, I32 | BIG_ENDIAN, dims, &[tile.payload(4)])
         }
@@ -192,8 +192,7 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         }
         // Bits and raw values need no step.
         "f32-bound-of-0" => {
-            let tile =
-                Tile::wide(2, 1, Lengths::new(2, 3, 9)).with(|_, p| plane(p as u8 % 4, random)).base(0x3F80_0000);
+            let tile = Tile::wide(2, 1, Lengths::new(3, 9)).with(|_, p| plane(p as u8 % 3, random)).base(0x3F80_0000);
             frame(2, 0.0, F32, dims, &[tile.payload(4), raw(&bits(4 * 104, random))])
         }
         // Every value is its own place in the tile: 0, 1, 2 ...; with components, in the array that has them first.
@@ -224,7 +223,7 @@ fn heads(kind: u32, dims: &[u32]) -> Draft {
 fn small_step(kind: u32, random: &mut Random, dims: &[u32]) -> Draft {
     let (size, power) = if kind & 0x80 == 0 { (4, -100) } else { (8, -1000) };
     let mut d = || random.bits() as i64 >> (64 - 8 * size + random.below(8 * size));
-    let tile = Tile::wide(1, 0, Lengths::new(6, 3, 8 * size as u32)).saying(1, |_, _, _| d());
+    let tile = Tile::wide(1, 0, Lengths::new(3, 8 * size as u32)).saying(1, |_, _, _| d());
     frame(1, bound_of_step(power), kind, dims, &[tile.payload(size)])
 }
 
@@ -234,17 +233,17 @@ fn stairs(bound: f64, dims: &[u32]) -> Draft {
     frame(1, bound, F32, dims, &[Tile::quanta(0, [1; 4]).meaning(1, &v, |_, _| 0).payload(4)])
 }
 
-/// A tile of each shape. Most residuals are short, some of any length.
-fn every_shape(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
-    let tile = |shape: u32| {
-        let (low, highest) = (2 + random.below(4), [7, 9, 8 * size][shape.min(2) as usize]);
+/// Tiles whose residuals are mostly short, some of any length: L from 0 to beyond T, T from that of few bits to that of the type.
+fn every_lengths(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
+    let tile = |k: usize| {
+        let (low, highest) = ([0, 1, 2, 3, 5, 8, 63][k], [7, 9, 8 * size][k % 3]);
         let mut d = || {
             let any = random.below(100) == 0;
-            let length = random.below(if any { highest + 1 } else { low + 2 });
+            let length = random.below(if any { highest + 1 } else { highest.min(low + 2) });
             if length == 0 { 0 } else { random.bits() as i64 >> (64 - length) }
         };
-        let lengths = Lengths::new(shape, low as u32, highest as u32);
-        let tile = Tile::wide(class, 0, lengths).saying(shape as u8 % 4, |_, _, _| d());
+        let lengths = Lengths::new(low as u32, highest as u32);
+        let tile = Tile::wide(class, 0, lengths).saying(k as u8 % 3, |_, _, _| d());
         tile.base(random.bits() as i64).payload(size)
     };
     (0..7).map(tile).collect()
@@ -252,13 +251,13 @@ fn every_shape(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
 
 /// Residuals with z zeros below and u of T bits, from end to end.
 fn zeros_below(size: usize, (z, t): (u32, u32), random: &mut Random) -> Vec<u8> {
-    let tile = Tile::wide(2, 1, Lengths::new(2, t / 2, t).zeros(z)).with(|_, _| plane(3, random));
+    let tile = Tile::wide(2, 1, Lengths::new(t / 2, t).zeros(z)).with(|_, _| plane(2, random));
     tile.fields(|_, _, _| random.bits()).base(-3).payload(size)
 }
 
 /// Class 2, map 1. One value in eight is of any size, others are small.
 fn powers(e: i32, size: usize, random: &mut Random) -> Vec<u8> {
-    let lengths = Lengths::new(2, 9, 8 * size as u32).power(e);
+    let lengths = Lengths::new(9, 8 * size as u32).power(e);
     let mut d = || random.bits() as i64 >> if random.below(8) == 0 { 64 - 8 * size } else { 56 };
     Tile::wide(2, 0, lengths).saying(1, |_, _, _| d()).payload(size)
 }

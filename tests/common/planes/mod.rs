@@ -38,7 +38,6 @@ pub struct Block {
 /// §3.2 and §3.3: how classes 1 and 2 store residuals.
 #[derive(Clone, Copy, Default)]
 pub struct Lengths {
-    pub shape: u32,
     /// L, T and z.
     pub low: u32,
     pub highest: u32,
@@ -51,8 +50,13 @@ pub struct Lengths {
 
 impl Lengths {
     /// Number c is class c.
-    pub fn new(shape: u32, low: u32, highest: u32) -> Lengths {
-        Lengths { shape, low, highest, classes: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
+    pub fn new(low: u32, highest: u32) -> Lengths {
+        Lengths { low, highest, classes: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
+    }
+
+    /// Every number says the last class, whose fields have T bits: 8 or more.
+    pub fn whole(highest: u32) -> Lengths {
+        Lengths { classes: [7; 8], ..Lengths::new(0, highest) }
     }
 
     /// u has z bits less.
@@ -67,18 +71,8 @@ impl Lengths {
 
     /// The shortest and the longest length of a class; where it holds none, the shortest is above.
     fn range(&self, class: u32) -> (u32, u32) {
-        let steps: &[u32] = match self.shape {
-            0 | 1 => &[],
-            2 => &[0],
-            3 => &[0, 1, 2],
-            4 => &[0, 2],
-            5 => &[0, 1, 2, 3, 4, 5, 7],
-            _ => &[0, 1, 2, 3, 4, 6],
-        };
-        let mut highest: Vec<u32> = steps.iter().map(|step| self.low + step).collect();
-        if matches!(self.shape, 1 | 4 | 6 | 7) {
-            highest.insert(0, 0);
-        }
+        let l = self.low;
+        let highest = [0, l, l + 1, l + 2, l + 3, l + 4, l + 6];
         let h = |i: u32| highest.get(i as usize).map_or(self.highest, |&s| s.min(self.highest));
         (if class == 0 { 0 } else { h(class - 1) + 1 }, h(class))
     }
@@ -128,7 +122,7 @@ pub struct Parts {
     pub ballots: Vec<u32>,
     /// Four bits in a byte.
     pub nibbles: Vec<u8>,
-    pub words: Vec<u32>,
+    pub full: Vec<u32>,
     pub bytes: Vec<u8>,
     /// Of each block, in classes 1 and 2.
     pub bits: Vec<Vec<u32>>,
@@ -247,11 +241,11 @@ impl Tile {
             let slices = self.slices().iter().enumerate().map(|(k, &s)| (s as u32 - 1) << (4 + k)).sum::<u32>();
             parts.head = vec![first | slices | marked << 9 | (self.base as u32) << 11];
         } else {
-            let Lengths { shape, low, highest, zeros, classes, power } = self.lengths;
+            let Lengths { low, highest, zeros, classes, power } = self.lengths;
             let modes = self.blocks.iter().flat_map(|b| &b.planes).rev().fold(0, |m, p| m << 2 | u32::from(p.mode));
             let numbers = classes.iter().rev().fold(0, |n, c| n << 3 | c);
             parts.head = vec![
-                first | u32::from(power.is_some()) << 4 | shape << 5 | modes << 8,
+                first | u32::from(power.is_some()) << 4 | modes << 8,
                 low | highest << 6 | zeros << 13 | (power.unwrap_or(0) as u32) << 20,
                 numbers | marked << 24,
             ];
@@ -268,13 +262,7 @@ impl Tile {
                 parts.modes.push(slice.iter().rev().fold(0, |m, p| m << 2 | u16::from(p.mode)));
             }
             for p in (0..n - 1).rev().chain([n - 1]).filter(|_| self.class == 0) {
-                if p < 8 && n == 16 && block.planes[..8].iter().all(|p| p.mode == 1) {
-                    // Its words stand where the first of its planes would.
-                    let words = as_bytes(&block.planes[..8], block.planes[n - 1].words);
-                    parts.words.extend(words.iter().filter(|_| p == 7));
-                } else {
-                    parts.plane(&block.planes[p]);
-                }
+                parts.plane(&block.planes[p]);
             }
             if exceptions {
                 parts.plane(&block.mask);
@@ -302,8 +290,7 @@ impl Parts {
         }
         match plane.mode {
             0 => assert!(lanes.is_empty(), "a plane that is absent is zero"),
-            1 => self.words.extend(plane.words),
-            2 => self.words.extend(lanes.iter().map(|&l| plane.words[l as usize])),
+            1 => self.full.extend(plane.words),
             _ => {
                 for l in lanes {
                     let extra = if plane.loose >> l & 1 == 1 { 5 * l as u8 } else { 0 };
@@ -326,7 +313,7 @@ impl Parts {
         out.extend(self.ballots.iter().flat_map(|b| b.to_le_bytes()));
         out.extend(self.nibbles.chunks(2).map(|n| n[0] | n.get(1).unwrap_or(&0) << 4));
         fill(&mut out);
-        out.extend(self.words.iter().flat_map(|w| w.to_le_bytes()));
+        out.extend(self.full.iter().flat_map(|w| w.to_le_bytes()));
         out.extend(&self.bytes);
         fill(&mut out);
         out.extend(self.bits.iter().flatten().flat_map(|w| w.to_le_bytes()));
@@ -370,12 +357,6 @@ fn bits(lengths: &Lengths, block: &Block) -> Vec<u32> {
         }
     }
     words
-}
-
-/// §3.2, a slice that is stored as bytes are: word 32 · row + lane holds in byte p what the planes have in the bits 8p + row.
-fn as_bytes(slice: &[Plane], signs: [u32; 32]) -> Vec<u32> {
-    let byte = |l: usize, bit: usize| (0..8).map(|q| ((slice[q].words[l] ^ signs[l]) >> bit & 1) << q).sum::<u32>();
-    (0..256).map(|i| (0..4).map(|p| byte(i % 32, 8 * p + i / 32) << (8 * p)).sum()).collect()
 }
 
 /// Class 3: a head and values.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, shape of lengths and mode beside every
+//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, mode and classes of lengths beside every
 //! other, such as no writer puts them together. Every reader must read them, and all must find the same values.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
@@ -94,7 +94,7 @@ pub fn quanta(random: &mut Random) -> Vec<i64> {
     (0..4096).map(|_| next()).collect()
 }
 
-/// How lengths are stored, for values of `size` bytes: any shape, L, T, z and classes of numbers.
+/// How lengths are stored, for values of `size` bytes: any L, T, z and classes of numbers.
 fn lengths(size: usize, random: &mut Random) -> Lengths {
     let numbers = 8 * size;
     let zeros = if random.below(2) == 0 { 0 } else { random.below(numbers) };
@@ -103,7 +103,7 @@ fn lengths(size: usize, random: &mut Random) -> Lengths {
         _ => random.below(numbers - zeros + 1),
     };
     let low = if random.below(4) == 0 { random.below(64) } else { random.below(highest + 1).min(63) };
-    let mut lengths = Lengths::new(random.below(7) as u32, low as u32, highest as u32).zeros(zeros as u32);
+    let mut lengths = Lengths::new(low as u32, highest as u32).zeros(zeros as u32);
     if random.below(2) == 0 {
         lengths.classes = [0; 8].map(|_| random.below(8) as u32);
     }
@@ -125,8 +125,8 @@ fn with_map(lengths: Lengths, size: usize, random: &mut Random) -> Lengths {
 pub fn tile(class: u32, rank: u32, size: usize, float: bool, random: &mut Random) -> Tile {
     let predictor = random.below(rank as usize + 1) as u32;
     // Modes of all kinds, or of one.
-    let taste = random.below(6);
-    let mode = |random: &mut Random| if taste < 4 { taste as u8 } else { random.below(4) as u8 };
+    let taste = random.below(5);
+    let mode = |random: &mut Random| if taste < 3 { taste as u8 } else { random.below(3) as u8 };
     let mut tile = if class == 0 {
         let v = quanta(random);
         Tile::quanta(predictor, [0; 4].map(|_| 1 + random.below(2))).meaning(rank, &v, |_, _| mode(random))
@@ -147,9 +147,9 @@ pub fn tile(class: u32, rank: u32, size: usize, float: bool, random: &mut Random
         _ => random.bits() as i64,
     };
     if random.below(2) == 0 {
-        let mut masks = [0; 4].map(|_| plane(random.below(4) as u8, random));
+        let mut masks = [0; 4].map(|_| plane(random.below(3) as u8, random));
         if masks.iter().all(|m| m.words == [0; 32]) {
-            masks[2] = Plane { mode: 3, words: [1 << 31; 32], loose: 0 };
+            masks[2] = Plane { mode: 2, words: [1 << 31; 32], loose: 0 };
         }
         let uniform = random.below(2) == 0;
         tile = tile.except(masks, || random.bits(), uniform);

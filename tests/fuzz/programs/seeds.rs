@@ -86,8 +86,8 @@ fn chunks(seeds: &mut Seeds) -> Result<()> {
         "mode=lossless,codec=ndzip",
         "mode=abs,bound=1e-2,codec=planes",
         "mode=rel,bound=1e-3,codec=planes",
-        "mode=abs,bound=1e-1,codec=planes-dense",
-        "mode=psnr,bound=50,codec=planes-dense",
+        "mode=abs,bound=1e-1,codec=planes",
+        "mode=psnr,bound=50,codec=planes",
         "mode=lossless,codec=planes",
         "mode=abs,bound=1e3,codec=planes",
     ];
@@ -160,7 +160,7 @@ pub fn write(folder: PathBuf) -> Result<()> {
         r#"{"id": "h5z-gpu"}"#,
         r#"{"id": "h5z-gpu", "mode": "abs", "bound": 0.001, "codec": "szx"}"#,
         r#"{"id": "h5z-gpu", "mode": "rel", "bound": "1e-3"}"#,
-        r#"{"id":"h5z-gpu","mode":"lossless","codec":"planes-dense","x":[1,{"y":null},true,"\u00e4"]}"#,
+        r#"{"id":"h5z-gpu","mode":"lossless","codec":"planes","x":[1,{"y":null},true,"\u00e4"]}"#,
     ] {
         seeds.put("json", &[text.as_bytes()])?;
     }

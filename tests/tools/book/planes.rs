@@ -135,8 +135,6 @@ struct Coded {
     /// Of each block: numbers whose bit p is that of the bit plane p.
     numbers: Vec<Block>,
     marks: Vec<Block>,
-    /// Of each block: bits that slices hold which are stored as bytes are.
-    as_bytes: [u64; 4],
 }
 
 /// Parts of a payload, one after the other.
@@ -164,7 +162,6 @@ struct Plane {
 
 /// §3.2 and §3.3: how classes 1 and 2 store residuals.
 struct Lengths {
-    shape: u32,
     /// L, T and z.
     low: i64,
     highest: i64,
@@ -177,15 +174,7 @@ impl Lengths {
     /// h(i), the highest length of class i.
     fn h(&self, i: usize) -> i64 {
         let (l, t) = (self.low, self.highest);
-        let s = match self.shape {
-            0 => vec![t],
-            1 => vec![0, t],
-            2 => vec![l, t],
-            3 => vec![l, l + 1, l + 2, t],
-            4 => vec![0, l, l + 2, t],
-            5 => vec![l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 7, t],
-            _ => vec![0, l, l + 1, l + 2, l + 3, l + 4, l + 6, t],
-        };
+        let s = [0, l, l + 1, l + 2, l + 3, l + 4, l + 6, t];
         s.get(i).copied().unwrap_or(t).min(t)
     }
 
@@ -244,10 +233,8 @@ fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refus
     need(bits(second, 19, 19) == 0, "P5, planes: bit 19 of word 1")?;
     need(bits(third, 26, 31) == 0, "P5, planes: bits 26 to 31 of word 2")?;
 
-    let shape = bits(first, 5, 7);
-    need(class == 0 || shape < 7, "P7, planes: shape 7")?;
+    need(class == 0 || bits(first, 5, 7) == 0, "P5, planes: bits 5 to 7")?;
     let lengths = Lengths {
-        shape,
         low: bits(second, 0, 5).into(),
         highest: bits(second, 6, 12).into(),
         zeros: bits(second, 13, 18),
@@ -300,11 +287,11 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
         let count = bits(mask, 8, 20) as usize;
         need(bits(mask, 21, 31) == 0 && (!exceptions || (1..=4096).contains(&count)), "P8, planes: mask")?;
         let modes = if class == 0 { modes_of_slices(&mut parts, head.slices)? } else { head.modes.map(Vec::from) };
-        let Coded { mut numbers, marks, as_bytes } = blocks(&mut parts, &modes, exceptions.then_some(mask))?;
+        let Coded { mut numbers, marks } = blocks(&mut parts, &modes, exceptions.then_some(mask))?;
         for block in 0..4 {
             if class == 0 {
                 for d in &mut numbers[block] {
-                    *d = quantum(head.slices[block], *d, as_bytes[block]);
+                    *d = quantum(head.slices[block], *d);
                 }
             } else {
                 fields(&mut parts, &head.lengths, &mut numbers[block])?;
@@ -377,52 +364,34 @@ fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Re
             order.push(Plane { block, number: None, mode: mask >> (2 * block) & 3, ballot: 0 });
         }
     }
-    for plane in order.iter_mut().filter(|plane| plane.mode >= 2) {
+    need(order.iter().all(|plane| plane.mode < 3), "P7, planes: mode 3")?;
+    for plane in order.iter_mut().filter(|plane| plane.mode == 2) {
         plane.ballot = number(parts.take(1)?, 0, 4)? as u32;
     }
-    let lanes = |mode: u32| order.iter().filter(|p| p.mode == mode).map(|p| p.ballot.count_ones() as usize).sum();
-    let nibbles: usize = lanes(3);
+    let nibbles: usize = order.iter().map(|p| p.ballot.count_ones() as usize).sum();
     let nibble_part = parts.take(nibbles.div_ceil(8))?;
     let nibble = |i: usize| nibble_part[i / 2] >> (4 * (i % 2)) & 15;
     need((nibbles..2 * nibble_part.len()).all(|i| nibble(i) == 0), "P11, planes: behind the last nibble")?;
     let full = order.iter().filter(|p| p.mode == 1).count();
-    let words = parts.take(32 * full + lanes(2))?;
+    let words = parts.take(32 * full)?;
     let count: usize = (0..nibbles).map(|i| nibble(i).count_ones() as usize).sum();
     let bytes = parts.take(count.div_ceil(4))?;
     need(bytes[count..].iter().all(|&b| b == 0), "P11, planes: behind the last byte")?;
 
     let mut numbers = vec![vec![0; 1024]; 4];
     let mut marks = vec![vec![0; 1024]; 4];
-    let mut as_bytes = [0; 4];
     let (mut next_word, mut next_nibble, mut next_byte) = (0, 0, 0);
     let mut word = || {
         next_word += 1;
         number(words, 4 * (next_word - 1), 4)
     };
     for plane in &order {
-        // The lower of two slices may be stored as bytes are. Its first plane in the order takes all words of the slice.
-        let Plane { block, number: p, mode, ballot } = *plane;
-        let of_bytes = modes[block].len() == 16 && modes[block][..8].iter().all(|&mode| mode == 1);
-        if of_bytes && p == Some(7) {
-            as_bytes[block] = 0xFF;
-            for i in 0..256 {
-                let (row, l) = (i / 32, i % 32);
-                let w = word()?;
-                for at in BYTE_OF_COLUMN {
-                    let bit = 8 * at + 4 * (row / 4) + row % 4;
-                    numbers[block][32 * l + bit] |= w >> (8 * at) & 0xFF;
-                }
-            }
-        }
-        if of_bytes && p.is_some_and(|p| p < 8) {
-            continue;
-        }
+        let Plane { number: p, mode, ballot, block } = *plane;
         for l in 0..32 {
             let named = ballot >> l & 1 == 1;
             let w = match mode {
                 1 => word()?,
-                2 if named => word()?,
-                3 if named => {
+                2 if named => {
                     let mut w = 0;
                     for k in 0..4 {
                         if nibble(next_nibble) >> k & 1 == 1 {
@@ -443,15 +412,14 @@ fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Re
             }
         }
     }
-    Ok(Coded { numbers, marks, as_bytes })
+    Ok(Coded { numbers, marks })
 }
 
-/// §4, class 0: a residual from the bits of its planes, in two's complement of 64 bits. Bits of slices that are stored as bytes
-/// are d's already.
-fn quantum(slices: usize, number: u64, as_bytes: u64) -> u64 {
+/// §4, class 0: a residual from the bits of its planes, in two's complement of 64 bits.
+fn quantum(slices: usize, number: u64) -> u64 {
     let top = 1u64 << (8 * slices - 1);
     let m = number & (top - 1);
-    if number & top == 0 { m } else { m ^ !as_bytes }
+    if number & top == 0 { m } else { !m }
 }
 
 /// §3.3 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of 64 bits.

@@ -195,15 +195,12 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
             }
         }
         0 | 1 => Codec::Lorenzo,
-        4 => Codec::Planes,
-        5 => Codec::PlanesDense,
+        4 | 5 => Codec::Planes,
         _ => Codec::Auto,
     };
     let request = match only {
         Some(Codec::Ndzip) => Request { codec: Codec::Ndzip, bound: Bound::Lossless },
         Some(Codec::Planes) if !planes => Request { codec: Codec::Auto, bound },
-        // Either level.
-        Some(Codec::Planes) => Request { codec: if r.one_in(2) { Codec::Planes } else { Codec::PlanesDense }, bound },
         Some(codec) if bound != Bound::Lossless => Request { codec, bound },
         _ => Request { codec, bound },
     };

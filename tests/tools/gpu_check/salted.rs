@@ -127,10 +127,8 @@ fn bound_of(r: &mut Random, scale: &Scale, values: &[f64], only: Option<Codec>) 
 }
 
 fn codec_of(r: &mut Random, bound: Bound, only: Option<Codec>) -> Codec {
-    let any =
-        [Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::PlanesDense, Codec::Auto, Codec::Ndzip];
+    let any = [Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::Planes, Codec::Auto, Codec::Ndzip];
     let codec = match only {
-        Some(Codec::Planes) if r.one_in(2) => Codec::PlanesDense,
         Some(codec) => codec,
         None => any[r.below(any.len() as u64) as usize],
     };

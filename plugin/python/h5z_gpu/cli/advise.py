@@ -212,8 +212,8 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
     advice.codecs = [best]
     if isinstance(how, Lossy):
         config = how.get_config()
-        for codec in ("szx", "lorenzo", "planes", "planes-dense"):
-            if codec.startswith("planes") and "pointwise_relative" in config:
+        for codec in ("szx", "lorenzo", "planes"):
+            if codec == "planes" and "pointwise_relative" in config:
                 continue  # planes has no such bound
             advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
         top = max(advice.codecs, key=lambda t: t.ratio)

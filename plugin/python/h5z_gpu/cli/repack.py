@@ -66,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_bounds(parser, "for all floating-point data")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
-    parser.add_argument("--codec", default="auto", help="auto (default), szx, lorenzo, planes, planes-dense")
+    parser.add_argument("--codec", default="auto", help="auto (default), szx, lorenzo, planes")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
     )

@@ -18,7 +18,7 @@ from .common import Problem
 def add(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("request", metavar="MODE [VALUE] | WORD", nargs="+", help="such as abs 1e-3, or 11003")
-    parser.add_argument("--codec", help="auto, szx, lorenzo, planes or planes-dense; lossless: auto, planes or ndzip")
+    parser.add_argument("--codec", help="auto, szx, lorenzo or planes; lossless: auto, planes or ndzip")
     parser.add_argument("--tool", help="print one tool's line alone, such as h5repack")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

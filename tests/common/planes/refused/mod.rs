@@ -14,7 +14,7 @@ fn line(payload: Vec<u8>) -> Draft {
     frame(1, 0.5, F32, &[40], &[payload])
 }
 
-/// Class 0 with five slices, so that half a word fills their modes up; three nibbles, and three bytes.
+/// Class 0 with five slices, so that half a word fills their modes up; five nibbles, and seven bytes.
 fn quanta() -> Tile {
     let words = |words: &[(usize, u32)]| {
         let mut all = [0; 32];
@@ -22,9 +22,9 @@ fn quanta() -> Tile {
         all
     };
     Tile::quanta(0, [1, 2, 1, 1]).with(|k, p| match (k, p) {
-        (0, 3) => Plane { mode: 3, words: words(&[(2, 0x100), (31, 1)]), loose: 0 },
-        (1, 9) => Plane { mode: 2, words: words(&[(7, 0xFFFF_FFFF), (9, 2)]), loose: 0 },
-        (2, 7) => Plane { mode: 3, words: words(&[(0, 0x8000_0000)]), loose: 0 },
+        (0, 3) => Plane { mode: 2, words: words(&[(2, 0x100), (31, 1)]), loose: 0 },
+        (1, 9) => Plane { mode: 2, words: words(&[(7, 0xFF_FFFF), (9, 2)]), loose: 0 },
+        (2, 7) => Plane { mode: 2, words: words(&[(0, 0x8000_0000)]), loose: 0 },
         (3, 0) => Plane { mode: 1, words: [0x0101_0101; 32], loose: 0 },
         _ => Plane::default(),
     })
@@ -34,7 +34,7 @@ fn quanta() -> Tile {
 fn excepted(tile: Tile, uniform: bool) -> Tile {
     let mut masks = [Plane::default(); 4];
     (masks[1].mode, masks[1].words[4]) = (2, 6);
-    (masks[3].mode, masks[3].words[0]) = (3, 1);
+    (masks[3].mode, masks[3].words[0]) = (2, 1);
     tile.except(masks, || 0x7FC0_0000, uniform)
 }
 
@@ -42,14 +42,14 @@ fn excepted(tile: Tile, uniform: bool) -> Tile {
 fn wide(class: u32) -> Tile {
     let mut full = Plane { mode: 1, words: [1; 32], loose: 0 };
     full.words[5] = 3;
-    let mut one = Plane { mode: 3, ..Plane::default() };
+    let mut one = Plane { mode: 2, ..Plane::default() };
     one.words[4] = 0x10;
     let planes = |k, p| match (k, p) {
         (0, 0) => full,
         (2, 1) => one,
         _ => Plane::default(),
     };
-    Tile::wide(class, 0, Lengths::new(1, 0, 9)).with(planes).fields(|_, _, _| 0x155)
+    Tile::wide(class, 0, Lengths::new(20, 9)).with(planes).fields(|_, _, _| 0x155)
 }
 
 /// The tile on a line, its parts changed.
@@ -125,7 +125,7 @@ fn places(list: &mut List) {
     });
     list.but("P2-end-at-16-GiB", "tile 0 ends at 17179869180, after 0, in 172 bytes", &good, table(&[u32::MAX]));
     // A whole tile of four words, of which the last three are also the next tile's.
-    let two = frame(1, 0.5, F32, &[4097], &[Tile::wide(1, 0, Lengths::new(1, 0, 9)).payload(4), Vec::new()]);
+    let two = frame(1, 0.5, F32, &[4097], &[Tile::wide(1, 0, Lengths::new(20, 9)).payload(4), Vec::new()]);
     list.but("P2-ends-that-fall", "tile 1 ends at 4, after 16, in 16 bytes", &two, table(&[4, 1]));
     list.but("P3-word-behind-the-last-end", "the last tile ends at 172, the payload at 176", &good, |d| {
         d.sections[1].extend([0; 4])
@@ -152,24 +152,27 @@ fn heads(list: &mut List) {
     list.draft("P5-quanta-uniform-without-exceptions", "uniform exceptions, but none", &flipped(&quanta(), 1 << 10));
     list.draft(
         "P5-wide-quanta-with-bit-19-of-word-1",
-        "head 0x00c00121: a bit",
+        "head 0x00800101: a bit",
         &flipped_behind(&wide(1), [1 << 19, 0]),
     );
     list.draft(
         "P5-wide-quanta-with-bit-26-of-word-2",
-        "head 0x00c00121: a bit",
+        "head 0x00800101: a bit",
         &flipped_behind(&wide(1), [0, 1 << 26]),
     );
     list.draft(
         "P5-wide-quanta-uniform-without-exceptions",
-        "head 0x00c00121: uniform exceptions, but none",
+        "head 0x00800101: uniform exceptions, but none",
         &flipped_behind(&wide(1), [0, 1 << 25]),
     );
-    list.draft("P5-bits-with-bit-19-of-word-1", "head 0x00c00122: a bit", &flipped_behind(&wide(2), [1 << 19, 0]));
-    list.draft("P5-bits-with-bit-31-of-word-2", "head 0x00c00122: a bit", &flipped_behind(&wide(2), [0, 1 << 31]));
+    list.draft("P5-wide-quanta-with-bit-5", "head 0x00800121: a bit", &flipped(&wide(1), 1 << 5));
+    list.draft("P5-bits-with-bit-6", "head 0x00800142: a bit", &flipped(&wide(2), 1 << 6));
+    list.draft("P5-bits-with-bit-7", "head 0x00800182: a bit", &flipped(&wide(2), 1 << 7));
+    list.draft("P5-bits-with-bit-19-of-word-1", "head 0x00800102: a bit", &flipped_behind(&wide(2), [1 << 19, 0]));
+    list.draft("P5-bits-with-bit-31-of-word-2", "head 0x00800102: a bit", &flipped_behind(&wide(2), [0, 1 << 31]));
     list.draft(
         "P5-bits-uniform-without-exceptions",
-        "head 0x00c00122: uniform exceptions, but none",
+        "head 0x00800102: uniform exceptions, but none",
         &flipped_behind(&wide(2), [0, 1 << 25]),
     );
     let good = line(raw(&[0; 160]));
@@ -215,21 +218,27 @@ fn heads(list: &mut List) {
 
 /// P7 to P9.
 fn modes(list: &mut List) {
-    list.draft(
-        "P7-wide-quanta-of-shape-7",
-        "shape 7 of lengths, at most 6",
-        &line(Tile::wide(1, 0, Lengths::new(7, 2, 9)).payload(4)),
-    );
-    list.draft(
-        "P7-bits-of-shape-7",
-        "shape 7 of lengths, at most 6",
-        &line(Tile::wide(2, 0, Lengths::new(7, 2, 9)).payload(4)),
-    );
+    let third = |tile: &Tile, block: usize, p: usize| {
+        let mut tile = tile.clone();
+        tile.blocks[block].planes[p] = Plane { mode: 3, ..Plane::default() };
+        line(tile.payload(4))
+    };
+    list.draft("P7-quanta-with-mode-3", "a plane has mode 3", &third(&quanta(), 1, 3));
+    list.draft("P7-quanta-with-signs-in-mode-3", "a plane has mode 3", &third(&quanta(), 2, 7));
+    list.draft("P7-wide-quanta-with-mode-3", "a plane has mode 3", &third(&wide(1), 3, 1));
+    list.draft("P7-bits-with-mode-3", "a plane has mode 3", &third(&wide(2), 0, 2));
+    let third_mask = |tile: Tile, uniform: bool| {
+        let mut tile = excepted(tile, uniform);
+        tile.blocks[0].mask.mode = 3;
+        line(tile.payload(4))
+    };
+    list.draft("P7-quanta-with-a-mask-in-mode-3", "a mask has mode 3", &third_mask(quanta(), true));
+    list.draft("P7-bits-with-a-mask-in-mode-3", "a mask has mode 3", &third_mask(wide(2), false));
     let tile = excepted(quanta(), true);
     let mask = |from: u32, to: u32| changed(&tile, |p| p.mask = p.mask.map(|m| m & !from | to));
-    list.draft("P8-mask-with-bit-21", "masks is 0x002003c8", &mask(0, 1 << 21));
-    list.draft("P8-mask-with-bit-31", "masks is 0x800003c8", &mask(0, 1 << 31));
-    list.draft("P8-no-exceptions", "masks is 0x000000c8", &mask(0x1F_FF00, 0));
+    list.draft("P8-mask-with-bit-21", "masks is 0x00200388", &mask(0, 1 << 21));
+    list.draft("P8-mask-with-bit-31", "masks is 0x80000388", &mask(0, 1 << 31));
+    list.draft("P8-no-exceptions", "masks is 0x00000088", &mask(0x1F_FF00, 0));
     let mut unmarked = tile.clone();
     unmarked.blocks.iter_mut().for_each(|b| b.mask = Plane::default());
     list.draft("P8-no-exceptions-and-no-marks", "masks is 0x00000000", &{
@@ -238,11 +247,11 @@ fn modes(list: &mut List) {
             p.values.clear();
         })
     });
-    list.draft("P8-4097-exceptions", "masks is 0x001001c8", &mask(0x1F_FF00, 4097 << 8));
-    list.draft("P8-8191-exceptions", "masks is 0x001fffc8", &mask(0, 0x1F_FF00));
+    list.draft("P8-4097-exceptions", "masks is 0x00100188", &mask(0x1F_FF00, 4097 << 8));
+    list.draft("P8-8191-exceptions", "masks is 0x001fff88", &mask(0, 0x1F_FF00));
     let bits = |to: u32| changed(&excepted(wide(2), true), |p| p.mask = Some(to));
-    list.draft("P8-bits-with-bit-31-of-the-mask", "masks is 0x800003c8", &bits(0x8000_03C8));
-    list.draft("P8-bits-without-exceptions", "masks is 0x000000c8", &bits(0xC8));
+    list.draft("P8-bits-with-bit-31-of-the-mask", "masks is 0x80000388", &bits(0x8000_0388));
+    list.draft("P8-bits-without-exceptions", "masks is 0x00000088", &bits(0x88));
     list.draft("P9-bit-behind-the-modes", "modes 0x0001 behind", &changed(&quanta(), |p| p.modes.push(1)));
     list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&quanta(), |p| p.modes.push(1 << 15)));
 }
@@ -256,8 +265,8 @@ fn lengths(list: &mut List) {
         line(payload)
     };
     let whole = good.payload(4).len() / 4;
-    list.draft("P10-wide-quanta-in-one-word", "head 0x00c00121: 1 words where the head has 3", &short(1, &wide(1)));
-    list.draft("P10-bits-in-two-words", "head 0x00c00122: 2 words where the head has 3", &short(2, &wide(2)));
+    list.draft("P10-wide-quanta-in-one-word", "head 0x00800101: 1 words where the head has 3", &short(1, &wide(1)));
+    list.draft("P10-bits-in-two-words", "head 0x00800102: 2 words where the head has 3", &short(2, &wide(2)));
     list.draft("P10-wide-quanta-without-base", "1 words of the base where 0 are left", &short(3, &wide(1)));
     list.draft("P10-bits-without-base", "1 words of the base where 0 are left", &short(3, &wide(2)));
     list.draft("P10-half-a-base", "2 words of the base where 1 are left", &{
@@ -273,7 +282,7 @@ fn lengths(list: &mut List) {
     list.draft("P10-cut-modes", "3 words of modes where 2 are left", &short(3, &good));
     list.draft("P10-no-ballots", "3 words of ballots where 0 are left", &short(4, &good));
     list.draft("P10-no-nibbles", "1 words of nibbles where 0 are left", &short(7, &good));
-    list.draft("P10-no-words", "34 words of words where 0 are left", &short(8, &good));
+    list.draft("P10-no-words", "34 words of full planes where 0 are left", &short(8, &good));
     list.draft("P10-no-bytes", "1 words of bytes where 0 are left", &short(whole - 1, &good));
     list.draft(
         "P10-no-values",
@@ -287,7 +296,7 @@ fn lengths(list: &mut List) {
     });
     list.draft(
         "P10-plane-that-is-not-there",
-        "66 words of words where 35 are left",
+        "66 words of full planes where 35 are left",
         &changed(&good, |p| p.modes[4] |= 1 << 14),
     );
     list.draft(
@@ -295,11 +304,15 @@ fn lengths(list: &mut List) {
         "43 words, its parts have 11",
         &changed(&good, |p| {
             p.modes[4] = 0;
-            p.words[2..].fill(0);
+            p.full[2..].fill(0);
         }),
     );
     let whole = wide(2).payload(4).len() / 4;
-    list.draft("P10-class-plane-that-is-not-there", "64 words of words where 44 are left", &flipped(&wide(2), 1 << 16));
+    list.draft(
+        "P10-class-plane-that-is-not-there",
+        "64 words of full planes where 44 are left",
+        &flipped(&wide(2), 1 << 16),
+    );
     list.draft("P10-wide-quanta-without-fields", "11 words of bits where 0 are left", &short(whole - 11, &wide(1)));
     list.draft(
         "P10-bits-without-the-fields-of-a-block",
@@ -321,11 +334,10 @@ fn lengths(list: &mut List) {
         "50 words, its parts have 40",
         &flipped_behind(&wide(2).fields(|_, _, _| 0), [0, 1 << 3]),
     );
-    list.draft("P10-bits-of-another-shape", "1152 words of bits where 11 are left", &flipped(&wide(2), 1 << 5));
     list.draft(
         "P10-class-plane-with-a-value-more",
         "28 words of bits where 11 are left",
-        &changed(&wide(2), |p| p.words[..32].fill(7)),
+        &changed(&wide(2), |p| p.full[..32].fill(7)),
     );
     list.draft(
         "P10-ballot-of-a-lane-more",

@@ -87,47 +87,51 @@ pub fn fields(list: &mut List) {
         let mode = if kind == I32 { 9 } else { 1 };
         frame(mode, if mode == 9 { 0.0 } else { 0.5 }, kind, &[40], &[Tile::wide(class, 0, lengths).payload(size)])
     };
-    let shape = |highest: u32| Lengths::new(1, 0, highest);
-    list.draft("P14-wide-quanta-of-33-bits", "lengths up to 33 before 0 zeros", &of(F32, 1, shape(33)));
+    let of_length = |highest: u32| Lengths::new(63, highest);
+    list.draft("P14-wide-quanta-of-33-bits", "lengths up to 33 before 0 zeros", &of(F32, 1, of_length(33)));
     list.draft(
         "P14-bits-of-20-bits-and-13-zeros",
         "lengths up to 20 before 13 zeros",
-        &of(F32, 2, shape(20).zeros(13)),
+        &of(F32, 2, of_length(20).zeros(13)),
     );
-    list.draft("P14-wide-quanta-of-127-bits", "lengths up to 127 before 0 zeros", &of(F64, 1, shape(127)));
-    list.draft("P14-bits-of-2-bits-and-63-zeros", "lengths up to 2 before 63 zeros", &of(F64, 2, shape(2).zeros(63)));
-    list.draft("P14-wide-quanta-of-32-zeros", "lengths up to 0 before 32 zeros", &of(F32, 1, shape(0).zeros(32)));
-    list.draft("P14-integers-of-32-zeros", "lengths up to 0 before 32 zeros", &of(I32, 2, shape(0).zeros(32)));
+    list.draft("P14-wide-quanta-of-127-bits", "lengths up to 127 before 0 zeros", &of(F64, 1, of_length(127)));
+    list.draft(
+        "P14-bits-of-2-bits-and-63-zeros",
+        "lengths up to 2 before 63 zeros",
+        &of(F64, 2, of_length(2).zeros(63)),
+    );
+    list.draft("P14-wide-quanta-of-32-zeros", "lengths up to 0 before 32 zeros", &of(F32, 1, of_length(0).zeros(32)));
+    list.draft("P14-integers-of-32-zeros", "lengths up to 0 before 32 zeros", &of(I32, 2, of_length(0).zeros(32)));
 
     list.draft(
         "P15-map-1-of-wide-quanta",
         "integers times 2^0 in class Wide, float true",
-        &of(F32, 1, shape(9).power(0)),
+        &of(F32, 1, of_length(9).power(0)),
     );
     list.draft(
         "P15-map-1-of-integers",
         "integers times 2^0 in class Bits, float false",
-        &of(I32, 2, shape(9).power(0)),
+        &of(I32, 2, of_length(9).power(0)),
     );
     list.draft(
         "P15-power-below-2^-126",
         "integers times 2^-127 in class Bits, float true",
-        &of(F32, 2, shape(9).power(-127)),
+        &of(F32, 2, of_length(9).power(-127)),
     );
     list.draft(
         "P15-power-above-2^127",
         "integers times 2^128 in class Bits, float true",
-        &of(F32, 2, shape(9).power(128)),
+        &of(F32, 2, of_length(9).power(128)),
     );
     list.draft(
         "P15-power-below-2^-1022",
         "integers times 2^-1023 in class Bits, float true",
-        &of(F64, 2, shape(9).power(-1023)),
+        &of(F64, 2, of_length(9).power(-1023)),
     );
     list.draft(
         "P15-power-above-2^1023",
         "integers times 2^1024 in class Bits, float true",
-        &of(F64, 2, shape(9).power(1024)),
+        &of(F64, 2, of_length(9).power(1024)),
     );
     list.draft("P15-map-0-with-a-power", "2^1 in map 0", &flipped_behind(&wide(2), [1 << 20, 0]));
     list.draft("P15-wide-quanta-with-a-power", "2^-1 in map 0", &flipped_behind(&wide(1), [0xFFF << 20, 0]));

@@ -286,7 +286,7 @@ fn wrong(lane: &mut Lane, batch: &Batch, outcomes: &[Outcome]) -> Result<Vec<Str
             why.push(format!("the frame states the bound {:e}, the values' range is {:?}", outcome.used, found.range));
         }
         // Of a fill value 0 values near 0 may become it.
-        let planes = matches!(batch.codec, Codec::Planes | Codec::PlanesDense);
+        let planes = batch.codec == Codec::Planes;
         if planes && params.fill != Some(0) && found.filled > 0 {
             why.push(format!("{} ordinary values became the fill value", found.filled));
         }

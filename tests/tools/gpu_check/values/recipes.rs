@@ -211,7 +211,7 @@ pub fn random(r: &mut Random, largest: u64, wanted: impl FnOnce(&str) -> u64) ->
         Codec::Lorenzo,
         Codec::Planes,
         Codec::Planes,
-        Codec::PlanesDense,
+        Codec::Planes,
         Codec::Planes,
         Codec::Ndzip,
     ];
@@ -229,7 +229,7 @@ pub fn random(r: &mut Random, largest: u64, wanted: impl FnOnce(&str) -> u64) ->
     };
     // Only planes has tiles that take a hundred times as long as others.
     let key = match codec {
-        Codec::Planes | Codec::PlanesDense if !lossless => {
+        Codec::Planes if !lossless => {
             let (mode, digits) = (c.mode.max(2), c.digits as u64);
             format!("{} {} {} {mode} {digits} {} {}", codec.name(), c.wide, c.kind, c.noise / 8, c.salting)
         }
