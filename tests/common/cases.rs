@@ -197,6 +197,8 @@ ndzip  | f32-no-cube           | by-hand 12 | f32   | 40          | mode=lossles
 ndzip  | f64be-no-cube         | by-hand 13 | f64be | 7           | mode=lossless,codec=ndzip        |
 ndzip  | i32-planes-of-zeros   | by-hand 14 | i32   | 4100        | mode=lossless,codec=ndzip        |
 planes | worked-example         | planes-example 0 | f32   | 40          | mode=abs,bound=0.25,codec=planes         |
+planes | worked-wide-quanta     | planes-example-wide 0 | f32 | 40 | mode=abs,bound=0.25,codec=planes      |
+planes | worked-bits            | planes-example-bits 0 | f32 | 44 | mode=lossless,codec=planes            |
 planes | f32-3d                 | wave 1      | f32   | 16x17x33    | mode=abs,bound=1e-3,codec=planes         |
 planes | f64-3d                 | wave 1      | f64   | 16x32x33    | mode=abs,bound=1e-3,codec=planes         |
 planes | f32be-3d               | wave 2      | f32be | 8x16x32     | mode=abs,bound=1e-3,codec=planes         |

@@ -289,6 +289,12 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             })
             .map(bits_of)
             .collect(),
+        "planes-example-wide" => {
+            (0..n).map(|i| bits_of(if i < 20 { 0.0 } else { 5000.0 } + (i / 4) as f64 * 0.5)).collect()
+        }
+        "planes-example-bits" => {
+            (0..n).map(|i| bits_of(if i == 9 { f64::NAN } else { 1000.0 + 16.0 * (i / 4) as f64 })).collect()
+        }
         // A field far from zero in a chunk whose last third was never written.
         "padded" => {
             let field = wave(dims, &mut random).into_iter();

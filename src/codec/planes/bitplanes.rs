@@ -11,7 +11,7 @@
 //! of lengths (`lengths.rs`), of three planes.
 
 use super::number::Int;
-use super::shape::{BLOCK, PLANE, row_of};
+use super::shape::{BLOCK, LAYER, row_of};
 use crate::constants::PLANES_LANES;
 
 /// One bit of each of a block's residuals: a word a lane.
@@ -27,7 +27,7 @@ const LANES: usize = 8;
 pub(super) fn rows<I: Int>(d: &[I; BLOCK], rank: usize, k: usize, out: &mut Slice) {
     for (i, row) in out.iter_mut().enumerate() {
         for (group, words) in row.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            let at = i / 4 * PLANE + row_of(rank, i % 4, group);
+            let at = i / 4 * LAYER + row_of(rank, i % 4, group);
             I::bytes(d[at..].first_chunk().expect("a row"), k, words);
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn rows<I: Int>(d: &[I; BLOCK], rank: usize, k: usize, out: &mut Slic
 pub(super) fn add_rows<I: Int>(rows: &Slice, rank: usize, k: usize, d: &mut [I; BLOCK]) {
     for (i, row) in rows.iter().enumerate() {
         for (group, words) in row.as_chunks::<LANES>().0.iter().enumerate() {
-            let at = i / 4 * PLANE + row_of(rank, i % 4, group);
+            let at = i / 4 * LAYER + row_of(rank, i % 4, group);
             I::add_bytes(words, k, d[at..].first_chunk_mut().expect("a row"));
         }
     }

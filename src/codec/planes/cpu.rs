@@ -5,10 +5,10 @@ use super::components;
 use super::decode::{self, Context};
 use super::encode::{self, Plan};
 use super::format;
-use super::level::{self, Run, Unit};
 use super::number::Value;
 use super::quantize::{Quantizer, fill_of};
 use super::shape::Shape;
+use super::unit::{self, Run, Unit};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::error::{Error, Result};
@@ -128,7 +128,7 @@ pub(crate) fn lens<S: Value>(
         Used::Absolute(b) => Quantizer::new(b, fill_of(chunk.params)).map(|q| Plan { quantizer: Some(q), ..exact }),
         Used::PointwiseRelative(_) => None,
     };
-    level::dispatch(Lens { chunk, exact, lossy, tiles })
+    unit::dispatch(Lens { chunk, exact, lossy, tiles })
 }
 
 struct Lens<'a, S: Value, I> {
@@ -167,7 +167,7 @@ fn encode_run<S: Value>(
     scratch: &mut encode::Scratch<S>,
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
-    level::dispatch(EncodeRun { values, plan, tiles, scratch, out })
+    unit::dispatch(EncodeRun { values, plan, tiles, scratch, out })
 }
 
 struct EncodeRun<'a, S: Value> {
@@ -226,7 +226,7 @@ fn decode_array<S: Value>(
 ) -> Result<()> {
     let shares = context.shape.grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, share| {
-        level::dispatch(DecodeShare { ends, context, part, share })
+        unit::dispatch(DecodeShare { ends, context, part, share })
     })
 }
 

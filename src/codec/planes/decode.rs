@@ -14,11 +14,11 @@ use super::exceptions::spread;
 use super::fields::{self, FIELD_WORDS, Fields, Widths};
 use super::format::{Allowed, Class, Head, Mode, Word};
 use super::layout::Layout;
-use super::lengths::CLASS_PLANES;
-use super::level::Unit;
+use super::lengths::NUMBER_PLANES;
 use super::number::{Int, Value};
 use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
+use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
 use crate::memory::boxed;
@@ -202,7 +202,7 @@ fn fields<'a, S: Value>(
             #[inline(always)]
             || {
                 *numbers = Slice::default();
-                for p in (0..CLASS_PLANES).rev() {
+                for p in (0..NUMBER_PLANES).rev() {
                     at.planes.plane(Mode::of(u32::from(at.head.modes[k]) >> (2 * p)), &mut numbers[p], unit);
                 }
                 unit.transpose(numbers);

@@ -5,9 +5,9 @@
 //! counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
 
 use super::lengths;
-use super::level::Unit;
 use super::number::Int;
-use super::shape::{PLANE, ROW, row_of};
+use super::shape::{LAYER, ROW, row_of};
+use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_NEAR, PLANES_TILE};
 
 /// A tile's integers.
@@ -18,9 +18,9 @@ fn run(rank: usize, len: usize) -> usize {
     if rank == 1 { len } else { ROW }
 }
 
-/// Values of the rows that differ along y from their predecessors: in grid rank 3 those of one plane.
+/// Values of the rows that differ along y from their predecessors: in grid rank 3 those of one layer.
 fn sheet(rank: usize, len: usize) -> usize {
-    if rank == 3 { PLANE } else { len }
+    if rank == 3 { LAYER } else { len }
 }
 
 #[inline(always)]
@@ -43,7 +43,7 @@ fn along_y<I: Int>(v: &mut [I], rank: usize) {
 
 #[inline(always)]
 fn along_z<I: Int>(v: &mut [I]) {
-    backwards::<I, PLANE>(v);
+    backwards::<I, LAYER>(v);
 }
 
 /// Takes from every part of `N` the one before it.
@@ -96,7 +96,7 @@ pub(super) fn integrate<I: Int>(v: &mut Ints<I>, rank: usize, predictor: usize, 
         #[inline(always)]
         || {
             if predictor > 2 {
-                forwards::<I, PLANE>(v);
+                forwards::<I, LAYER>(v);
             }
             if predictor > 1 {
                 v.chunks_exact_mut(sheet(rank, PLANES_TILE)).for_each(forwards::<I, ROW>);
@@ -131,7 +131,7 @@ pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, u
         || {
             let mut inside = true;
             if predictor > 2 {
-                forwards::<i16, PLANE>(v);
+                forwards::<i16, LAYER>(v);
                 inside &= all_below(v, 14);
             }
             if predictor > 1 {
@@ -166,7 +166,7 @@ fn all_below(v: &Ints<i16>, bits: u32) -> bool {
     v.iter().fold(0, |all, v| all | v.fold()) >> bits == 0
 }
 
-/// The predictor that §8.2 chooses, by the residuals of plane 1.
+/// The predictor that §8.2 chooses, by the residuals of layer 1.
 pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
     unit.run(
         #[inline(always)]
@@ -175,8 +175,8 @@ pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize
 }
 
 #[inline(always)]
-fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * PLANE], usize) -> u32) -> (usize, u32) {
-    let first: &[I; 2 * PLANE] = v.first_chunk().expect("two planes");
+fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * LAYER], usize) -> u32) -> (usize, u32) {
+    let first: &[I; 2 * LAYER] = v.first_chunk().expect("two layers");
     let mut d = *first;
     let (mut best, mut least) = (0, cost(&d, rank));
     for predictor in 1..=rank {
@@ -199,20 +199,20 @@ pub(super) fn shortest<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> (us
         #[inline(always)]
         || {
             let zeros = lengths::zeros(v);
-            least(v, rank, |d, _| lengths::cost(&d[PLANE..], zeros))
+            least(v, rank, |d, _| lengths::cost(&d[LAYER..], zeros))
         },
     )
 }
 
-/// Over the lanes, the sum of the bit length of the *or* of the lane's residuals in plane 1.
+/// Over the lanes, the sum of the bit length of the *or* of the lane's residuals in layer 1.
 #[inline(always)]
-fn cost<I: Int>(d: &[I; 2 * PLANE], rank: usize) -> u32 {
-    let plane = &d[PLANE..];
+fn cost<I: Int>(d: &[I; 2 * LAYER], rank: usize) -> u32 {
+    let layer = &d[LAYER..];
     let mut sum = 0;
     for group in 0..PLANES_LANES / 8 {
         let mut all = [I::ZERO; ROW];
         for r in 0..4 {
-            for (all, d) in all.iter_mut().zip(&plane[row_of(rank, r, group)..][..ROW]) {
+            for (all, d) in all.iter_mut().zip(&layer[row_of(rank, r, group)..][..ROW]) {
                 *all = *all | d.fold();
             }
         }

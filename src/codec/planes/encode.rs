@@ -20,13 +20,13 @@ use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
 use super::exceptions::{self, Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
-use super::lengths::{CLASS_PLANES, Counted};
-use super::level::Unit;
+use super::lengths::{Counted, NUMBER_PLANES};
 use super::number::{Int, Value};
 use super::numbers;
 use super::parts::Parts;
 use super::quantize::{self, Quantizer};
 use super::shape::{BLOCK, Shape};
+use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory::{self, boxed};
@@ -291,7 +291,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
                 || {
                     self.unit.transpose(&mut planes);
                     let mut full = false;
-                    let planes = planes[..CLASS_PLANES].iter().rev();
+                    let planes = planes[..NUMBER_PLANES].iter().rev();
                     planes.fold(0, |modes, plane| modes << 2 | parts.plane(&mut full, plane, self.unit) as u16)
                 },
             );

@@ -8,9 +8,9 @@
 
 use super::bitplanes::BitPlane;
 use super::format::Exceptions;
-use super::level::Unit;
 use super::number::{Int, Value};
-use super::shape::{BLOCK, BLOCKS, PLANE, ROW, Shape, row_of};
+use super::shape::{BLOCK, BLOCKS, LAYER, ROW, Shape, row_of};
+use super::unit::Unit;
 use crate::constants::{PLANES_EXCEPTIONS, PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
 use crate::memory;
@@ -95,7 +95,7 @@ fn one_value<S: Value>(flags: &Flags, x: &[S; PLANES_TILE], unit: impl Unit) -> 
     let same = unit.run(
         #[inline(always)]
         || {
-            flags.as_chunks::<PLANE>().0.iter().zip(x.as_chunks::<PLANE>().0).all(|(flags, x)| {
+            flags.as_chunks::<LAYER>().0.iter().zip(x.as_chunks::<LAYER>().0).all(|(flags, x)| {
                 !flags.iter().zip(x).fold(false, |others, (&flag, x)| others | ((flag != 0) & (x.to_wide() != bits)))
             })
         },
@@ -128,7 +128,7 @@ fn planes(flags: &Flags, rank: usize) -> [BitPlane; BLOCKS] {
     for (plane, flags) in planes.iter_mut().zip(flags.as_chunks::<BLOCK>().0) {
         for i in 0..8 {
             for (group, words) in plane.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let row = &flags[i / 4 * PLANE + row_of(rank, i % 4, group)..];
+                let row = &flags[i / 4 * LAYER + row_of(rank, i % 4, group)..];
                 for (word, &[a, b, c, d]) in words.iter_mut().zip(row.as_chunks().0) {
                     *word |= u32::from_le_bytes([a, c, b, d]) << i;
                 }
@@ -152,7 +152,7 @@ pub(super) fn spread<S: Value>(
             for (mask, x) in masks.iter().zip(x.as_chunks_mut::<BLOCK>().0) {
                 for i in 0..8 {
                     for (group, words) in mask.as_chunks::<8>().0.iter().enumerate() {
-                        let row = &mut x[i / 4 * PLANE + row_of(rank, i % 4, group)..];
+                        let row = &mut x[i / 4 * LAYER + row_of(rank, i % 4, group)..];
                         for (word, four) in words.iter().zip(row.as_chunks_mut::<4>().0) {
                             let [a, c, b, d] = (word >> i & 0x0101_0101).to_le_bytes();
                             for (x, is) in four.iter_mut().zip([a, b, c, d]) {
@@ -200,10 +200,10 @@ impl<I: Int> Candidates<I> {
         unit.run(
             #[inline(always)]
             || {
-                x.as_chunks::<PLANE>()
+                x.as_chunks::<LAYER>()
                     .0
                     .iter()
-                    .any(|plane| plane.iter().fold(false, |any, x| any | self.has(x.to_wide())))
+                    .any(|layer| layer.iter().fold(false, |any, x| any | self.has(x.to_wide())))
             },
         )
     }

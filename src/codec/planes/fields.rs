@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fields of classes 1 and 2 into bits and back, by the classes that `lengths.rs` chose. FORMAT.md §3.3.
+//! The fields of classes 1 and 2 into bits and back, by the bins that `lengths.rs` chose. FORMAT.md §3.4.
 //!
 //! Widths are looked up for all of a block at once, so that the loop over values only adds them up: it stores or takes bits at a
 //! place that is known early. What a field lacks, its first bit, its sign, its zeros, is put right for whole rows again.
 
 use super::bitplanes::Slice;
-use super::lengths::{CLASSES, Counted, Lengths, Range, ranges};
-use super::level::Unit;
+use super::lengths::{BINS, Bin, Counted, Lengths, bins};
 use super::number::Int;
-use super::shape::{BLOCK, PLANE, row_of};
+use super::shape::{BLOCK, LAYER, row_of};
+use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
 use crate::memory::boxed;
@@ -20,37 +20,37 @@ pub(super) const SLACK: usize = 16;
 /// A value of each of a block's lanes, in four columns and eight rows, as in bit planes; columns in their own order.
 pub(super) type Rows = Slice;
 
-/// What decoding needs, by numbers of classes.
+/// What decoding needs, by numbers of bins.
 pub(super) struct Fields {
-    pub(super) widths: [u8; CLASSES],
+    pub(super) widths: [u8; BINS],
     /// 1 where the field's first bit is left out.
-    hidden: [u8; CLASSES],
+    hidden: [u8; BINS],
 }
 
 impl Fields {
     pub(super) fn of(lengths: &Lengths) -> Self {
-        let ranges = ranges(lengths.least, lengths.top);
-        let of: [Range; CLASSES] = std::array::from_fn(|c| ranges[(lengths.numbers >> (3 * c) & 7) as usize]);
+        let bins = bins(lengths.least, lengths.top);
+        let of: [Bin; BINS] = std::array::from_fn(|c| bins[(lengths.numbers >> (3 * c) & 7) as usize]);
         Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u8::from(r.hidden)) }
     }
 }
 
-/// What encoding needs, by classes.
+/// What encoding needs, by bins.
 struct Table {
     /// Highest lengths of all but the last.
-    highs: [u8; CLASSES - 1],
-    widths: [u8; CLASSES],
-    numbers: [u8; CLASSES],
+    highs: [u8; BINS - 1],
+    widths: [u8; BINS],
+    numbers: [u8; BINS],
 }
 
 impl Table {
     fn of(lengths: &Lengths) -> Self {
-        let ranges = ranges(lengths.least, lengths.top);
-        let mut numbers = [0; CLASSES];
-        for c in 0..CLASSES {
+        let bins = bins(lengths.least, lengths.top);
+        let mut numbers = [0; BINS];
+        for c in 0..BINS {
             numbers[(lengths.numbers >> (3 * c) & 7) as usize] = c as u8;
         }
-        Table { highs: std::array::from_fn(|i| ranges[i].highest as u8), widths: ranges.map(|r| r.width), numbers }
+        Table { highs: std::array::from_fn(|i| bins[i].highest as u8), widths: bins.map(|r| r.width), numbers }
     }
 }
 
@@ -89,7 +89,7 @@ impl Bits {
             bits &= 7;
         };
         for group in 0..PLANES_LANES / 8 {
-            let rows: [usize; 8] = std::array::from_fn(|i| i / 4 * PLANE + row_of(rank, i % 4, group));
+            let rows: [usize; 8] = std::array::from_fn(|i| i / 4 * LAYER + row_of(rank, i % 4, group));
             for lane in 0..8 {
                 for (row, widths) in rows.iter().zip(widths) {
                     let u: &[I; 4] = u[row + 4 * lane..].first_chunk().expect("a lane's");
@@ -122,7 +122,7 @@ const ONES: u8 = 1;
 const HALVES: u8 = 0;
 
 /// The way for a tile with these widths.
-fn way(widths: &[u8; CLASSES]) -> u8 {
+fn way(widths: &[u8; BINS]) -> u8 {
     match widths.iter().max() {
         Some(0..=28) => PAIRS,
         Some(29..=56) => ONES,
@@ -147,11 +147,11 @@ impl Counted {
             #[inline(always)]
             || {
                 let lens: &[u8; BLOCK] = self.lens[BLOCK * block..].first_chunk().expect("a block");
-                let classes = lens.map(|len| table.highs.iter().map(|&high| u8::from(len > high)).sum::<u8>());
+                let bins = lens.map(|len| table.highs.iter().map(|&high| u8::from(len > high)).sum::<u8>());
                 for (i, row) in widths.iter_mut().enumerate() {
                     for (group, words) in row.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                        let at = i / 4 * PLANE + row_of(rank, i % 4, group);
-                        let bytes: &[[u8; 4]; 8] = classes[at..].as_chunks().0.first_chunk().expect("a row");
+                        let at = i / 4 * LAYER + row_of(rank, i % 4, group);
+                        let bytes: &[[u8; 4]; 8] = bins[at..].as_chunks().0.first_chunk().expect("a row");
                         *words = bytes.map(u32::from_le_bytes);
                     }
                 }
@@ -252,7 +252,7 @@ impl Widths {
                 unit.lookup(&mut hidden, &fields.hidden);
                 for (i, (widths, hidden)) in self.widths.iter().zip(&hidden).enumerate() {
                     for group in 0..PLANES_LANES / 8 {
-                        let row = &mut d[i / 4 * PLANE + row_of(rank, i % 4, group)..][..32];
+                        let row = &mut d[i / 4 * LAYER + row_of(rank, i % 4, group)..][..32];
                         let words = 8 * group..8 * group + 8;
                         let bytes = |words: &[u32]| -> [u8; 32] {
                             let words: &[u32; 8] = words.first_chunk().expect("words of a group");
@@ -291,7 +291,7 @@ impl Widths {
             u64::from_le_bytes(bytes) >> (at % 8)
         };
         for group in 0..PLANES_LANES / 8 {
-            let rows: [usize; 8] = std::array::from_fn(|i| i / 4 * PLANE + row_of(rank, i % 4, group));
+            let rows: [usize; 8] = std::array::from_fn(|i| i / 4 * LAYER + row_of(rank, i % 4, group));
             for lane in 0..8 {
                 for (i, row) in rows.iter().enumerate() {
                     let to: &mut [I; 4] = d[row + 4 * lane..].first_chunk_mut().expect("a lane's");

@@ -131,7 +131,7 @@ impl<'a> Layout<'a> {
 impl Planes<'_> {
     /// Takes the next bit plane.
     #[inline(always)]
-    pub(super) fn plane(&mut self, mode: Mode, out: &mut BitPlane, level: impl Bytes) {
+    pub(super) fn plane(&mut self, mode: Mode, out: &mut BitPlane, unit: impl Bytes) {
         match mode {
             Mode::Absent => *out = [0; PLANES_LANES],
             Mode::Full => {
@@ -153,11 +153,11 @@ impl Planes<'_> {
                 let count = mask.count_ones() as usize;
                 let mut bytes = [0; pack::PLANE];
                 if self.bytes.len() >= count + pack::SLACK {
-                    level.expand(self.bytes, mask, &mut bytes);
+                    unit.expand(self.bytes, mask, &mut bytes);
                 } else {
                     let mut padded = [0; pack::PLANE + pack::SLACK];
                     padded[..count].copy_from_slice(&self.bytes[..count]);
-                    level.expand(&padded, mask, &mut bytes);
+                    unit.expand(&padded, mask, &mut bytes);
                 }
                 self.bytes = &self.bytes[count..];
                 *out = bytemuck::cast::<_, BitPlane>(bytes).map(u32::from_le);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Residuals as a class of lengths and the bits below it: classes 1 and 2. FORMAT.md §3.3, §8.2.
+//! Residuals as a bin of lengths and the bits below it: classes 1 and 2. FORMAT.md §3.4, §8.2.
 //!
 //! ```text
 //! u          the residual without the low zero bits that all have, the sign in the lowest bit: small numbers of either sign are small
-//! length     bits of u without leading zeros; lengths next to each other make a class, at most eight, by a shape and one parameter
-//! number     of a value's class, 0 the most frequent: its bits are three planes, which the codec of planes stores, the higher ones sparse
-//! field      the bits of u, as many as the highest length of the class has; where that is the class's only length, its first bit is
+//! length     bits of u without leading zeros; lengths next to each other make a bin, of which there are eight, by one parameter
+//! number     of a value's bin, 0 the most frequent: its bits are three planes, which the codec of planes stores, the higher ones sparse
+//! field      the bits of u, as many as the highest length of the bin has; where that is the bin's only length, its first bit is
 //!            always 1 and left out. Fields stand one after another, lane after lane
 //! ```
 //!
@@ -14,13 +14,13 @@
 //!
 //! ```text
 //! decode   numbers    three words a lane; bits k, k + 4, … of each make eight nibbles: 4 · 6 instructions for 32 values
-//!          widths     a byte permutation looks four nibbles up in a table of eight bytes, the reason for eight classes; a
+//!          widths     a byte permutation looks four nibbles up in a table of eight bytes, the reason for eight bins; a
 //!                     dot product adds four: 8 · 4 instructions for 32 values
 //!          starts     a scan over the lanes: 15 for 32 values
 //!          fields     for each value: word of the place, two loads, a funnel shift, mask, the first bit, sign, zeros, next place: 13
 //!          a value    1 + 1 + 0.5 + 13, planes at most 3 · 3, sums along three axes 8, bits 3, store 1: about 36
 //! encode   lengths    sign 3, leading zeros 2; counts of a quarter of the values in a byte for each lane and length: 1.5
-//!          classes    lane = L, shapes in turn, each a sort of eight counts in registers: 330 for a tile's 128 values a lane, 2.6
+//!          bins       lane = L, a sort of eight counts in registers
 //!          numbers    seven comparisons or a table: 4; three ballots or shifts into the planes' words: 6; planes at most 9
 //!          fields     mask, shift, or, place; a word when one is full: 8
 //!          a value    5 + 1.5 + 2.6 + 10 + 9 + 8, differences 6, the choice of the predictor 3: about 45
@@ -29,14 +29,14 @@
 //! Tried: sign and magnitude, 0.05 % shorter on noise and 0.5 % on rounded data, but with two codes for 0 and a width of 8W + 1; counts of all
 //! values, 0.02 % shorter; planes at their full length in the choice, 0.4 % longer; each lane's bits on a word of their own, 2 % longer.
 
-use super::level::Unit;
 use super::number::Int;
-use super::shape::{PLANE, row_of};
+use super::shape::{LAYER, row_of};
+use super::unit::Unit;
 use crate::constants::PLANES_TILE;
 use crate::error::Result;
 use crate::memory::boxed;
 
-/// The classes of a tile's lengths, as its head says. FORMAT.md §3.3.
+/// The bins of a tile's lengths, as its head says. FORMAT.md §3.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Lengths {
     /// L.
@@ -45,23 +45,23 @@ pub(super) struct Lengths {
     pub(super) top: u32,
     /// z.
     pub(super) zeros: u32,
-    /// The class of each number, three bits each.
+    /// The bin of each number, three bits each.
     pub(super) numbers: u32,
     /// Map 1: e.
     pub(super) exponent: Option<i32>,
 }
 
-/// Most classes of lengths.
-pub(super) const CLASSES: usize = 8;
+/// Bins of lengths.
+pub(super) const BINS: usize = 8;
 /// Bit planes of their numbers.
-pub(super) const CLASS_PLANES: usize = 3;
-/// The highest lengths of the classes between the first, which has the length 0 alone, and the last, which goes up to T: these
+pub(super) const NUMBER_PLANES: usize = 3;
+/// The highest lengths of the bins between the first, which has the length 0 alone, and the last, which goes up to T: these
 /// above L.
-const ABOVE: [u32; CLASSES - 2] = [0, 1, 2, 3, 4, 6];
+const ABOVE: [u32; BINS - 2] = [0, 1, 2, 3, 4, 6];
 
-/// A class of lengths.
+/// A bin of lengths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct Bin {
     /// h(i).
     pub(super) highest: u32,
     /// Bits of a field.
@@ -70,8 +70,8 @@ pub(super) struct Range {
     pub(super) hidden: bool,
 }
 
-/// The classes of a tile with these L and T.
-pub(super) fn ranges(least: u32, top: u32) -> [Range; CLASSES] {
+/// The bins of a tile with these L and T.
+pub(super) fn bins(least: u32, top: u32) -> [Bin; BINS] {
     let mut next = 0;
     std::array::from_fn(|i| {
         let s = match i {
@@ -82,7 +82,7 @@ pub(super) fn ranges(least: u32, top: u32) -> [Range; CLASSES] {
         let one = highest == next;
         next = highest + 1;
         let hidden = one && highest > 0;
-        Range { highest, width: (highest - u32::from(hidden)) as u8, hidden }
+        Bin { highest, width: (highest - u32::from(hidden)) as u8, hidden }
     })
 }
 
@@ -108,7 +108,7 @@ impl Counted {
         Ok(Counted { lens: boxed()? })
     }
 
-    /// Makes u of all residuals and chooses the classes of their lengths.
+    /// Makes u of all residuals and chooses the bins of their lengths.
     pub(super) fn choose<I: Int>(&mut self, d: &mut [I; PLANES_TILE], rank: usize, unit: impl Unit) -> Lengths {
         let lens = &mut self.lens;
         let (zeros, top) = unit.run(
@@ -126,13 +126,13 @@ impl Counted {
         );
         let upto = self.counts(rank);
         let least = cheapest(&upto, top, unit);
-        Lengths { least, top, zeros, numbers: numbers(&ranges(least, top), &upto), exponent: None }
+        Lengths { least, top, zeros, numbers: numbers(&bins(least, top), &upto), exponent: None }
     }
 
     /// How many values are of a length or a shorter one, by the rows 1 of all lanes.
     fn counts(&self, rank: usize) -> Counts {
         let mut of = [[0u32; 65]; 4];
-        for plane in self.lens.as_chunks::<PLANE>().0 {
+        for plane in self.lens.as_chunks::<LAYER>().0 {
             for group in 0..4 {
                 for four in plane[row_of(rank, 1, group)..][..32].as_chunks::<4>().0 {
                     for (of, &len) in of.iter_mut().zip(four) {
@@ -195,7 +195,7 @@ fn cheapest(upto: &Counts, top: u32, unit: impl Unit) -> u32 {
 /// Costs of each L from `first` on.
 #[inline(always)]
 fn costs(first: u32, upto: &Counts, top: u32) -> Lanes {
-    let mut n = [[0; TOGETHER]; CLASSES];
+    let mut n = [[0; TOGETHER]; BINS];
     let mut cost = [0; TOGETHER];
     // One more than h(i - 1), and the values up to there.
     let (mut next, mut before) = ([0; TOGETHER], [0; TOGETHER]);
@@ -222,7 +222,7 @@ fn costs(first: u32, upto: &Counts, top: u32) -> Lanes {
             (n[a][k], n[b][k]) = (x[k].max(y[k]), x[k].min(y[k]));
         }
     }
-    for p in 0..CLASS_PLANES {
+    for p in 0..NUMBER_PLANES {
         let mut ones = [0; TOGETHER];
         for n in n.iter().enumerate().filter(|(c, _)| c >> p & 1 == 1).map(|(_, n)| n) {
             (0..TOGETHER).for_each(|k| ones[k] += n[k]);
@@ -235,12 +235,12 @@ fn costs(first: u32, upto: &Counts, top: u32) -> Lanes {
     cost
 }
 
-/// The classes of numbers, as the head has them: by falling frequency.
-fn numbers(ranges: &[Range; CLASSES], upto: &Counts) -> u32 {
+/// The bins of numbers, as the head has them: by falling frequency.
+fn numbers(bins: &[Bin; BINS], upto: &Counts) -> u32 {
     let mut before = 0;
-    let mut of: [(u32, u32); CLASSES] = std::array::from_fn(|class| {
-        let count = upto[ranges[class].highest as usize];
-        (count - std::mem::replace(&mut before, count), class as u32)
+    let mut of: [(u32, u32); BINS] = std::array::from_fn(|bin| {
+        let count = upto[bins[bin].highest as usize];
+        (count - std::mem::replace(&mut before, count), bin as u32)
     });
     of.sort_by_key(|&(n, _)| std::cmp::Reverse(n));
     of.iter().enumerate().map(|(c, of)| of.1 << (3 * c)).sum()
@@ -251,11 +251,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_hold_every_length_once() {
+    fn bins_hold_every_length_once() {
         for (least, top) in (0..64).flat_map(|l| (0..=64).map(move |t| (l, t))) {
-            let ranges = ranges(least, top);
+            let bins = bins(least, top);
             let mut next = 0;
-            for (i, range) in ranges.iter().enumerate() {
+            for (i, range) in bins.iter().enumerate() {
                 let held = (range.highest + 1).saturating_sub(next);
                 assert!(range.highest <= top && range.highest + 1 >= next, "{least} {top} {i}");
                 assert_eq!(range.hidden, held == 1 && range.highest > 0);

@@ -14,7 +14,6 @@ mod format;
 mod launch;
 mod layout;
 mod lengths;
-mod level;
 mod number;
 mod numbers;
 mod parts;
@@ -22,6 +21,7 @@ mod quantize;
 pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::descriptor::Codec;

@@ -12,9 +12,9 @@
 
 use super::difference::Ints;
 use super::exceptions::{Flags, below_sign};
-use super::level::Unit;
 use super::number::{Int, Value};
-use super::shape::PLANE;
+use super::shape::LAYER;
+use super::unit::Unit;
 use crate::constants::PLANES_TILE;
 
 /// Between a float's bits and a number of the same order; undoes itself.
@@ -65,15 +65,15 @@ pub(super) fn power_of_two<S: Value>(e: i32) -> S {
     S::of_wide(S::Wide::of(i64::from(e + S::BIAS) << S::FRACTION))
 }
 
-/// Takes the middle of the first plane that has more than exceptions from all numbers, and returns it.
+/// Takes the middle of the first layer that has more than exceptions from all numbers, and returns it.
 pub(super) fn less_base<I: Int>(m: &mut Ints<I>, flags: &Flags, unit: impl Unit) -> I {
-    let planes = m.as_chunks::<PLANE>().0.iter().zip(flags.as_chunks::<PLANE>().0);
-    let range = |(plane, flags): (&[I; PLANE], &[u8; PLANE])| {
+    let layers = m.as_chunks::<LAYER>().0.iter().zip(flags.as_chunks::<LAYER>().0);
+    let range = |(layer, flags): (&[I; LAYER], &[u8; LAYER])| {
         unit.run(
             #[inline(always)]
             || {
                 let (mut lo, mut hi) = (below_sign::<I>(), below_sign::<I>().plus(I::ONE));
-                for (&m, &flag) in plane.iter().zip(flags) {
+                for (&m, &flag) in layer.iter().zip(flags) {
                     lo = if flag == 0 { lo.min(m) } else { lo };
                     hi = if flag == 0 { hi.max(m) } else { hi };
                 }
@@ -81,7 +81,7 @@ pub(super) fn less_base<I: Int>(m: &mut Ints<I>, flags: &Flags, unit: impl Unit)
             },
         )
     };
-    let (lo, hi) = planes.map(range).find_map(|range| range).unwrap_or((I::ZERO, I::ZERO));
+    let (lo, hi) = layers.map(range).find_map(|range| range).unwrap_or((I::ZERO, I::ZERO));
     // Half of the difference as an unsigned number.
     let base = lo.plus(hi.minus(lo) >> 1 & below_sign());
     unit.run(

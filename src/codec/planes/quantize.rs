@@ -6,9 +6,9 @@
 //! and the bound alone, so that a value that was stored once never moves again.
 
 use super::format;
-use super::level::Unit;
 use super::number::{Int, Value};
-use super::shape::{PLANE, ROW};
+use super::shape::{LAYER, ROW};
+use super::unit::Unit;
 use crate::codec::chunk;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
 use crate::params::Params;
@@ -70,20 +70,20 @@ impl<S: Value> Quantizer<S> {
         if judged.holds { judged.number * self.step } else { x }
     }
 
-    /// The smallest and the largest quantum of the first plane that has one.
+    /// The smallest and the largest quantum of the first layer that has one.
     pub(super) fn range<U: Unit>(&self, x: &[S; PLANES_TILE], unit: U) -> Option<(i64, i64)> {
-        x.as_chunks::<PLANE>().0.iter().find_map(|plane| {
+        x.as_chunks::<LAYER>().0.iter().find_map(|layer| {
             unit.run(
                 #[inline(always)]
-                || self.range_of(plane, U::FUSED),
+                || self.range_of(layer, U::FUSED),
             )
         })
     }
 
     #[inline(always)]
-    fn range_of(&self, plane: &[S; PLANE], fused: bool) -> Option<(i64, i64)> {
+    fn range_of(&self, layer: &[S; LAYER], fused: bool) -> Option<(i64, i64)> {
         let (mut lo, mut hi) = ([S::INFINITY; ROW], [-S::INFINITY; ROW]);
-        for row in plane.as_chunks::<ROW>().0 {
+        for row in layer.as_chunks::<ROW>().0 {
             for k in 0..ROW {
                 let judged = self.judge(row[k], fused);
                 let (a, z) = if judged.within { (judged.number, judged.number) } else { (S::INFINITY, -S::INFINITY) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which tiles a chunk has, where a tile's values stand, and a tile's values in and out. FORMAT.md §3.1.
 //!
-//! A tile is an array of 4096 values in the order of z, y, x: eight planes of 512. In grid rank 2 and 3 a plane has 16 rows of
+//! A tile is an array of 4096 values in the order of z, y, x: eight layers of 512. In grid rank 2 and 3 a layer has 16 rows of
 //! 32, in grid rank 1 four rows of 128; every lane owns four values in four rows of it. A tile that reaches beyond the chunk is filled
 //! up with the last values along each axis, so that all that follows has to do with whole tiles only.
 //!
@@ -12,10 +12,10 @@ use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::part::fold;
 use crate::stage::tiles::{Grid, Share, Tile};
 
-/// Values of a plane.
-pub(super) const PLANE: usize = PLANES_TILE / PLANES_COUNT;
+/// Values of a layer.
+pub(super) const LAYER: usize = PLANES_TILE / PLANES_COUNT;
 /// Values of a block.
-pub(super) const BLOCK: usize = 2 * PLANE;
+pub(super) const BLOCK: usize = 2 * LAYER;
 /// Blocks of a tile.
 pub(super) const BLOCKS: usize = PLANES_TILE / BLOCK;
 /// Values of a row in grid ranks 2 and 3.
@@ -148,14 +148,14 @@ impl Shape {
         match self.rank {
             1 => place < ex,
             2 => place % ROW < ex && place / ROW < ey,
-            _ => place % ROW < ex && place / ROW % 16 < ey && place / PLANE < ez,
+            _ => place % ROW < ex && place / ROW % 16 < ey && place / LAYER < ez,
         }
     }
 
     /// The place of a lane's value in a tile.
     #[inline(always)]
-    pub(super) fn place(&self, plane: usize, lane: usize, r: usize, c: usize) -> usize {
-        PLANE * plane + row_of(self.rank, r, lane / 8) + 4 * (lane % 8) + c
+    pub(super) fn place(&self, layer: usize, lane: usize, r: usize, c: usize) -> usize {
+        LAYER * layer + row_of(self.rank, r, lane / 8) + 4 * (lane % 8) + c
     }
 
     /// The place in a tile of a bit of a lane's word in a bit plane of a block.
@@ -165,7 +165,7 @@ impl Shape {
     }
 }
 
-/// Where in a plane the 32 values begin that eight lanes, numbers 8 `group` to 8 `group` + 7, own in their row r.
+/// Where in a layer the 32 values begin that eight lanes, numbers 8 `group` to 8 `group` + 7, own in their row r.
 #[inline(always)]
 pub(super) fn row_of(rank: usize, r: usize, group: usize) -> usize {
     if rank == 1 { 128 * r + ROW * group } else { ROW * (4 * group + r) }

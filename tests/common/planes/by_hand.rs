@@ -89,10 +89,10 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             };
             frame(1, 0.125, F32, dims, &[63, 5, 4, 60, 6].map(|low| tile(low, random)))
         }
-        // All numbers at once, some of classes that hold no length, several of one class.
+        // All numbers at once, some of bins that hold no length, several of one bin.
         "i64-numbers-without-lengths" => {
-            let tile = |low: u32, classes: [u32; 8], random: &mut Random| {
-                let lengths = Lengths { classes, ..Lengths::new(low, 9) };
+            let tile = |low: u32, bins: [u32; 8], random: &mut Random| {
+                let lengths = Lengths { bins, ..Lengths::new(low, 9) };
                 Tile::wide(2, 1, lengths)
                     .with(|_, p| plane(1 + p as u8 % 2, random))
                     .fields(|_, _, _| random.bits())
@@ -106,7 +106,7 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             ];
             frame(9, 0.0, I64, dims, &tiles)
         }
-        // Fields that say a number which a lower class holds: 0 in every bit.
+        // Fields that say a number which a lower bin holds: 0 in every bit.
         "f32-fields-of-zeros" => {
             let tile = |low: u32, random: &mut Random| {
                 Tile::wide(1, 1, Lengths::new(low, 9)).with(|_, _| plane(2, random)).payload(4)

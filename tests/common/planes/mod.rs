@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane and field by field. No choice is made here: modes,
-//! ballots, slices and classes of lengths are what the caller says, so that frames come out which no writer makes.
+//! ballots, slices and bins of lengths are what the caller says, so that frames come out which no writer makes.
 //!
 //! ```text
 //! Tile    class, predictor, base, how lengths are stored, four blocks of bit planes, fields and a mask, values of exceptions
@@ -35,28 +35,28 @@ pub struct Block {
     pub mask: Plane,
 }
 
-/// §3.2 and §3.3: how classes 1 and 2 store residuals.
+/// §3.2 and §3.4: how classes 1 and 2 store residuals.
 #[derive(Clone, Copy, Default)]
 pub struct Lengths {
     /// L, T and z.
     pub low: u32,
     pub highest: u32,
     pub zeros: u32,
-    /// The class of each number.
-    pub classes: [u32; 8],
+    /// The bin of each number.
+    pub bins: [u32; 8],
     /// e of map 1.
     pub power: Option<i32>,
 }
 
 impl Lengths {
-    /// Number c is class c.
+    /// Number j is bin j.
     pub fn new(low: u32, highest: u32) -> Lengths {
-        Lengths { low, highest, classes: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
+        Lengths { low, highest, bins: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
     }
 
-    /// Every number says the last class, whose fields have T bits: 8 or more.
+    /// Every number says the last bin, whose fields have T bits: 8 or more.
     pub fn whole(highest: u32) -> Lengths {
-        Lengths { classes: [7; 8], ..Lengths::new(0, highest) }
+        Lengths { bins: [7; 8], ..Lengths::new(0, highest) }
     }
 
     /// u has z bits less.
@@ -69,27 +69,27 @@ impl Lengths {
         Lengths { power: Some(e), ..self }
     }
 
-    /// The shortest and the longest length of a class; where it holds none, the shortest is above.
-    fn range(&self, class: u32) -> (u32, u32) {
+    /// The shortest and the longest length of a bin; where it holds none, the shortest is above.
+    fn range(&self, bin: u32) -> (u32, u32) {
         let l = self.low;
         let highest = [0, l, l + 1, l + 2, l + 3, l + 4, l + 6];
         let h = |i: u32| highest.get(i as usize).map_or(self.highest, |&s| s.min(self.highest));
-        (if class == 0 { 0 } else { h(class - 1) + 1 }, h(class))
+        (if bin == 0 { 0 } else { h(bin - 1) + 1 }, h(bin))
     }
 
     /// Bits of the field of a value with this number.
     pub fn width(&self, number: u32) -> u32 {
-        match self.range(self.classes[number as usize]) {
+        match self.range(self.bins[number as usize]) {
             (0, 0) => 0,
             (shortest, longest) if shortest == longest => longest - 1,
             (_, longest) => longest,
         }
     }
 
-    /// The first number whose class holds this length.
+    /// The first number whose bin holds this length.
     fn number(&self, length: u32) -> u32 {
         let holds = |&number: &u32| {
-            let (shortest, longest) = self.range(self.classes[number as usize]);
+            let (shortest, longest) = self.range(self.bins[number as usize]);
             (shortest..=longest).contains(&length)
         };
         (0..8).find(holds).unwrap_or_else(|| panic!("no number for a length of {length}"))
@@ -167,7 +167,7 @@ impl Tile {
         let numbers: Vec<Vec<u64>> = if class == 0 {
             (0..4).map(|k| d[k].iter().map(|&d| folded(slices[k], d)).collect()).collect()
         } else {
-            // §3.3: u, its length, a number for that.
+            // §3.4: u, its length, a number for that.
             let u = |d: i64| {
                 assert!(d >> lengths.zeros << lengths.zeros == d, "{d} is no multiple of 2^{}", lengths.zeros);
                 let d = d >> lengths.zeros;
@@ -231,7 +231,7 @@ impl Tile {
         [0, 1, 2, 3].map(|k| self.blocks[k].planes.len() / 8)
     }
 
-    /// §3.2, for values of `size` bytes.
+    /// §3.2 and §3.3, for values of `size` bytes.
     pub fn parts(&self, size: usize) -> Parts {
         let exceptions = !self.values.is_empty();
         let marked = u32::from(exceptions) | u32::from(self.uniform) << 1;
@@ -241,9 +241,9 @@ impl Tile {
             let slices = self.slices().iter().enumerate().map(|(k, &s)| (s as u32 - 1) << (4 + k)).sum::<u32>();
             parts.head = vec![first | slices | marked << 9 | (self.base as u32) << 11];
         } else {
-            let Lengths { low, highest, zeros, classes, power } = self.lengths;
+            let Lengths { low, highest, zeros, bins, power } = self.lengths;
             let modes = self.blocks.iter().flat_map(|b| &b.planes).rev().fold(0, |m, p| m << 2 | u32::from(p.mode));
-            let numbers = classes.iter().rev().fold(0, |n, c| n << 3 | c);
+            let numbers = bins.iter().rev().fold(0, |n, bin| n << 3 | bin);
             parts.head = vec![
                 first | u32::from(power.is_some()) << 4 | modes << 8,
                 low | highest << 6 | zeros << 13 | (power.unwrap_or(0) as u32) << 20,
@@ -275,7 +275,7 @@ impl Tile {
         parts
     }
 
-    /// §3.2, whole.
+    /// The same, whole.
     pub fn payload(&self, size: usize) -> Vec<u8> {
         self.parts(size).payload()
     }
@@ -285,11 +285,11 @@ impl Parts {
     fn plane(&mut self, plane: &Plane) {
         let named = |l: u32| plane.words[l as usize] != 0 || plane.loose >> l & 1 == 1;
         let lanes: Vec<u32> = (0..32).filter(|&l| named(l)).collect();
-        if plane.mode >= 2 {
+        if plane.mode == 2 {
             self.ballots.push(lanes.iter().map(|l| 1 << l).sum());
         }
         match plane.mode {
-            0 => assert!(lanes.is_empty(), "a plane that is absent is zero"),
+            0 | 3 => assert!(lanes.is_empty(), "a plane that is absent is zero, one that is refused has nothing"),
             1 => self.full.extend(plane.words),
             _ => {
                 for l in lanes {
@@ -329,10 +329,10 @@ pub fn extents(rank: u32) -> [usize; 3] {
 
 /// §3.1: the place in the tile, x fastest, of a bit of a lane of a block.
 pub fn place(rank: u32, block: usize, l: usize, bit: usize) -> usize {
-    let (plane, r, c) = (2 * block + bit / 4 % 2, bit % 4, BYTE_OF_COLUMN[bit / 8]);
+    let (layer, r, c) = (2 * block + bit / 4 % 2, bit % 4, BYTE_OF_COLUMN[bit / 8]);
     match rank {
-        1 => 512 * plane + 128 * r + 4 * l + c,
-        _ => 32 * (16 * plane + 4 * (l / 8) + r) + 4 * (l % 8) + c,
+        1 => 512 * layer + 128 * r + 4 * l + c,
+        _ => 32 * (16 * layer + 4 * (l / 8) + r) + 4 * (l % 8) + c,
     }
 }
 
@@ -342,13 +342,13 @@ fn folded(slices: usize, d: i64) -> u64 {
     ((d ^ d >> 63) as u64 & (top - 1)) | if d < 0 { top } else { 0 }
 }
 
-/// §3.3: the fields of a block, one behind the other.
+/// §3.4: the fields of a block, one behind the other.
 fn bits(lengths: &Lengths, block: &Block) -> Vec<u32> {
     let (mut words, mut at) = (Vec::new(), 0);
     for i in 0..1024 {
-        // The lane, then plane, row and column.
-        let (l, plane, r, c) = (i / 32, i / 16 % 2, i / 4 % 4, i % 4);
-        let bit = 8 * BYTE_OF_COLUMN[c] + 4 * plane + r;
+        // The lane, then layer, row and column.
+        let (l, layer, r, c) = (i / 32, i / 16 % 2, i / 4 % 4, i % 4);
+        let bit = 8 * BYTE_OF_COLUMN[c] + 4 * layer + r;
         let number = block.planes.iter().rev().fold(0, |n, p| n << 1 | (p.words[l] >> bit & 1));
         for k in 0..lengths.width(number) {
             words.resize(at / 32 + 1, 0);

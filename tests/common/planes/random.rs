@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, mode and classes of lengths beside every
+//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, mode and bins of lengths beside every
 //! other, such as no writer puts them together. Every reader must read them, and all must find the same values.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
@@ -94,7 +94,7 @@ pub fn quanta(random: &mut Random) -> Vec<i64> {
     (0..4096).map(|_| next()).collect()
 }
 
-/// How lengths are stored, for values of `size` bytes: any L, T, z and classes of numbers.
+/// How lengths are stored, for values of `size` bytes: any L, T, z and bins of numbers.
 fn lengths(size: usize, random: &mut Random) -> Lengths {
     let numbers = 8 * size;
     let zeros = if random.below(2) == 0 { 0 } else { random.below(numbers) };
@@ -105,7 +105,7 @@ fn lengths(size: usize, random: &mut Random) -> Lengths {
     let low = if random.below(4) == 0 { random.below(64) } else { random.below(highest + 1).min(63) };
     let mut lengths = Lengths::new(low as u32, highest as u32).zeros(zeros as u32);
     if random.below(2) == 0 {
-        lengths.classes = [0; 8].map(|_| random.below(8) as u32);
+        lengths.bins = [0; 8].map(|_| random.below(8) as u32);
     }
     lengths
 }

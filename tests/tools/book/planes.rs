@@ -6,9 +6,9 @@
 //! components apart; grid rank, extents, tile             §3.1
 //! for each tile: its payload lies between two ends       §3
 //!     raw: the values that lie in the array
-//!     head, base, mask, modes; lengths of all parts      §3.2
-//!     bit by bit: numbers of the lanes, marks            §3.2
-//!     classes 1 and 2: numbers to lengths, fields        §3.3
+//!     head, base, mask, modes; lengths of all parts      §3.2, §3.3
+//!     bit by bit: numbers of the lanes, marks            §3.3
+//!     classes 1 and 2: numbers to lengths, fields        §3.4
 //!     numbers to residuals, sums along x, y, z           §4
 //!     quanta or bits to values; marked ones replaced     §5
 //! ```
@@ -115,12 +115,12 @@ fn places(e: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..e[0] * e[1] * e[2]).map(move |i| [i / e[2] / e[1], i / e[2] % e[1], i % e[2]])
 }
 
-/// §3.1: the place in the tile, x fastest, of (plane, l, r, c).
-fn place(rank: usize, plane: usize, l: usize, r: usize, c: usize) -> usize {
+/// §3.1: the place in the tile, x fastest, of (layer, l, r, c).
+fn place(rank: usize, layer: usize, l: usize, r: usize, c: usize) -> usize {
     match rank {
-        1 => 512 * plane + 128 * r + 4 * l + c,
-        2 => (16 * plane + 4 * (l / 8) + r) * 32 + 4 * (l % 8) + c,
-        _ => (plane * 16 + 4 * (l / 8) + r) * 32 + 4 * (l % 8) + c,
+        1 => 512 * layer + 128 * r + 4 * l + c,
+        2 => (16 * layer + 4 * (l / 8) + r) * 32 + 4 * (l % 8) + c,
+        _ => (layer * 16 + 4 * (l / 8) + r) * 32 + 4 * (l % 8) + c,
     }
 }
 
@@ -130,7 +130,7 @@ fn place_of_bit(rank: usize, block: usize, l: usize, bit: usize) -> usize {
     place(rank, 2 * block + bit / 4 % 2, l, bit % 4, c)
 }
 
-/// What the parts from *ballots* to *bytes* say.
+/// What the parts from *ballots* to *scattered* say.
 struct Coded {
     /// Of each block: numbers whose bit p is that of the bit plane p.
     numbers: Vec<Block>,
@@ -160,25 +160,25 @@ struct Plane {
     ballot: u32,
 }
 
-/// §3.2 and §3.3: how classes 1 and 2 store residuals.
+/// §3.2 and §3.4: how classes 1 and 2 store residuals.
 struct Lengths {
     /// L, T and z.
     low: i64,
     highest: i64,
     zeros: u32,
-    /// The class of each number.
-    classes: [usize; 8],
+    /// The bin of each number.
+    bins: [usize; 8],
 }
 
 impl Lengths {
-    /// h(i), the highest length of class i.
+    /// h(i), the highest length of bin i.
     fn h(&self, i: usize) -> i64 {
         let (l, t) = (self.low, self.highest);
         let s = [0, l, l + 1, l + 2, l + 3, l + 4, l + 6, t];
         s.get(i).copied().unwrap_or(t).min(t)
     }
 
-    /// Of a value of class i: the bits of its field, and what u is besides it.
+    /// Of a value of bin i: the bits of its field, and what u is besides it.
     fn field(&self, i: usize) -> (usize, u64) {
         let h = self.h(i);
         let below = if i == 0 { -1 } else { self.h(i - 1) };
@@ -238,7 +238,7 @@ fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refus
         low: bits(second, 0, 5).into(),
         highest: bits(second, 6, 12).into(),
         zeros: bits(second, 13, 18),
-        classes: [0, 1, 2, 3, 4, 5, 6, 7].map(|c| bits(third, 3 * c, 3 * c + 2) as usize),
+        bins: [0, 1, 2, 3, 4, 5, 6, 7].map(|c| bits(third, 3 * c, 3 * c + 2) as usize),
     };
     let numbers = 8 * w as u32;
     need(lengths.zeros < numbers, "P14, planes: z")?;
@@ -262,7 +262,7 @@ fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refus
     })
 }
 
-/// §3.2 and §4: bits of the 4096 values of a tile. A raw tile gives those in the array; the others are 0.
+/// §3.2 to §4: bits of the 4096 values of a tile. A raw tile gives those in the array; the others are 0.
 fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Result<Vec<u64>, Refusal> {
     let w = f.size;
     need(!payload.is_empty(), "P4, planes: a tile of no words")?;
@@ -334,7 +334,7 @@ fn raw(f: &Frame<'_>, rank: usize, inside: [usize; 3], bytes: &[u8]) -> Result<V
     Ok(x)
 }
 
-/// §3.2, class 0: the modes of each block's planes.
+/// §3.3, class 0: the modes of each block's planes.
 fn modes_of_slices(parts: &mut Parts<'_>, slices: [usize; 4]) -> Result<[Vec<u32>; 4], Refusal> {
     let total: usize = slices.iter().sum();
     let words = parts.take(total.div_ceil(2))?;
@@ -350,7 +350,7 @@ fn modes_of_slices(parts: &mut Parts<'_>, slices: [usize; 4]) -> Result<[Vec<u32
     Ok(modes)
 }
 
-/// §3.2, from *ballots* to *bytes*. Of 8S planes the last holds signs and comes behind the others; three planes have none.
+/// §3.3, from *ballots* to *scattered*. Of 8S planes the last holds signs and comes behind the others; three planes have none.
 fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Result<Coded, Refusal> {
     // Order of coding.
     let mut order = Vec::new();
@@ -422,17 +422,17 @@ fn quantum(slices: usize, number: u64) -> u64 {
     if number & top == 0 { m } else { !m }
 }
 
-/// §3.3 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of 64 bits.
+/// §3.4 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of 64 bits.
 fn fields(parts: &mut Parts<'_>, lengths: &Lengths, numbers: &mut Block) -> Result<(), Refusal> {
     let fields = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| lengths.field(i));
-    let field_of = |number: u64| fields[lengths.classes[number as usize]];
+    let field_of = |number: u64| fields[lengths.bins[number as usize]];
     let total: usize = numbers.iter().map(|&number| field_of(number).0).sum();
     let part = parts.take(total.div_ceil(32))?;
     let bit = |i: usize| u64::from(part[i / 8] >> (i % 8) & 1);
     let mut at = 0;
     for l in 0..32 {
-        for (plane, r, c) in places([2, 4, 4]).map(|[plane, r, c]| (plane, r, c)) {
-            let d = &mut numbers[32 * l + 8 * BYTE_OF_COLUMN[c] + 4 * plane + r];
+        for [layer, r, c] in places([2, 4, 4]) {
+            let d = &mut numbers[32 * l + 8 * BYTE_OF_COLUMN[c] + 4 * layer + r];
             let (width, besides) = field_of(*d);
             let u = (0..width).fold(besides, |u, k| u | bit(at + k) << k);
             at += width;
