@@ -2,12 +2,15 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|decoders|batch|lane|first] [--quick] [--codec NAME]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|lane|first] [--quick] [--codec NAME]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of uncompressed
 //! bytes: the device's time for complete frames over data on the device (events, median), chunks of a batch against one
 //! large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a process. `--quick`
 //! times a few requests and leaves the comparison with the CPU out, for comparing kernels with each other.
+
+#[path = "gpu_bench/cliffs.rs"]
+mod cliffs;
 
 use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::time::Instant;
@@ -60,6 +63,11 @@ fn error_and_range(dtype: Dtype, a: &[u8], b: &[u8]) -> (f64, f64) {
         }
     }
     (error, hi - lo)
+}
+
+/// The largest finite value less the smallest one.
+fn range_of(f: &Field) -> f64 {
+    error_and_range(f.dtype, &f.raw, &f.raw).1
 }
 
 fn params(field: &Field, dims: &[u64], codec: Codec, bound: Bound) -> Params {
@@ -130,8 +138,7 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
     );
     let mut means: Vec<(String, f64, f64, f64, u32)> = Vec::new();
     for f in fields {
-        let zeros = vec![0; f.raw.len()];
-        let (_, range) = error_and_range(f.dtype, &f.raw, &zeros);
+        let range = range_of(f);
         let mut requests: Vec<(String, Codec, Bound)> = Vec::new();
         for r in if cpu.is_some() { &[1e-2, 1e-3, 1e-4][..] } else { &[1e-3] } {
             let r = *r;
@@ -383,6 +390,9 @@ fn main() {
     let cpu = Engine::with_threads(8);
     if run("device") {
         devices(&all, runs, (!quick).then_some(&cpu), codec);
+    }
+    if run("cliffs") {
+        cliffs::cliffs(&all, runs);
     }
     if run("decoders") {
         decoders(&all, runs, quick, &Engine::with_threads(16));
