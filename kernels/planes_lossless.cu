@@ -3,26 +3,26 @@
 // each of its blocks: twice as many warps fit into shared memory as if each had a tile, and the four fetch the same
 // code at about the same time.
 //
-//   planes/lossless_encode.cuh   persistent CTAs take tiles; payloads wait in shared memory until their place is known
-//   planes/lossless_decode.cuh   a CTA for each tile
-#include "planes/lossless_decode.cuh"
-#include "planes/lossless_encode.cuh"
+//   planes/wide_encode.cuh       persistent CTAs take tiles; payloads wait in shared memory until their place is known
+//   planes/wide_decode.cuh   a CTA for each tile
+#include "planes/wide_decode.cuh"
+#include "planes/wide_encode.cuh"
 #include "prim/dependent.cuh"
 
 #define ENTRIES(S, name)                                                                                         \
     extern "C" __global__ __launch_bounds__(                                                                     \
-        planes::THREADS, PlanesTuning<S>::LOSSLESS_ENCODE) void planes_lossless_encode_##name(EncodeArgs args) { \
+        planes::THREADS, PlanesTuning<S>::WIDE_ENCODE) void planes_lossless_encode_##name(EncodeArgs args) { \
         dependent::begin();                                                                                      \
-        planes::lossless::encode<S>(args);                                                                       \
+        planes::wide::encode<S>(args);                                                                       \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(                                                                     \
-        planes::THREADS, PlanesTuning<S>::LOSSLESS_DECODE) void planes_lossless_decode_##name(DecodeArgs args) { \
+        planes::THREADS, PlanesTuning<S>::WIDE_DECODE) void planes_lossless_decode_##name(DecodeArgs args) { \
         dependent::begin();                                                                                      \
-        planes::lossless::decode<S>(args);                                                                       \
+        planes::wide::decode<S>(args);                                                                       \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(32) void planes_lossless_seal_##name(EncodeArgs args) {              \
         dependent::begin();                                                                                      \
-        frame::seal(args, blockIdx.x, 4, threadIdx.x);                                                           \
+        frame::seal(args, blockIdx.x, frame::placed(args, blockIdx.x, 4), threadIdx.x);                                                          \
     }                                                                                                            \
     extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {           \
         dependent::begin();                                                                                      \

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes under a bound: src/codec/planes/FORMAT.md. A warp codes a tile of 4096 values.
+// The codec planes under a bound: src/codec/planes/FORMAT.md.
 //
-//   planes/lossy_encode.cuh   warps take tiles from tickets; payloads wait in shared memory until their place is known
-//   planes/lossy_decode.cuh   a warp for each tile
+//   range    for a bound relative to the range: base/range.cuh
+//   quanta   tiles of class 0, a warp each; others are listed       planes/quanta_encode.cuh
+//   wide     the tiles that are listed, a CTA each                  planes/wide_encode.cuh
+//   place    payloads from their slots to their places              planes/place.cuh
+//   seal     the header
 //
-// Both are for tiles of class 0, a few exceptions among them (planes/exceptions.cuh). planes/encode_any.cuh and
-// planes/decode_any.cuh take all others, and those that are too long for shared memory, or not shorter than their
-// values.
+//
+// and back:
+//
+//   take_quanta   tiles of class 0, a warp each; others are listed  planes/quanta_decode.cuh
+//   take_wide     the tiles that are listed, a CTA each             planes/wide_decode.cuh
+//   verdict
 #include "base/range.cuh"
-#include "planes/lossy_decode.cuh"
-#include "planes/lossy_encode.cuh"
+#include "planes/place.cuh"
+#include "planes/quanta_decode.cuh"
+#include "planes/quanta_encode.cuh"
+#include "planes/wide_encode.cuh"
 #include "prim/dependent.cuh"
 
 #define ENTRIES(S, name)                                                                                             \
@@ -19,19 +27,33 @@
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(                                                                         \
         planes::THREADS,                                                                                             \
-        (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, planes::THREADS>)) void planes_lossy_encode_##name(EncodeArgs args) { \
+        (AT_ONCE<PlanesTuning<S>::ENCODE_CTAS, planes::THREADS>)) void planes_lossy_quanta_##name(EncodeArgs args) { \
         dependent::begin();                                                                                          \
-        planes::lossy::encode<S>(args);                                                                              \
+        planes::quanta::encode<S>(args);                                                                             \
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(                                                                         \
-        planes::THREADS,                                                                                             \
-        (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, planes::THREADS>)) void planes_lossy_decode_##name(DecodeArgs args) { \
+        planes::THREADS, PlanesTuning<S>::LOSSY_WIDE_ENCODE) void planes_lossy_wide_##name(EncodeArgs args) {              \
         dependent::begin();                                                                                          \
-        planes::lossy::decode<S>(args);                                                                              \
+        planes::wide::encode_listed<S>(args);                                                                         \
     }                                                                                                                \
+    extern "C" __global__ __launch_bounds__(planes::THREADS) void planes_lossy_place_##name(EncodeArgs args) {       \
+        dependent::begin();                                                                                          \
+        planes::slots::place(args);                                                                                  \
+    }                                                                                                                \
+    extern "C" __global__ __launch_bounds__(                                                                              \
+        planes::THREADS,                                                                                                  \
+        (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, planes::THREADS>)) void planes_lossy_take_quanta_##name(DecodeArgs args) { \
+        dependent::begin();                                                                                               \
+        planes::quanta::decode<S>(args);                                                                                  \
+    }                                                                                                                     \
+    extern "C" __global__ __launch_bounds__(                                                                              \
+        planes::THREADS, PlanesTuning<S>::WIDE_DECODE) void planes_lossy_take_wide_##name(DecodeArgs args) {              \
+        dependent::begin();                                                                                               \
+        planes::wide::decode_listed<S>(args);                                                                             \
+    }                                                                                                                     \
     extern "C" __global__ __launch_bounds__(32) void planes_lossy_seal_##name(EncodeArgs args) {                     \
         dependent::begin();                                                                                          \
-        frame::seal(args, blockIdx.x, 4, threadIdx.x);                                                               \
+        frame::seal(args, blockIdx.x, 4ull * ((const ChunkState*)args.states)[blockIdx.x].done, threadIdx.x);                                                             \
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                  \
         dependent::begin();                                                                                          \

@@ -58,14 +58,6 @@ struct LorenzoTuning {
 #endif
 };
 
-// Whether planes' encoder takes tiles of any class, which is most of its code: it would add half a megabyte to the
-// plugin for each architecture. Elsewhere a chunk with such a tile is left to the CPU.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 10 == 90
-constexpr bool PLANES_OTHER_TILES = true;
-#else
-constexpr bool PLANES_OTHER_TILES = false;
-#endif
-
 // CTAs of four warps that should fit on one multiprocessor. A warp has a tile; without a bound a CTA has one. IMAGES:
 // payloads without a bound that a CTA keeps in shared memory, of which static arrays are 48 KiB at most. A second one
 // lets it run ahead of tiles that take longer: six CTAs with one each were 8 % faster where all tiles are alike, and 18
@@ -75,13 +67,13 @@ struct PlanesTuning;
 template <>
 struct PlanesTuning<float> {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-    static constexpr int ENCODE_CTAS = 4, LOSSLESS_DECODE = 7;
+    static constexpr int ENCODE_CTAS = 4, WIDE_DECODE = 7;
 #else
-    static constexpr int ENCODE_CTAS = 3, LOSSLESS_DECODE = 6;
+    static constexpr int ENCODE_CTAS = 3, WIDE_DECODE = 6;
 #endif
-    static constexpr int DECODE_CTAS = 6, LOSSLESS_ENCODE = 5, IMAGES = 2;
+    static constexpr int DECODE_CTAS = 6, WIDE_ENCODE = 5, LOSSY_WIDE_ENCODE = 4, IMAGES = 2;
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, LOSSLESS_ENCODE = 3, IMAGES = 1, LOSSLESS_DECODE = 4;
+    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1, WIDE_DECODE = 4;
 };

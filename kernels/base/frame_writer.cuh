@@ -98,13 +98,19 @@ __device__ __forceinline__ void seal(const EncodeArgs& args, const EncodeChunk& 
     seal(args, c, chunk, c.payload_at, unit, bound, 0, lane, [](u32, u32 word) { return word; });
 }
 
-// The same for chunk `number`, all of whose tiles were written by kernels before; the CPU's where there was a fault.
-// What it needs is asked for at once. Whole warp.
-__device__ __forceinline__ void seal(const EncodeArgs& args, u32 number, u32 unit, int lane) {
+// Bytes of the payloads of chunk `number`, as the look-back placed them by kernels before, in `unit` bytes.
+__device__ __forceinline__ u64 placed(const EncodeArgs& args, u32 number, u32 unit) {
+    const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
+    return unit * (offsets(args, c)[c.tiles - 1] & lookback::SUM);
+}
+
+// The same for chunk `number`, all of whose tiles were written by kernels before, their payloads `payload` bytes; the
+// CPU's where there was a fault. What it needs is asked for at once. Whole warp.
+__device__ __forceinline__ void seal(const EncodeArgs& args, u32 number, u64 payload, int lane) {
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
     const ChunkState state = ((const ChunkState*)args.states)[number];
     const u64 used = (u64)__double_as_longlong(used_bound(c, &state));
-    const u64 payload = unit * (offsets(args, c)[c.tiles - 1] & lookback::SUM), stored = c.payload_at + payload;
+    const u64 stored = c.payload_at + payload;
     u64 sum = 0;
     for (u32 i = lane; i < c.head_words; i += 32) {
         if (i == CHECKSUM_WORD || i == CHECKSUM_WORD + 1) continue;

@@ -14,6 +14,9 @@ namespace planes {
 struct Place {
     u32 chunk, first_tile;
     u64 state, offsets, table, table_key, payloads, key;
+    // The chunk's slots: the first one's address, bytes of each.
+    u64 work;
+    u32 work_stride;
 
     // Writes tile `index`'s end into the table; returns what that adds to the checksum. One lane.
     __device__ __forceinline__ u64 put_end(u32 index, u32 end) const {
@@ -26,6 +29,11 @@ struct Place {
         if (lane == 0) atomicAdd(&((ChunkState*)state)->sum, sum);
     }
 };
+
+// Address of the slot of tile `number` of the batch.
+__device__ __forceinline__ u64 slot_of(const Place& p, u32 number) {
+    return p.work + (u64)(number - p.first_tile) * p.work_stride;
+}
 
 // A chunk: its values, flags and fill value; its rule, where it has a bound.
 struct Chunk {
@@ -58,7 +66,9 @@ __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, 
                       c.frame + c.table_at,
                       c.table_at / 4,
                       c.frame + c.payload_at,
-                      frame::key_of(c.payload_at / 4)};
+                      frame::key_of(c.payload_at / 4),
+                      c.work,
+                      c.work_stride};
     }
     __syncwarp();
 }

@@ -5,16 +5,11 @@
 //   begin_odd   where plane 0's extremes are no normal values: whether the whole tile has the same bits (same_tile),
 //               its few words are known then; else the base, of the first plane that has a normal value (base_range)
 //   mark        a block where a lane has an exception: its mask, and each exception gets the quantum of its predecessor
-//               in the row. Where few lanes have any, and in few rows, lanes share the work on one row of 32 values
-//               after the other; else each looks at its own values, row after row. Values are read again: registers
-//               have no number to loop over
+//               in the row. In registers; where few lanes have any, by a loop over their rows (mark_few)
 //   put_mask    behind the block's bit planes its mask; a block without one has none to put
 //   put_values  at the end: the one value that all have; else they are read again
-//
-// Level A has nibbles and bytes of masks only: they are made at the end, from the masks. All of it is short loops: code
-// that most tiles do not need comes from far, and what is long costs more to fetch than to run.
 #pragma once
-#include "wide.cuh"
+#include "wide_differences.cuh"
 
 namespace planes {
 
@@ -54,13 +49,13 @@ __device__ __forceinline__ bool base_range(const Array& c, const Tile& p, bool s
 // Whether all values of a tile are NaN, infinite or fill, and have the same bits: a tile of class 2 without exceptions,
 // residuals or lengths, whose head and base are put in front. How many words these are, or 0. Whole warp.
 template <class S>
-__device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile& p, int lane) {
+__device__ __forceinline__ u32 same_tile(Stage& s, const Tile& p, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     constexpr u32 WORDS = 3 + T::W / 4, HIGHEST = (1u << T::E) - 1;
     static_assert(WORDS <= MOST_FRONT, "");
     // Mostly the first value tells.
-    I one = ((const I*)s.chunk.array.values)[warp::from(p.first, 0)];
+    I one = ((const I*)s.chunk.array.values)[s.chunk.array.at(warp::from(p.first, 0))];
     if (s.chunk.flags & FLAG_SWAP) one = swapped(one);
     if ((one & T::EXPONENT) != T::EXPONENT && one != fill_of<S>(s)) return 0;
 #pragma unroll 1
@@ -85,8 +80,8 @@ __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile&
         base = ((mantissa >> zeros) ^ sign) - sign;
     }
     if (lane == 0) {
-        u32* to = front + MOST_FRONT - WORDS;
-        to[0] = head, to[1] = exponent << 20, to[2] = 0;
+        u32* to = s.front + MOST_FRONT - WORDS;
+        to[0] = head, to[1] = exponent << 20, to[2] = SAME_NUMBERS;
         put_value(to + 3, base);
     }
     return WORDS;
@@ -95,10 +90,10 @@ __device__ __forceinline__ u32 same_tile(const Stage& s, u32* front, const Tile&
 // A tile whose first plane's extremes are no normal values: finds out whether it is one of `same`, else its base. Of
 // neither kind: false. What is found is kept in the stage. Whole warp.
 template <class S>
-__device__ __noinline__ bool begin_odd(Stage& s, u32* front, u32 first, u32 left, int lane) {
+__device__ __noinline__ bool begin_odd(Stage& s, u32 first, u32 left, int lane) {
     const Tile p = {first, left};
     long long lo = 0, hi = 0;
-    const u32 same = same_tile<S>(s, front, p, lane);
+    const u32 same = same_tile<S>(s, p, lane);
     const bool found =
         same != 0 || base_range(s.chunk.array, p, s.chunk.flags & FLAG_SWAP, rule_of<S>(s), fill_of<S>(s), lo, hi);
     if (lane == 0) s.same = same, s.least = lo, s.most_quantum = hi;
@@ -158,178 +153,139 @@ struct Look {
     }
 };
 
-// Whether exceptions have all the same bits.
-template <class I>
-struct Same {
-    bool none, differ = false;
-    I one;
-    // Those of some lanes. Whole warp.
-    __device__ __forceinline__ void add(bool is, I bits) {
-        const u32 lanes = __ballot_sync(warp::ALL, is);
-        if (lanes == 0) return;
-        if (none) one = warp::from(bits, __ffs((int)lanes) - 1), none = false;
-        differ |= is && bits != one;
-    }
-};
-
 // Lanes of a block, and rows of each, of which exceptions are found one row after the other.
 constexpr int FEW_LANES = 3, FEW_ROWS = 2;
 
-// Marks the exceptions of a block, which some of the lanes `bad` have, and puts their predecessors into its pairs, a
-// and then b. Whole warp.
-template <class S>
-__device__ __noinline__ void mark(Stage& s, u32 first, u32 left, u32 bad, u32* pairs, Int<S> base, u32 block,
-                                  int lane) {
-    using T = Traits<S>;
-    using I = Int<S>;
-    const Array& c = s.chunk.array;
-    const Tile p = {first, left};
-    const bool swap = s.chunk.flags & FLAG_SWAP;
-    const I fill = fill_of<S>(s);
-    const Rule<S> r = rule_of<S>(s);
-    Same<I> same;
-    same.none = s.exceptions == 0, same.one = (I)s.value;
-    if (same.none) {
+// Adds a block's exceptions to the tile's: a lane's mask of them, and the extremes of their bits. Whether the tile has more
+// of them than there may be. Whole warp.
+template <class I>
+__device__ __forceinline__ bool add_exceptions(Stage& s, u32 mask, I least, I most, u32 block, int lane) {
+    const u32 count = warp::total((u32)__popc(mask));
+    const bool some = count != 0, before = s.exceptions != 0;
+    const bool differ = s.differ || (some && (least != most || (before && least != (I)s.value)));
+    if (!before) {
 #pragma unroll
         for (u32 k = 0; k < BLOCKS; k++) s.masks[k][lane] = 0;
     }
-    u32 mask = 0;
-    bool few = __popc(bad) <= FEW_LANES && (p.left == 0 || (p.left & Tile::WHOLE));
-    if (few) {
-        const S* from = (const S*)c.values + 2 * block * c.plane;
-        // From a row's lowest value, or a lane's, that of this lane.
-        const u32 own = lane / 16 * c.plane + lane / 4 % 4 * c.row + lane % 4;
-        auto look = [&](u32 at) {
-            S x = from[at];
-            if (swap) x = T::value(swapped(T::bits(x)));
-            return Look<S>(x, r, fill, base);
-        };
-#pragma unroll 1
-        for (; bad != 0; bad &= bad - 1) {
-            // A value of that lane each.
-            const int one = __ffs((int)bad) - 1;
-            u32 found = __ballot_sync(warp::ALL, look(warp::from(p.first, one) + own).gone);
-            found |= found >> 2;
-            found = (found | found >> 1) & 0x11111111;
-            few = __popc(found) <= FEW_ROWS;
-            if (!few) break;
-            const u32 start = warp::from(p.first, one & 24);
-#pragma unroll 1
-            for (; found != 0; found &= found - 1) {
-                // A value of its row each.
-                const u32 k = (__ffs((int)found) - 1) / 4;
-                const Look<S> x = look(start + k / 4 * c.plane + k % 4 * c.row + lane);
-                const u32 gone = __ballot_sync(warp::ALL, x.gone), below = ~gone & ((1u << lane) - 1);
-                const int before = below ? 31 - __clz((int)below) : __ffs((int)~gone) - 1;
-                const u32 u = gone == warp::ALL ? REACH : warp::from(x.u, x.gone ? before : lane);
-                const int first = 4 * (lane % 8);
-                const u32 u0 = warp::from(u, first), u1 = warp::from(u, first + 1), u2 = warp::from(u, first + 2),
-                          u3 = warp::from(u, first + 3);
-                if (lane / 8 == one / 8) {
-                    pairs[k] = pair(u0, u2), pairs[8 + k] = pair(u1, u3);
-                    mask |= bits_of_row(gone >> first) << k;
-                }
-                same.add(x.gone, x.bits);
-            }
-        }
-    }
-    if (!few) {
-        mask = 0;
-        S next[4];
-        load_row(c, p, 2 * (int)block, 0, swap, next);
-#pragma unroll 1
-        for (int k = 0; k < 8; k++) {
-            const S x[4] = {next[0], next[1], next[2], next[3]};
-            // The next row is on its way meanwhile.
-            if (k < 7) load_row(c, p, 2 * (int)block + (k + 1) / 4, (k + 1) % 4, swap, next);
-            const int inside = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
-            u32 v[4], gone = 0;
-            I bits[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const Look<S> y(x[i], r, fill, base);
-                v[i] = y.u, bits[i] = y.bits;
-                gone |= (u32)y.gone << i;
-            }
-            if (!__any_sync(warp::ALL, gone != 0)) continue;
-            const u32 here = inside >= 4 ? gone : inside <= 0 ? 0 : gone & ((1u << inside) - 1);
-            mask |= bits_of_row(here) << k;
-            if (same.none) {
-                I one = bits[3];
-#pragma unroll
-                for (int i = 2; i >= 0; i--) one = here >> i & 1 ? bits[i] : one;
-                same.add(here != 0, one);
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++) same.differ |= (here >> i & 1) != 0 & (bits[i] != same.one);
-            if (__all_sync(warp::ALL, gone == 15)) {
-                pairs[k] = pairs[8 + k] = ZEROS;
-                continue;
-            }
-            bridge_row(v, gone, REACH, lane);
-            pairs[k] = pair(v[0], v[2]), pairs[8 + k] = pair(v[1], v[3]);
-        }
-    }
+    __syncwarp();
     s.masks[block][lane] = mask;
-    const u32 all = warp::total((u32)__popc(mask));
-    const bool differ = __any_sync(warp::ALL, same.differ);
-    __syncwarp();
-    if (lane == 0) {
-        s.exceptions += all;
-        s.value = same.one;
-        if (differ) s.differ = true;
+    if (lane == 0 && some) {
+        if (!before) s.value = least;
+        s.exceptions += count, s.differ = differ;
     }
     __syncwarp();
+    return differ && s.exceptions > (u32)fmt::PLANES_EXCEPTIONS;
 }
 
-// Puts the mask of a block, for which there is room of 32 words. False: there is none for its bytes. Whole warp.
-template <bool DENSE>
-__device__ __forceinline__ bool put_mask(Stage& s, u32* front, Parts& n, u32 block, int lane) {
-    const u32 word = s.masks[block][lane], ballot = __ballot_sync(warp::ALL, word != 0);
-    if (ballot == 0) return true;
-    const Sparse sparse(word, ballot, lane);
-    // In level B their bytes are beyond no limit, but shared memory has one.
-    if (DENSE && sparse.pays() && n.bytes + sparse.bytes() > (u32)fmt::PLANES_BYTES) return false;
-    u32 mode = 1;
-    if (DENSE || !sparse.pays()) {
-        bool full = false;
-        mode = put_bytes(s, front, n, word, full, lane);
-    } else {
-        mode = 3;
-        if (lane == 0) {
-            front[MOST_FRONT + n.ballots] = ballot;
-            s.mask_nibbles += sparse.words(), s.mask_bytes += sparse.bytes();
+// The same as `mark` where few lanes `bad` have exceptions, of a tile that lies in the array: lanes share the work on one
+// row of 32 values after the other, which are read again. By a short loop: what most tiles do not need comes from far,
+// and what is long costs more to fetch than to run. `pairs` are those of columns 0 and 2, then of 1 and 3. False: too many
+// rows have any. Whole warp.
+template <class S>
+__device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, Int<S> base, u32 block, bool& many,
+                                      int lane) {
+    using T = Traits<S>;
+    using I = Int<S>;
+    const Array& c = s.chunk.array;
+    const bool swap = s.chunk.flags & FLAG_SWAP;
+    const I fill = fill_of<S>(s);
+    const Rule<S> r = rule_of<S>(s);
+    u32 mask = 0;
+    I least = ~(I)0, most = 0;
+    const S* from = (const S*)c.values + 2 * block * c.plane;
+    // From a row's lowest value, or a lane's, that of this lane.
+    const u32 own = lane / 16 * c.plane + lane / 4 % 4 * c.row + lane % 4;
+    auto look = [&](u32 at) {
+        S x = from[at];
+        if (swap) x = T::value(swapped(T::bits(x)));
+        return Look<S>(x, r, fill, base);
+    };
+#pragma unroll 1
+    for (; bad != 0; bad &= bad - 1) {
+        // A value of that lane each.
+        const int one = __ffs((int)bad) - 1;
+        u32 found = __ballot_sync(warp::ALL, look(warp::from(first, one) + own).gone);
+        found |= found >> 2;
+        found = (found | found >> 1) & 0x11111111;
+        if (__popc(found) > FEW_ROWS) return false;
+        const u32 start = warp::from(first, one & 24);
+#pragma unroll 1
+        for (; found != 0; found &= found - 1) {
+            // A value of its row each.
+            const u32 k = (__ffs((int)found) - 1) / 4;
+            const Look<S> x = look(start + k / 4 * c.plane + k % 4 * c.row + lane);
+            const u32 gone = __ballot_sync(warp::ALL, x.gone), below = ~gone & ((1u << lane) - 1);
+            const int before = below ? 31 - __clz((int)below) : __ffs((int)~gone) - 1;
+            const u32 u = gone == warp::ALL ? REACH : warp::from(x.u, x.gone ? before : lane);
+            const int column = 4 * (lane % 8);
+            const u32 u0 = warp::from(u, column), u1 = warp::from(u, column + 1), u2 = warp::from(u, column + 2),
+                      u3 = warp::from(u, column + 3);
+            if (lane / 8 == one / 8) {
+                pairs[k] = pair(u0, u2), pairs[8 + k] = pair(u1, u3);
+                mask |= bits_of_row(gone >> column) << k;
+            }
+            if (x.gone) least = min(least, x.bits), most = max(most, x.bits);
         }
-        n.ballots++;
     }
+    warp::range(least, most);
+    many = add_exceptions(s, mask, least, most, block, lane);
+    return true;
+}
+
+// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. The least class that
+// the tile may be of then: of each, more exceptions than there may be are of no tile. Whole warp.
+template <class S>
+__device__ __forceinline__ u32 mark(Stage& s, const Rule<S>& r, const Tile& p, const S (&x)[8][4], u32 (&a)[8],
+                                    u32 (&b)[8], Int<S> base, u32 block, int lane) {
+    using I = Int<S>;
+    const I fill = fill_of<S>(s);
+    const u32 among = inside_block(s.chunk.array, p, block);
+    u32 all = 0, wrong = 0;
+    // The extremes of their bits.
+    I least = ~(I)0, most = 0;
+#pragma unroll
+    for (int k = 0; k < 32; k++) {
+        const Judged<S> j(x[k / 4][k % 4], r, fill);
+        const u32 bit = 1u << bit_of(k / 4, k % 4);
+        const bool far = !j.holds || j.quantum - base + REACH >= 2 * REACH;
+        const I bits = j.settled(x[k / 4][k % 4], r);
+        if (far) all |= bit;
+        if (!j.holds) wrong |= bit;
+        const bool counts = far && (among & bit);
+        least = counts ? min(least, bits) : least, most = counts ? max(most, bits) : most;
+    }
+    warp::range(least, most);
+    if (add_exceptions(s, all & among, least, most, block, lane)) {
+        // Of class 1 neither, where two of those that do not hold are seen to differ.
+        if (warp::total((u32)__popc(wrong & among)) <= (u32)fmt::PLANES_EXCEPTIONS) return 1;
+        const bool one = wrong & among & 1;
+        const u32 lanes = __ballot_sync(warp::ALL, one);
+        const I bits = Traits<S>::bits(x[0][0]), first = warp::from(bits, lanes ? __ffs((int)lanes) - 1 : 0);
+        return __any_sync(warp::ALL, one && bits != first) ? 2 : 1;
+    }
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const u32 gone = exceptions_of(all, k);
+        if (!__any_sync(warp::ALL, gone != 0)) continue;
+        u32 v[4] = {a[k] & 0xffff, b[k] & 0xffff, a[k] >> 16, b[k] >> 16};
+        bridge_row(v, gone, REACH, lane);
+        a[k] = pair(v[0], v[2]), b[k] = pair(v[1], v[3]);
+    }
+    return 0;
+}
+
+// Puts the mask of a block. Whole warp.
+__device__ __forceinline__ void put_mask(Stage& s, Parts& n, u32 block, int lane) {
+    bool full = false;
+    const u32 mode = put_plane(s, n, s.masks[block][lane], false, full, lane);
     if (lane == 0) s.mask_modes |= mode << 2 * block;
     __syncwarp();
-    return true;
 }
 
 // Whether a tile with these exceptions may be of class 0; how many of them are stored.
 __device__ __forceinline__ bool allowed(const Stage& s, u32& stored) {
     stored = s.differ ? s.exceptions : 1;
     return stored <= (u32)fmt::PLANES_EXCEPTIONS && s.exceptions < s.inside;
-}
-
-// Puts the nibbles and bytes of level A's masks. Whole warp.
-__device__ __forceinline__ void put_mask_bytes(const Stage& s, u32* nibbles, u32 nibble_words, u32 byte_words,
-                                               int lane) {
-    for (u32 k = lane; k < nibble_words + byte_words; k += 32) nibbles[k] = 0;
-    __syncwarp();
-    u32 taken = 0;
-    u8* bytes = (u8*)(nibbles + nibble_words);
-    // Of those in mode 3.
-    u32 left = s.mask_modes;
-    left &= left >> 1 & 0x55;
-#pragma unroll 1
-    for (; left != 0; left &= left - 1) {
-        const u32 word = s.masks[(__ffs((int)left) - 1) / 2][lane];
-        const Sparse sparse(word, __ballot_sync(warp::ALL, word != 0), lane);
-        sparse.put(nibbles, taken, bytes);
-        taken += sparse.words(), bytes += sparse.bytes();
-    }
 }
 
 // Puts the values of exceptions, or that of all. Whole warp.
@@ -353,9 +309,8 @@ __device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, 
             const u32 bit = __ffs((int)left) - 1, k = bit % 8;
             // What undoes itself.
             const u32 column = byte_of(bit / 8);
-            S x =
-                ((const S*)s.chunk.array
-                     .values)[p.first + (2 * block + k / 4) * s.chunk.array.plane + k % 4 * s.chunk.array.row + column];
+            const Array& c = s.chunk.array;
+            S x = ((const S*)c.values)[c.at(p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row + column)];
             if (swap) x = T::value(swapped(T::bits(x)));
             put_value(at, Judged<S>(x, r, fill).settled(x, r));
         }

@@ -2,40 +2,30 @@
 // Residuals of classes 1 and 2 as classes of lengths and the bits below them: FORMAT.md §3.3, §8.2. What it is for and
 // how it was chosen tells src/codec/planes/lengths.rs.
 //
-//   choose_classes   counts of lengths are summed up; lane L tries each shape with L and sorts its counts in registers;
-//                    the least cost wins
-//   put_lengths      a table in shared memory gives a length's number and width. Three planes of numbers go where other
-//                    bit planes go; the lane's sum of widths, scanned over the warp, says where its fields begin, which
-//                    it puts together in a word that is stored when it is full
-//   take_lengths     planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a
-//                    scan say where a lane's fields begin; then each field is a funnel shift of two words
+//   cheapest_of   counts of lengths are summed up; lane k tries L = k and sorts its counts in registers; the least cost
+//                 wins
+//   look_up       a table in shared memory gives a length's number and width. Three planes of numbers go where other bit
+//                 planes go
+//   put_fields    the lane's sum of widths, scanned over the warp, says where its fields begin, which it puts together
+//                 in a word that is stored when it is full
+//   take          planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a
+//                 scan say where a lane's fields begin; then each field is a funnel shift of two words
 #pragma once
-#include "wide.cuh"
+#include "wide_differences.cuh"
 
 namespace planes {
 
 // Lengths that are counted, and a look beyond the highest.
 constexpr u32 LENGTHS = 96;
 
-// The highest lengths of a shape's classes, four bits each, the first lowest: 14 is none, 15 is T, any other is above
-// L.
-constexpr u32 SHAPE_COUNT = 7;
-__device__ __forceinline__ constexpr u32 highs_of(u32 shape) {
-    return shape == 0   ? 0xffffffffu
-           : shape == 1 ? 0xfffffffeu
-           : shape == 2 ? 0xfffffff0u
-           : shape == 3 ? 0xfffff210u
-           : shape == 4 ? 0xfffff20eu
-           : shape == 5 ? 0xf7543210u
-                        : 0xf643210eu;
-}
-__device__ __forceinline__ constexpr u32 classes_of(u32 shape) {
-    return shape == 0 ? 1 : shape < 3 ? 2 : shape < 5 ? 4 : 8;
-}
+// Classes of lengths, as a tile's head has them.
+struct Classes {
+    u32 least, top, zeros, numbers;
+};
 
-__device__ __forceinline__ u32 highest(u32 highs, u32 k, u32 least, u32 top) {
-    const u32 high = highs >> 4 * k & 15;
-    return min(high == 15 ? top : high == 14 ? 0 : least + high, top);
+// The highest length of class k, of 8: 0, L, L + 1, L + 2, L + 3, L + 4, L + 6, T.
+__device__ __forceinline__ u32 highest(u32 k, u32 least, u32 top) {
+    return min(k == 0 ? 0 : k == 7 ? top : least + k - (k < 6), top);
 }
 
 // Class `lane`, of 8.
@@ -44,7 +34,7 @@ struct Range {
     // The first bit is left out.
     bool hidden;
     __device__ __forceinline__ Range(const Classes& c, int lane) {
-        highest = planes::highest(highs_of(c.shape), lane & 7, c.least, c.top);
+        highest = planes::highest(lane & 7, c.least, c.top);
         const u32 before = __shfl_up_sync(warp::ALL, highest, 1);
         hidden = highest == (lane == 0 ? 0 : before + 1) && highest > 0;
         width = highest - hidden;
@@ -57,29 +47,22 @@ __device__ __forceinline__ void exchange(u32& a, u32& b) {
     b = min(a, b), a = more;
 }
 
-// What a shape with this L costs, `upto` values having a length or a shorter one.
-template <u32 SHAPE>
+// What classes with this L cost, `upto` values having a length or a shorter one.
 __device__ __forceinline__ u32 cost_of(const u32* upto, u32 least, u32 top) {
-    constexpr int N = (int)classes_of(SHAPE);
-    u32 n[8] = {}, cost = 0, next = 0, before = 0;
+    u32 n[8], cost = 0, next = 0, before = 0;
 #pragma unroll
-    for (int k = 0; k < N; k++) {
-        const u32 h = highest(highs_of(SHAPE), k, least, top), all = upto[h];
+    for (int k = 0; k < 8; k++) {
+        const u32 h = highest(k, least, top), all = upto[h];
         n[k] = all - before;
         cost += n[k] * (h - (h == next && h > 0));
         next = h + 1, before = all;
     }
-    if (N == 2) exchange(n[0], n[1]);
-    if (N == 4)
-        exchange(n[0], n[1]), exchange(n[2], n[3]), exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[1], n[2]);
-    if (N == 8) {
-        exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[4], n[6]), exchange(n[5], n[7]);
-        exchange(n[0], n[4]), exchange(n[1], n[5]), exchange(n[2], n[6]), exchange(n[3], n[7]);
-        exchange(n[0], n[1]), exchange(n[2], n[3]), exchange(n[4], n[5]), exchange(n[6], n[7]);
-        exchange(n[2], n[4]), exchange(n[3], n[5]);
-        exchange(n[1], n[4]), exchange(n[3], n[6]);
-        exchange(n[1], n[2]), exchange(n[3], n[4]), exchange(n[5], n[6]);
-    }
+    exchange(n[0], n[2]), exchange(n[1], n[3]), exchange(n[4], n[6]), exchange(n[5], n[7]);
+    exchange(n[0], n[4]), exchange(n[1], n[5]), exchange(n[2], n[6]), exchange(n[3], n[7]);
+    exchange(n[0], n[1]), exchange(n[2], n[3]), exchange(n[4], n[5]), exchange(n[6], n[7]);
+    exchange(n[2], n[4]), exchange(n[3], n[5]);
+    exchange(n[1], n[4]), exchange(n[3], n[6]);
+    exchange(n[1], n[2]), exchange(n[3], n[4]), exchange(n[5], n[6]);
     const u32 ones[3] = {n[1] + n[3] + n[5] + n[7], n[2] + n[3] + n[6] + n[7], n[4] + n[5] + n[6] + n[7]};
 #pragma unroll
     for (int p = 0; p < 3; p++) cost += ones[p] == 0 ? 0 : min(min(64 + 10 * ones[p], 1500 + 3 * ones[p]), 4096u);
@@ -102,56 +85,37 @@ __device__ __forceinline__ void sum_lengths(const u32* counts, u32* upto, u32 ze
     __syncwarp();
 }
 
-// A choice of classes, the cheaper the less.
-__device__ __forceinline__ constexpr u32 choice(u32 cost, u32 shape, u32 least) {
-    return cost << 9 | shape << 6 | least;
-}
-
-// A shape's cheapest choice of those that this lane tries.
-template <u32 SHAPE>
+// The cheapest L, the lowest among equals: 0 where no length is above it. Whole warp.
 __device__ __forceinline__ u32 cheapest_of(const u32* upto, u32 top, int lane) {
-    if (SHAPE < 2) return choice(cost_of<SHAPE>(upto, 0, top), SHAPE, 0);
     u32 best = ~0u;
 #pragma unroll 1
-    for (u32 least = lane; least < top; least += 32)
-        best = min(best, choice(cost_of<SHAPE>(upto, least, top), SHAPE, least));
-    return best;
+    for (u32 least = lane; least < max(top, 1u); least += 32) best = min(best, cost_of(upto, least, top) << 6 | least);
+    return warp::least(best) & 63;
 }
 
-// The classes of a choice, numbered by falling frequency. Whole warp.
-__device__ __forceinline__ Classes classes_of(u32 best, const u32* upto, u32 zeros, u32 top, int lane) {
-    Classes c = {best >> 6 & 7, best & 63, top, zeros, 0};
-    const u32 count = classes_of(c.shape), all = upto[highest(highs_of(c.shape), lane & 7, c.least, top)];
+// The classes with this L, numbered by falling frequency. Whole warp.
+__device__ __forceinline__ Classes classes_of(u32 least, const u32* upto, u32 zeros, u32 top, int lane) {
+    Classes c = {least, top, zeros, 0};
+    const u32 all = upto[highest(lane & 7, least, top)];
     const u32 before = __shfl_up_sync(warp::ALL, all, 1), mine = lane == 0 ? all : all - before;
     u32 number = 0;
 #pragma unroll
     for (u32 k = 0; k < 8; k++) {
         const u32 other = warp::from(mine, k);
-        number += k < count && (other > mine || (other == mine && k < (u32)lane));
+        number += other > mine || (other == mine && k < (u32)lane);
     }
-    c.numbers = warp::total(lane < (int)count ? (u32)lane << 3 * number : 0);
+    c.numbers = warp::total(lane < 8 ? (u32)lane << 3 * number : 0);
     return c;
-}
-
-// The cheapest classes for counts, which become sums. Whole warp.
-__device__ __forceinline__ Classes choose_classes(u32* upto, u32 zeros, u32 top, int lane) {
-    sum_lengths(upto, upto, zeros, lane);
-    u32 best = min(cheapest_of<0>(upto, top, lane), cheapest_of<1>(upto, top, lane));
-    best = min(best, min(cheapest_of<2>(upto, top, lane), cheapest_of<3>(upto, top, lane)));
-    best = min(best, min(cheapest_of<4>(upto, top, lane), cheapest_of<5>(upto, top, lane)));
-    best = min(best, cheapest_of<6>(upto, top, lane));
-    return classes_of(warp::least(best), upto, zeros, top, lane);
 }
 
 // By length: the number of its class in the lower byte, the width of a field in the upper one. Whole warp.
 // Of several warps each fills a part.
 __device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lane, u32 part = 0, u32 parts = 1) {
     const Range range(c, lane);
-    const u32 count = classes_of(c.shape);
     u32 number = 0;
 #pragma unroll
     for (u32 k = 0; k < 8; k++) {
-        if (k < count && (c.numbers >> 3 * k & 7) == (u32)lane) number = k;
+        if ((c.numbers >> 3 * k & 7) == (u32)lane) number = k;
     }
     const u32 entry = number | range.width << 8;
 #pragma unroll
@@ -200,51 +164,6 @@ __device__ __forceinline__ u32 low_bits(u32 x, u32 width) {
     return x & ones(width);
 #endif
 }
-
-// Where bit planes go: the parts of a payload, and how much each has. Where there are none, they are counted only.
-struct Sink {
-    bool write = false;
-    u32 *ballots, *nibbles, *words;
-    u8* bytes;
-    u16* modes;
-    Parts n = {0};
-    // Of classes 1 and 2: where fields go, words of them so far.
-    u32* bits;
-    u32 bit_words = 0;
-
-    // Puts a bit plane; returns its mode. `full`: it and what comes after it in the block is stored whole. FORMAT.md
-    // §8.3.
-    __device__ __forceinline__ u32 put(u32 word, bool by_bytes, u32 most_bytes, bool& full, int lane) {
-        const u32 lower = (1u << lane) - 1, ballot = __ballot_sync(warp::ALL, word != 0);
-        if (ballot == 0) return 0;
-        const u32 lanes = __popc(ballot), before = __popc(ballot & lower);
-        if (!full && !by_bytes && lanes < 32) {
-            if (write && lane == 0) ballots[n.ballots] = ballot;
-            if (write && word != 0) words[n.words + before] = word;
-            n.ballots++;
-            n.words += lanes;
-            return 2;
-        }
-        if (!full && by_bytes) {
-            const Sparse sparse(word, ballot, lane);
-            const u32 all = sparse.bytes();
-            if (sparse.pays() && n.bytes + all <= most_bytes) {
-                if (write) {
-                    if (lane == 0) ballots[n.ballots] = ballot;
-                    sparse.put(nibbles, n.nibbles, bytes + n.bytes);
-                }
-                n.ballots++;
-                n.nibbles += lanes;
-                n.bytes += all;
-                return 3;
-            }
-        }
-        full = true;
-        if (write) words[n.words + lane] = word;
-        n.words += 32;
-        return 1;
-    }
-};
 
 // Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before
 // it being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the
@@ -347,23 +266,6 @@ __device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I
 #pragma unroll
     for (int k = 0; k < 32; k++) to.put_low(u[k / 4][k % 4], __byte_perm(widths[k / 4], 0, 0x4440 + k % 4));
     to.end();
-}
-
-// Puts a block's numbers; returns the modes of its planes. Whole warp.
-template <class S>
-__device__ __forceinline__ u32 put_lengths(Sink& out, const u16* table, const Int<S> (&u)[8][4], int lane) {
-    u32 planes[3], widths[8], modes = 0;
-    const u32 mine = look_up<S>(table, u, planes, widths);
-    bool full = false;
-#pragma unroll
-    for (int p = 2; p >= 0; p--) modes |= out.put(planes[p], true, (u32)fmt::PLANES_BYTES, full, lane) << 2 * p;
-    const u32 upto = warp::inclusive(mine, lane), words = (warp::from(upto, 31) + 31) / 32;
-    if (out.write) {
-        put_fields<false>(out.bits + out.bit_words, words, upto - mine, u, widths, lane);
-        __syncwarp();
-    }
-    out.bit_words += words;
-    return modes;
 }
 
 // A field of u.

@@ -15,18 +15,40 @@ namespace planes {
 
 constexpr u32 TILE = (u32)fmt::PLANES_TILE, BLOCKS = 4, WARPS = 4, THREADS = 32 * WARPS;
 
+// The place in the chunk of a place of the array, which has `each` values of one of the components after the other. Not
+// inlined: it would be longer than the code around it.
+static __device__ __noinline__ u32 apart(u32 place, u32 each, u32 components) {
+    return place % each * components + place / each;
+}
+
 // What kernels need of a chunk, in shared memory.
 struct Array {
     u64 values;  // their address
     u32 rank, Z, Y, X;
     // Values from a lane's first row in a tile to the next one, and from a plane to the next.
     u32 row, plane;
+    // Components of vectors: in the chunk they lie beside each other. FORMAT.md §3.1.
+    u32 components;
+
+    // Where a place of the array lies in the chunk.
+    __device__ __forceinline__ u32 at(u32 place) const {
+        return LIKELY(components == 1) ? place : apart(place, X * Y * Z / components, components);
+    }
 };
 
 template <class Chunk>
 __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
     const u32 rank = c.rank, Y = c.extents[1], X = c.extents[2];
-    return {values, rank, c.extents[0], Y, X, rank == 1 ? 128 : X, rank == 1 ? 512 : rank == 2 ? 16 * X : X * Y};
+    return {values,
+            rank,
+            c.extents[0],
+            Y,
+            X,
+            rank == 1 ? 128 : X,
+            rank == 1   ? 512
+            : rank == 2 ? 16 * X
+                        : X * Y,
+            c.components};
 }
 
 // A lane's part of a tile. Places are counted in 32 bits: larger chunks are the CPU's.
@@ -47,7 +69,8 @@ struct Tile {
 __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
     if (c.rank == 1) {
         const u32 x = t * TILE + 4 * (u32)lane, left = c.X - t * TILE;
-        return {x, left >= TILE ? 0 : (c.X - x + 128) | 384 << 13 | 8 << 22};
+        const bool whole = left >= TILE && c.components == 1;
+        return {x, whole ? 0 : (min(left, TILE) - 4 * (u32)lane + 128) | 384 << 13 | 8 << 22};
     }
     const u32 high = c.rank == 2 ? 128 : 16, nx = (c.X + 31) / 32, ny = (c.Y + high - 1) / high;
     const u32 line = t / nx, slab = line / ny, x0 = 32 * (t - line * nx), y0 = high * (line - slab * ny), z0 = 8 * slab;
@@ -55,7 +78,9 @@ __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
     const u32 planes = c.rank == 2 ? 8 : min(c.Z - z0, 8u);
     const bool whole = c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
     const u32 left = (min(c.X - x0, 32u) + x0 - x + 128) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
-    return {(z0 * c.Y + y) * c.X + x, !whole ? left : c.X % 4 ? left | Tile::WHOLE : 0};
+    return {(z0 * c.Y + y) * c.X + x, !whole || c.components != 1 ? left
+            : c.X % 4                   ? left | Tile::WHOLE
+                                        : 0};
 }
 
 // Values of the tile that lie in the array, from lane 0's part of it.
@@ -69,9 +94,9 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
 template <class S>
 __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
     using T = Traits<S>;
-    const S* input = (const S*)c.values + p.first;
+    const S* input = (const S*)c.values;
     if (LIKELY(p.left == 0)) {
-        load4(input + (plane * (int)c.plane + r * (int)c.row), v);
+        load4(input + p.first + (plane * (int)c.plane + r * (int)c.row), v);
     } else {
         const int rank = (int)c.rank;
         int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
@@ -81,7 +106,7 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
             from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = input[min(from + i, to)];
+        for (int i = 0; i < 4; i++) v[i] = input[c.at(p.first + min(from + i, to))];
     }
     if (swap) {
 #pragma unroll
@@ -187,11 +212,12 @@ __device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 p
     const int values = p.values() + x - (single ? (int)(512 * plane) : 0),
               rows = (int)plane >= p.planes() ? 0 : p.rows() + y - (c.rank == 2 ? (int)(16 * plane) : 0);
     const u32 step = single ? 32 : c.row;
-    B* to = (B*)c.values + (p.first + plane * c.plane - x - y * c.row + lane);
+    B* to = (B*)c.values;
+    u32 place = p.first + plane * c.plane - x - y * c.row + lane;
     __syncwarp();
 #pragma unroll 4
-    for (int k = 0; k < 16; k++, to += step) {
-        if (single ? 32 * k + lane < values : k < rows && lane < values) *to = buffer[32 * k + lane];
+    for (int k = 0; k < 16; k++, place += step) {
+        if (single ? 32 * k + lane < values : k < rows && lane < values) to[c.at(place)] = buffer[32 * k + lane];
     }
     __syncwarp();
 }

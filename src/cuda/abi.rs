@@ -114,6 +114,10 @@ shared_structs! {
         work_stride: u32,
         /// Extents of a tile that is not at a border.
         tile: [u32; 3],
+        /// Components of vectors that the last axis holds: the codec's grid has one behind the other. 1: there are none.
+        components: u32,
+        /// Nothing.
+        reserved: u32,
         /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the kernel.
         head: [u32; 38],
     }
@@ -136,9 +140,10 @@ shared_structs! {
         chunks: u64,
         /// `ChunkState`s.
         states: u64,
-        /// One word a tile for the look-back; zero before a launch.
+        /// What tiles tell each other, [`tile_words`] bytes: one word a tile for the look-back, or what the codec's kernels say. Zero
+        /// before a launch.
         offsets: u64,
-        /// The next tile's number; zero before a launch.
+        /// The next tile's number, and two more counters; zero before a launch.
         ticket: u64,
         /// What the launches share of each chunk, `LORENZO_SHARED` bytes; zero before the first. 0 for codecs without.
         shared: u64,
@@ -197,6 +202,10 @@ shared_structs! {
         lengths_at: u32,
         /// Extents of a tile that is not at a border.
         tile: [u32; 3],
+        /// Components of vectors, as in [`EncodeChunk`].
+        components: u32,
+        /// Nothing.
+        reserved: u32,
     }
     /// Arguments of a decoding kernel.
     DecodeArgs {
@@ -208,6 +217,9 @@ shared_structs! {
         verdicts: u64,
         /// Per chunk the tables of its codebook, 16-byte aligned; 0 for codecs without.
         tables: u64,
+        /// Tiles that one kernel leaves to the next: how many, how many are taken, their numbers. The first two are zero before a
+        /// launch.
+        list: u64,
         /// Chunks of the batch.
         chunk_count: u32,
         /// Tiles of the batch.
@@ -275,11 +287,18 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
+    ("PLANES_WIDE_CTAS", PLANES_WIDE_CTAS),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
     ("ARRAY_PIECE", ARRAY_PIECE),
     ("ARRAY_PACK_STEP", ARRAY_PACK_STEP),
 ];
+
+/// Bytes of what the tiles of a batch tell each other: a record of 8 bytes each; sums of 32 records and of 1024; a list of tiles.
+#[allow(dead_code)]
+pub const fn tile_words(tiles: usize) -> usize {
+    12 * tiles + 4 * (tiles.div_ceil(32) + tiles.div_ceil(32 * 32))
+}
 
 /// The bound is the number itself.
 pub const BOUND_ABSOLUTE: u32 = 0;
@@ -293,6 +312,8 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
+/// CTAs that take tiles of `planes` which are listed, of which there may be none: six on each multiprocessor of a large device.
+pub const PLANES_WIDE_CTAS: u32 = 792;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_SHARED: u32 = 2800;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.

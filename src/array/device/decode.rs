@@ -171,7 +171,8 @@ impl Work<'_> {
         let input = stream.reserve(Buffer::Input, end)?;
         let output = stream.reserve(Buffer::Output, plans.len() * step)?;
         let needs = |group: &[usize]| plans[group[0]].as_ref().expect("planned").needs;
-        let works = offsets(groups.iter().map(|g| DecodeGroup::work_len(needs(g), g.len())));
+        let tiles = |group: &[usize]| group.iter().flat_map(|&i| &plans[i]).map(|plan| plan.chunk.tiles as usize).sum();
+        let works = offsets(groups.iter().map(|g| DecodeGroup::work_len(needs(g), g.len(), tiles(g))));
         stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
         stream.expect(8 * plans.len())?;
         stream.start_send(Buffer::Input, 0, end, 0)?;

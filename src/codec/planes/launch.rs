@@ -6,7 +6,7 @@ use crate::codec::chunk;
 use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT, PLANES_WIDE_CTAS};
 use crate::frame::Frame;
 use crate::params::{Bound, Class, Dtype, Mode, Params};
 
@@ -20,13 +20,16 @@ pub(super) static GPU: Gpu = Gpu {
     decoding,
     encode: &[
         Launch::range("planes_lossy_range"),
-        Launch::new("planes_lossy_encode", encode_ctas).only(false),
+        Launch::new("planes_lossy_quanta", encode_ctas).only(false),
+        Launch::new("planes_lossy_wide", wide_ctas).only(false),
+        Launch::new("planes_lossy_place", place_ctas).only(false),
         Launch::new("planes_lossy_seal", plan::per_chunk).only(false),
         Launch::new("planes_lossless_encode", plan::persistent).only(true),
         Launch::new("planes_lossless_seal", plan::per_chunk).only(true),
     ],
     decode: &[
-        Launch::new("planes_lossy_decode", decode_ctas).only(false),
+        Launch::new("planes_lossy_take_quanta", decode_ctas).only(false),
+        Launch::new("planes_lossy_take_wide", wide_ctas).only(false),
         Launch::new("planes_lossy_verdict", plan::per_chunk).only(false),
         Launch::new("planes_lossless_decode", plan::per_tile).only(true),
         Launch::new("planes_lossless_verdict", plan::per_chunk).only(true),
@@ -43,15 +46,35 @@ fn encode_ctas(batch: Counts) -> u32 {
     batch.tiles.div_ceil(AT_A_TIME).min(1024)
 }
 
+/// Four CTAs for each group of 32 tiles, whose lengths are summed up together.
+fn place_ctas(batch: Counts) -> u32 {
+    4 * batch.tiles.div_ceil(32)
+}
+
+/// CTAs that take listed tiles, of which there may be none.
+fn wide_ctas(batch: Counts) -> u32 {
+    batch.tiles.min(PLANES_WIDE_CTAS)
+}
+
 fn decode_ctas(batch: Counts) -> u32 {
     batch.tiles.div_ceil(AT_A_TIME)
 }
 
-/// Extents of the array, slowest first, grid rank, tiles. `None` where the chunk is the CPU's: kernels know no components.
-fn tiles(extents: &[u32]) -> Option<([u32; 3], u32, u32)> {
-    let shape = Shape::choose(extents).filter(|shape| shape.components == 1)?;
+/// What kernels are told of a chunk's tiles.
+struct Tiles {
+    /// The array, slowest axis first.
+    extents: [u32; 3],
+    rank: u32,
+    components: u32,
+    tiles: u32,
+}
+
+/// The tiles of a chunk; `None`: it is the CPU's.
+fn tiles(extents: &[u32]) -> Option<Tiles> {
+    let shape = Shape::choose(extents)?;
     let (extents, _) = shape.grid.sides()?;
-    Some((extents, shape.rank as u32, u32::try_from(shape.grid.tiles()).ok()?))
+    let (rank, components) = (shape.rank as u32, shape.components as u32);
+    Some(Tiles { extents, rank, components, tiles: u32::try_from(shape.grid.tiles()).ok()? })
 }
 
 fn float_flag(dtype: Dtype) -> u32 {
@@ -63,7 +86,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     let chunk = plan::any_chunk(params, if lossy { params.request.bound } else { Bound::Lossless }, raw_len);
     // Kernels count places in 32 bits.
     u32::try_from(chunk.values).ok()?;
-    let (extents, rank, tiles) = tiles(params.extents.as_slice())?;
+    let Tiles { extents, rank, components, tiles } = tiles(params.extents.as_slice())?;
     // The payload's length is added by the kernel.
     let table_len = 4 * tiles as usize;
     let used = lossy.then_some(chunk.bound);
@@ -73,6 +96,8 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     let head = head(payload_at);
     let chunk = EncodeChunk {
         payload_at: payload_at as u64,
+        // A tile's slot: as long as its values, a head, up to 16 bytes.
+        work_stride: if lossy { 4096 * u32::from(params.dtype.size) + 16 } else { 0 },
         flags: chunk.flags | float_flag(params.dtype),
         tiles,
         table_at: table_at as u32,
@@ -81,6 +106,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         payload_len_at: Head::section_len_at(params, 1),
         extents,
         rank,
+        components,
         head: head.words,
         ..chunk
     };
@@ -96,7 +122,7 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     }
     let values = frame.elements(h.dtype.size.into()).ok()?;
     u32::try_from(values).ok()?;
-    let (extents, rank, tiles) = tiles(h.extents.as_slice())?;
+    let Tiles { extents, rank, components, tiles } = tiles(h.extents.as_slice())?;
     let [table, payload] = frame.sections().ok()?;
     if table.len() != 4 * tiles as usize || payload.len() % 4 != 0 {
         return None;
@@ -111,6 +137,7 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         table_words: tiles,
         extents,
         rank,
+        components,
         flags: any.flags | float_flag(h.dtype),
         ..any
     })

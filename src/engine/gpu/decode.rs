@@ -16,7 +16,7 @@ pub(crate) const BEHIND: usize = 16;
 /// What the GPU does with a frame.
 pub(crate) struct Plan {
     pub(crate) needs: Needs,
-    chunk: DecodeChunk,
+    pub(crate) chunk: DecodeChunk,
 }
 
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
@@ -150,31 +150,33 @@ impl DecodeGroup {
             list.push(DecodeChunk { frame: p.frame, output: p.output, first_tile: tiles, ..p.plan.chunk });
             tiles = tiles.checked_add(p.plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
-        let parts = Self::parts(placed[0].plan.needs, list.len());
-        let work = stream.reserve(Buffer::Work, work_at + parts[4])? + work_at as u64;
-        stream.put(Buffer::Work, work_at + parts[2], DecodeChunk::bytes(&list))?;
+        let parts = Self::parts(placed[0].plan.needs, list.len(), tiles as usize);
+        let work = stream.reserve(Buffer::Work, work_at + parts[5])? + work_at as u64;
+        stream.put(Buffer::Work, work_at + parts[3], DecodeChunk::bytes(&list))?;
         let args = DecodeArgs {
-            chunks: work + parts[2] as u64,
+            chunks: work + parts[3] as u64,
             states: work + parts[0] as u64,
             verdicts: work + parts[1] as u64,
-            tables: work + parts[3] as u64,
+            tables: work + parts[4] as u64,
+            list: work + parts[2] as u64,
             chunk_count: list.len() as u32,
             tiles,
         };
-        let (steps, cleared) = (steps(tiles, args.chunk_count)?, (work_at + parts[0], work_at + parts[2]));
+        let (steps, cleared) = (steps(tiles, args.chunk_count)?, (work_at + parts[0], work_at + parts[2] + 8));
         Ok(DecodeGroup { steps, args, outputs: Vec::new(), cleared, verdicts_at: work_at + parts[1] })
     }
 
-    /// Where the parts of what the kernels share begin, and their end: states, verdicts (cleared together), descriptions, tables.
-    fn parts(needs: Needs, frames: usize) -> [usize; 5] {
+    /// Where the parts of what the kernels share begin, and their end: states, verdicts, the list of tiles (cleared together, of the
+    /// list two counters), descriptions, tables.
+    fn parts(needs: Needs, frames: usize, tiles: usize) -> [usize; 6] {
         let (states, described) = (frames * size_of::<ChunkState>(), frames * size_of::<DecodeChunk>());
-        let parts = offsets([states, 8 * frames, described, needs.gpu.tables * frames]);
-        parts.try_into().expect("four parts and an end")
+        let parts = offsets([states, 8 * frames, 8 + 4 * tiles, described, needs.gpu.tables * frames]);
+        parts.try_into().expect("five parts and an end")
     }
 
     /// Bytes of [`Buffer::Work`] that a group takes.
-    pub(crate) fn work_len(needs: Needs, frames: usize) -> usize {
-        Self::parts(needs, frames)[4]
+    pub(crate) fn work_len(needs: Needs, frames: usize, tiles: usize) -> usize {
+        Self::parts(needs, frames, tiles)[5]
     }
 
     /// Offset of the verdicts in [`Buffer::Work`].

@@ -5,7 +5,7 @@ use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec;
 use crate::codec::plan::Encoding;
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk, PackArgs};
+use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::EncodeJob;
 use crate::frame::STORED_HEADER;
@@ -200,7 +200,7 @@ impl EncodeGroup {
     fn parts(needs: Needs, chunks: usize, tiles: u32) -> [usize; 7] {
         let (states, shared) = (chunks * size_of::<ChunkState>(), chunks * needs.gpu.shared);
         let described = chunks * size_of::<EncodeChunk>();
-        let parts = offsets([8, states, 8 * tiles as usize, shared, 8 * chunks, described]);
+        let parts = offsets([16, states, tile_words(tiles as usize), shared, 8 * chunks, described]);
         parts.try_into().expect("six parts and an end")
     }
 

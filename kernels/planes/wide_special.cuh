@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a CTA keeps in shared memory while it encodes a tile without a bound, and the steps for tiles with exceptions,
-// integers or low zeros: they are planned by short loops, a predictor at a time. See lossless_encode.cuh.
+// What a CTA keeps in shared memory while it encodes a tile of classes 1 to 3, and the steps for tiles of class 2 with
+// exceptions, integers or low zeros: they are planned by short loops, a predictor at a time. See wide_encode.cuh.
 #pragma once
 #include "../tuning.cuh"
-#include "encode_any.cuh"
-#include "lossless.cuh"
+#include "numbers.cuh"
 
-namespace planes::lossless {
+namespace planes::wide {
+
+// Words of a tile's values.
+template <class S>
+constexpr u32 VALUES = TILE * sizeof(S) / 4;
+
+// Bit planes of a tile: numbers of classes, and masks.
+constexpr u32 PLANES = BLOCKS * (3 + 1);
 
 // Words of a payload before its nibbles at most, and with them.
 constexpr u32 FRONT = 6 + PLANES, NIBBLES = FRONT + PLANES * 32 / 8;
@@ -18,8 +24,8 @@ constexpr u32 BALLOT = 1, WHOLE = 1 << 5, NIBBLE = 1 << 10, BYTE = 1 << 20;
 // values with low bits are exceptions; it may have low zeros.
 constexpr u32 SOME = 1, INTEGERS = 2, LOW = 4, EVEN = 8;
 
-// What a block tells of the rest of a tile that has specials: exceptions, and whether all have the same bits; exponents
-// of map 1; the extremes of its planes, their highest bits turned; all bits of numbers.
+// What a block tells of the rest of its tile: exceptions, and whether all have the same bits; exponents of map 1; the
+// extremes of its planes, in class 2 their highest bits turned; all bits of numbers.
 template <class S>
 struct Special {
     u32 count;
@@ -32,7 +38,7 @@ struct Special {
 // Chunks that a CTA keeps.
 constexpr u32 SLOTS = 4;
 
-// A tile of the batch, and the slot of its chunk.
+// A tile of the batch, none where it is not below that of tiles, and the slot of its chunk.
 struct Next {
     u32 tile, slot;
 };
@@ -65,10 +71,9 @@ struct Stage {
     // By blocks: parts and words of fields; modes of planes; masks.
     uint2 parts[BLOCKS];
     u32 modes[BLOCKS], masks[BLOCKS][32];
-    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp; the best choice of
-    // classes of each.
+    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp.
     I any, longest;
-    u32 counts[LENGTHS], best[BLOCKS];
+    u32 counts[LENGTHS];
     u16 by_length[LENGTHS];
     // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of
     // each warp.
@@ -84,9 +89,11 @@ struct Stage {
 };
 
 // A tile's values.
-template <class S>
-__device__ __forceinline__ Source<S, false> source(const Chunk& c, u32 index, int lane) {
-    return {c.array, tile_at(c.array, index, lane), {}, c.flags, c.fill};
+template <class S, bool LOSSY>
+__device__ __forceinline__ Source<S, LOSSY> source(const Chunk& c, u32 index, int lane) {
+    Rule<S> rule = {};
+    if constexpr (LOSSY) rule = {(S)c.step, (S)c.inverse, (S)c.most, c.usable};
+    return {c.array, tile_at(c.array, index, lane), rule, c.flags, c.fill};
 }
 
 // Where a lane's row of a block's numbers stands in shared memory.
@@ -96,8 +103,8 @@ __device__ __forceinline__ I* numbers_at(u32* image, int block, int k, int lane)
 }
 
 // A row of a block: its bits; numbers of the plan's map. `ordered` bits stand in shared memory.
-template <class S>
-__device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in, int block, int k, int lane,
+template <class S, bool LOSSY>
+__device__ __forceinline__ void load_bits(u32* image, const Source<S, LOSSY>& in, int block, int k, int lane,
                                           Int<S> (&y)[4]) {
     using I = Int<S>;
     load4(numbers_at<I>(image, block, k, lane), y);
@@ -105,9 +112,22 @@ __device__ __forceinline__ void load_bits(u32* image, const Source<S, false>& in
     for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(y[i]) : y[i];
 }
 
-// Finds a block's exceptions; `low`: those with low bits too. Whole warp.
+// Keeps a block's exceptions: a lane's mask of them, how many lie in the array, the first one's bits, and whether all of
+// the lane have these. Whole warp.
 template <class S>
-__device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, false>& in, bool low,
+__device__ __forceinline__ void tell_exceptions(Stage<S>& s, u32 mask, u32 count, Int<S> first, bool same, int block,
+                                                int lane) {
+    s.masks[block][lane] = mask;
+    const u32 some = __ballot_sync(warp::ALL, count != 0);
+    const Int<S> one = warp::from(first, some ? __ffs((int)some) - 1 : 0);
+    same = __all_sync(warp::ALL, count == 0 || (same && first == one));
+    count = warp::total(count);
+    if (lane == 0) s.special[block].count = count, s.special[block].same = same, s.special[block].first = one;
+}
+
+// Finds a block's exceptions of class 2; `low`: those with low bits too. Whole warp.
+template <class S, bool LOSSY>
+__device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, LOSSY>& in, bool low,
                                                 int block, int lane) {
     using I = Int<S>;
     const u32 among = inside_block(in.array, in.p, block);
@@ -128,12 +148,7 @@ __device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const S
             same = same && y[i] == first;
         }
     }
-    s.masks[block][lane] = mask;
-    const u32 some = __ballot_sync(warp::ALL, count != 0);
-    const I one = warp::from(first, some ? __ffs((int)some) - 1 : 0);
-    same = __all_sync(warp::ALL, count == 0 || (same && first == one));
-    count = warp::total(count);
-    if (lane == 0) s.special[block].count = count, s.special[block].same = same, s.special[block].first = one;
+    tell_exceptions(s, mask, count, first, same, block, lane);
 }
 
 // Adds up the exceptions of all blocks; whether a tile may have them.
@@ -159,8 +174,8 @@ __device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u3
 }
 
 // What map 1 asks of a block. Whole warp.
-template <class S>
-__device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, false>& in, bool marked,
+template <class S, bool LOSSY>
+__device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, LOSSY>& in, bool marked,
                                               int block, int lane) {
     using I = Int<S>;
     Integers<S> integers;
@@ -176,8 +191,8 @@ __device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Sou
 }
 
 // Makes numbers of map 1 of a block's bits, in shared memory.
-template <class S>
-__device__ __forceinline__ void put_integers(u32* image, const Source<S, false>& in, int exponent, int block,
+template <class S, bool LOSSY>
+__device__ __forceinline__ void put_integers(u32* image, const Source<S, LOSSY>& in, int exponent, int block,
                                              int lane) {
     using T = Traits<S>;
     using I = Int<S>;
@@ -192,8 +207,8 @@ __device__ __forceinline__ void put_integers(u32* image, const Source<S, false>&
 }
 
 // Puts a block's bits into shared memory, ordered where they are a float's.
-template <class S>
-__device__ __forceinline__ void put_bits(u32* image, const Source<S, false>& in, int block, int lane) {
+template <class S, bool LOSSY>
+__device__ __forceinline__ void put_bits(u32* image, const Source<S, LOSSY>& in, int block, int lane) {
     using I = Int<S>;
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
@@ -201,7 +216,7 @@ __device__ __forceinline__ void put_bits(u32* image, const Source<S, false>& in,
         I y[4];
         in.load_row(2 * block + k / 4, k % 4, x);
 #pragma unroll
-        for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(Traits<S>::bits(x[i])) : Traits<S>::bits(x[i]);
+        for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(in.settled(x[i])) : in.settled(x[i]);
         store4(numbers_at<I>(image, block, k, lane), y);
     }
 }
@@ -301,11 +316,11 @@ __device__ __forceinline__ u32 best_predictor(const Stage<S>& s, u32& least) {
 
 // Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its
 // numbers there. Whole CTA.
-template <class S>
+template <class S, bool LOSSY>
 __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u32 index, u32 specials, int block,
                                             int lane) {
     using I = Int<S>;
-    const Source<S, false> in = source<S>(s.chunks[slot], index, lane);
+    const Source<S, LOSSY> in = source<S, LOSSY>(s.chunks[slot], index, lane);
     const u32 inside = warp::from(inside_of(in.array, in.p), 0);
     Plan plan = {2};
     bool low = specials & LOW;
@@ -357,9 +372,9 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
 }
 
 // Puts the values of exceptions that have not all the same bits. Whole warp.
-template <class S>
+template <class S, bool LOSSY>
 __device__ __noinline__ void put_special(const Stage<S>& s, u32 slot, u32 index, u32* to, int block, int lane) {
-    const Source<S, false> in = source<S>(s.chunks[slot], index, lane);
+    const Source<S, LOSSY> in = source<S, LOSSY>(s.chunks[slot], index, lane);
     const u32 mask = s.masks[block][lane] & inside_block(in.array, in.p, block), count = (u32)__popc(mask);
     u32 first = warp::inclusive(count, lane) - count;
     for (int k = 0; k < block; k++) first += s.special[k].count;
@@ -369,11 +384,8 @@ __device__ __noinline__ void put_special(const Stage<S>& s, u32 slot, u32 index,
         S x[4];
         in.load_row(2 * block + k / 4, k % 4, x);
         const int c = byte_of(bit / 8);
-        put_value(to + Traits<S>::W / 4 * first++, Traits<S>::bits(c == 0   ? x[0]
-                                                                   : c == 1 ? x[1]
-                                                                   : c == 2 ? x[2]
-                                                                            : x[3]));
+        put_value(to + Traits<S>::W / 4 * first++, in.settled(c == 0 ? x[0] : c == 1 ? x[1] : c == 2 ? x[2] : x[3]));
     }
 }
 
-}  // namespace planes::lossless
+}  // namespace planes::wide

@@ -1,14 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles under a bound, decoded by a warp each: the second half of ../planes_lossy.cu.
+// Tiles of class 0, decoded by a warp each: the first step of ../planes_lossy.cu's decoding. And tiles of nothing but one
+// value that is no number.
 //
-// A tile's payload comes into shared memory, summed on the way; lanes take their words of each plane, and everything
-// goes backwards.
+// A tile's payload comes into shared memory, summed on the way, where it has room there; lanes take their words of each
+// plane, and everything goes backwards. A tile of another class is listed for wide_decode.cuh.
 #pragma once
-#include "../base/frame_reader.cuh"
 #include "../tuning.cuh"
-#include "decode_any.cuh"
+#include "wide_decode.cuh"
 
-namespace planes::lossy {
+namespace planes::quanta {
+
+// Moves words of the frame, the first at its place `word0`, into shared memory; returns what they add to the checksum.
+// Half of the loads are on their way while the others are summed. One warp.
+__device__ __forceinline__ u64 fetch(u32* to, const u32* from, u64 word0, u32 words, int lane) {
+    constexpr int BATCH = 8;
+    u64 sum = 0, key = frame::key_of(word0 + lane);
+    u32 word[BATCH];
+    int left = (int)words - lane;
+    to += lane, from += lane;
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) word[k] = left > 32 * k ? from[32 * k] : 0;
+#pragma unroll 1
+    while (left > 0) {
+        from += 32 * BATCH;
+        u32 more[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) more[k] = left > 32 * (BATCH + k) ? from[32 * k] : 0;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            if (left > 32 * k) to[32 * k] = word[k];
+            sum += frame::keyed(word[k], key + k * (32 * frame::KEY_STEP));
+            word[k] = more[k];
+        }
+        key += BATCH * (32 * frame::KEY_STEP);
+        to += 32 * BATCH;
+        left -= 32 * BATCH;
+    }
+    return sum;
+}
 
 // A lane's rows that are stored, in the other byte order.
 template <class B>
@@ -23,40 +52,10 @@ __device__ __forceinline__ void swap_rows(const Rows<B>& rows) {
     }
 }
 
-// Words of the longest tile of class 0 without exceptions, and of a plane's values.
-constexpr u32 LONGEST = 2176;
+// Words that a warp keeps of a tile; of a plane's values.
+constexpr u32 KEPT = 2176;
 template <class S>
 constexpr u32 PLANE = 512 * sizeof(S) / 4;
-
-// Finds the parts of a tile of class 0 that has these modes, `front` words before its ballots. False: they are not what
-// the tile has.
-__device__ __forceinline__ bool open_tile(Taker& t, const u32* stage, u32 words, u32 front, u32 modes, int lane) {
-    const u32 upper = modes >> 1 & 0x55555555u, lower = modes & 0x55555555u;
-    const u32 counts =
-        warp::total((u32)__popc(upper) | (u32)__popc(lower & ~upper) << 8 | (u32)__popc(lower & upper) << 16);
-    const u32 ballots = counts & 255, full = counts >> 8 & 255, bytes = counts >> 16;
-    if (words < front + ballots + 32 * full) return false;
-    t.ballots = stage + front;
-    u32 of_ballots = 0;
-    for (u32 i = lane; i < ballots; i += 32) of_ballots += __popc(t.ballots[i]);
-    of_ballots = warp::total(of_ballots);
-    t.nibble_words = t.words = t.ballots + ballots;
-    if (bytes == 0) return words == front + ballots + 32 * full + of_ballots;
-    // Both kinds in one tile are no writer's, but for masks.
-    if (bytes != ballots) return false;
-    const u32 nibbles = (of_ballots + 7) / 8, least = front + ballots + nibbles + 32 * full;
-    if (words < least) return false;
-    t.words += nibbles;
-    t.bytes = (const u8*)(t.words + 32 * full);
-    u32 of_nibbles = 0;
-    for (u32 i = lane; i < nibbles; i += 32) of_nibbles += __popc(t.nibble_words[i]);
-    of_nibbles = warp::total(of_nibbles);
-    if (words != least + (of_nibbles + 3) / 4) return false;
-    // Filling.
-    const u32 over = of_ballots % 8 ? t.nibble_words[nibbles - 1] >> 4 * (of_ballots % 8) : 0,
-              beyond = of_nibbles % 4 ? stage[words - 1] >> 8 * (of_nibbles % 4) : 0;
-    return (over | beyond) == 0;
-}
 
 // The exceptions of a tile that is read: what its word of masks says, where their values stand, and how many there
 // were.
@@ -84,39 +83,83 @@ __device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array
     for (int k = 0; k < 8; k++) {
         if (!__any_sync(warp::ALL, (mask >> k & 0x01010101u) != 0)) continue;
         const int plane = 2 * (int)block + k / 4, inside = inside_row(c, p, plane, k % 4);
-        Bits* to = (Bits*)c.values + (p.first + plane * (int)c.plane + k % 4 * (int)c.row);
+        const u32 row = p.first + plane * c.plane + k % 4 * c.row;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const u32 bit = bit_of(0, i) + k;
             if ((mask >> bit & 1) == 0 || i >= inside) continue;
             Bits v;
             take_value(values + (uniform ? 0 : sizeof(Bits) / 4 * __popc(mask & ((1u << bit) - 1))), v);
-            to[i] = swap ? swapped(v) : v;
+            ((Bits*)c.values)[c.at(row + i)] = swap ? swapped(v) : v;
         }
     }
     return true;
 }
 
-// A tile of class 2 without exceptions whose values are all its base, as same_tile makes it. False: it is another, or
-// not right.
+// Finds the parts of a tile of class 0 that has more than its head. False: they are not what the tile has. FORMAT.md §7,
+// P8 to P11. Whole warp.
 template <class S>
-__device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile& p, const u32* stage, int lane) {
+__device__ __forceinline__ bool open_tile(Taker& t, Masked& m, const u16*& modes_at, const u32* in, u32 words, int lane) {
+    const u32 head = in[0], masked = head >> 9 & 1, slices = 4 + __popc(head & 0xf0), mode_words = (slices + 1) / 2,
+              front = 1 + masked + mode_words;
+    if (words < front) return false;
+    const u32 masks = masked ? in[1] : 0, count = masks >> 8,
+              values = Traits<S>::W / 4 * (head & UNIFORM ? 1 : count);
+    if (masked && (count < 1 || count > TILE)) return false;
+    modes_at = (const u16*)(in + 1 + masked);
+    // A word of modes a lane, those of masks too.
+    const u32 modes = lane == 31 ? masks & 0xff : lane < (int)mode_words ? in[1 + masked + lane] : 0;
+    if (slices % 2 && __any_sync(warp::ALL, lane + 1 == (int)mode_words && modes >> 16 != 0)) return false;
+    const u32 upper = modes >> 1 & 0x55555555u, lower = modes & 0x55555555u;
+    if (__any_sync(warp::ALL, (upper & lower) != 0)) return false;
+    const u32 counts = warp::total((u32)__popc(upper) | (u32)__popc(lower) << 16);
+    const u32 ballots = counts & 0xffff, full = counts >> 16;
+    u32 least = front + ballots + 32 * full + values;
+    if (words < least) return false;
+    t.ballots = in + front;
+    u32 nibbles = 0;
+    for (u32 k = lane; k < ballots; k += 32) nibbles += __popc(t.ballots[k]);
+    nibbles = warp::total(nibbles);
+    const u32 nibble_words = (nibbles + 7) / 8;
+    least += nibble_words;
+    if (words < least) return false;
+    t.nibble_words = t.ballots + ballots, t.words = t.nibble_words + nibble_words;
+    t.bytes = (const u8*)(t.words + 32 * full);
+    u32 bytes = 0;
+    for (u32 k = lane; k < nibble_words; k += 32) bytes += __popc(t.nibble_words[k]);
+    bytes = warp::total(bytes);
+    if (words != least + (bytes + 3) / 4) return false;
+    if (masked && lane == 0) m.modes = masks, m.count = count, m.values = words - values, m.found = 0;
+    __syncwarp();
+    // Filling.
+    const u32 over = nibbles % 8 ? t.nibble_words[nibble_words - 1] >> 4 * (nibbles % 8) : 0,
+              beyond = bytes % 4 ? in[words - values - 1] >> 8 * (bytes % 4) : 0;
+    return (over | beyond) == 0;
+}
+
+// Whether a tile, which has as many words, is one of class 2 without exceptions whose values are all its base, as same_tile
+// makes it.
+__device__ __forceinline__ bool is_same(const u32* in) {
+    return (in[0] & ~SCALED) == 2 && (in[1] & 0xfffff) == 0 && in[2] == SAME_NUMBERS;
+}
+
+// Takes such a tile. False: it is not right.
+template <class S>
+__device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile& p, const u32* stage,
+                                          typename Traits<S>::Bits* buffer, int lane) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     using Signed = typename SignedOf<Bits>::Type;
-    constexpr u32 WORDS = 3 + T::W / 4;
     constexpr int BIAS = (1 << (T::E - 1)) - 1;
     const u32 second = stage[1];
     const int e = (int)second >> 20;
     const bool scaled = stage[0] & SCALED;
-    if ((stage[0] & ~SCALED) != 2 || stage[2] != 0 || (second & 0xfffff) != 0) return false;
     if (scaled ? e < 1 - BIAS || e > BIAS : e != 0) return false;
     Bits one;
     take_value(stage + 3, one);
     one = scaled ? T::bits(T::mul((S)(Signed)one, T::power(e))) : ordered(one);
     if (swap) one = swapped(one);
     const Bits v[4] = {one, one, one, one};
-    Bits* buffer = (Bits*)(stage + (WORDS + 3 & ~3u));
 #pragma unroll 1
     for (u32 plane = 0; plane < 2 * BLOCKS; plane++) {
         const Rows<Bits> rows(c, p, plane, lane, buffer);
@@ -127,37 +170,22 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
     return true;
 }
 
-// A tile of class 0. False: it is another, or not right.
+// A tile of class 0. False: it is not right. `buffer`: of 512 values.
 template <class S>
-__device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, u32* stage,
-                                          u32 words, Masked& m, int lane) {
+__device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p,
+                                          const u32* stage, u32 words, typename Traits<S>::Bits* buffer, Masked& m,
+                                          int lane) {
     using Bits = typename Traits<S>::Bits;
-    Bits* buffer = (Bits*)(stage + (words + 3 & ~3u));
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
-    if (!LIKELY((head & 0x103) == 0)) return words == 3 + Traits<S>::W / 4 && take_same<S>(c, swap, p, stage, lane);
-    if (predictor > rank || !r.usable) return false;
+    if ((head & 0x100) || predictor > rank || !r.usable) return false;
     Taker t;
-    const bool zero = words == 1, wides = head & 0xf0, masked = head & (WITH_EXCEPTIONS | UNIFORM);
-    if (zero) {
-        if (masked || wides) return false;
-    } else if (!LIKELY(!masked)) {
-        Layout l;
-        if ((head & WITH_EXCEPTIONS) == 0 || !open_any<S>(l, stage, words, lane)) return false;
-        t = l.parts;
-        if (lane == 0) m.modes = l.masks, m.count = l.count, m.values = (u32)(l.values - stage), m.found = 0;
-        __syncwarp();
-    } else {
-        const u32 slices = 4 + __popc(head & 0xf0), front = 1 + (slices + 1) / 2;
-        if (words < front) return false;
-        // Lanes look at a word of modes each.
-        const u32 modes = 1 + lane < (int)front ? stage[1 + lane] : 0;
-        if (slices % 2 && __any_sync(warp::ALL, lane + 2 == (int)front && modes >> 16 != 0)) return false;
-        if (!open_tile(t, stage, words, front, modes, lane)) return false;
-    }
+    const u16* next = nullptr;
+    const bool zero = words == 1, wides = head & 0xf0, masked = head & WITH_EXCEPTIONS;
+    if ((head & (WITH_EXCEPTIONS | UNIFORM)) == UNIFORM) return false;
+    if (zero ? masked || wides : !open_tile<S>(t, m, next, stage, words, lane)) return false;
     const Scale<S> scale((long long)((int)head >> 11) * (1 << Quantizer<S>::UNIT_LOG2), r.step);
     Sums sums;
     u32 wrong = 0;
-    const u16* next = (const u16*)(stage + (masked ? 2 : 1));
 #pragma unroll 1
     for (u32 block = 0; block < BLOCKS; block++) {
         u32 a[8], b[8], modes = 0;
@@ -221,28 +249,13 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 }
 
 struct DecodeShared {
-    alignas(16) u32 stages[WARPS][LONGEST];
+    alignas(16) u32 stages[WARPS][KEPT];
     Masked masked[WARPS];
 };
 
-// Takes this warp's tile of a chunk as one of any class; its place in the frame was found right. What is not right goes
-// into `fault`. `buffer`: of 512 values.
-template <class S>
-__device__ __noinline__ void take_other(const DecodeChunk& c, u32* buffer, u32* fault) {
-    const int lane = threadIdx.x & 31;
-    // Lanes may still be reading what stood in the buffer.
-    __syncwarp();
-    const u32 t = WARPS * blockIdx.x + threadIdx.x / 32 - c.first_tile;
-    const u32* in = (const u32*)c.frame;
-    const frame::Span span(in + c.table_at / 4, t, c.tiles, c.payload_len / 4);
-    const Array array = array_of(c, c.output);
-    const bool right = take_any<S>(array, t, tile_at(array, t, lane), rule<S>(c.bound), c.flags | FLAG_FLOAT,
-                                   in + c.payload_at / 4 + span.from, span.to - span.from, (Int<S>*)buffer, lane);
-    if (lane == 0 && !right) atomicOr(fault, 1u);
-}
-
 template <class S>
 __device__ __forceinline__ void decode(const DecodeArgs& args) {
+    using Bits = typename Traits<S>::Bits;
     __shared__ DecodeShared sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const u32 tile = WARPS * blockIdx.x + w;
@@ -257,21 +270,30 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     const u32 words = span.to - span.from;
     u64 sum = lane == 0 ? frame::term(span.to, table + t) : 0;
     if (t == 0) sum += frame::sum_rest<32>(c, table, table + tiles, lane);
-    const bool right = span.right && words > 0;
-    // Of another class, or longer than shared memory, or not right.
-    bool other = right;
+    bool right = span.right && words > 0;
     if (right) {
         const u64 at = word0 + span.from;
-        if (LIKELY(words <= LONGEST)) {
-            u32* stage = sh.stages[w];
-            sum += fetch(stage, in + at, at, words, lane);
+        const u32* from = in + at;
+        const Array array = array_of(c, c.output);
+        const Tile p = tile_at(array, t, lane);
+        u32* const stage = sh.stages[w];
+        // What has no room beside the values of a plane that are on their way is read where it is.
+        const bool fits = words + 3 + (LIKELY(p.left == 0) ? 0 : PLANE<S>) <= KEPT;
+        Bits* const buffer = (Bits*)(fits ? stage + (words + 3 & ~3u) : stage);
+        u64 more = 0;
+        if (LIKELY(fits)) {
+            more = fetch(stage, from, at, words, lane);
             __syncwarp();
-            const Array array = array_of(c, c.output);
-            const Tile p = tile_at(array, t, lane);
-            other = (p.left != 0 && words + 3 + PLANE<S> > LONGEST) ||
-                    !take_tile<S>(array, rule<S>(c.bound), c.flags & FLAG_SWAP, p, stage, words, sh.masked[w], lane);
-        } else {
-            sum += frame::sum_words(in + at, frame::key_of(at), words, lane);
+            from = stage;
+        }
+        const bool same = words == 3 + Traits<S>::W / 4 && is_same(from), swap = c.flags & FLAG_SWAP;
+        if (LIKELY((from[0] & 3) == 0 || same)) {
+            sum += LIKELY(fits) ? more : frame::sum_words(from, frame::key_of(at), words, lane);
+            right = LIKELY(!same) ? take_tile<S>(array, rule<S>(c.bound), swap, p, from, words, buffer, sh.masked[w], lane)
+                                  : take_same<S>(array, swap, p, from, buffer, lane);
+        } else if (lane == 0) {
+            const wide::List list(args);
+            list.tiles[atomicAdd(list.count, 1u)] = tile;
         }
     }
     sum = warp::sum(sum);
@@ -281,8 +303,6 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         atomicAdd(&state->sum, sum);
         if (!right) atomicOr(&state->fault, 1u);
     }
-    // At last: nothing is kept in registers meanwhile.
-    if (!LIKELY(!other)) take_other<S>(c, sh.stages[w], &state->fault);
 }
 
-}  // namespace planes::lossy
+}  // namespace planes::quanta

@@ -5,7 +5,7 @@
 // The order of a lane's 32 values is that of planes, rows and columns, [4 * (plane mod 2) + row][column]; that of a bit
 // plane's bits is `bit_of`.
 #pragma once
-#include "coder.cuh"
+#include "bitplanes.cuh"
 
 namespace planes {
 
@@ -173,27 +173,5 @@ __device__ __forceinline__ void backward(I (&v)[8][4], u32 predictor, u32 rank, 
 
 __device__ __forceinline__ void take_value(const u32* from, u32& bits) { bits = *from; }
 __device__ __forceinline__ void take_value(const u32* from, u64& bits) { bits = from[0] | (u64)from[1] << 32; }
-
-// Puts a lane's rows of a block where they belong, what lies in the array.
-template <class I>
-__device__ __forceinline__ void store_block(const Array& c, const Tile& p, u32 block, bool swap, I (&v)[8][4]) {
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const int plane = 2 * (int)block + k / 4, n = inside_row(c, p, plane, k % 4);
-        I* to = (I*)c.values + (p.first + plane * c.plane + k % 4 * c.row);
-        if (swap) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) v[k][i] = swapped(v[k][i]);
-        }
-        if (p.left == 0) {
-            store4(to, v[k]);
-        } else {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if (i < n) to[i] = v[k][i];
-            }
-        }
-    }
-}
 
 }  // namespace planes
