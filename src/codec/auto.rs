@@ -2,321 +2,110 @@
 //! Which codec encodes a chunk under a bound where the user leaves it to the writer (C = 0).
 //!
 //! ```text
-//! candidates   fast      planes; under a pointwise relative bound szx
-//!              lossless  planes without a bound
+//! candidates   lossless  planes without a bound
+//!              fast      planes; under a pointwise relative bound szx
 //!              lorenzo
-//! sample       a small chunk: all of it. Else parts all over the chunk, each a tile of lorenzo's and the tiles of planes in
-//!              which that begins and has its middle: four, more in a large chunk, and more where in one of the parts
-//!              the choice is too far from the best, or hardly anything is left of the chunk
-//! sizes        what the candidates' own encoders make of the sample, under the bound used on the whole chunk
-//! rule         lossless where it is at most as long as fast, and at most 1.2 times as long as lorenzo;
-//!              fast where it is at most 1.2 times as long as lorenzo, for it is several times as fast;
-//!              else lorenzo
+//! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it
+//! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what the chunk
+//!              would take so
+//! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
+//!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
+//!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
 //! ```
 //!
-//! The sample's own range would miss bursts, which make a relative bound a wide one everywhere else: so the bound is the
-//! chunk's. The rule depends on the values and the words alone, and so is the same on every backend. What no candidate makes
-//! smaller than the raw bytes is stored.
+//! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would miss bursts, which
+//! make a relative bound a wide one everywhere else: so the bound is the chunk's. What no candidate makes smaller than the raw bytes is
+//! stored.
 
 use super::chunk::Chunk;
-use super::planes::{self, Value, shape::Shape};
-use super::{lorenzo, szx};
+use super::planes::Value;
+use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
 use crate::bound::Used;
-use crate::constants::LORENZO_TILE;
 use crate::error::Result;
-use crate::params::{Bound, Codec, Mode, Params, Request};
-use crate::stage::tiles::{Grid, Tile};
+use crate::frame::STORED_HEADER;
+use crate::params::{Bound, Codec, Mode, Request};
 use crate::{memory, parallel};
 
-/// Tiles of lorenzo's in a chunk that is all sample, as far as its values go.
-const WHOLE: usize = 4;
-/// Parts of the sample, one of so many tiles at first; where they do not do, as many as this.
-const FIRST: std::ops::RangeInclusive<usize> = 4..=8;
-const TILES_PER_PART: usize = 256;
-const MORE: usize = 12;
-/// In tenths: how much longer than lorenzo's the others may be, and how much longer than the best the choice in a part.
-const GAIN: u128 = 12;
-const REGRET: u128 = 14;
-/// Chunks of which less than this part is left need as many parts too.
+/// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a sample was, which
+/// may be wrong by some hundredths; and where a larger sample is looked at.
+const GAIN: u128 = 115;
+const SAMPLED_GAIN: u128 = 110;
+const NEAR: std::ops::Range<u128> = 106..113;
+/// Chunks of which less than this part is left need a larger sample too: a few places make the length.
 const THIN: u128 = 48;
+/// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
+const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME: u64 = 100;
-/// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose multiples fill a
-/// box evenly, however many are taken.
-const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
-/// Values of a part that szx encodes.
-const RUN: usize = 8192;
+
+/// What each candidate is asked where this is asked of the writer.
+pub(crate) fn requests(asked: Request) -> [Request; 3] {
+    let bound = asked.bound;
+    let fast = if bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
+    let mut all = [Request { codec: Codec::Lorenzo, bound }; 3];
+    all[LOSSLESS] = Request { codec: Codec::Planes, bound: Bound::Lossless };
+    all[FAST] = Request { codec: fast, bound };
+    all
+}
+
+/// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes. `None`: the
+/// sample does not do, and there is more to look at.
+pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<usize> {
+    let whole = |k: usize| {
+        let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
+        // What is stored instead.
+        if lens[k] >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
+            return raw;
+        }
+        let len = u128::from(lens[k].saturating_sub(FRAME)) * values as u128 / seen as u128;
+        (u128::from(FRAME) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
+    };
+    let lens = [0, 1, 2].map(whole);
+    let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| lens[k]);
+    let gain = if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN };
+    let taken = match () {
+        () if lossless <= fast && 100 * lossless <= gain * lorenzo => LOSSLESS,
+        () if 100 * fast <= gain * lorenzo => FAST,
+        () => LORENZO,
+    };
+    let ratio = 100 * fast.min(lossless) / lorenzo;
+    let enough = lens[taken] >= raw_len as u128 / THIN && !NEAR.contains(&ratio);
+    (sample.is_all || enough).then_some(taken)
+}
 
 /// The request that a chunk's encoder gets, and the bound used.
 pub(super) fn choose<S: Value>(chunk: &Chunk<'_>) -> Result<(Request, Used)> {
-    let (chosen, used) = choose_by::<S>(chunk, Looked::AtAll)?;
-    Ok((chosen.expect("all was looked at"), used))
-}
-
-/// How much of a chunk's values is there to be looked at.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Looked {
-    /// The parts that are looked at first.
-    AtFirst,
-    /// All that may be looked at.
-    AtAll,
-}
-
-/// As [`choose`], of a chunk of which only [`boxes`] are there. `None`: the parts that are looked at first do not do.
-pub(super) fn choose_by<S: Value>(chunk: &Chunk<'_>, looked: Looked) -> Result<(Option<Request>, Used)> {
-    let extents = chunk.params.extents.as_slice();
     let used = chunk.used::<S>()?;
-    let taken = match (Grid::new(extents, LORENZO_TILE), Shape::choose(extents)) {
-        (Some(grid), Some(shape)) => {
-            let sample = Sample { chunk, used, grid, shape };
-            match sample.first::<S>()? {
-                Some(taken) => taken,
-                None if looked == Looked::AtFirst => return Ok((None, used)),
-                None => sample.more::<S>()?,
-            }
-        }
-        _ => Taken::Lorenzo,
-    };
-    let bound = chunk.params.request.bound;
-    let request = match taken {
-        Taken::Lossless => Request { codec: Codec::Planes, bound: Bound::Lossless },
-        Taken::Fast if bound.mode() == Mode::PointwiseRelative => Request { codec: Codec::Szx, bound },
-        Taken::Fast => Request { codec: Codec::Planes, bound },
-        Taken::Lorenzo => Request { codec: Codec::Lorenzo, bound },
-    };
-    Ok((Some(request), used))
-}
-
-/// A box of a chunk's values that are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
-    /// Place of its first value in the chunk.
-    pub(crate) at: usize,
-    /// Its extents, and those of the whole chunk in which they are: slowest first.
-    pub(crate) extents: [usize; 3],
-    pub(crate) within: [usize; 3],
-}
-
-/// All values that the choice reads of any chunk with these params, if the bound used is known. `None`: the whole chunk.
-pub(crate) fn boxes(params: &Params, looked: Looked) -> Option<Vec<Look>> {
-    let extents = params.extents.as_slice();
-    let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::choose(extents)?);
-    let n = grid.extents().iter().product::<usize>();
-    // Components of a vector lie between each other: no boxes.
-    if n <= WHOLE * LORENZO_TILE || shape.is_of_components() {
-        return None;
-    }
-    let parts = if looked == Looked::AtFirst { first_parts(&grid) } else { MORE.max(first_parts(&grid)) };
-    let mut all = Vec::new();
-    for k in 0..parts {
-        let part = place(&grid, &shape, k);
-        let look = |grid: &Grid, tile: Tile| Look { at: tile.start(), extents: tile.extents, within: grid.extents() };
-        all.push(look(&grid, part.tile));
-        all.extend(part.tiles().map(|t| look(&shape.grid, shape.grid.tile(t))));
-        if params.request.bound.mode() == Mode::PointwiseRelative {
-            let len = n.min(RUN);
-            all.push(Look { at: part.begin.min(n - len), extents: [1, 1, len], within: [1, 1, n] });
+    let requests = requests(chunk.params.request);
+    for looked in Looked::EACH {
+        let Some(sample) = Sample::new(chunk.params, looked) else { break };
+        let lens = lens(chunk, used, &sample, &requests)?;
+        if let Some(taken) = take(&sample, lens, chunk.raw.len() / S::SIZE, chunk.raw.len()) {
+            return Ok((requests[taken], used));
         }
     }
-    Some(all)
+    Ok((requests[LORENZO], used))
 }
 
-/// Parts that are looked at first.
-fn first_parts(grid: &Grid) -> usize {
-    (grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end())
-}
-
-/// Where a part of the sample is.
-struct Place {
-    /// The tile of lorenzo's, and where it begins in the chunk.
-    tile: Tile,
-    begin: usize,
-    /// The tiles of planes in which that begins and has its middle; they may be one.
-    ends: [usize; 2],
-}
-
-impl Place {
-    fn tiles(&self) -> impl Iterator<Item = usize> + Clone + use<> {
-        let [first, second] = self.ends;
-        self.ends.into_iter().take(if first == second { 1 } else { 2 })
-    }
-}
-
-/// Part number `k`: the tile of lorenzo's around a value. Of all tiles those cut off at a border would be as many as others, and
-/// are not like them.
-fn place(grid: &Grid, shape: &Shape, k: usize) -> Place {
-    let extents = grid.extents();
-    let at = std::array::from_fn(|d| {
-        let place = (k as u64 + 1).wrapping_mul(PLACES[d]);
-        ((u128::from(place) * extents[d] as u128) >> 64) as usize
-    });
-    let tile = grid.tile(grid.tile_with(at));
-    let [a, b, c] = tile.extents;
-    let begin = grid.row(&tile, 0, 0);
-    let ends = [begin, grid.row(&tile, a / 2, b / 2) + c / 2];
-    Place { tile, begin, ends: std::array::from_fn(|i| shape.tile_near(ends[i], 2 * k + i)) }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Taken {
-    Fast,
-    Lossless,
-    Lorenzo,
-}
-
-struct Sample<'a> {
-    chunk: &'a Chunk<'a>,
-    used: Used,
-    grid: Grid,
-    shape: Shape,
-}
-
-/// Bytes that values take, in parts of [`EACH`] each.
-#[derive(Clone, Copy, Default)]
-struct Size {
-    bytes: u64,
-    values: u64,
-}
-
-/// Parts count alike, for a tile is taken the more often the more values it has.
-const EACH: u64 = 1 << 20;
-
-impl Size {
-    /// What `bytes` for so many `values` are for a part.
-    fn of(bytes: usize, values: usize) -> Size {
-        Size { bytes: bytes as u64 * EACH / values as u64, values: EACH }
-    }
-
-    fn plus(self, other: Size) -> Size {
-        Size { bytes: self.bytes + other.bytes, values: self.values + other.values }
-    }
-
-    /// Bytes of `n` values that are like these.
-    fn scaled(self, n: usize) -> u128 {
-        u128::from(self.bytes) * n as u128 / u128::from(self.values.max(1))
-    }
-}
-
-/// What the candidates make of some of a chunk's values.
-#[derive(Clone, Copy, Default)]
-struct Sizes {
-    fast: Size,
-    lossless: Size,
-    lorenzo: Size,
-    codebook: u64,
-}
-
-impl Sizes {
-    fn plus(self, other: &Sizes) -> Sizes {
-        Sizes {
-            fast: self.fast.plus(other.fast),
-            lossless: self.lossless.plus(other.lossless),
-            lorenzo: self.lorenzo.plus(other.lorenzo),
-            codebook: self.codebook.max(other.codebook),
-        }
-    }
-
-    /// The rule, for a chunk of `n` values that takes `most` bytes at most; and what it takes so.
-    fn take(&self, n: usize, most: usize) -> (Taken, u128) {
-        let [fast, lossless, lorenzo] = [(self.fast, 0), (self.lossless, 0), (self.lorenzo, self.codebook)]
-            .map(|(size, more)| (size.scaled(n) + u128::from(FRAME + more)).min(most as u128 + u128::from(FRAME)));
-        match () {
-            () if lossless <= fast && 10 * lossless <= GAIN * lorenzo => (Taken::Lossless, lossless),
-            () if 10 * fast <= GAIN * lorenzo => (Taken::Fast, fast),
-            () => (Taken::Lorenzo, lorenzo),
-        }
-    }
-
-    /// Whether a candidate is too far from the best of them, in a part of a chunk.
-    fn regrets(&self, taken: Taken) -> bool {
-        let [fast, lossless, lorenzo] = [self.fast, self.lossless, self.lorenzo].map(|size| size.scaled(LORENZO_TILE));
-        let size = match taken {
-            Taken::Fast => fast,
-            Taken::Lossless => lossless,
-            Taken::Lorenzo => lorenzo,
-        };
-        // A few words do not count.
-        10 * size > REGRET * fast.min(lossless).min(lorenzo) + 400
-    }
-}
-
-/// Part of a chunk: its sizes but for lorenzo's, and what lorenzo encodes.
-type Part<S> = (Sizes, (Vec<S>, Grid));
-
-impl Sample<'_> {
-    /// What is chosen by all of a small chunk, or by the parts that are looked at first. `None`: these do not do.
-    fn first<S: Value>(&self) -> Result<Option<Taken>> {
-        let Chunk { raw, threads, .. } = *self.chunk;
-        let n = raw.len() / S::SIZE;
-        if n <= WHOLE * LORENZO_TILE {
-            return Ok(Some(self.taken(&self.with_lorenzo(vec![self.whole::<S>(n)?], 1)?, n).0));
-        }
-        let first = first_parts(&self.grid);
-        let sizes = self.with_lorenzo(parallel::try_map(first, threads, |k| self.part::<S>(k))?, threads)?;
-        let (taken, size) = self.taken(&sizes, n);
-        // Where hardly anything is stored, a few places make the size.
-        let enough = size >= raw.len() as u128 / THIN && !sizes.iter().any(|part| part.regrets(taken));
-        Ok(if first >= MORE || enough { Some(taken) } else { None })
-    }
-
-    /// What is chosen by more parts.
-    fn more<S: Value>(&self) -> Result<Taken> {
-        let Chunk { raw, threads, .. } = *self.chunk;
-        let sizes = self.with_lorenzo(parallel::try_map(MORE, threads, |k| self.part::<S>(k))?, threads)?;
-        Ok(self.taken(&sizes, raw.len() / S::SIZE).0)
-    }
-
-    /// The rule, for parts of a chunk of `n` values.
-    fn taken(&self, parts: &[Sizes], n: usize) -> (Taken, u128) {
-        parts.iter().fold(Sizes::default(), Sizes::plus).take(n, self.chunk.raw.len())
-    }
-
-    /// The sizes of parts with those of lorenzo, which has one codebook for all of them.
-    fn with_lorenzo<S: Value>(&self, parts: Vec<Part<S>>, threads: usize) -> Result<Vec<Sizes>> {
-        let (mut sizes, values): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let (lens, codebook) = lorenzo::cpu::lens(&values, self.used, self.chunk.params.fill, threads)?;
-        for ((sizes, len), (values, _)) in sizes.iter_mut().zip(lens).zip(&values) {
-            (sizes.lorenzo, sizes.codebook) = (Size::of(len, values.len()), codebook as u64);
-        }
-        Ok(sizes)
-    }
-
-    /// All of the chunk.
-    fn whole<S: Value>(&self, n: usize) -> Result<Part<S>> {
-        let mut values = memory::zeros::<S>(n)?;
-        self.chunk.read(0, &mut values);
-        let sizes = self.sizes::<S>(0..self.shape.grid.tiles(), &values)?;
-        Ok((sizes, (values, self.grid)))
-    }
-
-    /// Part number `k`.
-    fn part<S: Value>(&self, k: usize) -> Result<Part<S>> {
-        let n = self.chunk.raw.len() / S::SIZE;
-        let place = place(&self.grid, &self.shape, k);
-        let [_, b, c] = place.tile.extents;
-        let mut values = memory::zeros::<S>(place.tile.len())?;
-        for (i, row) in values.chunks_exact_mut(c).enumerate() {
-            self.chunk.read(self.grid.row(&place.tile, i / b, i % b), row);
-        }
-        let mut run = Vec::new();
-        if let Used::PointwiseRelative(_) = self.used {
-            run = memory::zeros::<S>(n.min(RUN))?;
-            self.chunk.read(place.begin.min(n - run.len()), &mut run);
-        }
-        let extents = place.tile.extents;
-        Ok((self.sizes(place.tiles(), &run)?, (values, Grid::with_sides(extents, extents))))
-    }
-
-    /// Sizes of these tiles by planes, and of a run of values by szx.
-    fn sizes<S: Value>(&self, tiles: impl Iterator<Item = usize> + Clone, run: &[S]) -> Result<Sizes> {
-        let seen = tiles.clone().map(|k| self.shape.grid.tile(k).len()).sum();
-        let (exact, lossy) = planes::cpu::lens::<S>(self.chunk, &self.shape, tiles, self.used)?;
-        let fast = match self.used {
-            Used::Absolute(_) => Size::of(lossy.unwrap_or(exact), seen),
-            Used::PointwiseRelative(_) => Size::of(szx::cpu::len(run, self.used, self.chunk.params.fill)?, run.len()),
-        };
-        Ok(Sizes { fast, lossless: Size::of(exact, seen), ..Sizes::default() })
-    }
+/// Lengths of the candidates' frames.
+fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3]) -> Result<[u64; 3]> {
+    let Chunk { params, raw, threads, .. } = *chunk;
+    let size = usize::from(params.dtype.size);
+    let stacks = parallel::try_map(sample.stacks.len(), threads, |k| {
+        let stack = &sample.stacks[k];
+        let mut values = memory::zeros(stack.len() * size)?;
+        stack.gather(raw, size, &mut values);
+        Ok(values)
+    })?;
+    let inner = threads.div_ceil(requests.len());
+    let lens = parallel::try_map(requests.len(), threads, |k| {
+        let raw = sample.of[k].map_or(raw, |stack| &stacks[stack]);
+        let Some(params) = sample.params(params, k, requests[k]) else { return Ok(u64::MAX) };
+        let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used) };
+        let mut frame = Vec::new();
+        Ok(if super::encode(&chunk, &mut frame)? { frame.len() as u64 } else { u64::MAX })
+    })?;
+    Ok(lens.try_into().expect("one for each"))
 }
 
 #[cfg(test)]
@@ -343,23 +132,18 @@ mod tests {
         (0..n).flat_map(|i| f(i).to_le_bytes()).collect()
     }
 
-    /// What values get, whatever number of threads there are.
-    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> Taken {
+    /// The request that values get, whatever number of threads there are.
+    fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> Codec {
         let params = params(dims, Dtype::F32, bound);
         let raw = bytes(dims.iter().product::<u64>() as usize, f);
         let settled = [1, 3].map(|threads| codec::settle(&chunk(&params, &raw, threads)).unwrap());
         assert_eq!(settled[0], settled[1]);
         let request = settled[0].0.request;
-        assert!(request.check().is_ok() && [bound, Bound::Lossless].contains(&request.bound));
-        match (request.codec, request.bound) {
-            (Codec::Planes, Bound::Lossless) => Taken::Lossless,
-            (Codec::Lorenzo, _) => Taken::Lorenzo,
-            (fast, _) => {
-                let pointwise = bound.mode() == Mode::PointwiseRelative;
-                assert_eq!(fast, if pointwise { Codec::Szx } else { Codec::Planes });
-                Taken::Fast
-            }
-        }
+        assert!(
+            request.check().is_ok()
+                && request.bound == if request.codec == Codec::Planes { Bound::Lossless } else { bound }
+        );
+        request.codec
     }
 
     fn frame(params: &Params, raw: &[u8]) -> Vec<u8> {
@@ -386,11 +170,11 @@ mod tests {
         for rows in [512, 2048] {
             let dims = [rows, 128];
             for bound in BOUNDS {
-                assert_eq!(chosen(&dims, bound, |i| 3.0 + wave(i)), Taken::Lorenzo, "{dims:?} {bound:?}");
+                assert_eq!(chosen(&dims, bound, |i| 3.0 + wave(i)), Codec::Lorenzo, "{dims:?} {bound:?}");
                 let of_noise = chosen(&dims, bound, |i| 1.0 + noise(i));
                 match bound.mode() {
-                    Mode::PointwiseRelative => assert_ne!(of_noise, Taken::Lossless),
-                    _ => assert_eq!(of_noise, Taken::Fast, "{dims:?} {bound:?}"),
+                    Mode::PointwiseRelative => assert!([Codec::Szx, Codec::Lorenzo].contains(&of_noise)),
+                    _ => assert_eq!(of_noise, Codec::Planes, "{dims:?} {bound:?}"),
                 }
             }
         }
@@ -401,10 +185,10 @@ mod tests {
         for rows in [64, 512, 2048] {
             for bound in [Bound::Absolute(1e-4), Bound::Relative(1e-6), Bound::PointwiseRelative(1e-6)] {
                 let counts = |i: usize| (noise(i) * 256.0).floor() + 1.0;
-                assert_eq!(chosen(&[rows, 128], bound, counts), Taken::Lossless, "{rows} {bound:?}");
+                assert_eq!(chosen(&[rows, 128], bound, counts), Codec::Planes, "{rows} {bound:?}");
             }
             // No step of planes is usable.
-            assert_eq!(chosen(&[rows, 128], Bound::Absolute(5e-324), noise), Taken::Lossless, "{rows}");
+            assert_eq!(chosen(&[rows, 128], Bound::Absolute(5e-324), noise), Codec::Planes, "{rows}");
         }
     }
 
@@ -460,12 +244,12 @@ mod tests {
         let n = 600_000;
         let calm = |i: usize| (noise(i) * 256.0).floor();
         for bound in [Bound::Relative(1e-4), Bound::Psnr(80.0)] {
-            assert_eq!(chosen(&dims, bound, calm), Taken::Lossless, "{bound:?}");
+            assert_eq!(chosen(&dims, bound, calm), Codec::Planes, "{bound:?}");
             for at in [0, n / 2, n - 1] {
                 let burst = |i: usize| if i == at { 1e6 } else { calm(i) };
                 let wide = Bound::Absolute(100.0);
                 assert_eq!(chosen(&dims, bound, burst), chosen(&dims, wide, burst), "{bound:?}, value {at}");
-                assert_ne!(chosen(&dims, bound, burst), Taken::Lossless, "{bound:?}, value {at}");
+                assert_ne!(chosen(&dims, bound, burst), Codec::Planes, "{bound:?}, value {at}");
             }
         }
     }
@@ -478,9 +262,9 @@ mod tests {
             let auto = params(&[2048, 128], Dtype::F32, Bound::Relative(r));
             let request = codec::settle(&chunk(&auto, &raw, 2)).unwrap().0.request;
             assert_eq!(frame(&auto, &raw), frame(&Params { request, ..auto }, &raw));
-            (request.codec, request.bound == Bound::Lossless)
+            request.codec
         });
-        assert_eq!(codecs, [(Codec::Lorenzo, false), (Codec::Planes, false), (Codec::Planes, true)]);
+        assert_eq!(codecs, [Codec::Lorenzo, Codec::Planes, Codec::Planes]);
     }
 
     #[test]

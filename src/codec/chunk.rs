@@ -27,16 +27,6 @@ impl<'a> Chunk<'a> {
         values(self.raw, self.params.dtype)
     }
 
-    /// Copies the chunk's numbers from number `at` on.
-    #[inline(always)]
-    pub(crate) fn read<T: bytemuck::Pod>(&self, at: usize, out: &mut [T]) {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
-        bytes.copy_from_slice(&self.raw[at * size_of::<T>()..][..bytes.len()]);
-        if foreign(self.params.dtype) {
-            swap(bytes, size_of::<T>());
-        }
-    }
-
     /// The bound used on the chunk.
     pub(crate) fn used<S: Scalar>(&self) -> Result<Used> {
         /// Bytes for which a thread is worth its start; a multiple of every scalar's size.

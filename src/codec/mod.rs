@@ -12,6 +12,7 @@ pub mod ndzip;
 #[cfg(feature = "cuda")]
 pub(crate) mod plan;
 pub mod planes;
+pub(crate) mod sample;
 pub(crate) mod stored;
 pub mod szx;
 
@@ -20,7 +21,6 @@ use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER};
 use crate::params::{self, Bound, Class, Params};
-use auto::Looked;
 use chunk::Chunk;
 use descriptor::Codec;
 
@@ -49,17 +49,6 @@ pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
         _ => auto::choose::<f64>(chunk)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
-}
-
-/// As [`settle`], of a chunk of which only [`auto::boxes`] are there, and whose bound used is known. `None`: those that are looked at
-/// first do not do.
-pub(crate) fn settle_by(chunk: &Chunk<'_>, looked: Looked) -> Result<Option<Params>> {
-    let params = *chunk.params;
-    let (request, _) = match params.dtype.size {
-        4 => auto::choose_by::<f32>(chunk, looked)?,
-        _ => auto::choose_by::<f64>(chunk, looked)?,
-    };
-    Ok(request.map(|request| Params { request, ..params }))
 }
 
 /// Whether the request says which codec encodes a chunk of so many raw bytes.

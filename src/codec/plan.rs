@@ -88,6 +88,7 @@ pub(crate) fn persistent(batch: Counts) -> u32 {
 }
 
 /// A chunk as a codec wants it encoded; device addresses are still missing.
+#[derive(Clone, Copy)]
 pub(crate) struct Encoding {
     pub(crate) chunk: EncodeChunk,
     /// Bytes of the largest possible frame.

@@ -311,9 +311,11 @@ impl Stream {
     /// Starts copying a few kilobytes to the device. Waits for what was started where there is no room for them.
     pub(crate) fn put(&mut self, buffer: Buffer, at: usize, bytes: &[u8]) -> Result<(), Failure> {
         let to = self.range(buffer, at, bytes.len())?;
-        if self.put_used + bytes.len() > self.put.len() {
+        let needed = self.put_used + bytes.len();
+        if needed > self.put.len() {
             self.wait()?;
-            self.put.grow(bytes.len())?;
+            // So much that the next time there is room for all of it.
+            self.put.grow(needed)?;
         }
         let staged = &mut self.put.bytes()[self.put_used..][..bytes.len()];
         self.put_used += bytes.len();

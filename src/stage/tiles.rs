@@ -28,11 +28,6 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    /// Place of its first value in the chunk.
-    pub(crate) fn start(&self) -> usize {
-        self.start
-    }
-
     /// Values of the tile.
     pub(crate) fn len(&self) -> usize {
         self.extents.iter().product()
@@ -90,6 +85,11 @@ impl Grid {
     /// The chunk's extents, slowest first.
     pub(crate) fn extents(&self) -> [usize; 3] {
         self.extents
+    }
+
+    /// Extents of a tile that is not at a border.
+    pub(crate) fn tile_sides(&self) -> [usize; 3] {
+        self.tile
     }
 
     /// Extents of the chunk and of a tile that is not at a border, for a kernel. `None` for sides beyond 32 bits.

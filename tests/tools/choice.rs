@@ -2,13 +2,15 @@
 //! What the writer's choice of a codec (C = 0) costs beside the best choice, on chunks of fields.
 //!
 //! ```text
-//! choice LIST [--chunks BYTES,BYTES] [--bounds r,r] [--per-field N] [--pw-rel] [--cells]
+//! choice LIST [--chunks BYTES,BYTES] [--bounds r,r] [--per-field N] [--times N] [--pw-rel] [--relative] [--cells]
 //! ```
 //! LIST has a line a field: name, path, f32 or f64, extents as 512x512x512. Up to N boxes of each field that have at most so
-//! many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range (or, `--pw-rel`,
-//! under pointwise relative ones of r), each a cell. Prints by chunk size and bound how much larger than the smallest frame the
-//! chosen one is, how often each codec is chosen, what choosing takes (medians: of all cells, of those of planes, and in percent of
-//! encoding by planes alone), and the worst cells; `--cells` prints them all.
+//! many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range (`--pw-rel`: under pointwise
+//! relative ones of r; `--relative`: under r times each box's own range), each a cell. Prints by chunk size and bound how much larger
+//! than the smallest frame the chosen one is, how often each codec is chosen, what choosing takes (medians: of all cells, of those of
+//! planes, and in percent of encoding by planes alone; all of choosing in percent of all encoding), and the worst cells; `--cells` prints
+//! them all. Then the same of a field's boxes together, beside the codec that makes least of all of them: what a user who tries every
+//! codec would take.
 
 use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 use std::collections::BTreeMap;
@@ -19,6 +21,9 @@ struct Cell {
     what: String,
     /// Frame over smallest frame.
     over: f64,
+    /// Bytes of the frame, and of each codec's.
+    len: usize,
+    lens: [usize; 5],
     codec: &'static str,
     /// Seconds of choosing, and of encoding by the codec chosen.
     times: [f64; 2],
@@ -85,12 +90,12 @@ impl Field {
     }
 }
 
-/// Length and first bytes of a frame, and the best of three times.
-fn encode(request: Request, dtype: Dtype, dims: &[u64], raw: &[u8]) -> (usize, [u8; 2], f64) {
+/// Length and first bytes of a frame, and the best of some times.
+fn encode(request: Request, dtype: Dtype, dims: &[u64], raw: &[u8], times: usize) -> (usize, [u8; 2], f64) {
     let params = Params::new(request, dtype, dims).expect("a request");
     let engine = Engine::with_threads(1);
     let mut best = (0, [0; 2], f64::INFINITY);
-    for _ in 0..3 {
+    for _ in 0..times {
         let begin = Instant::now();
         let frame = engine.encode(&params, raw);
         best = (frame.len(), [frame[9], frame[10]], best.2.min(begin.elapsed().as_secs_f64()));
@@ -98,8 +103,8 @@ fn encode(request: Request, dtype: Dtype, dims: &[u64], raw: &[u8]) -> (usize, [
     best
 }
 
-fn cell(what: String, bound: Bound, dtype: Dtype, dims: &[u64], raw: &[u8]) -> Cell {
-    let of = |codec, bound| encode(Request { codec, bound }, dtype, dims, raw);
+fn cell(what: String, bound: Bound, dtype: Dtype, dims: &[u64], raw: &[u8], times: usize) -> Cell {
+    let of = |codec, bound| encode(Request { codec, bound }, dtype, dims, raw, times);
     let lossless = [Codec::Planes, Codec::Ndzip].map(|codec| of(codec, Bound::Lossless));
     let [szx, lorenzo] = [Codec::Szx, Codec::Lorenzo].map(|codec| of(codec, bound));
     let planes = if matches!(bound, Bound::PointwiseRelative(_)) { szx } else { of(Codec::Planes, bound) };
@@ -116,6 +121,8 @@ fn cell(what: String, bound: Bound, dtype: Dtype, dims: &[u64], raw: &[u8]) -> C
     Cell {
         what,
         over: auto.0 as f64 / all.iter().map(|frame| frame.0).min().expect("five") as f64,
+        len: auto.0,
+        lens: all.map(|frame| frame.0),
         codec,
         times: [auto.2 - alone, alone],
         text: ratios,
@@ -136,8 +143,9 @@ fn report(title: &str, cells: &[&Cell]) {
         times.get(times.len() / 2).copied().unwrap_or(0.0)
     };
     let share = |k: usize| 100.0 * median(0, "planes") / median(k, "planes");
+    let sum = |k: usize| cells.iter().map(|c| c.times[k]).sum::<f64>();
     println!(
-        "{title:<16} {:>5} {mean:7.3} {:6.3} {:6.3} {:6.3} {:5} {:6.0} {:6.0} {:6.0}  {chosen:?}",
+        "{title:<16} {:>5} {mean:7.3} {:6.3} {:6.3} {:6.3} {:5} {:6.0} {:6.0} {:6.0} {:6.0}  {chosen:?}",
         over.len(),
         at(0.95),
         at(0.99),
@@ -146,7 +154,43 @@ fn report(title: &str, cells: &[&Cell]) {
         median(0, ""),
         median(0, "planes"),
         share(1),
+        100.0 * sum(0) / sum(1),
     );
+}
+
+/// A field's cells of one chunk size and bound: bytes over those of the codec that makes least of all of them; and its line.
+fn together(cells: &[&Cell]) -> (f64, String) {
+    let len: usize = cells.iter().map(|c| c.len).sum();
+    let lens: [usize; 5] = std::array::from_fn(|k| cells.iter().map(|c| c.lens[k]).sum());
+    let over = len as f64 / *lens.iter().min().expect("five") as f64;
+    let mut chosen = BTreeMap::new();
+    cells.iter().for_each(|c| *chosen.entry(c.codec).or_insert(0) += 1);
+    (over, format!("{lens:?} {chosen:?}"))
+}
+
+/// Prints what is lost of whole fields by chunk size, and the worst of them.
+fn report_fields(cells: &[&Cell], shown: usize) {
+    let mut fields: BTreeMap<(&str, &str, &str), Vec<&Cell>> = BTreeMap::new();
+    for cell in cells {
+        let words: Vec<&str> = cell.what.split(' ').collect();
+        fields.entry((words[1], words[3], words[0])).or_default().push(cell);
+    }
+    let mut all: Vec<((&str, &str, &str), (f64, String))> =
+        fields.iter().map(|(key, cells)| (*key, together(cells))).collect();
+    all.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    let mut sizes: Vec<&str> = all.iter().map(|f| f.0.0).collect();
+    sizes.sort_by_key(|s| s.parse::<f64>().unwrap_or(0.0) as u64);
+    sizes.dedup();
+    println!("whole fields, chunk: fields, mean, largest, above 1.15");
+    for size in sizes {
+        let over: Vec<f64> = all.iter().filter(|f| f.0.0 == size).map(|f| f.1.0).collect();
+        let mean = (over.iter().map(|o| o.ln()).sum::<f64>() / over.len() as f64).exp();
+        let above = over.iter().filter(|&&o| o > 1.15).count();
+        println!("{size:<16} {:>5} {mean:7.4} {:7.4} {above:5}", over.len(), over[0]);
+    }
+    for ((size, bound, name), (over, line)) in &all[..shown.min(all.len())] {
+        println!("{over:.3}  {name} {size} {bound}: {line}");
+    }
 }
 
 fn main() {
@@ -159,6 +203,7 @@ fn main() {
     let sizes = number("--chunks", "65536,1048576,4194304");
     let bounds = number("--bounds", "1e-2,1e-3,1e-4");
     let most = number("--per-field", "4")[0] as usize;
+    let times = number("--times", "3")[0] as usize;
     let list = std::fs::read_to_string(&arguments[0]).expect("a list of fields");
     let mut groups: BTreeMap<(usize, usize), Vec<Cell>> = BTreeMap::new();
     for field in list.lines().filter_map(field) {
@@ -167,14 +212,18 @@ fn main() {
             for (i, (dims, raw)) in field.boxes(size as usize, most).into_iter().enumerate() {
                 for (b, &r) in bounds.iter().enumerate() {
                     let pointwise = option("--pw-rel").is_some();
-                    let bound = if pointwise { Bound::PointwiseRelative(r) } else { Bound::Absolute(r * range) };
+                    let bound = match () {
+                        () if pointwise => Bound::PointwiseRelative(r),
+                        () if option("--relative").is_some() => Bound::Relative(r),
+                        () => Bound::Absolute(r * range),
+                    };
                     let what = format!("{} {size} {i} {r:e}", field.name);
-                    groups.entry((s, b)).or_default().push(cell(what, bound, field.dtype, &dims, &raw));
+                    groups.entry((s, b)).or_default().push(cell(what, bound, field.dtype, &dims, &raw, times));
                 }
             }
         }
     }
-    println!("chunk, bound     cells    mean    p95    p99    max  >1.5 choice µs, planes, %  chosen");
+    println!("chunk, bound     cells    mean    p95    p99    max  >1.5 choice µs, planes, %, all %  chosen");
     for ((s, b), cells) in &groups {
         report(&format!("{} {:e}", sizes[*s], bounds[*b]), &cells.iter().collect::<Vec<_>>());
     }
@@ -186,4 +235,5 @@ fn main() {
     for c in &all[..shown.min(all.len())] {
         println!("{:.2}  {:<8} {}: {}", c.over, c.codec, c.what, c.text);
     }
+    report_fields(&all, shown.max(25));
 }

@@ -1,110 +1,153 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU (`codec/auto.rs`), of which only
-//! the values that it looks at come to the host, 3 to 6 % of a chunk as a rule and 19 % of one that is hardly anything afterwards, and a
-//! range from the device.
+//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU (`codec/auto.rs`).
+//!
+//! ```text
+//! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
+//! gather   the samples of all chunks, by one launch
+//! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
+//! rule     for those chunks of which the sample does not do the same once more, of a larger one
+//! ```
+//!
+//! All candidates write their frames to the same place: nobody reads them.
 
 use super::copies::{Copies, Side};
 use super::range::ranges;
-use crate::bound;
-use crate::codec::auto::{Look, Looked, boxes};
-use crate::codec::chunk::Chunk;
-use crate::codec::settle_by;
-use crate::cuda::{Buffer, Device, OwnStream};
+use crate::bound::{self, Used};
+use crate::codec::auto::{requests, take};
+use crate::codec::sample::{Looked, Sample, Stack};
+use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
+use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::group::offsets;
 use crate::error::Result;
 use crate::params::{Bound, Params};
-use crate::{memory, parallel};
 
-/// What each chunk's encoder is asked, of dense chunks at these addresses. `None`: it takes more than a few boxes to say. `scratch` is
-/// memory that is used again from batch to batch.
-pub(super) fn choose(
-    device: &'static Device,
-    stream: &mut OwnStream,
-    params: &Params,
-    raw_len: usize,
-    inputs: &[u64],
-    threads: usize,
-    scratch: &mut Vec<u8>,
-) -> Result<Vec<Option<Params>>> {
-    let mut chosen = vec![None; inputs.len()];
-    let size = usize::from(params.dtype.size);
-    let bounds = match params.request.bound {
-        Bound::Relative(_) | Bound::Psnr(_) => {
-            let chunks: Vec<(u64, usize)> = inputs.iter().map(|&at| (at, raw_len / size)).collect();
-            ranges(device, stream, &Copies::default(), params, &chunks)?
-        }
-        _ => vec![None; inputs.len()],
-    };
-    let mut open: Vec<usize> = (0..inputs.len()).collect();
-    // Each chunk's values have their places in `scratch`: nobody looks at the rest, so hardly any of it becomes memory, and what has is
-    // there for the next batch: hundreds of fresh pages a chunk took a fifth of the choice's time.
-    if scratch.len() < inputs.len() * raw_len {
-        *scratch = memory::zeros(inputs.len() * raw_len)?;
-    }
-    let mut there = 0;
-    for looked in [Looked::AtFirst, Looked::AtAll] {
-        let Some(all) = boxes(params, looked) else { return Ok(chosen) };
-        if open.is_empty() {
-            break;
-        }
-        // What was looked at first comes first, and is in its place.
-        let looks = &all[there..];
-        there = all.len();
-        let len: usize = looks.iter().map(|l| l.extents.iter().product::<usize>()).sum::<usize>() * size;
-        let samples = stream.reserve(Buffer::Output, open.len() * len)?;
-        let mut copies = Copies::default();
-        for (n, &i) in open.iter().enumerate() {
-            let mut to = samples + (n * len) as u64;
-            for look in looks {
-                let from = Side { at: inputs[i] + (look.at * size) as u64, steps: &steps(look.within, size) };
-                copies.add(from, Side { at: to, steps: &steps(look.extents, size) }, &extents(look), size)?;
-                to += (look.extents.iter().product::<usize>() * size) as u64;
+/// What is to be chosen for: dense chunks at these addresses.
+pub(super) struct Open<'a> {
+    pub(super) device: &'static Device,
+    pub(super) params: &'a Params,
+    pub(super) raw_len: usize,
+    pub(super) inputs: &'a [u64],
+}
+
+/// A chunk's params with the codec that was chosen, and the bound used.
+pub(super) type Chosen = (Params, Used);
+
+impl Open<'_> {
+    /// What each chunk's encoder is asked. `None`: the kernels do not say.
+    pub(super) fn choose(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
+        let mut chosen = vec![None; self.inputs.len()];
+        let used = self.bounds(stream)?;
+        let requests = requests(self.params.request);
+        let mut open: Vec<usize> = (0..self.inputs.len()).collect();
+        for looked in Looked::EACH {
+            let Some(sample) = Sample::new(self.params, looked) else { break };
+            if open.is_empty() {
+                break;
             }
+            let Some(lens) = self.lens(stream, &sample, &open, &used)? else { break };
+            let values = self.raw_len / usize::from(self.params.dtype.size);
+            for (&i, lens) in open.iter().zip(&lens) {
+                // A frame that the kernels leave to the CPU says nothing.
+                if !lens.contains(&0) {
+                    let taken = take(&sample, *lens, values, self.raw_len);
+                    chosen[i] = taken.map(|k| (Params { request: requests[k], ..*self.params }, used[i]));
+                }
+            }
+            let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
+            open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
         }
-        stream.locked(open.len() * len)?;
+        Ok(chosen)
+    }
+
+    /// The bound used on each chunk.
+    fn bounds(&self, stream: &mut OwnStream) -> Result<Vec<Used>> {
+        let bound = self.params.request.bound;
+        if !matches!(bound, Bound::Relative(_) | Bound::Psnr(_)) {
+            return Ok(vec![bound::resolve(bound, || None); self.inputs.len()]);
+        }
+        let values = self.raw_len / usize::from(self.params.dtype.size);
+        let chunks: Vec<(u64, usize)> = self.inputs.iter().map(|&at| (at, values)).collect();
+        let found = ranges(self.device, stream, &Copies::default(), self.params, &chunks)?;
+        Ok(found.into_iter().map(|range| bound::resolve(bound, || range)).collect())
+    }
+
+    /// Lengths of the candidates' frames of the samples of these chunks. `None`: one is the CPU's.
+    fn lens(
+        &self,
+        stream: &mut OwnStream,
+        sample: &Sample,
+        open: &[usize],
+        used: &[Used],
+    ) -> Result<Option<Vec<[u64; 3]>>> {
+        let size = usize::from(self.params.dtype.size);
+        let mut plans = Vec::new();
+        for (k, request) in requests(self.params.request).into_iter().enumerate() {
+            let len = sample.len(k, self.raw_len / size) * size;
+            let plan = sample.params(self.params, k, request).and_then(|params| plan_of(&params, len));
+            let Some(plan) = plan else { return Ok(None) };
+            plans.push(plan);
+        }
+        let steps: Vec<usize> = sample.stacks.iter().map(|s| (s.len() * size).next_multiple_of(ALIGN)).collect();
+        let stacks_at = offsets(steps.iter().map(|step| step * open.len()));
+        let frames_at = *stacks_at.last().expect("an end");
+        let frame = plans.iter().map(|p| p.encoding.capacity).max().expect("three").next_multiple_of(ALIGN);
+        let output = stream.reserve(Buffer::Output, frames_at + open.len() * frame)?;
+        let inputs: Vec<u64> = open.iter().map(|&i| self.inputs[i]).collect();
+        let mut copies = Copies::default();
+        for ((stack, &step), &at) in sample.stacks.iter().zip(&steps).zip(&stacks_at) {
+            gather(&mut copies, stack, &inputs, (output + at as u64, step), size)?;
+        }
         // SAFETY: boxes of the chunks, and the stream's own memory.
         #[allow(unsafe_code)]
         unsafe {
-            copies.start(device, stream)?;
+            copies.start(self.device, stream)?;
         }
-        stream.start_fetch(Buffer::Output, 0, open.len() * len, 0)?;
+        let works = offsets(plans.iter().map(|plan| EncodeGroup::work_len(plan, open.len())));
+        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
+        stream.expect(plans.len() * 8 * open.len())?;
+        for (k, plan) in plans.iter().enumerate() {
+            let bounded: Vec<Plan> = open.iter().map(|&i| plan.under(used[i])).collect();
+            let placed: Vec<Placed<'_>> = (0..open.len())
+                .map(|n| {
+                    let own = |stack: usize| output + (stacks_at[stack] + n * steps[stack]) as u64;
+                    let input = sample.of[k].map_or(inputs[n], own);
+                    Placed { plan: &bounded[n], input, frame: output + (frames_at + n * frame) as u64 }
+                })
+                .collect();
+            let group = EncodeGroup::new(self.device, stream, &placed, works[k])?;
+            group.start(stream)?;
+            stream.start_get(Buffer::Work, group.lengths_at(), 8 * open.len(), k * 8 * open.len())?;
+        }
         stream.wait()?;
-        let sampled = stream.locked_bytes(0, open.len() * len);
-        let inner = threads.div_ceil(open.len());
-        let places = scratch.chunks_mut(raw_len).zip(&chosen);
-        let chunks = places.filter(|(_, chosen)| chosen.is_none()).map(|(raw, _)| raw).collect();
-        let settled = parallel::map_mut(chunks, threads, |n, raw| {
-            let mut from = &sampled[n * len..][..len];
-            for look in looks {
-                from = place(look, size, from, raw);
+        let lengths = stream.got(plans.len() * 8 * open.len()).as_chunks().0;
+        let length = |k: usize, n: usize| u64::from_le_bytes(lengths[k * open.len() + n]);
+        for (k, plan) in plans.iter().enumerate() {
+            if (0..open.len()).any(|n| length(k, n) > plan.encoding.capacity as u64) {
+                return Err(Failure::other("a kernel wrote no frame").into());
             }
-            let used = Some(bound::resolve(params.request.bound, || bounds[open[n]]));
-            settle_by(&Chunk { params, raw, threads: inner, used }, looked)
-        });
-        for (&i, settled) in open.iter().zip(settled) {
-            chosen[i] = settled?;
         }
-        open.retain(|&i| chosen[i].is_none());
+        Ok(Some((0..open.len()).map(|n| std::array::from_fn(|k| length(k, n))).collect()))
     }
-    Ok(chosen)
 }
 
-/// Bytes from a value to the next along each axis.
-fn steps(extents: [usize; 3], size: usize) -> [isize; 3] {
-    [extents[1] * extents[2] * size, extents[2] * size, size].map(|s| s as isize)
-}
-
-fn extents(look: &Look) -> [u64; 3] {
-    look.extents.map(|n| n as u64)
-}
-
-/// Puts a box's values in their places; what is behind them.
-fn place<'a>(look: &Look, size: usize, mut from: &'a [u8], raw: &mut [u8]) -> &'a [u8] {
-    let [a, b, c] = look.extents;
-    for row in 0..a * b {
-        let at = look.at + (row / b * look.within[1] + row % b) * look.within[2];
-        let (now, rest) = from.split_at(c * size);
-        raw[at * size..][..now.len()].copy_from_slice(now);
-        from = rest;
+/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next. Chunks that lie at
+/// equal distances are copied together.
+fn gather(copies: &mut Copies, stack: &Stack, inputs: &[u64], to: (u64, usize), size: usize) -> Result<()> {
+    let (own, part) = stack.own_steps();
+    let bytes = |steps: [usize; 3]| steps.map(|n| (n * size) as isize);
+    let extents = stack.part.map(|n| n as u64);
+    let apart = |at: usize| inputs[at + 1].wrapping_sub(inputs[at]) as isize;
+    let even = (1..inputs.len().saturating_sub(1)).all(|n| apart(n) == apart(0));
+    let each = if even { inputs.len() } else { 1 };
+    for (n, chunks) in inputs.chunks(each).enumerate() {
+        let (step, many) = (if chunks.len() > 1 { apart(0) } else { 0 }, chunks.len() as u64);
+        for (k, start) in stack.starts.iter().enumerate() {
+            let [[fa, fb, fc], [ta, tb, tc]] = [bytes(stack.steps), bytes(own)];
+            let from = Side { at: chunks[0] + (start * size) as u64, steps: &[step, fa, fb, fc] };
+            let at = to.0 + (n * each * to.1 + k * part * size) as u64;
+            let [a, b, c] = extents;
+            copies.add(from, Side { at, steps: &[to.1 as isize, ta, tb, tc] }, &[many, a, b, c], size)?;
+        }
     }
-    from
+    Ok(())
 }

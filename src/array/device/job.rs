@@ -6,7 +6,7 @@
 
 use super::base::{grouped, in_place};
 use super::by_host::ByHost;
-use super::choose::choose;
+use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::codec;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::frame::STORED_HEADER;
 use crate::host::float_state;
 use crate::memory;
-use crate::params::Params;
+use crate::params::{Params, Request};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
@@ -62,9 +62,8 @@ pub(super) struct Lane {
     pub(super) groups: Vec<Group>,
     pub(super) state: State,
     pub(super) frames: Vec<Framed>,
-    /// What is asked of each chunk, where the codec was chosen, and memory for choosing it.
-    pub(super) chosen: Vec<Option<Params>>,
-    pub(super) scratch: Vec<u8>,
+    /// What is asked of each chunk, where the codec was chosen.
+    pub(super) chosen: Vec<Option<Chosen>>,
 }
 
 /// Chunks of a batch that were encoded by the same launches.
@@ -108,8 +107,8 @@ impl Job {
     pub(super) fn lane(&self) -> Result<Lane> {
         let mut stream = self.device.own_stream()?;
         stream.follow(self.user)?;
-        let (groups, frames, chosen, scratch) = Default::default();
-        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen, scratch })
+        let (groups, frames, chosen) = Default::default();
+        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
     }
 
     fn overlap(&self, k: usize) -> Option<Overlap> {
@@ -155,10 +154,9 @@ impl Job {
         let plans: Vec<Option<&Plan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
-                let threads = self.threads.div_ceil(LANES);
-                lane.chosen =
-                    choose(self.device, stream, &self.params, self.raw_len, &inputs, threads, &mut lane.scratch)?;
-                own = lane.chosen.iter().map(|p| plan_of(p.as_ref()?, self.raw_len)).collect();
+                let Job { device, params, raw_len, .. } = *self;
+                lane.chosen = Open { device, params: &params, raw_len, inputs: &inputs }.choose(stream)?;
+                own = self.plans(&lane.chosen);
                 own.iter().map(Option::as_ref).collect()
             }
         };
@@ -197,6 +195,22 @@ impl Job {
             }
         }
         Ok(stream.mark(Mark::Computed)?)
+    }
+
+    /// What the GPU does with each chunk whose codec was chosen: few of them differ in more than the bound.
+    fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<Plan>> {
+        let mut made: Vec<(Request, Option<Plan>)> = Vec::new();
+        let mut plan = |params: &Params| match made.iter().find(|m| m.0 == params.request) {
+            Some(made) => made.1,
+            None => {
+                made.push((params.request, plan_of(params, self.raw_len)));
+                made[made.len() - 1].1
+            }
+        };
+        chosen
+            .iter()
+            .map(|chosen| chosen.as_ref().and_then(|(params, used)| Some(plan(params)?.under(*used))))
+            .collect()
     }
 
     /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
@@ -321,7 +335,7 @@ impl Job {
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
         let mut jobs = Vec::new();
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
-            let params = lane.chosen.get(i).and_then(Option::as_ref).unwrap_or(&self.params);
+            let params = lane.chosen.get(i).and_then(Option::as_ref).map_or(&self.params, |chosen| &chosen.0);
             if stored {
                 let mut frame = Vec::new();
                 float_state::with_default(|| codec::store(params, raw, self.threads, &mut frame))?;

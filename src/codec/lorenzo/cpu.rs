@@ -89,24 +89,6 @@ fn code<'a, S: Scalar>(
     Ok(Code { lengths, coded })
 }
 
-/// Bytes that tiles of a chunk take with their kinds and lengths, part by part, and those of the one codebook for all of them.
-pub(crate) fn lens<S: Scalar>(
-    parts: &[(Vec<S>, Grid)],
-    used: Used,
-    fill: Option<u64>,
-    threads: usize,
-) -> Result<(Vec<usize>, usize)> {
-    let plan = |i: usize| {
-        let (values, grid) = &parts[i];
-        Plan { values, grid, used, fill: fill.map(S::Bits::from_u64) }
-    };
-    let Code { lengths, coded } = code(parts.len(), threads, |i| (plan(i), 0, parts[i].1.tiles()))?;
-    let mut head = Vec::new();
-    format::write_head(&lengths, &mut head);
-    let lens = coded.iter().map(|(lens, kinds, payload)| 2 * lens.len() + kinds.len() + payload.len());
-    Ok((memory::collect(coded.len(), lens)?, head.len()))
-}
-
 /// What a frame says before its first tile, all checked.
 fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> {
     let h = &frame.header;

@@ -113,52 +113,6 @@ fn encode<S: Value>(
     Ok(true)
 }
 
-/// Bytes that some tiles of a chunk take, bit for bit and under a bound, with their ends in the table. `None` for
-/// a bound that gives no usable step.
-pub(crate) fn lens<S: Value>(
-    chunk: &Chunk<'_>,
-    shape: &Shape,
-    tiles: impl Iterator<Item = usize>,
-    used: Used,
-) -> Result<(usize, Option<usize>)> {
-    let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
-    let float = chunk.params.dtype.class == Class::Float;
-    let exact = Plan::<S> { shape: *shape, quantizer: None, float, fill };
-    let lossy = match used {
-        Used::Absolute(b) => Quantizer::new(b, fill_of(chunk.params)).map(|q| Plan { quantizer: Some(q), ..exact }),
-        Used::PointwiseRelative(_) => None,
-    };
-    unit::dispatch(Lens { chunk, exact, lossy, tiles })
-}
-
-struct Lens<'a, S: Value, I> {
-    chunk: &'a Chunk<'a>,
-    exact: Plan<S>,
-    lossy: Option<Plan<S>>,
-    tiles: I,
-}
-
-impl<S: Value, I: Iterator<Item = usize>> Run for Lens<'_, S, I> {
-    type Output = Result<(usize, Option<usize>)>;
-
-    fn run(self, unit: impl Unit) -> Self::Output {
-        let Lens { chunk, exact, lossy, tiles } = self;
-        let (mut scratch, mut out) = (encode::Scratch::new()?, Vec::new());
-        let mut lens = [0; 2];
-        for k in tiles {
-            let tile = exact.shape.grid.tile(k);
-            exact.shape.gather_by(&|at, to| chunk.read(at, to), &tile, &mut scratch.x);
-            // What is under a bound changes the values, so it comes last.
-            for (plan, len) in [Some(&exact), lossy.as_ref()].into_iter().flatten().zip(&mut lens) {
-                out.clear();
-                encode::tile(plan, &tile, unit, &mut scratch, &mut out)?;
-                *len += out.len() + 4;
-            }
-        }
-        Ok((lens[0], lossy.map(|_| lens[1])))
-    }
-}
-
 /// Appends the payloads of consecutive tiles; returns their lengths in words.
 fn encode_run<S: Value>(
     values: &[S],

@@ -65,6 +65,13 @@ impl Shape {
         Some(Shape { rank: 1, grid: Grid::with_sides([1, 1, n], [1, 1, PLANES_TILE]), components })
     }
 
+    /// The extents of one component's values, slowest first, and how many components there are.
+    pub(crate) fn of_one_component(&self) -> ([usize; 3], usize) {
+        let mut extents = self.grid.extents();
+        extents[3 - self.rank] /= self.components;
+        (extents, self.components)
+    }
+
     /// Whether a tile's values lie between those of other components in the chunk.
     pub(crate) fn is_of_components(&self) -> bool {
         self.components > 1
@@ -91,33 +98,6 @@ impl Shape {
                 }
             }
         }
-    }
-
-    /// As [`Shape::gather`], of a chunk that is not put apart: `read` copies values from a place of it on.
-    pub(super) fn gather_by<T: Copy>(&self, read: &impl Fn(usize, &mut [T]), tile: &Tile, out: &mut [T; PLANES_TILE]) {
-        let [ez, ey, ex] = tile.extents;
-        let (c, m) = (self.components, self.grid.extents().iter().product::<usize>() / self.components);
-        let (side, row) = match self.rank {
-            1 => (1, PLANES_TILE),
-            2 => (ROWS, ROW),
-            _ => (16, ROW),
-        };
-        for (k, to) in out.chunks_exact_mut(row).enumerate() {
-            let at = self.grid.row(tile, (k / side).min(ez - 1), (k % side).min(ey - 1));
-            let (inside, beyond) = to.split_at_mut(ex);
-            match c {
-                1 => read(at, inside),
-                _ => (at..).zip(&mut *inside).for_each(|(i, to)| read(i % m * c + i / m, std::slice::from_mut(to))),
-            }
-            beyond.fill(inside[ex - 1]);
-        }
-    }
-
-    /// The tile in which a value of the chunk lies, one of its component number `k` (or of that number less so many components).
-    pub(crate) fn tile_near(&self, at: usize, k: usize) -> usize {
-        let [a, b, x] = self.grid.extents();
-        let at = k % self.components * (a * b * x / self.components) + at / self.components;
-        self.grid.tile_with([at / x / b, at / x % b, at % x])
     }
 
     /// Copies what lies in the chunk to its place: inverse of [`Shape::gather`].
@@ -227,27 +207,6 @@ mod tests {
                 }
             }
             assert!(seen.iter().all(|&n| n == 1), "grid rank {rank}");
-        }
-    }
-
-    #[test]
-    fn tiles_are_found_and_gathered_from_where_components_lie_together() {
-        for dims in [&[5000][..], &[150, 70], &[9, 17, 40], &[3000, 3], &[60, 70, 2], &[2, 16, 32, 4]] {
-            let shape = Shape::choose(dims).unwrap();
-            let chunk: Vec<usize> = (0..dims.iter().product::<u32>() as usize).collect();
-            let apart = super::super::components::apart(&chunk, shape.components, 1).unwrap();
-            let [mut want, mut got] = [[0; PLANES_TILE]; 2];
-            for i in 0..shape.grid.tiles() {
-                let tile = shape.grid.tile(i);
-                shape.gather(&apart, &tile, &mut want);
-                shape.gather_by(&|at, to| to.copy_from_slice(&chunk[at..][..to.len()]), &tile, &mut got);
-                assert_eq!(got, want, "{dims:?}");
-                let inside = (0..PLANES_TILE).filter(|&p| shape.inside(&tile, p));
-                assert!(
-                    inside.into_iter().all(|p| shape.tile_near(want[p], want[p] % shape.components) == i),
-                    "{dims:?}"
-                );
-            }
         }
     }
 

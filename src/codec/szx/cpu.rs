@@ -118,13 +118,6 @@ pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<
     EncodeRun { values, plan, level: Portable, out }.call()
 }
 
-/// Bytes that `values` take, with their tiles' ends in the table.
-pub(crate) fn len<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> Result<usize> {
-    let mut out = Vec::new();
-    let tiles = encode_run(values, &Plan::new(used, fill), &mut out)?.len();
-    Ok(out.len() + 4 * tiles)
-}
-
 /// Decodes a frame into `out`.
 pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
     let n = frame.elements(S::SIZE)?;

@@ -2,10 +2,11 @@
 //! Batches of chunks → frames.
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
+use crate::bound::Used;
 use crate::codec;
 use crate::codec::plan::Encoding;
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
+use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::EncodeJob;
 use crate::frame::STORED_HEADER;
@@ -13,9 +14,22 @@ use crate::parallel;
 use crate::params::Params;
 
 /// What the GPU does with a chunk.
+#[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) needs: Needs,
     pub(crate) encoding: Encoding,
+}
+
+impl Plan {
+    /// The same for a chunk whose bound used is known.
+    pub(crate) fn under(mut self, used: Used) -> Plan {
+        if self.needs.range {
+            self.needs.range = false;
+            self.encoding.chunk.bound_kind = BOUND_ABSOLUTE;
+            self.encoding.chunk.bound = used.value();
+        }
+        self
+    }
 }
 
 /// What the GPU would do with a chunk. `None`: the CPU's.

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The values of a chunk by which its codec is chosen, as small chunks of their own.
+//!
+//! ```text
+//! place k    a value of the chunk, the tile of lorenzo's that it is in
+//! parts      that tile, and the same box for planes, where tiles of planes fill it: 16 × 16 × 32, 128 × 64 or 8192 values.
+//!            Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in a row from where it
+//!            begins for szx
+//! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array whose
+//!            tiles lie in one part each, and so is coded as the tiles are in the chunk
+//! ```
+//!
+//! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie between each
+//! other, a part for planes is of one of them.
+
+use super::planes::shape::Shape;
+use crate::constants::{LORENZO_TILE, PLANES_TILE};
+use crate::params::{Extents, Mode, Params, Request};
+use crate::stage::tiles::Grid;
+
+/// Tiles of lorenzo's in a chunk that is all sample.
+const WHOLE: usize = 4;
+/// Parts of a sample: one of so many tiles, not less and not more than these; and where they do not do.
+const TILES_PER_PART: usize = 32;
+const FIRST: std::ops::RangeInclusive<usize> = 4..=8;
+const MORE: usize = 12;
+/// Values in a row for szx.
+const RUN: usize = LORENZO_TILE;
+/// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose multiples fill a
+/// box evenly, however many are taken.
+const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
+
+/// How much of a chunk is looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Looked {
+    /// As much as says enough of most chunks.
+    AtFirst,
+    /// All that may be.
+    AtAll,
+}
+
+impl Looked {
+    /// One after the other, until it does.
+    pub(crate) const EACH: [Looked; 2] = [Looked::AtFirst, Looked::AtAll];
+}
+
+/// Parts of a chunk, alike, one behind the other: an array of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stack {
+    /// Extents of a part, slowest first, and the axis along which the parts are stacked.
+    pub(crate) part: [usize; 3],
+    pub(crate) axis: usize,
+    /// Values from one to the next along each axis of the chunk.
+    pub(crate) steps: [usize; 3],
+    /// Places in the chunk of the parts' first values.
+    pub(crate) starts: Vec<usize>,
+}
+
+impl Stack {
+    /// Extents of the stack.
+    pub(crate) fn extents(&self) -> [usize; 3] {
+        std::array::from_fn(|k| if k == self.axis { self.starts.len() * self.part[k] } else { self.part[k] })
+    }
+
+    /// Values of the stack.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() * self.part.iter().product::<usize>()
+    }
+
+    /// Values from one to the next along each axis of the stack, and from a part to the next.
+    pub(crate) fn own_steps(&self) -> ([usize; 3], usize) {
+        let [_, b, c] = self.extents();
+        let steps = [b * c, c, 1];
+        (steps, self.part[self.axis] * steps[self.axis])
+    }
+
+    /// Copies the stack's values, `size` bytes each, out of a chunk.
+    pub(crate) fn gather(&self, chunk: &[u8], size: usize, out: &mut [u8]) {
+        let ([a, b, c], (to_steps, to_part)) = (self.part, self.own_steps());
+        for (k, &start) in self.starts.iter().enumerate() {
+            for (z, y) in (0..a).flat_map(|z| (0..b).map(move |y| (z, y))) {
+                let from = start + z * self.steps[0] + y * self.steps[1];
+                let row = &mut out[(k * to_part + z * to_steps[0] + y * to_steps[1]) * size..][..c * size];
+                match self.steps[2] {
+                    1 => row.copy_from_slice(&chunk[from * size..][..c * size]),
+                    step => row.chunks_exact_mut(size).enumerate().for_each(|(x, to)| {
+                        to.copy_from_slice(&chunk[(from + x * step) * size..][..size]);
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Params of the stack as a chunk, under this request.
+    fn params(&self, chunk: &Params, request: Request) -> Option<Params> {
+        let extents = Extents::new(&self.extents().map(|n| n as u64))?;
+        Some(Params { request, extents, ..*chunk })
+    }
+}
+
+/// What the candidates encode of any chunk with the same params.
+pub(crate) struct Sample {
+    pub(crate) stacks: Vec<Stack>,
+    /// The number of each candidate's stack; `None`: the whole chunk.
+    pub(crate) of: [Option<usize>; 3],
+    /// Values that tiles of planes are filled up with at the chunk's border, where the chunk is not all sample.
+    filling: usize,
+    /// Whether there is more to look at.
+    pub(crate) is_all: bool,
+}
+
+/// In which order candidates come.
+pub(crate) const LOSSLESS: usize = 0;
+pub(crate) const FAST: usize = 1;
+pub(crate) const LORENZO: usize = 2;
+
+impl Sample {
+    /// The sample of a chunk. `None` where no memory holds the chunk.
+    pub(crate) fn new(params: &Params, looked: Looked) -> Option<Sample> {
+        let extents = params.extents.as_slice();
+        let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::choose(extents)?);
+        let n: usize = grid.extents().iter().product();
+        let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end());
+        let parts = if looked == Looked::AtFirst { first } else { MORE };
+        if n <= WHOLE * LORENZO_TILE || n <= parts * LORENZO_TILE && looked == Looked::AtAll {
+            return Some(Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true });
+        }
+        let places: Vec<Place> = (0..parts).map(|k| Place::new(&grid, k)).collect();
+        let szx = params.request.bound.mode() == Mode::PointwiseRelative;
+        let (mut stacks, mut of) = (Vec::new(), [Some(0); 3]);
+        match shared(&grid, &shape) {
+            Some(part) => stacks.push(of_grid(&grid, part, &places)),
+            None => {
+                stacks.extend([of_planes(&shape, &places), of_grid(&grid, grid.tile_sides(), &places)]);
+                of[LORENZO] = Some(1);
+            }
+        }
+        if szx {
+            of[FAST] = Some(stacks.len());
+            let starts = places.iter().map(|place| place.begin.min(n - RUN)).collect();
+            stacks.push(Stack { part: [1, 1, RUN], axis: 2, steps: [n, n, 1], starts });
+        }
+        let filling = shape.grid.tiles() * PLANES_TILE - n;
+        Some(Sample { stacks, of, filling, is_all: looked == Looked::AtAll })
+    }
+
+    /// What a candidate's encoder is told under this request: the params of its stack, or of the chunk.
+    pub(crate) fn params(&self, chunk: &Params, candidate: usize, request: Request) -> Option<Params> {
+        match self.of[candidate] {
+            Some(stack) => self.stacks[stack].params(chunk, request),
+            None => Some(Params { request, ..*chunk }),
+        }
+    }
+
+    /// Values that a candidate encodes at the chunk's border besides.
+    pub(crate) fn filling(&self, candidate: usize) -> usize {
+        if self.of[candidate] == self.of[LOSSLESS] && candidate != LORENZO { self.filling } else { 0 }
+    }
+
+    /// Values of a candidate's sample of a chunk of `n`.
+    pub(crate) fn len(&self, candidate: usize, n: usize) -> usize {
+        self.of[candidate].map_or(n, |stack| self.stacks[stack].len())
+    }
+}
+
+/// A place of the chunk, and those of the first value and of the middle of the tile of lorenzo's around it.
+struct Place {
+    at: [usize; 3],
+    begin: usize,
+    middle: usize,
+}
+
+impl Place {
+    fn new(grid: &Grid, k: usize) -> Place {
+        let extents = grid.extents();
+        let at = std::array::from_fn(|d| {
+            let place = (k as u64 + 1).wrapping_mul(PLACES[d]);
+            ((u128::from(place) * extents[d] as u128) >> 64) as usize
+        });
+        let tile = grid.tile(grid.tile_with(at));
+        let [a, b, c] = tile.extents;
+        Place { at, begin: grid.row(&tile, 0, 0), middle: grid.row(&tile, a / 2, b / 2) + c / 2 }
+    }
+}
+
+/// Extents of parts that are for lorenzo and for planes. `None`: tiles of planes do not fill what is like a tile of lorenzo's.
+fn shared(grid: &Grid, shape: &Shape) -> Option<[usize; 3]> {
+    let (extents, sides) = (grid.extents(), shape.grid.tile_sides());
+    if shape.is_of_components() || shape.grid.extents() != extents {
+        return None;
+    }
+    let fills = |part: &[usize; 3]| {
+        (0..3).all(|k| part[k] == extents[k] || part[k] < extents[k] && part[k].is_multiple_of(sides[k]))
+    };
+    let alike = [sides[0], sides[1], (LORENZO_TILE / sides[0] / sides[1]).min(extents[2])];
+    [grid.tile_sides(), alike].into_iter().find(fills)
+}
+
+/// Parts of a grid of the chunk's own order around these places.
+fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place]) -> Stack {
+    let extents = grid.extents();
+    let [_, b, c] = extents;
+    let steps = [b * c, c, 1];
+    let starts = places.iter().map(|place| start(extents, part, steps, place.at)).collect();
+    Stack { part, axis: along(extents, part), steps, starts }
+}
+
+/// Tiles of planes around these places, as many of each component.
+fn of_planes(shape: &Shape, places: &[Place]) -> Stack {
+    let (extents, components) = shape.of_one_component();
+    let sides = shape.grid.tile_sides();
+    let part = std::array::from_fn(|k| sides[k].min(extents[k]));
+    let [_, b, c] = extents;
+    let steps = [b * c * components, c * components, components];
+    let tiles = places.iter().flat_map(|place| [place.begin, place.middle]).enumerate();
+    let tiles = tiles.map(|(k, at)| {
+        let at = at / components;
+        let at = [at / c / b, at / c % b, at % c];
+        // Components may differ as much as places do.
+        start(extents, part, steps, at) + k * components / (2 * places.len())
+    });
+    let mut starts: Vec<usize> = tiles.collect();
+    starts.dedup();
+    Stack { part, axis: along(extents, part), steps, starts }
+}
+
+/// The place of the first value of the part around `at`: one of those that fill the chunk from its first value on, or the last one
+/// that lies in it whole.
+fn start(extents: [usize; 3], part: [usize; 3], steps: [usize; 3], at: [usize; 3]) -> usize {
+    (0..3).map(|k| (at[k] / part[k] * part[k]).min(extents[k] - part[k]) * steps[k]).sum()
+}
+
+/// The slowest axis along which there is more than a part.
+fn along(extents: [usize; 3], part: [usize; 3]) -> usize {
+    (0..3).find(|&k| part[k] < extents[k]).unwrap_or(2)
+}
