@@ -112,7 +112,7 @@ fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3])
 mod tests {
     use super::*;
     use crate::codec;
-    use crate::params::Dtype;
+    use crate::params::{Dtype, Params};
 
     /// The value at a place.
     type Field = fn(usize) -> f32;

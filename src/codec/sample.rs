@@ -234,3 +234,99 @@ fn start(extents: [usize; 3], part: [usize; 3], steps: [usize; 3], at: [usize; 3
 fn along(extents: [usize; 3], part: [usize; 3]) -> usize {
     (0..3).find(|&k| part[k] < extents[k]).unwrap_or(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Bound, Codec, Dtype};
+
+    const RANKS: [&[u64]; 17] = [
+        &[40_000],
+        &[1 << 20],
+        &[500, 400],
+        &[40, 31_680],
+        &[33, 2000],
+        &[100_000, 16],
+        &[40, 50, 60],
+        &[3, 200, 300],
+        &[100, 4, 300],
+        &[6, 14, 5000],
+        &[2, 3, 50, 40, 40],
+        &[60_000, 3],
+        &[4000, 15],
+        &[300, 200, 2],
+        &[20, 60, 70, 3],
+        &[3000, 3, 13],
+        &[2; 17],
+    ];
+
+    fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample)> {
+        let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
+        all.map(move |(dims, looked)| {
+            let params = Params::new(Request { codec: Codec::Auto, bound }, Dtype::F32, dims).unwrap();
+            let sample = Sample::new(&params, looked).unwrap();
+            (params, sample)
+        })
+    }
+
+    #[test]
+    fn every_part_lies_in_the_chunk_and_fills_tiles() {
+        for (params, sample) in [Bound::Absolute(1.0), Bound::PointwiseRelative(0.1)].into_iter().flat_map(samples) {
+            let n = params.extents.count().unwrap() as usize;
+            for stack in &sample.stacks {
+                let last: usize = (0..3).map(|k| (stack.part[k] - 1) * stack.steps[k]).sum();
+                assert!(stack.starts.iter().all(|start| start + last < n), "{params:?} {stack:?}");
+                assert!(stack.len() <= n && stack.starts.len() >= 4, "{params:?} {stack:?}");
+            }
+            let own = |k: usize| sample.params(&params, k, params.request).unwrap();
+            let (lorenzo, planes) = (own(LORENZO), own(LOSSLESS));
+            let tile = |p: &Params| Grid::new(p.extents.as_slice(), LORENZO_TILE).unwrap().tile_sides();
+            if let Some(k) = sample.of[LORENZO] {
+                let stack = &sample.stacks[k];
+                let like = tile(&lorenzo).iter().product::<usize>();
+                assert!(like * 2 > LORENZO_TILE, "{params:?}");
+                assert!(stack.part[stack.axis].is_multiple_of(tile(&lorenzo)[stack.axis]), "{params:?} {stack:?}");
+            }
+            if let Some(k) = sample.of[LOSSLESS] {
+                let stack = &sample.stacks[k];
+                let [of_chunk, of_stack] = [&params, &planes].map(|p| Shape::choose(p.extents.as_slice()).unwrap());
+                assert_eq!(of_stack.grid.tile_sides(), of_chunk.grid.tile_sides(), "{params:?}");
+                let side = of_stack.grid.tile_sides()[stack.axis];
+                assert!(!of_stack.is_of_components(), "{params:?}");
+                assert!(stack.part[stack.axis].is_multiple_of(side) || stack.part[2] == n, "{params:?} {stack:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stacks_have_the_values_of_their_parts() {
+        for (params, sample) in samples(Bound::PointwiseRelative(0.1)) {
+            let n = params.extents.count().unwrap() as u32;
+            let chunk: Vec<u8> = (0..n).flat_map(u32::to_le_bytes).collect();
+            for stack in &sample.stacks {
+                let mut out = vec![0; stack.len() * 4];
+                stack.gather(&chunk, 4, &mut out);
+                let ([_, b, c], (own, part)) = (stack.part, stack.own_steps());
+                for (k, start) in stack.starts.iter().enumerate() {
+                    for i in 0..stack.part.iter().product() {
+                        let at = [i / c / b, i / c % b, i % c];
+                        let place = |steps: [usize; 3]| (0..3).map(|d| at[d] * steps[d]).sum::<usize>();
+                        let got = u32::from_le_bytes(*out[4 * (k * part + place(own))..].first_chunk().unwrap());
+                        assert_eq!(got as usize, start + place(stack.steps), "{params:?} {stack:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_few_tiles_are_all_sample() {
+        for (dims, all) in [(&[32768][..], true), (&[32769], false), (&[2, 2], true), (&[181, 181], true), (&[], true)]
+        {
+            let params =
+                Params::new(Request { codec: Codec::Auto, bound: Bound::Absolute(1.0) }, Dtype::F32, dims).unwrap();
+            assert_eq!(Sample::new(&params, Looked::AtFirst).unwrap().stacks.is_empty(), all, "{dims:?}");
+            assert!(Sample::new(&params, Looked::AtAll).unwrap().stacks.is_empty());
+        }
+    }
+}

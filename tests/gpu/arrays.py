@@ -145,9 +145,11 @@ def device(folder, scratch, gb, reps):
         (present(folder, "nyxdens", "density"), None, "4 MiB"),
         (present(folder, "velturb", "velocity"), "lorenzo", "4 MiB"),
         (present(folder, "velturb", "velocity"), "szx", "4 MiB"),
+        (present(folder, "velturb", "velocity"), None, "4 MiB"),
         (present(folder, "nyxdens", "density"), "lorenzo", "16 MiB"),
         (present(folder, "nyxdens", "density"), "szx", "256 KiB"),
         (present(folder, "nyxdens", "density"), "lorenzo", "256 KiB"),
+        (present(folder, "nyxdens", "density"), None, "256 KiB"),
         (present(folder, "nyxdens", "density"), "szx", "64 KiB"),
     ]:
         a = field(folder, name, gb)

@@ -54,6 +54,12 @@ fn arrays_on_a_device_by_the_kernels() {
     check("arrays_on_a_device_by_the_kernels", &["--arrays", "150", "--largest", "30000"]);
 }
 
+/// Chunks of which a sample is encoded: smaller ones are all sample.
+#[test]
+fn codecs_chosen_by_samples_on_a_device() {
+    check("codecs_chosen_by_samples_on_a_device", &["--arrays", "60", "--largest", "200000", "--codec", "auto"]);
+}
+
 #[test]
 fn values_made_and_judged_by_the_kernels() {
     check("values_made_and_judged_by_the_kernels", &["--values", "1500000", "--largest", "8192"]);

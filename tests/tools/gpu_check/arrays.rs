@@ -101,7 +101,7 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
     let before = Engine::chunks_on_gpu();
     for _ in 0..rounds {
         let case = case(r, largest, only);
-        let (n, hurt) = one(r, &case).map_err(|why| format!("{}: {why}", case.what))?;
+        let (n, hurt) = one(r, &case, only == Some(Codec::Auto)).map_err(|why| format!("{}: {why}", case.what))?;
         chunks += n;
         damaged += hurt;
     }
@@ -115,12 +115,13 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
     ))
 }
 
-fn one(r: &mut Random, case: &Case) -> Result<(usize, usize), String> {
+/// One array; with chunks as large as they may be, of which a codec is chosen by samples, or with any.
+fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), String> {
     let mut shape = case.params.extents.as_slice().iter().map(|&d| u64::from(d)).collect::<Vec<_>>();
     if shape.is_empty() {
         shape = vec![1];
     }
-    let chunk: Vec<u64> = shape.iter().map(|&d| if r.one_in(3) { d } else { 1 + r.below(d) }).collect();
+    let chunk: Vec<u64> = shape.iter().map(|&d| if sampled || r.one_in(3) { d } else { 1 + r.below(d) }).collect();
     // Not too many of them.
     let chunk: Vec<u64> = shape.iter().zip(&chunk).map(|(&d, &c)| c.max(d.div_ceil(12))).collect();
     let mut params = Params::new(case.params.request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
