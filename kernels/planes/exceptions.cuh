@@ -27,15 +27,13 @@ __device__ __forceinline__ bool base_range(const Array& c, const Tile& p, bool s
 #pragma unroll 1
     for (int plane = 0; plane < 2 * (int)BLOCKS; plane++) {
         S least = T::infinity(), most = -T::infinity();
-#pragma unroll 1
-        for (int k = 0; k < 4; k++) {
-            S x[4];
-            load_row(c, p, plane, k, swap, x);
+        S x[4][4];
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const Judged<S> j(x[i], r, fill);
-                if (j.within) least = T::least(least, j.number), most = T::most(most, j.number);
-            }
+        for (int k = 0; k < 4; k++) load_row(c, p, plane, k, swap, x[k]);
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            const Judged<S> j(x[i / 4][i % 4], r, fill);
+            if (j.within) least = T::least(least, j.number), most = T::most(most, j.number);
         }
         warp::range(least, most);
         if (__all_sync(warp::ALL, least <= most)) {
@@ -232,15 +230,15 @@ __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, 
     return true;
 }
 
-// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. The least class that
-// the tile may be of then: of each, more exceptions than there may be are of no tile. Whole warp.
+// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. True: the tile has more
+// of them than there may be. Whole warp.
 template <class S>
-__device__ __forceinline__ u32 mark(Stage& s, const Rule<S>& r, const Tile& p, const S (&x)[8][4], u32 (&a)[8],
+__device__ __forceinline__ bool mark(Stage& s, const Rule<S>& r, const Tile& p, const S (&x)[8][4], u32 (&a)[8],
                                     u32 (&b)[8], Int<S> base, u32 block, int lane) {
     using I = Int<S>;
     const I fill = fill_of<S>(s);
     const u32 among = inside_block(s.chunk.array, p, block);
-    u32 all = 0, wrong = 0;
+    u32 all = 0;
     // The extremes of their bits.
     I least = ~(I)0, most = 0;
 #pragma unroll
@@ -250,18 +248,12 @@ __device__ __forceinline__ u32 mark(Stage& s, const Rule<S>& r, const Tile& p, c
         const bool far = !j.holds || j.quantum - base + REACH >= 2 * REACH;
         const I bits = j.settled(x[k / 4][k % 4], r);
         if (far) all |= bit;
-        if (!j.holds) wrong |= bit;
         const bool counts = far && (among & bit);
         least = counts ? min(least, bits) : least, most = counts ? max(most, bits) : most;
     }
     warp::range(least, most);
     if (add_exceptions(s, all & among, least, most, block, lane)) {
-        // Of class 1 neither, where two of those that do not hold are seen to differ.
-        if (warp::total((u32)__popc(wrong & among)) <= (u32)fmt::PLANES_EXCEPTIONS) return 1;
-        const bool one = wrong & among & 1;
-        const u32 lanes = __ballot_sync(warp::ALL, one);
-        const I bits = Traits<S>::bits(x[0][0]), first = warp::from(bits, lanes ? __ffs((int)lanes) - 1 : 0);
-        return __any_sync(warp::ALL, one && bits != first) ? 2 : 1;
+        return true;
     }
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -271,7 +263,7 @@ __device__ __forceinline__ u32 mark(Stage& s, const Rule<S>& r, const Tile& p, c
         bridge_row(v, gone, REACH, lane);
         a[k] = pair(v[0], v[2]), b[k] = pair(v[1], v[3]);
     }
-    return 0;
+    return false;
 }
 
 // Puts the mask of a block. Whole warp.

@@ -251,6 +251,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][KEPT];
     Masked masked[WARPS];
+    Array arrays[WARPS];
 };
 
 template <class S>
@@ -274,7 +275,10 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (right) {
         const u64 at = word0 + span.from;
         const u32* from = in + at;
-        const Array array = array_of(c, c.output);
+        // In shared memory: registers are short.
+        if (lane == 0) sh.arrays[w] = array_of(c, c.output);
+        __syncwarp();
+        const Array& array = sh.arrays[w];
         const Tile p = tile_at(array, t, lane);
         u32* const stage = sh.stages[w];
         // What has no room beside the values of a plane that are on their way is read where it is.

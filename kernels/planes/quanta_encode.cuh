@@ -59,6 +59,21 @@ __device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Nex
     load_block(s.fetched, now.p, 0, now.x);
 }
 
+// Whether more values of a block do not come back within the bound than a tile of class 0 or 1 may have, and two are seen
+// to differ. Whole warp.
+template <class S>
+__device__ __forceinline__ bool many_wrong(const Rule<S>& r, const Tile& p, u32 block, const Stage& s, const S (&x)[8][4], int lane) {
+    const Int<S> fill = fill_of<S>(s);
+    u32 wrong = 0;
+#pragma unroll
+    for (int k = 0; k < 32; k++) wrong |= (u32)!Judged<S>(x[k / 4][k % 4], r, fill).holds << bit_of(k / 4, k % 4);
+    wrong &= inside_block(s.chunk.array, p, block);
+    if (warp::total((u32)__popc(wrong)) <= (u32)fmt::PLANES_EXCEPTIONS) return false;
+    const u32 lanes = __ballot_sync(warp::ALL, wrong & 1);
+    const Int<S> bits = Traits<S>::bits(x[0][0]), first = warp::from(bits, lanes ? __ffs((int)lanes) - 1 : 0);
+    return __any_sync(warp::ALL, (wrong & 1) && bits != first);
+}
+
 // Begins the tile whose first block is in `now`: its base, and what the stage counts. False where it is of another class,
 // or one whose payload is known.
 template <class S>
@@ -86,6 +101,11 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
     bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
     if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.chunk.fill, r.step);
     if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
+        if (many_wrong<S>(r, now.p, 0, s, x, lane)) {
+            __syncwarp();
+            s.kind = 2;
+            return false;
+        }
         // Values are read again, so that they need not be kept meanwhile.
         good = __all_sync(warp::ALL, begin_odd<S>(s, now.p.first, now.p.left, lane));
         first = s.least, last = s.most_quantum;
@@ -106,15 +126,13 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
 // few.
 template <class S>
 __device__ __forceinline__ bool put_few(Stage& s, const Tile& p, u32 (&a)[8], u32 (&b)[8], u32 bad, Int<S> base,
-                                        u32 block, u32& kind, int lane) {
+                                        u32 block, bool& many, int lane) {
     u32 pairs[16];
 #pragma unroll
     for (int k = 0; k < 8; k++) pairs[k] = a[k], pairs[8 + k] = b[k];
-    bool many = false;
     if (!mark_few<S>(s, p.first, bad, pairs, base, block, many, lane)) return false;
 #pragma unroll
     for (int k = 0; k < 8; k++) a[k] = pairs[k], b[k] = pairs[8 + k];
-    kind = many;
     return true;
 }
 
@@ -170,11 +188,12 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
         const u32 bad = __ballot_sync(warp::ALL, !fine);
         if (!LIKELY(bad == 0)) {
             const bool inside = now.p.left == 0 || (now.p.left & Tile::WHOLE);
-            u32 kind = 0;
-            if (!(__popc(bad) <= FEW_LANES && inside && put_few<S>(s, now.p, a, b, bad, (Int<S>)base, block, kind, lane)))
-                kind = mark<S>(s, r, now.p, x, a, b, (Int<S>)base, block, lane);
-            if (kind > 0) {
-                s.kind = kind;
+            bool many = false;
+            if (!(__popc(bad) <= FEW_LANES && inside && put_few<S>(s, now.p, a, b, bad, (Int<S>)base, block, many, lane)))
+                many = mark<S>(s, r, now.p, x, a, b, (Int<S>)base, block, lane);
+            if (many) {
+                // Of class 1 neither, mostly.
+                s.kind = many_wrong<S>(r, now.p, block, s, x, lane) ? 2 : 1;
                 return false;
             }
         }
@@ -212,19 +231,31 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
     return true;
 }
 
+// Lists the growing tile as one of the classes from `kind` on. Whole warp.
+__device__ __forceinline__ void give_up(const EncodeArgs& args, Stage& s, const Parts& n, u32 kind, int lane) {
+    for (u32 k = lane; k < (n.nibbles + 7) / 8; k += 32) s.nibbles[k] = 0;
+    if (lane == 0) slots::Board(args).list_tile(s.number, kind);
+}
+
 // Brings the growing tile's first piece into its slot, and tells its lengths; of one that is of another class, lists
 // it. Whole warp.
 template <class S>
 __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& r, Stage& s, const Parts& n, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
     __syncwarp();
+    if (!LIKELY(s.kind == 0)) {
+        give_up(args, s, n, s.kind, lane);
+        return;
+    }
     const u32 same = s.same, slices = s.slices;
-    bool good = s.kind == 0;
     u32 head = s.head, values = 0, stored = 0, front = same;
     const bool masked = same == 0 && s.exceptions != 0;
     if (!LIKELY(!masked)) {
-        if (!allowed(s, stored)) good = false, s.kind = max(s.kind, 1);
-        if (good) values = W * stored;
+        if (!allowed(s, stored)) {
+            give_up(args, s, n, 1, lane);
+            return;
+        }
+        values = W * stored;
         head |= stored == 1 ? WITH_EXCEPTIONS | UNIFORM : WITH_EXCEPTIONS;
     }
     if (LIKELY(same == 0)) {
@@ -245,8 +276,7 @@ __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& 
               bytes = (n.bytes + 3) / 4, total = before + n.words + bytes + values;
     if (n.bytes % 4 + lane < 4 && n.bytes % 4 != 0) ((u8*)s.bytes)[n.bytes + lane] = 0;
     __syncwarp();
-    const bool shorter = total <= s.inside * W;
-    if (LIKELY(good && shorter)) {
+    if (LIKELY(total <= s.inside * W)) {
         u32* to = (u32*)s.slot;
         for (u32 k = lane; k < ballots; k += 32) to[k] = s.front[MOST_FRONT - front + k];
         to += ballots;
@@ -257,8 +287,7 @@ __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& 
         if (!LIKELY(!masked)) put_values<S>(s, to + bytes, stored, r, lane);
         if (lane == 0) slots::Board(args).tell(s.number, total, before, n.words);
     } else {
-        for (u32 k = lane; k < nibbles; k += 32) s.nibbles[k] = 0;
-        if (lane == 0) slots::Board(args).list_tile(s.number, good ? 3 : s.kind);
+        give_up(args, s, n, RAW, lane);
     }
 }
 

@@ -15,12 +15,6 @@ namespace planes {
 
 constexpr u32 TILE = (u32)fmt::PLANES_TILE, BLOCKS = 4, WARPS = 4, THREADS = 32 * WARPS;
 
-// The place in the chunk of a place of the array, which has `each` values of one of the components after the other. Not
-// inlined: it would be longer than the code around it.
-static __device__ __noinline__ u32 apart(u32 place, u32 each, u32 components) {
-    return place % each * components + place / each;
-}
-
 // What kernels need of a chunk, in shared memory.
 struct Array {
     u64 values;  // their address
@@ -32,7 +26,9 @@ struct Array {
 
     // Where a place of the array lies in the chunk.
     __device__ __forceinline__ u32 at(u32 place) const {
-        return LIKELY(components == 1) ? place : apart(place, X * Y * Z / components, components);
+        if (LIKELY(components == 1)) return place;
+        const u32 each = X * Y * Z / components;
+        return place % each * components + place / each;
     }
 };
 
@@ -90,6 +86,14 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
     return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
 }
 
+// Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the code
+// around it.
+template <class S>
+__device__ __noinline__ void load_apart(const Array& c, u32 place, u32 last, S* v) {
+#pragma unroll 1
+    for (u32 i = 0; i < 4; i++) v[i] = ((const S*)c.values)[c.at(min(place + i, last))];
+}
+
 // A lane's row r of a plane, four values; beyond the array stands the last value of each axis.
 template <class S>
 __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
@@ -105,8 +109,15 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
                       z = rank == 2 ? 0 : min(plane, p.planes() - 1);
             from = z * (int)c.plane + y * (int)c.row, to = from + p.values() - 1;
         }
+        if (LIKELY(c.components == 1)) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = input[c.at(p.first + min(from + i, to))];
+            for (int i = 0; i < 4; i++) v[i] = input[p.first + min(from + i, to)];
+        } else {
+            S apart[4];
+            load_apart(c, p.first + min(from, to), p.first + to, apart);
+#pragma unroll
+            for (int i = 0; i < 4; i++) v[i] = apart[i];
+        }
     }
     if (swap) {
 #pragma unroll

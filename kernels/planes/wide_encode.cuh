@@ -119,7 +119,6 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     I first = 0;
     bool same = true;
     {
-        const u32 among = inside_block(c.array, in.p, w);
         S x[8][4];
         in.load(w, x);
 #pragma unroll
@@ -131,15 +130,20 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
                 const Judged<S> j = in.judge(one);
                 v[k / 4][k % 4] = j.quantum;
                 if (j.within) least = T::least(least, j.number), most = T::most(most, j.number);
-                const u32 bit = 1u << bit_of(k / 4, k % 4);
-                if (j.holds) continue;
-                mask |= bit;
-                if ((among & bit) == 0) continue;
-                if (count++ == 0) first = T::bits(one);
-                same = same && T::bits(one) == first;
+                mask |= (u32)!j.holds << bit_of(k / 4, k % 4);
             }
             warp::range(least, most);
             if (lane == 0) here.least[h] = T::bits(least), here.most[h] = T::bits(most);
+        }
+        if (!LIKELY(!__any_sync(warp::ALL, mask != 0))) {
+            const u32 inside = mask & inside_block(c.array, in.p, w);
+            count = (u32)__popc(inside);
+#pragma unroll
+            for (int k = 31; k >= 0; k--)
+                if (inside >> bit_of(k / 4, k % 4) & 1) first = T::bits(x[k / 4][k % 4]);
+#pragma unroll
+            for (int k = 0; k < 32; k++)
+                same = same && ((inside >> bit_of(k / 4, k % 4) & 1) == 0 || T::bits(x[k / 4][k % 4]) == first);
         }
     }
     tell_exceptions(s, mask, count, first, same, w, lane);
