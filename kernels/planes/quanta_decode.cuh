@@ -248,6 +248,18 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }
 
+// How a warp keeps the array of its tile.
+template <class S>
+struct KeptArray {
+    using Type = const Array;
+    static __device__ __forceinline__ Array of(const Array&, const DecodeChunk& c) { return array_of(c, c.output); }
+};
+template <>
+struct KeptArray<float> {
+    using Type = const Array&;
+    static __device__ __forceinline__ const Array& of(const Array& kept, const DecodeChunk&) { return kept; }
+};
+
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][KEPT];
     Masked masked[WARPS];
@@ -275,10 +287,10 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (right) {
         const u64 at = word0 + span.from;
         const u32* from = in + at;
-        // In shared memory: registers are short.
-        if (lane == 0) sh.arrays[w] = array_of(c, c.output);
+        // In shared memory where registers are short.
+        if (sizeof(S) == 4 && lane == 0) sh.arrays[w] = array_of(c, c.output);
         __syncwarp();
-        const Array& array = sh.arrays[w];
+        typename KeptArray<S>::Type array = KeptArray<S>::of(sh.arrays[w], c);
         const Tile p = tile_at(array, t, lane);
         u32* const stage = sh.stages[w];
         // What has no room beside the values of a plane that are on their way is read where it is.

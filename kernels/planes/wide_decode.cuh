@@ -320,15 +320,17 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 template <class S>
 __device__ __forceinline__ void decode_listed(const DecodeArgs& args) {
     __shared__ DecodeStage<S> s;
-    __shared__ u32 ticket;
+    __shared__ u32 drawn;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const DecodeChunk* chunks = (const DecodeChunk*)args.chunks;
     const List list(args);
-    for (;;) {
-        if (threadIdx.x == 0) ticket = atomicAdd(list.taken, 1u);
-        __syncthreads();
-        const u32 k = ticket;
-        if (k >= *list.count) return;
+    const u32 count = *list.count;
+    if (threadIdx.x == 0) drawn = count ? atomicAdd(list.taken, 1u) : 0;
+    __syncthreads();
+    for (u32 k = drawn; k < count; k = drawn) {
+        // The next one is drawn while this one is decoded.
+        u32 next = 0;
+        if (threadIdx.x == 0) next = atomicAdd(list.taken, 1u);
         const u32 tile = list.tiles[k];
         const u32 chunk = frame::chunk_of(chunks, args.chunk_count, tile, lane);
         const DecodeChunk& c = chunks[chunk];
@@ -340,6 +342,7 @@ __device__ __forceinline__ void decode_listed(const DecodeArgs& args) {
         sum = s.sums.gather(sum, lane, w);
         if (threadIdx.x == 0) atomicAdd(&state->sum, sum);
         if (lane == 0 && !right) atomicOr(&state->fault, 1u);
+        if (threadIdx.x == 0) drawn = next;
         __syncthreads();
     }
 }

@@ -432,6 +432,9 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     for (u32 k = 0; k < PlanesTuning<S>::IMAGES; k++) flush(s, turn ^ k, thread, w, lane);
 }
 
+// No entry of the list.
+constexpr u32 NONE = ~0u;
+
 // Under a bound: tiles that are listed, one after the other, into their slots. Whole CTA.
 template <class S>
 __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
@@ -439,14 +442,19 @@ __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const u32 thread = threadIdx.x;
     const slots::Board board(args);
-    const u32 listed = *board.listed, step = min(args.tiles, PLANES_WIDE_CTAS);
-    u32 entry = blockIdx.x < listed ? board.list[blockIdx.x] : 0;
-    if (thread == 0) s.specials = 0, s.chunks[0].place.chunk = ~0u;
+    const u32 listed = *board.listed;
+    if (thread == 0) {
+        s.specials = 0, s.chunks[0].place.chunk = ~0u;
+        const u32 k = listed ? atomicAdd(board.listed + 1, 1u) : 0;
+        s.start = k < listed ? board.list[k] : NONE;
+    }
     __syncthreads();
 #pragma unroll 1
-    for (u32 k = blockIdx.x; k < listed; k += step) {
+    for (u32 entry = s.start; entry != NONE; entry = s.start) {
         const u32 tile = entry & (1u << 30) - 1, kind = entry >> 30;
-        if (k + step < listed) entry = board.list[k + step];
+        // The next one is drawn while this one is coded.
+        u32 next = 0;
+        if (thread == 0) next = atomicAdd(board.listed + 1, 1u);
         if (w == 0) {
             const u32 chunk = frame::chunk_of((const EncodeChunk*)args.chunks, args.chunk_count, tile, lane);
             if (chunk != s.chunks[0].place.chunk) open_chunk<S>(s.chunks[0], args, chunk, lane);
@@ -468,7 +476,10 @@ __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
             total = 1 + sizeof(S) / 4 * inside_of(c.array, in.p);
             put_raw(in, index, slot, 0, thread, THREADS);
         }
-        if (thread == 0) board.tell(tile, total, total, 0);
+        if (thread == 0) {
+            board.tell(tile, total, total, 0);
+            s.start = next < listed ? board.list[next] : NONE;
+        }
         __syncthreads();
     }
 }

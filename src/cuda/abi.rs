@@ -287,7 +287,6 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
-    ("PLANES_WIDE_CTAS", PLANES_WIDE_CTAS),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
     ("ARRAY_PIECE", ARRAY_PIECE),
@@ -312,8 +311,6 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
-/// CTAs that take tiles of `planes` which are listed, of which there may be none: six on each multiprocessor of a large device.
-pub const PLANES_WIDE_CTAS: u32 = 792;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_SHARED: u32 = 2800;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.

@@ -6,7 +6,7 @@ use crate::codec::chunk;
 use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT, PLANES_WIDE_CTAS};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT};
 use crate::frame::Frame;
 use crate::params::{Bound, Class, Dtype, Mode, Params};
 
@@ -51,9 +51,9 @@ fn place_ctas(batch: Counts) -> u32 {
     4 * batch.tiles.div_ceil(32)
 }
 
-/// CTAs that take listed tiles, of which there may be none.
+/// CTAs that take listed tiles, of which there may be none: six on each multiprocessor of a large device.
 fn wide_ctas(batch: Counts) -> u32 {
-    batch.tiles.min(PLANES_WIDE_CTAS)
+    batch.tiles.min(792)
 }
 
 fn decode_ctas(batch: Counts) -> u32 {

@@ -67,8 +67,11 @@ pub fn cliffs(fields: &[Field], runs: usize) {
 fn steps(fields: &[Field], runs: usize) {
     println!("\nplanes, the kernels of encoding, ms");
     let print = |what: String, p: &Params, raw: &[u8]| {
-        let steps = h5z_gpu::testing::encode_steps(&[EncodeJob { params: p, raw }], runs, 16).expect("the device encodes");
-        let steps = steps.into_iter().map(|(name, ms)| format!("{} {:.3}", name.trim_start_matches("planes_lossy_"), median(ms)));
+        let steps =
+            h5z_gpu::testing::encode_steps(&[EncodeJob { params: p, raw }], runs, 16).expect("the device encodes");
+        let steps = steps
+            .into_iter()
+            .map(|(name, ms)| format!("{} {:.3}", name.trim_start_matches("planes_lossy_"), median(ms)));
         println!("{what:24} {}", steps.collect::<Vec<_>>().join(", "));
     };
     for f in fields {
