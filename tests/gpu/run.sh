@@ -83,6 +83,7 @@ if [[ $parts == *bench* ]]; then
     printf '\n[speed]\n' >>"$record"
     table first ./gpu_bench "$FIELDS" --only first
     table device ./gpu_bench "$FIELDS" --only device
+    table cliffs ./gpu_bench "$FIELDS" --only cliffs --runs 5
     table decoders ./gpu_bench "$FIELDS" --only decoders --quick
     table batch ./gpu_bench "$FIELDS" --only batch
     table lane ./gpu_bench "$FIELDS" --only lane

@@ -149,7 +149,14 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
                 return Err(format!("{how} {}: the GPU takes what the CPU refuses", c.what));
             }
             if fine[k] && !done[k] && frames[k][9] == LORENZO {
-                return Err(format!("{how} {}: the GPU refuses what the CPU takes", c.what));
+                let changed = frames[k].iter().zip(&want[k]).enumerate().filter(|(_, (a, b))| a != b);
+                let changed: Vec<String> = changed.map(|(at, (a, b))| format!("{at}: {b:02x} to {a:02x}")).collect();
+                return Err(format!(
+                    "{how} {}: the GPU refuses what the CPU takes, of {} bytes {}",
+                    c.what,
+                    want[k].len(),
+                    changed.join(", ")
+                ));
             }
             if done[k] && outs[k] != values[k] {
                 return Err(format!("{how} {}: {}", c.what, first_difference(&values[k], &outs[k])));

@@ -148,7 +148,7 @@ fn value(kind: &str, i: usize) -> f32 {
     match kind {
         "wide" => wave + 40.0 * noise(i),
         "raw" => f32::from_bits((noise(i) * 4.2e9) as u32 ^ (i as u32).wrapping_mul(0x85eb_ca6b)),
-        "exceptions" if i % 41 == 0 => f32::NAN,
+        "exceptions" if i.is_multiple_of(41) => f32::NAN,
         "full" => wave + 8.0 * noise(i),
         _ => wave + 0.02 * noise(i),
     }
