@@ -73,13 +73,16 @@ pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usiz
     (sample.is_all || enough).then_some(taken)
 }
 
+/// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
+pub(super) type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
+
 /// The request that a chunk's encoder gets, and the bound used.
-pub(super) fn choose<S: Value>(chunk: &Chunk<'_>) -> Result<(Request, Used)> {
+pub(super) fn choose<S: Value>(chunk: &Chunk<'_>, encode: Encode) -> Result<(Request, Used)> {
     let used = chunk.used::<S>()?;
     let requests = requests(chunk.params.request);
     for looked in Looked::EACH {
         let Some(sample) = Sample::new(chunk.params, looked) else { break };
-        let lens = lens(chunk, used, &sample, &requests)?;
+        let lens = lens(chunk, used, &sample, &requests, encode)?;
         if let Some(taken) = take(&sample, lens, chunk.raw.len() / S::SIZE, chunk.raw.len()) {
             return Ok((requests[taken], used));
         }
@@ -88,7 +91,7 @@ pub(super) fn choose<S: Value>(chunk: &Chunk<'_>) -> Result<(Request, Used)> {
 }
 
 /// Lengths of the candidates' frames.
-fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3]) -> Result<[u64; 3]> {
+fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3], encode: Encode) -> Result<[u64; 3]> {
     let Chunk { params, raw, threads, .. } = *chunk;
     let size = usize::from(params.dtype.size);
     let stacks = parallel::try_map(sample.stacks.len(), threads, |k| {
@@ -103,7 +106,7 @@ fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3])
         let Some(params) = sample.params(params, k, requests[k]) else { return Ok(u64::MAX) };
         let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used) };
         let mut frame = Vec::new();
-        Ok(if super::encode(&chunk, &mut frame)? { frame.len() as u64 } else { u64::MAX })
+        Ok(if encode(&chunk, &mut frame)? { frame.len() as u64 } else { u64::MAX })
     })?;
     Ok(lens.try_into().expect("one for each"))
 }
@@ -278,13 +281,13 @@ mod tests {
             for b in [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0] {
                 let mut params = params(dims, Dtype::F64, Bound::Absolute(b));
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                let little = choose::<f64>(&chunk(&params, &raw, 1));
+                let little = choose::<f64>(&chunk(&params, &raw, 1), codec::encode);
                 let mut shifted = vec![0];
                 shifted.extend(&raw);
-                assert_eq!(choose::<f64>(&chunk(&params, &shifted[1..], 2)), little);
+                assert_eq!(choose::<f64>(&chunk(&params, &shifted[1..], 2), codec::encode), little);
                 params.dtype.big_endian = true;
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-                assert_eq!(choose::<f64>(&chunk(&params, &raw, 1)), little);
+                assert_eq!(choose::<f64>(&chunk(&params, &raw, 1), codec::encode), little);
             }
         }
     }

@@ -45,8 +45,8 @@ pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
         return Ok((params, None));
     }
     let (request, used) = match params.dtype.size {
-        4 => auto::choose::<f32>(chunk)?,
-        _ => auto::choose::<f64>(chunk)?,
+        4 => auto::choose::<f32>(chunk, encode)?,
+        _ => auto::choose::<f64>(chunk, encode)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }
