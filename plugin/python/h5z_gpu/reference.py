@@ -419,7 +419,7 @@ def lorenzo_stream(where, rest, n, codebook):
     stream, total = rest + bytes(8), 8 * len(rest)
     z, i, at = [0] * n, 0, 0
     while i < n:
-        ahead = int.lanes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
+        ahead = int.from_bytes(stream[at >> 3 : (at >> 3) + 8], "little") >> (at & 7)  # at least 41 bits are needed
         length, zeros, residual, extra = codebook[ahead & 2047]
         at += length + extra
         refuse("L27", at > total, f"the stream {where} ends before its residual {i}")
@@ -436,7 +436,7 @@ def lorenzo_stream(where, rest, n, codebook):
             z[i] = residual
             i += 1
     refuse("L29", total - at >= 32, f"{total - at} bits {where} behind the last residual")
-    refuse("L30", int.lanes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
+    refuse("L30", int.from_bytes(stream[at >> 3 :], "little") >> (at & 7), f"a bit {where} behind the last residual")
     return np.array(z, np.uint32)
 
 
@@ -611,7 +611,7 @@ def zstd(what, code, n):
     refuse("B8", len(code) < 5 or code[:4] != bytes.fromhex("28 B5 2F FD"), f"{what} is no Zstandard frame")
     single, size, dictionary = code[4] >> 5 & 1, code[4] >> 6, code[4] & 3  # RFC 8878 §3.1.1.1: the content size
     place, size = 6 - single + (0, 1, 2, 4)[dictionary], (single, 2, 4, 8)[size]
-    stated = int.lanes(code[place : place + size], "little") + (256 if size == 2 else 0)
+    stated = int.from_bytes(code[place : place + size], "little") + (256 if size == 2 else 0)
     refuse("B9", size and stated != n, f"{what} states {stated} bytes of content, its raw ones are {n}")
     out, at = bytearray(), 0
     try:
