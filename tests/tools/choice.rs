@@ -175,8 +175,7 @@ fn report_fields(cells: &[&Cell], shown: usize) {
         let words: Vec<&str> = cell.what.split(' ').collect();
         fields.entry((words[1], words[3], words[0])).or_default().push(cell);
     }
-    let mut all: Vec<((&str, &str, &str), (f64, String))> =
-        fields.iter().map(|(key, cells)| (*key, together(cells))).collect();
+    let mut all: Vec<_> = fields.iter().map(|(key, cells)| (*key, together(cells))).collect();
     all.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
     let mut sizes: Vec<&str> = all.iter().map(|f| f.0.0).collect();
     sizes.sort_by_key(|s| s.parse::<f64>().unwrap_or(0.0) as u64);

@@ -288,13 +288,13 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
         need(bits(mask, 21, 31) == 0 && (!exceptions || (1..=4096).contains(&count)), "P8, planes: mask")?;
         let modes = if class == 0 { modes_of_slices(&mut parts, head.slices)? } else { head.modes.map(Vec::from) };
         let Coded { mut numbers, marks } = blocks(&mut parts, &modes, exceptions.then_some(mask))?;
-        for block in 0..4 {
+        for (block, numbers) in numbers.iter_mut().enumerate() {
             if class == 0 {
-                for d in &mut numbers[block] {
+                for d in numbers {
                     *d = quantum(head.slices[block], *d);
                 }
             } else {
-                fields(&mut parts, &head.lengths, &mut numbers[block])?;
+                fields(&mut parts, &head.lengths, numbers)?;
             }
         }
         let named = marks.iter().flatten().filter(|&&m| m == 1).count();
