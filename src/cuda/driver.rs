@@ -45,8 +45,8 @@ const SYMBOLS: &[&str] = &[
     "cuGetErrorString",
 ];
 
-/// Whether the driver library is there with all that is needed.
-pub(super) fn probe() -> Result<(), Failure> {
+/// Whether the driver library is there with all that is needed; `check` judges its version.
+pub(super) fn probe(check: fn(i32) -> Result<(), Failure>) -> Result<(), Failure> {
     // The one name that a driver installation guarantees. The handle is kept: the binding opens the same library.
     // SAFETY: loading the driver runs its initialisers, as every CUDA program does.
     let library = unsafe { libloading::Library::new("libcuda.so.1") }
@@ -65,7 +65,7 @@ pub(super) fn probe() -> Result<(), Failure> {
         }
         // The first of the list, which every driver has: one that is too old says so before it lacks something.
         if *name == "cuDriverGetVersion" {
-            super::image::check_driver(version()?)?;
+            check(version()?)?;
         }
     }
     Ok(())

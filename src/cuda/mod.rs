@@ -194,7 +194,7 @@ fn wanted() -> String {
 fn initialise() -> Result<(), Failure> {
     static DONE: OnceCell<()> = OnceCell::new();
     DONE.get_or_try_init(|| {
-        driver::probe()?;
+        driver::probe(image::check_driver)?;
         result::init().map_err(|e| Failure::new("cuInit", e))
     })?;
     Ok(())
