@@ -208,7 +208,10 @@ def stoppable() -> Iterator[None]:
     Only where they would end it at once: a program that has a handler of its own keeps it.
     """
 
+    asked: list[int] = []
+
     def stop(number: int, frame: Any) -> None:
+        asked.append(number)
         raise _Stopped(number)
 
     ours: list[int] = []
@@ -219,6 +222,8 @@ def stoppable() -> Iterator[None]:
                     signal.signal(number, stop)
                     ours.append(number)
         yield
+        if asked:  # while a finaliser or a callback ran, whose exceptions Python drops
+            raise _Stopped(asked[0])
     except _Stopped as why:
         if why.number in ours:
             signal.signal(why.number, signal.SIG_DFL)

@@ -61,13 +61,15 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)  # Python drops what is raised in its callbacks behind a fork
     pid = os.fork()
     if not pid:
         ours.close()
-        _child(work, theirs)
+        _child(work, theirs, before)
     theirs.close()
     at = None
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         while ours.poll(seconds):
             kind, value = ours.recv()
             if kind == "note":
@@ -91,11 +93,12 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
             _end(pid)
 
 
-def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any) -> None:
+def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any, mask: set[signal.Signals]) -> None:
     """What the child does; it never returns."""
     try:
         os.setpgid(0, 0)  # so that it is ended with all that it starts
         _settle()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the C library complains there of broken memory
         try:
             answer = "done", work(lambda what: answers.send(("note", what)))
