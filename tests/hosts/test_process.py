@@ -194,7 +194,7 @@ def test_nothing_is_printed_and_the_object_is_as_promised():
     assert {"H5PLget_plugin_type", "H5PLget_plugin_info", "NCZ_get_codec_info"} <= exported
     assert all(n.startswith(("h5z_gpu_", "H5PLget_plugin_", "NCZ_get_codec_info")) for n in exported), exported
     assert not [n for where, n in names if where == "UND" and n.startswith(("H5", "nc_", "cu", "Py"))]
-    assert PLUGIN.stat().st_size <= 10 << 20, f"{PLUGIN.stat().st_size} bytes"
+    assert PLUGIN.stat().st_size <= 20 << 20, f"{PLUGIN.stat().st_size} bytes"
     assert "debug_info" not in run("readelf", "-S", "-W", PLUGIN)
 
 
