@@ -73,7 +73,10 @@ def files(path):
                         ("h5z-gpu lorenzo 1e-3", "h5z-gpu lorenzo"), ("h5z-gpu lossless", "h5z-gpu lossless"),
                         ("Blosc2 bitshuffle zstd-5", "Blosc2, zstd 5 (lossless)"),
                         ("shuffle \\+ gzip-1", "shuffle, gzip 1 (lossless)"), ("ZFP 1e-3", "ZFP"), ("SZ3 1e-3", "SZ3")):
-        ratio, write, read = re.search(rf"^ +{name} +([\d.]+) +(\d+) +(\d+)$", through, re.M).groups()
+        found = re.search(rf"^ +{name} +([\d.]+) +(\d+) +(\d+)$", through, re.M)
+        if not found and "h5z-gpu" not in shown and "no filter" not in shown:
+            continue  # a peer that was not installed there
+        ratio, write, read = found.groups()
         rows.append((f"{shown}\nratio {float(ratio):.3g}", float(write) / 1000, float(read) / 1000))
     for codec in ("planes", "lorenzo"):
         line = rf"^ +velocity {codec} +4 MiB +([\d.]+) +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+)"
