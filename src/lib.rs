@@ -38,6 +38,7 @@ pub mod constants;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)]
 mod cuda;
+mod device;
 mod engine;
 mod error;
 pub mod frame;
@@ -57,7 +58,8 @@ mod typed;
 pub mod words;
 
 pub use codec_id::CodecId;
-pub use engine::{DecodeJob, EncodeJob, Engine, GpuCode, GpuDevice};
+pub use device::{GpuCode, GpuDevice};
+pub use engine::{DecodeJob, EncodeJob, Engine};
 pub use error::{Error, Result};
 pub use params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};
 pub use typed::{Element, decode, decode_into, encode};

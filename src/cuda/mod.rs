@@ -28,7 +28,7 @@ pub(crate) use launch::Timer;
 pub(crate) use module::Kernel;
 pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
 
-use crate::engine::{GpuCode, GpuDevice};
+use crate::device::{GpuCode, GpuDevice};
 use crate::host::log;
 use cudarc::driver::{result, sys};
 use driver::Current;

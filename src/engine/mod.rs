@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 
-mod code;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 mod job;
@@ -9,13 +8,13 @@ mod job;
 use crate::bound::Used;
 use crate::codec;
 use crate::codec::chunk::Chunk;
+use crate::device::{GpuCode, GpuDevice};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};
 use crate::params::{Extents, Params};
 use crate::part::Part;
 use crate::{memory, parallel};
-pub use code::{GpuCode, GpuDevice};
 #[cfg(feature = "cuda")]
 use gpu::{MinBytes, Share};
 pub use job::{DecodeJob, EncodeJob};
