@@ -18,7 +18,7 @@ _spec.loader.exec_module(capi)
 HEADER = ROOT / "plugin/include/h5z_gpu.h"
 PLAIN = ("int", "int32_t", "int64_t", "uint8_t", "uint32_t", "uint64_t", "double")
 NUMBERS = {name: getattr(ctypes, f"c_{name.removesuffix('_t')}") for name in PLAIN} | {"size_t": ctypes.c_size_t}
-STRUCTS = {"h5z_gpu_array": capi.Array, "h5z_gpu_frame": capi.Frame}
+STRUCTS = {"h5z_gpu_array": capi.Array, "h5z_gpu_frame": capi.Frame, "h5z_gpu_chunks": capi.Chunks}
 
 
 class Header:

@@ -6,7 +6,7 @@ on ctypes converts Python's numbers by itself and refuses what is no number. tes
 with the header.
 
 C's types as they are written here: `const` is left out; a pointer to a number or a struct is POINTER(...); `char *`, a
-text, is c_char_p; `void *`, the opaque `h5z_gpu_work *` and a pointer to a function are c_void_p. For a pointer to
+text, is c_char_p; `void *`, a pointer to an opaque struct, and a pointer to a function are c_void_p. For a pointer to
 numbers a caller gives an array of ctypes, `byref(...)`, `views.numbers(array, type)` or None.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctypes import (
 from typing import Any
 
 # enum h5z_gpu_failure: what a function answers, and the status of a frame.
-FAILED, DAMAGED, IO, NO_MEMORY = -1, -2, -3, -4
+FAILED, DAMAGED, IO, NO_MEMORY, OTHER_WAY = -1, -2, -3, -4, -5
 
 # Numbers that the header defines.
 WORDS_MAX = 20
@@ -40,6 +40,13 @@ class Frame(ctypes.Structure):
                 ("raw_len", c_uint64), ("bound", c_double)]  # fmt: skip
 
 
+class Chunks(ctypes.Structure):
+    """h5z_gpu_chunks: a list of a dataset's chunks."""
+
+    _fields_ = [("count", c_size_t), ("origins", POINTER(c_uint64)), ("at", POINTER(c_uint64)), ("lens", POINTER(c_uint64)),
+                ("masks", POINTER(c_uint32)), ("wrong", c_char_p), ("twice_count", c_size_t), ("twice", POINTER(c_uint64))]  # fmt: skip
+
+
 # A function's result, and its arguments in order.
 Signature = tuple[Any, tuple[Any, ...]]
 
@@ -47,6 +54,8 @@ _words = (POINTER(c_uint32), c_size_t)
 # Words, type, extents and fill value of a chunk.
 _described = (*_words, c_char_p, c_size_t, POINTER(c_uint64), c_void_p)
 _array, _places = POINTER(Array), POINTER(c_int64)
+# A function of HDF5 and a dataset.
+_dataset = (c_void_p, c_int64)
 
 FUNCTIONS: Mapping[str, Signature] = {
     "h5z_gpu_version": (c_char_p, ()),
@@ -74,16 +83,23 @@ FUNCTIONS: Mapping[str, Signature] = {
         (*_words, _array, POINTER(c_uint64), c_void_p, c_size_t, _places, c_int, POINTER(c_void_p)),
     ),
     "h5z_gpu_next": (c_int64, (c_void_p, POINTER(POINTER(c_void_p)), POINTER(POINTER(c_size_t)))),
-    "h5z_gpu_write_chunks": (c_int64, (c_void_p, c_void_p, c_int64, c_size_t, c_size_t, POINTER(c_uint64))),
     "h5z_gpu_end": (None, (POINTER(c_void_p),)),
     "h5z_gpu_range": (
         c_int64,
         (_array, POINTER(c_uint64), c_void_p, c_size_t, _places, c_int, POINTER(c_double)),
     ),
-    "h5z_gpu_index": (
+    "h5z_gpu_read_dataset": (
         c_int64,
-        (c_void_p, c_int64, c_size_t, c_size_t, *3 * (POINTER(c_uint64),), POINTER(c_uint32)),
+        (*_dataset, c_int64, POINTER(c_uint64), _array, c_int, c_int, POINTER(c_void_p)),
     ),
+    "h5z_gpu_write_dataset": (c_int64, (*_dataset, c_int64, POINTER(c_uint64), _array, c_int, POINTER(c_void_p))),
+    "h5z_gpu_step": (c_int64, (c_void_p,)),
+    "h5z_gpu_special_chunks": (c_int64, (c_void_p, c_size_t, POINTER(POINTER(c_uint64)))),
+    "h5z_gpu_end_transfer": (None, (POINTER(c_void_p),)),
+    "h5z_gpu_list_chunks": (c_int64, (*_dataset, c_int, c_void_p, c_void_p, POINTER(POINTER(Chunks)))),
+    "h5z_gpu_end_chunks": (None, (POINTER(POINTER(Chunks)),)),
+    "h5z_gpu_find_chunks": (c_int64, (*_dataset, c_size_t, c_size_t, *2 * (POINTER(c_uint64),))),
+    "h5z_gpu_raw_chunk": (c_int64, (c_int, c_uint64, c_uint64, c_uint64)),
     "h5z_gpu_decode_file": (
         c_int64,
         (c_int, c_size_t, *2 * (POINTER(c_uint64),), _array, POINTER(c_uint64), _places, c_int, POINTER(c_int)),
@@ -110,8 +126,6 @@ HDF5: Mapping[str, Signature] = {
     "H5Dget_chunk_index_type": (c_int, (c_int64, POINTER(c_int))),
     "H5Dget_chunk_storage_size": (c_int, (c_int64, POINTER(c_uint64), POINTER(c_uint64))),
     "H5Oget_native_info": (c_int, (c_int64, c_void_p, c_uint)),
-    "H5Pget_chunk_opts": (c_int, (c_int64, POINTER(c_uint))),
-    "H5Pget_page_buffer_size": (c_int, (c_int64, POINTER(c_size_t), POINTER(c_uint), POINTER(c_uint))),
 }
 
 # Of netCDF-C, in whichever library netCDF4 has.

@@ -359,7 +359,7 @@ def _ask_by_place(chunks: Chunks, listed: index.ChunkList) -> None:
         return
     missing = chunks.missing(_ASKED)
     none = np.zeros((0, len(chunks.shape)), np.int64)
-    chunks.lost_index = index.distrust(chunks.dataset, listed, none if missing is None else missing, None)
+    chunks.lost_index = index.distrust(chunks.dataset, listed, none if missing is None else missing)
 
 
 def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -> None:
