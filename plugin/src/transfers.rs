@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boxes of datasets, and lists of chunks, for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
+//! Boxes of datasets, and lists of chunks, for C and for Python's ctypes. What each function does stands in
+//! `include/h5z_gpu.h`.
 
 use crate::arrays::{CArray, READ_ONLY};
 use crate::c_api::{fence, length, slice};
@@ -168,7 +169,7 @@ unsafe fn end<T>(place: *mut *mut T) {
     });
 }
 
-// --- lists of chunks ----------------------------------------------------------------------------------------------------
+// --- lists of chunks -------------------------------------------------------------------------------------------------
 
 /// `h5z_gpu_chunks` of the header.
 #[repr(C)]

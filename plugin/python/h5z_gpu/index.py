@@ -28,8 +28,8 @@ class ChunkList(NamedTuple):
     at: np.ndarray  # (n,) int64: where it begins in the file
     lens: np.ndarray  # (n,) int64: its bytes
     masks: np.ndarray  # (n,) int64: filters that it does without, a bit each
-    wrong: str = ""  # why the list cannot be believed, "" where it can; what cannot be chunks is not in it
-    twice: frozenset[tuple[int, ...]] = frozenset()  # places that were listed more than once: none of their chunks is in it
+    wrong: str = ""  # why it cannot be believed, "" where it can; what cannot be chunks is not in it
+    twice: frozenset[tuple[int, ...]] = frozenset()  # places listed more than once: none of their chunks is in it
 
     def rows(self, which: Any) -> ChunkList:
         """Some of the chunks."""
@@ -52,7 +52,8 @@ def hdf5() -> ctypes.CDLL | None:
 @functools.cache
 def function_of_hdf5() -> ctypes.c_void_p:
     """One of its functions, by which our library finds the others; NULL before HDF5 1.10.3."""
-    return ctypes.c_void_p(None) if (library := hdf5()) is None else ctypes.cast(library.H5Dwrite_chunk, ctypes.c_void_p)
+    library = hdf5()
+    return ctypes.c_void_p(None) if library is None else ctypes.cast(library.H5Dwrite_chunk, ctypes.c_void_p)
 
 
 def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
@@ -73,12 +74,12 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
         ctypes.memmove(out, found, len(found))
         return len(found) == n
 
-    there = isinstance(file, int)
+    there, callback = isinstance(file, int), _Fetch(fetch)
     place, rank = ctypes.POINTER(capi.Chunks)(), len(dataset.shape)
     with phil:
         answer = lib.h5z_gpu_list_chunks(
-            function_of_hdf5(), dataset.id.id, file if there else -1, None if there else ctypes.cast(_Fetch(fetch), ctypes.c_void_p),
-            None, ctypes.byref(place),
+            function_of_hdf5(), dataset.id.id, file if there else -1,
+            None if there else ctypes.cast(callback, ctypes.c_void_p), None, ctypes.byref(place),
         )  # fmt: skip
     if answer < 0:
         raise failure(answer, f"{dataset.name}: {lib.h5z_gpu_last_error().decode().removeprefix('h5z-gpu: ')}")

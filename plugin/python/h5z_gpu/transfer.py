@@ -24,9 +24,9 @@ class OtherWay(Exception):
 class Transfer:
     """A box of a dataset on its way into an array or out of one. Threads of the library use the array meanwhile.
 
-    Ctrl-C may arrive between any two steps. So this object is made before the work is, holds the array, and ends the work at the end
-    of `with`, and once more when it goes itself: no thread outlives it, and none uses an array that is gone. h5py's lock is held
-    during all of it.
+    Ctrl-C may arrive between any two steps. So this object is made before the work is, holds the array, and ends the
+    work at the end of `with`, and once more when it goes itself: no thread outlives it, and none uses an array that is
+    gone. h5py's lock is held during all of it.
     """
 
     def __init__(self, dataset: h5py.Dataset) -> None:
@@ -34,12 +34,14 @@ class Transfer:
         self.dataset = dataset
         self.kept: Any = None
 
-    def read(self, out: np.ndarray | DeviceArray, start: tuple[int, ...], fill_damaged: bool, threads: int, devices: str | None) -> int:
+    def read(self, out: np.ndarray | DeviceArray, start: tuple[int, ...], fill_damaged: bool, threads: int,
+             devices: str | None) -> int:  # fmt: skip
         """Begins to read: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(out, start, devices)
         return self._checked(lib.h5z_gpu_read_dataset(*given, fill_damaged, threads, ctypes.byref(self.work)))
 
-    def write(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int, devices: str | None) -> int:
+    def write(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
+              devices: str | None) -> int:  # fmt: skip
         """Begins to write: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(array, start, devices)
         return self._checked(lib.h5z_gpu_write_dataset(*given, threads, ctypes.byref(self.work)))

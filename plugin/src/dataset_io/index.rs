@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the chunks of a dataset are in its file: what HDF5 lists, and whether it can be believed.
 //!
-//! HDF5 answers two kinds of questions on chunks. A search by place (H5Dread, H5Dread_chunk, H5Dget_chunk_storage_size) goes through
-//! the index as reading does. A list (H5Dchunk_iter, H5Dget_chunk_info, H5Dget_chunk_info_by_coord) is made of the index's entries one
-//! by one, and is wrong in two ways that are known, in every version up to 2.0:
+//! HDF5 answers two kinds of questions on chunks. A search by place (H5Dread, H5Dread_chunk, H5Dget_chunk_storage_size)
+//! goes through the index as reading does. A list (H5Dchunk_iter, H5Dget_chunk_info, H5Dget_chunk_info_by_coord) is
+//! made of the index's entries one by one, and is wrong in two ways that are known, in every version up to 2.0:
 //!
-//! * An extensible array is the index of a dataset with one unlimited axis, in files of `libver="v110"` and later. It counts chunks
-//!   with the unlimited axis in front. The list counts with the axes as they are: where the unlimited axis is not the first, chunks
-//!   are listed at places of others, or outside of the dataset. [`moved_back`] makes the true places of them.
+//! * An extensible array is the index of a dataset with one unlimited axis, in files of `libver="v110"` and later. It
+//!   counts chunks with the unlimited axis in front. The list counts with the axes as they are: where the unlimited
+//!   axis is not the first, chunks are listed at places of others, or outside of the dataset. [`moved_back`] makes the
+//!   true places of them.
 //! * HDF5 before 1.14.4 counts addresses from behind a user block, HDF5 from 1.14.4 on from the file's beginning.
 //!
-//! Versions are not asked: a chunk's bytes are, which the search by place gives ([`placed`]). What a damaged index lists (chunks
-//! outside of the dataset, two at one place, fewer than it counts) is said in [`List::wrong`].
+//! Versions are not asked: a chunk's bytes are, which the search by place gives ([`placed`]). What a damaged index
+//! lists (chunks outside of the dataset, two at one place, fewer than it counts) is said in [`List::wrong`].
 
 use super::dataset::{Dataset, Extents, Stored, tuple};
 use crate::error::Result;
@@ -59,7 +60,8 @@ impl List {
     }
 }
 
-/// Every chunk of a dataset that is stored, where it is. What HDF5's chunk cache holds has been written ([`Dataset::flush`]).
+/// Every chunk of a dataset that is stored, where it is. What HDF5's chunk cache holds has been written
+/// ([`Dataset::flush`]).
 pub(crate) fn list(dataset: &dyn Dataset, fetch: &Fetch<'_>) -> Result<List> {
     let extents = dataset.extents()?;
     let chunk = dataset.creation()?.chunk.ok_or("the dataset is not stored in chunks")?;
@@ -81,8 +83,8 @@ pub(super) fn counts_other_axis_first(dataset: &dyn Dataset, most: &[u64]) -> Re
     Ok(kind.is_none_or(|kind| kind == H5D_CHUNK_IDX_EARRAY))
 }
 
-/// Asks for chunks by their places, `most` of them evenly spread, and says where the answer is not what a list says. A length
-/// of 0 stands for a chunk that is not in the list.
+/// Asks for chunks by their places, `most` of them evenly spread, and says where the answer is not what a list says. A
+/// length of 0 stands for a chunk that is not in the list.
 pub(crate) fn distrust<'a>(
     dataset: &dyn Dataset,
     said: impl ExactSizeIterator<Item = (&'a [u64], u64)>,
@@ -101,7 +103,8 @@ pub(crate) fn distrust<'a>(
     None
 }
 
-/// Why a chunk that is said to be stored without filters cannot be values; `None` where it can. `begins` are its first bytes.
+/// Why a chunk that is said to be stored without filters cannot be values; `None` where it can. `begins` are its first
+/// bytes.
 ///
 /// A damaged filter mask hands a frame out as values, and HDF5 does not notice it.
 pub(crate) fn why_not_raw(stored: u64, raw_len: u64, begins: &[u8]) -> Option<String> {
@@ -112,7 +115,7 @@ pub(crate) fn why_not_raw(stored: u64, raw_len: u64, begins: &[u8]) -> Option<St
     begins.starts_with(&MAGIC).then(|| format!("{says}, and it is a frame of the filter"))
 }
 
-// --- what HDF5 lists ----------------------------------------------------------------------------------------------------
+// --- what HDF5 lists -------------------------------------------------------------------------------------------------
 
 /// HDF5's list as it is; of one that cannot be read to its end, what could be read.
 fn listed(dataset: &dyn Dataset, shape: &[u64], chunk: &[u64]) -> Result<List> {
@@ -160,7 +163,7 @@ fn one_by_one(dataset: &dyn Dataset, n: u64, list: &mut List) -> Option<String> 
     None
 }
 
-// --- where they really are ----------------------------------------------------------------------------------------------
+// --- where they really are -------------------------------------------------------------------------------------------
 
 /// The list with true places, which one of `orders` has, and true addresses. Bytes of chunks tell which these are.
 fn placed(
@@ -228,7 +231,8 @@ fn fits(
     })
 }
 
-/// First elements of chunks that an extensible array lists: its k-th chunk is the k-th cell with the unlimited axis in front.
+/// First elements of chunks that an extensible array lists: its k-th chunk is the k-th cell with the unlimited axis in
+/// front.
 fn moved_back(list: &List, most: &[u64], chunk: &[u64]) -> Vec<u64> {
     let axis = most.iter().position(|&n| n == H5S_UNLIMITED).unwrap_or(0);
     let cells = |d: usize| if d == axis { 1 } else { u128::from(most[d].div_ceil(chunk[d])) };
@@ -427,8 +431,8 @@ mod tests {
 
     #[test]
     fn chunks_of_an_extensible_array_are_moved_back() {
-        // Three cells along the first axis and one that grows: the k-th chunk is cell (k % 3, k / 3), listed at (k / most, k % most)
-        // with the growing axis taken for one of a single cell.
+        // Three cells along the first axis and one that grows: the k-th chunk is cell (k % 3, k / 3), listed at (k /
+        // most, k % most) with the growing axis taken for one of a single cell.
         let list = List { rank: 2, origins: vec![0, 0, 4, 0, 8, 0, 12, 0], ..List::default() };
         assert_eq!(moved_back(&list, &[10, H5S_UNLIMITED], &[4, 5]), [0, 0, 4, 0, 8, 0, 0, 5]);
     }

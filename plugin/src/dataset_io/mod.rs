@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boxes of a dataset into an array and out of one, beside HDF5's filter pipeline.
 //!
-//! Whatever door asks (the Python package, a C program), what is decided is decided here: whether this dataset may be read
-//! and written chunk by chunk, which chunks a box touches, where they are, and what becomes of chunks that are missing,
-//! damaged, or stored without the filter.
+//! Whatever door asks (the Python package, a C program), what is decided is decided here: whether this dataset may be
+//! read and written chunk by chunk, which chunks a box touches, where they are, and what becomes of chunks that are
+//! missing, damaged, or stored without the filter.
 //!
 //! ```text
 //!             Layout::of      may it be done? If not, `Error::other_way` says why, and the door asks HDF5 itself
@@ -17,9 +17,10 @@
 //!   many, by the list (index.rs): threads read by pread
 //! ```
 //!
-//! What is asked of HDF5 is the trait [`Dataset`]; `native.rs` asks the library that the dataset belongs to. Nothing is kept from one
-//! call to the next but what a [`Reading`] or [`Writing`] needs for its own end, and nothing is held back: a chunk is in HDF5's hands
-//! when the step that wrote it returns. The caller holds whatever lock its HDF5 needs, during all steps.
+//! What is asked of HDF5 is the trait [`Dataset`]; `native.rs` asks the library that the dataset belongs to. Nothing is
+//! kept from one call to the next but what a [`Reading`] or [`Writing`] needs for its own end, and nothing is held
+//! back: a chunk is in HDF5's hands when the step that wrote it returns. The caller holds whatever lock its HDF5 needs,
+//! during all steps.
 
 mod cells;
 mod dataset;
@@ -82,8 +83,8 @@ impl Transfer {
         }
     }
 
-    /// First elements of chunks that a user is told of: read, those that are damaged and hold the fill value; written, those
-    /// that the box cuts.
+    /// First elements of chunks that a user is told of: read, those that are damaged and hold the fill value; written,
+    /// those that the box cuts.
     pub(crate) fn special(&self) -> &[u64] {
         match self {
             Transfer::Read(reading) => &reading.damaged,

@@ -40,8 +40,8 @@ impl Drop for Held<'_> {
 
 impl Native {
     /// # Safety
-    /// `id` is an open dataset of this host, and `memory` a type of it, or 0 where no values are read or written. Both stay open
-    /// for as long as the answer is used, and whoever uses it holds the lock that this HDF5 needs.
+    /// `id` is an open dataset of this host, and `memory` a type of it, or 0 where no values are read or written. Both
+    /// stay open for as long as the answer is used, and whoever uses it holds the lock that this HDF5 needs.
     pub(crate) unsafe fn new(host: &'static Host, id: Hid, memory: Hid) -> Result<Native> {
         match (&host.datasets, &host.properties) {
             (Some(calls), Ok(properties)) => Ok(Native { host, calls: *calls, properties: *properties, id, memory }),
@@ -65,8 +65,9 @@ impl Native {
     }
 
     fn file(&self) -> Result<Held<'_>> {
-        // SAFETY: an open dataset, by the promise of `new`; so for every call below, whose other arguments are variables for
-        // the answers, ids that are held, and arrays as long as HDF5's rank, of at most H5S_MAX_RANK axes.
+        // SAFETY: an open dataset, by the promise of `new`; so for every call below, whose other arguments are
+        // variables for the answers, ids that are held, and arrays as long as HDF5's rank, of at most H5S_MAX_RANK
+        // axes.
         self.held(unsafe { (self.calls.get_file)(self.id) })
     }
 

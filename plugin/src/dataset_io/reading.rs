@@ -21,8 +21,8 @@ const RAW_IN_A_STEP: u64 = 1 << 30;
 const RAW_IN_A_STEP_ON_GPU: u64 = 32 << 30;
 /// Bytes of frames that are in memory at a time.
 const STORED_IN_A_STEP: usize = 64 << 20;
-/// One in so many chunks of a dataset, or fewer, are asked for by their places. Going through the list costs as much for all chunks
-/// as for one, asking by place costs a copy more, by one thread.
+/// One in so many chunks of a dataset, or fewer, are asked for by their places. Going through the list costs as much
+/// for all chunks as for one, asking by place costs a copy more, by one thread.
 const FEW: u64 = 16;
 /// Places at which a list is compared with what a search finds.
 const ASKED: usize = 64;
@@ -61,7 +61,8 @@ struct ByList {
 }
 
 impl Reading {
-    /// Decides how the box from `start` on, of the array's extents, is read. `fills`: a damaged chunk becomes the fill value.
+    /// Decides how the box from `start` on, of the array's extents, is read. `fills`: a damaged chunk becomes the fill
+    /// value.
     ///
     /// # Errors
     /// [`Error::other_way`] where HDF5's pipeline is to do it; damage where the list of chunks cannot be right.
@@ -124,7 +125,7 @@ impl Reading {
         self.cells.part(&self.cells.origin(k)).count() * self.array.element() as u64
     }
 
-    // --- where chunks are ---------------------------------------------------------------------------------------------
+    // --- where chunks are --------------------------------------------------------------------------------------------
 
     /// Where the box's chunks are, by HDF5's list.
     fn places(&self, dataset: &dyn Dataset) -> Result<ByList> {
@@ -159,7 +160,8 @@ impl Reading {
             .or_else(|| index::distrust(dataset, origins.iter().map(|o| (&o[..], 0)), ASKED))
     }
 
-    /// Refuses chunks that a search by place has not found, and that the list has: their values are lost, or not where they were.
+    /// Refuses chunks that a search by place has not found, and that the list has: their values are lost, or not where
+    /// they were.
     fn not_listed(&self, dataset: &dyn Dataset, missing: &[usize]) -> Result<()> {
         if index::counts_other_axis_first(dataset, &self.layout.most)? {
             return Ok(()); // whose list says nothing of places
@@ -190,7 +192,7 @@ impl Reading {
         found.map_or(Ok(()), |k| Err(lost(list.origin(k), list.chunks[k])))
     }
 
-    // --- what becomes of them -----------------------------------------------------------------------------------------
+    // --- what becomes of them ----------------------------------------------------------------------------------------
 
     /// Reads chunks from number `first` on, by their places.
     fn some_by_place(&mut self, dataset: &dyn Dataset, first: usize, mut missing: Vec<usize>) -> Result<u64> {

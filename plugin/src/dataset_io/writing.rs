@@ -122,7 +122,8 @@ pub(crate) fn params(user: &[u32], dtype: Dtype, chunk: &[u64], fill: Option<&[u
         return Ok(params);
     }
     let stored = words::stored(user)?.params;
-    // Names of types say less than HDF5 does of those that no bound is kept for, such as halves: the size must be the same.
+    // Names of types say less than HDF5 does of those that no bound is kept for, such as halves: the size must be the
+    // same.
     let alike = stored.dtype == params.dtype || !stored.dtype.is_ieee() && stored.dtype.size == params.dtype.size;
     if !(alike && stored.extents == params.extents) && stored.lossy_allowed {
         let (got, want) = (stored.extents.as_slice().to_vec(), params.extents.as_slice().to_vec());
