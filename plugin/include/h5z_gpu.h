@@ -8,7 +8,7 @@
  *
  * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are less than 0;
  * h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were given until they return, no
- * longer; h5z_gpu_encode_array alone begins work that goes on. Where a function takes a description of chunks, it is
+ * longer; h5z_gpu_encode_array and those that begin a transfer begin work that goes on. Where a function takes a description of chunks, it is
  *
  *   words, count    what is asked, in any form; NULL and 0 for lossless
  *   type            NumPy's array.dtype.str: "<f4", ">f8", "<i4", "|u1"; anything else, such as "|V12", is bytes
@@ -43,7 +43,8 @@ enum h5z_gpu_failure {
     H5Z_GPU_FAILED = -1,   /* arguments that contradict themselves, or a device that fails */
     H5Z_GPU_DAMAGED = -2,  /* a frame is not what was written, ends early, or needs a newer version: its values are lost here */
     H5Z_GPU_IO = -3,       /* a file could not be read or written: h5z_gpu_last_errno(). A frame in it may be sound: try again */
-    H5Z_GPU_NO_MEMORY = -4 /* too little memory, of the host or of the device: take fewer chunks at a time, or fewer threads */
+    H5Z_GPU_NO_MEMORY = -4, /* too little memory, of the host or of the device: take fewer chunks at a time, or fewer threads */
+    H5Z_GPU_OTHER_WAY = -5 /* nothing is wrong: HDF5's own way is to be taken */
 };
 
 /* The system's error number (errno) of that failure; 0 where it has none, or HDF5 does not tell it. */
@@ -135,14 +136,6 @@ int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_
    process forked after the work began. */
 int64_t h5z_gpu_next(h5z_gpu_work *work, const void *const **frames, const size_t **lens);
 
-/* Writes the next frames: `write_chunk` is the H5Dwrite_chunk of the HDF5 library that the dataset belongs to, `offsets` the
-   places of all n chunks, n * rank numbers. Answers how many were written; 0: all were. H5Z_GPU_IO: HDF5 failed, of a full disk for
-   example; the chunks before are written. */
-typedef int (*h5z_gpu_write_chunk)(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size,
-                                   const void *frame);
-int64_t h5z_gpu_write_chunks(h5z_gpu_work *work, h5z_gpu_write_chunk write_chunk, int64_t dataset, size_t rank, size_t n,
-                             const uint64_t *offsets);
-
 /* Ends the work, whether all frames were given or not, waits for its threads, and sets *work to NULL; nothing where it is NULL. NULL
    is allowed. */
 void h5z_gpu_end(h5z_gpu_work **work);
@@ -152,13 +145,71 @@ void h5z_gpu_end(h5z_gpu_work **work);
 int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n, const int64_t *origins,
                       int threads, double range[2]);
 
-/* Where the chunks of a dataset are: `chunk_iter` is the H5Dchunk_iter of the HDF5 library that the dataset belongs to. For each of the
-   first n chunks its place (n * rank numbers), the frame's address in the file, its stored bytes, and its filter mask. Answers how
-   many chunks there are. */
-typedef int (*h5z_gpu_on_chunk)(const uint64_t *offset, unsigned mask, uint64_t at, uint64_t size, void *data);
-typedef int (*h5z_gpu_chunk_iter)(int64_t dataset, int64_t transfer, h5z_gpu_on_chunk on_chunk, void *data);
-int64_t h5z_gpu_index(h5z_gpu_chunk_iter chunk_iter, int64_t dataset, size_t rank, size_t n, uint64_t *offsets, uint64_t *at,
-                      uint64_t *lens, uint32_t *masks);
+/* Boxes of a dataset, read or written chunk by chunk beside HDF5's pipeline: many at a time, and the file is the same. `hdf5` is any
+   function of the HDF5 library that the dataset belongs to: the others are looked up there. `type` is HDF5's type of the array's
+   elements in memory. The caller holds whatever lock that library needs, from the first call to
+   h5z_gpu_end_transfer; no thread of ours enters it.
+
+   A transfer goes on by steps, between which a program may look for a signal or show its progress:
+
+     h5z_gpu_transfer *transfer = NULL;
+     int64_t n = h5z_gpu_read_dataset((h5z_gpu_hdf5)H5Dread, dataset, H5T_NATIVE_FLOAT, start, &to, 0, 0, &transfer);
+     if (n == H5Z_GPU_OTHER_WAY) ... H5Dread
+     else if (n >= 0)
+         while ((n = h5z_gpu_step(transfer)) > 0) ...
+     h5z_gpu_end_transfer(&transfer);
+
+   The array is kept until then, as with h5z_gpu_work. Nothing is held back: chunks of a step that has returned are in HDF5's hands. */
+typedef struct h5z_gpu_transfer h5z_gpu_transfer;
+typedef void (*h5z_gpu_hdf5)(void);
+
+/* Begins to read the box from `start` on, of the array's extents. fill_damaged: not 0 puts the dataset's fill value where a chunk is
+   damaged; else that is a failure. Answers the bytes of the array, and the transfer in *transfer, which stays as it is on failure.
+   H5Z_GPU_OTHER_WAY: H5Dread is to do it, and h5z_gpu_last_error says why. H5Z_GPU_DAMAGED: the file's list of the chunks is. */
+int64_t h5z_gpu_read_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start, const h5z_gpu_array *to,
+                             int fill_damaged, int threads, h5z_gpu_transfer **transfer);
+
+/* Begins to write it, as above. What of chunks the box cuts goes through H5Dwrite. */
+int64_t h5z_gpu_write_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start, const h5z_gpu_array *from,
+                              int threads, h5z_gpu_transfer **transfer);
+
+/* Goes on for some tenths of a second: bytes of the array that are done; 0: all are. Failures say which chunk; those before it are
+   read or written. */
+int64_t h5z_gpu_step(h5z_gpu_transfer *transfer);
+
+/* Chunks that a user is told of: read, those that are damaged and hold the fill value; written, those that the box cuts. Their first
+   elements, rank numbers each, in memory of the transfer until its next step. Answers how many. */
+int64_t h5z_gpu_special_chunks(const h5z_gpu_transfer *transfer, size_t rank, const uint64_t **origins);
+
+/* Ends the transfer, finished or not, and sets *transfer to NULL; nothing where it is NULL. NULL is allowed. */
+void h5z_gpu_end_transfer(h5z_gpu_transfer **transfer);
+
+/* The chunks of a dataset that are stored, in the order in which HDF5 lists them. */
+typedef struct h5z_gpu_chunks {
+    size_t count;
+    const uint64_t *origins; /* first elements, count * rank numbers */
+    const uint64_t *at;      /* where each begins in the file */
+    const uint64_t *lens;    /* its bytes there */
+    const uint32_t *masks;   /* filters that it does without, a bit each */
+    const char *wrong;       /* why the list cannot be believed, "" where it can. What cannot be chunks is not in it */
+    size_t twice_count;
+    const uint64_t *twice; /* places that were listed more than once, rank numbers each: none of their chunks is in the list */
+} h5z_gpu_chunks;
+
+/* Reads n bytes at a place of the file into `to`: 1, or 0 where they are not there. */
+typedef int (*h5z_gpu_fetch)(void *data, uint64_t at, void *to, size_t n);
+
+/* Every chunk of a chunked dataset, whatever its filters, where it really is: versions of HDF5 list some indexes wrongly, and count
+   addresses differently where there is a user block, so bytes are compared. H5Dflush comes first. `file` is a descriptor of the file;
+   `fetch`, if not NULL, is asked instead. Answers how many, and the list in *chunks, which h5z_gpu_end_chunks takes back. */
+int64_t h5z_gpu_list_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, int file, h5z_gpu_fetch fetch, void *data, h5z_gpu_chunks **chunks);
+void h5z_gpu_end_chunks(h5z_gpu_chunks **chunks);
+
+/* Asks for n chunks by their places. 0: HDF5 finds as many bytes as `lens` says, 0 for none. H5Z_GPU_DAMAGED: not for all. */
+int64_t h5z_gpu_find_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, size_t rank, size_t n, const uint64_t *origins, const uint64_t *lens);
+
+/* Whether a chunk may be values, of `stored` bytes at `at`, which an index says is stored without filters: 0, or H5Z_GPU_DAMAGED. */
+int64_t h5z_gpu_raw_chunk(int file, uint64_t at, uint64_t stored, uint64_t raw_len);
 
 /* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
    What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
@@ -171,7 +222,7 @@ int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64
 int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t *lens, const h5z_gpu_array *to,
                               const uint64_t *chunk, const int64_t *origins, int threads, int *status);
 
-/* Copies an array to one of the same shape and type, between host memory and a device, or on one device. Steps (strides) of 0 repeat
+/* Copies an array to one of the same shape and type, in host memory, between it and a device, or on one device. Steps (strides) of 0 repeat
    an element. Answers 0. */
 int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
 

@@ -2,12 +2,12 @@
 //! Whole arrays for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
 
 use crate::c_api::{dtype, fence, length, slice, slice_mut, string};
-use crate::error::{Error, Result};
+use crate::dataset;
+use crate::dataset_io::writing::params;
+use crate::error::Result;
 use crate::report::Failures;
-use crate::{dataset, host, report};
+use h5z_gpu::Dtype;
 use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice, decode};
-use h5z_gpu::words;
-use h5z_gpu::{Dtype, Params};
 use libc::{c_char, c_int, c_void};
 
 /// `h5z_gpu_array` of the header.
@@ -15,16 +15,16 @@ use libc::{c_char, c_int, c_void};
 pub struct CArray {
     data: *mut c_void,
     device: i32,
-    flags: u32,
+    pub(crate) flags: u32,
     datatype: *const c_char,
-    rank: usize,
-    shape: *const u64,
+    pub(crate) rank: usize,
+    pub(crate) shape: *const u64,
     strides: *const i64,
     stream: *mut c_void,
 }
 
 /// The array is not to be written.
-const READ_ONLY: u32 = 1;
+pub(crate) const READ_ONLY: u32 = 1;
 /// Every GPU takes part in work on the array, which is in host memory.
 const EVERY_GPU: u32 = 2;
 /// CUDA's handle of the legacy default stream.
@@ -33,7 +33,7 @@ const LEGACY: usize = 1;
 impl CArray {
     /// # Safety
     /// As the header says of an array.
-    unsafe fn open(&self) -> Result<(Array, Dtype)> {
+    pub(crate) unsafe fn open(&self) -> Result<(Array, Dtype)> {
         // SAFETY: this function's promise.
         let (name, shape) = unsafe { (string(self.datatype, "type")?, slice(self.shape, self.rank)?) };
         let strides = match self.strides.is_null() {
@@ -72,8 +72,6 @@ pub struct Work {
     /// What the last call of `h5z_gpu_next` lent.
     frames: Vec<*const c_void>,
     lens: Vec<usize>,
-    /// Chunks written by `h5z_gpu_write_chunks` so far.
-    written: usize,
 }
 
 impl Work {
@@ -116,34 +114,11 @@ pub unsafe extern "C" fn h5z_gpu_encode_array(
         let fill = if fill.is_null() { None } else { Some(unsafe { slice(fill.cast::<u8>(), dtype.size.into())? }) };
         let params = params(user, dtype, chunk, fill)?;
         let encoding = Encoding::new(array, params, chunk, origins, fill, usize::try_from(threads).unwrap_or(0))?;
-        let made = Work { encoding, frames: Vec::new(), lens: Vec::new(), written: 0 };
+        let made = Work { encoding, frames: Vec::new(), lens: Vec::new() };
         // SAFETY: as above.
         *unsafe { work.as_mut() }.ok_or("no place for the work")? = Box::into_raw(Box::new(made));
         length(n)
     })
-}
-
-/// What is asked of an array's chunks. A stored list says it all, and must be of this type and these extents.
-fn params(user: &[u32], dtype: Dtype, chunk: &[u64], fill: Option<&[u8]>) -> Result<Params> {
-    let mut params = Params::new(words::request(user)?, dtype, chunk)?;
-    if !words::is_stored(user) {
-        params.fill = fill.filter(|f| f.len() <= 8).map(|f| dataset::bits(f, dtype.big_endian));
-        return Ok(params);
-    }
-    let stored = words::stored(user)?.params;
-    // Names of types say less than HDF5 does of those that no bound is kept for, such as halves: the size must be the same.
-    let alike = stored.dtype == params.dtype || !stored.dtype.is_ieee() && stored.dtype.size == params.dtype.size;
-    if !(alike && stored.extents == params.extents) && stored.lossy_allowed {
-        let (got, want) = (stored.extents.as_slice().to_vec(), params.extents.as_slice().to_vec());
-        return Err(format!(
-            "the words are of another dataset: of chunks {got:?} of {:?}; the array's are {want:?} of {dtype:?}",
-            stored.dtype
-        )
-        .into());
-    }
-    // Where bits must not be lost the list may not know the type.
-    params = if stored.extents == params.extents { stored } else { Params { lossy_allowed: false, ..params } };
-    Ok(params)
 }
 
 /// See the header.
@@ -217,107 +192,6 @@ pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) ->
         let ((from, _), (mut to, _)) = unsafe { (from.open()?, to.open()?) };
         array::copy(&from, &mut to)?;
         Ok(0)
-    })
-}
-
-/// `H5Dchunk_iter`, and what it calls for each chunk: place, filter mask, address, stored bytes.
-type ChunkIter = unsafe extern "C" fn(i64, i64, OnChunk, *mut c_void) -> c_int;
-type OnChunk = unsafe extern "C" fn(*const u64, u32, u64, u64, *mut c_void) -> c_int;
-
-/// Where `h5z_gpu_index` puts what it is told.
-struct Index<'a> {
-    rank: usize,
-    count: usize,
-    offsets: &'a mut [u64],
-    at: &'a mut [u64],
-    lens: &'a mut [u64],
-    masks: &'a mut [u32],
-}
-
-/// # Safety
-/// `index` is the [`Index`] given to `H5Dchunk_iter`, whose `rank` is the dataset's.
-unsafe extern "C" fn on_chunk(offset: *const u64, mask: u32, at: u64, len: u64, index: *mut c_void) -> c_int {
-    // SAFETY: this function's promise.
-    let index = unsafe { &mut *index.cast::<Index<'_>>() };
-    let (k, rank) = (index.count, index.rank);
-    if k < index.at.len() {
-        // SAFETY: as above.
-        index.offsets[k * rank..][..rank].copy_from_slice(unsafe { std::slice::from_raw_parts(offset, rank) });
-        (index.at[k], index.lens[k], index.masks[k]) = (at, len, mask);
-    }
-    index.count += 1;
-    0
-}
-
-/// See the header.
-///
-/// # Safety
-/// The pointers are as the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn h5z_gpu_index(
-    chunk_iter: Option<ChunkIter>,
-    dataset: i64,
-    rank: usize,
-    n: usize,
-    offsets: *mut u64,
-    at: *mut u64,
-    lens: *mut u64,
-    masks: *mut u32,
-) -> i64 {
-    fence(|| {
-        let chunk_iter = chunk_iter.ok_or("no H5Dchunk_iter")?;
-        let numbers = n.checked_mul(rank).ok_or("too many chunks")?;
-        // SAFETY: this function's promise.
-        let (offsets, at) = unsafe { (slice_mut(offsets, numbers)?, slice_mut(at, n)?) };
-        // SAFETY: as above.
-        let (lens, masks) = unsafe { (slice_mut(lens, n)?, slice_mut(masks, n)?) };
-        let mut index = Index { rank, count: 0, offsets, at, lens, masks };
-        // SAFETY: HDF5's own function; the index outlives the call.
-        if unsafe { chunk_iter(dataset, 0, on_chunk, (&raw mut index).cast()) } < 0 {
-            return Err("H5Dchunk_iter failed: see HDF5's error stack".into());
-        }
-        length(index.count)
-    })
-}
-
-/// `H5Dwrite_chunk`.
-type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
-
-/// See the header.
-///
-/// # Safety
-/// The pointers are as the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn h5z_gpu_write_chunks(
-    work: *mut Work,
-    write_chunk: Option<WriteChunk>,
-    dataset: i64,
-    rank: usize,
-    n: usize,
-    offsets: *const u64,
-) -> i64 {
-    fence(|| {
-        // SAFETY: this function's promise.
-        let work = unsafe { work.as_mut() }.ok_or("no work")?;
-        let write_chunk = write_chunk.ok_or("no H5Dwrite_chunk")?;
-        // SAFETY: as above.
-        let offsets = unsafe { slice(offsets, n.checked_mul(rank).ok_or("too many chunks")?)? };
-        let count = work.next()?;
-        for (&frame, &len) in work.frames.iter().zip(&work.lens) {
-            let k = work.written;
-            let offset = offsets.get(k * rank..(k + 1) * rank).ok_or("fewer offsets than chunks")?;
-            // SAFETY: HDF5's own function; the frame has `len` bytes.
-            if unsafe { write_chunk(dataset, 0, 0, offset.as_ptr(), len, frame) } < 0 {
-                let (why, errno) = report::innermost(host::of_function(write_chunk as *const c_void));
-                let text = format!(
-                    "HDF5 cannot write the chunk at {offset:?}: {why}. {k} chunks before it are written; make room or mend \
-                     the cause, and write the rest"
-                );
-                return Err(Error::Write(text, errno));
-            }
-            work.written += 1;
-        }
-        length(count)
     })
 }
 

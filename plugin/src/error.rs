@@ -16,8 +16,8 @@ pub(crate) enum Error {
     Library(h5z_gpu::Error),
     /// An argument of the caller, or what the host does not tell: the sentence behind our name.
     Call(Cow<'static, str>),
-    /// HDF5 could not write: the sentence behind our name, and the system's error number, 0 where it is not known.
-    Write(String, c_int),
+    /// The sentence behind our name, what kind it is of, and the system's error number, 0 where it is not known.
+    Told { kind: Kind, text: String, errno: c_int },
     /// A panic, and what it said.
     Panic(String),
 }
@@ -29,16 +29,29 @@ pub(crate) enum Kind {
     Damaged = -2,
     Io = -3,
     NoMemory = -4,
+    /// Nothing is wrong: HDF5's pipeline is to do it.
+    OtherWay = -5,
 }
 
 impl Error {
+    /// Why the fast way cannot be taken.
+    pub(crate) fn other_way(why: impl Into<String>) -> Error {
+        Error::Told { kind: Kind::OtherWay, text: why.into(), errno: 0 }
+    }
+
+    /// The same kind of failure in other words.
+    pub(crate) fn saying(&self, text: impl Into<String>) -> Error {
+        Error::Told { kind: self.kind(), text: text.into(), errno: self.errno() }
+    }
+
     /// What the caller of a C function is told by a number.
     pub(crate) fn kind(&self) -> Kind {
         use h5z_gpu::Error as E;
         match self {
             Error::Library(E::Unsupported { .. } | E::Length { .. } | E::Corrupt { .. }) => Kind::Damaged,
             Error::Library(E::NoMemory { .. } | E::NoDeviceMemory { .. }) => Kind::NoMemory,
-            Error::Library(E::Unreadable { .. }) | Error::Write(..) => Kind::Io,
+            Error::Library(E::Unreadable { .. }) => Kind::Io,
+            Error::Told { kind, .. } => *kind,
             _ => Kind::Failed,
         }
     }
@@ -46,7 +59,7 @@ impl Error {
     /// The system's error number, where a file could not be read or written.
     pub(crate) fn errno(&self) -> c_int {
         match self {
-            Error::Library(h5z_gpu::Error::Unreadable { errno, .. }) | Error::Write(_, errno) => *errno,
+            Error::Library(h5z_gpu::Error::Unreadable { errno, .. }) | Error::Told { errno, .. } => *errno,
             _ => 0,
         }
     }
@@ -56,7 +69,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Library(e) => e.fmt(f),
-            Error::Write(text, _) => write!(f, "h5z-gpu: {text}"),
+            Error::Told { text, .. } => write!(f, "h5z-gpu: {text}"),
             Error::Call(text) => write!(f, "h5z-gpu: {text}"),
             Error::Panic(said) => write!(f, "h5z-gpu: a fault of its own, please report it: {said}"),
         }

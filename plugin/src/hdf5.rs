@@ -28,8 +28,20 @@ pub(crate) const H5T_ORDER_BE: c_int = 1;
 pub(crate) const H5T_SGN_2: c_int = 1;
 /// The first bit of a mantissa is 1 and not stored.
 pub(crate) const H5T_NORM_IMPLIED: c_int = 0;
+pub(crate) const H5D_FILL_VALUE_UNDEFINED: c_int = 0;
 pub(crate) const H5D_FILL_VALUE_USER_DEFINED: c_int = 2;
 pub(crate) const H5D_FILL_TIME_NEVER: c_int = 1;
+pub(crate) const H5D_CHUNKED: c_int = 2;
+pub(crate) const H5D_CHUNK_IDX_EARRAY: c_uint = 4;
+/// The property list of each class that says nothing.
+pub(crate) const H5P_DEFAULT: Hid = 0;
+pub(crate) const H5S_UNLIMITED: u64 = u64::MAX;
+pub(crate) const H5S_SELECT_SET: c_int = 0;
+pub(crate) const H5F_ACC_RDWR: c_uint = 1;
+pub(crate) const H5F_ACC_SWMR_WRITE: c_uint = 0x20;
+pub(crate) const H5F_ACC_SWMR_READ: c_uint = 0x40;
+/// An address that is none.
+pub(crate) const HADDR_UNDEF: u64 = u64::MAX;
 /// The error stack of the running thread.
 pub(crate) const H5E_DEFAULT: Hid = 0;
 /// From what failed first to the function that was called.
@@ -166,5 +178,79 @@ table! {
     Heap {
         fn allocate = H5allocate_memory(usize, bool) -> *mut c_void;
         fn free = H5free_memory(*mut c_void) -> c_int;
+    }
+}
+
+table! {
+    /// A dataset that is read and written chunk by chunk beside the pipeline. Complete from 1.10.3 on.
+    Datasets {
+        fn get_create_plist = H5Dget_create_plist(Hid) -> Hid;
+        fn get_type = H5Dget_type(Hid) -> Hid;
+        fn get_space = H5Dget_space(Hid) -> Hid;
+        fn get_file = H5Iget_file_id(Hid) -> Hid;
+        fn close = H5Idec_ref(Hid) -> c_int;
+        fn get_layout = H5Pget_layout(Hid) -> c_int;
+        fn get_nfilters = H5Pget_nfilters(Hid) -> c_int;
+        fn get_chunk_opts = H5Pget_chunk_opts(Hid, *mut c_uint) -> c_int;
+        fn get_fill_time = H5Pget_fill_time(Hid, *mut c_int) -> c_int;
+        fn equal = H5Tequal(Hid, Hid) -> c_int;
+        fn get_dims = H5Sget_simple_extent_dims(Hid, *mut u64, *mut u64) -> c_int;
+        fn create_simple = H5Screate_simple(c_int, *const u64, *const u64) -> Hid;
+        fn select_hyperslab = H5Sselect_hyperslab(
+            Hid, c_int, *const u64, *const u64, *const u64, *const u64) -> c_int;
+        fn get_access_plist = H5Fget_access_plist(Hid) -> Hid;
+        fn get_file_create_plist = H5Fget_create_plist(Hid) -> Hid;
+        fn get_driver = H5Pget_driver(Hid) -> Hid;
+        fn get_page_buffer_size = H5Pget_page_buffer_size(Hid, *mut usize, *mut c_uint, *mut c_uint) -> c_int;
+        fn get_userblock = H5Pget_userblock(Hid, *mut u64) -> c_int;
+        fn get_intent = H5Fget_intent(Hid, *mut c_uint) -> c_int;
+        fn get_filesize = H5Fget_filesize(Hid, *mut u64) -> c_int;
+        fn get_vfd_handle = H5Fget_vfd_handle(Hid, Hid, *mut *mut c_void) -> c_int;
+        fn flush = H5Dflush(Hid) -> c_int;
+        fn get_chunk_storage_size = H5Dget_chunk_storage_size(Hid, *const u64, *mut u64) -> c_int;
+        fn write_chunk = H5Dwrite_chunk(Hid, Hid, u32, *const u64, usize, *const c_void) -> c_int;
+        fn write = H5Dwrite(Hid, Hid, Hid, Hid, Hid, *const c_void) -> c_int;
+    }
+}
+
+table! {
+    /// Reading a stored chunk by its place, up to 1.14.
+    ReadChunk {
+        fn read_chunk = H5Dread_chunk(Hid, Hid, *const u64, *mut u32, *mut c_void) -> c_int;
+    }
+}
+
+table! {
+    /// The same from 2.0 on, which is told of the buffer's size.
+    ReadChunk2 {
+        fn read_chunk = H5Dread_chunk2(Hid, Hid, *const u64, *mut u32, *mut c_void, *mut usize) -> c_int;
+    }
+}
+
+table! {
+    /// Where chunks are, one after the other, from 1.10.5 on.
+    ChunkInfo {
+        fn get_num_chunks = H5Dget_num_chunks(Hid, Hid, *mut u64) -> c_int;
+        fn get_chunk_info = H5Dget_chunk_info(Hid, Hid, u64, *mut u64, *mut c_uint, *mut u64, *mut u64) -> c_int;
+        fn get_chunk_info_by_coord = H5Dget_chunk_info_by_coord(
+            Hid, *const u64, *mut c_uint, *mut u64, *mut u64) -> c_int;
+        fn get_chunk_index_type = H5Dget_chunk_index_type(Hid, *mut c_uint) -> c_int;
+    }
+}
+
+/// What `H5Dchunk_iter` calls for each chunk: place, filter mask, address, stored bytes.
+pub(crate) type OnChunk = unsafe extern "C" fn(*const u64, c_uint, u64, u64, *mut c_void) -> c_int;
+
+table! {
+    /// All of them in one call, from 1.14 on.
+    ChunkIter {
+        fn chunk_iter = H5Dchunk_iter(Hid, Hid, Option<OnChunk>, *mut c_void) -> c_int;
+    }
+}
+
+table! {
+    /// The number of the driver that reads and writes plain files, up to 1.14; then it is a variable.
+    Sec2 {
+        fn init = H5FD_sec2_init() -> Hid;
     }
 }

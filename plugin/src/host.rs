@@ -13,7 +13,10 @@
 //! HDF5, and may ask.
 
 use crate::buffer::Memory;
-use crate::hdf5::{Errors, Filling, Heap, Layout, Pausing, Properties, Resume, Standard, Walking};
+use crate::hdf5::{
+    ChunkInfo, ChunkIter, Datasets, Errors, Filling, Heap, Hid, Layout, Pausing, Properties, ReadChunk, ReadChunk2,
+    Resume, Sec2, Standard, Walking,
+};
 use crate::module::{Module, base_of};
 use crate::reserve::system;
 use libc::{c_int, c_void};
@@ -54,6 +57,23 @@ pub(crate) struct Host {
     pub(crate) pausing: Option<Pausing>,
     pub(crate) resume: Option<Resume>,
     pub(crate) memory: Memory,
+    pub(crate) datasets: Option<Datasets>,
+    pub(crate) reader: Option<Reader>,
+    pub(crate) chunk_info: Option<ChunkInfo>,
+    pub(crate) chunk_iter: Option<ChunkIter>,
+    sec2: Option<Sec2Driver>,
+}
+
+/// Reads a stored chunk.
+pub(crate) enum Reader {
+    Plain(ReadChunk),
+    Sized(ReadChunk2),
+}
+
+/// Where the number of the driver for plain files is.
+enum Sec2Driver {
+    Function(Sec2),
+    Variable(*const Hid),
 }
 
 // SAFETY: addresses of code and of data that the library itself reads from any thread.
@@ -72,12 +92,28 @@ static UNKNOWN: Host = Host {
     pausing: None,
     resume: None,
     memory: Memory::Libc,
+    datasets: None,
+    reader: None,
+    chunk_info: None,
+    chunk_iter: None,
+    sec2: None,
 };
 
 impl Host {
     /// Whether a filter may be called on a thread that has not entered this HDF5.
     pub(crate) fn calls_on_own_threads(&self) -> bool {
         self.version.is_none_or(|v| v >= [2, 3, 0])
+    }
+
+    /// The number of the driver for plain files, in a library that has been entered.
+    pub(crate) fn sec2(&self) -> Option<Hid> {
+        // SAFETY: a function without arguments, or a variable that is set since the library was entered.
+        self.sec2.as_ref().map(|driver| unsafe {
+            match driver {
+                Sec2Driver::Function(f) => (f.init)(),
+                Sec2Driver::Variable(id) => **id,
+            }
+        })
     }
 
     /// Whether it is older than 1.10, whose ids have another size. Asks it where its text does not say; for `set_local` alone.
@@ -140,6 +176,17 @@ pub(crate) fn of_function(start: *const c_void) -> &'static Host {
     of(start.wrapping_byte_add(1))
 }
 
+/// The host whose functions an object calls, of which `address` is some place: itself, or the library that it is linked with.
+pub(crate) fn serving(address: *const c_void) -> &'static Host {
+    let own = of_function(address);
+    if own.datasets.is_some() {
+        return own;
+    }
+    // Where a program takes the address of another object's function, it may be that of its own way there.
+    let module = Module::of(address.wrapping_byte_add(1));
+    module.and_then(|m| m.linked(c"H5Dopen2")).map_or(own, |function| of_function(function))
+}
+
 /// Looks symbols up. Calls no function of the host: it may be locked by a thread that waits for this one.
 fn resolve(module: &Module) -> Host {
     let lacks = |symbol| Silent::Lacks { module: module.name(), symbol };
@@ -155,6 +202,14 @@ fn resolve(module: &Module) -> Host {
         pausing: Pausing::find(module).ok(),
         resume: Resume::find(module).ok(),
         memory: Heap::find(module).ok().filter(|_| has_own_heap(module)).map_or(Memory::Libc, Memory::Host),
+        datasets: Datasets::find(module).ok(),
+        reader: ReadChunk2::find(module).map(Reader::Sized).or(ReadChunk::find(module).map(Reader::Plain)).ok(),
+        chunk_info: ChunkInfo::find(module).ok(),
+        chunk_iter: ChunkIter::find(module).ok(),
+        sec2: Sec2::find(module).map(Sec2Driver::Function).ok().or_else(|| {
+            // SAFETY: from 2.0 on the variable of this name is the driver's number.
+            unsafe { module.typed("H5FD_SEC2_id_g") }.map(Sec2Driver::Variable).ok()
+        }),
     }
 }
 

@@ -10,6 +10,7 @@ mod buffer;
 mod c_api;
 mod callbacks;
 mod dataset;
+mod dataset_io;
 mod elf;
 mod entry;
 mod error;
@@ -23,6 +24,7 @@ mod netcdf;
 mod report;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod reserve;
+mod transfers;
 /// Other linkers and processors: no reserve.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod reserve {

@@ -111,6 +111,13 @@ impl Module {
         Ok(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
     }
 
+    /// The address of a function in this module or in what it is linked with.
+    pub(crate) fn linked(&self, function: &CStr) -> Option<*const c_void> {
+        // SAFETY: the handle is never closed, the name ends in NUL.
+        let found = unsafe { libc::dlsym(self.handle, function.as_ptr()) };
+        (!found.is_null()).then_some(found.cast_const())
+    }
+
     /// The address of a symbol that lies in this module, whatever it is prefixed with here.
     fn find(&self, symbol: &str) -> Option<*mut c_void> {
         let here = |p: &*mut c_void| base_of(*p) == Some(self.base);

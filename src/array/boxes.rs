@@ -102,6 +102,23 @@ impl Array {
         Array { every_gpu: true, ..self }
     }
 
+    /// A box of it, from element `start` on.
+    ///
+    /// # Errors
+    /// `Params` where it is not inside.
+    ///
+    /// # Safety
+    /// The box is used no longer than this array, and what is written through one is not used through the other meanwhile.
+    pub unsafe fn part(&self, start: &[u64], shape: &[u64]) -> Result<Array> {
+        let inside = |((&s, &n), &whole): ((&u64, &u64), &u64)| s.checked_add(n).is_some_and(|end| end <= whole);
+        let rank = self.shape.len();
+        if [start.len(), shape.len()] != [rank; 2] || !start.iter().zip(shape).zip(&self.shape).all(inside) {
+            return Err(Error::params("a box", format!("{shape:?} at {start:?}; the array has {:?}", self.shape)));
+        }
+        let ranges: Vec<_> = start.iter().zip(shape).map(|(&s, &n)| s..s + n).collect();
+        Ok(Array { data: self.at(&ranges), shape: shape.to_vec(), strides: self.strides.clone(), ..*self })
+    }
+
     /// Whether every GPU takes part.
     pub(super) fn is_for_every_gpu(&self) -> bool {
         self.every_gpu
@@ -210,6 +227,16 @@ impl Array {
         let at = overlap.chunk.iter().zip(&strides).map(|(r, &s)| r.start as usize * s as usize).sum();
         (at, strides)
     }
+}
+
+/// Copies an array in host memory to another one; the two are alike.
+pub(super) fn copy_on_host(from: &Array, to: &mut Array) {
+    if from.shape.contains(&0) {
+        return;
+    }
+    let shape: Vec<usize> = from.shape.iter().map(|&n| n as usize).collect();
+    // SAFETY: both have every element of their shape, by the promise of `new`.
+    unsafe { copy(from.data, &from.strides, to.data, &to.strides, &shape, from.size) }
 }
 
 /// Bytes of a chunk of these extents of an array. Refuses ranks that differ and chunks that memory cannot hold.

@@ -214,7 +214,7 @@ pub fn range(
     range::range(array, dtype, chunk, origins, fill, threads)
 }
 
-/// Copies an array to one of the same shape, between host memory and a device or on one device.
+/// Copies an array to one of the same shape, in host memory, between it and a device, or on one device.
 ///
 /// # Errors
 /// `Params` where shapes differ, or a device cannot be used; `NoMemory`.
@@ -223,6 +223,10 @@ pub fn copy(from: &Array, to: &mut Array) -> Result<()> {
         let got =
             format!("{:?}; the other has {:?}, and elements of the same size are needed", from.shape(), to.shape());
         return Err(Error::params("an array to copy", got));
+    }
+    if from.device().is_none() && to.device().is_none() {
+        boxes::copy_on_host(from, to);
+        return Ok(());
     }
     device::copy(from, to)
 }

@@ -20,12 +20,10 @@ import h5py
 import numpy as np
 
 import h5z_gpu
-from h5z_gpu.encoding import Encoding
 from h5z_gpu.library import checked, lib
 from h5z_gpu.views import described, numbers, origins_of
 
 logging.disable(logging.ERROR)
-lib.h5z_gpu_decode_memory.restype = ctypes.c_int64
 
 CHUNKS = {"16 MiB": (128, 128, 256), "4 MiB": (64, 128, 128), "1 MiB": (32, 64, 128), "256 KiB": (16, 64, 64), "64 KiB": (8, 32, 64)}
 REL = 1e-3
@@ -96,11 +94,17 @@ def encode(array, how, chunk, devices=None):
     """The frames of an array's chunks, in host memory; no file."""
     view, words, rank = described(array, devices), how.words, array.ndim
     origins = origins_of((0,) * rank, array.shape, chunk)
-    frames = []
-    with Encoding() as encoding:
-        encoding.begin(view, words, chunk, None, origins, 0)
-        while some := encoding.frames():
-            frames += some
+    frames, work = [], ctypes.c_void_p()
+    at, lens = ctypes.POINTER(ctypes.c_void_p)(), ctypes.POINTER(ctypes.c_size_t)()
+    try:
+        checked(lib.h5z_gpu_encode_array(
+            (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), ctypes.byref(view),
+            (ctypes.c_uint64 * rank)(*chunk), None, ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), 0, ctypes.byref(work),
+        ))  # fmt: skip
+        while n := checked(lib.h5z_gpu_next(work, ctypes.byref(at), ctypes.byref(lens))):
+            frames += [ctypes.string_at(at[k], lens[k]) for k in range(n)]
+    finally:
+        lib.h5z_gpu_end(ctypes.byref(work))
     return frames
 
 

@@ -8,9 +8,7 @@ through h5py as ever, and one line of the log `h5z_gpu` says why.
 """
 from __future__ import annotations
 
-import ctypes
 import logging
-import math
 import operator
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -18,22 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import DeviceArray
-from .encoding import Encoding
-from .index import why_not_raw
-from .layout import Layout, OtherWay, index_of
-from .library import DAMAGED, checked, failure, lib
 from .progress import bar
-from .views import as_array, copy, described, expanded, numbers, on_host, origins_of
+from .transfer import OtherWay, Transfer
+from .views import as_array, copy, expanded, on_host
 
 if TYPE_CHECKING:
     import h5py
 
 log = logging.getLogger("h5z_gpu")
-
-# Bytes decoded before Ctrl-C is looked at, some tenths of a second.
-_RAW_PER_CALL, _RAW_PER_CALL_GPU = 1 << 30, 32 << 30
-
-lib.h5z_gpu_decode_file.restype = ctypes.c_int64
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
@@ -227,107 +217,31 @@ def _result_shape(dataset, selection):
 # --- many chunks at a time ------------------------------------------------------------------------------------------------
 
 
-def _region(start, shape, origin, chunk):
-    """What of a chunk lies in a box: slices of the box's array, and of the dataset."""
-    low = [max(o, s) for o, s in zip(origin, start)]
-    high = [min(o + c, s + n) for o, c, s, n in zip(origin, chunk, start, shape)]
-    in_array = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start))
-    return in_array, tuple(slice(a, b) for a, b in zip(low, high))
-
-
 def _write(dataset, array, start, threads, progress, devices):
     from h5py._objects import phil
 
-    with phil:
-        layout = Layout(dataset)
-        if array.dtype != layout.dtype:
-            raise OtherWay(f"an array of {array.dtype} becomes {layout.dtype}")
-        if array.size == 0:
-            return
-        chunk = np.array(layout.chunk)
-        origins = origins_of(start, array.shape, layout.chunk)
-        # A chunk is whole where the box holds all of it that lies in the dataset.
-        end = np.minimum(origins + chunk, dataset.shape)
-        whole = np.all((origins >= start) & (end <= np.array(start) + array.shape), axis=1)
-        offsets = np.ascontiguousarray(origins[whole], np.uint64)
-        places = np.ascontiguousarray(origins[whole] - np.array(start), np.int64)
-        cut = origins[~whole]
-        if len(cut):
+    if array.dtype != dataset.dtype:
+        raise OtherWay(f"an array of type {array.dtype} becomes {dataset.dtype}")
+    with phil, Transfer(dataset) as transfer:
+        total = transfer.write(array, start, threads, devices)
+        if cut := transfer.special():
             log.info("%s: %d chunks that the selection cuts are written through HDF5's pipeline", dataset.name, len(cut))
-        with bar(progress, array.nbytes, "write", dataset.name) as done:
-            for origin in cut.tolist():
-                in_array, in_dataset = _region(start, array.shape, origin, layout.chunk)
-                dataset[in_dataset] = on_host(array[in_array])
-                done(array[in_array].nbytes)
-            if not len(offsets):
-                return
-            bytes_each = int(chunk.prod()) * array.itemsize
-            with Encoding() as encoding:
-                encoding.begin(described(array, devices), layout.words, layout.chunk, layout.fill, places, threads)
-                while written := encoding.write(layout.write_chunk, dataset.id.id, offsets, layout.file.filename):
-                    done(written * bytes_each)
-
-
-def _unread(dataset, path, bad):
-    """The exception for chunks that could not be read, of which the places and the statuses are given."""
-    # What the library's sentence is about: the first that is not damaged, or else the last one.
-    origin, status = next((b for b in bad if b[1] != DAMAGED), bad[-1])
-    reason = lib.h5z_gpu_last_error().decode().split(": ", 1)[-1]
-    text = f"{dataset.name}: the chunk at {origin} cannot be read: {reason}"
-    if len(bad) > 1:
-        text += f" ({len(bad)} such chunks so far: {[origin for origin, _ in bad[:8]]})"
-    return OSError(text) if status == DAMAGED else failure(status, text, path)
+        with bar(progress, total, "write", dataset.name) as done:
+            while written := transfer.step():
+                done(written)
 
 
 def _read(dataset, out, start, threads, on_error, progress, devices):
     from h5py._objects import phil
 
-    with phil:
-        layout = Layout(dataset)
-        if out.dtype != layout.dtype:
-            raise OtherWay(f"{layout.dtype} becomes an array of {out.dtype}")
-        if out.size == 0:
-            return
-        if layout.file.mode != "r":
-            dataset.id.flush()
-        chunk = layout.chunk
-        fd = layout.file.id.get_vfd_handle()
-        index = index_of(layout, fd, start, out.shape)
-        view = described(out, devices)
-        extents = (ctypes.c_uint64 * len(chunk))(*chunk)
-        for origin in index.missing.tolist():
-            copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
-        frames = index.frames
-        places = np.ascontiguousarray(frames.origins - np.array(start))
-        damaged = []
-        bytes_each = math.prod(chunk) * out.itemsize
-        at_once = max(1, (_RAW_PER_CALL_GPU if isinstance(out, DeviceArray) else _RAW_PER_CALL) // bytes_each)
-        with bar(progress, (len(places) + len(index.unfiltered.at)) * bytes_each, "read", dataset.name) as done:
-            for origin, at, stored, _ in zip(*(column.tolist() for column in index.unfiltered[:4])):
-                in_array, in_dataset = _region(start, out.shape, origin, chunk)
-                why = why_not_raw(fd, at, stored, bytes_each)
-                if why and on_error == "raise":
-                    raise OSError(f"{dataset.name}: the chunk at {tuple(origin)} cannot be read: {why}")
-                if why:
-                    damaged.append(tuple(origin))
-                else:
-                    copy(dataset[in_dataset], out[in_array])
-                done(bytes_each)
-            for first in range(0, len(places), at_once):
-                some = slice(first, first + at_once)
-                n = len(places[some])
-                status = (ctypes.c_int * n)()
-                decoded = checked(lib.h5z_gpu_decode_file(
-                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(frames.at[some], ctypes.c_uint64),
-                    numbers(frames.lens[some], ctypes.c_uint64), ctypes.byref(view), extents,
-                    numbers(places[some], ctypes.c_int64), ctypes.c_int(threads), status,
-                ))  # fmt: skip
-                done(n * bytes_each)
-                if decoded < n:
-                    bad = [(tuple(origin), s) for origin, s in zip(frames.origins[some].tolist(), status) if s]
-                    damaged += [origin for origin, s in bad if s == DAMAGED]
-                    if on_error == "raise" or any(s != DAMAGED for _, s in bad):
-                        raise _unread(dataset, layout.file.filename, bad)
-        for origin in damaged:
-            copy(layout.fill, out[_region(start, out.shape, origin, chunk)[0]])
-            warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {layout.fill}", stacklevel=3)
+    if out.dtype != dataset.dtype:
+        raise OtherWay(f"type {dataset.dtype} becomes an array of {out.dtype}")
+    with phil, Transfer(dataset) as transfer:
+        total = transfer.read(out, start, on_error == "fill", threads, devices)
+        with bar(progress, total, "read", dataset.name) as done:
+            while decoded := transfer.step():
+                done(decoded)
+        for origin in transfer.special():
+            first = [max(0, o - s) for o, s in zip(origin, start)]
+            value = on_host(out[tuple(slice(k, k + 1) for k in first)]).flat[0]
+            warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {value}", stacklevel=3)

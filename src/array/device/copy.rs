@@ -13,7 +13,6 @@ use crate::memory;
 /// See `array::copy`; the arrays are alike.
 pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
     let place = match (from.device(), to.device()) {
-        (None, None) => return Err(failed("both are in host memory: copy them as their library does")),
         (Some(a), Some(b)) if a.ordinal != b.ordinal => {
             let (a, b) = (a.ordinal, b.ordinal);
             return Err(failed(format!(
@@ -21,7 +20,7 @@ pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
             )));
         }
         (Some(_), _) => of(from)?,
-        (None, Some(_)) => of(to)?,
+        (None, _) => of(to)?,
     };
     let (device, user) = place;
     let _current = device.enter()?;

@@ -31,9 +31,6 @@ pub struct CFrame {
     pub bound: f64,
 }
 
-pub type OnChunk = unsafe extern "C" fn(*const u64, u32, u64, u64, *mut c_void) -> c_int;
-pub type ChunkIter = unsafe extern "C" fn(i64, i64, OnChunk, *mut c_void) -> c_int;
-
 /// `H5Z_class2_t`.
 #[repr(C)]
 pub struct FilterClass {
@@ -112,16 +109,6 @@ unsafe extern "C" {
         origins: *const i64,
         threads: c_int,
         range: *mut f64,
-    ) -> i64;
-    pub fn h5z_gpu_index(
-        chunk_iter: Option<ChunkIter>,
-        dataset: i64,
-        rank: usize,
-        n: usize,
-        offsets: *mut u64,
-        at: *mut u64,
-        lens: *mut u64,
-        masks: *mut u32,
     ) -> i64;
     pub fn h5z_gpu_decode_file(
         file: c_int,

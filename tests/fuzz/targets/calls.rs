@@ -14,8 +14,7 @@ pub fn calls(data: &[u8]) {
     match plan.below(5) {
         0 => decode(plan),
         1 => decode_batch(plan),
-        2 => index(plan),
-        3 => range_and_copy(plan),
+        2 | 3 => range_and_copy(plan),
         _ => describe(plan),
     }
 }
@@ -63,66 +62,6 @@ fn decode_batch(mut plan: Plan<'_>) {
         assert!(status == 0 || c::is_failure(status.into()));
         assert!(off != k || status != 0, "a buffer of another length");
     }
-}
-
-thread_local! {
-    /// What the stand-in for `H5Dchunk_iter` tells: rank, and one place, mask, address and length after the other.
-    static TOLD: std::cell::RefCell<(usize, Vec<u64>)> = const { std::cell::RefCell::new((0, Vec::new())) };
-}
-
-unsafe extern "C" fn chunk_iter(_: i64, transfer: i64, on_chunk: c::OnChunk, data: *mut c_void) -> c_int {
-    assert_eq!(transfer, 0);
-    TOLD.with_borrow(|(rank, told)| {
-        for chunk in told.chunks_exact(rank + 3) {
-            let [mask, at, len] = [chunk[*rank], chunk[rank + 1], chunk[rank + 2]];
-            // SAFETY: `rank` numbers, and what we were given.
-            if unsafe { on_chunk(chunk.as_ptr(), mask as u32, at, len, data) } != 0 {
-                return -1;
-            }
-        }
-        if told.len() % 7 == 6 { -1 } else { 1 }
-    })
-}
-
-/// A library that tells of more chunks, or of fewer, than were asked for.
-fn index(mut plan: Plan<'_>) {
-    let (rank, n) = (plan.below(33), plan.below(40));
-    let mut told = Vec::new();
-    while plan.0.len() >= 2 {
-        told.push(u64::from(plan.byte()) << (plan.byte() % 57));
-    }
-    let (count, fails) = (told.len() / (rank + 3), told.len() % 7 == 6);
-    TOLD.set((rank, told));
-    let (mut offsets, mut at, mut lens, mut masks) = (vec![9; n * rank], vec![9; n], vec![9; n], vec![9; n]);
-    // SAFETY: room for `n` chunks of that rank.
-    let found = unsafe {
-        c::h5z_gpu_index(
-            Some(chunk_iter),
-            1,
-            rank,
-            n,
-            offsets.as_mut_ptr(),
-            at.as_mut_ptr(),
-            lens.as_mut_ptr(),
-            masks.as_mut_ptr(),
-        )
-    };
-    if fails {
-        assert!(c::is_failure(found));
-        c::last_error();
-        return;
-    }
-    assert_eq!(found, count as i64);
-    TOLD.with_borrow(|(_, told)| {
-        for (k, chunk) in told.chunks_exact(rank + 3).enumerate().take(n) {
-            assert_eq!(&offsets[k * rank..(k + 1) * rank], &chunk[..rank]);
-            assert_eq!(
-                [u64::from(masks[k]), at[k], lens[k]],
-                [u64::from(chunk[rank] as u32), chunk[rank + 1], chunk[rank + 2]]
-            );
-        }
-    });
-    assert!(at.iter().skip(count).all(|&a| a == 9), "beyond what was told");
 }
 
 /// Range and copy of arrays whose description is any; what it names lies in memory.

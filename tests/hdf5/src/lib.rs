@@ -66,7 +66,7 @@ mod netcdf;
 /// The address of a symbol of the libraries that this program is linked with.
 fn exported(symbol: &str) -> *mut std::ffi::c_void {
     /// Later than 1.10, with which this may be built; the plugin goes without them there.
-    const LATER: [&str; 3] = ["H5Eis_paused", "H5E_resume_stack", "H5E_pause_stack"];
+    const LATER: [&str; 5] = ["H5Eis_paused", "H5E_resume_stack", "H5E_pause_stack", "H5Dchunk_iter", "H5Dread_chunk2"];
     // The linker leaves a library out of which nothing is used.
     std::hint::black_box((theirs::H5Zfilter_avail as *const (), theirs::nc_inq_libvers as *const ()));
     let name = CString::new(symbol).unwrap();
@@ -122,7 +122,12 @@ macro_rules! numbers {
 }
 numbers! { hdf5: H5PL_TYPE_FILTER H5Z_CLASS_T_VERS H5Z_FLAG_REVERSE H5Z_FLAG_OPTIONAL H5S_MAX_RANK }
 numbers! { hdf5: H5T_INTEGER H5T_FLOAT H5T_ORDER_LE H5T_ORDER_BE H5T_SGN_2 H5T_NORM_IMPLIED }
-numbers! { hdf5: H5D_FILL_VALUE_USER_DEFINED H5D_FILL_TIME_NEVER H5E_DEFAULT }
+numbers! { hdf5: H5D_FILL_VALUE_USER_DEFINED H5D_FILL_VALUE_UNDEFINED H5D_FILL_TIME_NEVER H5E_DEFAULT H5P_DEFAULT }
+numbers! { hdf5: H5S_UNLIMITED H5F_ACC_RDWR H5F_ACC_SWMR_READ H5F_ACC_SWMR_WRITE }
+const _: () = {
+    assert!(hdf5::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
+    assert!(hdf5::H5S_SELECT_SET == theirs::H5S_seloper_t::H5S_SELECT_SET as i32);
+};
 numbers! { netcdf: NC_NOERR NC_ENOMEM NC_EFILTER NC_ENDIAN_NATIVE NC_ENDIAN_BIG }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use crate::hdf5::{CanApply, ErrorRecord, FilterLen, SetLocal};
 use crate::theirs::{
-    H5D_fill_time_t, H5D_fill_value_t, H5E_direction_t, H5E_error2_t, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t,
-    hbool_t,
+    H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t, H5E_direction_t, H5E_error2_t, H5S_seloper_t, H5T_class_t,
+    H5T_norm_t, H5T_order_t, H5T_sign_t, hbool_t,
 };
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -41,6 +41,8 @@ same! {
     H5E_direction_t => c_int,
     H5D_fill_time_t => c_int,
     H5D_fill_value_t => c_int,
+    H5D_layout_t => c_int,
+    H5S_seloper_t => c_int,
     H5T_class_t => c_int,
     H5T_norm_t => c_int,
     H5T_order_t => c_int,
@@ -70,6 +72,7 @@ functions! { A0 B0 A1 B1 A2 B2 }
 functions! { A0 B0 A1 B1 A2 B2 A3 B3 }
 functions! { A0 B0 A1 B1 A2 B2 A3 B3 A4 B4 }
 functions! { A0 B0 A1 B1 A2 B2 A3 B3 A4 B4 A5 B5 }
+functions! { A0 B0 A1 B1 A2 B2 A3 B3 A4 B4 A5 B5 A6 B6 }
 functions! { A0 B0 A1 B1 A2 B2 A3 B3 A4 B4 A5 B5 A6 B6 A7 B7 }
 
 /// `H5Epush2`, the one with a format and what it formats.

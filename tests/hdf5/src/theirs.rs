@@ -2,8 +2,15 @@
 //! The bindings under one roof, by the names that the libraries export.
 
 pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libversion, hbool_t};
+#[cfg(has_chunk_iter)]
+pub(crate) use hdf5_metno_sys::h5d::H5Dchunk_iter;
+#[cfg(has_read_chunk2)]
+pub(crate) use hdf5_metno_sys::h5d::H5Dread_chunk2;
 pub(crate) use hdf5_metno_sys::h5d::{
-    H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
+    H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_UNDEFINED, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
+    H5D_layout_t, H5Dflush, H5Dget_chunk_index_type, H5Dget_chunk_info, H5Dget_chunk_info_by_coord,
+    H5Dget_create_plist, H5Dget_num_chunks, H5Dget_space, H5Dget_type, H5Dread_chunk1 as H5Dread_chunk, H5Dwrite,
+    H5Dwrite_chunk,
 };
 #[cfg(has_is_paused)]
 pub(crate) use hdf5_metno_sys::h5e::H5Eis_paused;
@@ -11,12 +18,23 @@ pub(crate) use hdf5_metno_sys::h5e::{
     H5E_CANTFILTER as H5E_CANTFILTER_g, H5E_DEFAULT, H5E_ERR_CLS as H5E_ERR_CLS_g, H5E_PLINE as H5E_PLINE_g,
     H5E_direction_t, H5E_error2_t, H5Eauto_is_v2, H5Eget_auto2, H5Epush2, H5Ewalk2,
 };
+pub(crate) use hdf5_metno_sys::h5f::{
+    H5F_ACC_RDWR, H5F_ACC_SWMR_READ, H5F_ACC_SWMR_WRITE, H5Fget_access_plist, H5Fget_create_plist, H5Fget_filesize,
+    H5Fget_intent, H5Fget_vfd_handle,
+};
+pub(crate) use hdf5_metno_sys::h5i::{H5Idec_ref, H5Iget_file_id};
+pub(crate) use hdf5_metno_sys::h5p::{
+    H5P_DEFAULT, H5Pget_chunk_opts, H5Pget_driver, H5Pget_layout, H5Pget_nfilters, H5Pget_page_buffer_size,
+    H5Pget_userblock,
+};
 pub(crate) use hdf5_metno_sys::h5p::{
     H5Pfill_value_defined, H5Pget_chunk, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter_by_id2, H5Pget_filter2,
     H5Pmodify_filter,
 };
 pub(crate) use hdf5_metno_sys::h5pl::{H5PL_TYPE_FILTER, H5PLget, H5PLsize};
-pub(crate) use hdf5_metno_sys::h5s::H5S_MAX_RANK;
+pub(crate) use hdf5_metno_sys::h5s::{
+    H5S_MAX_RANK, H5S_UNLIMITED, H5S_seloper_t, H5Screate_simple, H5Sget_simple_extent_dims, H5Sselect_hyperslab,
+};
 pub(crate) use hdf5_metno_sys::h5t::{
     H5T_FLOAT, H5T_IEEE_F32BE as H5T_IEEE_F32BE_g, H5T_IEEE_F32LE as H5T_IEEE_F32LE_g,
     H5T_IEEE_F64BE as H5T_IEEE_F64BE_g, H5T_IEEE_F64LE as H5T_IEEE_F64LE_g, H5T_INTEGER, H5T_NORM_IMPLIED,
@@ -34,6 +52,34 @@ unsafe extern "C" {
     /// `H5Epublic.h` from 1.14.5 on: `herr_t H5Eis_paused(hid_t stack_id, bool *is_paused)`.
     #[cfg(not(has_is_paused))]
     pub(crate) fn H5Eis_paused(stack_id: hdf5_metno_sys::h5i::hid_t, is_paused: *mut hbool_t) -> std::ffi::c_int;
+    /// `H5Dpublic.h` from 1.10.2 on.
+    pub(crate) fn H5Dget_chunk_storage_size(
+        dset_id: hdf5_metno_sys::h5i::hid_t,
+        offset: *const u64,
+        chunk_bytes: *mut u64,
+    ) -> std::ffi::c_int;
+    /// `H5Dpublic.h` from 1.14 on, with `H5D_chunk_iter_op_t` as it stands there.
+    #[cfg(not(has_chunk_iter))]
+    pub(crate) fn H5Dchunk_iter(
+        dset_id: hdf5_metno_sys::h5i::hid_t,
+        dxpl_id: hdf5_metno_sys::h5i::hid_t,
+        cb: Option<
+            unsafe extern "C" fn(*const u64, std::ffi::c_uint, u64, u64, *mut std::ffi::c_void) -> std::ffi::c_int,
+        >,
+        op_data: *mut std::ffi::c_void,
+    ) -> std::ffi::c_int;
+    /// `H5Dpublic.h` from 2.0 on.
+    #[cfg(not(has_read_chunk2))]
+    pub(crate) fn H5Dread_chunk2(
+        dset_id: hdf5_metno_sys::h5i::hid_t,
+        dxpl_id: hdf5_metno_sys::h5i::hid_t,
+        offset: *const u64,
+        filters: *mut u32,
+        buf: *mut std::ffi::c_void,
+        buf_size: *mut usize,
+    ) -> std::ffi::c_int;
+    /// `H5FDsec2.h` up to 1.14.
+    pub(crate) fn H5FD_sec2_init() -> hdf5_metno_sys::h5i::hid_t;
     /// `H5Eprivate.h` from 1.14.5 on: `void H5E_pause_stack(void)`, exported but not public.
     pub(crate) fn H5E_pause_stack();
     /// As above: `void H5E_resume_stack(void)`.

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A box of a dataset into an array, step by step.
+
+use super::cells::Cells;
+use super::dataset::{Dataset, Stored, tuple};
+use super::index::{self, List};
+use super::layout::Layout;
+use crate::error::{Error, Kind, Result};
+use crate::report::without_name;
+use h5z_gpu::array::{self, Array, Frames, decode};
+use h5z_gpu::frame::STORED_HEADER;
+use libc::c_int;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
+
+/// Bytes decoded in a step, some tenths of a second: then Ctrl-C is looked at. A GPU takes many batches at a time.
+const RAW_IN_A_STEP: u64 = 1 << 30;
+const RAW_IN_A_STEP_ON_GPU: u64 = 32 << 30;
+/// Bytes of frames that are in memory at a time.
+const STORED_IN_A_STEP: usize = 64 << 20;
+/// One in so many chunks of a dataset, or fewer, are asked for by their places. Going through the list costs as much
+/// for all chunks as for one, asking by place costs a copy more, by one thread.
+const FEW: u64 = 16;
+/// Places at which a list is compared with what a search finds.
+const ASKED: usize = 64;
+
+/// What has been decided of a box that is read, and what is left to do.
+pub(crate) struct Reading {
+    pub(super) array: Array,
+    cells: Cells,
+    layout: Layout,
+    threads: usize,
+    /// Whether a damaged chunk becomes the fill value.
+    fills: bool,
+    at_once: usize,
+    way: Way,
+    /// First elements of those chunks, one behind the other.
+    pub(super) damaged: Vec<u64>,
+}
+
+enum Way {
+    /// The number of the next chunk, and those before it that are not stored.
+    ByPlace {
+        next: usize,
+        missing: Vec<usize>,
+    },
+    ByList(ByList),
+}
+
+/// Chunks of which the list has told where they are.
+struct ByList {
+    file: c_int,
+    missing: Vec<usize>,
+    /// Chunks that were stored without the filter.
+    unfiltered: Vec<(usize, Stored)>,
+    /// In the order in which they lie in the file: neighbours there are read one behind the other.
+    frames: Vec<(usize, Stored)>,
+}
+
+impl Reading {
+    /// Decides how the box from `start` on, of the array's extents, is read. `fills`: a damaged chunk becomes the fill
+    /// value.
+    ///
+    /// # Errors
+    /// [`Error::other_way`] where HDF5's pipeline is to do it; damage where the list of chunks cannot be right.
+    pub(super) fn begin(
+        dataset: &dyn Dataset,
+        array: Array,
+        start: &[u64],
+        threads: usize,
+        fills: bool,
+    ) -> Result<Reading> {
+        let layout = Layout::of(dataset, array.element(), start, array.shape())?;
+        let cells = Cells::of(start, array.shape(), &layout.chunk);
+        let raw = if array.device().is_some() { RAW_IN_A_STEP_ON_GPU } else { RAW_IN_A_STEP };
+        let raw_len = layout.chunk.iter().fold(array.element() as u64, |a, &n| a.saturating_mul(n));
+        let at_once = (raw / raw_len).max(1) as usize;
+        let total = layout.shape.iter().zip(&layout.chunk).map(|(n, c)| n.div_ceil(*c)).fold(1, u64::saturating_mul);
+        let few = cells.count() as u64 * FEW <= total;
+        let way = Way::ByPlace { next: 0, missing: Vec::new() };
+        let mut reading = Reading { array, cells, layout, threads, fills, at_once, way, damaged: Vec::new() };
+        let by_list =
+            !few && dataset.lists_at_once() && !index::counts_other_axis_first(dataset, &reading.layout.most)?;
+        if by_list && reading.cells.count() > 0 {
+            reading.way = Way::ByList(reading.places(dataset)?);
+        }
+        Ok(reading)
+    }
+
+    /// Reads some chunks: how many bytes of the array; 0 when all are there.
+    pub(super) fn step(&mut self, dataset: &dyn Dataset) -> Result<u64> {
+        match &mut self.way {
+            Way::ByPlace { next, missing } => {
+                let (first, missing) = (*next, std::mem::take(missing));
+                self.some_by_place(dataset, first, missing)
+            }
+            Way::ByList(list) if !list.missing.is_empty() => {
+                let some = list.missing.split_off(list.missing.len().saturating_sub(self.at_once));
+                some.into_iter().map(|k| self.fill(k)).sum()
+            }
+            Way::ByList(list) => {
+                if let Some((k, stored)) = list.unfiltered.pop() {
+                    let file = list.file;
+                    return self.unfiltered_in_file(file, k, stored);
+                }
+                let some: Vec<_> = list.frames.drain(..self.at_once.min(list.frames.len())).collect();
+                let (numbers, places): (Vec<usize>, Vec<(u64, u64)>) =
+                    some.iter().map(|&(k, s)| (k, (s.at, s.len))).unzip();
+                let frames = Frames::File(list.file, &places);
+                self.decode(frames, &numbers)
+            }
+        }
+    }
+
+    /// Bytes of a chunk.
+    fn raw_len(&self) -> u64 {
+        self.layout.chunk.iter().product::<u64>() * self.array.element() as u64
+    }
+
+    /// Bytes of the array in the `k`-th chunk.
+    fn bytes(&self, k: usize) -> u64 {
+        self.cells.part(&self.cells.origin(k)).count() * self.array.element() as u64
+    }
+
+    // --- where chunks are --------------------------------------------------------------------------------------------
+
+    /// Where the box's chunks are, by HDF5's list.
+    fn places(&self, dataset: &dyn Dataset) -> Result<ByList> {
+        if self.layout.access.writable {
+            dataset.flush()?;
+        }
+        let file = dataset.descriptor()?;
+        let mut list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, at, out).is_ok())?;
+        list.retain(|origin, _| self.cells.number(origin).is_some());
+        let mut there = vec![false; self.cells.count()];
+        let mut found: Vec<_> = (0..list.chunks.len())
+            .filter_map(|k| {
+                let number = self.cells.number(list.origin(k))?;
+                there[number] = true;
+                Some((number, list.chunks[k]))
+            })
+            .collect();
+        let missing: Vec<usize> = (0..there.len()).filter(|&k| !there[k]).collect();
+        if let Some(wrong) = list.wrong.take().or_else(|| self.distrust(dataset, &list, &missing)) {
+            return Err(damaged_list(&wrong));
+        }
+        found.sort_by_key(|(_, stored)| stored.at);
+        let (frames, unfiltered) = found.into_iter().partition(|(_, stored)| stored.mask & 1 == 0);
+        Ok(ByList { file, missing, unfiltered, frames })
+    }
+
+    /// Where the search by place does not find what the list says.
+    fn distrust(&self, dataset: &dyn Dataset, list: &List, missing: &[usize]) -> Option<String> {
+        let listed = (0..list.chunks.len()).map(|k| (list.origin(k), list.chunks[k].len));
+        let origins: Vec<Vec<u64>> = missing.iter().map(|&k| self.cells.origin(k)).collect();
+        index::distrust(dataset, listed, ASKED)
+            .or_else(|| index::distrust(dataset, origins.iter().map(|o| (&o[..], 0)), ASKED))
+    }
+
+    /// Refuses chunks that a search by place has not found, and that the list has: their values are lost, or not where
+    /// they were.
+    fn not_listed(&self, dataset: &dyn Dataset, missing: &[usize]) -> Result<()> {
+        if index::counts_other_axis_first(dataset, &self.layout.most)? {
+            return Ok(()); // whose list says nothing of places
+        }
+        if self.layout.access.writable {
+            dataset.flush()?;
+        }
+        let lost = |origin: &[u64], stored: Stored| {
+            let place = tuple(origin);
+            damaged_list(&format!("it lists {} bytes for the chunk at {place}, where HDF5 finds none", stored.len))
+        };
+        if !dataset.lists_at_once() {
+            for origin in missing.iter().map(|&k| self.cells.origin(k)) {
+                if let Some(stored) = dataset.listed(&origin)? {
+                    return Err(lost(&origin, stored));
+                }
+            }
+            return Ok(());
+        }
+        let file = dataset.descriptor()?;
+        let list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, at, out).is_ok())?;
+        if let Some(wrong) = &list.wrong {
+            return Err(damaged_list(wrong));
+        }
+        let is_missing =
+            |&k: &usize| self.cells.number(list.origin(k)).is_some_and(|number| missing.binary_search(&number).is_ok());
+        let found = (0..list.chunks.len()).find(is_missing);
+        found.map_or(Ok(()), |k| Err(lost(list.origin(k), list.chunks[k])))
+    }
+
+    // --- what becomes of them ----------------------------------------------------------------------------------------
+
+    /// Reads chunks from number `first` on, by their places.
+    fn some_by_place(&mut self, dataset: &dyn Dataset, first: usize, mut missing: Vec<usize>) -> Result<u64> {
+        let (raw_len, end) = (self.raw_len(), self.cells.count());
+        let (mut next, mut done, mut bytes) = (first, 0, Vec::new());
+        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        while next < end && next - first < self.at_once && bytes.len() < STORED_IN_A_STEP {
+            let (k, origin) = (next, self.cells.origin(next));
+            next += 1;
+            // HDF5 2.0 fails where there is no chunk. Where the index is damaged, `not_listed` says so.
+            let len = match dataset.stored_len(&origin) {
+                Err(e) if e.errno() != 0 => return Err(self.unread(&[(k, e)])),
+                len => len.unwrap_or(0),
+            };
+            if len == 0 {
+                missing.push(k);
+                done += self.fill(k)?;
+                continue;
+            }
+            let most = raw_len + STORED_HEADER as u64;
+            if len > most {
+                done += self.bad(k, format!("the file's index: a frame of {len} bytes, {most} at most"))?;
+                continue;
+            }
+            let from = bytes.len();
+            bytes.try_reserve(len as usize).map_err(|_| h5z_gpu::Error::NoMemory { bytes: len })?;
+            bytes.resize(from + len as usize, 0);
+            let mask = match dataset.read_chunk(&origin, &mut bytes[from..]) {
+                Ok(mask) => mask,
+                // Not the system's failure: where the index leads there is no such chunk.
+                Err(e) if e.errno() == 0 => {
+                    bytes.truncate(from);
+                    done += self.bad(k, without_name(&e.to_string()).into())?;
+                    continue;
+                }
+                Err(e) => return Err(self.unread(&[(k, e)])),
+            };
+            if mask & 1 == 0 {
+                numbers.push(k);
+                ends.push(from..bytes.len());
+                continue;
+            }
+            let mut raw = bytes.split_off(from);
+            done += self.unfiltered(k, len, &mut raw)?;
+        }
+        let frames: Vec<&[u8]> = ends.into_iter().map(|range| &bytes[range]).collect();
+        done += self.decode(Frames::Memory(&frames), &numbers)?;
+        if next == end && !missing.is_empty() {
+            self.not_listed(dataset, &missing)?;
+            missing.clear();
+        }
+        self.way = Way::ByPlace { next, missing };
+        Ok(done)
+    }
+
+    /// Decodes the frames of some chunks.
+    fn decode(&mut self, frames: Frames<'_>, numbers: &[usize]) -> Result<u64> {
+        if numbers.is_empty() {
+            return Ok(0);
+        }
+        let origins: Vec<Vec<u64>> = numbers.iter().map(|&k| self.cells.origin(k)).collect();
+        let in_array: Vec<i64> = origins.iter().flat_map(|o| self.cells.in_array(o)).collect();
+        let results = decode(frames, &mut self.array, &self.layout.chunk, &in_array, self.threads)?;
+        let bad: Vec<_> = results
+            .into_iter()
+            .zip(numbers)
+            .filter_map(|(result, &k)| result.err().map(|e| (k, Error::from(e))))
+            .collect();
+        if bad.iter().any(|(_, e)| !self.fills || e.kind() != Kind::Damaged) {
+            return Err(self.unread(&bad));
+        }
+        for (k, _) in &bad {
+            self.note_damage(*k)?;
+        }
+        Ok(numbers.iter().map(|&k| self.bytes(k)).sum())
+    }
+
+    /// A chunk that the file's list says is stored without the filter.
+    fn unfiltered_in_file(&mut self, file: c_int, k: usize, stored: Stored) -> Result<u64> {
+        if let Some(why) = index::why_not_raw(stored.len, self.raw_len(), &[]) {
+            return self.bad(k, why);
+        }
+        let mut raw = Vec::new();
+        let bytes = stored.len;
+        raw.try_reserve_exact(bytes as usize).map_err(|_| h5z_gpu::Error::NoMemory { bytes })?;
+        raw.resize(bytes as usize, 0);
+        match read_at(file, stored.at, &mut raw) {
+            Ok(()) => self.unfiltered(k, stored.len, &mut raw),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.bad(k, "the file ends before it does".into()),
+            Err(e) => {
+                let unreadable =
+                    h5z_gpu::Error::Unreadable { bytes, at: stored.at, errno: e.raw_os_error().unwrap_or(0) };
+                Err(self.unread(&[(k, unreadable.into())]))
+            }
+        }
+    }
+
+    /// Values that were stored as they are.
+    fn unfiltered(&mut self, k: usize, stored: u64, raw: &mut [u8]) -> Result<u64> {
+        if let Some(why) = index::why_not_raw(stored, self.raw_len(), raw) {
+            return self.bad(k, why);
+        }
+        let origin = self.cells.origin(k);
+        let part = self.cells.part(&origin);
+        let inside: Vec<u64> = part.in_dataset.iter().zip(&origin).map(|(from, o)| from - o).collect();
+        // SAFETY: the bytes of a chunk, which outlive the array; the part of ours is gone before ours.
+        unsafe {
+            let chunk = Array::new(raw.as_mut_ptr(), self.array.element(), &self.layout.chunk, None)?;
+            array::copy(&chunk.part(&inside, &part.shape)?, &mut self.array.part(&part.in_array, &part.shape)?)?;
+        }
+        Ok(self.bytes(k))
+    }
+
+    /// Puts the fill value where the `k`-th chunk is.
+    fn fill(&mut self, k: usize) -> Result<u64> {
+        let part = self.cells.part(&self.cells.origin(k));
+        let steps = vec![0; part.shape.len()];
+        let mut fill = self.layout.fill.clone();
+        // SAFETY: one element, which is repeated, and outlives the array; the part is gone before the array.
+        unsafe {
+            let value = Array::new(fill.as_mut_ptr(), fill.len(), &part.shape, Some(&steps))?;
+            array::copy(&value, &mut self.array.part(&part.in_array, &part.shape)?)?;
+        }
+        Ok(self.bytes(k))
+    }
+
+    /// The `k`-th chunk cannot be values.
+    fn bad(&mut self, k: usize, why: String) -> Result<u64> {
+        if !self.fills {
+            return Err(self.unread(&[(k, Error::Told { kind: Kind::Damaged, text: why, errno: 0 })]));
+        }
+        self.note_damage(k)?;
+        Ok(self.bytes(k))
+    }
+
+    fn note_damage(&mut self, k: usize) -> Result<()> {
+        self.damaged.extend(self.cells.origin(k));
+        self.fill(k).map(|_| ())
+    }
+
+    /// The error for chunks that cannot be read: of the first that is not damaged, or else of the last.
+    fn unread(&self, bad: &[(usize, Error)]) -> Error {
+        let Some((k, error)) = bad.iter().find(|(_, e)| e.kind() != Kind::Damaged).or(bad.last()) else {
+            return "no chunk is bad".into();
+        };
+        let place = |k: &usize| tuple(&self.cells.origin(*k));
+        let why = match error {
+            Error::Told { text, .. } => text.clone(),
+            error => error.to_string(),
+        };
+        let mut text = format!("the chunk at {} cannot be read: {why}", place(k));
+        if bad.len() > 1 {
+            let some: Vec<String> = bad.iter().take(8).map(|(k, _)| place(k)).collect();
+            text += &format!(" ({} such chunks so far: [{}])", bad.len(), some.join(", "));
+        }
+        error.saying(text)
+    }
+}
+
+fn damaged_list(wrong: &str) -> Error {
+    let text = format!("the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read");
+    Error::Told { kind: Kind::Damaged, text, errno: 0 }
+}
+
+/// Fills `out` from a place of a file that HDF5 has open; its own position stays.
+fn read_at(file: c_int, at: u64, out: &mut [u8]) -> std::io::Result<()> {
+    // SAFETY: HDF5's descriptor, which stays open as the dataset does; it is not closed here.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
+    file.read_exact_at(out, at)
+}
