@@ -10,7 +10,6 @@ mod buffer;
 mod c_api;
 mod callbacks;
 mod dataset;
-mod elf;
 mod entry;
 mod error;
 mod facts;
@@ -28,6 +27,7 @@ mod reserve;
 mod reserve {
     pub(crate) use libc as system;
 }
+mod verdict;
 
 use hdf5::FilterClass;
 use libc::{c_int, c_void};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bindings under one roof, by the names that the libraries export.
 
-pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libversion, hbool_t};
+pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libversion, H5open, hbool_t};
 pub(crate) use hdf5_metno_sys::h5d::{
     H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
 };
@@ -15,6 +15,11 @@ pub(crate) use hdf5_metno_sys::h5p::{
     H5Pfill_value_defined, H5Pget_chunk, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter_by_id2, H5Pget_filter2,
     H5Pmodify_filter,
 };
+pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
+pub(crate) use hdf5_metno_sys::h5f::{H5Fclose, H5Fcreate, H5Fopen};
+pub(crate) use hdf5_metno_sys::h5p::{H5Pcreate, H5Pset_chunk, H5Pset_filter};
+pub(crate) use hdf5_metno_sys::h5s::H5Screate_simple;
+pub(crate) use hdf5_metno_sys::h5z::H5Zregister;
 pub(crate) use hdf5_metno_sys::h5pl::{H5PL_TYPE_FILTER, H5PLget, H5PLsize};
 pub(crate) use hdf5_metno_sys::h5s::H5S_MAX_RANK;
 pub(crate) use hdf5_metno_sys::h5t::{
