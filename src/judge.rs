@@ -89,7 +89,7 @@ impl Verdict {
         self.first = self.first.or(piece.first.map(|k| k + begin as u64));
         self.into_fill += piece.into_fill;
         // A NaN where a number was is the worst of all.
-        self.worst = if piece.worst <= self.worst { self.worst } else { piece.worst };
+        self.worst = largest([self.worst, piece.worst].into_iter());
         self.squares += piece.squares;
     }
 }
@@ -435,7 +435,7 @@ fn sum_of_squares(values: &[f64]) -> f64 {
 
 /// The largest; NaN where there is one.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.fold(0.0, |worst, v| if v <= worst { worst } else { v })
+    values.fold(0.0, |worst, v| if v <= worst || worst.is_nan() { worst } else { v })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the CUDA driver says of itself and its devices, as far as it gets.
 
-use crate::library::function;
+use crate::library::{function, reason};
 use libloading::os::unix::Library;
 use serde_json::{Value, json};
 use std::ffi::{CStr, c_char, c_int, c_uint};
@@ -15,7 +15,7 @@ pub(crate) fn ask() -> Value {
     // SAFETY: the driver's library, whose constructors every CUDA program runs; this process has nothing to lose.
     let cuda = match unsafe { Library::new("libcuda.so.1") } {
         Ok(library) => std::mem::ManuallyDrop::new(library),
-        Err(why) => return json!({"missing": why.to_string()}),
+        Err(why) => return json!({"missing": reason(&why)}),
     };
     let mut answer = json!({"devices": []});
     let mut number = 0;

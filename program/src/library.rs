@@ -6,6 +6,11 @@ use libloading::os::unix::Library;
 /// What was asked, or a sentence that says why there is no answer.
 pub(crate) type Answer<T = serde_json::Value> = Result<T, String>;
 
+/// What the loader says of a failure: its own sentence stands behind that of the binding.
+pub(crate) fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 /// A function of a library.
 ///
 /// # Safety

@@ -51,7 +51,7 @@ pub(crate) fn libraries(named: &[PathBuf], packages: &Packages) -> Vec<PathBuf> 
     folders.extend(roots.map(|r| Path::new(&r).join("lib")));
     folders.push(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH).into());
     folders.extend(["/usr/local/hdf5/lib", "/usr/local/lib", "/usr/lib64", "/usr/lib"].map(PathBuf::from));
-    let found = folders.iter().flat_map(|f| entries(f)).chain(of_the_loader()).filter(|p| is_hdf5(name(p)));
+    let found = of_the_loader().into_iter().chain(folders.iter().flat_map(|f| entries(f))).filter(|p| is_hdf5(name(p)));
     let mut seen = BTreeSet::new();
     let files = named.iter().cloned().chain(found).filter_map(|p| p.canonicalize().ok());
     files.filter(|p| p.is_file() && seen.insert(p.clone())).collect()

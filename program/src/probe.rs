@@ -14,7 +14,7 @@
 //! The last line printed is JSON.
 
 use crate::abi::{self, H5PLget, H5PLsize, H5ZfilterAvail, H5Zregister, H5getLibversion, H5open};
-use crate::library::{Answer, function};
+use crate::library::{Answer, function, reason};
 use crate::places::ID;
 use crate::{Outcome, cuda, round_trip};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
@@ -144,7 +144,7 @@ fn open(path: &Path) -> Answer<Library> {
         // lose.
         let why = match unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) } {
             Ok(library) => return Ok(library),
-            Err(why) => why.to_string(),
+            Err(why) => reason(&why),
         };
         let missing = why.split_once(':').and_then(|(name, _)| Some(path.parent()?.join(name)));
         match missing.filter(|m| m != path && m.is_file() && !tried.contains(m)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `words`: a bound in every tool's words, and words in plain ones.
 
+use crate::library::reason;
 use crate::places::ID;
 use crate::{Fail, Outcome, abi, variable};
 use h5z_gpu::plugin::{elf, lines, sentence};
@@ -82,11 +83,12 @@ fn meaning(words: &[u32]) -> Outcome<Value> {
         return Err(Fail::Wrong(format!("h5z-gpu: {} {fault}", file.display())));
     }
     // SAFETY: the plugin runs nothing when it is loaded.
-    let library = unsafe { Library::new(&file) }.map_err(|e| Fail::Wrong(format!("h5z-gpu: {e}")))?;
+    let library = unsafe { Library::new(&file) }.map_err(|e| Fail::Wrong(format!("h5z-gpu: {}", reason(&e))))?;
     let mut text = vec![0u8; 1 << 16];
     // SAFETY: the declaration of h5z_gpu.h; the words and the text outlive the call.
     let len = unsafe {
-        let tools = library.get::<abi::Tools>(b"h5z_gpu_tools").map_err(|e| Fail::Wrong(format!("h5z-gpu: {e}")))?;
+        let tools =
+            library.get::<abi::Tools>(b"h5z_gpu_tools").map_err(|e| Fail::Wrong(format!("h5z-gpu: {}", reason(&e))))?;
         tools(words.as_ptr(), words.len(), text.as_mut_ptr().cast(), text.len())
     };
     text.truncate(usize::try_from(len).unwrap_or(0));
@@ -126,7 +128,8 @@ fn numbers(args: &[String]) -> Outcome<Option<Vec<u32>>> {
             None => digits.parse(),
         };
         value.map_err(|_| {
-            Fail::Refused(format!("h5z-gpu: {p:?} is no word; words are whole numbers from 0 to 4294967295; a bound \
+            Fail::Refused(format!(
+                "h5z-gpu: {p:?} is no word; words are whole numbers from 0 to 4294967295; a bound \
                  has a mode before it, \
                  such as abs 1e-3"
             ))

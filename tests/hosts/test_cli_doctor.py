@@ -291,7 +291,7 @@ def test_bare_python():
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=OURS, HDF5_PLUGIN_PATH=OURS)
     bare = [sys.executable, "-S", "-m", "h5z_gpu"]
     r = subprocess.run([*bare, "doctor"], env=env, text=True, capture_output=True)
-    assert r.returncode == 0 and "h5py: not installed" in r.stdout and "nothing is wrong" in r.stdout, r.stdout + r.stderr
+    assert r.returncode == 0 and "nothing is wrong" in r.stdout, r.stdout + r.stderr
     assert run(*bare, "path", env=env) == f"{OURS}\n" and "11003" in run(*bare, "words", "abs", "1e-3", env=env)
     r = subprocess.run([*bare, "inspect", "a.h5"], env=env, text=True, capture_output=True)
     assert r.returncode == 2 and "pip install" in r.stderr and "Traceback" not in r.stderr, r.stderr
