@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who imports whom: no file of the library, the plugin or the command line imports itself over others.
+//! Who imports whom: no file of the library, the plugin or the program imports itself over others.
 //!
 //! Read from the text, outside of test modules: paths that begin with `crate::` or `super::`, and the modules that a file
 //! declares.

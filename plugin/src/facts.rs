@@ -5,10 +5,10 @@ use crate::FILTER_ID;
 use crate::c_api::{fence, length, slice, slice_mut};
 use crate::error::Result;
 use crate::report::Failures;
-use h5z_gpu::{Class, Engine, GpuVersion};
 use h5z_gpu::plugin::folders::hdf5_folders;
 use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
 use h5z_gpu::words;
+use h5z_gpu::{Class, Engine, GpuVersion};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is concluded of variables, plugins and HDF5 libraries.
 
-use super::{Examination, THE_PLUGIN, digest, some, variable};
-use crate::places::{folder_fault, opened_by_hdf5, package_of};
+use super::examination::{Examination, digest, some, variable};
+use crate::places::{PLUGIN, folder_fault, opened_by_hdf5, package_of};
 use crate::probe::{default_folders, texts};
 use crate::variable::quoted;
 use serde_json::Value;
@@ -170,7 +170,7 @@ impl Examination {
         let names: Vec<String> = others.iter().map(|p| self.name(p)).collect();
         let mut text = format!("{}: programs with it, such as h5dump, do not find the filter", names.join(", "));
         if let Some(path) = &self.path {
-            text += &format!(" (HDF5_PLUGIN_PATH is '{path}', and there is no {THE_PLUGIN} in it)");
+            text += &format!(" (HDF5_PLUGIN_PATH is '{path}', and there is no {PLUGIN} in it)");
         }
         let served = self.libraries.iter().any(|(p, a)| some(&a["plugin"]) && package_of(p).is_none());
         let (env, holders) = (self.env(), self.holders());
@@ -184,11 +184,11 @@ impl Examination {
             let first = looked.first().map_or("its folder", String::as_str);
             self.problem(
                 format!(
-                    "{text}: by default it looks in {}, and {THE_PLUGIN} is in {}",
+                    "{text}: by default it looks in {}, and {PLUGIN} is in {}",
                     looked.join(", "),
                     holders.join(", ")
                 ),
-                format!("copy {THE_PLUGIN} to {first}, or {env}"),
+                format!("copy {PLUGIN} to {first}, or {env}"),
             );
         } else {
             let python = if some(&self.python) { ". Python needs no more than `import h5z_gpu`" } else { "" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether chunks go to a GPU.
 
-use super::{Examination, some, variable};
+use super::examination::{Examination, some, variable};
 use crate::probe::{ask, texts};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `doctor` says.
 
+use super::examination::{Examination, some};
 use super::gpu::size;
-use super::{Examination, some};
 use crate::probe::texts;
 use serde_json::{Map, Value, json};
 use std::env::consts::ARCH;

@@ -54,14 +54,14 @@ macro_rules! any {
 }
 
 #[allow(dead_code)]
-#[path = "../../../program/src/abi.rs"]
-mod program;
-#[allow(dead_code)]
 #[path = "../../../plugin/src/hdf5.rs"]
 mod hdf5;
 #[allow(dead_code)]
 #[path = "../../../plugin/src/netcdf.rs"]
 mod netcdf;
+#[allow(dead_code)]
+#[path = "../../../program/src/abi.rs"]
+mod program;
 
 /// The address of a symbol of the libraries that this program is linked with.
 fn exported(symbol: &str) -> *mut std::ffi::c_void {

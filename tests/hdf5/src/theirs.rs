@@ -5,29 +5,29 @@ pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libv
 pub(crate) use hdf5_metno_sys::h5d::{
     H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
 };
+pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
 #[cfg(has_is_paused)]
 pub(crate) use hdf5_metno_sys::h5e::H5Eis_paused;
 pub(crate) use hdf5_metno_sys::h5e::{
     H5E_CANTFILTER as H5E_CANTFILTER_g, H5E_DEFAULT, H5E_ERR_CLS as H5E_ERR_CLS_g, H5E_PLINE as H5E_PLINE_g,
     H5E_direction_t, H5E_error2_t, H5Eauto_is_v2, H5Eget_auto2, H5Epush2, H5Ewalk2,
 };
+pub(crate) use hdf5_metno_sys::h5f::{H5Fclose, H5Fcreate, H5Fopen};
+pub(crate) use hdf5_metno_sys::h5p::{H5Pcreate, H5Pset_chunk, H5Pset_filter};
 pub(crate) use hdf5_metno_sys::h5p::{
     H5Pfill_value_defined, H5Pget_chunk, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter_by_id2, H5Pget_filter2,
     H5Pmodify_filter,
 };
-pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
-pub(crate) use hdf5_metno_sys::h5f::{H5Fclose, H5Fcreate, H5Fopen};
-pub(crate) use hdf5_metno_sys::h5p::{H5Pcreate, H5Pset_chunk, H5Pset_filter};
-pub(crate) use hdf5_metno_sys::h5s::H5Screate_simple;
-pub(crate) use hdf5_metno_sys::h5z::H5Zregister;
 pub(crate) use hdf5_metno_sys::h5pl::{H5PL_TYPE_FILTER, H5PLget, H5PLsize};
 pub(crate) use hdf5_metno_sys::h5s::H5S_MAX_RANK;
+pub(crate) use hdf5_metno_sys::h5s::H5Screate_simple;
 pub(crate) use hdf5_metno_sys::h5t::{
     H5T_FLOAT, H5T_IEEE_F32BE as H5T_IEEE_F32BE_g, H5T_IEEE_F32LE as H5T_IEEE_F32LE_g,
     H5T_IEEE_F64BE as H5T_IEEE_F64BE_g, H5T_IEEE_F64LE as H5T_IEEE_F64LE_g, H5T_INTEGER, H5T_NORM_IMPLIED,
     H5T_ORDER_BE, H5T_ORDER_LE, H5T_SGN_2, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t, H5Tequal, H5Tget_class,
     H5Tget_ebias, H5Tget_fields, H5Tget_norm, H5Tget_order, H5Tget_precision, H5Tget_sign, H5Tget_size,
 };
+pub(crate) use hdf5_metno_sys::h5z::H5Zregister;
 pub(crate) use hdf5_metno_sys::h5z::{
     H5Z_CLASS_T_VERS, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_NBIT, H5Z_FILTER_SCALEOFFSET,
     H5Z_FILTER_SHUFFLE, H5Z_FILTER_SZIP, H5Z_FLAG_OPTIONAL, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail,
