@@ -133,37 +133,37 @@ pub fn judge(
         return Err(Error::params("errors and marks are needed for each value", format!("{n} values")));
     }
     let threads = if threads == 0 { parallel::threads() } else { threads };
-    match size {
-        4 => Work::<f32>::new(bound, dtype, fill, original, reconstructed).run(each, threads),
-        _ => Work::<f64>::new(bound, dtype, fill, original, reconstructed).run(each, threads),
+    match (size, dtype.big_endian) {
+        (4, false) => Work::<f32, false>::new(bound, fill, original, reconstructed).run(each, threads),
+        (4, true) => Work::<f32, true>::new(bound, fill, original, reconstructed).run(each, threads),
+        (_, false) => Work::<f64, false>::new(bound, fill, original, reconstructed).run(each, threads),
+        (_, true) => Work::<f64, true>::new(bound, fill, original, reconstructed).run(each, threads),
     }
 }
 
-/// What each thread needs to know.
-struct Work<'a, S: Scalar> {
+/// What each thread needs to know. `BIG`: the bytes are big-endian.
+struct Work<'a, S: Scalar, const BIG: bool> {
     bound: Bound,
     /// In `S::Bits`.
     fill: Option<S::Bits>,
-    x: Values<'a, S>,
-    y: Values<'a, S>,
+    x: Values<'a, S, BIG>,
+    y: Values<'a, S, BIG>,
     range: Option<(f64, f64)>,
     limit: Limit,
 }
 
-/// Numbers as bytes in either order.
+/// Numbers as bytes; the loops over them are compiled for each order.
 #[derive(Clone, Copy)]
-struct Values<'a, S> {
+struct Values<'a, S, const BIG: bool> {
     bytes: &'a [u8],
-    big_endian: bool,
     of: std::marker::PhantomData<S>,
 }
 
-impl<'a, S: Scalar> Values<'a, S> {
+impl<'a, S: Scalar, const BIG: bool> Values<'a, S, BIG> {
     fn part(self, begin: usize, end: usize) -> impl Iterator<Item = S> + Clone + 'a {
-        let big_endian = self.big_endian;
         self.bytes[begin * S::SIZE..end * S::SIZE].chunks_exact(S::SIZE).map(move |bytes| {
             let bits: S::Bits = bytemuck::pod_read_unaligned(bytes);
-            S::of_bits(if big_endian { swapped(bits) } else { bits.le() })
+            S::of_bits(if BIG { swapped(bits) } else { bits.le() })
         })
     }
 
@@ -236,9 +236,9 @@ fn within_relative(x: f64, y: f64, r: f64) -> bool {
     y.is_finite() && Dyadic::from(x).minus(&y.into()).abs().at_most(&limit)
 }
 
-impl<'a, S: Scalar> Work<'a, S> {
-    fn new(bound: Bound, dtype: Dtype, fill: Option<u64>, original: &'a [u8], reconstructed: &'a [u8]) -> Self {
-        let values = |bytes| Values { bytes, big_endian: dtype.big_endian, of: std::marker::PhantomData };
+impl<'a, S: Scalar, const BIG: bool> Work<'a, S, BIG> {
+    fn new(bound: Bound, fill: Option<u64>, original: &'a [u8], reconstructed: &'a [u8]) -> Self {
+        let values = |bytes| Values { bytes, of: std::marker::PhantomData };
         let limit = Limit { exact: 0.0.into(), beside: (0.0, 0.0) };
         let fill = fill.map(S::Bits::from_u64);
         Work { bound, fill, x: values(original), y: values(reconstructed), range: None, limit }
