@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make          the plugin, alone in target/plugin, and the command line, target/bin/h5z-gpu
+# make          the plugin, alone in target/plugin, and its program, target/bin/h5z-gpu
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
@@ -26,8 +26,8 @@ BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 .PHONY: plugin demo test bench compare site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
-# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The command
-# line is built with it: it has the same kernels, and says what the plugin will find.
+# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The program
+# lies in ../bin of that folder, here and wherever it is installed: so it finds the plugin, and the Python package finds it.
 
 plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""

@@ -5,7 +5,7 @@
 #     PREFIX/lib/h5z-gpu/plugin/libh5zgpu.so  the plugin, alone in its folder: HDF5 opens every library that lies beside one
 #     PREFIX/lib/hdf5/plugin/libh5zgpu.so     link to it, where HDF5 libraries of this prefix look
 #     PREFIX/lib/libh5zgpu.so                 link to it, for programs that call h5z_gpu.h
-#     PREFIX/lib/h5z-gpu/bin/h5z-gpu          the command line, which looks for ../plugin; PREFIX/bin has a link to it
+#     PREFIX/lib/h5z-gpu/bin/h5z-gpu          the program, which looks for ../plugin; PREFIX/bin has a link to it
 #
 # Nothing is built here, so that root need not run compilers.
 

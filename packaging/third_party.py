@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Prints the licences of the crates that are linked into the plugin and the command line, which their authors want kept.
+"""Prints the licences of the crates that are linked into the plugin and its program, which their authors want kept.
 
     third_party.py >packaging/THIRD-PARTY.txt      in the root of the project; cargo must have fetched the crates
 """
@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
-ROOTS = "h5z-gpu", "h5z-gpu-plugin"
+ROOTS = "h5z-gpu", "h5z-gpu-plugin", "h5z-gpu-program"
 # On others the same crates are linked, but for raw-cpuid.
 TARGET = "x86_64-unknown-linux-gnu"
 

@@ -9,7 +9,7 @@
 MACHINE  ?= $(shell uname -m)
 GLIBC    := 2.17
 TRIPLE   := $(MACHINE)-unknown-linux-gnu
-PORTABLE := $(BUILDS)/$(TRIPLE)/$(PROFILE)/libh5zgpu.so
+PORTABLE := $(BUILDS)/$(TRIPLE)/$(PROFILE)
 STAGE    := target/python
 LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
 THIRD    := packaging/THIRD-PARTY.txt
@@ -20,35 +20,36 @@ THIRD    := packaging/THIRD-PARTY.txt
 	@echo "Python packages for linking with an older glibc (101 MB)"
 	@$(PIP) -r $< && touch $@
 
-# One crate for the wheel's machine, with the kernels, which are the same on every machine.
+# Plugin and program for the wheel's machine; the kernels are the same on every machine.
 portable: rust .env/zig $(CUDA_COMPILER)
-	@[ -e "$(PORTABLE)" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
+	@[ -e "$(PORTABLE)/libh5zgpu.so" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
 	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
-	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin --target $(TRIPLE).$(GLIBC)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
 
 # $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the sources.
-staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin && \
+staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin $(1)/h5z_gpu/bin && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
-# $(call packed,STAGE,PLUGIN,INTO)
+# $(call packed,STAGE,PLUGIN,PROGRAM,INTO,MACHINE)
 packed = $(call staged,$(1)) && install -D -m 755 $(2) $(1)/h5z_gpu/plugin/libh5zgpu.so && \
-    $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(3) $(1)
+    install -D -m 755 $(3) $(1)/h5z_gpu/bin/h5z-gpu && MACHINE=$(5) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(4) $(1)
 
 wheel: portable .env/made
 	@mkdir -p target/wheel && rm -f target/wheel/*_$(MACHINE).whl
-	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE),target/wheel)
+	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE)/libh5zgpu.so,$(PORTABLE)/h5z-gpu,target/wheel,$(MACHINE))
 	@ls target/wheel/*_$(MACHINE).whl
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here
-	@$(call packed,$(STAGE)/here,$(PLUGIN),target/wheel-here)
+	@$(call packed,$(STAGE)/here,$(PLUGIN),target/bin/h5z-gpu,target/wheel-here,$(shell uname -m))
 	@ls target/wheel-here/*.whl
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(STAGE)/source/rust/plugin
+	@$(call staged,$(STAGE)/source) && mkdir -p $(STAGE)/source/rust/plugin $(STAGE)/source/rust/program
 	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
-	@sed -e 's/^members = .*/members = ["plugin"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
+	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
+	@sed -e 's/^members = .*/members = ["plugin", "program"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
 	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null

@@ -199,14 +199,25 @@ pub fn raw_len(bytes: &[u8]) -> Result<u64> {
 }
 
 /// Bytes that [`peek`] needs.
-pub const PEEK: usize = HEADER_FIXED;
+pub(crate) const PEEK: usize = HEADER_FIXED;
 
-/// As [`header`], of the first [`PEEK`] bytes or more of a frame of `len`, with the format's version.
+/// What the first bytes of a frame say.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Head {
+    /// The format's version.
+    pub version: u8,
+    /// Its extents are left out.
+    pub header: Header,
+}
+
+/// As [`header`], of the first `PEEK` bytes or more of a frame of `len`.
 ///
 /// # Errors
 /// As [`raw_len`].
-pub fn peek(head: &[u8], len: u64) -> Result<(u8, Header)> {
-    first(head, len).map(|header| (head[8], header))
+#[doc(hidden)]
+pub fn peek(head: &[u8], len: u64) -> Result<Head> {
+    first(head, len).map(|header| Head { version: head[8], header })
 }
 
 /// The header's fields but its extents, which are left out: enough to know what decoding takes.

@@ -19,7 +19,8 @@
 //! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
 //! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.
 //! * [`mod@array`]: whole arrays, chunk by chunk, between memory and files.
-//! * [`words`]: HDF5's cd_values. [`host`]: what programs around the engine need.
+//! * [`words`]: HDF5's cd_values.
+//! * `judge`, with the feature of that name: whether a bound was kept, in exact arithmetic.
 //! * [`frame`] specifies the bytes of a frame, [`codec`]'s modules those of each codec.
 
 #![deny(unsafe_code)]
@@ -42,7 +43,9 @@ mod device;
 mod engine;
 mod error;
 pub mod frame;
-pub mod host;
+mod host;
+#[cfg(feature = "judge")]
+pub mod judge;
 mod memory;
 mod parallel;
 mod params;
@@ -53,12 +56,21 @@ mod stage;
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub mod testing;
 mod text;
-pub mod tools;
+mod tools;
 mod typed;
 pub mod words;
 
+/// What the plugin and the programs of this repository share with the library: no part of its interface.
+#[doc(hidden)]
+pub mod plugin {
+    pub use crate::array::{Checked, headers};
+    pub use crate::frame::{Head, peek};
+    pub use crate::host::{elf, float_state, folders, log, settings};
+    pub use crate::tools::{lines, sentence};
+}
+
 pub use codec_id::CodecId;
-pub use device::{GpuCode, GpuDevice};
+pub use device::{GpuCode, GpuDevice, GpuFrom, GpuVersion};
 pub use engine::{DecodeJob, EncodeJob, Engine};
 pub use error::{Error, Result};
 pub use params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};

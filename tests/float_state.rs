@@ -84,7 +84,7 @@ fn bytes_and_values_do_not_depend_on_the_callers_floating_point_state() {
 #[test]
 fn a_panic_puts_the_state_back() {
     in_every_state(|| {
-        let run = || h5z_gpu::host::float_state::with_default(|| std::panic::resume_unwind(Box::new(())));
+        let run = || h5z_gpu::plugin::float_state::with_default(|| std::panic::resume_unwind(Box::new(())));
         std::panic::catch_unwind(run).expect_err("the panic comes through");
     });
 }

@@ -39,6 +39,7 @@ def test_the_name_is_true_and_pip_and_auditwheel_agree(wheel, tmp_path):
     assert re.search(rf'"manylinux_2_(5|12|17)_{machine}"', said), said
     with zipfile.ZipFile(wheel) as z:
         (tmp_path / "plugin.so").write_bytes(z.read("h5z_gpu/plugin/libh5zgpu.so"))
+        assert z.getinfo("h5z_gpu/bin/h5z-gpu").external_attr >> 16 & 0o111, "the program may be run"
     header = run("readelf", "-hdV", "-W", tmp_path / "plugin.so")
     assert ("X86-64" if machine == "x86_64" else "AArch64") in header
     assert max(int(v) for v in re.findall(r"Name: GLIBC_2\.(\d+)", header)) <= 17

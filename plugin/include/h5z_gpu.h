@@ -243,6 +243,38 @@ typedef struct h5z_gpu_frame {
 int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole, int threads,
                        h5z_gpu_frame *frames);
 
+/* What a comparison of values with their originals found. Special values have to keep their bits: NaN, infinities, the fill value. */
+typedef struct h5z_gpu_verdict {
+    uint64_t judged;         /* values compared with the bound: all but the special ones */
+    uint64_t nan;            /* special values: originals that are NaN, */
+    uint64_t infinite;       /* infinite, */
+    uint64_t fill;           /* or have the bits of the fill value */
+    uint64_t special_broken; /* of them, those that came back with other bits */
+    uint64_t broken;         /* values whose promise is broken, special ones included */
+    int64_t first;           /* index of the first of them, or -1 */
+    uint64_t into_fill;      /* ordinary values that came back with the bits of the fill value */
+    int noisy;               /* mode 4: the PSNR is below the bound */
+    int has_range;           /* whether there is a value that stretches the range */
+    double limit;            /* largest difference allowed, rounded down; mode 3: as a part of the value */
+    double worst;            /* largest difference; mode 3: as a part of the value */
+    double psnr;             /* in decibels */
+    double range[2];         /* smallest and largest value that stretches the range */
+} h5z_gpu_verdict;
+
+#define H5Z_GPU_SPECIAL 1u
+#define H5Z_GPU_BROKEN 2u
+
+/* Compares n values of "<f4", "<f8", ">f4" or ">f8" with their originals, in exact arithmetic. mode: that of h5z_gpu_frame; in modes 2
+   and 4 the values are one chunk. `fill`: one element, or NULL. `error` and `marks` take what is told of each value, or are both NULL:
+   the difference as a double, 0 for special values, and H5Z_GPU_SPECIAL, H5Z_GPU_BROKEN, both or 0. threads: 0 for as many as the
+   process may use. Answers 1 where every promise is kept, else 0. */
+int64_t h5z_gpu_judge(int mode, double bound, const char *type, const void *fill, size_t n, const void *original,
+                      const void *reconstructed, int threads, double *error, uint8_t *marks, h5z_gpu_verdict *verdict);
+
+/* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between: at most
+   size - 1 bytes and a NUL. Answers the length of the whole text. */
+int64_t h5z_gpu_hdf5_folders(char *text, size_t size);
+
 /* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a NUL.
    Answers the length of the whole text. Starts the GPU. */
 int64_t h5z_gpu_status(char *text, size_t size);

@@ -12,7 +12,7 @@ use crate::host::{self, Host};
 use crate::{dataset, report};
 use h5z_gpu::Error::NoMemory;
 use h5z_gpu::frame::{self, Frame, Header};
-use h5z_gpu::host::log;
+use h5z_gpu::plugin::log;
 use h5z_gpu::words::{self, Stored};
 use h5z_gpu::{Bound, DecodeJob, Dtype, EncodeJob, Engine, Params};
 use libc::{c_uint, c_void};

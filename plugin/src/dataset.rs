@@ -9,7 +9,7 @@ use crate::hdf5::{
     H5T_ORDER_BE, H5T_ORDER_LE, H5T_SGN_2, Hid, Layout, OWN_FILTERS, Properties, Standard,
 };
 use crate::host::Host;
-use h5z_gpu::host::{log, settings};
+use h5z_gpu::plugin::{log, settings};
 use h5z_gpu::words;
 use h5z_gpu::{Bound, Class, Dtype, Extents, Params, Request};
 use libc::{c_int, c_uint};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a call fails, and the fence that every entry point runs behind.
 
-use h5z_gpu::host::float_state;
+use h5z_gpu::plugin::float_state;
 use libc::c_int;
 use std::borrow::Cow;
 use std::fmt;

@@ -5,10 +5,10 @@ use crate::FILTER_ID;
 use crate::c_api::{fence, length, slice, slice_mut};
 use crate::error::Result;
 use crate::report::Failures;
-use h5z_gpu::array::{self, Checked};
-use h5z_gpu::host::settings;
-use h5z_gpu::{Class, Engine};
-use h5z_gpu::{tools, words};
+use h5z_gpu::plugin::folders::hdf5_folders;
+use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
+use h5z_gpu::words;
+use h5z_gpu::{Class, Engine, GpuVersion};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ pub struct CFrame {
 }
 
 fn status() -> Value {
+    let pair = |version: GpuVersion| [version.major, version.minor];
     let settings: Vec<Value> = settings::RULES
         .iter()
         .map(|&(name, _, allowed)| match settings::checked(name) {
@@ -40,14 +41,13 @@ fn status() -> Value {
     };
     let from: Vec<Value> = Engine::gpu_from()
         .into_iter()
-        .map(|(codec, encode, decode)| json!({"codec": codec, "encode": encode, "decode": decode}))
+        .map(|from| json!({"codec": from.codec, "encode": from.encode, "decode": from.decode}))
         .collect();
     let code = Engine::gpu_code().map(|code| {
-        let (major, minor) = code.cuda;
-        json!({"compiler": code.compiler, "cuda": [major, minor], "driver": code.driver, "images": code.images})
+        json!({"compiler": code.compiler, "cuda": pair(code.cuda), "driver": code.driver, "images": code.images})
     });
     let device = Engine::gpu_device().map(|device| {
-        let [capability, driver] = [device.capability, device.driver_cuda].map(|(major, minor)| [major, minor]);
+        let (capability, driver) = (pair(device.capability), pair(device.driver_cuda));
         json!({"name": device.name, "capability": capability, "image": device.image, "driver_cuda": driver})
     });
     json!({
@@ -66,14 +66,14 @@ fn status() -> Value {
 fn meaning(user: &[u32]) -> Result<Value> {
     let request = words::request(user)?;
     let id = u32::try_from(FILTER_ID).unwrap_or_default();
-    let lines: Vec<Value> = tools::lines(request, id)
+    let each: Vec<Value> = lines(request, id)
         .into_iter()
         .map(|(tool, line)| match line {
             Ok(line) => json!({"tool": tool, "line": line}),
             Err(why) => json!({"tool": tool, "why": why}),
         })
         .collect();
-    let mut meaning = json!({"sentence": tools::sentence(request), "text": request.to_string(), "lines": lines});
+    let mut meaning = json!({"sentence": sentence(request), "text": request.to_string(), "lines": each});
     if words::is_stored(user) {
         let stored = words::stored(user)?;
         let p = stored.params;
@@ -114,6 +114,16 @@ fn give(text: &str, out: &mut [u8]) -> Result<i64> {
 pub unsafe extern "C" fn h5z_gpu_status(out: *mut c_char, size: usize) -> i64 {
     // SAFETY: this function's promise.
     fence(|| give(&status().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `out` takes `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_hdf5_folders(out: *mut c_char, size: usize) -> i64 {
+    // SAFETY: this function's promise.
+    fence(|| give(&hdf5_folders().join(":"), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
 /// See the header.
@@ -162,15 +172,16 @@ fn fill(
 ) -> Result<i64> {
     let places: Vec<(u64, u64)> = at.iter().copied().zip(lens.iter().copied()).collect();
     let checked = if whole == 0 { Checked::Header } else { Checked::Checksum };
-    let found = array::headers(file, &places, raw_len, checked, usize::try_from(threads).unwrap_or(0));
+    let found = headers(file, &places, raw_len, checked, usize::try_from(threads).unwrap_or(0));
     let (mut well, mut failures) = (0, Failures::default());
     for (k, (frame, found)) in frames.iter_mut().zip(found).enumerate() {
         *frame = match found {
-            Ok((version, h)) => {
+            Ok(head) => {
+                let h = head.header;
                 well += 1;
                 CFrame {
                     status: 0,
-                    version,
+                    version: head.version,
                     codec: h.codec.number(),
                     mode: h.mode.number(),
                     element: h.dtype.size,

@@ -11,7 +11,6 @@ mod c_api;
 mod callbacks;
 mod dataset;
 mod dataset_io;
-mod elf;
 mod entry;
 mod error;
 mod facts;
@@ -30,6 +29,7 @@ mod transfers;
 mod reserve {
     pub(crate) use libc as system;
 }
+mod verdict;
 
 use hdf5::FilterClass;
 use libc::{c_int, c_void};

@@ -5,7 +5,7 @@
 //! the symbol table of its file. A symbol found in any other module is refused: `dlsym` also looks into dependencies,
 //! and ids of one HDF5 mean nothing to another.
 
-use crate::elf;
+use h5z_gpu::plugin::elf;
 use libc::c_void;
 use std::ffi::{CStr, CString};
 use std::path::Path;

@@ -13,7 +13,7 @@ use crate::netcdf::{NC_EFILTER, NC_ENDIAN_BIG, NC_ENDIAN_NATIVE, NC_ENOMEM, NC_N
 use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
 use h5z_gpu::Error::NoMemory;
-use h5z_gpu::host::log;
+use h5z_gpu::plugin::log;
 use h5z_gpu::{Bound, Codec, Dtype, Extents, Params, Request, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@
 use crate::error::{Error, Kind};
 use crate::hdf5::{ErrorRecord, H5E_DEFAULT, H5E_WALK_UPWARD};
 use crate::host::{self, Host};
-use h5z_gpu::host::log;
+use h5z_gpu::plugin::log;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::frame::{self, Frame, Header, STORED_HEADER};
+use crate::frame::{self, Frame, Head, STORED_HEADER};
 use crate::host::file;
 use crate::{memory, parallel};
 use std::os::fd::RawFd;
@@ -27,7 +27,7 @@ pub fn headers(
     raw_len: u64,
     checked: Checked,
     threads: usize,
-) -> Vec<Result<(u8, Header)>> {
+) -> Vec<Result<Head>> {
     let threads = if threads == 0 { Engine::global().threads() } else { threads };
     parallel::map(places.len(), threads, |k| {
         let (at, len) = places[k];
@@ -38,13 +38,13 @@ pub fn headers(
         let read = if checked == Checked::Header { len.min(frame::PEEK as u64) } else { len };
         let mut bytes = memory::zeros(usize::try_from(read).unwrap_or(usize::MAX))?;
         file::read_at(file, &mut bytes, at)?;
-        let (version, header) = frame::peek(&bytes, len)?;
-        if header.raw_len != raw_len {
-            return Err(Error::Length { section: "the chunk", needed: header.raw_len, got: raw_len });
+        let head = frame::peek(&bytes, len)?;
+        if head.header.raw_len != raw_len {
+            return Err(Error::Length { section: "the chunk", needed: head.header.raw_len, got: raw_len });
         }
         if checked == Checked::Checksum {
             Frame::open(&bytes, 1)?;
         }
-        Ok((version, header))
+        Ok(head)
     })
 }

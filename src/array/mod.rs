@@ -31,6 +31,7 @@ mod tests;
 
 pub use boxes::{Array, OnDevice};
 pub use frames::Frames;
+#[doc(hidden)]
 pub use headers::{Checked, headers};
 
 use crate::error::{Error, Result};

@@ -28,7 +28,7 @@ pub(crate) use launch::Timer;
 pub(crate) use module::Kernel;
 pub(crate) use stream::{ALIGN, Buffer, Stream, StreamGuard};
 
-use crate::device::{GpuCode, GpuDevice};
+use crate::device::{GpuCode, GpuDevice, GpuVersion};
 use crate::host::log;
 use cudarc::driver::{result, sys};
 use driver::Current;
@@ -84,7 +84,7 @@ pub(crate) fn code() -> Option<GpuCode> {
     let images: Vec<String> = image::IMAGES.iter().map(image::Image::name).collect();
     let code = || GpuCode {
         compiler: image::COMPILER,
-        cuda: (image::CUDA_MAJOR, 0),
+        cuda: GpuVersion { major: image::CUDA_MAJOR, minor: 0 },
         driver: image::driver(image::CUDA_MAJOR),
         images,
     };
@@ -100,7 +100,8 @@ pub(crate) fn in_words() -> Option<GpuDevice> {
         Ok::<_, Failure>((capability(handle)?, driver::version()?))
     };
     let (capability, version) = attempt("asking", ask)?;
-    let driver_cuda = (version.unsigned_abs() / 1000, version.unsigned_abs() % 1000 / 10);
+    let driver_cuda = GpuVersion { major: version.unsigned_abs() / 1000, minor: version.unsigned_abs() % 1000 / 10 };
+    let capability = GpuVersion { major: capability.0, minor: capability.1 };
     Some(GpuDevice { name, capability, image: device.modules.image().name(), driver_cuda })
 }
 

@@ -8,7 +8,7 @@ mod job;
 use crate::bound::Used;
 use crate::codec;
 use crate::codec::chunk::Chunk;
-use crate::device::{GpuCode, GpuDevice};
+use crate::device::{GpuCode, GpuDevice, GpuFrom};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
 use crate::host::{float_state, log, settings};
@@ -144,13 +144,15 @@ impl Engine {
         0
     }
 
-    /// Raw bytes of one codec in a batch from which a GPU takes it, where `H5Z_GPU_MIN_BYTES` does not say: the codec's name, the
-    /// bytes for encoding and for decoding. Empty in a build without GPU code.
-    pub fn gpu_from() -> Vec<(String, usize, usize)> {
+    /// What of each codec a GPU takes. Empty in a build without GPU code.
+    pub fn gpu_from() -> Vec<GpuFrom> {
         #[cfg(feature = "cuda")]
         return codec::CODECS
             .iter()
-            .filter_map(|codec| codec.gpu.map(|gpu| (codec.id.to_string(), gpu.encode_from, gpu.decode_from)))
+            .filter_map(|codec| {
+                let gpu = codec.gpu?;
+                Some(GpuFrom { codec: codec.id.to_string(), encode: gpu.encode_from, decode: gpu.decode_from })
+            })
             .collect();
         #[cfg(not(feature = "cuda"))]
         Vec::new()

@@ -2,9 +2,11 @@
 //! What a program that hosts the engine needs, such as the HDF5 plugin and the command line: one log, the environment
 //! variables, the floating-point state.
 
+pub mod elf;
 #[allow(unsafe_code)]
 pub(crate) mod file;
 #[allow(unsafe_code)]
 pub mod float_state;
+pub mod folders;
 pub mod log;
 pub mod settings;

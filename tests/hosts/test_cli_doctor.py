@@ -39,8 +39,8 @@ def doctor(*arguments, before=(), python=sys.executable, **variables):
     return r.returncode, r.stdout
 
 
-def doctor_of_the_build(**variables):
-    """The same of the program that `make` builds, which is for machines without Python."""
+def without_python(**variables):
+    """The same of the program that `make` builds, without Python."""
     env = {k: str(v) for k, v in (clean() | variables).items() if v is not None}
     r = subprocess.run([ROOT / "target/bin/h5z-gpu", "doctor"], env=env, text=True, timeout=120, capture_output=True)
     return r.returncode, r.stdout + r.stderr
@@ -81,6 +81,7 @@ def places(tmp_path_factory):
     folder("foreign", whole[:18] + b"\xb7\x00" + whole[20:])  # the header says aarch64
     (tmp / "empty").mkdir()
     (tmp / "link").symlink_to(PLUGIN.parent)
+    (tmp / "bin").symlink_to(ROOT / "target/bin")  # the program lies in ../bin of each of these folders
     (tmp / "cuda").mkdir()
     (tmp / "cuda.c").write_text(CUDA)
     run("cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp / "cuda/libcuda.so.1", tmp / "cuda.c")
@@ -189,12 +190,12 @@ def test_no_false_alarm(name, answers):
     assert "round trip 16384 to" in text
 
 
-def test_both_programs_of_this_name_say_the_same(places):
-    """The one of the package and the one that `make` builds: well, or not."""
+def test_without_python_the_same_is_wrong(places):
+    """Called by the package, and by itself."""
     for variables in ({"HDF5_PLUGIN_PATH": None}, {"HDF5_PLUGIN_PATH": OURS}, {"HDF5_PLUGIN_PATH": netcdf4_plugins()},
                       {"HDF5_PLUGIN_PATH": f"/missing:{OURS}"}, {"HDF5_PLUGIN_PATH": places / "cut"}):  # fmt: skip
         status, text = doctor(**variables)
-        other, said = doctor_of_the_build(**variables)
+        other, said = without_python(**variables)
         assert status == other, f"{variables}\n{text}\n{said}"
 
 
@@ -283,6 +284,17 @@ def test_a_plugin_that_cannot_be_loaded_is_an_import_error(places):
     assert "Unusable: h5z-gpu: " in text and "is cut short" in text and "name another one, or unset it" in text, text
     text = run(sys.executable, "-m", "h5z_gpu", "inspect", places / "good.h5", env=env, ok=False)
     assert "is cut short" in text and "Traceback" not in text and "h5z-gpu doctor says more" in text, text
+
+
+def test_bare_python():
+    """Without NumPy and h5py, as the interpreter comes."""
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=OURS, HDF5_PLUGIN_PATH=OURS)
+    bare = [sys.executable, "-S", "-m", "h5z_gpu"]
+    r = subprocess.run([*bare, "doctor"], env=env, text=True, capture_output=True)
+    assert r.returncode == 0 and "nothing is wrong" in r.stdout, r.stdout + r.stderr
+    assert run(*bare, "path", env=env) == f"{OURS}\n" and "11003" in run(*bare, "words", "abs", "1e-3", env=env)
+    r = subprocess.run([*bare, "inspect", "a.h5"], env=env, text=True, capture_output=True)
+    assert r.returncode == 2 and "pip install" in r.stderr and "Traceback" not in r.stderr, r.stderr
 
 
 def test_wrong_use(tmp_path):

@@ -97,6 +97,7 @@ def test_hdf5_finds_it_in_each_folder_and_the_command_line_names_one(installed, 
         assert "443" in run("h5dump", "-pH", tmp_path / "out.h5") and run("h5dump", tmp_path / "out.h5", env=env)
     env = clean()
     del env["HDF5_PLUGIN_PATH"]
+    assert run(installed / "bin/h5z-gpu", "path", env=env) == f"{installed}/lib/h5z-gpu/plugin\n"
     line = run(installed / "bin/h5z-gpu", "env", env=env)
     shown = run("sh", "-c", line + 'printf %s "$HDF5_PLUGIN_PATH"').split(":")
     assert shown[0] == str(installed / "lib/h5z-gpu/plugin")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where HDF5 looks for the plugin, and what `h5z-gpu env` and `h5z-gpu doctor` make of it."""
+import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -39,8 +41,8 @@ def test_doctor_finds_what_h5repack_finds(tmp_path):
     broken = {"HDF5_PLUGIN_PATH": f"/missing:{PLUGIN.parent}"}
     assert not repacked(tmp_path, **broken)
     status, text = doctor(**broken)
-    assert status == 1 and "/missing: no such folder" in text and "take it out of HDF5_PLUGIN_PATH" in text, text
-    assert "libhdf5_serial.so.103.3.1: does NOT find the filter" in text, text
+    assert status == 1 and "names '/missing': no such folder" in text and "take that folder out of it" in text, text
+    assert re.search(r"no filter in .*libhdf5_serial\.so\.103\.3\.1", text), text
     line = run(CLI, "env", env=clean(**broken))
     assert "left out /missing" in line
     value = run("sh", "-c", line.splitlines()[-1] + '; printf %s "$HDF5_PLUGIN_PATH"')
@@ -50,7 +52,7 @@ def test_doctor_finds_what_h5repack_finds(tmp_path):
 def test_doctor_knows_the_default_folder_of_each_hdf5(tmp_path):
     """Debian's own, as its library says, and that of a library built to look elsewhere."""
     status, text = doctor(HDF5_PLUGIN_PATH=None)
-    assert status == 1 and f"{hdf5_dir()}/plugins" in text and f"eval \"$('{CLI}' env)\"" in text, text
+    assert status == 1 and f"{hdf5_dir()}/plugins" in text and f'eval "$({CLI} env)"' in text, text
     elsewhere = tmp_path / "it's elsewhere"
     elsewhere.mkdir()
     (tmp_path / "hdf5.c").write_text(f"""
@@ -65,7 +67,8 @@ def test_doctor_knows_the_default_folder_of_each_hdf5(tmp_path):
     here = {"HDF5_PLUGIN_PATH": None, "LD_LIBRARY_PATH": str(tmp_path)}
     shutil.copy(PLUGIN, elsewhere)
     status, text = doctor(**here)
-    assert status == 0 and f"{elsewhere}: libh5zgpu.so" in text and "HDF5 1.14.99" in text, text
+    assert f"{elsewhere}/{PLUGIN.name}: version" in text and "HDF5 1.14.99" in text and "problem 2" not in text, text
+    assert "reading it back fails: the library does not export H5T_NATIVE_FLOAT_g" in text, "which this stand-in lacks"
     env = {k: v for k, v in clean(**here).items() if v is not None}
     assert shlex.split(run(CLI, "env", env=env))[1] == f"HDF5_PLUGIN_PATH={PLUGIN.parent}:{elsewhere}"
     # In an environment of Python, netCDF4's own plugins too: it names them where the variable is not set.
@@ -74,7 +77,7 @@ def test_doctor_knows_the_default_folder_of_each_hdf5(tmp_path):
     assert shlex.split(line)[1] == f"HDF5_PLUGIN_PATH={PLUGIN.parent}:{elsewhere}:{folder}"
     # A variable that hides this folder is worth a line.
     status, text = doctor(LD_LIBRARY_PATH=str(tmp_path))
-    assert f"{elsewhere}: default of an HDF5 here, left out while the variable is set, has 1 plugins" in text, text
+    assert f"{elsewhere}: a default folder of an HDF5 here, left out while HDF5_PLUGIN_PATH is set, has 1 plugins" in text, text
 
 
 def test_doctor_asks_the_libraries_of_wheels():
@@ -84,7 +87,7 @@ def test_doctor_asks_the_libraries_of_wheels():
     for part in ("h5py.libs/libhdf5-", "netcdf4.libs/libhdf5-"):
         path = loaded(part)._name
         status, text = doctor("--hdf5", path)
-        assert status == 0 and f"{path}: loads {PLUGIN}" in text, text
+        assert status == 0 and f"({os.path.realpath(path)}): loads {PLUGIN}" in text, text
 
 
 @pytest.mark.parametrize("part", [0.02, 0.5, 0.9, 0.999])
@@ -94,7 +97,7 @@ def test_a_plugin_that_was_cut_short(part, tmp_path):
     (tmp_path / PLUGIN.name).write_bytes(whole[: int(len(whole) * part)])
     status, text = doctor(HDF5_PLUGIN_PATH=str(tmp_path))
     assert status == 1 and f"is cut short ({int(len(whole) * part)} of {len(whole)} bytes)" in text, text
-    assert "copy it again" in text and "round trip" in text, text
+    assert "copy the file there again" in text and "problem 2" not in text, text
 
 
 def test_another_library_of_that_name(tmp_path):
@@ -105,4 +108,4 @@ def test_another_library_of_that_name(tmp_path):
         """)
     run("cc", "-shared", "-fPIC", "-o", tmp_path / PLUGIN.name, tmp_path / "other.c")
     status, text = doctor(HDF5_PLUGIN_PATH=str(tmp_path))
-    assert status == 1 and "it is a plugin for another filter than 443" in text, text
+    assert status == 1 and "is a plugin for filter 307, not 443" in text, text

@@ -16,8 +16,6 @@ zarr.Serializer, zarr.Compressor, zarr.references   the same frames in Zarr 3 an
 import os as _os
 import sys as _sys
 
-from .elf import Unusable as _Unusable
-
 __version__ = "0.1.0"
 __all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register",
            "release_memory", "save", "write"]  # fmt: skip
@@ -34,7 +32,7 @@ try:
 
     _watch()
     register()
-except _Unusable:
-    # `h5z-gpu doctor` and `python -m h5z_gpu doctor` are there to say what is wrong with the plugin.
+except ImportError:
+    # `h5z-gpu doctor` and `python -m h5z_gpu doctor` say what is wrong with the plugin, and work without NumPy.
     if _os.path.basename(_sys.argv[0] if _sys.argv else "") not in ("h5z-gpu", "-m"):
         raise

@@ -24,6 +24,7 @@ FAILED, DAMAGED, IO, NO_MEMORY, OTHER_WAY = -1, -2, -3, -4, -5
 # Numbers that the header defines.
 WORDS_MAX = 20
 READ_ONLY, EVERY_DEVICE = 1, 2  # flags of an array
+SPECIAL, BROKEN = 1, 2  # marks of values that were judged
 
 
 class Array(ctypes.Structure):
@@ -45,6 +46,14 @@ class Chunks(ctypes.Structure):
 
     _fields_ = [("count", c_size_t), ("origins", POINTER(c_uint64)), ("at", POINTER(c_uint64)), ("lens", POINTER(c_uint64)),
                 ("masks", POINTER(c_uint32)), ("wrong", c_char_p), ("twice_count", c_size_t), ("twice", POINTER(c_uint64))]  # fmt: skip
+
+
+class Verdict(ctypes.Structure):
+    """h5z_gpu_verdict: what a comparison of values with their originals found."""
+
+    _fields_ = [*((name, c_uint64) for name in ("judged", "nan", "infinite", "fill", "special_broken", "broken")),
+                ("first", c_int64), ("into_fill", c_uint64), ("noisy", c_int), ("has_range", c_int),
+                *((name, c_double) for name in ("limit", "worst", "psnr")), ("range", c_double * 2)]  # fmt: skip
 
 
 # A function's result, and its arguments in order.
@@ -113,6 +122,12 @@ FUNCTIONS: Mapping[str, Signature] = {
         c_int64,
         (c_int, c_size_t, *2 * (POINTER(c_uint64),), c_uint64, c_int, c_int, POINTER(Frame)),
     ),
+    "h5z_gpu_judge": (
+        c_int64,
+        (c_int, c_double, c_char_p, c_void_p, c_size_t, c_void_p, c_void_p, c_int, POINTER(c_double), POINTER(c_uint8),
+         POINTER(Verdict)),
+    ),
+    "h5z_gpu_hdf5_folders": (c_int64, (c_char_p, c_size_t)),
     "h5z_gpu_status": (c_int64, (c_char_p, c_size_t)),
     "h5z_gpu_device_chunks": (c_int64, (c_int,)),
     "h5z_gpu_release_memory": (c_int64, ()),

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import capi
-from .elf import Unusable, fault
+from .elf import Unusable, cut_short
 
 PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
 
 
 def _load() -> ctypes.CDLL:
     path = os.path.join(PLUGIN_PATH, "libh5zgpu.so")
-    why = fault(path)
+    why = cut_short(path)
     if not why:
         try:
             library = ctypes.CDLL(path)

@@ -21,11 +21,7 @@ import os
 import sys
 from pathlib import Path
 
-from .library import PLUGIN_PATH, lib
-
-# Where HDF5 looks when HDF5_PLUGIN_PATH is not set: its builders' choices, and Debian's.
-_DEFAULTS = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin", "/usr/local/lib/plugin",
-             *(f"/usr/lib/x86_64-linux-gnu/hdf5/{kind}plugins" for kind in ("serial/", "openmpi/", "mpich/", ""))]  # fmt: skip
+from .library import PLUGIN_PATH, checked, lib
 
 # HDF5_PLUGIN_PATH as it was before the import, None where it was not set.
 FOUND: str | None = os.environ.get("HDF5_PLUGIN_PATH")
@@ -125,9 +121,16 @@ def _environment() -> None:
     """HDF5_PLUGIN_PATH, with our folder before those that are set or that would be searched without it."""
     found = os.environ.get("HDF5_PLUGIN_PATH")
     # HDF5 1.10 gives up at a folder that does not exist.
-    folders = found.split(os.pathsep) if found else [f for f in (*_DEFAULTS, *_netcdf4()) if os.path.isdir(f)]
+    folders = found.split(os.pathsep) if found else [f for f in (*_defaults(), *_netcdf4()) if os.path.isdir(f)]
     if PLUGIN_PATH not in folders:
         os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([PLUGIN_PATH, *folders])
+
+
+def _defaults() -> list[str]:
+    """Where HDF5 looks when HDF5_PLUGIN_PATH is not set."""
+    text = ctypes.create_string_buffer(4096)
+    checked(lib.h5z_gpu_hdf5_folders(text, len(text)))
+    return os.fsdecode(text.value).split(":")
 
 
 def _netcdf4() -> list[str]:

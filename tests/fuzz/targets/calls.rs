@@ -4,7 +4,7 @@
 use super::frames::LIMIT;
 use super::repair::repair;
 use super::{Plan, c};
-use libc::{c_int, c_void};
+use libc::c_void;
 use std::ffi::{CStr, CString};
 use std::ptr;
 

@@ -4,6 +4,7 @@
 use super::counting::most_held;
 use super::repair::repair;
 use h5z_gpu::frame::{self, Frame};
+use h5z_gpu::plugin::peek;
 use h5z_gpu::{Engine, Error};
 
 /// Raw bytes of the longest chunk that is decoded.
@@ -15,8 +16,8 @@ const CONSTANT: isize = 4 << 20;
 pub fn header(data: &[u8]) {
     let header = frame::header(data);
     assert_eq!(header.as_ref().map(|h| h.raw_len).ok(), frame::raw_len(data).ok());
-    assert_eq!(header.as_ref().ok(), frame::peek(data, data.len() as u64).map(|p| p.1).as_ref().ok());
-    let _ = frame::peek(data, u64::MAX);
+    assert_eq!(header.as_ref().ok(), peek(data, data.len() as u64).map(|p| p.header).as_ref().ok());
+    let _ = peek(data, u64::MAX);
     if let Ok(open) = Frame::open(data, 1) {
         let mut seen = open.header;
         seen.extents = Default::default();

@@ -2,8 +2,9 @@
 //! What users type and files hold: cd_values, texts, NCZarr's configurations.
 
 use super::{Plan, c};
+use h5z_gpu::Request;
+use h5z_gpu::plugin::{lines, sentence};
 use h5z_gpu::words::{self, STORED_MAX};
-use h5z_gpu::{Request, tools};
 use libc::{c_char, c_void};
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -81,7 +82,7 @@ pub fn text(data: &[u8]) {
     };
     let request = words::request(&words[..n]).expect("words that were just written");
     every_form(request);
-    assert!(!tools::sentence(request).is_empty() && !tools::lines(request, 443).is_empty());
+    assert!(!sentence(request).is_empty() && !lines(request, 443).is_empty());
     for answer in [c::h5z_gpu_text, c::h5z_gpu_tools] {
         let mut out = vec![0x5A; size.into()];
         // SAFETY: the buffer has `size` bytes.

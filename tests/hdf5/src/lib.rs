@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the plugin and the command line declare of HDF5 and netCDF, compared with bindings by the compiler.
+//! What the plugin and the program declare of HDF5 and netCDF, compared with bindings by the compiler.
 //!
 //! The plugin looks HDF5's functions up at run time and calls them through pointers, so no linker and no header notices a
 //! wrong argument. This crate includes the files of those declarations and has the types of each function compared with
@@ -54,14 +54,14 @@ macro_rules! any {
 }
 
 #[allow(dead_code)]
-#[path = "../../../src/bin/h5z-gpu/abi.rs"]
-mod command_line;
-#[allow(dead_code)]
 #[path = "../../../plugin/src/hdf5.rs"]
 mod hdf5;
 #[allow(dead_code)]
 #[path = "../../../plugin/src/netcdf.rs"]
 mod netcdf;
+#[allow(dead_code)]
+#[path = "../../../program/src/abi.rs"]
+mod program;
 
 /// The address of a symbol of the libraries that this program is linked with.
 fn exported(symbol: &str) -> *mut std::ffi::c_void {
@@ -77,12 +77,34 @@ fn exported(symbol: &str) -> *mut std::ffi::c_void {
 }
 
 const _: () = {
-    same::<_, command_line::GetLibversion>(theirs::H5get_libversion as unsafe extern "C" fn(_, _, _) -> _);
-    same::<_, command_line::PluginFolders>(theirs::H5PLsize as unsafe extern "C" fn(_) -> _);
-    same::<_, command_line::PluginFolder>(theirs::H5PLget as unsafe extern "C" fn(_, _, _) -> _);
-    same::<_, command_line::FilterAvail>(theirs::H5Zfilter_avail as unsafe extern "C" fn(_) -> _);
-    assert!(offset_of!(command_line::FilterClass, version) == offset_of!(theirs::H5Z_class2_t, version));
-    assert!(offset_of!(command_line::FilterClass, id) == offset_of!(theirs::H5Z_class2_t, id));
+    macro_rules! declared {
+        ($($ours:ident = $theirs:ident($($any:tt),*);)*) => {
+            $(same::<_, program::$ours>(theirs::$theirs as unsafe extern "C" fn($($any),*) -> _);)*
+        };
+    }
+    declared! {
+        H5open = H5open();
+        H5getLibversion = H5get_libversion(_, _, _);
+        H5PLsize = H5PLsize(_);
+        H5PLget = H5PLget(_, _, _);
+        H5ZfilterAvail = H5Zfilter_avail(_);
+        H5Zregister = H5Zregister(_);
+        H5Fcreate = H5Fcreate(_, _, _, _);
+        H5Fopen = H5Fopen(_, _, _);
+        H5ScreateSimple = H5Screate_simple(_, _, _);
+        H5Pcreate = H5Pcreate(_);
+        H5PsetChunk = H5Pset_chunk(_, _, _);
+        H5PsetFilter = H5Pset_filter(_, _, _, _, _);
+        H5Dcreate2 = H5Dcreate2(_, _, _, _, _, _, _);
+        H5Dopen2 = H5Dopen2(_, _, _);
+        H5Dwrite = H5Dwrite(_, _, _, _, _, _);
+        H5Dread = H5Dread(_, _, _, _, _, _);
+        H5DgetStorageSize = H5Dget_storage_size(_);
+        Close = H5Dclose(_);
+        Close = H5Fclose(_);
+    }
+    assert!(offset_of!(program::FilterClass, version) == offset_of!(theirs::H5Z_class2_t, version));
+    assert!(offset_of!(program::FilterClass, id) == offset_of!(theirs::H5Z_class2_t, id));
 };
 
 /// The record of a filter: as large, aligned alike, each field as far from its beginning.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bindings under one roof, by the names that the libraries export.
 
-pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libversion, hbool_t};
+pub(crate) use hdf5_metno_sys::h5::{H5allocate_memory, H5free_memory, H5get_libversion, H5open, hbool_t};
 #[cfg(has_chunk_iter)]
 pub(crate) use hdf5_metno_sys::h5d::H5Dchunk_iter;
 #[cfg(has_read_chunk2)]
@@ -9,9 +9,9 @@ pub(crate) use hdf5_metno_sys::h5d::H5Dread_chunk2;
 pub(crate) use hdf5_metno_sys::h5d::{
     H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_UNDEFINED, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
     H5D_layout_t, H5Dflush, H5Dget_chunk_index_type, H5Dget_chunk_info, H5Dget_chunk_info_by_coord,
-    H5Dget_create_plist, H5Dget_num_chunks, H5Dget_space, H5Dget_type, H5Dread_chunk1 as H5Dread_chunk, H5Dwrite,
-    H5Dwrite_chunk,
+    H5Dget_create_plist, H5Dget_num_chunks, H5Dget_space, H5Dget_type, H5Dread_chunk1 as H5Dread_chunk, H5Dwrite_chunk,
 };
+pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
 #[cfg(has_is_paused)]
 pub(crate) use hdf5_metno_sys::h5e::H5Eis_paused;
 pub(crate) use hdf5_metno_sys::h5e::{
@@ -22,11 +22,13 @@ pub(crate) use hdf5_metno_sys::h5f::{
     H5F_ACC_RDWR, H5F_ACC_SWMR_READ, H5F_ACC_SWMR_WRITE, H5Fget_access_plist, H5Fget_create_plist, H5Fget_filesize,
     H5Fget_intent, H5Fget_vfd_handle,
 };
+pub(crate) use hdf5_metno_sys::h5f::{H5Fclose, H5Fcreate, H5Fopen};
 pub(crate) use hdf5_metno_sys::h5i::{H5Idec_ref, H5Iget_file_id};
 pub(crate) use hdf5_metno_sys::h5p::{
     H5P_DEFAULT, H5Pget_chunk_opts, H5Pget_driver, H5Pget_layout, H5Pget_nfilters, H5Pget_page_buffer_size,
     H5Pget_userblock,
 };
+pub(crate) use hdf5_metno_sys::h5p::{H5Pcreate, H5Pset_chunk, H5Pset_filter};
 pub(crate) use hdf5_metno_sys::h5p::{
     H5Pfill_value_defined, H5Pget_chunk, H5Pget_fill_time, H5Pget_fill_value, H5Pget_filter_by_id2, H5Pget_filter2,
     H5Pmodify_filter,
@@ -41,6 +43,7 @@ pub(crate) use hdf5_metno_sys::h5t::{
     H5T_ORDER_BE, H5T_ORDER_LE, H5T_SGN_2, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t, H5Tequal, H5Tget_class,
     H5Tget_ebias, H5Tget_fields, H5Tget_norm, H5Tget_order, H5Tget_precision, H5Tget_sign, H5Tget_size,
 };
+pub(crate) use hdf5_metno_sys::h5z::H5Zregister;
 pub(crate) use hdf5_metno_sys::h5z::{
     H5Z_CLASS_T_VERS, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_NBIT, H5Z_FILTER_SCALEOFFSET,
     H5Z_FILTER_SHUFFLE, H5Z_FILTER_SZIP, H5Z_FLAG_OPTIONAL, H5Z_FLAG_REVERSE, H5Z_class2_t, H5Zfilter_avail,

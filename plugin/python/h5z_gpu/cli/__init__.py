@@ -7,6 +7,8 @@ Each command is a module of this package, named in `COMMANDS` and imported when 
     add(parser)             adds the command's arguments to an argparse.ArgumentParser
     run(args) -> int        does it; the exit status
 
+`words`, `env`, `path`, and what of `doctor` is no Python, belong to the program beside the plugin: `handed.py`.
+
 Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or input that
 cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user.
 """
@@ -21,10 +23,11 @@ import sys
 from typing import Optional
 
 from ..elf import Unusable
+from . import handed
 from .child import program
 from .common import Problem, say
 
-COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover", "words", "env", "path")
+COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover")
 
 
 def main(argv: Optional[list[str]] = None) -> int:
@@ -43,20 +46,26 @@ def main(argv: Optional[list[str]] = None) -> int:
     """
     if argv is None:
         return program(lambda: main(sys.argv[1:]))
-    args = _parser(argv).parse_args(argv)
+    name = argv[0] if argv else ""
     try:
+        if name in handed.COMMANDS:
+            return handed.command(name, argv[1:])
+        args = _parser(argv).parse_args(argv)
         return args.run(args)
     except Problem as problem:
-        say(f"h5z-gpu {args.command}: {problem}", file=sys.stderr)
+        say(f"h5z-gpu {name}: {problem}", file=sys.stderr)
         return 2
     except Unusable as why:
         say(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as why:
+        say(f"h5z-gpu {name}: Python has no {why.name}: pip install numpy h5py", file=sys.stderr)
+        return 2
     except MemoryError as why:
-        say(f"h5z-gpu {args.command}: {_too_much(why)}", file=sys.stderr)
+        say(f"h5z-gpu {name}: {_too_much(why)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        say(f"h5z-gpu {args.command}: stopped", file=sys.stderr)
+        say(f"h5z-gpu {name}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at its end.
@@ -98,4 +107,6 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         )
         module.add(sub)
         sub.set_defaults(run=module.run)
+    for name, text in handed.COMMANDS.items():
+        commands.add_parser(name, help=text)
     return parser

@@ -152,26 +152,21 @@ def _floats(a: Source, b: Source, result: Result, done: Callable[[int], Any]) ->
 
 def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], result: Result) -> None:
     """Adds one block's verdict and figures."""
-    promise = result.promise
-    if found.special.any():
-        nan, finite = int(np.count_nonzero(np.isnan(x))), int(np.count_nonzero(np.isfinite(x)))
-        result.nan += nan
-        result.infinite += x.size - nan - finite
-        result.fill += int(np.count_nonzero(found.special)) - (x.size - finite)
-        result.special_broken += int(np.count_nonzero(found.special & found.broken))
-    broken = int(np.count_nonzero(found.broken))
-    if broken and result.first is None:
-        at = np.unravel_index(int(np.argmax(found.broken)), x.shape)
+    promise, counts = result.promise, found.found
+    result.nan += counts.nan
+    result.infinite += counts.infinite
+    result.fill += counts.fill
+    result.special_broken += counts.special_broken
+    if counts.broken and result.first is None:
+        at = np.unravel_index(counts.first, x.shape)
         with np.errstate(all="ignore"):
             error = float(np.float64(y[at]) - np.float64(x[at]))
         index = tuple(int(s + k) for s, k in zip(start, at))
         result.first = Found(index, _shown(x[at]), _shown(y[at]), error)
-    result.broken += broken
+    result.broken += counts.broken
     if found.noisy is not None:
         result.noisy.append((start, found.noisy))
-    if promise.fill is not None:
-        fill = words_of(y)
-        result.into_fill += int(np.count_nonzero((fill == fill.dtype.type(promise.fill)) & ~found.special))
+    result.into_fill += counts.into_fill
     if found.limit is not None:
         result.limits = (min(result.limits[0], found.limit), max(result.limits[1], found.limit))
     assert result.figures is not None

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One frame in one file: compress, decompress, inspect.
 
-use crate::args::{self, Numbers, RequestArgs, dtype_name};
+use crate::args::{self, Numbers, RequestArgs};
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::Frame;
 use h5z_gpu::{Engine, Extents, Mode};
@@ -53,7 +53,7 @@ pub(crate) fn decompress(a: &Decompress) -> Outcome {
     let header = Frame::open(&frame, Engine::global().threads())?.header;
     if header.raw_len > a.limit {
         return Err(Fail::Wrong(format!(
-            "h5z-gpu: {} decodes to {} bytes, the limit is {}: give --limit {} if that is what you expect",
+            "frames: {} decodes to {} bytes, the limit is {}: give --limit {} if that is what you expect",
             a.input.display(),
             header.raw_len,
             a.limit,
@@ -76,7 +76,7 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
         Mode::PointwiseRelative => say!("bound        {:e} times each value", h.used),
         _ => say!("bound        {:e} absolute, as used", h.used),
     }
-    say!("type         {}", dtype_name(h.dtype));
+    say!("type         {:?}", h.dtype);
     say!("extents      {}", extents(h.extents));
     say!("raw bytes    {}", h.raw_len);
     say!("stored bytes {}, ratio {}", frame.stored_len(), ratio(h.raw_len, frame.stored_len()));

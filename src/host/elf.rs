@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The symbol table of an ELF file, for programs that carry libhdf5 inside and export none of it.
+//! ELF files: whether one can be loaded here, and the symbol table of programs that carry libhdf5 inside and export
+//! none of it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 /// HDF5's symbols of one file, as they stand in it.
 #[derive(Default)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     names: Vec<u8>,
     /// Where each one's name begins, and its value.
     values: Vec<(usize, u64)>,
@@ -17,6 +18,8 @@ pub(crate) struct Symbols {
 
 const SHT_SYMTAB: u32 = 2;
 const PT_LOAD: u32 = 1;
+/// This machine's byte order, as ELF numbers them.
+const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 /// Sizes of the 64-bit records.
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
@@ -24,6 +27,56 @@ const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// No table that is worth reading is larger.
 const MOST: u64 = 1 << 30;
+/// ELF's numbers of processors, and their names as Rust has them.
+const PROCESSORS: [(u64, &str); 9] = [
+    (3, "x86"),
+    (20, "powerpc"),
+    (21, "powerpc64"),
+    (22, "s390x"),
+    (40, "arm"),
+    (62, "x86_64"),
+    (183, "aarch64"),
+    (243, "riscv64"),
+    (258, "loongarch64"),
+];
+const HERE: &str = std::env::consts::ARCH;
+
+/// Why a file cannot be loaded as a library of this machine; `None` where nothing speaks against it.
+///
+/// The loader maps a file that was cut short without a word, and the program dies at the first page that is missing.
+pub fn fault(path: &Path) -> Option<String> {
+    let header = File::open(path).and_then(|file| Ok((file.metadata()?.len(), read(&file, 0, HEADER as u64), file)));
+    let (len, header, file) = match header {
+        Ok(h) => h,
+        Err(why) => return Some(format!("cannot be read ({why})")),
+    };
+    let Some(header) = header.filter(|h| h.starts_with(b"\x7fELF")) else {
+        return Some(format!("is no library ({len} bytes)"));
+    };
+    if header[4..6] != [2, ORDER] {
+        return Some("is for another kind of processor (not of 64 bits, or of another byte order)".into());
+    }
+    let built_for = number::<2>(&header, 18)?;
+    let name = |n| PROCESSORS.iter().find(|p| p.0 == n).map_or_else(|| format!("processor {n}"), |p| p.1.into());
+    if PROCESSORS.iter().any(|p| p.1 == HERE) && name(built_for) != HERE {
+        return Some(format!("is built for {}, this machine is {HERE}", name(built_for)));
+    }
+    let stated = stated_len(&header, &file)?;
+    (stated > len).then(|| format!("is cut short ({len} of {stated} bytes), and ends the program that opens it"))
+}
+
+/// The length that the tables of a file speak of. Segments are what is mapped; the table of sections stands behind
+/// them, and is what a copy that was cut short lacks first.
+fn stated_len(header: &[u8], file: &File) -> Option<u64> {
+    let table =
+        |at, each| Some((number::<8>(header, at)?, number::<2>(header, each)? * number::<2>(header, each + 2)?));
+    let (segments, sections) = (table(32, 54)?, table(40, 58)?);
+    let end = segments.0.saturating_add(segments.1).max(sections.0.saturating_add(sections.1));
+    // A table of segments that is itself missing is counted above.
+    let records = read(file, segments.0, segments.1).unwrap_or_default();
+    let ends = records.chunks_exact(SEGMENT).filter_map(|s| number::<8>(s, 8)?.checked_add(number::<8>(s, 32)?));
+    Some(ends.fold(end, u64::max))
+}
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let field: [u8; N] = bytes.get(at..at + N)?.try_into().ok()?;
@@ -47,11 +100,10 @@ fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
 
 impl Symbols {
     /// `None` when the file cannot be read, is no 64-bit ELF of this machine's byte order, or was stripped.
-    pub(crate) fn of(path: &Path) -> Option<Symbols> {
+    pub fn of(path: &Path) -> Option<Symbols> {
         let file = File::open(path).ok()?;
         let header = read(&file, 0, HEADER as u64)?;
-        let order = if cfg!(target_endian = "little") { 1 } else { 2 };
-        if header[..4] != *b"\x7fELF" || header[4] != 2 || header[5] != order {
+        if header[..4] != *b"\x7fELF" || header[4..6] != [2, ORDER] {
             return None;
         }
         let records = |offset_at, size_at, size: usize| {
@@ -85,7 +137,7 @@ impl Symbols {
     }
 
     /// Where a symbol of the file is when the file's first segment begins at `base`.
-    pub(crate) fn address(&self, name: &[u8], base: usize) -> Option<usize> {
+    pub fn address(&self, name: &[u8], base: usize) -> Option<usize> {
         let same = |at: usize| self.names[at..].strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0));
         let (_, value) = self.values.iter().rev().find(|v| same(v.0))?;
         let value = value.checked_sub(self.first)?;

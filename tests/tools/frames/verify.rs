@@ -2,9 +2,9 @@
 //! `verify`: original against reconstruction, value by value, in exact arithmetic.
 
 use crate::args::{self, RequestArgs, dtype};
-use crate::judge::{judge, values};
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::{FRAME_MAGIC, Frame, Header};
+use h5z_gpu::judge::judge;
 use h5z_gpu::{Bound, Class, Dtype, Engine, Mode, Request};
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(a: &Args) -> Outcome {
     let (original, other) = (args::read(&a.original)?, args::read(&a.reconstructed)?);
-    let asked = if a.request.request.is_empty() { None } else { Some(a.request.request()?) };
+    let asked = a.request.given()?;
     let mut dtype = a.dtype.as_deref().map(dtype).transpose()?;
     let (other, header) = if other.starts_with(&FRAME_MAGIC) {
         let threads = Engine::global().threads();
@@ -54,7 +54,9 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let fill = fill(a.fill.as_deref(), dtype)?;
     let bounds = match (stated, asked) {
         (None, None) => {
-            return Err(Fail::Refused("h5z-gpu: raw numbers state no bound; give one, such as abs 1e-3".into()));
+            return Err(Fail::Refused(
+                "frames: raw numbers state no bound; give one, such as mode=abs,bound=1e-3".into(),
+            ));
         }
         (s, a) => [s.map(|s| ("stated by the frame", s)), a.map(|a| ("asked", a.bound))],
     };
@@ -67,7 +69,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
 fn same_length(original: &[u8], other: u64) -> Outcome {
     match original.len() as u64 {
         n if n == other => Ok(()),
-        n => Err(Fail::Wrong(format!("h5z-gpu: the original has {n} bytes, the reconstruction {other}"))),
+        n => Err(Fail::Wrong(format!("frames: the original has {n} bytes, the reconstruction {other}"))),
     }
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn kept(h: Header) -> Bound {
 
 fn fill(text: Option<&str>, dtype: Option<Dtype>) -> Outcome<Option<u64>> {
     let Some(text) = text else { return Ok(None) };
-    let refuse = || Fail::Refused(format!("h5z-gpu: --fill {text:?} is no number"));
+    let refuse = || Fail::Refused(format!("frames: --fill {text:?} is no number"));
     Ok(Some(match dtype.map(|d| d.size) {
         Some(4) => text.parse::<f32>().map_err(|_| refuse())?.to_bits().into(),
         _ => text.parse::<f64>().map_err(|_| refuse())?.to_bits(),
@@ -92,40 +94,40 @@ fn fill(text: Option<&str>, dtype: Option<Dtype>) -> Outcome<Option<u64>> {
 fn check(who: &str, bound: Bound, dtype: Option<Dtype>, fill: Option<u64>, original: &[u8], other: &[u8]) -> Outcome {
     let Some(d) = dtype.filter(|d| d.class == Class::Float && matches!(d.size, 4 | 8)) else {
         if bound != Bound::Lossless {
-            return Err(Fail::Refused("h5z-gpu: which numbers? give --dtype f32, f64, f32be or f64be".into()));
+            return Err(Fail::Refused("frames: which numbers? give --dtype f32, f64, f32be or f64be".into()));
         }
         return match original.iter().zip(other).position(|(a, b)| a != b) {
             None => {
                 say!("held: lossless, {} equal bytes", original.len());
                 Ok(())
             }
-            Some(at) => Err(Fail::Wrong(format!("h5z-gpu: NOT lossless: the first different byte is {at}"))),
+            Some(at) => Err(Fail::Wrong(format!("frames: NOT lossless: the first different byte is {at}"))),
         };
     };
-    let size = usize::from(d.size);
-    if !original.len().is_multiple_of(size) {
-        return Err(Fail::Refused(format!("h5z-gpu: {} bytes are no whole elements of {size}", original.len())));
-    }
-    let read = |raw| values(raw, size, d.big_endian);
-    let v = judge(read(original), read(other), bound, fill);
+    let v = judge(bound, d, fill, [original, other], None, 0)?;
     let text = Request { bound, ..Request::default() };
-    say!("bound {who}: {text}; {} values judged, {} special ones compared by bits", v.finite, v.special);
+    say!(
+        "bound {who}: {text}; {} values judged, {} special ones compared by bits",
+        v.judged,
+        v.nan + v.infinite + v.fill
+    );
     let share = if v.limit > 0.0 { format!(", {:.6} of it", v.worst / v.limit) } else { String::new() };
     say!("largest error {:e}, limit {:e}{share}; PSNR {:.2} dB", v.worst, v.limit, v.psnr());
     match v.first {
         None if v.noisy => {
-            Err(Fail::Wrong(format!("h5z-gpu: BROKEN: the PSNR is {} dB, below {}", v.psnr(), bound.value())))
+            Err(Fail::Wrong(format!("frames: BROKEN: the PSNR is {} dB, below {}", v.psnr(), bound.value())))
         }
         None => {
             say!("held: no violation in exact arithmetic");
             Ok(())
         }
         Some(k) => {
-            let at = |raw| values(raw, size, d.big_endian).nth(k as usize).map_or((0.0, 0), |v| (v.x, v.bits));
+            let size = usize::from(d.size);
+            let at = |raw: &[u8]| raw[k as usize * size..][..size].to_vec();
             let (a, b) = (at(original), at(other));
             Err(Fail::Wrong(format!(
-                "h5z-gpu: BROKEN for {} values; the first is {k}: {:e} ({:#x}) became {:e} ({:#x})",
-                v.broken, a.0, a.1, b.0, b.1
+                "frames: BROKEN for {} values; the first is {k}: bytes {a:02x?} became {b:02x?}",
+                v.broken
             )))
         }
     }

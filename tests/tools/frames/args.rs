@@ -3,36 +3,26 @@
 
 use crate::{Fail, Outcome};
 use clap::Args;
-use h5z_gpu::{Bound, Class, Codec, Dtype, Params, Request};
+use h5z_gpu::{Class, Dtype, Params, Request};
 use std::path::Path;
 
-/// What the user chooses.
+/// What is asked of the writer.
 #[derive(Args)]
 pub(crate) struct RequestArgs {
-    /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx]
-    #[arg(value_name = "MODE [VALUE]", allow_negative_numbers = true)]
-    pub(crate) request: Vec<String>,
-    /// A codec's name; without it the writer chooses
-    #[arg(long)]
-    codec: Option<String>,
+    /// mode=abs,bound=1e-3[,codec=szx]; lossless when absent
+    #[arg(value_name = "REQUEST")]
+    text: Option<String>,
 }
 
 impl RequestArgs {
+    /// The request, where one is given.
+    pub(crate) fn given(&self) -> Outcome<Option<Request>> {
+        Ok(self.text.as_deref().map(str::parse::<Request>).transpose()?)
+    }
+
     /// The request; lossless when nothing is given.
     pub(crate) fn request(&self) -> Outcome<Request> {
-        let codec = self.codec.as_deref().map(Codec::named).transpose()?;
-        let words: Vec<&str> = self.request.iter().map(String::as_str).collect();
-        let bound = match words[..] {
-            [] => Bound::Lossless,
-            [text] if text.contains('=') => {
-                let request: Request = text.parse()?;
-                return Ok(Request { codec: codec.unwrap_or(request.codec), ..request }.check()?);
-            }
-            [mode] => Bound::named(mode, None)?,
-            [mode, value] => Bound::named(mode, Some(number(value)?))?,
-            _ => return Err(Fail::Refused(format!("h5z-gpu: {words:?}: give a mode and a value, such as abs 1e-3"))),
-        };
-        Ok(Request { codec: codec.unwrap_or_default(), bound }.check()?)
+        Ok(self.given()?.unwrap_or_default())
     }
 }
 
@@ -62,7 +52,7 @@ impl Numbers {
         let need = dims.iter().try_fold(size, |a, &d| a.checked_mul(d));
         if need != Some(len) {
             return Err(Fail::Refused(format!(
-                "h5z-gpu: --dims {dims:?} of {} need {} bytes, the file has {len}",
+                "frames: --dims {dims:?} of {} need {} bytes, the file has {len}",
                 self.dtype,
                 need.map_or("more than 2^64".into(), |n| n.to_string())
             )));
@@ -78,17 +68,17 @@ impl Numbers {
             // The text is rounded once, to the type itself.
             (Class::Float, 4) => match text.parse::<f32>() {
                 Ok(v) => v.to_bits().into(),
-                Err(_) => return Err(Fail::Refused(format!("h5z-gpu: --fill {text:?} is no number"))),
+                Err(_) => return Err(Fail::Refused(format!("frames: --fill {text:?} is no number"))),
             },
             (Class::Float, _) => number(text)?.to_bits(),
-            _ => return Err(Fail::Refused("h5z-gpu: --fill is for f32 and f64; other types are lossless".into())),
+            _ => return Err(Fail::Refused("frames: --fill is for f32 and f64; other types are lossless".into())),
         }))
     }
 }
 
 /// A decimal number.
 pub(crate) fn number(text: &str) -> Outcome<f64> {
-    text.parse().map_err(|_| Fail::Refused(format!("h5z-gpu: {text:?} is no number; such as 1e-3")))
+    text.parse().map_err(|_| Fail::Refused(format!("frames: {text:?} is no number; such as 1e-3")))
 }
 
 /// The type of this name.
@@ -110,7 +100,7 @@ pub(crate) fn dtype(name: &str) -> Outcome<Dtype> {
             Some(Ok(n)) if n > 0 && !big_endian => Dtype::bytes(n),
             _ => {
                 return Err(Fail::Refused(format!(
-                    "h5z-gpu: --dtype {name:?}; allowed are f32 f64 i8 u8 i16 u16 i32 u32 i64 u64, with `be` for \
+                    "frames: --dtype {name:?}; allowed are f32 f64 i8 u8 i16 u16 i32 u32 i64 u64, with `be` for \
                      big-endian, and bytes1 to bytes255"
                 )));
             }
@@ -119,38 +109,19 @@ pub(crate) fn dtype(name: &str) -> Outcome<Dtype> {
     Ok(Dtype { big_endian, ..little })
 }
 
-/// Short name of a type.
-pub(crate) fn dtype_name(d: Dtype) -> String {
-    let order = if d.big_endian { "be" } else { "" };
-    match d.class {
-        Class::Float => {
-            format!(
-                "f{}{order} ({} exponent, {} mantissa bits)",
-                u32::from(d.size) * 8,
-                d.exponent_bits,
-                d.mantissa_bits
-            )
-        }
-        Class::Integer => format!("{}{}{order}", if d.signed { "i" } else { "u" }, u32::from(d.size) * 8),
-        Class::Bytes if d.size == 0 => "bytes, element size unknown".into(),
-        Class::Bytes => format!("bytes{}", d.size),
-    }
-}
-
 fn dims(text: &str) -> Outcome<Vec<u64>> {
     let one = |d: &str| d.trim().parse::<u64>().ok().filter(|&d| d > 0);
     text.split(['x', ',']).map(one).collect::<Option<_>>().ok_or_else(|| {
-        Fail::Refused(format!("h5z-gpu: --dims {text:?}; give positive extents, slowest first, such as 100x500x500"))
+        Fail::Refused(format!("frames: --dims {text:?}; give positive extents, slowest first, such as 100x500x500"))
     })
 }
 
 /// Reads a whole file of numbers, or a frame.
 pub(crate) fn read(path: &Path) -> Outcome<Vec<u8>> {
-    crate::elsewhere::refuse(path)?;
-    std::fs::read(path).map_err(|e| Fail::Wrong(format!("h5z-gpu: {}: {e}", path.display())))
+    std::fs::read(path).map_err(|e| Fail::Wrong(format!("frames: {}: {e}", path.display())))
 }
 
 /// Writes a whole file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome {
-    std::fs::write(path, bytes).map_err(|e| Fail::Wrong(format!("h5z-gpu: {}: {e}", path.display())))
+    std::fs::write(path, bytes).map_err(|e| Fail::Wrong(format!("frames: {}: {e}", path.display())))
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bench`: encoding and decoding in memory, by request and threads. Every output is compared before a number is printed.
+//! `bench`: encoding and decoding in memory, by request and threads. Every output is compared before a number is
+//! printed.
 
 use crate::args::{self, Numbers};
-use crate::judge::{judge, values};
 use crate::verify::kept;
 use crate::{Fail, Outcome};
 use h5z_gpu::frame::{Frame, Header};
+use h5z_gpu::judge::judge;
 use h5z_gpu::{Class, DecodeJob, EncodeJob, Engine, Mode, Params, Request};
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
         rate(raw.len(), &times(runs, || black_box(&mut to[..]).copy_from_slice(black_box(&raw))))
     };
     if a.gpu {
-        say!("GPU: {}", crate::doctor::gpu());
+        say!("GPU: {}", Engine::gpu().map_or_else(|why| why, str::to_owned));
     }
     say!("copying in memory, one thread: {copy}");
     say!(
@@ -135,13 +136,12 @@ fn verified(raw: &[u8], out: &[u8], params: &Params, header: Header) -> Outcome<
         return Ok(0.0);
     }
     if header.mode == Mode::Lossless || d.class != Class::Float || !matches!(d.size, 4 | 8) {
-        return Err(Fail::Wrong("h5z-gpu: BROKEN: a lossless chunk came back changed".into()));
+        return Err(Fail::Wrong("frames: BROKEN: a lossless chunk came back changed".into()));
     }
-    let read = |bytes| values(bytes, usize::from(d.size), d.big_endian);
-    let v = judge(read(raw), read(out), kept(header), params.fill);
+    let v = judge(kept(header), d, params.fill, [raw, out], None, 0)?;
     match v.first {
         None => Ok(v.worst / header.used),
-        Some(k) => Err(Fail::Wrong(format!("h5z-gpu: BROKEN: {} values miss the bound, the first is {k}", v.broken))),
+        Some(k) => Err(Fail::Wrong(format!("frames: BROKEN: {} values miss the bound, the first is {k}", v.broken))),
     }
 }
 

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line: one bound in every tool's words, frames in files, and what is wrong when something is.
+//! Bare numbers and frames, one in a file, for those who work on codecs: users have files of HDF5 and netCDF, and the
+//! program h5z-gpu.
 //!
-//! Exit status: 0 as asked; 1 damaged data, a broken bound, a file that cannot be read; 2 a request that contradicts itself.
+//! ```text
+//! frames compress RAW FRAME --dtype f32 --dims 100x500x500 mode=abs,bound=1e-3
+//! frames inspect FRAME
+//! frames verify RAW FRAME
+//! frames bench RAW --dtype f32 --dims 100x500x500 --threads 1,2
+//! ```
+//!
+//! Exit status: 0 as asked; 1 damaged data, a broken bound, a file that cannot be read; 2 a request that contradicts
+//! itself.
 
-/// As `println!`, but whoever reads may stop, as in `h5z-gpu words abs 1e-3 | head -1`: then nothing is left to do.
+/// As `println!`, but whoever reads may stop: then nothing is left to do.
 macro_rules! say {
     ($($text:tt)*) => { crate::say(format_args!($($text)*)) };
 }
 
-mod abi;
 mod args;
 mod bench;
-mod doctor;
-mod elf;
-mod elsewhere;
 mod files;
-mod hdf5;
-mod judge;
 mod verify;
-mod words;
 
 use clap::{Parser, Subcommand};
 use std::fmt;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(name = "h5z-gpu", version, about = "Error-bounded and lossless compression of floating-point chunks")]
+#[command(name = "frames", about = "Bare numbers and frames of h5z-gpu, for developers")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -34,8 +36,6 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Says a bound in every tool's words (`words abs 1e-3`), or explains words (`words 11003`)
-    Words(words::Args),
     /// Encodes a file of raw numbers into one frame
     Compress(files::Compress),
     /// Decodes a frame into raw numbers
@@ -46,26 +46,13 @@ enum Command {
     Verify(verify::Args),
     /// Times encoding and decoding in memory
     Bench(bench::Args),
-    /// Prints the line that lets HDF5 find the plugin, for `eval "$(h5z-gpu env)"`
-    Env,
-    /// Checks plugin path, HDF5 libraries, variables, threads and backends; status 1 when something is wrong
-    Doctor(doctor::Args),
-    /// Proposes a bound for each variable of a file; in the Python package
-    Advise(elsewhere::Args),
-    /// Compresses a whole HDF5 or netCDF-4 file; in the Python package
-    Repack(elsewhere::Args),
-    /// Copies a damaged file and fills what is lost; in the Python package
-    Recover(elsewhere::Args),
-    /// Opens an HDF5 library or a plugin, for `doctor`
-    #[command(hide = true)]
-    Probe(hdf5::Probe),
 }
 
 /// Why the program ends without what was asked.
 pub(crate) enum Fail {
     /// The request contradicts itself: status 2.
     Refused(String),
-    /// The data or the machine is at fault: status 1.
+    /// The data is at fault: status 1.
     Wrong(String),
 }
 
@@ -88,27 +75,18 @@ impl From<h5z_gpu::Error> for Fail {
 }
 
 fn say(text: fmt::Arguments<'_>) {
-    let Err(e) = writeln!(std::io::stdout(), "{text}") else { return };
-    if e.kind() != ErrorKind::BrokenPipe {
-        eprintln!("h5z-gpu: standard output: {e}");
+    if writeln!(std::io::stdout(), "{text}").is_err() {
+        std::process::exit(1);
     }
-    std::process::exit(1);
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Words(a) => words::run(&a),
         Command::Compress(a) => files::compress(&a),
         Command::Decompress(a) => files::decompress(&a),
         Command::Inspect(a) => files::inspect(&a),
         Command::Verify(a) => verify::run(&a),
         Command::Bench(a) => bench::run(&a),
-        Command::Env => doctor::environment(),
-        Command::Doctor(a) => doctor::run(&a),
-        Command::Advise(a) => elsewhere::run("advise", &a),
-        Command::Repack(a) => elsewhere::run("repack", &a),
-        Command::Recover(a) => elsewhere::run("recover", &a),
-        Command::Probe(a) => hdf5::probe(&a),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

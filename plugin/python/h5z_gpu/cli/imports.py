@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the imports of a program bring: HDF5 libraries, and a change of HDF5_PLUGIN_PATH.
+
+Run as `python -c TEXT NAME...`, where TEXT is this file, for `doctor`: imports the packages of these names in this order, nothing of
+this package, and prints JSON in the last line.
+"""
+import ctypes
+import json
+import os
+import sys
+
+FILTER = 443
+
+
+def mapped():
+    """HDF5's own libraries in this process, without their companions."""
+    with open("/proc/self/maps") as f:
+        paths = {line.split(maxsplit=5)[5].strip() for line in f if "/libhdf5" in line}
+    return {p for p in paths if not any(part in p for part in ("_hl", "hl-", "hl.", "_cpp", "_fortran"))}
+
+
+def ask(names):
+    answer = {"imported": {}, "libraries": {}}
+    for name in names:
+        before = mapped()
+        try:
+            module = __import__(name)
+            answer["imported"][name] = getattr(module, "__version__", "")
+        except Exception:  # whatever a package raises
+            answer["imported"][name] = None
+            continue
+        for path in mapped() - before:
+            answer["libraries"][path] = {"package": name}
+    answer["after"] = os.environ.get("HDF5_PLUGIN_PATH")
+    for path, what in answer["libraries"].items():
+        what["finds"] = ctypes.CDLL(path, mode=os.RTLD_NOLOAD).H5Zfilter_avail(FILTER) > 0
+    return answer
+
+
+if __name__ == "__main__":
+    told = ask(sys.argv[1:])
+    print("\n" + json.dumps(told), flush=True)
+    os._exit(0)  # nothing of what was loaded has to be torn down

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where HDF5 libraries and plugins lie on this machine.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// File name of the plugin.
+pub(crate) const PLUGIN: &str = "libh5zgpu.so";
+/// Filter id in HDF5's testing range.
+pub(crate) const ID: u32 = 443;
+
+/// Folders of Python's packages, whose wheels bring HDF5 libraries.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Packages {
+    /// Folders with Python packages, with colons between, besides those of VIRTUAL_ENV and CONDA_PREFIX
+    #[arg(long, value_name = "FOLDERS")]
+    packages: Option<std::ffi::OsString>,
+}
+
+impl Packages {
+    fn folders(&self) -> Vec<PathBuf> {
+        let roots = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os);
+        let pythons =
+            roots.flat_map(|r| entries(&Path::new(&r).join("lib"))).filter(|p| name(p).starts_with("python3"));
+        let named = self.packages.iter().flat_map(env::split_paths).filter(|p| !p.as_os_str().is_empty());
+        named.chain(pythons.map(|p| p.join("site-packages"))).collect()
+    }
+
+    /// The folder of plugins that netCDF4 for Python brings. It sets the variable to that folder, where nobody has set
+    /// it.
+    pub(crate) fn netcdf4_plugins(&self) -> Vec<PathBuf> {
+        self.folders().into_iter().map(|p| p.join("netCDF4/plugins")).filter(|p| p.is_dir()).collect()
+    }
+
+    /// Where wheels keep their libraries: PACKAGE.libs beside the package, or PACKAGE/.libs.
+    fn libraries(&self) -> Vec<PathBuf> {
+        let inside = self.folders().into_iter().flat_map(|folder| entries(&folder).collect::<Vec<_>>());
+        inside.map(|p| if name(&p).ends_with(".libs") { p } else { p.join(".libs") }).collect()
+    }
+}
+
+/// HDF5 libraries of this machine: those named, those of Python's packages, those that the loader knows or variables
+/// name, and those in the usual folders; each once.
+pub(crate) fn libraries(named: &[PathBuf], packages: &Packages) -> Vec<PathBuf> {
+    let roots = ["HDF5_DIR", "HDF5_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"].iter().filter_map(env::var_os);
+    let mut folders = packages.libraries();
+    folders
+        .extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths).filter(|p| !p.as_os_str().is_empty()));
+    folders.extend(roots.map(|r| Path::new(&r).join("lib")));
+    folders.push(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH).into());
+    folders.extend(["/usr/local/hdf5/lib", "/usr/local/lib", "/usr/lib64", "/usr/lib"].map(PathBuf::from));
+    let found = of_the_loader().into_iter().chain(folders.iter().flat_map(|f| entries(f))).filter(|p| is_hdf5(name(p)));
+    let mut seen = BTreeSet::new();
+    let files = named.iter().cloned().chain(found).filter_map(|p| p.canonicalize().ok());
+    files.filter(|p| p.is_file() && seen.insert(p.clone())).collect()
+}
+
+/// What the loader's own list has.
+fn of_the_loader() -> Vec<PathBuf> {
+    let program = ["/sbin/ldconfig", "/usr/sbin/ldconfig"].into_iter().find(|p| Path::new(p).exists());
+    let listed =
+        program.and_then(|p| Command::new(p).arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output().ok());
+    let text = listed.map(|l| String::from_utf8_lossy(&l.stdout).into_owned()).unwrap_or_default();
+    let lines = text.lines().filter(|l| l.contains("libhdf5"));
+    lines.filter_map(|l| Some(l.split_once("=>")?.1.trim().into())).collect()
+}
+
+/// libhdf5.so, libhdf5_serial.so.103, libhdf5-9e18f0c6.so.320; not its high-level, C++ and Fortran companions.
+fn is_hdf5(name: &str) -> bool {
+    let companions = ["hl", "cpp", "fortran", "f90", "java", "tools"];
+    name.starts_with("libhdf5") && name.contains(".so") && !companions.iter().any(|c| name.contains(c))
+}
+
+/// The Python package that brings this library in its wheel.
+pub(crate) fn package_of(library: &Path) -> Option<String> {
+    let folder = library.parent()?;
+    let package = match name(folder) {
+        ".libs" => name(folder.parent()?),
+        libs => libs.strip_suffix(".libs")?,
+    };
+    Some(if package == "netcdf4" { "netCDF4" } else { package }.into())
+}
+
+/// The files of a folder that HDF5 opens when it looks for a filter.
+pub(crate) fn opened_by_hdf5(folder: &Path) -> Vec<PathBuf> {
+    entries(folder).filter(|p| name(p).starts_with("lib") && name(p).contains(".so")).collect()
+}
+
+/// Why a folder of HDF5_PLUGIN_PATH is of no use; `None` where it is there.
+pub(crate) fn folder_fault(folder: &str) -> Option<String> {
+    let path = Path::new(folder);
+    if path.is_dir() {
+        return None;
+    }
+    if folder != folder.trim() {
+        let place = if folder.starts_with(char::is_whitespace) { "before" } else { "behind" };
+        return Some(format!("no such folder: there is a blank {place} its name"));
+    }
+    let siblings = path.parent().into_iter().flat_map(entries).filter(|p| p.is_dir());
+    let begin = format!("{} ", name(path));
+    if let Some(longer) = siblings.into_iter().find(|p| name(p).starts_with(&begin)) {
+        let longer = longer.display();
+        return Some(format!(
+            "no such folder; there is '{longer}': put the value in quotes where it is set, it was cut at the blank"
+        ));
+    }
+    Some(if path.is_file() { "it is a file; name the folder it lies in" } else { "no such folder" }.into())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    found.sort();
+    found.into_iter()
+}
+
+pub(crate) fn name(path: &Path) -> &str {
+    path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `env`: the line that lets HDF5 find the plugin. `path`: the plugin's folder.
+
+use crate::places::{self, PLUGIN, Packages};
+use crate::{Fail, Outcome, probe};
+use std::env;
+use std::path::PathBuf;
+
+/// The plugin of this program: in the folder that H5Z_GPU_PLUGIN_PATH names, or in ../plugin.
+pub(crate) fn own() -> PathBuf {
+    let beside = || Some(env::current_exe().ok()?.parent()?.parent()?.join("plugin"));
+    let named = env::var_os("H5Z_GPU_PLUGIN_PATH").filter(|v| !v.is_empty()).map(PathBuf::from);
+    named.or_else(beside).unwrap_or_default().join(PLUGIN)
+}
+
+/// The same, where it is there.
+pub(crate) fn plugin() -> Outcome<PathBuf> {
+    let file = own();
+    if file.is_file() {
+        return Ok(file);
+    }
+    let folder = file.parent().unwrap_or(&file).display();
+    Err(Fail::Wrong(format!(
+        "h5z-gpu: no {PLUGIN} in {folder}; in the sources `make` puts it there, else install again, or name \
+         another folder by H5Z_GPU_PLUGIN_PATH"
+    )))
+}
+
+/// Prints `export HDF5_PLUGIN_PATH=...`: our folder, then what is set, or what HDF5 would search without the variable.
+pub(crate) fn run(a: &Packages) -> Outcome {
+    let file = plugin()?;
+    let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
+    let others: Vec<PathBuf> = match env::var_os("HDF5_PLUGIN_PATH").filter(|v| !v.is_empty()) {
+        Some(value) => env::split_paths(&value).filter(|f| !f.as_os_str().is_empty()).collect(),
+        None => {
+            let told = probe::default_folders(&places::libraries(&[], a));
+            told.into_iter().chain(a.netcdf4_plugins()).filter(|f| f.is_dir()).collect()
+        }
+    };
+    for folder in others {
+        if !folder.is_dir() {
+            eprintln!("h5z-gpu: left out {}: no such folder, and HDF5 1.10 searches no further", folder.display());
+        } else if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    let refuse =
+        || Fail::Wrong(format!("h5z-gpu: {folders:?}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it"));
+    let value = env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())?;
+    say!("export HDF5_PLUGIN_PATH={}", quoted(&value));
+    Ok(())
+}
+
+/// As one word of a shell's line.
+pub(crate) fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
