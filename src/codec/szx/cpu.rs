@@ -180,7 +180,6 @@ fn decode_run<S: Scalar>(
     DecodeRun { ends, first, words, part, level: Portable, out }.call()
 }
 
-#[cfg(feature = "testing")]
 /// Decodes a payload of one tile, whole words long.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
