@@ -360,9 +360,9 @@ struct Shared {
 // Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole
 // vec4s below 2^26. `classes` are zero before, `words` has as many as the static_assert below says. All threads.
 template <int THREADS>
-__device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles::Divisor& by_x,
-                                      const tiles::Divisor& by_y, bool vec4, u32* classes, u32* words, Shared& sh,
-                                      int lane, int w) {
+__device__ __forceinline__ u32 choose_axes(const int* q, const Three& e, const tiles::Divisor& by_x,
+                                           const tiles::Divisor& by_y, bool vec4, u32* classes, u32* words, Shared& sh,
+                                           int lane, int w) {
     const u32 rows = e.z * e.y, sets = sets_of(e);
     const bool whole = rows < 8;
     const u32 places = sampled_rows(rows, whole) * e.x;

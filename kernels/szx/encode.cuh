@@ -115,8 +115,8 @@ __device__ __forceinline__ bool are_zeros(const S (&x)[4], const Regular<S>& reg
     return any && __all_sync(warp::ALL, zeros);
 }
 
-// Whether one bit pattern stands for all values, or with bound 0 for all regular ones: then it is the base. Only possible
-// where nothing is regular, or nothing but one value. Whole warp.
+// Whether one bit pattern stands for all values, or with bound 0 for all regular ones: then it is the base. Only
+// possible where nothing is regular, or nothing but one value. Whole warp.
 template <class S, bool POINTWISE>
 __device__ __forceinline__ bool one_pattern(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r,
                                             typename Traits<S>::Bits& base, u32& outliers) {
