@@ -3,14 +3,19 @@
 // et al., "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473,
 // Algorithm 1.
 //
-// A block is 128 values on one warp: lane l holds values 4l to 4l + 3. `analyse` finds the range of the regular values.
-// One value for all of them, within the bound, makes the block constant. Else every value becomes a whole number of
-// steps above the least, a word of as many bits as the range needs (point-wise: the value's own upper bits). A word is
-// stored as its exclusive or with the word before, less its leading zero bytes, whose number is a code of two bits; the
-// bytes of one rank stand together. Values that the decoder's arithmetic would bring back outside the bound are
-// outliers and keep their bits. Blocks that gain nothing stay raw. `emit` puts the parts at their offsets, once all
-// lengths of the tile are known.
+// A block is 128 values on one warp: lane l holds values 4l to 4l + 3.
 //
+//   find_regular       the range of the values that are finite and not the fill value
+//   are_zeros          zeros stand for them all: the block is zero
+//   classify           one value within the bound of all makes it constant (one_pattern, or the middle of the range);
+//                      else words: whole steps above the least value, point-wise the value's own upper bits; values
+//                      that the decoder's arithmetic would bring back outside the bound are outliers
+//   repeat_words       an outlier gets the word before it
+//   difference_words   each word's exclusive or with the word before, less its leading zero bytes, whose number is a
+//                      code of two bits; the bytes of one rank stand together
+//   emit               puts the parts at their offsets, once all lengths of the tile are known
+//
+// `analyse` runs all but the last, and leaves raw what gains nothing.
 // What belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
 #pragma once
 #include "format.cuh"

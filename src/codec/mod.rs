@@ -56,8 +56,8 @@ pub(crate) fn is_settled(params: &Params, raw_len: usize) -> bool {
     params.request.codec != params::Codec::Auto || !params.lossy(raw_len)
 }
 
-/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. One that could not be, for
-/// want of memory, is `lorenzo`'s.
+/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. A chunk
+/// whose codec could not be chosen for lack of memory goes to `lorenzo`.
 pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     let dtype = params.dtype;
     if params.lossy(raw_len) {

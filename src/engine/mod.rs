@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
+//!
+//! ```text
+//! encode_batch   settle_requests   codec and bound of each chunk whose request leaves the codec open (codec/auto.rs)
+//!                gpu/encode.rs     groups of one codec and element size, where they are worth the GPU
+//!                codec::encode     on CPU threads: what the GPU did not take, or failed at
+//!                codec::store      chunks that their codec does not make smaller
+//! decode_batch   gpu/decode.rs     frames in groups; a verdict for each
+//!                codec::decode     on CPU threads: all others, and frames without a good verdict, to name the fault
+//! ```
 
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One tile into bytes, FORMAT.md §8.1, after SZx (Yu et al., HPDC 2022, doi:10.1145/3502181.3531473).
 //!
-//! Each block of 128 values is taken for itself. Where one value stands for all, it is stored alone (zero, constant).
-//! Else every value becomes a word: how many steps it is above the smallest, or, under a point-wise relative bound, the
-//! upper part of its own bits. All words of a block have as many bits as the largest needs, in whole bytes. A word is
-//! combined with the one before by xor, and the bytes at its head that are zero then are left out; a code of two bits
-//! counts them. Values that a decoder would not give back within the bound are outliers, stored bit for bit. A block
-//! that gains nothing is raw.
+//! ```text
+//! for each block of 128 values
+//!     range       of the values that are finite and not the fill value
+//!     one value   stands for all within the bound: the block is zero or constant, and this value is stored alone
+//!     words       steps above the smallest value; under a point-wise relative bound the upper part of a value's bits.
+//!                 All have as many bits as the largest needs, in whole bytes
+//!     outliers    values that the decoder's arithmetic would give back outside the bound: stored bit for bit, and
+//!                 their words are those before them
+//!     xor         each word with the word before; zero bytes at its head are left out, a code of two bits counts them
+//!     store       whole words without codes where these are shorter; raw values where nothing is gained
+//! ```
 //!
 //! A block is worked on in a few passes over 128 values that compile to vector code: what its values are, their words
 //! with the decoder's own arithmetic beside them, byte planes. Only blocks with outliers or with values that the quick
