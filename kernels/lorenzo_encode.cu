@@ -28,7 +28,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     const u32 t = threadIdx.x;
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[blockIdx.x];
     Codebook* codebook = (Codebook*)args.shared + blockIdx.x;
-    const u32 apart = codebook::make(sh, codebook->counts);
+    const u32 apart = codebook::choose_codebook(sh, codebook->counts);
     const codebook::Shared::Half& book = sh.half[apart];
     Codes& codes = codebook->codes;
     auto code = [&](u32 symbol) { return code_of(book.codewords[symbol], book.lengths[symbol]); };

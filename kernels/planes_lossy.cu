@@ -32,28 +32,28 @@
         planes::quanta::encode<S>(args);                                                                             \
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(                                                                         \
-        planes::THREADS, PlanesTuning<S>::LOSSY_WIDE_ENCODE) void planes_lossy_wide_##name(EncodeArgs args) {              \
+        planes::THREADS, PlanesTuning<S>::LOSSY_WIDE_ENCODE) void planes_lossy_wide_##name(EncodeArgs args) {        \
         dependent::begin();                                                                                          \
-        planes::wide::encode_listed<S>(args);                                                                         \
+        planes::wide::encode_listed<S>(args);                                                                        \
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(planes::THREADS) void planes_lossy_place_##name(EncodeArgs args) {       \
         dependent::begin();                                                                                          \
         planes::slots::place(args);                                                                                  \
     }                                                                                                                \
-    extern "C" __global__ __launch_bounds__(                                                                              \
-        planes::THREADS,                                                                                                  \
-        (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, planes::THREADS>)) void planes_lossy_take_quanta_##name(DecodeArgs args) { \
-        dependent::begin();                                                                                               \
-        planes::quanta::decode<S>(args);                                                                                  \
-    }                                                                                                                     \
-    extern "C" __global__ __launch_bounds__(                                                                              \
-        planes::THREADS, PlanesTuning<S>::WIDE_DECODE) void planes_lossy_take_wide_##name(DecodeArgs args) {              \
-        dependent::begin();                                                                                               \
-        planes::wide::decode_listed<S>(args);                                                                             \
-    }                                                                                                                     \
+    extern "C" __global__ __launch_bounds__(planes::THREADS,                                                         \
+                                            (AT_ONCE<PlanesTuning<S>::DECODE_CTAS, planes::THREADS>)) void           \
+        planes_lossy_take_quanta_##name(DecodeArgs args) {                                                           \
+        dependent::begin();                                                                                          \
+        planes::quanta::decode<S>(args);                                                                             \
+    }                                                                                                                \
+    extern "C" __global__ __launch_bounds__(                                                                         \
+        planes::THREADS, PlanesTuning<S>::WIDE_DECODE) void planes_lossy_take_wide_##name(DecodeArgs args) {         \
+        dependent::begin();                                                                                          \
+        planes::wide::decode_listed<S>(args);                                                                        \
+    }                                                                                                                \
     extern "C" __global__ __launch_bounds__(32) void planes_lossy_seal_##name(EncodeArgs args) {                     \
         dependent::begin();                                                                                          \
-        frame::seal(args, blockIdx.x, 4ull * ((const ChunkState*)args.states)[blockIdx.x].done, threadIdx.x);                                                             \
+        frame::seal(args, blockIdx.x, 4ull * ((const ChunkState*)args.states)[blockIdx.x].done, threadIdx.x);        \
     }                                                                                                                \
     extern "C" __global__ __launch_bounds__(32) void planes_lossy_verdict_##name(DecodeArgs args) {                  \
         dependent::begin();                                                                                          \

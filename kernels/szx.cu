@@ -110,7 +110,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     const S* input = (const S*)c.input + (u64)t * TILE;
     const u32 blocks = (here + BLOCK - 1) / BLOCK;
     constexpr bool SLOTS = SzxTuning<S>::SLOTS;
-    szx::Lane<S> own[SLOTS ? 1 : PER_WARP];
+    szx::LaneWords<S> own[SLOTS ? 1 : PER_WARP];
     {
         S x[PER_WARP][4];
 #pragma unroll
@@ -174,7 +174,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         if (lane < (int)((blocks + 3) & ~3u)) sh.stage[lane] = lane < (int)blocks ? (u8)kind : (u8)0;
         if (lane < 4 && end + lane < 4 * words) sh.stage[end + lane] = 0;
     }
-    auto put = [&](u32 block, const szx::Lane<S>& mine) {
+    auto put = [&](u32 block, const szx::LaneWords<S>& mine) {
         const int count = block_values(here, block);
         if (count > 0) {
             szx::emit<S, POINTWISE>(sh.stage, sh.blocks[block], mine, parts, block, count, lane,
@@ -186,7 +186,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
         for (u32 block = w * PER_WARP; block < (u32)(w + 1) * PER_WARP; block++) {
             const uint4 words4 = sh.slots[32 * block + lane];
             const uint2 more = sh.kept[32 * block + lane];
-            put(block, szx::Lane<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
+            put(block, szx::LaneWords<S>{{words4.x, words4.y, words4.z, words4.w}, more.x, more.y});
         }
     } else {
 #pragma unroll

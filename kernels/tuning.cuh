@@ -75,5 +75,6 @@ struct PlanesTuning<float> {
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1, WIDE_DECODE = 4;
+    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1,
+                         WIDE_DECODE = 4;
 };

@@ -26,7 +26,7 @@ impl Codec {
     pub const ALL: [Codec; 5] = [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes];
 
     /// The codec of a number in the words. There is no 4: a frame's codec of that number, `bytes`, cannot be asked for.
-    pub(crate) fn of(number: u32) -> Option<Codec> {
+    pub(crate) fn from_number(number: u32) -> Option<Codec> {
         Codec::ALL.into_iter().find(|c| u32::from(c.number()) == number)
     }
 

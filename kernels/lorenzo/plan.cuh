@@ -201,7 +201,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, outliers, exact);
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
-    const u32 axes = selection::choose<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
+    const u32 axes = selection::choose_axes<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
                                                 sh.selection, lane, w);
     if (t < selection::SETS * estimate::CLASSES) sh.classes[t] = 0;
     const u32 all = difference(sh, in, axes, work.exact(false));
@@ -223,7 +223,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         }
         tried = way || (possible && (grid || on_grid(in, fine, fill)));
     }
-    Meta meta = settle(sh, in, work, mine, axes, outliers, all, lane);
+    Meta meta = settle_tile(sh, in, work, mine, axes, outliers, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN)
         add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED | way << TRIED_WAY | possible << TRIED_SETS, meta.cost = cost;

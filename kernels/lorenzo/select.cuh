@@ -184,13 +184,51 @@ struct Few {
     }
 };
 
+// Twice the four values at `s` (a), less those above (v), less those behind (g), less both (h), and of the value to the
+// left of them a, v and h. Zeros where nothing is.
+struct Neighbours {
+    int4 a = make_int4(0, 0, 0, 0), v = a, g = a, h = a;
+    u32 al = 0, vl = 0, hl = 0;
+
+    template <int RANK>
+    __device__ __forceinline__ void read(const int* q, u32 s, const Three& e, const tiles::Divisor& by_x,
+                                         const tiles::Divisor& by_y, bool whole) {
+        const u32 rise = e.x, plane = e.x * e.y;
+        u32 x = s, y = 0, z = 0;
+        const int* at = q + s;
+        if (RANK > 1) {
+            const u32 k = by_x.of(s), row = sampled_row(k, whole);
+            x = s - k * e.x, z = RANK > 2 ? by_y.of(row) : 0, y = row - z * e.y;
+            at = q + row * e.x + x;
+        }
+        const bool left = x > 0, up = RANK > 1 && y > 0, back = RANK > 2 && z > 0;
+        a = lorenzo::plus(a, *(const int4*)at, 2);
+        if (left) al = 2 * (u32)at[-1];
+        v = a, vl = al;
+        if (up) {
+            v = lorenzo::plus(a, *(const int4*)(at - rise), 0u - 2u);
+            if (left) vl -= 2 * (u32)at[-(int)rise - 1];
+        }
+        g = a, h = v, hl = vl;
+        if (back) {
+            const int4 behind = *(const int4*)(at - plane);
+            g = lorenzo::plus(a, behind, 0u - 2u);
+            h = lorenzo::plus(v, behind, 0u - 2u);
+            if (left) hl -= 2 * (u32)at[-(int)plane - 1];
+            if (up) {
+                h = lorenzo::plus(h, *(const int4*)(at - plane - rise), 2);
+                if (left) hl += 2 * (u32)at[-(int)(plane + rise) - 1];
+            }
+        }
+    }
+};
+
 // The same counts for tiles with rows of whole vec4s, of the last `RANK` axes, and quanta below 2^26. All threads.
 template <int THREADS, int RANK>
 __device__ __forceinline__ void sample_vec4(const int* q, const Three& e, const tiles::Divisor& by_x,
                                             const tiles::Divisor& by_y, u32 count, bool whole, u32* classes,
                                             Turns& turns, u32* columns, int lane, int w) {
     constexpr u32 N = 2 * RANK, AT_ONCE = 1 << at_once_log2(RANK), FIRST = 0x11111111u >> (32 - 4 * N * AT_ONCE);
-    const u32 rise = e.x, plane = e.x * e.y;
     Few<N> few;
     u32 even = 0, odd = 0, steps = 0;
 #pragma unroll
@@ -206,49 +244,22 @@ __device__ __forceinline__ void sample_vec4(const int* q, const Three& e, const 
 #pragma unroll
             for (u32 step = 0; step < AT_ONCE; step++) {
                 const u32 s = first + 4 * (threadIdx.x + step * THREADS);
-                // Twice the values; less those above; less those behind; less both.
-                int4 a = make_int4(0, 0, 0, 0), v = a, g = a, h = a;
-                u32 al = 0, vl = 0, hl = 0;
+                Neighbours n;
                 if (AT_ONCE > 1) here <<= 4 * N;
                 if (s < count) {
                     here |= (1u << 4 * N) - 1;
-                    u32 x = s, y = 0, z = 0;
-                    const int* at = q + s;
-                    if (RANK > 1) {
-                        const u32 k = by_x.of(s), row = sampled_row(k, whole);
-                        x = s - k * e.x, z = RANK > 2 ? by_y.of(row) : 0, y = row - z * e.y;
-                        at = q + row * e.x + x;
-                    }
-                    const bool left = x > 0, up = RANK > 1 && y > 0, back = RANK > 2 && z > 0;
-                    a = lorenzo::plus(a, *(const int4*)at, 2);
-                    if (left) al = 2 * (u32)at[-1];
-                    v = a, vl = al;
-                    if (up) {
-                        v = lorenzo::plus(a, *(const int4*)(at - rise), 0u - 2u);
-                        if (left) vl -= 2 * (u32)at[-(int)rise - 1];
-                    }
-                    g = a, h = v, hl = vl;
-                    if (back) {
-                        const int4 behind = *(const int4*)(at - plane);
-                        g = lorenzo::plus(a, behind, 0u - 2u);
-                        h = lorenzo::plus(v, behind, 0u - 2u);
-                        if (left) hl -= 2 * (u32)at[-(int)plane - 1];
-                        if (up) {
-                            h = lorenzo::plus(h, *(const int4*)(at - plane - rise), 2);
-                            if (left) hl += 2 * (u32)at[-(int)(plane + rise) - 1];
-                        }
-                    }
+                    n.read<RANK>(q, s, e, by_x, by_y, whole);
                 }
                 if (RANK > 2) {
-                    few.steps(5, h, hl);
-                    few.add(4, g);
+                    few.steps(5, n.h, n.hl);
+                    few.add(4, n.g);
                 }
                 if (RANK > 1) {
-                    few.steps(3, v, vl);
-                    few.add(2, v);
+                    few.steps(3, n.v, n.vl);
+                    few.add(2, n.v);
                 }
-                few.steps(1, a, al);
-                few.add(0, a);
+                few.steps(1, n.a, n.al);
+                few.add(0, n.a);
             }
             const u32 before = __shfl_up_sync(warp::ALL, few.zeros, 1), at = first / (128 * AT_ONCE) + w;
             u32 meet = (few.zeros ^ ((few.zeros >> 1 & 7 * FIRST) | (before << 3 & ~(7 * FIRST)))) & here;
@@ -360,9 +371,9 @@ struct Shared {
 // Lorenzo's axes: the first set with the least cost over the sampled rows. With `vec4` the rows of quanta `q` are whole
 // vec4s below 2^26. `classes` are zero before, `words` has as many as the static_assert below says. All threads.
 template <int THREADS>
-__device__ __forceinline__ u32 choose(const int* q, const Three& e, const tiles::Divisor& by_x,
-                                      const tiles::Divisor& by_y, bool vec4, u32* classes, u32* words, Shared& sh,
-                                      int lane, int w) {
+__device__ __forceinline__ u32 choose_axes(const int* q, const Three& e, const tiles::Divisor& by_x,
+                                           const tiles::Divisor& by_y, bool vec4, u32* classes, u32* words, Shared& sh,
+                                           int lane, int w) {
     const u32 rows = e.z * e.y, sets = sets_of(e);
     const bool whole = rows < 8;
     const u32 places = sampled_rows(rows, whole) * e.x;

@@ -283,8 +283,9 @@ __device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, cons
 
 // Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
 template <class S>
-__device__ __forceinline__ Meta settle(TileShared& sh, const Source<S>& in, const Work& work, const huffman::Mine& mine,
-                                       u32 predictor, bool outliers, u32 all, int lane) {
+__device__ __forceinline__ Meta settle_tile(TileShared& sh, const Source<S>& in, const Work& work,
+                                            const huffman::Mine& mine, u32 predictor, bool outliers, u32 all,
+                                            int lane) {
     const u32 n = in.n, t = threadIdx.x, found = outliers ? records(sh, in, work) : 0;
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);

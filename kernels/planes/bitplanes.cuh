@@ -126,8 +126,8 @@ struct Sparse {
     }
 };
 
-// Puts a bit plane of the growing tile; returns its mode. `limited`: behind PLANES_BYTES bytes none is sparse. `full`: it
-// and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole warp.
+// Puts a bit plane of the growing tile; returns its mode. `limited`: behind PLANES_BYTES bytes none is sparse. `full`:
+// it and what comes after it in the block is stored whole. FORMAT.md §8.3. Whole warp.
 __device__ __forceinline__ u32 put_plane(Stage& s, Parts& n, u32 word, bool limited, bool& full, int lane) {
     const u32 ballot = __ballot_sync(warp::ALL, word != 0);
     if (ballot == 0) return 0;

@@ -154,8 +154,8 @@ struct Look {
 // Lanes of a block, and rows of each, of which exceptions are found one row after the other.
 constexpr int FEW_LANES = 3, FEW_ROWS = 2;
 
-// Adds a block's exceptions to the tile's: a lane's mask of them, and the extremes of their bits. Whether the tile has more
-// of them than there may be. Whole warp.
+// Adds a block's exceptions to the tile's: a lane's mask of them, and the extremes of their bits. Whether the tile has
+// more of them than there may be. Whole warp.
 template <class I>
 __device__ __forceinline__ bool add_exceptions(Stage& s, u32 mask, I least, I most, u32 block, int lane) {
     const u32 count = warp::total((u32)__popc(mask));
@@ -175,10 +175,10 @@ __device__ __forceinline__ bool add_exceptions(Stage& s, u32 mask, I least, I mo
     return differ && s.exceptions > (u32)fmt::PLANES_EXCEPTIONS;
 }
 
-// The same as `mark` where few lanes `bad` have exceptions, of a tile that lies in the array: lanes share the work on one
-// row of 32 values after the other, which are read again. By a short loop: what most tiles do not need comes from far,
-// and what is long costs more to fetch than to run. `pairs` are those of columns 0 and 2, then of 1 and 3. False: too many
-// rows have any. Whole warp.
+// The same as `mark` where few lanes `bad` have exceptions, of a tile that lies in the array: lanes share the work on
+// one row of 32 values after the other, which are read again. By a short loop: what most tiles do not need comes from
+// far, and what is long costs more to fetch than to run. `pairs` are those of columns 0 and 2, then of 1 and 3. False:
+// too many rows have any. Whole warp.
 template <class S>
 __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, Int<S> base, u32 block, bool& many,
                                       int lane) {
@@ -230,11 +230,11 @@ __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, 
     return true;
 }
 
-// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. True: the tile has more
-// of them than there may be. Whole warp.
+// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. True: the tile has
+// more of them than there may be. Whole warp.
 template <class S>
 __device__ __forceinline__ bool mark(Stage& s, const Rule<S>& r, const Tile& p, const S (&x)[8][4], u32 (&a)[8],
-                                    u32 (&b)[8], Int<S> base, u32 block, int lane) {
+                                     u32 (&b)[8], Int<S> base, u32 block, int lane) {
     using I = Int<S>;
     const I fill = fill_of<S>(s);
     const u32 among = inside_block(s.chunk.array, p, block);

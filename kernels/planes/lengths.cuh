@@ -4,8 +4,8 @@
 //
 //   cheapest_of   counts of lengths are summed up; lane k tries L = k and sorts its counts in registers; the least cost
 //                 wins
-//   look_up       a table in shared memory gives a length's number and width. Three planes of numbers go where other bit
-//                 planes go
+//   look_up       a table in shared memory gives a length's number and width. Three planes of numbers go where other
+//                 bit planes go
 //   put_fields    the lane's sum of widths, scanned over the warp, says where its fields begin, which it puts together
 //                 in a word that is stored when it is full
 //   take          planes of numbers become nibbles; a byte permutation looks up four widths at once, their sum and a

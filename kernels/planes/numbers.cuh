@@ -12,7 +12,7 @@
 namespace planes {
 
 // What is known of a tile of class 1 or 2 before it is written.
-struct Plan {
+struct TilePlan {
     // The head's first word, but for modes; the word of masks.
     u32 head, masks;
     // e of map 1.

@@ -110,7 +110,8 @@ __device__ __forceinline__ void place(const EncodeArgs& args) {
     u64 sum = 0;
     u32 summed = chunk;
 #pragma unroll 1
-    for (u32 k = COPIED * (blockIdx.x % CTAS) + w, n = 0; n < COPIED / WARPS && first + k < args.tiles; n++, k += WARPS) {
+    for (u32 k = COPIED * (blockIdx.x % CTAS) + w, n = 0; n < COPIED / WARPS && first + k < args.tiles;
+         n++, k += WARPS) {
         const u32 mine = s.chunks[k];
         if (mine != summed) {
             sum = warp::sum(sum);

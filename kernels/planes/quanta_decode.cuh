@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles of class 0, decoded by a warp each: the first step of ../planes_lossy.cu's decoding. And tiles of nothing but one
-// value that is no number.
+// Tiles of class 0, decoded by a warp each: the first step of ../planes_lossy.cu's decoding. And tiles of nothing but
+// one value that is no number.
 //
 // A tile's payload comes into shared memory, summed on the way, where it has room there; lanes take their words of each
 // plane, and everything goes backwards. A tile of another class is listed for wide_decode.cuh.
@@ -96,15 +96,15 @@ __device__ __forceinline__ bool take_exceptions(Taker& t, Masked& m, const Array
     return true;
 }
 
-// Finds the parts of a tile of class 0 that has more than its head. False: they are not what the tile has. FORMAT.md §7,
-// P8 to P11. Whole warp.
+// Finds the parts of a tile of class 0 that has more than its head. False: they are not what the tile has. FORMAT.md
+// §7, P8 to P11. Whole warp.
 template <class S>
-__device__ __forceinline__ bool open_tile(Taker& t, Masked& m, const u16*& modes_at, const u32* in, u32 words, int lane) {
+__device__ __forceinline__ bool open_tile(Taker& t, Masked& m, const u16*& modes_at, const u32* in, u32 words,
+                                          int lane) {
     const u32 head = in[0], masked = head >> 9 & 1, slices = 4 + __popc(head & 0xf0), mode_words = (slices + 1) / 2,
               front = 1 + masked + mode_words;
     if (words < front) return false;
-    const u32 masks = masked ? in[1] : 0, count = masks >> 8,
-              values = Traits<S>::W / 4 * (head & UNIFORM ? 1 : count);
+    const u32 masks = masked ? in[1] : 0, count = masks >> 8, values = Traits<S>::W / 4 * (head & UNIFORM ? 1 : count);
     if (masked && (count < 1 || count > TILE)) return false;
     modes_at = (const u16*)(in + 1 + masked);
     // A word of modes a lane, those of masks too.
@@ -137,8 +137,8 @@ __device__ __forceinline__ bool open_tile(Taker& t, Masked& m, const u16*& modes
     return (over | beyond) == 0;
 }
 
-// Whether a tile, which has as many words, is one of class 2 without exceptions whose values are all its base, as same_tile
-// makes it.
+// Whether a tile, which has as many words, is one of class 2 without exceptions whose values are all its base, as
+// same_tile makes it.
 __device__ __forceinline__ bool is_same(const u32* in) {
     return (in[0] & ~SCALED) == 2 && (in[1] & 0xfffff) == 0 && in[2] == SAME_NUMBERS;
 }
@@ -172,9 +172,8 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
 
 // A tile of class 0. False: it is not right. `buffer`: of 512 values.
 template <class S>
-__device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p,
-                                          const u32* stage, u32 words, typename Traits<S>::Bits* buffer, Masked& m,
-                                          int lane) {
+__device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool swap, const Tile& p, const u32* stage,
+                                          u32 words, typename Traits<S>::Bits* buffer, Masked& m, int lane) {
     using Bits = typename Traits<S>::Bits;
     const u32 head = stage[0], predictor = head >> 2 & 3, rank = c.rank;
     if ((head & 0x100) || predictor > rank || !r.usable) return false;
@@ -305,8 +304,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
         const bool same = words == 3 + Traits<S>::W / 4 && is_same(from), swap = c.flags & FLAG_SWAP;
         if (LIKELY((from[0] & 3) == 0 || same)) {
             sum += LIKELY(fits) ? more : frame::sum_words(from, frame::key_of(at), words, lane);
-            right = LIKELY(!same) ? take_tile<S>(array, rule<S>(c.bound), swap, p, from, words, buffer, sh.masked[w], lane)
-                                  : take_same<S>(array, swap, p, from, buffer, lane);
+            right = LIKELY(!same)
+                        ? take_tile<S>(array, rule<S>(c.bound), swap, p, from, words, buffer, sh.masked[w], lane)
+                        : take_same<S>(array, swap, p, from, buffer, lane);
         } else if (lane == 0) {
             const wide::List list(args);
             list.tiles[atomicAdd(list.count, 1u)] = tile;

@@ -59,10 +59,11 @@ __device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Nex
     load_block(s.fetched, now.p, 0, now.x);
 }
 
-// Whether more values of a block do not come back within the bound than a tile of class 0 or 1 may have, and two are seen
-// to differ. Whole warp.
+// Whether more values of a block do not come back within the bound than a tile of class 0 or 1 may have, and two are
+// seen to differ. Whole warp.
 template <class S>
-__device__ __forceinline__ bool many_wrong(const Rule<S>& r, const Tile& p, u32 block, const Stage& s, const S (&x)[8][4], int lane) {
+__device__ __forceinline__ bool many_wrong(const Rule<S>& r, const Tile& p, u32 block, const Stage& s,
+                                           const S (&x)[8][4], int lane) {
     const Int<S> fill = fill_of<S>(s);
     u32 wrong = 0;
 #pragma unroll
@@ -74,8 +75,8 @@ __device__ __forceinline__ bool many_wrong(const Rule<S>& r, const Tile& p, u32 
     return __any_sync(warp::ALL, (wrong & 1) && bits != first);
 }
 
-// Begins the tile whose first block is in `now`: its base, and what the stage counts. False where it is of another class,
-// or one whose payload is known.
+// Begins the tile whose first block is in `now`: its base, and what the stage counts. False where it is of another
+// class, or one whose payload is known.
 template <class S>
 __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, Stage& s, long long& base, int lane) {
     using T = Traits<S>;
@@ -122,8 +123,8 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
     return good && s.same == 0;
 }
 
-// Marks the few exceptions of a block, as mark_few does: in memory pairs are found by their number. False: they are not so
-// few.
+// Marks the few exceptions of a block, as mark_few does: in memory pairs are found by their number. False: they are not
+// so few.
 template <class S>
 __device__ __forceinline__ bool put_few(Stage& s, const Tile& p, u32 (&a)[8], u32 (&b)[8], u32 bad, Int<S> base,
                                         u32 block, bool& many, int lane) {
@@ -163,8 +164,8 @@ __device__ __forceinline__ void difference(const Stage& s, u32 (&a)[8], u32 (&b)
     some = __any_sync(warp::ALL, all != 0), wide = __any_sync(warp::ALL, (all & 0xff00ff00u) != 0);
 }
 
-// Codes a block of the growing tile, whose values are in `now`, and leaves those of the next one there: of this tile, or
-// of the next one. False: the tile is of another class, and nothing is left there.
+// Codes a block of the growing tile, whose values are in `now`, and leaves those of the next one there: of this tile,
+// or of the next one. False: the tile is of another class, and nothing is left there.
 template <class S>
 __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>& r, Next<S>& now, Stage& s, Parts& n,
                                           Before& before, long long base, u32 block, int lane) {
@@ -189,7 +190,8 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
         if (!LIKELY(bad == 0)) {
             const bool inside = now.p.left == 0 || (now.p.left & Tile::WHOLE);
             bool many = false;
-            if (!(__popc(bad) <= FEW_LANES && inside && put_few<S>(s, now.p, a, b, bad, (Int<S>)base, block, many, lane)))
+            if (!(__popc(bad) <= FEW_LANES && inside &&
+                  put_few<S>(s, now.p, a, b, bad, (Int<S>)base, block, many, lane)))
                 many = mark<S>(s, r, now.p, x, a, b, (Int<S>)base, block, lane);
             if (many) {
                 // Of class 1 neither, mostly.
@@ -293,7 +295,8 @@ __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& 
 
 // Codes the tile whose first block is in `now`, and leaves the first block of the next one there.
 template <class S>
-__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s, int lane) {
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
+                                         int lane) {
     long long base;
     Parts n = {0};
     if (LIKELY(begin_tile<S>(r, next, now, s, base, lane))) {

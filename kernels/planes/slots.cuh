@@ -23,8 +23,8 @@ constexpr u32 WHOLE_AT = 1504;
 // Tiles whose lengths are summed up together, and groups of them.
 constexpr u32 GROUP = 32;
 
-// What the tiles of a batch tell each other, in the words that args.offsets leads to: a record of each tile; sums of the
-// lengths of groups, and of groups of groups; the list of tiles that are not of class 0.
+// What the tiles of a batch tell each other, in the words that args.offsets leads to: a record of each tile; sums of
+// the lengths of groups, and of groups of groups; the list of tiles that are not of class 0.
 struct Board {
     u64* records;
     u32 *groups, *supers, *list, *listed;

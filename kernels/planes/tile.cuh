@@ -35,15 +35,7 @@ struct Array {
 template <class Chunk>
 __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
     const u32 rank = c.rank, Y = c.extents[1], X = c.extents[2];
-    return {values,
-            rank,
-            c.extents[0],
-            Y,
-            X,
-            rank == 1 ? 128 : X,
-            rank == 1   ? 512
-            : rank == 2 ? 16 * X
-                        : X * Y,
+    return {values,      rank, c.extents[0], Y, X, rank == 1 ? 128 : X, rank == 1 ? 512 : rank == 2 ? 16 * X : X * Y,
             c.components};
 }
 
@@ -74,9 +66,7 @@ __device__ __forceinline__ Tile tile_at(const Array& c, u32 t, int lane) {
     const u32 planes = c.rank == 2 ? 8 : min(c.Z - z0, 8u);
     const bool whole = c.X - x0 >= 32 && c.Y - y0 >= high && planes == 8;
     const u32 left = (min(c.X - x0, 32u) + x0 - x + 128) | (min(c.Y - y0, 128u) + y0 - y + 256) << 13 | planes << 22;
-    return {(z0 * c.Y + y) * c.X + x, !whole || c.components != 1 ? left
-            : c.X % 4                   ? left | Tile::WHOLE
-                                        : 0};
+    return {(z0 * c.Y + y) * c.X + x, !whole || c.components != 1 ? left : c.X % 4 ? left | Tile::WHOLE : 0};
 }
 
 // Values of the tile that lie in the array, from lane 0's part of it.
@@ -86,8 +76,8 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
     return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
 }
 
-// Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the code
-// around it.
+// Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the
+// code around it.
 template <class S>
 __device__ __noinline__ void load_apart(const Array& c, u32 place, u32 last, S* v) {
 #pragma unroll 1

@@ -3,8 +3,8 @@
 // quanta_decode.cuh listed.
 //
 // A tile's payload comes into shared memory, summed on the way. Each warp finds where its block's planes begin, and
-// looks up how long its fields are; sums of that say where these begin. Differences are summed up within the block, then
-// come the sums of the blocks before. A tile that is longer than its values, as no writer makes one, is the CPU's.
+// looks up how long its fields are; sums of that say where these begin. Differences are summed up within the block,
+// then come the sums of the blocks before. A tile that is longer than its values, as no writer makes one, is the CPU's.
 #pragma once
 #include "../base/frame_reader.cuh"
 #include "numbers.cuh"
@@ -137,8 +137,8 @@ struct BlockParts {
     bool uniform;
 };
 
-// Finds the parts of a block, checking those of the tile: lane k looks at plane k, the masks' among them. FORMAT.md §7, P8
-// to P11.
+// Finds the parts of a block, checking those of the tile: lane k looks at plane k, the masks' among them. FORMAT.md §7,
+// P8 to P11.
 template <class S>
 __device__ __forceinline__ bool open_block(BlockParts& l, const u32* in, u32 words, int block, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
@@ -149,13 +149,15 @@ __device__ __forceinline__ bool open_block(BlockParts& l, const u32* in, u32 wor
     l.count = l.masks >> 8, l.uniform = marks == 3;
     if ((marks & 1) && (l.count < 1 || l.count > TILE)) return false;
     const u32 k = lane % 4, mode = lane >= (int)TAKEN_PLANES ? 0
-                                                       : 3 & (k == 3 ? l.masks >> lane / 4 * 2
-                                                                     : head >> (8 + lane / 4 * 6 + 4 - 2 * k));
+                                                             : 3 & (k == 3 ? l.masks >> lane / 4 * 2
+                                                                           : head >> (8 + lane / 4 * 6 + 4 - 2 * k));
     const u32 lower = (1u << lane) - 1, sparse = __ballot_sync(warp::ALL, mode == SPARSE),
-              whole = __ballot_sync(warp::ALL, mode == FULL), ballots = __popc(sparse), whole_words = 32 * __popc(whole);
+              whole = __ballot_sync(warp::ALL, mode == FULL), ballots = __popc(sparse),
+              whole_words = 32 * __popc(whole);
     u32 least = front + ballots + whole_words;
     if (words < least || __any_sync(warp::ALL, mode == 3)) return false;
-    const u32 count = mode == SPARSE ? __popc(in[front + __popc(sparse & lower)]) : 0, upto = warp::inclusive(count, lane);
+    const u32 count = mode == SPARSE ? __popc(in[front + __popc(sparse & lower)]) : 0,
+              upto = warp::inclusive(count, lane);
     const u32 nibbles = warp::from(upto, 31), nibble_words = (nibbles + 7) / 8;
     least += nibble_words;
     if (words < least) return false;

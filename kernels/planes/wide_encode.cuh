@@ -3,8 +3,8 @@
 // quanta_encode.cuh listed.
 //
 //   survey         a block's values come into registers as numbers of the tile's class, less its base; predictors are
-//                  tried on the first block's. Class 1 (survey_quanta) is tried before class 2 (survey_bits), whose tiles
-//                  with exceptions, integers or low zeros are planned by short loops (wide_special.cuh)
+//                  tried on the first block's. Class 1 (survey_quanta) is tried before class 2 (survey_bits), whose
+//                  tiles with exceptions, integers or low zeros are planned by short loops (wide_special.cuh)
 //   difference     in registers; what goes from one block to the next, through shared memory
 //   classify       lengths are counted; each warp finds the cheapest classes by itself
 //   put_payload    each warp finds how much of each part its block has. Sums of that say where everything goes: the
@@ -148,7 +148,7 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     }
     tell_exceptions(s, mask, count, first, same, w, lane);
     __syncthreads();
-    Plan plan = {1};
+    TilePlan plan = {1};
     bool found = false;
 #pragma unroll 1
     for (u32 k = 0; k < 2 * BLOCKS && !found; k++) {
@@ -176,8 +176,8 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     return true;
 }
 
-// Class 2: numbers less a base in `v`; the rest in the stage's plan. `image`: working memory, for which a tile that waits
-// there leaves. FORMAT.md §8.2, rules 5 and 6. Whole CTA.
+// Class 2: numbers less a base in `v`; the rest in the stage's plan. `image`: working memory, for which a tile that
+// waits there leaves. FORMAT.md §8.2, rules 5 and 6. Whole CTA.
 template <class S, bool LOSSY>
 __device__ __forceinline__ void survey_bits(Stage<S>& s, u32 slot, u32 index, u32 turn, Int<S> (&v)[8][4], int w,
                                             int lane) {
@@ -302,7 +302,7 @@ __device__ __forceinline__ Classes classify(Stage<S>& s, Int<S> (&v)[8][4], int 
 // Writes what stands before a tile's ballots. One lane.
 template <class S>
 __device__ __forceinline__ void put_front(Stage<S>& s, u32* to, const Classes& c) {
-    Plan plan = s.plan;
+    TilePlan plan = s.plan;
 #pragma unroll
     for (u32 k = 0; k < BLOCKS; k++)
         plan.head |= (s.modes[k] & 63) << (8 + 6 * k), plan.masks |= s.modes[k] >> 6 << 2 * k;
@@ -380,10 +380,11 @@ __device__ __forceinline__ u32 put_payload(Stage<S>& s, u32 slot, u32 index, u32
     return total;
 }
 
-// Codes a tile of one of the classes from `kind` on, whose chunk is in `slot`, into image `turn`; the words that it has,
-// `raw` where it is of class 3, which is not written. Whole CTA.
+// Codes a tile of one of the classes from `kind` on, whose chunk is in `slot`, into image `turn`; the words that it
+// has, `raw` where it is of class 3, which is not written. Whole CTA.
 template <class S, bool LOSSY>
-__device__ __forceinline__ u32 code_tile(Stage<S>& s, u32 slot, u32 index, u32 kind, u32 turn, bool& raw, int w, int lane) {
+__device__ __forceinline__ u32 code_tile(Stage<S>& s, u32 slot, u32 index, u32 kind, u32 turn, bool& raw, int w,
+                                         int lane) {
     const Chunk& c = s.chunks[slot];
     const Tile p = tile_at(c.array, index, lane);
     const u32 thread = 32 * w + lane;

@@ -63,7 +63,7 @@ struct Stage {
     Pending pending[PlanesTuning<S>::IMAGES];
     u32 start;
     // The tile that grows: its plan; which specials it may have.
-    Plan plan;
+    TilePlan plan;
     u32 specials;
     Special<S> special[BLOCKS];
     // What each predictor costs in its first block.
@@ -112,8 +112,8 @@ __device__ __forceinline__ void load_bits(u32* image, const Source<S, LOSSY>& in
     for (int i = 0; i < 4; i++) y[i] = in.is_float ? ordered(y[i]) : y[i];
 }
 
-// Keeps a block's exceptions: a lane's mask of them, how many lie in the array, the first one's bits, and whether all of
-// the lane have these. Whole warp.
+// Keeps a block's exceptions: a lane's mask of them, how many lie in the array, the first one's bits, and whether all
+// of the lane have these. Whole warp.
 template <class S>
 __device__ __forceinline__ void tell_exceptions(Stage<S>& s, u32 mask, u32 count, Int<S> first, bool same, int block,
                                                 int lane) {
@@ -153,7 +153,7 @@ __device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const S
 
 // Adds up the exceptions of all blocks; whether a tile may have them.
 template <class S>
-__device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, Plan& plan, u32 inside) {
+__device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, TilePlan& plan, u32 inside) {
     u32 count = 0;
     Int<S> first = 0;
     bool same = true;
@@ -223,7 +223,7 @@ __device__ __forceinline__ void put_bits(u32* image, const Source<S, LOSSY>& in,
 
 // Finds the base of the tile's numbers; takes it off a block's, and bridges exceptions. Whole CTA.
 template <class S>
-__device__ __forceinline__ void settle_numbers(Stage<S>& s, u32* image, Plan& plan, int block, int lane) {
+__device__ __forceinline__ void settle_numbers(Stage<S>& s, u32* image, TilePlan& plan, int block, int lane) {
     using I = Int<S>;
     constexpr I TOP = (I)1 << (8 * sizeof(I) - 1);
     const u32 mask = plan.marked ? s.masks[block][lane] : 0;
@@ -322,7 +322,7 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
     using I = Int<S>;
     const Source<S, LOSSY> in = source<S, LOSSY>(s.chunks[slot], index, lane);
     const u32 inside = warp::from(inside_of(in.array, in.p), 0);
-    Plan plan = {2};
+    TilePlan plan = {2};
     bool low = specials & LOW;
     while (low || (specials & SOME)) {
         find_exceptions(s, image, in, low, block, lane);
@@ -346,11 +346,11 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
     }
     // Map 0; map 1 where it can be; map 0 once more where it was shorter.
     const bool both = integers.some();
-    const Plan bits = plan;
+    const TilePlan bits = plan;
     u32 least = ~0u;
 #pragma unroll 1
     for (u32 turn = 0; turn < 3; turn++) {
-        Plan p = bits;
+        TilePlan p = bits;
         if (turn > 0) put_bits(image, in, block, lane);
         if (turn == 1) {
             p.head |= SCALED, p.exponent = integers.exponent();

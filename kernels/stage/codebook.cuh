@@ -61,7 +61,7 @@ __device__ __forceinline__ u32 rank(const u64* numbers, u32 count, u64 x, bool e
 
 // Makes both codebooks from the counts of all symbols, and tells which is taken: 0 the one with joint symbols, else 1.
 // `THREADS` threads.
-__device__ __forceinline__ u32 make(Shared& both, const u32* counts) {
+__device__ __forceinline__ u32 choose_codebook(Shared& both, const u32* counts) {
     const u32 half = threadIdx.x / HALF, k = threadIdx.x % HALF;
     Shared::Half& sh = both.half[half];
     const u32 given = k < SYMBOLS ? counts[k] : 0;

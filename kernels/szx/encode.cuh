@@ -3,14 +3,19 @@
 // et al., "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473,
 // Algorithm 1.
 //
-// A block is 128 values on one warp: lane l holds values 4l to 4l + 3. `analyse` finds the range of the regular values.
-// One value for all of them, within the bound, makes the block constant. Else every value becomes a whole number of
-// steps above the least, a word of as many bits as the range needs (point-wise: the value's own upper bits). A word is
-// stored as its exclusive or with the word before, less its leading zero bytes, whose number is a code of two bits; the
-// bytes of one rank stand together. Values that the decoder's arithmetic would bring back outside the bound are
-// outliers and keep their bits. Blocks that gain nothing stay raw. `emit` puts the parts at their offsets, once all
-// lengths of the tile are known.
+// A block is 128 values on one warp: lane l holds values 4l to 4l + 3.
 //
+//   find_regular       the range of the values that are finite and not the fill value
+//   are_zeros          zeros stand for them all: the block is zero
+//   classify           one value within the bound of all makes it constant (one_pattern, or the middle of the range);
+//                      else words: whole steps above the least value, point-wise the value's own upper bits; values
+//                      that the decoder's arithmetic would bring back outside the bound are outliers
+//   repeat_words       an outlier gets the word before it
+//   difference_words   each word's exclusive or with the word before, less its leading zero bytes, whose number is a
+//                      code of two bits; the bytes of one rank stand together
+//   emit               puts the parts at their offsets, once all lengths of the tile are known
+//
+// `analyse` runs all but the last, and leaves raw what gains nothing.
 // What belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
 #pragma once
 #include "format.cuh"
@@ -19,7 +24,7 @@ namespace szx {
 
 // What one lane keeps of a block it has looked at.
 template <class S>
-struct Lane {
+struct LaneWords {
     typename Traits<S>::Bits word[4];  // differences of words, words, or raw bits
     u32 nibbles;  // bytes: values whose bits part D holds; low and high bits of the leading-byte codes
     u32 ranks;  // bytes before this lane's in the sparse planes, the least significant first: 10 bits each
@@ -44,20 +49,21 @@ __device__ __forceinline__ bool holds_pointwise(S x, S y, double r) {
     return p > 0.0 && d < exact::below(p);
 }
 
-// Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
-// A raw block's bits are in `own.word`. False when nothing of `own` is needed. Whole warp.
-template <class S, bool POINTWISE>
-__device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[4], const Rule<S>& r, int count,
-                                        int lane) {
+// The regular values of a block: those that are finite and not the fill value.
+template <class S>
+struct Regular {
+    S lo, hi;  // of all lanes; lo above hi where there is none
+    u32 which;  // a bit for each of this lane's four
+    bool all;
+};
+
+// Finds the regular values and their range. Whole warp.
+template <class S>
+__device__ __forceinline__ Regular<S> find_regular(const S (&x)[4], const Rule<S>& r) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
-    constexpr u32 ALL = warp::ALL;
-    u32 valid = 15;
-    if (count < 128) valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
-
     u32 regular = 15;
     S lo = x[0], hi = x[0];
-    bool zeros = true;  // all regular values have the bits of +0
     // Zero times a finite number is a zero; times any other it is NaN.
     S finite = T::mul(x[0], S(0));
 #pragma unroll
@@ -66,8 +72,8 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         lo = T::least(lo, x[j]);
         hi = T::most(hi, x[j]);
     }
-    const bool clean = !r.fill_on && __all_sync(ALL, finite == S(0));
-    if (!clean) {
+    const bool all = !r.fill_on && __all_sync(warp::ALL, finite == S(0));
+    if (!all) {
         regular = 0;
         lo = T::infinity();
         hi = -T::infinity();
@@ -83,218 +89,250 @@ __device__ __forceinline__ bool analyse(Block<S>& b, Lane<S>& own, const S (&x)[
         }
     }
     warp::range(lo, hi);
-    lo = T::add(lo, S(0));
-    hi = T::add(hi, S(0));
-    const bool any = lo <= hi;
-    u32 outliers = ~regular & 15u;
+    return {T::add(lo, S(0)), T::add(hi, S(0)), regular, all};
+}
 
+// Whether those of this lane's values that `which` names all have these bits.
+template <class S>
+__device__ __forceinline__ bool all_are(const S (&x)[4], u32 which, typename Traits<S>::Bits bits) {
+    bool same = true;
+#pragma unroll
+    for (int j = 0; j < 4; j++) same = same && (!(which >> j & 1) || Traits<S>::bits(x[j]) == bits);
+    return same;
+}
+
+// Bits of the block's first value that `which` names; there is one. Whole warp.
+template <class S>
+__device__ __forceinline__ typename Traits<S>::Bits first_bits(const S (&x)[4], u32 which) {
+    const u32 holders = __ballot_sync(warp::ALL, which != 0);
+    const int j0 = __ffs((int)which) - 1;
+    const auto mine = Traits<S>::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
+    return warp::from(mine, __ffs((int)holders) - 1);
+}
+
+// Whether zeros stand for all regular values. Whole warp.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ bool are_zeros(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r) {
+    const S lo = regular.lo, hi = regular.hi;
+    const bool any = lo <= hi;
+    if (!POINTWISE && r.bound > 0.0) return any && -lo <= r.zero && hi <= r.zero;
+    const bool zeros = lo == S(0) && hi == S(0) && all_are(x, regular.which, 0);
+    return any && __all_sync(warp::ALL, zeros);
+}
+
+// Whether one bit pattern stands for all values, or with bound 0 for all regular ones: then it is the base. Only
+// possible where nothing is regular, or nothing but one value. Whole warp.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ bool one_pattern(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r,
+                                            typename Traits<S>::Bits& base, u32& outliers) {
+    const bool any = regular.lo <= regular.hi;
+    const auto first = warp::from(Traits<S>::bits(x[0]), 0);
+    if (__all_sync(warp::ALL, all_are(x, 15, first))) {
+        base = first;
+        outliers = 0;
+        return true;
+    }
+    if (any && !POINTWISE && !(r.bound > 0.0)) {
+        const auto mine = first_bits(x, regular.which);
+        if (__all_sync(warp::ALL, all_are(x, regular.which, mine))) {
+            base = mine;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Gives every outlier the word of the nearest value before it that is none, or `origin`. Whole warp.
+template <class Bits>
+__device__ __forceinline__ void repeat_words(Bits (&word)[4], u32 outliers, Bits origin, int lane) {
+    Bits carry = 0;
+    bool have = false;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        if (!(outliers >> j & 1)) {
+            carry = word[j];
+            have = true;
+        }
+    }
+    const u32 before = __ballot_sync(warp::ALL, have) & ((1u << lane) - 1u);
+    Bits last = warp::from(carry, before ? 31 - __clz((int)before) : 0);
+    if (!before) last = origin;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        if (outliers >> j & 1) word[j] = last;
+        last = word[j];
+    }
+}
+
+// Counts the bytes of the words' differences, and takes the differences for words unless whole words are shorter: then
+// the kind says so. Returns the length of part F. Whole warp.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ u32 difference_words(Block<S>& b, LaneWords<S>& own, u32 bytes, bool has_outliers, u32& kind,
+                                                u32& low, u32& high, int lane) {
+    using Bits = typename Traits<S>::Bits;
+    Bits last = __shfl_up_sync(warp::ALL, own.word[3], 1);
+    if (lane == 0) last = origin<S, POINTWISE>();
+    // Bytes of a difference up to its leading one, in the (at most three) most significant bytes: 10 bits for each.
+    const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
+    Bits diff[4];
+    u32 held[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        diff[j] = own.word[j] ^ last;
+        last = own.word[j];
+    }
+    if (bytes == 1) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) held[j] = diff[j] != 0;
+    } else {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const u32 top = (u32)(diff[j] >> (8 * dense));
+            held[j] = (u32)(top != 0) + (top > 0xffu ? 1u << 10 : 0u) + (top > 0xffffu ? 1u << 20 : 0u);
+        }
+    }
+    // One bit a value in each field.
+    const u32 set = held[0] + 2 * held[1] + 4 * held[2] + 8 * held[3];
+    low = (set ^ set >> 10 ^ set >> 20 ^ (most & 1 ? 15u : 0u)) & 15u;
+    high = most == 1 ? 0u : ~(set >> (10 * (most - 2))) & 15u;
+    const u32 mine = held[0] + held[1] + held[2] + held[3];
+    const u32 upto = warp::inclusive(mine, lane);
+    own.ranks = upto - mine;
+    b.counts = warp::from(upto, 31);
+    const u32 len = (b.counts & 1023u) + (b.counts >> 10 & 1023u) + (b.counts >> 20) + dense * 128;
+    if (!has_outliers && 128 * bytes <= 32 + len) {
+        kind |= NO_CODES;
+        return 128 * bytes;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) own.word[j] = diff[j];
+    return len;
+}
+
+// Finds whether a block that is not all zeros is constant, coded or raw; makes its base, and the words of a coded one.
+// Outliers so far are the values that are not regular. Nested ifs: with returns the compiler spills more. Whole warp.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r, Block<S>& b,
+                                         LaneWords<S>& own, bool& constant, bool& coded, u32& kind, u32& q,
+                                         u32& outliers) {
+    using T = Traits<S>;
+    using Bits = typename T::Bits;
+    const S lo = regular.lo, hi = regular.hi;
+    const bool any = lo <= hi;
+    if (!any || lo == hi) constant = one_pattern<S, POINTWISE>(x, regular, r, b.base, outliers);
+    if (!constant && any) {
+        if (POINTWISE || (r.bound > 0.0 && !(T::sub(hi, lo) > r.apart))) {
+            const double a = (double)lo, z = (double)hi;
+            S m;
+            if (T::W == 4) {
+                m = T::round(__dmul_rn(__dadd_rn(a, z), 0.5));
+            } else {
+                m = T::round(__dadd_rn(__dmul_rn(0.5, a), __dmul_rn(0.5, z)));
+            }
+            m = T::add(m, S(0));
+            bool fits;
+            if (POINTWISE) {
+                const double p = __dmul_rn(r.bound, fmin(fabs(a), fabs(z)));
+                const double c = exact::below(p);
+                fits =
+                    (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) && exact::within(z, (double)m, c);
+            } else {
+                fits = T::sub(m, lo) <= r.surely && T::sub(hi, m) <= r.surely;
+                if (!fits) fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
+            }
+            if (fits) {
+                constant = true;
+                b.base = T::bits(m);
+            }
+        }
+        if (!constant) {
+            if (POINTWISE) {
+                coded = true;
+                q = r.q;
+                const Bits half = r.cut ? Bits(1) << (r.cut - 1) : Bits(0);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    const Bits t = (Bits)(T::bits(x[j]) + half) >> r.cut;
+                    own.word[j] = t;
+                    outliers |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
+                }
+            } else {
+                // All values up to 2^M - 1 are whole numbers once 2^M is added.
+                const S span = T::mul(T::sub(hi, lo), r.inverse);
+                const S magic = T::value(T::MAGIC), most = T::sub(magic, S(1));
+                coded = r.usable && span <= most;
+                if (coded) {
+                    q = max(T::length(T::bits(T::add(span, magic)) - T::MAGIC), 1);
+                    b.base = T::bits(lo);
+                    S back[4], worst = 0;
+#pragma unroll
+                    for (int j = 0; j < 4; j++) {
+                        // This product is exact or of no weight, so fusing it changes no bit. The one below may
+                        // overflow.
+                        const S k = T::fma(T::sub(x[j], lo), r.inverse, magic);
+                        own.word[j] = T::bits(k) - (T::MAGIC - origin<S, POINTWISE>());
+                        back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
+                        worst = T::most(worst, fabs(T::sub(x[j], back[j])));
+                    }
+                    // Differences of regular values are never NaN.
+                    if (!(worst <= r.surely)) {
+#pragma unroll
+                        for (int j = 0; j < 4; j++) {
+                            const bool bad =
+                                (regular.which >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                            outliers |= (u32)bad << j;
+                        }
+                    }
+                }
+            }
+            if (coded) kind = CODED + q;
+        }
+    }
+}
+
+// Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
+// A raw block's bits are in `own.word`. False when nothing of `own` is needed. Whole warp.
+template <class S, bool POINTWISE>
+__device__ __forceinline__ bool analyse(Block<S>& b, LaneWords<S>& own, const S (&x)[4], const Rule<S>& r, int count,
+                                        int lane) {
+    using T = Traits<S>;
+    u32 valid = 15;
+    if (count < 128) valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
+    const Regular<S> regular = find_regular(x, r);
+    u32 outliers = ~regular.which & 15u;
     b.base = 0;
     b.counts = 0;
     own.ranks = 0;
-    u32 low = 0, high = 0, d_len = 0, f_len = 0;
+    u32 low = 0, high = 0, d_len = 0, f_len = 0, q = 1;
     u32 kind = RAW;
     bool coded = false;
-    u32 q = 1;
-
-    bool zero;
-    if (POINTWISE || !(r.bound > 0.0)) {
-        if (lo == S(0) && hi == S(0)) {
-#pragma unroll
-            for (int j = 0; j < 4; j++) zeros = zeros && (!(regular >> j & 1) || T::bits(x[j]) == 0);
-        } else {
-            zeros = false;
-        }
-        zero = any && __all_sync(ALL, zeros);
-    } else {
-        zero = any && -lo <= r.zero && hi <= r.zero;
-    }
-    if (zero) {
+    if (are_zeros<S, POINTWISE>(x, regular, r)) {
         kind = ZERO;
-        if (clean) {
+        if (regular.all) {
             b.kind = kind;
             b.lens = 0;
             return false;
         }
     } else {
         bool constant = false;
-        // Equal bit patterns: only possible when there is nothing regular or nothing else than one value.
-        if (!any || lo == hi) {
-            const Bits first = warp::from(T::bits(x[0]), 0);
-            bool same = true, same_regular = true;
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                same = same && T::bits(x[j]) == first;
-            }
-            if (__all_sync(ALL, same)) {
-                constant = true;
-                b.base = first;
-                outliers = 0;
-            } else if (any && !POINTWISE && !(r.bound > 0.0)) {
-                // Bound 0: all regular values have the same bits?
-                const u32 holders = __ballot_sync(ALL, regular != 0);
-                const int j0 = __ffs((int)regular) - 1;
-                Bits mine = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
-                mine = warp::from(mine, __ffs((int)holders) - 1);
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    same_regular = same_regular && (!(regular >> j & 1) || T::bits(x[j]) == mine);
-                if (__all_sync(ALL, same_regular)) {
-                    constant = true;
-                    b.base = mine;
-                }
-            }
-        }
-        if (!constant && any) {
-            if (POINTWISE || (r.bound > 0.0 && !(T::sub(hi, lo) > r.apart))) {
-                const double a = (double)lo, z = (double)hi;
-                S m;
-                if (T::W == 4) {
-                    m = T::round(__dmul_rn(__dadd_rn(a, z), 0.5));
-                } else {
-                    m = T::round(__dadd_rn(__dmul_rn(0.5, a), __dmul_rn(0.5, z)));
-                }
-                m = T::add(m, S(0));
-                bool fits;
-                if (POINTWISE) {
-                    const double p = __dmul_rn(r.bound, fmin(fabs(a), fabs(z)));
-                    const double c = exact::below(p);
-                    fits = (a > 0.0 || z < 0.0) && p > 0.0 && exact::within(a, (double)m, c) &&
-                           exact::within(z, (double)m, c);
-                } else {
-                    fits = T::sub(m, lo) <= r.surely && T::sub(hi, m) <= r.surely;
-                    if (!fits) fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
-                }
-                if (fits) {
-                    constant = true;
-                    b.base = T::bits(m);
-                }
-            }
-            if (!constant) {
-                if (POINTWISE) {
-                    coded = true;
-                    q = r.q;
-                    const Bits half = r.cut ? Bits(1) << (r.cut - 1) : Bits(0);
-#pragma unroll
-                    for (int j = 0; j < 4; j++) {
-                        const Bits t = (Bits)(T::bits(x[j]) + half) >> r.cut;
-                        own.word[j] = t;
-                        outliers |= (u32)!holds_pointwise(x[j], T::value(t << r.cut), r.bound) << j;
-                    }
-                } else {
-                    // All values up to 2^M - 1 are whole numbers once 2^M is added.
-                    const S span = T::mul(T::sub(hi, lo), r.inverse);
-                    const S magic = T::value(T::MAGIC), most = T::sub(magic, S(1));
-                    coded = r.usable && span <= most;
-                    if (coded) {
-                        q = max(T::length(T::bits(T::add(span, magic)) - T::MAGIC), 1);
-                        b.base = T::bits(lo);
-                        S back[4], worst = 0;
-#pragma unroll
-                        for (int j = 0; j < 4; j++) {
-                            // This product is exact or of no weight, so fusing it changes no bit. The one below may
-                            // overflow.
-                            const S k = T::fma(T::sub(x[j], lo), r.inverse, magic);
-                            own.word[j] = T::bits(k) - (T::MAGIC - origin<S, POINTWISE>());
-                            back[j] = T::add(lo, T::mul(T::sub(k, magic), r.step));
-                            worst = T::most(worst, fabs(T::sub(x[j], back[j])));
-                        }
-                        // Differences of regular values are never NaN.
-                        if (!(worst <= r.surely)) {
-#pragma unroll
-                            for (int j = 0; j < 4; j++) {
-                                const bool bad =
-                                    (regular >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
-                                outliers |= (u32)bad << j;
-                            }
-                        }
-                    }
-                }
-                if (coded) kind = CODED + q;
-            }
-        }
+        classify<S, POINTWISE>(x, regular, r, b, own, constant, coded, kind, q, outliers);
         if (constant) {
             kind = CONSTANT;
-            if (clean && count > 1) {
+            if (regular.all && count > 1) {
                 b.kind = kind;
                 b.lens = 0;
                 return false;
             }
         }
     }
-
-    const u32 bytes = word_bytes(q);
-    const bool has_outliers = kind != RAW && __any_sync(ALL, outliers & valid);
+    const bool has_outliers = kind != RAW && __any_sync(warp::ALL, outliers & valid);
     if (coded) {
-        if (__any_sync(ALL, outliers)) {
-            // An outlier has the word of the nearest value before it that is none.
-            Bits carry = 0;
-            bool have = false;
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                if (!(outliers >> j & 1)) {
-                    carry = own.word[j];
-                    have = true;
-                }
-            }
-            const u32 before = __ballot_sync(ALL, have) & ((1u << lane) - 1u);
-            Bits word = warp::from(carry, before ? 31 - __clz((int)before) : 0);
-            if (!before) word = origin<S, POINTWISE>();
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                if (outliers >> j & 1) own.word[j] = word;
-                word = own.word[j];
-            }
-        }
-        Bits last = __shfl_up_sync(ALL, own.word[3], 1);
-        if (lane == 0) last = origin<S, POINTWISE>();
-        // Bytes of a difference up to its leading one, in the (at most three) most significant bytes: 10 bits for each.
-        const u32 most = min(bytes, 3u), dense = origin<S, POINTWISE>() ? 0 : bytes - most;
-        Bits diff[4];
-        u32 held[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            diff[j] = own.word[j] ^ last;
-            last = own.word[j];
-        }
-        if (bytes == 1) {
-#pragma unroll
-            for (int j = 0; j < 4; j++) held[j] = diff[j] != 0;
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const u32 top = (u32)(diff[j] >> (8 * dense));
-                held[j] = (u32)(top != 0) + (top > 0xffu ? 1u << 10 : 0u) + (top > 0xffffu ? 1u << 20 : 0u);
-            }
-        }
-        // One bit a value in each field.
-        const u32 set = held[0] + 2 * held[1] + 4 * held[2] + 8 * held[3];
-        low = (set ^ set >> 10 ^ set >> 20 ^ (most & 1 ? 15u : 0u)) & 15u;
-        high = most == 1 ? 0u : ~(set >> (10 * (most - 2))) & 15u;
-        const u32 mine = held[0] + held[1] + held[2] + held[3];
-        const u32 upto = warp::inclusive(mine, lane);
-        own.ranks = upto - mine;
-        b.counts = warp::from(upto, 31);
-        u32 len = (b.counts & 1023u) + (b.counts >> 10 & 1023u) + (b.counts >> 20) + dense * 128;
-        if (!has_outliers && 128 * bytes <= 32 + len) {
-            kind |= NO_CODES;
-            len = 128 * bytes;
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; j++) own.word[j] = diff[j];
-        }
-        f_len = len;
+        if (__any_sync(warp::ALL, outliers)) repeat_words(own.word, outliers, origin<S, POINTWISE>(), lane);
+        f_len = difference_words<S, POINTWISE>(b, own, word_bytes(q), has_outliers, kind, low, high, lane);
     }
     outliers &= valid;
     if (has_outliers) {
-        // All the same?
-        const u32 holders = __ballot_sync(ALL, outliers != 0);
-        const int j0 = __ffs((int)outliers) - 1;
-        Bits first = T::bits(j0 <= 0 ? x[0] : j0 == 1 ? x[1] : j0 == 2 ? x[2] : x[3]);
-        first = warp::from(first, __ffs((int)holders) - 1);
-        bool same = true;
-#pragma unroll
-        for (int j = 0; j < 4; j++) same = same && (!(outliers >> j & 1) || T::bits(x[j]) == first);
-        const bool uniform = __all_sync(ALL, same);
+        const bool uniform = __all_sync(warp::ALL, all_are(x, outliers, first_bits(x, outliers)));
         kind |= uniform ? UNIFORM : OUTLIERS;
         d_len = T::W * (uniform ? 1u : warp::sum((u32)__popc(outliers)));
     }
@@ -332,8 +370,8 @@ __device__ __forceinline__ u8 plane_byte(Bits x, u32 bytes, u32 p) {
 // Writes block `block`'s parts B to F, at their offsets in `stage`. `values` is asked for the block's values where it
 // has outliers. Whole warp.
 template <class S, bool POINTWISE, class Values>
-__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const Lane<S>& own, const Parts& parts, u32 block,
-                                     int count, int lane, Values values) {
+__device__ __forceinline__ void emit(u8* stage, const Block<S>& b, const LaneWords<S>& own, const Parts& parts,
+                                     u32 block, int count, int lane, Values values) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     const u32 low6 = b.kind & 63u;

@@ -133,7 +133,7 @@ struct Counts {
 
 __device__ __forceinline__ void codebook_of(const Counts& a) {
     __shared__ codebook::Shared sh;
-    const codebook::Shared::Half& book = sh.half[codebook::make(sh, (const u32*)a.counts)];
+    const codebook::Shared::Half& book = sh.half[codebook::choose_codebook(sh, (const u32*)a.counts)];
     if (threadIdx.x < codebook::SYMBOLS) {
         ((u8*)a.lengths)[threadIdx.x] = book.lengths[threadIdx.x];
         ((unsigned short*)a.codewords)[threadIdx.x] = book.codewords[threadIdx.x];

@@ -43,7 +43,7 @@ __device__ __forceinline__ void szx_encode(const Szx& a) {
 #pragma unroll
         for (u32 j = 0; j < 4; j++) x[j] = ((const S*)a.values)[first + min(128 * block + 4 * lane + j, last)];
     };
-    szx::Lane<S> own;
+    szx::LaneWords<S> own;
     for (u32 block = 0; block < 32; block++) {
         szx::Block<S> b = {};
         if (block < count) {

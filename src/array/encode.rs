@@ -2,7 +2,7 @@
 //! The frames of the chunks of an array in host memory, in order, made ahead of whoever takes them.
 
 use super::boxes::Array;
-use super::sharing::{Lane, Sharing};
+use super::sharing::{Coder, Sharing};
 use crate::engine::EncodeJob;
 use crate::error::{Error, Result};
 use crate::params::Params;
@@ -16,10 +16,10 @@ const AHEAD: usize = 2;
 
 /// Frames of an array in host memory, which threads of its own make until it is dropped.
 #[derive(Debug)]
-pub(super) struct Encoding {
+pub(super) struct HostEncoding {
     shared: Arc<Shared>,
     lanes: Vec<JoinHandle<()>>,
-    /// What the last call of [`Encoding::next`] lent.
+    /// What the last call of [`HostEncoding::next`] lent.
     lent: Vec<Vec<u8>>,
     /// The process that has the threads.
     process: u32,
@@ -59,8 +59,8 @@ struct State {
     failure: Option<Error>,
 }
 
-impl Encoding {
-    /// See [`super::Encoding::new`], whose arguments were checked.
+impl HostEncoding {
+    /// See [`super::HostEncoding::new`], whose arguments were checked.
     pub(super) fn new(
         array: Array,
         params: Params,
@@ -69,7 +69,7 @@ impl Encoding {
         origins: Vec<i64>,
         beyond: Vec<u8>,
         sharing: Sharing,
-    ) -> Encoding {
+    ) -> HostEncoding {
         let lanes = sharing.lanes;
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { array, params, chunk, raw_len, origins, beyond, sharing, state, changed });
@@ -79,10 +79,10 @@ impl Encoding {
         };
         // A host at its limit of threads still gets its frames: `next` makes them where there is none.
         let lanes = (0..lanes).map_while(start).collect();
-        Encoding { shared, lanes, lent: Vec::new(), process: std::process::id() }
+        HostEncoding { shared, lanes, lent: Vec::new(), process: std::process::id() }
     }
 
-    /// See [`super::Encoding::next`].
+    /// See [`super::HostEncoding::next`].
     pub(super) fn next(&mut self) -> Result<&[Vec<u8>]> {
         let shared = &*self.shared;
         let mut state = shared.lock();
@@ -116,7 +116,7 @@ impl Encoding {
     }
 }
 
-impl Drop for Encoding {
+impl Drop for HostEncoding {
     fn drop(&mut self) {
         // A forked child has no threads, and whoever held the lock when it was forked holds it there for ever.
         if self.process == std::process::id() {
@@ -201,7 +201,7 @@ impl Shared {
         let places = gathered.chunks_mut(self.raw_len);
         let slots: Vec<_> =
             overlaps.iter().zip(&dense).filter(|(_, d)| d.is_none()).map(|(o, _)| o).zip(places).collect();
-        let threads = if let Lane::Gpu(_) = self.sharing.engine { engine.threads() } else { 1 };
+        let threads = if let Coder::Gpu(_) = self.sharing.engine { engine.threads() } else { 1 };
         parallel::map_mut(slots, threads, |_, (overlap, to)| {
             let whole = overlap.as_ref().is_some_and(|o| o.is_whole(&self.chunk));
             if !whole {

@@ -11,9 +11,9 @@ fn refused<T>() -> Result<T> {
 }
 
 #[derive(Debug)]
-pub(super) enum Encoding {}
+pub(super) enum DeviceEncoding {}
 
-impl Encoding {
+impl DeviceEncoding {
     pub(super) fn new(
         _: Array,
         _: Params,
@@ -22,7 +22,7 @@ impl Encoding {
         _: Vec<i64>,
         _: Vec<u8>,
         _: usize,
-    ) -> Result<Encoding> {
+    ) -> Result<DeviceEncoding> {
         refused()
     }
 

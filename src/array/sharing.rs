@@ -10,8 +10,9 @@ const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
 
-/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. Measured
-/// with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx 27.6 and 10.8, lorenzo 24.5 and 12.3.
+/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be
+/// placed. Measured with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx
+/// 27.6 and 10.8, lorenzo 24.5 and 12.3.
 const CPU_DECODES: usize = 8;
 
 /// How work on some chunks is shared out.
@@ -21,51 +22,51 @@ pub(super) struct Sharing {
     /// Threads that take batches.
     pub(super) lanes: usize,
     /// What each of them codes with.
-    pub(super) engine: Lane,
+    pub(super) engine: Coder,
 }
 
-pub(super) enum Lane {
+pub(super) enum Coder {
     /// An engine for each GPU that takes part. They take batches in turn.
     Gpu(&'static [Engine]),
     /// CPU threads of the lane's own.
     Cpu(Engine),
 }
 
-impl Lane {
+impl Coder {
     /// What codes batch `b`.
     pub(super) fn engine(&self, b: usize) -> &Engine {
         match self {
-            Lane::Gpu(engines) => &engines[b % engines.len()],
-            Lane::Cpu(engine) => engine,
+            Coder::Gpu(engines) => &engines[b % engines.len()],
+            Coder::Cpu(engine) => engine,
         }
     }
 }
 
 impl Sharing {
-    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may use), and the
-    /// process's GPU or every one.
+    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may
+    /// use), and the process's GPU or every one.
     pub(super) fn to_encode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
-        Sharing::of(chunks, bytes, threads, gpus(every_gpu))
+        Sharing::among(chunks, bytes, threads, gpus(every_gpu))
     }
 
     /// The same to decode.
     pub(super) fn to_decode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
         let many = if threads > 0 { threads } else { crate::parallel::cores() } >= CPU_DECODES;
         let gpus = gpus(every_gpu);
-        Sharing::of(chunks, bytes, threads, if many && gpus.len() < 2 { &[] } else { gpus })
+        Sharing::among(chunks, bytes, threads, if many && gpus.len() < 2 { &[] } else { gpus })
     }
 
-    fn of(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
+    fn among(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let batch = |size: usize| (size / bytes.max(1)).clamp(1, chunks.max(1));
         if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes))) {
             let batch = batch(GPU_BATCH);
             let lanes = (GPU_BATCHES * gpus.len()).min(chunks.div_ceil(batch));
-            return Sharing { batch, lanes, engine: Lane::Gpu(gpus) };
+            return Sharing { batch, lanes, engine: Coder::Gpu(gpus) };
         }
         let batch = batch(CPU_BATCH);
         let lanes = threads.min(chunks.div_ceil(batch)).max(1);
-        Sharing { batch, lanes, engine: Lane::Cpu(Engine::with_threads(threads / lanes)) }
+        Sharing { batch, lanes, engine: Coder::Cpu(Engine::with_threads(threads / lanes)) }
     }
 }
 

@@ -16,7 +16,8 @@ struct Case {
 }
 
 impl Case {
-    /// `order`: axes from the slowest in memory to the fastest; `gaps`: elements left out behind each; `turned`: walked backwards.
+    /// `order`: axes from the slowest in memory to the fastest; `gaps`: elements left out behind each; `turned`: walked
+    /// backwards.
     fn new(shape: &[u64], order: &[usize], gaps: &[u64], turned: &[bool]) -> Case {
         let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], 1, 0);
         for &k in order.iter().rev() {
@@ -134,7 +135,7 @@ fn frames_are_those_of_dense_chunks() {
 
 /// Batches as a GPU gets them, by an engine without one.
 fn in_batches(_: usize, _: usize) -> sharing::Sharing {
-    sharing::Sharing { batch: 4, lanes: 2, engine: sharing::Lane::Gpu(std::slice::from_ref(Engine::global())) }
+    sharing::Sharing { batch: 4, lanes: 2, engine: sharing::Coder::Gpu(std::slice::from_ref(Engine::global())) }
 }
 
 #[test]

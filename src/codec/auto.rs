@@ -6,16 +6,16 @@
 //!              fast      planes; under a pointwise relative bound szx
 //!              lorenzo
 //! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it
-//! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what the chunk
-//!              would take so
+//! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what
+//!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
 //! ```
 //!
-//! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would miss bursts, which
-//! make a relative bound a wide one everywhere else: so the bound is the chunk's. What no candidate makes smaller than the raw bytes is
-//! stored.
+//! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
+//! miss bursts, which make a relative bound a wide one everywhere else: so the bound is the chunk's. What no candidate
+//! makes smaller than the raw bytes is stored.
 
 use super::chunk::Chunk;
 use super::planes::Value;
@@ -26,8 +26,8 @@ use crate::frame::STORED_HEADER;
 use crate::params::{Bound, Codec, Mode, Request};
 use crate::{memory, parallel};
 
-/// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a sample was, which
-/// may be wrong by some hundredths; and where a larger sample is looked at.
+/// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a
+/// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
 const NEAR: std::ops::Range<u128> = 106..113;
@@ -48,8 +48,8 @@ pub(crate) fn requests(asked: Request) -> [Request; 3] {
     all
 }
 
-/// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes. `None`: the
-/// sample does not do, and there is more to look at.
+/// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
+/// `None`: the sample does not do, and there is more to look at.
 pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<usize> {
     let whole = |k: usize| {
         let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
@@ -77,12 +77,12 @@ pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usiz
 pub(super) type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
 
 /// The request that a chunk's encoder gets, and the bound used.
-pub(super) fn choose<S: Value>(chunk: &Chunk<'_>, encode: Encode) -> Result<(Request, Used)> {
+pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode) -> Result<(Request, Used)> {
     let used = chunk.used::<S>()?;
     let requests = requests(chunk.params.request);
     for looked in Looked::EACH {
         let Some(sample) = Sample::new(chunk.params, looked) else { break };
-        let lens = lens(chunk, used, &sample, &requests, encode)?;
+        let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
         if let Some(taken) = take(&sample, lens, chunk.raw.len() / S::SIZE, chunk.raw.len()) {
             return Ok((requests[taken], used));
         }
@@ -91,7 +91,13 @@ pub(super) fn choose<S: Value>(chunk: &Chunk<'_>, encode: Encode) -> Result<(Req
 }
 
 /// Lengths of the candidates' frames.
-fn lens(chunk: &Chunk<'_>, used: Used, sample: &Sample, requests: &[Request; 3], encode: Encode) -> Result<[u64; 3]> {
+fn sample_lens(
+    chunk: &Chunk<'_>,
+    used: Used,
+    sample: &Sample,
+    requests: &[Request; 3],
+    encode: Encode,
+) -> Result<[u64; 3]> {
     let Chunk { params, raw, threads, .. } = *chunk;
     let size = usize::from(params.dtype.size);
     let stacks = parallel::try_map(sample.stacks.len(), threads, |k| {
@@ -139,7 +145,7 @@ mod tests {
     fn chosen(dims: &[u64], bound: Bound, f: impl Fn(usize) -> f32) -> (Codec, Mode) {
         let params = params(dims, Dtype::F32, bound);
         let raw = bytes(dims.iter().product::<u64>() as usize, f);
-        let settled = [1, 3].map(|threads| codec::settle(&chunk(&params, &raw, threads)).unwrap());
+        let settled = [1, 3].map(|threads| codec::settle_request(&chunk(&params, &raw, threads)).unwrap());
         assert_eq!(settled[0], settled[1]);
         let request = settled[0].0.request;
         let lossless = Request { codec: Codec::Planes, bound: Bound::Lossless };
@@ -151,7 +157,7 @@ mod tests {
     const EXACT: (Codec, Mode) = (Codec::Planes, Mode::Lossless);
 
     fn frame(params: &Params, raw: &[u8]) -> Vec<u8> {
-        let (params, used) = codec::settle(&chunk(params, raw, 1)).unwrap();
+        let (params, used) = codec::settle_request(&chunk(params, raw, 1)).unwrap();
         let chunk = Chunk { used, ..chunk(&params, raw, 3) };
         let mut out = Vec::new();
         if codec::encode(&chunk, &mut out) != Ok(true) {
@@ -265,7 +271,7 @@ mod tests {
         let codecs = fields.map(|(r, f)| {
             let raw = bytes(2048 * 128, f);
             let auto = params(&[2048, 128], Dtype::F32, Bound::Relative(r));
-            let request = codec::settle(&chunk(&auto, &raw, 2)).unwrap().0.request;
+            let request = codec::settle_request(&chunk(&auto, &raw, 2)).unwrap().0.request;
             assert_eq!(frame(&auto, &raw), frame(&Params { request, ..auto }, &raw));
             (request.codec, request.bound.mode())
         });
@@ -281,13 +287,13 @@ mod tests {
             for b in [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0] {
                 let mut params = params(dims, Dtype::F64, Bound::Absolute(b));
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                let little = choose::<f64>(&chunk(&params, &raw, 1), codec::encode);
+                let little = choose_request::<f64>(&chunk(&params, &raw, 1), codec::encode);
                 let mut shifted = vec![0];
                 shifted.extend(&raw);
-                assert_eq!(choose::<f64>(&chunk(&params, &shifted[1..], 2), codec::encode), little);
+                assert_eq!(choose_request::<f64>(&chunk(&params, &shifted[1..], 2), codec::encode), little);
                 params.dtype.big_endian = true;
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-                assert_eq!(choose::<f64>(&chunk(&params, &raw, 1), codec::encode), little);
+                assert_eq!(choose_request::<f64>(&chunk(&params, &raw, 1), codec::encode), little);
             }
         }
     }

@@ -76,11 +76,16 @@ pub(crate) fn encode_lossy(
     f32s: LossyEncoder<f32>,
     f64s: LossyEncoder<f64>,
 ) -> Result<bool> {
-    fn of<S: Scalar>(chunk: &Chunk<'_>, codec: CodecId, out: &mut Vec<u8>, encode: LossyEncoder<S>) -> Result<bool> {
+    fn encode_as<S: Scalar>(
+        chunk: &Chunk<'_>,
+        codec: CodecId,
+        out: &mut Vec<u8>,
+        encode: LossyEncoder<S>,
+    ) -> Result<bool> {
         let used = chunk.used::<S>()?;
         encode(&chunk.values::<S>()?, chunk, used, chunk.header(codec, Some(used)), out)
     }
-    if chunk.params.dtype.size == 4 { of(chunk, codec, out, f32s) } else { of(chunk, codec, out, f64s) }
+    if chunk.params.dtype.size == 4 { encode_as(chunk, codec, out, f32s) } else { encode_as(chunk, codec, out, f64s) }
 }
 
 /// Decodes the numbers of a lossy frame by the function of their type; refuses other types and modes.

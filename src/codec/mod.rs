@@ -29,24 +29,24 @@ pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
     [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC, &planes::CODEC];
 
 /// The codec of this number; `None` where this build lacks it.
-pub(crate) fn of(id: CodecId) -> Option<&'static Codec> {
+pub(crate) fn by_id(id: CodecId) -> Option<&'static Codec> {
     CODECS.into_iter().find(|codec| codec.id == id)
 }
 
 /// Names of the sections of a codec's frames, in their order; none for a codec that this build lacks.
 pub fn sections(id: CodecId) -> &'static [&'static str] {
-    of(id).map_or(&[], |codec| codec.sections)
+    by_id(id).map_or(&[], |codec| codec.sections)
 }
 
 /// The chunk's params with the codec that the request leaves open, and the bound used where choosing took it.
-pub(crate) fn settle(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
+pub(crate) fn settle_request(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
     let params = *chunk.params;
     if is_settled(&params, chunk.raw.len()) {
         return Ok((params, None));
     }
     let (request, used) = match params.dtype.size {
-        4 => auto::choose::<f32>(chunk, encode)?,
-        _ => auto::choose::<f64>(chunk, encode)?,
+        4 => auto::choose_request::<f32>(chunk, encode)?,
+        _ => auto::choose_request::<f64>(chunk, encode)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }
@@ -56,9 +56,9 @@ pub(crate) fn is_settled(params: &Params, raw_len: usize) -> bool {
     params.request.codec != params::Codec::Auto || !params.lossy(raw_len)
 }
 
-/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. One that could not be, for want
-/// of memory, is `lorenzo`'s.
-pub(crate) fn choose(params: &Params, raw_len: usize) -> CodecId {
+/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. A chunk
+/// whose codec could not be chosen for lack of memory goes to `lorenzo`.
+pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     let dtype = params.dtype;
     if params.lossy(raw_len) {
         match params.request.codec {
@@ -78,23 +78,23 @@ pub(crate) fn choose(params: &Params, raw_len: usize) -> CodecId {
 
 /// Encodes one chunk on the CPU into `out`, by the codec for it. False: this chunk is better stored.
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let codec = of(choose(chunk.params, chunk.raw.len())).expect("a codec of this build");
+    let codec = by_id(codec_for(chunk.params, chunk.raw.len())).expect("a codec of this build");
     Ok((codec.encode)(chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 
 /// Stores a chunk whose request is settled: one that its codec does not make smaller, or cannot for want of memory.
 pub(crate) fn store(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    stored::encode(raw, |values| planes::settle(params, values), threads, out)
+    stored::encode(raw, |values| planes::settle_values(params, values), threads, out)
 }
 
 /// The same into a place of the frame's length, allocating next to nothing.
 pub(crate) fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
-    stored::encode_into(raw, |values| planes::settle(params, values), out);
+    stored::encode_into(raw, |values| planes::settle_values(params, values), out);
 }
 
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let id = frame.header.codec;
-    let codec = of(id).ok_or(Error::Unsupported { format: frame.version(), codec: id })?;
+    let codec = by_id(id).ok_or(Error::Unsupported { format: frame.version(), codec: id })?;
     (codec.decode)(frame, threads, out)
 }

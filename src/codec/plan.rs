@@ -16,7 +16,7 @@ pub(crate) struct Gpu {
     /// The same for decoding.
     pub(crate) decode_from: usize,
     /// What the kernels are told of a chunk of so many raw bytes. `None`: it is the CPU's.
-    pub(crate) encoding: fn(&Params, usize) -> Option<Encoding>,
+    pub(crate) encoding: fn(&Params, usize) -> Option<ChunkPlan>,
     /// What the kernels are told of a frame. What they do not check is checked here. `None`: it is the CPU's, and any
     /// fault is its to name.
     pub(crate) decoding: fn(&Frame<'_>) -> Option<DecodeChunk>,
@@ -89,13 +89,13 @@ pub(crate) fn persistent(batch: Counts) -> u32 {
 
 /// A chunk as a codec wants it encoded; device addresses are still missing.
 #[derive(Clone, Copy)]
-pub(crate) struct Encoding {
+pub(crate) struct ChunkPlan {
     pub(crate) chunk: EncodeChunk,
     /// Bytes of the largest possible frame.
     pub(crate) capacity: usize,
 }
 
-impl Encoding {
+impl ChunkPlan {
     /// Whether the chunk's value range is needed first.
     pub(crate) fn range(&self) -> bool {
         self.chunk.bound_kind == BOUND_RANGE
@@ -179,7 +179,8 @@ impl Head {
         4 * self.len as usize
     }
 
-    /// Where the length of a section stands among the words: behind the fixed header, the extents and the sections before.
+    /// Where the length of a section stands among the words: behind the fixed header, the extents and the sections
+    /// before.
     pub(crate) fn section_len_at(params: &Params, section: usize) -> u32 {
         (HEADER_FIXED / 4 + params.extents.as_slice().len() + 2 * section) as u32
     }

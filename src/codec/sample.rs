@@ -3,15 +3,15 @@
 //!
 //! ```text
 //! place k    a value of the chunk, the tile of lorenzo's that it is in
-//! parts      that tile, and the same box for planes, where tiles of planes fill it: 16 × 16 × 32, 128 × 64 or 8192 values.
-//!            Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in a row from where it
-//!            begins for szx
-//! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array whose
-//!            tiles lie in one part each, and so is coded as the tiles are in the chunk
+//! parts      that tile, and the same box for planes, where tiles of planes fill it: 16 × 16 × 32, 128 × 64 or 8192
+//!            values. Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in
+//!            a row from where it begins for szx
+//! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array
+//!            whose tiles lie in one part each, and so is coded as the tiles are in the chunk
 //! ```
 //!
-//! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie between each
-//! other, a part for planes is of one of them.
+//! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie
+//! between each other, a part for planes is of one of them.
 
 use super::planes::shape::Shape;
 use crate::constants::{LORENZO_TILE, PLANES_TILE};
@@ -26,8 +26,8 @@ const FIRST: std::ops::RangeInclusive<usize> = 4..=8;
 const MORE: usize = 12;
 /// Values in a row for szx.
 const RUN: usize = LORENZO_TILE;
-/// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose multiples fill a
-/// box evenly, however many are taken.
+/// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
+/// multiples fill a box evenly, however many are taken.
 const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
 
 /// How much of a chunk is looked at.
@@ -118,7 +118,7 @@ impl Sample {
     /// The sample of a chunk. `None` where no memory holds the chunk.
     pub(crate) fn new(params: &Params, looked: Looked) -> Option<Sample> {
         let extents = params.extents.as_slice();
-        let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::choose(extents)?);
+        let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
         let n: usize = grid.extents().iter().product();
         let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end());
         let parts = if looked == Looked::AtFirst { first } else { MORE };
@@ -183,7 +183,8 @@ impl Place {
     }
 }
 
-/// Extents of parts that are for lorenzo and for planes. `None`: tiles of planes do not fill what is like a tile of lorenzo's.
+/// Extents of parts that are for lorenzo and for planes. `None`: tiles of planes do not fill what is like a tile of
+/// lorenzo's.
 fn shared(grid: &Grid, shape: &Shape) -> Option<[usize; 3]> {
     let (extents, sides) = (grid.extents(), shape.grid.tile_sides());
     if shape.is_of_components() || shape.grid.extents() != extents {
@@ -224,8 +225,8 @@ fn of_planes(shape: &Shape, places: &[Place]) -> Stack {
     Stack { part, axis: along(extents, part), steps, starts }
 }
 
-/// The place of the first value of the part around `at`: one of those that fill the chunk from its first value on, or the last one
-/// that lies in it whole.
+/// The place of the first value of the part around `at`: one of those that fill the chunk from its first value on, or
+/// the last one that lies in it whole.
 fn start(extents: [usize; 3], part: [usize; 3], steps: [usize; 3], at: [usize; 3]) -> usize {
     (0..3).map(|k| (at[k] / part[k] * part[k]).min(extents[k] - part[k]) * steps[k]).sum()
 }
@@ -289,7 +290,8 @@ mod tests {
             }
             if let Some(k) = sample.of[LOSSLESS] {
                 let stack = &sample.stacks[k];
-                let [of_chunk, of_stack] = [&params, &planes].map(|p| Shape::choose(p.extents.as_slice()).unwrap());
+                let [of_chunk, of_stack] =
+                    [&params, &planes].map(|p| Shape::for_extents(p.extents.as_slice()).unwrap());
                 assert_eq!(of_stack.grid.tile_sides(), of_chunk.grid.tile_sides(), "{params:?}");
                 let side = of_stack.grid.tile_sides()[stack.axis];
                 assert!(!of_stack.is_of_components(), "{params:?}");

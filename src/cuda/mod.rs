@@ -119,8 +119,8 @@ fn allowed() -> Result<(), String> {
     Ok(())
 }
 
-/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device is to be
-/// used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
+/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device
+/// is to be used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
 pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
     allowed()?;
     if let Some(why) = ENDED.get() {
@@ -152,14 +152,14 @@ pub(crate) fn usable() -> Vec<i32> {
     (0..count).filter(|&ordinal| device_of(ordinal).is_ok()).collect()
 }
 
-/// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes again with the next
-/// work.
+/// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes
+/// again with the next work.
 pub(crate) fn release() -> usize {
     if !ours(false) || ENDED.get().is_some() {
         return 0;
     }
     let opened = OPENED.lock().unwrap_or_else(|held| held.into_inner());
-    let released = opened.iter().map(|device| device.release().inspect_err(note).unwrap_or(0));
+    let released = opened.iter().map(|device| device.release().inspect_err(note_failure).unwrap_or(0));
     released.sum()
 }
 
@@ -272,8 +272,9 @@ pub(crate) fn attempt<R>(what: &str, work: impl FnOnce() -> Result<R, Failure>) 
     None
 }
 
-/// Takes note of a failure for which there is no CPU to go to: after one that ends a context there is no device any more.
-pub(crate) fn note(failure: &Failure) {
+/// Takes note of a failure for which there is no CPU to go to: after one that ends a context there is no device any
+/// more.
+pub(crate) fn note_failure(failure: &Failure) {
     if failure.ends_context() {
         _ = ENDED.set(format!("{failure}; the CPU is used from now on"));
     }
@@ -288,7 +289,7 @@ impl Device {
         }
         initialise()?;
         let count = result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))?;
-        Self::at(choose(&wanted, count)?)
+        Self::at(choose_device(&wanted, count)?)
     }
 
     /// The device of this ordinal, opened where it is not.
@@ -305,7 +306,7 @@ impl Device {
     fn open(ordinal: i32) -> Result<Device, Failure> {
         let handle = result::device::get(ordinal).map_err(|e| Failure::new("cuDeviceGet", e))?;
         let name = result::device::get_name(handle).map_err(|e| Failure::new("cuDeviceGetName", e))?;
-        let image = image::Image::of(capability(handle)?)?;
+        let image = image::Image::for_capability(capability(handle)?)?;
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
@@ -432,7 +433,7 @@ fn capability(device: sys::CUdevice) -> Result<image::Capability, Failure> {
 }
 
 /// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.
-fn choose(wanted: &str, count: i32) -> Result<i32, Failure> {
+fn choose_device(wanted: &str, count: i32) -> Result<i32, Failure> {
     if count < 1 {
         return Err(Failure::other("there is no device"));
     }
@@ -458,9 +459,9 @@ mod tests {
 
     #[test]
     fn a_device_number_outside_the_machine_is_named() {
-        assert_eq!(choose("2", 3), Ok(2));
-        assert!(choose("3", 3).unwrap_err().to_string().contains("0 to 2"));
-        assert!(choose("gpu", 1).is_err());
-        assert!(choose("auto", 0).is_err());
+        assert_eq!(choose_device("2", 3), Ok(2));
+        assert!(choose_device("3", 3).unwrap_err().to_string().contains("0 to 2"));
+        assert!(choose_device("gpu", 1).is_err());
+        assert!(choose_device("auto", 0).is_err());
     }
 }

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
+//!
+//! ```text
+//! encode_batch   settle_requests   codec and bound of each chunk whose request leaves the codec open (codec/auto.rs)
+//!                gpu/encode.rs     groups of one codec and element size, where they are worth the GPU
+//!                codec::encode     on CPU threads: what the GPU did not take, or failed at
+//!                codec::store      chunks that their codec does not make smaller
+//! decode_batch   gpu/decode.rs     frames in groups; a verdict for each
+//!                codec::decode     on CPU threads: all others, and frames without a good verdict, to name the fault
+//! ```
 
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
@@ -43,7 +52,8 @@ const PER_THREAD: usize = 256 << 10;
 const FOR_GPU: usize = 64 << 20;
 
 impl Engine {
-    /// The process's engine, as `H5Z_GPU_THREADS`, `H5Z_GPU_DEVICE` and `H5Z_GPU_MIN_BYTES` say when it is first asked for.
+    /// The process's engine, as `H5Z_GPU_THREADS`, `H5Z_GPU_DEVICE` and `H5Z_GPU_MIN_BYTES` say when it is first asked
+    /// for.
     pub fn global() -> &'static Engine {
         static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
         ENGINE.get_or_init(|| {
@@ -61,7 +71,8 @@ impl Engine {
         })
     }
 
-    /// The process's engine once for each GPU that it can use, each with that GPU: for work that is shared out. Empty where there is none.
+    /// The process's engine once for each GPU that it can use, each with that GPU: for work that is shared out. Empty
+    /// where there is none.
     pub(crate) fn on_every_gpu() -> &'static [Engine] {
         #[cfg(feature = "cuda")]
         {
@@ -89,8 +100,8 @@ impl Engine {
         }
     }
 
-    /// An engine that also uses the process's GPU, if there is one, for at least `min_bytes` raw bytes of one codec in a
-    /// batch.
+    /// An engine that also uses the process's GPU, if there is one, for at least `min_bytes` raw bytes of one codec in
+    /// a batch.
     pub fn with_device(threads: usize, min_bytes: usize) -> Engine {
         let _ = min_bytes;
         Engine {
@@ -135,8 +146,8 @@ impl Engine {
         (0, 0)
     }
 
-    /// Gives back what memory of GPUs, and page-locked memory, is kept for the next work and not in use now. The next work takes it
-    /// again. Answers the bytes of the GPUs' memory; 0 in a forked child.
+    /// Gives back what memory of GPUs, and page-locked memory, is kept for the next work and not in use now. The next
+    /// work takes it again. Answers the bytes of the GPUs' memory; 0 in a forked child.
     pub fn release_memory() -> u64 {
         #[cfg(feature = "cuda")]
         return crate::cuda::release() as u64;
@@ -162,8 +173,8 @@ impl Engine {
     #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         float_state::with_default(|| {
-            let settled = self.settle(jobs);
-            self.try_to_encode(&renewed(jobs, &settled), out)
+            let settled = self.settle_requests(jobs);
+            self.try_to_encode(&with_settled_requests(jobs, &settled), out)
         })
     }
 
@@ -178,12 +189,12 @@ impl Engine {
     }
 
     /// Each job's params with the codec that its request leaves open, and its bound used where choosing took it.
-    fn settle(&self, jobs: &[EncodeJob<'_>]) -> Vec<(Params, Option<Used>)> {
+    fn settle_requests(&self, jobs: &[EncodeJob<'_>]) -> Vec<(Params, Option<Used>)> {
         let threads = self.threads_for(jobs.iter().map(|job| job.raw.len()).sum());
         let inner = threads.div_ceil(jobs.len().max(1));
         parallel::map(jobs.len(), threads, |i| {
             let EncodeJob { params, raw } = jobs[i];
-            let settle = |threads| codec::settle(&Chunk { params, raw, threads, used: None });
+            let settle = |threads| codec::settle_request(&Chunk { params, raw, threads, used: None });
             let settled = catch_unwind(AssertUnwindSafe(|| with_fewer(inner, settle)));
             settled.ok().and_then(Result::ok).unwrap_or((*params, None))
         })
@@ -214,8 +225,9 @@ impl Engine {
         to.copy_from_slice(from);
     }
 
-    /// Threads for `bytes` raw bytes; one where there is no memory for more. A C library may end the process where a thread
-    /// that has begun finds none, and stacks of threads that have ended may keep what one thread would have needed.
+    /// Threads for `bytes` raw bytes; one where there is no memory for more. A C library may end the process where a
+    /// thread that has begun finds none, and stacks of threads that have ended may keep what one thread would have
+    /// needed.
     fn threads_for(&self, bytes: usize) -> usize {
         /// A stack, and what a thread works with.
         const EACH: usize = 3 << 20;
@@ -245,9 +257,9 @@ impl Engine {
 
     /// Encodes every job's chunk into the buffer of the same index, replacing what was in it.
     ///
-    /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most. So is a chunk for
-    /// whose encoding there is too little memory; where there is none for that many bytes either, its buffer is left
-    /// empty, which no frame is.
+    /// Never fails: what no codec can take or make smaller is stored, raw length plus 64 bytes at most. So is a chunk
+    /// for whose encoding there is too little memory; where there is none for that many bytes either, its buffer is
+    /// left empty, which no frame is.
     ///
     /// # Panics
     /// When `out` is shorter than `jobs`.
@@ -257,8 +269,8 @@ impl Engine {
 
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let settled = self.settle(jobs);
-        let jobs = renewed(jobs, &settled);
+        let settled = self.settle_requests(jobs);
+        let jobs = with_settled_requests(jobs, &settled);
         let done = self.try_to_encode(&jobs, out);
         let slots = jobs.iter().zip(&settled).zip(out.iter_mut()).zip(done);
         let slots: Vec<_> = slots.filter(|(_, done)| !done).map(|(slot, _)| slot).collect();
@@ -313,8 +325,9 @@ impl Engine {
         self.decode_batch(&mut [DecodeJob { frame, out }]).remove(0)
     }
 
-    /// Decodes of an open frame, of a chunk of extents `dims`, at least what is `wanted`: a range for each axis. Other bytes of `out`,
-    /// which has the chunk's length, hold anything then. The CPU does it: codecs decode the tiles that are touched.
+    /// Decodes of an open frame, of a chunk of extents `dims`, at least what is `wanted`: a range for each axis. Other
+    /// bytes of `out`, which has the chunk's length, hold anything then. The CPU does it: codecs decode the tiles that
+    /// are touched.
     ///
     /// # Errors
     /// See [`Error`]; `out` may hold anything then.
@@ -325,8 +338,8 @@ impl Engine {
         wanted: &[Range<u64>],
         out: &mut [u8],
     ) -> Result<()> {
-        /// Bytes that a thread decodes while another one is started. For n bytes k threads take n / k and k times this together, which
-        /// is least where their number is the root of n over this.
+        /// Bytes that a thread decodes while another one is started. For n bytes k threads take n / k and k times this
+        /// together, which is least where their number is the root of n over this.
         const MEANWHILE: u64 = 32 << 10;
         // Bytes of unknown shape have no parts.
         if Extents::new(dims) == Some(frame.header.extents) {
@@ -362,7 +375,7 @@ fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Res
 }
 
 /// The jobs with the params that were settled.
-fn renewed<'a>(jobs: &[EncodeJob<'a>], settled: &'a [(Params, Option<Used>)]) -> Vec<EncodeJob<'a>> {
+fn with_settled_requests<'a>(jobs: &[EncodeJob<'a>], settled: &'a [(Params, Option<Used>)]) -> Vec<EncodeJob<'a>> {
     jobs.iter().zip(settled).map(|(job, (params, _))| EncodeJob { params, ..*job }).collect()
 }
 

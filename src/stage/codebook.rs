@@ -2,16 +2,17 @@
 //! Symbol counts → canonical codebook with codewords of limited length, and the checks of one that was read.
 //!
 //! Lengths are the best that the limit allows, by package-merge (Larmore & Hirschberg, JACM 37(3), 1990,
-//! doi:10.1145/79147.79150). The first list has the n symbols in use by weight. As often as the limit has further bits, the
-//! next list is the symbols again, merged by weight with the pairs of neighbours of the list before. The first 2n − 2 entries
-//! of the last list are taken, and with a pair both entries that it is made of; a codeword has as many bits as its symbol is
-//! taken times. Ties: among symbols by number, and symbols before pairs; so every writer finds the same lengths.
+//! doi:10.1145/79147.79150). The first list has the n symbols in use by weight. As often as the limit has further bits,
+//! the next list is the symbols again, merged by weight with the pairs of neighbours of the list before. The first 2n −
+//! 2 entries of the last list are taken, and with a pair both entries that it is made of; a codeword has as many bits
+//! as its symbol is taken times. Ties: among symbols by number, and symbols before pairs; so every writer finds the
+//! same lengths.
 //!
-//! A run of zeros and the -1 or 1 behind it may have a codeword together or one each. Both codebooks are made, and a chunk
-//! takes the one that needs fewer bits, its own lengths among them.
+//! A run of zeros and the -1 or 1 behind it may have a codeword together or one each. Both codebooks are made, and a
+//! chunk takes the one that needs fewer bits, its own lengths among them.
 //!
-//! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended for
-//! each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
+//! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended
+//! for each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
 
 use super::symbols::{DIRECT, JOINT, RUN};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
@@ -20,9 +21,9 @@ use crate::error::Damage;
 /// Lengths of the codewords, in bits; 0 is not in use.
 pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
 
-/// The lengths of the codebook that a chunk takes, from its counts with joint symbols. With it, joint symbols that occur have
-/// codewords, or none has.
-pub(crate) fn choose(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
+/// The lengths of the codebook that a chunk takes, from its counts with joint symbols. With it, joint symbols that
+/// occur have codewords, or none has.
+pub(crate) fn choose_codebook(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
     let mut apart = *joint;
     for symbol in JOINT..LORENZO_SYMBOLS {
         let count = std::mem::take(&mut apart[symbol]);
@@ -188,14 +189,14 @@ mod tests {
     #[test]
     fn joint_symbols_are_taken_where_they_save_bits() {
         // Each run has its residual: one codeword of one bit for two of one and two.
-        let l = choose(&of(&[(JOINT + 6, 900), (DIRECT + 9, 500)]));
+        let l = choose_codebook(&of(&[(JOINT + 6, 900), (DIRECT + 9, 500)]));
         assert_eq!((l[JOINT + 6], l[DIRECT + 9], l[RUN + 3]), (1, 1, 0));
         // Only two of them: the lengths of 160 symbols cost more than two codewords.
-        let l = choose(&of(&[(JOINT + 39, 2), (RUN + 19, 300), (DIRECT + 1, 300)]));
+        let l = choose_codebook(&of(&[(JOINT + 39, 2), (RUN + 19, 300), (DIRECT + 1, 300)]));
         assert_eq!((l[JOINT + 39], l[RUN + 19], l[DIRECT + 1]), (0, 1, 1));
-        assert_eq!(choose(&[0; LORENZO_SYMBOLS]), [0; LORENZO_SYMBOLS]);
+        assert_eq!(choose_codebook(&[0; LORENZO_SYMBOLS]), [0; LORENZO_SYMBOLS]);
         // 112 + 200 + 4 · 128 bits or 4 · 112 + 200 + 4 · 44: equal, and joint symbols are taken.
-        let taken = |count| choose(&of(&[(JOINT + 7, count), (DIRECT + 8, 200)]))[JOINT + 7];
+        let taken = |count| choose_codebook(&of(&[(JOINT + 7, count), (DIRECT + 8, 200)]))[JOINT + 7];
         assert_eq!([111, 112].map(taken), [0, 1]);
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where tiles' payloads end: a table of u32 in units of four bytes, from which any tile is found. §3 of szx and lorenzo.
+//! Where tiles' payloads end: a table of u32 in units of four bytes, from which any tile is found. §3 of szx and
+//! lorenzo.
 
 use crate::error::{Error, Result};
 
@@ -10,7 +11,8 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// Checks that the table, which is called `section`, has an entry for each tile, and that they rise to the payload's end.
+    /// Checks that the table, which is called `section`, has an entry for each tile, and that they rise to the
+    /// payload's end.
     pub(crate) fn new(section: &'static str, table: &'a [u8], payload: &'a [u8], tiles: usize) -> Result<Self> {
         if table.len() != tiles.saturating_mul(4) {
             return Err(Error::Length { section, needed: 4 * tiles as u64, got: table.len() as u64 });

@@ -2,8 +2,9 @@
 //! How many bits residuals will take, from a few counts: chooses between predictors.
 //!
 //! Zeros and others follow each other as in a two-state chain: with n(z), n(s) zeros and others and t places where they
-//! meet (before the first value stands a zero), each state keeps or changes. A residual that is not zero costs its class
-//! (bits of its zigzag value, all above 15 together) under the entropy of classes, and the bits below its highest one:
+//! meet (before the first value stands a zero), each state keeps or changes. A residual that is not zero costs its
+//! class (bits of its zigzag value, all above 15 together) under the entropy of classes, and the bits below its highest
+//! one:
 //!
 //! ```text
 //! cost = h(n(z), t/2) + max(h(n(s), t/2) + E(n(1), …, n(16)), n(s) − t/2) + Σ n(k) · (k − 1)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integer Lorenzo prediction: differences along any of three axes, and the running sums that undo them.
 //!
-//! The Lorenzo predictor (Ibarria et al., Computer Graphics Forum 22(3), 2003, doi:10.1111/1467-8659.00681) is the alternating
-//! sum of the corners of a cube of which the value is the last; its residual is the difference taken along every axis
-//! in turn. On quanta, which are integers, no error adds up: what is predicted from is what a decoder has (dual
-//! quantisation: cuSZ, Tian et al., PACT 2020, doi:10.1145/3410463.3414624). Sums along the same axes, in any order, give the
-//! values back, as many at a time as there are (cuSZ+, CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). Any set of axes
-//! may be left out, which helps where neighbours along one are strangers. Integers wrap around, so nothing can overflow.
-//! FORMAT.md of lorenzo, §4.3.
+//! The Lorenzo predictor (Ibarria et al., Computer Graphics Forum 22(3), 2003, doi:10.1111/1467-8659.00681) is the
+//! alternating sum of the corners of a cube of which the value is the last; its residual is the difference taken along
+//! every axis in turn. On quanta, which are integers, no error adds up: what is predicted from is what a decoder has
+//! (dual quantisation: cuSZ, Tian et al., PACT 2020, doi:10.1145/3410463.3414624). Sums along the same axes, in any
+//! order, give the values back, as many at a time as there are (cuSZ+, CLUSTER 2021,
+//! doi:10.1109/Cluster48925.2021.00047). Any set of axes may be left out, which helps where neighbours along one are
+//! strangers. Integers wrap around, so nothing can overflow. FORMAT.md of lorenzo, §4.3.
 
 /// Bit k of a set of axes stands for axis 2 − k: x (fastest) is 1, y 2, z 4.
 pub(crate) const X: u8 = 1;

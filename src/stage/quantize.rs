@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic. FORMAT.md of lorenzo, §5 and §8.
+//! Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic. FORMAT.md of lorenzo, §5 and
+//! §8.
 //!
-//! A quantum is the integer nearest to the value in steps of twice the bound; under a point-wise relative bound it counts
-//! steps of the value's bits, which are a logarithm, linear between powers of two. In real arithmetic each value would come
-//! back within the bound. In f64 and f32 some do not: so every value is decoded at once and compared, first by a
-//! rounded difference, which settles nearly all, then exactly. What misses the bound, is not finite, has the fill value's bits
-//! or a quantum beyond the limit is an outlier. Its quantum is that of a neighbour, so that prediction does not notice.
+//! A quantum is the integer nearest to the value in steps of twice the bound; under a point-wise relative bound it
+//! counts steps of the value's bits, which are a logarithm, linear between powers of two. In real arithmetic each value
+//! would come back within the bound. In f64 and f32 some do not: so every value is decoded at once and compared, first
+//! by a rounded difference, which settles nearly all, then exactly. What misses the bound, is not finite, has the fill
+//! value's bits or a quantum beyond the limit is an outlier. Its quantum is that of a neighbour, so that prediction
+//! does not notice.
 
 use crate::scalar::{Bits, Scalar, mul_down, within};
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What symbols stand for. FORMAT.md of lorenzo, §3.2.
 //!
-//! In the order of their numbers: zeros to the end of the tile; runs of zeros by class; small residuals; escapes, the large
-//! ones, two symbols for each power of two; runs again, joined with a residual of -1 or 1 behind. Short runs have a class for
-//! each length, longer ones two for each power of two. What a class or an escape leaves open, its lower bits, follows.
+//! In the order of their numbers: zeros to the end of the tile; runs of zeros by class; small residuals; escapes, the
+//! large ones, two symbols for each power of two; runs again, joined with a residual of -1 or 1 behind. Short runs have
+//! a class for each length, longer ones two for each power of two. What a class or an escape leaves open, its lower
+//! bits, follows.
 
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SHORT_RUNS};
 
@@ -44,7 +45,7 @@ pub(super) struct Meaning {
 }
 
 impl Meaning {
-    pub(super) fn of(symbol: usize) -> Meaning {
+    pub(super) fn of_symbol(symbol: usize) -> Meaning {
         let zeros = |class: usize| {
             let run = run_bits(class);
             let zeros = if class < LORENZO_SHORT_RUNS { class + 1 } else { (2 + class % 2) << run };
@@ -91,7 +92,7 @@ mod tests {
     fn classes_say_every_run_once() {
         for zeros in 1..LORENZO_TILE {
             let (class, lower) = class(zeros);
-            let m = Meaning::of(RUN + class);
+            let m = Meaning::of_symbol(RUN + class);
             assert_eq!((m.z, usize::from(m.zeros) + lower), (0, zeros));
             assert!(lower < 1 << m.run && usize::from(m.run) == run_bits(class) as usize);
         }
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn symbols_are_those_of_the_format() {
         let of = |s| {
-            let m = Meaning::of(s);
+            let m = Meaning::of_symbol(s);
             (m.zeros, m.run, m.z, m.escape)
         };
         assert_eq!((RUN, DIRECT, ESCAPE, JOINT, JOINT + 2 * LORENZO_RUNS), (1, 35, 66, 120, LORENZO_SYMBOLS));

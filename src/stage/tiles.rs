@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A chunk cut into tiles: which extents they have, and their values in and out. FORMAT.md of lorenzo, §3.1.
 //!
-//! A tile starts as one value; its shortest side is doubled, the fastest axis among equals, while the tile has at most 8192
-//! values: 16 × 16 × 32, 64 × 128 or 8192 in large chunks. Threads that encode gather a tile's rows into memory of their own.
-//! Threads that decode get a share of the chunk each, cut across one axis between tiles, so that all can write at once.
+//! A tile starts as one value; its shortest side is doubled, the fastest axis among equals, while the tile has at most
+//! 8192 values: 16 × 16 × 32, 64 × 128 or 8192 in large chunks. Threads that encode gather a tile's rows into memory of
+//! their own. Threads that decode get a share of the chunk each, cut across one axis between tiles, so that all can
+//! write at once.
 
 use crate::error::Result;
 use crate::part::{Part, fold};

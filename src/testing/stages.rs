@@ -187,7 +187,7 @@ pub struct Places {
 
 /// ndzip: the grid that an array gets. `None`: it is too large.
 pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
-    let grid = Grid::choose(extents)?;
+    let grid = Grid::for_extents(extents)?;
     let origins = (0..grid.cubes()).map(|i| grid.origin(i) as u64).collect();
     let border = grid.border().flatten().map(|i| i as u64).collect();
     Some(Places { dims: grid.dims(), rank: grid.rank(), origins, border })
@@ -238,7 +238,7 @@ pub fn interpolated(residuals: &[i32], extents: [usize; 3], way: u8) -> Vec<i32>
 
 /// lorenzo: bits of every symbol's codeword, and the codewords, from the counts of symbols with joint ones.
 pub fn codebook(counts: &[u64; LORENZO_SYMBOLS]) -> ([u8; LORENZO_SYMBOLS], [u16; LORENZO_SYMBOLS]) {
-    let lengths = codebook::choose(counts);
+    let lengths = codebook::choose_codebook(counts);
     (lengths, codebook::codewords(&lengths))
 }
 

@@ -18,11 +18,11 @@ fn with_chunks<R>(
     work: impl FnOnce(&mut Stream, EncodeGroup) -> Result<R, Failure>,
 ) -> Option<R> {
     let device = cuda::device()?;
-    let plans: Vec<encode::Plan> = jobs.iter().map(|j| encode::plan(j)).collect::<Option<_>>()?;
+    let plans: Vec<encode::EncodePlan> = jobs.iter().map(|j| encode::plan(j)).collect::<Option<_>>()?;
     cuda::attempt("timing", || {
         let _current = device.enter()?;
         let mut stream = device.stream()?.ok_or_else(|| Failure::other("all streams are taken"))?;
-        let chunks: Vec<(&encode::Plan, &[u8])> = plans.iter().zip(jobs.iter().map(|j| j.raw)).collect();
+        let chunks: Vec<(&encode::EncodePlan, &[u8])> = plans.iter().zip(jobs.iter().map(|j| j.raw)).collect();
         let group = EncodeGroup::load(device, &mut stream, &chunks, threads)?;
         work(&mut stream, group)
     })
@@ -68,11 +68,11 @@ pub fn encode_steps(jobs: &[EncodeJob<'_>], runs: usize, threads: usize) -> Opti
 fn with_frames<R>(
     jobs: &mut [DecodeJob<'_>],
     threads: usize,
-    steps: impl FnOnce(&Device, &decode::Plan, u32, u32) -> Result<Vec<Step>, Failure>,
-    work: impl FnOnce(&mut Stream, &DecodeGroup, &mut [DecodeJob<'_>], &[decode::Plan]) -> Result<R, Failure>,
+    steps: impl FnOnce(&Device, &decode::DecodePlan, u32, u32) -> Result<Vec<Step>, Failure>,
+    work: impl FnOnce(&mut Stream, &DecodeGroup, &mut [DecodeJob<'_>], &[decode::DecodePlan]) -> Result<R, Failure>,
 ) -> Option<R> {
     let device = cuda::device()?;
-    let plans: Vec<decode::Plan> = jobs.iter().map(decode::plan).collect::<Option<_>>()?;
+    let plans: Vec<decode::DecodePlan> = jobs.iter().map(decode::plan).collect::<Option<_>>()?;
     cuda::attempt("timing", || {
         let _current = device.enter()?;
         let mut stream = device.stream()?.ok_or_else(|| Failure::other("all streams are taken"))?;
@@ -84,7 +84,7 @@ fn with_frames<R>(
 
 /// Whether each frame was right, and milliseconds of each of `runs` rounds of decoding.
 pub fn decode_times(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> Option<(Vec<bool>, Vec<f32>)> {
-    let all = |device: &Device, plan: &decode::Plan, tiles, frames| {
+    let all = |device: &Device, plan: &decode::DecodePlan, tiles, frames| {
         plan.needs.kernels(device, plan.needs.gpu.decode, tiles, frames)
     };
     with_frames(jobs, threads, all, |stream, group, jobs, _| {
@@ -109,7 +109,7 @@ pub fn residual_times(
         "coarse" => "lorenzo_residuals_coarse",
         _ => "lorenzo_residuals_sync",
     };
-    let tables_and_residuals = |device: &Device, plan: &decode::Plan, tiles, frames| {
+    let tables_and_residuals = |device: &Device, plan: &decode::DecodePlan, tiles, frames| {
         let mut steps = plan.needs.kernels(device, &plan.needs.gpu.decode[..1], tiles, frames)?;
         let last = &mut plan.needs.kernels(device, &[Launch::new(kernel, per_tile)], tiles, frames)?[0];
         if decoder == "coarse" {

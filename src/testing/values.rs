@@ -182,7 +182,7 @@ impl Lane {
         let plans: Option<Vec<_>> = pieces.iter().map(|p| encode::plan_of(&p.params, raw_len)).collect();
         let plans = plans.ok_or_else(|| Failure::other("a chunk is not the kernels'"))?;
         let capacity = plans[0].encoding.capacity;
-        let alike = |p: &encode::Plan| p.needs == plans[0].needs && p.encoding.capacity == capacity;
+        let alike = |p: &encode::EncodePlan| p.needs == plans[0].needs && p.encoding.capacity == capacity;
         if !plans.iter().all(alike) {
             return Err(Failure::other("chunks of a batch differ"));
         }

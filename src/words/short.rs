@@ -70,7 +70,7 @@ pub(super) fn unpack(word: u32) -> Result<Request> {
 }
 
 pub(super) fn codec(c: u32) -> Result<Codec> {
-    Codec::of(c).ok_or_else(|| {
+    Codec::from_number(c).ok_or_else(|| {
         let names: Vec<String> = Codec::ALL.iter().map(|c| format!("{} {}", c.number(), c.name())).collect();
         let kept = if c == 6 { ", which is kept for a later codec" } else { "" };
         Error::params("codec", format!("C = {c}{kept}; allowed are absent or {}", names.join(", ")))

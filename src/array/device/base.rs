@@ -6,8 +6,8 @@ use crate::cuda::{self, Device, Failure, UserStream};
 use crate::engine::gpu::group::Needs;
 use crate::error::{Error, Result};
 
-/// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several are on their
-/// way and the first is soon there.
+/// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several
+/// are on their way and the first is soon there.
 pub(super) const BATCH: usize = 32 << 20;
 const LEAST_BATCH: usize = 8 << 20;
 /// Dense chunks begin at multiples of this; a chunk of another length is never used in place.
@@ -20,7 +20,7 @@ pub(super) fn batch(chunks: usize, raw_len: usize, lanes: usize) -> usize {
 }
 
 /// The device that an array is on, and the stream that its user gave.
-pub(super) fn of(array: &Array) -> Result<(&'static Device, UserStream)> {
+pub(super) fn device_and_stream(array: &Array) -> Result<(&'static Device, UserStream)> {
     let OnDevice { ordinal, stream } = array.device().ok_or_else(|| failed("the array is in host memory"))?;
     let device = cuda::device_of(ordinal).map_err(|why| {
         failed(format!("the array is on device {ordinal}, which cannot be used here ({why}): copy it to host memory"))
@@ -64,7 +64,7 @@ pub(super) fn failed(why: impl Into<String>) -> Error {
 /// What the driver said, for whoever has no other way.
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
-        cuda::note(&failure);
+        cuda::note_failure(&failure);
         match failure.is_memory() {
             true => Error::NoDeviceMemory { what: failure.to_string() },
             false => failed(format!("{failure}: copy the array to host memory")),

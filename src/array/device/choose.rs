@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU (`codec/auto.rs`).
+//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU
+//! (`codec/auto.rs`).
 //!
 //! ```text
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
@@ -16,7 +17,7 @@ use crate::bound::{self, Used};
 use crate::codec::auto::{requests, take};
 use crate::codec::sample::{Looked, Sample, Stack};
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
-use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::Result;
 use crate::params::{Bound, Params};
@@ -34,7 +35,7 @@ pub(super) type Chosen = (Params, Used);
 
 impl Open<'_> {
     /// What each chunk's encoder is asked. `None`: the kernels do not say.
-    pub(super) fn choose(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
+    pub(super) fn choose_requests(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
         let mut chosen = vec![None; self.inputs.len()];
         let used = self.bounds(stream)?;
         let requests = requests(self.params.request);
@@ -44,7 +45,7 @@ impl Open<'_> {
             if open.is_empty() {
                 break;
             }
-            let Some(lens) = self.lens(stream, &sample, &open, &used)? else { break };
+            let Some(lens) = self.sample_lens(stream, &sample, &open, &used)? else { break };
             let values = self.raw_len / usize::from(self.params.dtype.size);
             for (&i, lens) in open.iter().zip(&lens) {
                 // A frame that the kernels leave to the CPU says nothing.
@@ -72,7 +73,7 @@ impl Open<'_> {
     }
 
     /// Lengths of the candidates' frames of the samples of these chunks. `None`: one is the CPU's.
-    fn lens(
+    fn sample_lens(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
@@ -106,7 +107,7 @@ impl Open<'_> {
         stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
         stream.expect(plans.len() * 8 * open.len())?;
         for (k, plan) in plans.iter().enumerate() {
-            let bounded: Vec<Plan> = open.iter().map(|&i| plan.under(used[i])).collect();
+            let bounded: Vec<EncodePlan> = open.iter().map(|&i| plan.under(used[i])).collect();
             let placed: Vec<Placed<'_>> = (0..open.len())
                 .map(|n| {
                     let own = |stack: usize| output + (stacks_at[stack] + n * steps[stack]) as u64;
@@ -130,8 +131,8 @@ impl Open<'_> {
     }
 }
 
-/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next. Chunks that lie at
-/// equal distances are copied together.
+/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next.
+/// Chunks that lie at equal distances are copied together.
 fn gather(copies: &mut Copies, stack: &Stack, inputs: &[u64], to: (u64, usize), size: usize) -> Result<()> {
     let (own, part) = stack.own_steps();
     let bytes = |steps: [usize; 3]| steps.map(|n| (n * size) as isize);

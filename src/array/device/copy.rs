@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A whole array between host memory and a device, or from place to place on one: for what does not go by frames.
 
-use super::base::{BATCH, failed, of};
+use super::base::{BATCH, device_and_stream, failed};
 use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
@@ -19,8 +19,8 @@ pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
                 "one is on device {a}, the other on device {b}: copy one to the other's device"
             )));
         }
-        (Some(_), _) => of(from)?,
-        (None, _) => of(to)?,
+        (Some(_), _) => device_and_stream(from)?,
+        (None, _) => device_and_stream(to)?,
     };
     let (device, user) = place;
     let _current = device.enter()?;
@@ -28,7 +28,7 @@ pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
         let mut stream = device.own_stream()?;
         stream.follow(user)?;
         if from.device().is_some() && to.device().is_some() {
-            stream.follow(of(to)?.1)?;
+            stream.follow(device_and_stream(to)?.1)?;
         }
         slabs(from, |origin, extents| part(device, &mut stream, from, to, origin, extents))
     };
@@ -122,11 +122,11 @@ fn part_by_host(device: &'static Device, from: &Array, to: &Array, origin: &[i64
     let part = from.overlap(origin, &extents).unwrap_or(overlap);
     let mut raw = memory::zeros::<u8>(extents.iter().product::<u64>() as usize * from.element())?;
     match from.device() {
-        Some(_) => ByHost { device, user: of(from)?.1, array: from }.fetch(&part, &extents, &mut raw)?,
+        Some(_) => ByHost { device, user: device_and_stream(from)?.1, array: from }.fetch(&part, &extents, &mut raw)?,
         None => from.gather(&part, &extents, &mut raw),
     }
     match to.device() {
-        Some(_) => ByHost { device, user: of(to)?.1, array: to }.send(&part, &extents, &raw)?,
+        Some(_) => ByHost { device, user: device_and_stream(to)?.1, array: to }.send(&part, &extents, &raw)?,
         None => to.scatter(&part, &extents, &raw),
     }
     Ok(())

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames into a device array: a thread a batch, several at a time.
 //!
-//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes ([`read_frames`]), and cross the bus in one
-//! copy. Those of the same codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one
-//! launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
+//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes ([`read_frames`]), and cross the
+//! bus in one copy. Those of the same codec are decoded by the same launches into dense chunks, or in place; boxes of
+//! them are scattered by one launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names
+//! what is wrong, and its values are uploaded.
 
 use super::base::{batch, grouped, in_place};
 use super::by_host::ByHost;
@@ -14,7 +15,7 @@ use crate::array::frames::{Frames, fits, frame_len, read_frame, stored_len};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
-use crate::engine::gpu::decode::{BEHIND, DecodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::decode::{BEHIND, DecodeGroup, DecodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::{Error, Result};
 use crate::host::log;
@@ -44,7 +45,7 @@ pub(crate) fn decode(
     raw_len: usize,
     threads: usize,
 ) -> Result<Vec<Result<()>>> {
-    let (device, user) = super::base::of(array)?;
+    let (device, user) = super::base::device_and_stream(array)?;
     let work = Work { device, user, frames, array, chunk, origins, raw_len };
     let n = origins.len() / chunk.len();
     let threads = if threads > 0 { threads } else { parallel::cores() };
@@ -124,7 +125,7 @@ impl Work<'_> {
             (rest, at) = (behind, places[i] + lens[i]);
         }
         let mut done = read_frames(self.frames, first, self.raw_len, &mut outs);
-        let mut plans: Vec<Option<Plan>> = Vec::with_capacity(count);
+        let mut plans: Vec<Option<DecodePlan>> = Vec::with_capacity(count);
         for (i, read) in done.iter_mut().enumerate() {
             let frame = &locked[places[i]..][..lens[i]];
             if overlaps[i].is_none() {
@@ -157,7 +158,7 @@ impl Work<'_> {
     fn by_kernels(
         &self,
         stream: &mut OwnStream,
-        plans: &[Option<Plan>],
+        plans: &[Option<DecodePlan>],
         overlaps: &[Option<Overlap>],
         places: &[usize],
         end: usize,
@@ -196,7 +197,8 @@ impl Work<'_> {
             stream.start_get(Buffer::Work, decoding.verdicts_at(), 8 * group.len(), got)?;
             got += 8 * group.len();
         }
-        // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do not meet.
+        // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do
+        // not meet.
         #[allow(unsafe_code)]
         unsafe {
             boxes.start(self.device, stream)?;

@@ -5,15 +5,15 @@
 //! lane k mod n   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
 //!                (where codecs are to be chosen, by a thread a lane)
 //! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
-//!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch behind it,
-//!                if its lengths are there: it runs while the caller writes the frames of this one
+//!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch
+//!                behind it, if its lengths are there: it runs while the caller writes the frames of this one
 //! ```
 //!
-//! What a batch goes through stands in `job.rs`. Without memory of the device for several batches there is one at a time, and without
-//! memory for one the host encodes the rest.
+//! What a batch goes through stands in `job.rs`. Without memory of the device for several batches there is one at a
+//! time, and without memory for one the host encodes the rest.
 
 use super::base::{batch, failed};
-use super::job::{Framed, How, Job, LANES, Lane, State};
+use super::job::{DeviceLane, Framed, How, Job, LANES, State};
 use crate::array::boxes::Array;
 use crate::codec::is_settled;
 use crate::cuda::{self, Mark};
@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 /// The same where codecs are chosen, which takes a batch's threads longer than kernels take to encode it.
 const OPEN_LANES: usize = 8;
 
-pub(crate) struct Encoding {
+pub(crate) struct DeviceEncoding {
     job: Arc<Job>,
     lanes: Vec<Slot>,
     /// Lanes that there may be: fewer where the device has no memory for more.
@@ -40,13 +40,13 @@ pub(crate) struct Encoding {
 
 /// A lane, or the thread that has it while it chooses codecs.
 enum Slot {
-    Here(Box<Lane>),
-    Away(JoinHandle<(Box<Lane>, Result<()>)>),
+    Here(Box<DeviceLane>),
+    Away(JoinHandle<(Box<DeviceLane>, Result<()>)>),
     /// Its thread panicked.
     Lost,
 }
 
-impl Encoding {
+impl DeviceEncoding {
     /// See `array::Encoding::new`, whose arguments were checked.
     pub(crate) fn new(
         array: Array,
@@ -56,8 +56,8 @@ impl Encoding {
         origins: Vec<i64>,
         beyond: Vec<u8>,
         threads: usize,
-    ) -> Result<Encoding> {
-        let (device, user) = super::base::of(&array)?;
+    ) -> Result<DeviceEncoding> {
+        let (device, user) = super::base::device_and_stream(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let how = match plan_of(&params, raw_len) {
@@ -68,7 +68,7 @@ impl Encoding {
         let most = if let How::Open = how { OPEN_LANES } else { LANES };
         let batch = batch(chunks, raw_len, most);
         let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
-        Ok(Encoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
+        Ok(DeviceEncoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
     }
 
     /// The next frames; none when all were given.
@@ -89,7 +89,8 @@ impl Encoding {
         Ok(self.own.insert(frames).iter().map(Vec::as_slice).collect())
     }
 
-    /// After a failure for lack of memory: one batch at a time, with all memory that was kept given back, or else the host.
+    /// After a failure for lack of memory: one batch at a time, with all memory that was kept given back, or else the
+    /// host.
     fn need_less(&mut self, what: &str) -> Result<()> {
         self.end_lanes();
         self.started = self.given;
@@ -148,8 +149,8 @@ impl Encoding {
         Ok(lane.frames.iter().map(frame).collect())
     }
 
-    /// Lane `k`, waited for where a thread has it.
-    fn lane(&mut self, k: usize) -> Result<&mut Lane> {
+    /// DeviceLane `k`, waited for where a thread has it.
+    fn lane(&mut self, k: usize) -> Result<&mut DeviceLane> {
         if let Slot::Away(_) = self.lanes[k]
             && let Slot::Away(thread) = std::mem::replace(&mut self.lanes[k], Slot::Lost)
             && let Ok((lane, computed)) = thread.join()
@@ -217,7 +218,7 @@ impl Encoding {
     }
 }
 
-impl Drop for Encoding {
+impl Drop for DeviceEncoding {
     fn drop(&mut self) {
         // The array may go when this has gone. A forked child has none of the threads.
         if cuda::is_mine() {
@@ -226,9 +227,9 @@ impl Drop for Encoding {
     }
 }
 
-impl std::fmt::Debug for Encoding {
+impl std::fmt::Debug for DeviceEncoding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoding")
+        f.debug_struct("DeviceEncoding")
             .field("array", &self.job.array)
             .field("chunk", &self.job.chunk)
             .finish_non_exhaustive()

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the host.
+//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the
+//! host.
 //!
-//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
-//! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
+//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its
+//! chunk stays where it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host
+//! by itself.
 
 use super::base::{grouped, in_place};
 use super::by_host::ByHost;
@@ -14,7 +16,7 @@ use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
 use crate::engine::gpu;
-use crate::engine::gpu::encode::{EncodeGroup, Placed, Plan, plan_of};
+use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::engine::{EncodeJob, Engine};
 use crate::error::{Error, Result};
@@ -47,7 +49,7 @@ pub(super) struct Job {
 
 pub(super) enum How {
     /// The same with all.
-    Planned(Box<Plan>),
+    Planned(Box<EncodePlan>),
     /// The codec is chosen for each.
     Open,
     /// Nothing: the CPU encodes them.
@@ -55,7 +57,7 @@ pub(super) enum How {
 }
 
 /// A batch on its way.
-pub(super) struct Lane {
+pub(super) struct DeviceLane {
     pub(super) stream: OwnStream,
     pub(super) first: usize,
     pub(super) count: usize,
@@ -104,11 +106,11 @@ impl Job {
         self.chunks().div_ceil(self.batch)
     }
 
-    pub(super) fn lane(&self) -> Result<Lane> {
+    pub(super) fn lane(&self) -> Result<DeviceLane> {
         let mut stream = self.device.own_stream()?;
         stream.follow(self.user)?;
         let (groups, frames, chosen) = Default::default();
-        Ok(Lane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
+        Ok(DeviceLane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
     }
 
     fn overlap(&self, k: usize) -> Option<Overlap> {
@@ -139,7 +141,7 @@ impl Job {
     }
 
     /// Starts everything up to the packing of a lane's batch.
-    pub(super) fn compute(&self, lane: &mut Lane) -> Result<()> {
+    pub(super) fn compute(&self, lane: &mut DeviceLane) -> Result<()> {
         if let How::ByCpu = self.how {
             return Ok(());
         }
@@ -150,12 +152,12 @@ impl Job {
         let input = stream.reserve(Buffer::Input, count * step)?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
         let inputs = self.gather(stream, first, &slots, true)?;
-        let own: Vec<Option<Plan>>;
-        let plans: Vec<Option<&Plan>> = match &self.how {
+        let own: Vec<Option<EncodePlan>>;
+        let plans: Vec<Option<&EncodePlan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
                 let Job { device, params, raw_len, .. } = *self;
-                lane.chosen = Open { device, params: &params, raw_len, inputs: &inputs }.choose(stream)?;
+                lane.chosen = Open { device, params: &params, raw_len, inputs: &inputs }.choose_requests(stream)?;
                 own = self.plans(&lane.chosen);
                 own.iter().map(Option::as_ref).collect()
             }
@@ -187,8 +189,8 @@ impl Job {
         }
         let kernel = self.device.kernel("array_pack")?;
         for (packing, ctas) in packings {
-            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many slots, which
-            // nobody reads any more.
+            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many
+            // slots, which nobody reads any more.
             #[allow(unsafe_code)]
             unsafe {
                 stream.launch(kernel, ctas, &packing)?;
@@ -198,8 +200,8 @@ impl Job {
     }
 
     /// What the GPU does with each chunk whose codec was chosen: few of them differ in more than the bound.
-    fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<Plan>> {
-        let mut made: Vec<(Request, Option<Plan>)> = Vec::new();
+    fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<EncodePlan>> {
+        let mut made: Vec<(Request, Option<EncodePlan>)> = Vec::new();
         let mut plan = |params: &Params| match made.iter().find(|m| m.0 == params.request) {
             Some(made) => made.1,
             None => {
@@ -213,8 +215,8 @@ impl Job {
             .collect()
     }
 
-    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
-    /// array's own for chunks that are dense there.
+    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may
+    /// be the array's own for chunks that are dense there.
     fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
         let size = self.array.element();
         let (mut fills, mut boxes) = (Copies::default(), Copies::default());
@@ -245,8 +247,8 @@ impl Job {
                 boxes.add(Side { at, steps: from }, to, &extents, size)?;
             }
         }
-        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's box is written
-        // after its filling.
+        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's
+        // box is written after its filling.
         #[allow(unsafe_code)]
         unsafe {
             fills.start(self.device, stream)?;
@@ -263,7 +265,7 @@ impl Job {
     }
 
     /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
-    pub(super) fn fetch(&self, lane: &mut Lane) -> Result<()> {
+    pub(super) fn fetch(&self, lane: &mut DeviceLane) -> Result<()> {
         let raw_len = self.raw_len;
         if lane.state != State::Computing {
             return Ok(());
@@ -307,7 +309,7 @@ impl Job {
     }
 
     /// Waits for a lane's frames, and makes those that the GPU does not.
-    pub(super) fn complete(&self, lane: &mut Lane) -> Result<()> {
+    pub(super) fn complete(&self, lane: &mut DeviceLane) -> Result<()> {
         if !lane.groups.is_empty() {
             lane.stream.wait_for(Mark::Fetched)?;
         }

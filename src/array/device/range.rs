@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The value range of a device array, by the kernel that finds the range of a chunk.
 
-use super::base::{batch, in_place, of};
+use super::base::{batch, device_and_stream, in_place};
 use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
@@ -27,7 +27,7 @@ pub(crate) fn range(
     origins: &[i64],
     fill: Option<u64>,
 ) -> Result<Option<(f64, f64)>> {
-    let (device, user) = of(array)?;
+    let (device, user) = device_and_stream(array)?;
     let _current = device.enter()?;
     match on_device(device, user, array, dtype, chunk, origins, fill) {
         Err(Error::NoDeviceMemory { what }) => {
@@ -157,8 +157,8 @@ pub(super) fn ranges(
         ..EncodeArgs::ZERO
     };
     let kernel = device.kernel(if size == 8 { "szx_range_f64" } else { "szx_range_f32" })?;
-    // SAFETY: boxes of a user's array, whose owner promised that it can be read, and slots of the stream's own; the kernel reads the
-    // chunks' values and writes their states.
+    // SAFETY: boxes of a user's array, whose owner promised that it can be read, and slots of the stream's own; the
+    // kernel reads the chunks' values and writes their states.
     #[allow(unsafe_code)]
     unsafe {
         boxes.start(device, stream)?;

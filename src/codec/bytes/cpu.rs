@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The codec `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
 //!
-//! Bytes of equal place in their elements are alike, so each tile is shuffled: all first bytes, all second bytes, and so
-//! on; then zstd codes it. Whether the element's size or 1 (no shuffle) is the better stride, the first 64 KiB tell. Tiles are
-//! coded apart from each other, by as many threads as there are; one that zstd cannot make smaller stays raw.
+//! Bytes of equal place in their elements are alike, so each tile is shuffled: all first bytes, all second bytes, and
+//! so on; then zstd codes it. Whether the element's size or 1 (no shuffle) is the better stride, the first 64 KiB tell.
+//! Tiles are coded apart from each other, by as many threads as there are; one that zstd cannot make smaller stays raw.
 
 use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{shuffle, unshuffle};

@@ -39,7 +39,8 @@ impl Head {
             return Err(Error::corrupt(
                 "bytes head",
                 format!(
-                    "stride {stride}, tiles of {tile} bytes; allowed are strides 1 to {BYTES_STRIDE_MAX} and their multiples up to {BYTES_TILE}"
+                    "stride {stride}, tiles of {tile} bytes; allowed are strides 1 to {BYTES_STRIDE_MAX} \
+                     and their multiples up to {BYTES_TILE}"
                 ),
             ));
         }

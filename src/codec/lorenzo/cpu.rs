@@ -2,7 +2,7 @@
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
 use super::decode::{self, Context, Place, Scratch};
-use super::encode::{self, Plan};
+use super::encode::{self, ChunkValues};
 use super::format::{self, Tiles};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
@@ -35,7 +35,7 @@ pub(crate) fn encode<S: Scalar>(
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
     let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
-        (Plan { values, grid: &grid, used, fill }, i * per_run, tiles.min((i + 1) * per_run))
+        (ChunkValues { values, grid: &grid, used, fill }, i * per_run, tiles.min((i + 1) * per_run))
     })?;
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
@@ -64,7 +64,7 @@ struct Code {
 fn code<'a, S: Scalar>(
     runs: usize,
     threads: usize,
-    run: impl Fn(usize) -> (Plan<'a, S>, usize, usize) + Sync,
+    run: impl Fn(usize) -> (ChunkValues<'a, S>, usize, usize) + Sync,
 ) -> Result<Code> {
     let planned = parallel::try_map(runs, threads, |i| {
         let (plan, first, end) = run(i);
@@ -75,7 +75,7 @@ fn code<'a, S: Scalar>(
     })?;
     let mut histogram = Histogram::new();
     planned.iter().for_each(|run| histogram.merge(&run.histogram));
-    let lengths = codebook::choose(&histogram.counts());
+    let lengths = codebook::choose_codebook(&histogram.counts());
     let encoder = Encoder::new(&lengths);
     let coded = parallel::try_map(runs, threads, |i| {
         let (mut kinds, mut payload) = (Vec::new(), Vec::new());

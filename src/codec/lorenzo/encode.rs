@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tiles → plans → payloads, FORMAT.md §8, after cuSZ+ (CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047).
 //!
-//! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's axes;
-//! their differences are the residuals. Where a sample says that it may pay, the tile is also interpolated, from finer quanta,
-//! along the axes that the sample chose, and the predictor whose residuals cost less is kept. Residuals become symbols, which are counted. Everything a tile becomes but
-//! the codewords is known then.
+//! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's
+//! axes; their differences are the residuals. Where a sample says that it may pay, the tile is also interpolated, from
+//! finer quanta, along the axes that the sample chose, and the predictor whose residuals cost less is kept. Residuals
+//! become symbols, which are counted. Everything a tile becomes but the codewords is known then.
 //!
 //! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
 //! codewords or with a fixed width, whichever is shorter, or its values as they are where neither pays.
@@ -38,7 +38,7 @@ pub(super) fn fine(used: f64) -> Linear {
 }
 
 /// What does not change from tile to tile.
-pub(super) struct Plan<'a, S: Scalar> {
+pub(super) struct ChunkValues<'a, S: Scalar> {
     pub(super) values: &'a [S],
     pub(super) grid: &'a Grid,
     pub(super) used: Used,
@@ -105,7 +105,7 @@ impl<S: Scalar> Scratch<S> {
 
 /// First pass over tiles `first` to `last`.
 #[inline(always)]
-pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> Result<Run> {
+pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run {
         first,
         tiles: memory::with_capacity(last - first)?,
@@ -131,7 +131,7 @@ pub(super) fn plan<S: Scalar>(plan: &Plan<'_, S>, first: usize, last: usize) -> 
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
         }
-        let (axes, cost) = select::choose(quanta, tile.extents, sampled, bits)?;
+        let (axes, cost) = select::choose_axes(quanta, tile.extents, sampled, bits)?;
         let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
@@ -221,7 +221,8 @@ impl<S: Scalar> Interpolate<'_, S> {
         }
     }
 
-    /// Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated before.
+    /// Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated
+    /// before.
     #[inline(always)]
     fn on_grid(&self) -> bool {
         self.x.chunks(64).all(|part| {
@@ -233,8 +234,8 @@ impl<S: Scalar> Interpolate<'_, S> {
         })
     }
 
-    /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not be
-    /// interpolated so, or where it is to come back exactly and does not.
+    /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not
+    /// be interpolated so, or where it is to come back exactly and does not.
     #[inline(always)]
     fn run(
         &self,
@@ -378,11 +379,11 @@ fn write_outliers<S: Scalar>(x: &[S], regular: &[u8], out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Second pass: appends the payloads of a run's tiles to `out`, their kinds to `kinds`; returns their lengths in units of
-/// four bytes.
+/// Second pass: appends the payloads of a run's tiles to `out`, their kinds to `kinds`; returns their lengths in units
+/// of four bytes.
 #[inline(always)]
 pub(super) fn write<S: Scalar>(
-    plan: &Plan<'_, S>,
+    plan: &ChunkValues<'_, S>,
     run: &Run,
     encoder: &Encoder,
     kinds: &mut Vec<u8>,
@@ -422,7 +423,7 @@ pub(super) fn write<S: Scalar>(
     Ok(lens)
 }
 
-fn write_raw<S: Scalar>(plan: &Plan<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> Result<()> {
+fn write_raw<S: Scalar>(plan: &ChunkValues<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> Result<()> {
     let [a, b, c] = tile.extents;
     memory::reserve(out, tile.len() * S::SIZE)?;
     for row in 0..a * b {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! FORMAT.md §3: head, kinds, lengths, and the lengths of a tile's parts. No loops over values.
 //!
-//! A tile's payload is found from the last start before it, plus the lengths of up to 63 tiles from there on. All are checked
-//! once, before any tile is looked for.
+//! A tile's payload is found from the last start before it, plus the lengths of up to 63 tiles from there on. All are
+//! checked once, before any tile is looked for.
 
 use crate::constants::{LORENZO_START_EVERY, LORENZO_SYMBOLS};
 use crate::error::{Damage, Error, Result};

@@ -4,7 +4,7 @@
 use super::encode::{fine, quantizer};
 use super::format;
 use crate::codec::chunk;
-use crate::codec::plan::{self, Encoding, Gpu, Head, Launch};
+use crate::codec::plan::{self, ChunkPlan, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, SECTION_ALIGN};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
@@ -13,8 +13,8 @@ use crate::params::{Bound, Mode, Params};
 use crate::stage::quantize::Quantizer;
 use crate::stage::tiles::Grid;
 
-/// Measured as for szx (codec/szx/launch.rs): encoding 512 KiB 3.3 and 0.8; decoding 512 KiB and 1 MiB 5.4 and 1.9, 8.0 and
-/// 4.0.
+/// Measured as for szx (codec/szx/launch.rs): encoding 512 KiB 3.3 and 0.8; decoding 512 KiB and 1 MiB 5.4 and 1.9, 8.0
+/// and 4.0.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 256 << 10,
     decode_from: 512 << 10,
@@ -32,7 +32,7 @@ pub(super) static GPU: Gpu = Gpu {
     tables: 20496,
 };
 
-fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
+fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     if params.request.bound == Bound::Lossless {
         return None;
     }
@@ -60,7 +60,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
     };
     // Every section is filled up; no tile's payload is longer than its values, or, for a few values, than four units.
     let capacity = head.bytes() + 1 + LORENZO_SYMBOLS / 2 + tiles + lengths + 32 + raw_len + 16 * tiles;
-    (capacity / 4 <= u32::MAX as usize).then_some(Encoding { chunk, capacity })
+    (capacity / 4 <= u32::MAX as usize).then_some(ChunkPlan { chunk, capacity })
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {

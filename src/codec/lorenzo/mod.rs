@@ -36,5 +36,5 @@ pub(crate) fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Used) -> c
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
-    select::choose(q, extents, &mut select::Rows::default(), &mut vec![0; q.len()]).expect("memory").0
+    select::choose_axes(q, extents, &mut select::Rows::default(), &mut vec![0; q.len()]).expect("memory").0
 }

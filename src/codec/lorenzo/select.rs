@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Predictor selection: some of a tile's rows decide on Lorenzo's axes, and whether interpolation may pay. FORMAT.md §8.
+//! Predictor selection: some of a tile's rows decide on Lorenzo's axes, and whether interpolation may pay. FORMAT.md
+//! §8.
 //!
-//! About a quarter of the rows is a sample. With the rows above them, behind them and above those, they give the residuals
-//! of every set of axes that is tried, and the set whose residuals are estimated to cost the least bits is taken.
+//! About a quarter of the rows is a sample. With the rows above them, behind them and above those, they give the
+//! residuals of every set of axes that is tried, and the set whose residuals are estimated to cost the least bits is
+//! taken.
 //!
-//! For interpolation the sample is half of the finest points that are new along all axes, predicted from their neighbours'
-//! values. It chooses the axes that lines are taken along, by the sizes of the errors, for steps hide most of the difference
-//! where few errors reach half a step. What these errors would cost as residuals says whether interpolation, which is far
-//! dearer than Lorenzo, is worth an attempt.
+//! For interpolation the sample is half of the finest points that are new along all axes, predicted from their
+//! neighbours' values. It chooses the axes that lines are taken along, by the sizes of the errors, for steps hide most
+//! of the difference where few errors reach half a step. What these errors would cost as residuals says whether
+//! interpolation, which is far dearer than Lorenzo, is worth an attempt.
 
 use crate::constants::LORENZO_FINE_BITS;
 use crate::error::Result;
@@ -15,8 +17,8 @@ use crate::memory;
 use crate::stage::interpolate::{self, Sample, Way, Work};
 use crate::stage::{estimate, lorenzo};
 
-/// The rows that Lorenzo's axes are chosen by, out of 64: 16 of every remainder by 4 and by 3, for molecules have as many
-/// atoms, and the first, as of sixteen rows in a cube one has none above it.
+/// The rows that Lorenzo's axes are chosen by, out of 64: 16 of every remainder by 4 and by 3, for molecules have as
+/// many atoms, and the first, as of sixteen rows in a cube one has none above it.
 const SAMPLED: u64 = 1 | 0x1842_1842_1842_1842;
 
 /// Whether row `row` of `rows` is sampled.
@@ -31,14 +33,20 @@ pub(super) struct Rows {
     /// Sampled rows of tiles of these rows, and whether each has one above it.
     of: [usize; 2],
     rows: Vec<(usize, bool)>,
-    /// Those rows, the rows above them, behind them, and above the latter: in the end their differences along the slower axes.
+    /// Those rows, the rows above them, behind them, and above the latter: in the end their differences along the
+    /// slower axes.
     parts: [Vec<i32>; 4],
     steps: Vec<i32>,
 }
 
 /// Lorenzo's axes, the first set with the least cost over the sampled rows, and that cost where these are all.
 #[inline(always)]
-pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut [u8]) -> Result<(u8, Option<u64>)> {
+pub(super) fn choose_axes(
+    q: &[i32],
+    extents: [usize; 3],
+    work: &mut Rows,
+    bits: &mut [u8],
+) -> Result<(u8, Option<u64>)> {
     let [a, b, c] = extents;
     let used = [c > 1, b > 1, a > 1].iter().enumerate().map(|(k, &long)| u8::from(long) << k).sum::<u8>();
     let Rows { of, rows, parts, steps } = work;
@@ -95,8 +103,8 @@ pub(super) fn choose(q: &[i32], extents: [usize; 3], work: &mut Rows, bits: &mut
     Ok((best.1, (rows.len() == a * b).then_some(best.0)))
 }
 
-/// Appends the rows of `c` values that are `before` rows before the given ones, zeros where there is none; `up` says that
-/// one must be above it. `out` has the capacity for them.
+/// Appends the rows of `c` values that are `before` rows before the given ones, zeros where there is none; `up` says
+/// that one must be above it. `out` has the capacity for them.
 #[inline(always)]
 fn pick(q: &[i32], c: usize, rows: &[(usize, bool)], before: usize, up: bool, out: &mut Vec<i32>) {
     for &(row, has_up) in rows {
@@ -107,19 +115,21 @@ fn pick(q: &[i32], c: usize, rows: &[(usize, bool)], before: usize, up: bool, ou
     }
 }
 
-/// Interpolation is tried where the sample costs at most so many 256ths of what Lorenzo does, of tiles with one, two and three
-/// axes. Coarse levels, which the sample does not see, are dearest in three: twice as many attempts make frames 1 % smaller
-/// there. A line that takes fewer bits a value than `LOW`, in 256ths, is tried where the sample costs no more.
+/// Interpolation is tried where the sample costs at most so many 256ths of what Lorenzo does, of tiles with one, two
+/// and three axes. Coarse levels, which the sample does not see, are dearest in three: twice as many attempts make
+/// frames 1 % smaller there. A line that takes fewer bits a value than `LOW`, in 256ths, is tried where the sample
+/// costs no more.
 const WORTH: [u64; 3] = [128, 205, 128];
 const LOW: u64 = 4 << 8;
 
-/// Added to an error's square before its logarithm is taken, in squares of points: 0.3 and, over the number of axes, 0.2 of
-/// half a step's. An error far below half a step costs nothing, and means of more lines average more of the steps' noise out.
+/// Added to an error's square before its logarithm is taken, in squares of points: 0.3 and, over the number of axes,
+/// 0.2 of half a step's. An error far below half a step costs nothing, and means of more lines average more of the
+/// steps' noise out.
 const FLOOR: u32 = 4954;
 const NOISE: u32 = 3302;
 
-/// Coarse levels have finer steps where the sample costs at most a fifth of a bit a value, but not in one dimension, where they hold
-/// half of the values: series lose up to 5 %.
+/// Coarse levels have finer steps where the sample costs at most a fifth of a bit a value, but not in one dimension,
+/// where they hold half of the values: series lose up to 5 %.
 const SMOOTH: u64 = 5;
 
 /// Working memory of a look at a tile that may be interpolated.
@@ -130,9 +140,9 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// How interpolating a tile may cost less than `cost`, from some of its points: along the set of axes with the least sum of
-    /// logarithms of the sample's errors, the most axes among equals; `None` where the sample says that none will do. And the
-    /// sets under which the tile may have been interpolated before.
+    /// How interpolating a tile may cost less than `cost`, from some of its points: along the set of axes with the
+    /// least sum of logarithms of the sample's errors, the most axes among equals; `None` where the sample says that
+    /// none will do. And the sets under which the tile may have been interpolated before.
     #[inline(always)]
     pub(super) fn way(
         &mut self,

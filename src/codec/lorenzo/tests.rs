@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds judged in exact arithmetic, hostile values, rewriting, damage behind a right checksum, and one answer for all.
+//! Bounds judged in exact arithmetic, hostile values, rewriting, damage behind a right checksum, and one answer for
+//! all.
 
 use super::cpu;
 use super::format::{Class, Kind, Predictor};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec on the CPU: cube after cube, threads over runs of cubes. FORMAT.md §4; ndzip (Knorr, Thoman & Fahringer, DCC 2021,
-//! doi:10.1109/DCC50243.2021.00018).
+//! The codec on the CPU: cube after cube, threads over runs of cubes. FORMAT.md §4; ndzip (Knorr, Thoman & Fahringer,
+//! DCC 2021, doi:10.1109/DCC50243.2021.00018).
 //!
 //! The array is cut into cubes of 4096 values; `cube.rs` turns each into integer differences along every axis and those
-//! into bit planes, and drops the planes that are zero. Cubes follow each other in the stream, a table in front says where
-//! each ends, values outside whole cubes come last as they are. When encoding, a thread takes a run of cubes and
+//! into bit planes, and drops the planes that are zero. Cubes follow each other in the stream, a table in front says
+//! where each ends, values outside whole cubes come last as they are. When encoding, a thread takes a run of cubes and
 //! appends its stream when its turn comes; when decoding, the table lets every thread begin anywhere.
 
 use super::cube::{self, Cube, Word};
@@ -27,7 +27,7 @@ const CUBES_PER_RUN: usize = 32;
 ///
 /// `values` has as many words as the header's extents say.
 pub(crate) fn encode<W: Word>(values: &[W], header: Header, threads: usize, out: &mut Vec<u8>) -> Result<bool> {
-    let Some(grid) = Grid::choose(header.extents.as_slice()) else { return Ok(false) };
+    let Some(grid) = Grid::for_extents(header.extents.as_slice()) else { return Ok(false) };
     let Some(longest) = format::max_len(&grid, W::BYTES) else { return Ok(false) };
     let float = header.dtype.class == Class::Float;
     let mut w = Writer::new(out, header, 2)?;
@@ -225,7 +225,8 @@ struct Bar<'a, W> {
     pieces: Vec<&'a mut [W]>,
 }
 
-/// Lends out every whole cube's place in the array. In rank 1, where all cubes are on one line, it is cut for `threads`.
+/// Lends out every whole cube's place in the array. In rank 1, where all cubes are on one line, it is cut for
+/// `threads`.
 fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<'a, W>>> {
     let ([_, rows, row], [side_z, side_y, side_x], [z, y, x]) = (grid.dims(), grid.sides(), grid.counts());
     if grid.rank() == 1 {

@@ -3,8 +3,8 @@
 //!
 //! A cube of words lives in one array in memory order. Bit planes of all columns are made at once: the cube is first
 //! turned so that row `j` holds value `j` of every column, then `B` rows are exchanged pairwise, half the rows'
-//! distance bits against half the rows' distance rows, at distance B/2, B/4 … 1. Every loop runs over whole rows with no
-//! dependence between its steps, so the compiler uses whatever vectors the processor has; nothing here names one.
+//! distance bits against half the rows' distance rows, at distance B/2, B/4 … 1. Every loop runs over whole rows with
+//! no dependence between its steps, so the compiler uses whatever vectors the processor has; nothing here names one.
 //!
 //! ```text
 //! before step d            after
@@ -113,7 +113,8 @@ fn rotate_back<W: Word>(cube: &mut Cube<W>) {
     cube.iter_mut().for_each(|w| *w = w.rotate_right());
 }
 
-/// Differences between rows of `row` words inside every `block` words. Walks backwards: the row before is still a value.
+/// Differences between rows of `row` words inside every `block` words. Walks backwards: the row before is still a
+/// value.
 #[inline(always)]
 fn difference<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
     for block in cube.chunks_exact_mut(block) {
@@ -140,8 +141,8 @@ fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
     }
 }
 
-/// Differences along the last axis, whose side is `side`, on turned columns (see [`turn`]). A side longer than a column runs on
-/// from a column's last row to the next column's first.
+/// Differences along the last axis, whose side is `side`, on turned columns (see [`turn`]). A side longer than a column
+/// runs on from a column's last row to the next column's first.
 #[inline(always)]
 fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
     let mut last = [W::ZERO; MOST_COLUMNS];
@@ -275,7 +276,8 @@ pub(crate) fn transpose<W: Word>(rows: &mut Cube<W>) {
     }
 }
 
-/// Writes the planes that are not zero behind the heads at the front of `words`; returns the cube's words. FORMAT.md §3.2.
+/// Writes the planes that are not zero behind the heads at the front of `words`; returns the cube's words. FORMAT.md
+/// §3.2.
 ///
 /// `words` holds the longest cube and one column more. Every plane is written and the place moves on only past those
 /// that are not zero: no branch to mispredict.

@@ -21,7 +21,7 @@ pub(crate) struct Grid {
 
 impl Grid {
     /// Chooses the grid for a chunk's extents (FORMAT.md §8). `None`: 2^32 values or more.
-    pub(crate) fn choose(extents: &[u32]) -> Option<Grid> {
+    pub(crate) fn for_extents(extents: &[u32]) -> Option<Grid> {
         let fold = |rank: usize| -> Option<Grid> {
             let (lead, tail) = extents.split_at(extents.len().saturating_sub(rank - 1));
             let first = lead.iter().try_fold(1u32, |a, &d| a.checked_mul(d))?;
@@ -229,10 +229,10 @@ mod tests {
             (&[5, 100, 128], &[64000]),
             (&[2, 3, 4, 5, 6], &[720]),
         ] {
-            assert_eq!(Grid::choose(extents), Grid::new(grid), "{extents:?}");
+            assert_eq!(Grid::for_extents(extents), Grid::new(grid), "{extents:?}");
         }
-        assert_eq!(Grid::choose(&[65536, 65536]), None);
-        assert_eq!(Grid::choose(&[1 << 20, 1 << 20, 64, 64]), None);
+        assert_eq!(Grid::for_extents(&[65536, 65536]), None);
+        assert_eq!(Grid::for_extents(&[1 << 20, 1 << 20, 64, 64]), None);
     }
 
     #[test]

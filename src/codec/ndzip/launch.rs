@@ -2,15 +2,15 @@
 //! What the kernels of `kernels/ndzip.cu` are told about a chunk and about a frame.
 
 use super::format::{Grid, max_len, table_len};
-use crate::codec::plan::{self, Encoding, Gpu, Head, Launch};
+use crate::codec::plan::{self, ChunkPlan, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::{NDZIP_CUBE, SECTION_ALIGN};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_FLOAT};
 use crate::frame::Frame;
 use crate::params::{Bound, Class, Dtype, Mode, Params};
 
-/// Measured as for szx (codec/szx/launch.rs): at 1 and 2 MiB, encoding 6.4 and 3.7, 6.5 and 2.9; decoding 6.2 and 2.5, 7.0
-/// and 3.8.
+/// Measured as for szx (codec/szx/launch.rs): at 1 and 2 MiB, encoding 6.4 and 3.7, 6.5 and 2.9; decoding 6.2 and 2.5,
+/// 7.0 and 3.8.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 1 << 20,
     decode_from: 1 << 20,
@@ -36,9 +36,9 @@ fn extents(grid: &Grid) -> [u32; 3] {
     grid.dims().map(|d| d as u32)
 }
 
-fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
+fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     let size = usize::from(params.dtype.size);
-    let grid = Grid::choose(params.extents.as_slice())?;
+    let grid = Grid::for_extents(params.extents.as_slice())?;
     let longest = max_len(&grid, size)?;
     let mut section = Vec::new();
     grid.write(&mut section);
@@ -64,7 +64,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         head: head.words,
         ..any
     };
-    Some(Encoding { chunk, capacity: table_at + longest })
+    Some(ChunkPlan { chunk, capacity: table_at + longest })
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {

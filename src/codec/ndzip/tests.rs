@@ -205,7 +205,8 @@ fn every_truncation_and_every_changed_byte_is_refused() {
     }
 }
 
-/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the codec itself must hold.
+/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the codec itself must
+/// hold.
 #[test]
 fn the_codec_holds_without_the_checksum() {
     let engine = Engine::with_threads(1);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A block's residuals as bit planes and back. FORMAT.md §3.1, §3.2, §4.
 //!
-//! A slice is one byte of each of a block's 1024 residuals. Its bytes stand in eight rows of 32 words: row 4 · (plane mod 2) + r
-//! has in byte p(c) of word l the byte of the value (plane, l, r, c). The bit planes are those rows transposed: bit i of
-//! byte p(c) of word l of bit plane k is bit k of the same byte of row i. So 8 × 8 bits change places for each of 128 bytes,
-//! all alike: three exchanges of half words, of quarters and of eighths between rows, on whole rows at a time. The
-//! exchange undoes itself.
+//! A slice is one byte of each of a block's 1024 residuals. Its bytes stand in eight rows of 32 words: row 4 · (plane
+//! mod 2) + r has in byte p(c) of word l the byte of the value (plane, l, r, c). The bit planes are those rows
+//! transposed: bit i of byte p(c) of word l of bit plane k is bit k of the same byte of row i. So 8 × 8 bits change
+//! places for each of 128 bytes, all alike: three exchanges of half words, of quarters and of eighths between rows, on
+//! whole rows at a time. The exchange undoes itself.
 //!
-//! In class 0 they are bytes of d; planes below the sign's are stored xor the sign's. In classes 1 and 2 they are numbers of classes
-//! of lengths (`lengths.rs`), of three planes.
+//! In class 0 they are bytes of d; planes below the sign's are stored xor the sign's. In classes 1 and 2 they are
+//! numbers of classes of lengths (`lengths.rs`), of three planes.
 
-use super::number::Int;
 use super::shape::{BLOCK, LAYER, row_of};
+use super::types::Int;
 use crate::constants::PLANES_LANES;
 
 /// One bit of each of a block's residuals: a word a lane.
@@ -102,7 +102,7 @@ pub(super) struct Extent<I> {
 
 impl<I: Int> Extent<I> {
     #[inline(always)]
-    pub(super) fn of(d: &[I; BLOCK]) -> Self {
+    pub(super) fn of_block(d: &[I; BLOCK]) -> Self {
         let (mut any, mut folded) = (I::ZERO, I::ZERO);
         for d in d {
             any = any | *d;
@@ -171,7 +171,7 @@ mod tests {
         let of = |a: i64, b: i64| {
             let mut d = [0; BLOCK];
             (d[7], d[900]) = (a, b);
-            Extent::of(&d).slices
+            Extent::of_block(&d).slices
         };
         assert_eq!((of(0, 0), of(-1, 0), of(127, -128), of(128, 0), of(-129, 0)), (0, 1, 1, 2, 2));
         assert_eq!((of(32767, -32768), of(32768, 0), of(i64::MIN, 0), of(i64::MAX, 5)), (2, 3, 8, 8));

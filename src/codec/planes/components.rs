@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Components of vectors, which a chunk has one beside the other, put apart and back. FORMAT.md §3.1.
 //!
-//! A chunk of m rows of c components becomes c runs of m values, whole, before its first tile is encoded and after its last is
-//! decoded, so that tiles have to do with rows of neighbours only. It goes part by part: a part's rows stay in the first cache while
-//! one component after the other is taken from them or put into them.
+//! A chunk of m rows of c components becomes c runs of m values, whole, before its first tile is encoded and after its
+//! last is decoded, so that tiles have to do with rows of neighbours only. It goes part by part: a part's rows stay in
+//! the first cache while one component after the other is taken from them or put into them.
 
 use crate::error::Result;
 use crate::stage::tiles::Grid;

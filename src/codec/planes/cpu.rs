@@ -3,11 +3,11 @@
 
 use super::components;
 use super::decode::{self, Context};
-use super::encode::{self, Plan};
+use super::encode::{self, TileRule};
 use super::format;
-use super::number::Value;
 use super::quantize::{Quantizer, fill_of};
 use super::shape::Shape;
+use super::types::Value;
 use super::unit::{self, Run, Unit};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
@@ -56,7 +56,7 @@ fn encode<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let threads = chunk.threads;
-    let Some(shape) = Shape::choose(header.extents.as_slice()) else { return Ok(false) };
+    let Some(shape) = Shape::for_extents(header.extents.as_slice()) else { return Ok(false) };
     let tiles = shape.grid.tiles();
     // No tile's payload has more than a head before its values.
     if values.len() / 4 * S::SIZE + tiles > u32::MAX as usize {
@@ -71,7 +71,7 @@ fn encode<S: Value>(
         }
     };
     let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
-    let plan = Plan { shape, quantizer, float: header.dtype.class == Class::Float, fill };
+    let plan = TileRule { shape, quantizer, float: header.dtype.class == Class::Float, fill };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
     let mut end = 0;
@@ -116,7 +116,7 @@ fn encode<S: Value>(
 /// Appends the payloads of consecutive tiles; returns their lengths in words.
 fn encode_run<S: Value>(
     values: &[S],
-    plan: &Plan<S>,
+    plan: &TileRule<S>,
     tiles: Range<usize>,
     scratch: &mut encode::Scratch<S>,
     out: &mut Vec<u8>,
@@ -126,7 +126,7 @@ fn encode_run<S: Value>(
 
 struct EncodeRun<'a, S: Value> {
     values: &'a [S],
-    plan: &'a Plan<S>,
+    plan: &'a TileRule<S>,
     tiles: Range<usize>,
     scratch: &'a mut encode::Scratch<S>,
     out: &'a mut Vec<u8>,
@@ -155,7 +155,7 @@ pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S])
         let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
-    let shape = Shape::choose(h.extents.as_slice())
+    let shape = Shape::for_extents(h.extents.as_slice())
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [table, payload] = frame.sections()?;
     let ends = Ends::new(TABLE, table, payload, shape.grid.tiles())?;

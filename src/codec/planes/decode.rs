@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! planes      class 0: the bit planes of a block, put together to residuals
-//! lengths     classes 1 and 2: the class of each value from the planes, all starts and lengths from those; then the fields
+//! lengths     classes 1 and 2: the class of each value from the planes, all starts and lengths from those; then the
+//!             fields
 //! integrate   along as many axes as the head says: quanta less the base, or ordered bits
 //! values      x̂ = q · step, the bits, or integers times a power of two; exceptions take theirs
 //! ```
@@ -15,9 +16,9 @@ use super::fields::{self, FIELD_WORDS, Fields, Widths};
 use super::format::{Allowed, Class, Head, Mode, Word};
 use super::layout::Layout;
 use super::lengths::NUMBER_PLANES;
-use super::number::{Int, Value};
 use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
+use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
@@ -195,7 +196,7 @@ fn fields<'a, S: Value>(
     unit: impl Unit,
     s: &mut Scratch<S>,
 ) -> Result<&'a [Word], Damage> {
-    let fields = Fields::of(&at.head.lengths);
+    let fields = Fields::of_lengths(&at.head.lengths);
     let numbers = &mut s.slices[0];
     for (k, widths) in s.widths.iter_mut().enumerate() {
         unit.run(
@@ -203,7 +204,7 @@ fn fields<'a, S: Value>(
             || {
                 *numbers = Slice::default();
                 for p in (0..NUMBER_PLANES).rev() {
-                    at.planes.plane(Mode::of(u32::from(at.head.modes[k]) >> (2 * p)), &mut numbers[p], unit);
+                    at.planes.plane(Mode::from_bits(u32::from(at.head.modes[k]) >> (2 * p)), &mut numbers[p], unit);
                 }
                 unit.transpose(numbers);
                 widths.find(numbers, &fields, unit);
@@ -256,7 +257,7 @@ fn block(at: &mut Layout<'_>, k: usize, rank: usize, unit: impl Unit, d: &mut [i
         return;
     }
     let top = count - 1;
-    let mode = |k: usize, p: usize| Mode::of(u32::from(modes[k]) >> (2 * p));
+    let mode = |k: usize, p: usize| Mode::from_bits(u32::from(modes[k]) >> (2 * p));
     for p in (0..7).rev() {
         at.planes.plane(mode(top, p), &mut slices[top][p], unit);
     }

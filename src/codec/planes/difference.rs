@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lorenzo differences of a tile along x, y and z, which of them to take, and their sums. FORMAT.md §4, §8.2.
 //!
-//! A predictor is how many axes differ: 0 none, 1 x, 2 x and y, 3 all. What lies before a tile's first values along an axis
-//! counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
+//! A predictor is how many axes differ: 0 none, 1 x, 2 x and y, 3 all. What lies before a tile's first values along an
+//! axis counts as 0. Everything wraps around, so sums always undo differences, in any order of axes.
 
 use super::lengths;
-use super::number::Int;
 use super::shape::{LAYER, ROW, row_of};
+use super::types::Int;
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_NEAR, PLANES_TILE};
 
@@ -122,9 +122,10 @@ fn sums<I: Int>(v: &mut Ints<I>, rank: usize) {
 
 /// As [`integrate`] for class 0, where sums are whole numbers and quanta from −4096 to 4095. False where one is not.
 ///
-/// Sums wrap around at 16 bits, yet none that is wrong passes: along z, a right sum within ±16383 and a residual of 16 bits give
-/// one whose lower 16 bits, if it does not fit them, are not within ±16383 again. The same holds along y within ±8192
-/// and along x from −4096 to 4095. Of quanta that are in their range, all differences are within those limits.
+/// Sums wrap around at 16 bits, yet none that is wrong passes: along z, a right sum within ±16383 and a residual of 16
+/// bits give one whose lower 16 bits, if it does not fit them, are not within ±16383 again. The same holds along y
+/// within ±8192 and along x from −4096 to 4095. Of quanta that are in their range, all differences are within those
+/// limits.
 pub(super) fn integrate_near(v: &mut Ints<i16>, rank: usize, predictor: usize, unit: impl Unit) -> bool {
     unit.run(
         #[inline(always)]
@@ -167,7 +168,7 @@ fn all_below(v: &Ints<i16>, bits: u32) -> bool {
 }
 
 /// The predictor that §8.2 chooses, by the residuals of layer 1.
-pub(super) fn choose<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
+pub(super) fn choose_predictor<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
     unit.run(
         #[inline(always)]
         || least(v, rank, cost).0,
@@ -270,9 +271,9 @@ mod tests {
     fn a_slope_is_differenced_along_its_axes() {
         let slope = |i: usize| (i % 32 * 5 + i / 32 % 16 * 3 + i / 512 * 7) as i32;
         let v: Ints<i32> = std::array::from_fn(slope);
-        assert_eq!(choose(&v, 3, Portable), 3);
+        assert_eq!(choose_predictor(&v, 3, Portable), 3);
         let noise: Ints<i32> = std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B1) as i32 >> 20);
-        assert_eq!(choose(&noise, 3, Portable), 0);
-        assert_eq!(choose(&std::array::from_fn(|i| i as i64 * 100), 1, Portable), 1);
+        assert_eq!(choose_predictor(&noise, 3, Portable), 0);
+        assert_eq!(choose_predictor(&std::array::from_fn(|i| i as i64 * 100), 1, Portable), 1);
     }
 }

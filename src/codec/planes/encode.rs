@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! x           4096 values, filled up beyond the chunk
-//! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many: the same
-//!             in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base (class 2), which are the
-//!             ordered bits, or integers where all values are such times a power of two
+//! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many:
+//!             the same in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base
+//!             (class 2), which are the ordered bits, or integers where all values are such times a power of two
 //! bits        of class 2 exceptions are NaN, infinities, fill, and a few that are longer than the others
 //! bridge      what stands in an exception's place is its row's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
@@ -14,18 +14,19 @@
 //! store       what is shorter than the values themselves; else those, as r(x) (class 3)
 //! ```
 //!
-//! Nearly all tiles under a bound are of class 0 without exceptions: that way is a few passes over arrays in the first cache.
+//! Nearly all tiles under a bound are of class 0 without exceptions: that way is a few passes over arrays in the first
+//! cache.
 
 use super::bitplanes::{self, Extent};
 use super::difference::{self, Ints};
 use super::exceptions::{self, Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
 use super::lengths::{Counted, NUMBER_PLANES};
-use super::number::{Int, Value};
 use super::numbers;
 use super::parts::Parts;
 use super::quantize::{self, Quantizer};
 use super::shape::{BLOCK, Shape};
+use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
@@ -35,7 +36,7 @@ use crate::stage::tiles::Tile;
 
 /// What is the same for every tile of a chunk.
 #[derive(Clone, Copy)]
-pub(super) struct Plan<S: Value> {
+pub(super) struct TileRule<S: Value> {
     pub(super) shape: Shape,
     /// None in mode 9, and where the step is not usable.
     pub(super) quantizer: Option<Quantizer<S>>,
@@ -79,7 +80,7 @@ struct Coded<I> {
 
 /// Appends the payload of the tile whose values are in `s.x`.
 pub(super) fn tile<S: Value>(
-    plan: &Plan<S>,
+    plan: &TileRule<S>,
     tile: &Tile,
     unit: impl Unit,
     s: &mut Scratch<S>,
@@ -125,7 +126,7 @@ fn append<S: Value>(x: S, out: &mut Vec<u8>) {
     out.extend_from_slice(bytemuck::bytes_of(&x.bits().le()));
 }
 
-impl<S: Value> Plan<S> {
+impl<S: Value> TileRule<S> {
     /// r(x).
     #[inline(always)]
     fn settled(&self, x: S) -> S {
@@ -141,7 +142,7 @@ impl<S: Value> Plan<S> {
         flags: &mut Flags,
         set: &mut Set<S::Wide>,
     ) -> Exceptions {
-        let special = Candidates::of::<S>(self.float, self.fill);
+        let special = Candidates::of_type::<S>(self.float, self.fill);
         let full = (self.float && S::SIZE == 8).then(|| special.and_full());
         for candidates in full.into_iter().chain([special]) {
             // Then of the sets behind it neither, which are parts of it.
@@ -159,12 +160,13 @@ impl<S: Value> Plan<S> {
 }
 
 /// Makes a tile's parts, as the lowest class that takes it.
-fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
+fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
     let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, unit)).map(|(lo, hi)| (lo + hi) >> 1);
     if let Some(base) = mid.and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;
         let flags = &mut s.flags;
-        if let Some(exceptions) = regular(plan, tile, &s.x, (S::Wide::of(base), true), unit, v, flags, &mut s.set) {
+        if let Some(exceptions) = regular(plan, tile, &s.x, (S::Wide::truncate(base), true), unit, v, flags, &mut s.set)
+        {
             let way = Way { class: Class::Quanta, exceptions, plan, unit };
             let (mut head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
             head.base = (base / S::UNIT) as i32;
@@ -173,7 +175,7 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     }
     let [v, d] = &mut *s.wide;
     let wide = mid.and_then(|mid| {
-        let base = S::Wide::of(mid);
+        let base = S::Wide::truncate(mid);
         let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
         Some((base, exceptions))
     });
@@ -221,10 +223,11 @@ fn code<S: Value>(plan: &Plan<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<
     Coded { head, base: Some(base), masks }
 }
 
-/// Quanta less their base, exceptions bridged; `near`: of class 0. `None` where there are more exceptions than a tile may have.
+/// Quanta less their base, exceptions bridged; `near`: of class 0. `None` where there are more exceptions than a tile
+/// may have.
 #[allow(clippy::too_many_arguments)]
 fn regular<S: Value, I: Int>(
-    plan: &Plan<S>,
+    plan: &TileRule<S>,
     tile: &Tile,
     x: &[S; PLANES_TILE],
     (base, near): (S::Wide, bool),
@@ -247,7 +250,7 @@ fn regular<S: Value, I: Int>(
 struct Way<'a, S: Value, L> {
     class: Class,
     exceptions: Exceptions,
-    plan: &'a Plan<S>,
+    plan: &'a TileRule<S>,
     unit: L,
 }
 
@@ -255,7 +258,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
     fn residuals(&self, v: &Ints<i16>, d: &mut Ints<i16>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
         let rank = self.plan.shape.rank;
-        let predictor = difference::choose(v, rank, self.unit);
+        let predictor = difference::choose_predictor(v, rank, self.unit);
         difference::difference(v, rank, predictor, self.unit, d);
         let mut head = Head { class: self.class, predictor, exceptions: self.exceptions, ..Head::RAW };
         let mut masks = 0;
@@ -279,7 +282,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
         parts: &mut Parts,
     ) -> (Head, u32) {
         let rank = self.plan.shape.rank;
-        let lengths = counted.choose(d, rank, self.unit);
+        let lengths = counted.take_lengths(d, rank, self.unit);
         let mut head = Head { class: self.class, exceptions: self.exceptions, lengths, ..Head::RAW };
         let mut masks = 0;
         parts.clear();
@@ -311,7 +314,7 @@ impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Stores a block's residuals, in order of coding, and returns its slices.
     #[inline(always)]
     fn block(&self, d: &mut [i16; BLOCK], parts: &mut Parts) -> usize {
-        let extent = Extent::of(d);
+        let extent = Extent::of_block(d);
         let slices = extent.slices.max(1);
         let (mut modes, mut full) = ([0; 2], false);
         // Which bit planes are not all 0.

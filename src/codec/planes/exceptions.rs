@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exceptions of a tile: where they are, their bits, and what the predictors see in their places. FORMAT.md §8.2.
 //!
-//! In classes 0 and 1 they are the values that no quantum stands for, in class 2 those whose bits have nothing to do with the
-//! others' bits: NaN, infinities, fill; a few full f64 among values that were f32 once.
+//! In classes 0 and 1 they are the values that no quantum stands for, in class 2 those whose bits have nothing to do
+//! with the others' bits: NaN, infinities, fill; a few full f64 among values that were f32 once.
 //!
 //! Most tiles have none: that is found out by one pass.
 
 use super::bitplanes::BitPlane;
 use super::format::Exceptions;
-use super::number::{Int, Value};
 use super::shape::{BLOCK, BLOCKS, LAYER, ROW, Shape, row_of};
+use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_EXCEPTIONS, PLANES_LANES, PLANES_TILE};
 use crate::error::Result;
@@ -35,8 +35,8 @@ impl<I: Int> Set<I> {
         Ok(Set { masks: none, count: 0, values: memory::with_capacity(PLANES_TILE)? })
     }
 
-    /// Takes those values of the tile that are flagged and lie in the array, as `settled` makes them. `None` where a tile may
-    /// not have so many.
+    /// Takes those values of the tile that are flagged and lie in the array, as `settled` makes them. `None` where a
+    /// tile may not have so many.
     pub(super) fn collect<S: Value<Wide = I>>(
         &mut self,
         shape: &Shape,
@@ -179,7 +179,7 @@ pub(super) struct Candidates<I> {
 
 impl<I: Int> Candidates<I> {
     /// Of values of the type: NaN, infinities, `fill`.
-    pub(super) fn of<S: Value<Wide = I>>(float: bool, fill: Option<I>) -> Self {
+    pub(super) fn of_type<S: Value<Wide = I>>(float: bool, fill: Option<I>) -> Self {
         let most = if float { S::INFINITY.to_wide().minus(I::ONE) } else { below_sign() };
         Candidates { fill, most, low: I::ZERO }
     }

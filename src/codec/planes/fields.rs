@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fields of classes 1 and 2 into bits and back, by the bins that `lengths.rs` chose. FORMAT.md §3.4.
 //!
-//! Widths are looked up for all of a block at once, so that the loop over values only adds them up: it stores or takes bits at a
-//! place that is known early. What a field lacks, its first bit, its sign, its zeros, is put right for whole rows again.
+//! Widths are looked up for all of a block at once, so that the loop over values only adds them up: it stores or takes
+//! bits at a place that is known early. What a field lacks, its first bit, its sign, its zeros, is put right for whole
+//! rows again.
 
 use super::bitplanes::Slice;
 use super::lengths::{BINS, Bin, Counted, Lengths, bins};
-use super::number::Int;
 use super::shape::{BLOCK, LAYER, row_of};
+use super::types::Int;
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
@@ -28,7 +29,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn of(lengths: &Lengths) -> Self {
+    pub(super) fn of_lengths(lengths: &Lengths) -> Self {
         let bins = bins(lengths.least, lengths.top);
         let of: [Bin; BINS] = std::array::from_fn(|c| bins[(lengths.numbers >> (3 * c) & 7) as usize]);
         Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u8::from(r.hidden)) }
@@ -44,7 +45,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(lengths: &Lengths) -> Self {
+    fn of_lengths(lengths: &Lengths) -> Self {
         let bins = bins(lengths.least, lengths.top);
         let mut numbers = [0; BINS];
         for c in 0..BINS {
@@ -141,7 +142,7 @@ impl Counted {
         unit: impl Unit,
         (numbers, bits): (&mut Rows, &mut Bits),
     ) {
-        let table = Table::of(lengths);
+        let table = Table::of_lengths(lengths);
         let mut widths = [[0; PLANES_LANES]; 8];
         unit.run(
             #[inline(always)]
@@ -260,7 +261,8 @@ impl Widths {
                         };
                         let (widths, hidden) = (bytes(&widths[words.clone()]), bytes(&hidden[words]));
                         for k in 0..32 {
-                            let first = I::of(hidden[k].into()) << u32::from(widths[k]).min(8 * I::BYTES as u32 - 1);
+                            let first =
+                                I::truncate(hidden[k].into()) << u32::from(widths[k]).min(8 * I::BYTES as u32 - 1);
                             let all = I::BYTES as u32 * 8;
                             // Of a field as wide as the type, all bits.
                             let mask = if u32::from(widths[k]) == all {
@@ -300,16 +302,16 @@ impl Widths {
                     at += a + b + c + d;
                     if WAY == PAIRS {
                         let (x, y) = (window(starts[0]), window(starts[2]));
-                        to[0] = I::of(x as i64);
-                        to[1] = I::of((x >> a) as i64);
-                        to[2] = I::of(y as i64);
-                        to[3] = I::of((y >> c) as i64);
+                        to[0] = I::truncate(x as i64);
+                        to[1] = I::truncate((x >> a) as i64);
+                        to[2] = I::truncate(y as i64);
+                        to[3] = I::truncate((y >> c) as i64);
                         continue;
                     }
                     for k in 0..4 {
                         let low = window(starts[k]);
                         let field = if WAY == ONES { low } else { low & 0xFFFF_FFFF | window(starts[k] + 32) << 32 };
-                        to[k] = I::of(field as i64);
+                        to[k] = I::truncate(field as i64);
                     }
                 }
             }
@@ -329,15 +331,15 @@ mod tests {
             let mut d: [I; PLANES_TILE] = std::array::from_fn(|i| {
                 x = x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
                 let cut = if i % 3 == 0 { cut } else { (cut + (x >> 7) as u32 % 9).min(63) };
-                I::of((x ^ x >> 29) as i64 >> (cut % (8 * I::BYTES as u32)) << zeros)
+                I::truncate((x ^ x >> 29) as i64 >> (cut % (8 * I::BYTES as u32)) << zeros)
             });
             d[77] = I::ONE << (8 * I::BYTES as u32 - 1);
             let before = d;
             let mut counted = Counted::new().unwrap();
             let mut bits = Bits::new().unwrap();
-            let lengths = counted.choose(&mut d, rank, Portable);
+            let lengths = counted.take_lengths(&mut d, rank, Portable);
             assert!(lengths.zeros >= zeros && lengths.top + lengths.zeros <= 8 * I::BYTES as u32);
-            let fields = Fields::of(&lengths);
+            let fields = Fields::of_lengths(&lengths);
             for (k, u) in d.as_chunks::<BLOCK>().0.iter().enumerate() {
                 bits.clear();
                 let mut numbers = Widths::NONE.numbers;

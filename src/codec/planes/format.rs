@@ -2,8 +2,8 @@
 //! FORMAT.md as fields: the step, a tile's head, the word of the masks, modes of bit planes. No loops over data.
 
 use super::lengths::Lengths;
-use super::number::Value;
 use super::shape::BLOCKS;
+use super::types::Value;
 use crate::constants::{PLANES_STEP_128THS, PLANES_TILE};
 use crate::error::Damage;
 
@@ -27,7 +27,7 @@ pub(super) enum Mode {
 impl Mode {
     /// The lowest two bits, which are not 3: [`modes_are_known`].
     #[inline(always)]
-    pub(super) fn of(bits: u32) -> Self {
+    pub(super) fn from_bits(bits: u32) -> Self {
         match bits & 3 {
             0 => Mode::Absent,
             1 => Mode::Full,
@@ -264,7 +264,7 @@ impl Masks {
     /// The mode of a block's mask.
     #[inline(always)]
     pub(super) fn mode(self, block: usize) -> Mode {
-        Mode::of(self.modes >> (2 * block))
+        Mode::from_bits(self.modes >> (2 * block))
     }
 }
 

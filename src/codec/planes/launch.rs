@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernels of `kernels/planes_lossy.cu` and `kernels/planes_lossless.cu` are told about a chunk and about a frame.
+//! What the kernels of `kernels/planes_lossy.cu` and `kernels/planes_lossless.cu` are told about a chunk and about a
+//! frame.
 
 use super::shape::Shape;
 use crate::codec::chunk;
-use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
+use crate::codec::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
 use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT};
 use crate::frame::Frame;
 use crate::params::{Bound, Class, Dtype, Mode, Params};
 
-/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data, GPU and
-/// CPU: 1 MiB under a bound 7.8 and 2.3, back 8.7 and 4.5; without one 5.5 and 1.1, back 5.5 and 3.7 (`lane` in
-/// tests/gpu/record.toml). The GPU is ahead from 256 KiB on, but what small chunks gain does not pay for its start soon.
+/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data,
+/// GPU and CPU: 1 MiB under a bound 7.8 and 2.3, back 8.7 and 4.5; without one 5.5 and 1.1, back 5.5 and 3.7 (`lane` in
+/// tests/gpu/record.toml). The GPU is ahead from 256 KiB on, but what small chunks gain does not pay for its start
+/// soon.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 1 << 20,
     decode_from: 1 << 20,
@@ -71,7 +73,7 @@ struct Tiles {
 
 /// The tiles of a chunk; `None`: it is the CPU's.
 fn tiles(extents: &[u32]) -> Option<Tiles> {
-    let shape = Shape::choose(extents)?;
+    let shape = Shape::for_extents(extents)?;
     let (extents, _) = shape.grid.sides()?;
     let (rank, components) = (shape.rank as u32, shape.components as u32);
     Some(Tiles { extents, rank, components, tiles: u32::try_from(shape.grid.tiles()).ok()? })
@@ -81,7 +83,7 @@ fn float_flag(dtype: Dtype) -> u32 {
     if dtype.class == Class::Float { FLAG_FLOAT } else { 0 }
 }
 
-fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
+fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     let lossy = params.lossy(raw_len);
     let chunk = plan::any_chunk(params, if lossy { params.request.bound } else { Bound::Lossless }, raw_len);
     // Kernels count places in 32 bits.
@@ -111,7 +113,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         ..chunk
     };
     // A head is all that a tile adds to its values.
-    Some(Encoding { chunk, capacity: payload_at + raw_len + table_len })
+    Some(ChunkPlan { chunk, capacity: payload_at + raw_len + table_len })
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a tile's parts are, found and checked before any of them is used, and bit plane after bit plane taken from them.
-//! FORMAT.md §3.2, §7.
+//! Where a tile's parts are, found and checked before any of them is used, and bit plane after bit plane taken from
+//! them. FORMAT.md §3.2, §7.
 //!
-//! Head and modes say how many ballots and full planes there are, ballots how many nibbles, nibbles how many bytes, the planes of
-//! classes 1 and 2 how many bits, the masks' word how many values. So all lengths are known from what stands in front, and nothing
-//! that is read later can be beyond the tile. What the masks themselves say is compared with their word when they have been read.
+//! Head and modes say how many ballots and full planes there are, ballots how many nibbles, nibbles how many bytes, the
+//! planes of classes 1 and 2 how many bits, the masks' word how many values. So all lengths are known from what stands
+//! in front, and nothing that is read later can be beyond the tile. What the masks themselves say is compared with
+//! their word when they have been read.
 
 use super::bitplanes::BitPlane;
 use super::format::{Class, Exceptions, Head, Masks, Mode, Word, modes_are_known, number};

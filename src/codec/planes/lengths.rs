@@ -2,35 +2,43 @@
 //! Residuals as a bin of lengths and the bits below it: classes 1 and 2. FORMAT.md §3.4, §8.2.
 //!
 //! ```text
-//! u          the residual without the low zero bits that all have, the sign in the lowest bit: small numbers of either sign are small
-//! length     bits of u without leading zeros; lengths next to each other make a bin, of which there are eight, by one parameter
-//! number     of a value's bin, 0 the most frequent: its bits are three planes, which the codec of planes stores, the higher ones sparse
-//! field      the bits of u, as many as the highest length of the bin has; where that is the bin's only length, its first bit is
-//!            always 1 and left out. Fields stand one after another, lane after lane
+//! u          the residual without the low zero bits that all have, the sign in the lowest bit: small numbers of either
+//!            sign are small
+//! length     bits of u without leading zeros; lengths next to each other make a bin, of which there are eight, by one
+//!            parameter
+//! number     of a value's bin, 0 the most frequent: its bits are three planes, which the codec of planes stores, the
+//!            higher ones sparse
+//! field      the bits of u, as many as the highest length of the bin has; where that is the bin's only length, its
+//!            first bit is always 1 and left out. Fields stand one after another, lane after lane
 //! ```
 //!
-//! What pcodec, Gorilla and SPratio take from one value's length in the next, or from an entropy coder, costs a serial read.
-//! Here all that is serial is a sum of widths in a lane. A warp has a tile, a lane 32 values of a block:
+//! What pcodec, Gorilla and SPratio take from one value's length in the next, or from an entropy coder, costs a serial
+//! read. Here all that is serial is a sum of widths in a lane. A warp has a tile, a lane 32 values of a block:
 //!
 //! ```text
-//! decode   numbers    three words a lane; bits k, k + 4, … of each make eight nibbles: 4 · 6 instructions for 32 values
+//! decode   numbers    three words a lane; bits k, k + 4, … of each make eight nibbles: 4 · 6 instructions for 32
+//!          values
 //!          widths     a byte permutation looks four nibbles up in a table of eight bytes, the reason for eight bins; a
 //!                     dot product adds four: 8 · 4 instructions for 32 values
 //!          starts     a scan over the lanes: 15 for 32 values
-//!          fields     for each value: word of the place, two loads, a funnel shift, mask, the first bit, sign, zeros, next place: 13
+//!          fields     for each value: word of the place, two loads, a funnel shift, mask, the first bit, sign, zeros,
+//!                     next place: 13
 //!          a value    1 + 1 + 0.5 + 13, planes at most 3 · 3, sums along three axes 8, bits 3, store 1: about 36
-//! encode   lengths    sign 3, leading zeros 2; counts of a quarter of the values in a byte for each lane and length: 1.5
+//! encode   lengths    sign 3, leading zeros 2; counts of a quarter of the values in a byte for each lane and length:
+//!          1.5
 //!          bins       lane = L, a sort of eight counts in registers
-//!          numbers    seven comparisons or a table: 4; three ballots or shifts into the planes' words: 6; planes at most 9
+//!          numbers    seven comparisons or a table: 4; three ballots or shifts into the planes' words: 6; planes at
+//!                     most 9
 //!          fields     mask, shift, or, place; a word when one is full: 8
 //!          a value    5 + 1.5 + 2.6 + 10 + 9 + 8, differences 6, the choice of the predictor 3: about 45
 //! ```
 //!
-//! Tried: sign and magnitude, 0.05 % shorter on noise and 0.5 % on rounded data, but with two codes for 0 and a width of 8W + 1; counts of all
-//! values, 0.02 % shorter; planes at their full length in the choice, 0.4 % longer; each lane's bits on a word of their own, 2 % longer.
+//! Tried: sign and magnitude, 0.05 % shorter on noise and 0.5 % on rounded data, but with two codes for 0 and a width
+//! of 8W + 1; counts of all values, 0.02 % shorter; planes at their full length in the choice, 0.4 % longer; each
+//! lane's bits on a word of their own, 2 % longer.
 
-use super::number::Int;
 use super::shape::{LAYER, row_of};
+use super::types::Int;
 use super::unit::Unit;
 use crate::constants::PLANES_TILE;
 use crate::error::Result;
@@ -55,8 +63,8 @@ pub(super) struct Lengths {
 pub(super) const BINS: usize = 8;
 /// Bit planes of their numbers.
 pub(super) const NUMBER_PLANES: usize = 3;
-/// The highest lengths of the bins between the first, which has the length 0 alone, and the last, which goes up to T: these
-/// above L.
+/// The highest lengths of the bins between the first, which has the length 0 alone, and the last, which goes up to T:
+/// these above L.
 const ABOVE: [u32; BINS - 2] = [0, 1, 2, 3, 4, 6];
 
 /// A bin of lengths.
@@ -86,7 +94,8 @@ pub(super) fn bins(least: u32, top: u32) -> [Bin; BINS] {
     })
 }
 
-/// Low zero bits of all of a tile's numbers, which are those of all of its residuals by any predictor: each are sums of the others.
+/// Low zero bits of all of a tile's numbers, which are those of all of its residuals by any predictor: each are sums of
+/// the others.
 #[inline(always)]
 pub(super) fn zeros<I: Int>(v: &[I; PLANES_TILE]) -> u32 {
     v.iter().fold(I::ZERO, |any, &v| any | v).zeros()
@@ -109,7 +118,7 @@ impl Counted {
     }
 
     /// Makes u of all residuals and chooses the bins of their lengths.
-    pub(super) fn choose<I: Int>(&mut self, d: &mut [I; PLANES_TILE], rank: usize, unit: impl Unit) -> Lengths {
+    pub(super) fn take_lengths<I: Int>(&mut self, d: &mut [I; PLANES_TILE], rank: usize, unit: impl Unit) -> Lengths {
         let lens = &mut self.lens;
         let (zeros, top) = unit.run(
             #[inline(always)]

@@ -14,13 +14,13 @@ mod format;
 mod launch;
 mod layout;
 mod lengths;
-mod number;
 mod numbers;
 mod parts;
 mod quantize;
 pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
+mod types;
 mod unit;
 
 use crate::codec::chunk::{self, Chunk};
@@ -29,7 +29,7 @@ use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::params::{self, Bound, Class, Mode, Params};
-pub(crate) use number::Value;
+pub(crate) use types::Value;
 
 /// What everybody else knows of this codec.
 pub(crate) static CODEC: Codec = Codec {
@@ -54,14 +54,15 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
-/// Turns the values of a chunk that is stored into what a frame of this codec would give back, in place, so that none of them moves
-/// once its chunk shrinks: FORMAT.md §8.1. Chunks of other codecs and under other bounds stay as they are.
-pub(super) fn settle(params: &Params, values: &mut [u8]) {
+/// Turns the values of a chunk that is stored into what a frame of this codec would give back, in place, so that none
+/// of them moves once its chunk shrinks: FORMAT.md §8.1. Chunks of other codecs and under other bounds stay as they
+/// are.
+pub(super) fn settle_values(params: &Params, values: &mut [u8]) {
     let Bound::Absolute(bound) = params.request.bound else { return };
     if params.lossy(values.len()) && params.request.codec == params::Codec::Planes {
         match params.dtype.size {
-            4 => quantize::settle::<f32>(values, params, bound),
-            _ => quantize::settle::<f64>(values, params, bound),
+            4 => quantize::settle_values::<f32>(values, params, bound),
+            _ => quantize::settle_values::<f64>(values, params, bound),
         }
     }
 }

@@ -3,17 +3,17 @@
 //!
 //! ```text
 //! map 0    the bits, so ordered that near values are near numbers
-//! map 1    integers times a power of two: what was rounded to so many binary digits, measured in steps, counted. As bits such values
-//!          have zeros at the end, but another number of them after every power of two
+//! map 1    integers times a power of two: what was rounded to so many binary digits, measured in steps, counted. As
+//!          bits such values have zeros at the end, but another number of them after every power of two
 //! ```
 //!
-//! Map 1 is tried where the integers are shorter than a mantissa. Longer ones, up to the value's width, are possible: they are
-//! 0.05 % of ratio on real fields, and a tile that is noise would not be known by its first values.
+//! Map 1 is tried where the integers are shorter than a mantissa. Longer ones, up to the value's width, are possible:
+//! they are 0.05 % of ratio on real fields, and a tile that is noise would not be known by its first values.
 
 use super::difference::Ints;
 use super::exceptions::{Flags, below_sign};
-use super::number::{Int, Value};
 use super::shape::LAYER;
+use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::PLANES_TILE;
 
@@ -42,7 +42,7 @@ pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, 
         #[inline(always)]
         || {
             // A value has this exponent less the places by which its integer is shorter than a mantissa.
-            let most = S::Wide::of(i64::from(e + S::BIAS) + i64::from(S::FRACTION));
+            let most = S::Wide::truncate(i64::from(e + S::BIAS) + i64::from(S::FRACTION));
             for (m, &x) in m.iter_mut().zip(x) {
                 let bits = x.to_wide();
                 let number = mantissa::<S>(bits).shifted_right(most.minus(power::<S>(bits)));
@@ -62,7 +62,7 @@ pub(super) fn scaled<S: Value>(m: S::Wide, power_of_two: S) -> S {
 
 /// 2^e, which is normal.
 pub(super) fn power_of_two<S: Value>(e: i32) -> S {
-    S::of_wide(S::Wide::of(i64::from(e + S::BIAS) << S::FRACTION))
+    S::of_wide(S::Wide::truncate(i64::from(e + S::BIAS) << S::FRACTION))
 }
 
 /// Takes the middle of the first layer that has more than exceptions from all numbers, and returns it.
@@ -106,20 +106,20 @@ fn mantissa<S: Value>(bits: S::Wide) -> S::Wide {
 
 /// e of map 1, where the tile may have it.
 pub(super) fn exponent<S: Value>(x: &[S; PLANES_TILE], flags: &Flags, unit: impl Unit) -> Option<i32> {
-    let special = S::Wide::of(2 * i64::from(S::BIAS) + 1);
+    let special = S::Wide::truncate(2 * i64::from(S::BIAS) + 1);
     let (mut lo, mut hi) = (special.wide() + 64, 0);
     // Row after row: noise is known by its first values.
     for (row, flags) in x.as_chunks::<64>().0.iter().zip(flags.as_chunks::<64>().0) {
         let (low, high, regular) = unit.run(
             #[inline(always)]
             || {
-                let (mut low, mut high, mut regular) = (special.plus(S::Wide::of(64)), S::Wide::ZERO, true);
+                let (mut low, mut high, mut regular) = (special.plus(S::Wide::truncate(64)), S::Wide::ZERO, true);
                 for (&x, &flag) in row.iter().zip(flags) {
                     // What an exception is does not matter.
                     let bits = if flag == 0 { x.to_wide() } else { S::Wide::ZERO };
                     let (zero, power) = (bits == S::Wide::ZERO, power::<S>(bits));
                     regular &= zero | ((power != S::Wide::ZERO) & (power != special));
-                    let least = power.plus(S::Wide::of(mantissa::<S>(bits).zeros().into()));
+                    let least = power.plus(S::Wide::truncate(mantissa::<S>(bits).zeros().into()));
                     low = if zero { low } else { low.min(least) };
                     high = if zero { high } else { high.max(power) };
                 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of a tile's payload while it is being written, and how a bit plane is stored. FORMAT.md §3.2, §8.3.
 //!
-//! A plane is absent, sparse (a ballot, a nibble for each word that is not 0 and the bytes that are not 0), or full where that is
-//! shorter. Once a plane of a block is full, those after it are too, but for absent ones: they are noise, and nobody looks at them.
+//! A plane is absent, sparse (a ballot, a nibble for each word that is not 0 and the bytes that are not 0), or full
+//! where that is shorter. Once a plane of a block is full, those after it are too, but for absent ones: they are noise,
+//! and nobody looks at them.
 
 use super::bitplanes::BitPlane;
 use super::fields::Bits;

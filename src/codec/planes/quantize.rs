@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values to quanta, and what a value becomes. FORMAT.md §8.1.
 //!
-//! The quantum q is the integer nearest to x over the step. A value holds where the decoder's q · step is within the bound of it, by
-//! a test in the type's own arithmetic that is stricter than the bound by more than it can err. All depends on the value
-//! and the bound alone, so that a value that was stored once never moves again.
+//! The quantum q is the integer nearest to x over the step. A value holds where the decoder's q · step is within the
+//! bound of it, by a test in the type's own arithmetic that is stricter than the bound by more than it can err. All
+//! depends on the value and the bound alone, so that a value that was stored once never moves again.
 
 use super::format;
-use super::number::{Int, Value};
 use super::shape::{LAYER, ROW};
+use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::codec::chunk;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
@@ -96,8 +96,8 @@ impl<S: Value> Quantizer<S> {
         (lo <= hi).then(|| (lo.to_f64() as i64, hi.to_f64() as i64))
     }
 
-    /// Quanta of a tile less `base`. False where there are exceptions: values that do not hold, and with `near` those that
-    /// are too far from the base.
+    /// Quanta of a tile less `base`. False where there are exceptions: values that do not hold, and with `near` those
+    /// that are too far from the base.
     pub(super) fn quantize<U: Unit, I: Int>(
         &self,
         x: &[S; PLANES_TILE],
@@ -112,7 +112,7 @@ impl<S: Value> Quantizer<S> {
                 let mut open = S::Bits::ZERO;
                 for (&x, out) in x.iter().zip(out) {
                     let (v, regular) = self.regular(x, base, near, U::FUSED);
-                    *out = I::of(v.wide());
+                    *out = I::truncate(v.wide());
                     open = open | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
                 }
                 open == S::Bits::ZERO
@@ -144,7 +144,7 @@ impl<S: Value> Quantizer<S> {
         let judged = self.judge(x, fused);
         let v = judged.quantum.minus(base);
         // From −4096 to 4095.
-        let inside = v.plus(S::Wide::of(PLANES_NEAR)) >> (2 * PLANES_NEAR).ilog2() == S::Wide::ZERO;
+        let inside = v.plus(S::Wide::truncate(PLANES_NEAR)) >> (2 * PLANES_NEAR).ilog2() == S::Wide::ZERO;
         (v, judged.holds & (inside | !near))
     }
 }
@@ -155,7 +155,7 @@ pub(super) fn fill_of(params: &Params) -> Option<u64> {
 }
 
 /// Turns each value x of a chunk into r(x), in place. Without a usable step that is x.
-pub(super) fn settle<S: Value>(values: &mut [u8], params: &Params, bound: f64) {
+pub(super) fn settle_values<S: Value>(values: &mut [u8], params: &Params, bound: f64) {
     if let Some(quantizer) = Quantizer::<S>::new(bound, fill_of(params)) {
         chunk::replace(values, params.dtype, |x| quantizer.settled(x));
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which tiles a chunk has, where a tile's values stand, and a tile's values in and out. FORMAT.md §3.1.
 //!
-//! A tile is an array of 4096 values in the order of z, y, x: eight layers of 512. In grid rank 2 and 3 a layer has 16 rows of
-//! 32, in grid rank 1 four rows of 128; every lane owns four values in four rows of it. A tile that reaches beyond the chunk is filled
-//! up with the last values along each axis, so that all that follows has to do with whole tiles only.
+//! A tile is an array of 4096 values in the order of z, y, x: eight layers of 512. In grid rank 2 and 3 a layer has 16
+//! rows of 32, in grid rank 1 four rows of 128; every lane owns four values in four rows of it. A tile that reaches
+//! beyond the chunk is filled up with the last values along each axis, so that all that follows has to do with whole
+//! tiles only.
 //!
-//! Where the last axis is short and holds components, the array that is cut has them one after the other; `components.rs` puts
-//! the chunk's values in that order. That axis does not count for the grid rank: nothing is alike along it.
+//! Where the last axis is short and holds components, the array that is cut has them one after the other;
+//! `components.rs` puts the chunk's values in that order. That axis does not count for the grid rank: nothing is alike
+//! along it.
 
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::part::fold;
@@ -40,7 +42,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The tiles of a chunk of these extents. `None` where memory cannot hold its values.
-    pub(crate) fn choose(extents: &[u32]) -> Option<Self> {
+    pub(crate) fn for_extents(extents: &[u32]) -> Option<Self> {
         let (folded, components) = match extents.split_last() {
             Some((&c, others)) if !others.is_empty() && COMPONENTS.contains(&(c as usize)) => {
                 let mut folded = fold(others)?;
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_grid_rank_is_the_highest_that_triples_at_most() {
-        let rank = |dims: &[u32]| Shape::choose(dims).unwrap().rank;
+        let rank = |dims: &[u32]| Shape::for_extents(dims).unwrap().rank;
         assert_eq!(rank(&[512, 512, 512]), 3);
         assert_eq!(rank(&[2, 3, 8, 16, 32]), 3);
         assert_eq!(rank(&[3, 16, 32]), 3);
@@ -170,13 +172,13 @@ mod tests {
         assert_eq!(rank(&[1000, 1]), 1);
         assert_eq!(rank(&[1 << 20]), 1);
         assert_eq!(rank(&[]), 1);
-        assert_eq!(Shape::choose(&[u32::MAX; 3]), None);
-        assert_eq!(Shape::choose(&[u32::MAX, u32::MAX, 15]), None);
+        assert_eq!(Shape::for_extents(&[u32::MAX; 3]), None);
+        assert_eq!(Shape::for_extents(&[u32::MAX, u32::MAX, 15]), None);
     }
 
     #[test]
     fn components_are_the_slowest_axis() {
-        let array = |dims: &[u32]| Shape::choose(dims).map(|s| (s.components, s.rank, s.grid.extents())).unwrap();
+        let array = |dims: &[u32]| Shape::for_extents(dims).map(|s| (s.components, s.rank, s.grid.extents())).unwrap();
         assert_eq!(array(&[1000, 3]), (3, 1, [1, 1, 3000]));
         assert_eq!(array(&[1000, 15]), (15, 1, [1, 1, 15000]));
         assert_eq!(array(&[4, 1000, 15]), (15, 2, [1, 60, 1000]));
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn a_tile_at_a_border_is_filled_up_and_comes_back() {
         for dims in [&[5000][..], &[150, 70], &[9, 17, 40], &[2, 5, 20, 33]] {
-            let shape = Shape::choose(dims).unwrap();
+            let shape = Shape::for_extents(dims).unwrap();
             let n = dims.iter().product::<u32>() as usize;
             let chunk: Vec<usize> = (0..n).collect();
             let mut back = vec![0; n];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec by whole chunks: bounds, exact values, the same value whatever stands around it, readers by the book, damage.
+//! The codec by whole chunks: bounds, exact values, the same value whatever stands around it, readers by the book,
+//! damage.
 
 use crate::CodecId;
 use crate::constants::PLANES_TILE;

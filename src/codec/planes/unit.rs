@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The vector unit that tiles are coded for.
 //!
-//! A step over a tile or a block is compiled for each unit by itself: [`Unit::run`] stands around it, and what it calls is
-//! inlined into it. Around all of a tile at once it would be a function too large to be compiled well.
+//! A step over a tile or a block is compiled for each unit by itself: [`Unit::run`] stands around it, and what it calls
+//! is inlined into it. Around all of a tile at once it would be a function too large to be compiled well.
 
 use super::bitplanes::{self, BitPlane, Slice};
 use crate::stage::pack::{Bytes, Portable};

@@ -2,7 +2,7 @@
 //! Sections, threads over runs of tiles, and the choice of vector unit.
 
 use super::decode;
-use super::encode::{self, Parts, Plan};
+use super::encode::{self, ChunkRule, Parts};
 use super::format::{TILE, Words};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
@@ -37,7 +37,7 @@ pub(crate) fn encode<S: Scalar>(
     if values.len() / 4 * S::SIZE + tiles * 16 > PAYLOAD_UNITS {
         return Ok(false);
     }
-    let plan = Plan::new(used, chunk.params.fill);
+    let plan = ChunkRule::new(used, chunk.params.fill);
     let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
@@ -83,7 +83,7 @@ pub(crate) fn encode<S: Scalar>(
 /// into the function that is compiled for the vector unit.
 struct EncodeRun<'a, S: Scalar, L> {
     values: &'a [S],
-    plan: &'a Plan<S>,
+    plan: &'a ChunkRule<S>,
     level: L,
     out: &'a mut Vec<u8>,
 }
@@ -105,7 +105,7 @@ impl<S: Scalar, L: Bytes> NullaryFnOnce for EncodeRun<'_, S, L> {
 }
 
 /// Appends the payloads of consecutive tiles; returns their lengths in units of four bytes.
-pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &Plan<S>, out: &mut Vec<u8>) -> Result<Vec<u32>> {
+pub(super) fn encode_run<S: Scalar>(values: &[S], plan: &ChunkRule<S>, out: &mut Vec<u8>) -> Result<Vec<u32>> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
@@ -180,7 +180,6 @@ fn decode_run<S: Scalar>(
     DecodeRun { ends, first, words, part, level: Portable, out }.call()
 }
 
-#[cfg(feature = "testing")]
 /// Decodes a payload of one tile, whole words long.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut [S]) -> Result<()> {
@@ -194,7 +193,7 @@ pub(super) mod tests {
 
     /// Encodes and decodes with every level that this machine has.
     pub(in super::super) fn every_level_gives_the_same<S: Scalar>(values: &[S], used: Used) {
-        let plan = Plan::new(used, None);
+        let plan = ChunkRule::new(used, None);
         let mut want = Vec::new();
         let lens = EncodeRun { values, plan: &plan, level: Portable, out: &mut want }.call().unwrap();
         let mut got = Vec::new();

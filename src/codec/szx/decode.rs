@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One tile from bytes, FORMAT.md §4 and §7.
 //!
-//! First the layout, without a value: kinds tell which blocks have bases, bitmaps and codes, bitmaps how many outliers there
-//! are, codes how many mid bytes. Every rule of §7 is checked on the way, and the sum must be the payload's length; from
-//! then on nothing can be out of bounds. Then block by block: stored bytes are spread to their planes, a running xor along
-//! each plane undoes the differences, planes are joined to words, words become values, outliers are put in their places.
+//! ```text
+//! layout      kinds tell which blocks have bases, bitmaps and codes; bitmaps how many outliers; codes how many bytes.
+//!             Every rule of §7 is checked here, and the sum of all lengths must be the payload's: from then on nothing
+//!             can be out of bounds
+//! for each block
+//!     planes      stored bytes are spread to their planes
+//!     xor         a running xor along each plane undoes the differences
+//!     words       planes are joined to words, and words become values
+//!     outliers    are put in their places
+//! ```
 
 use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};

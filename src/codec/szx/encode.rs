@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One tile into bytes, FORMAT.md §8.1, after SZx (Yu et al., HPDC 2022, doi:10.1145/3502181.3531473).
 //!
-//! Each block of 128 values is taken for itself. Where one value stands for all, it is stored alone (zero, constant). Else
-//! every value becomes a word: how many steps it is above the smallest, or, under a point-wise relative bound, the upper part
-//! of its own bits. All words of a block have as many bits as the largest needs, in whole bytes. A word is combined with
-//! the one before by xor, and the bytes at its head that are zero then are left out; a code of two bits counts them. Values
-//! that a decoder would not give back within the bound are outliers, stored bit for bit. A block that gains nothing is raw.
+//! ```text
+//! for each block of 128 values
+//!     range       of the values that are finite and not the fill value
+//!     one value   stands for all within the bound: the block is zero or constant, and this value is stored alone
+//!     words       steps above the smallest value; under a point-wise relative bound the upper part of a value's bits.
+//!                 All have as many bits as the largest needs, in whole bytes
+//!     outliers    values that the decoder's arithmetic would give back outside the bound: stored bit for bit, and
+//!                 their words are those before them
+//!     xor         each word with the word before; zero bytes at its head are left out, a code of two bits counts them
+//!     store       whole words without codes where these are shorter; raw values where nothing is gained
+//! ```
 //!
 //! A block is worked on in a few passes over 128 values that compile to vector code: what its values are, their words
 //! with the decoder's own arithmetic beside them, byte planes. Only blocks with outliers or with values that the quick
@@ -23,7 +29,7 @@ use crate::stage::pack::{Bytes, Plane, SLACK};
 
 /// What is the same for every block of a chunk.
 #[derive(Clone, Copy)]
-pub(super) struct Plan<S: Scalar> {
+pub(super) struct ChunkRule<S: Scalar> {
     words: Words<S>,
     /// The header's bound.
     bound: f64,
@@ -35,12 +41,12 @@ pub(super) struct Plan<S: Scalar> {
     fill: S::Bits,
 }
 
-impl<S: Scalar> Plan<S> {
+impl<S: Scalar> ChunkRule<S> {
     pub(super) fn new(used: Used, fill: Option<u64>) -> Self {
         let bound = used.value();
         let near = S::from_f64(bound);
         let below = if near.to_f64() > bound { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
-        Plan {
+        ChunkRule {
             words: Words::new(matches!(used, Used::PointwiseRelative(_)), bound),
             bound,
             below,
@@ -107,7 +113,8 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §3.1: each has the capacity for all that a tile may bring.
+/// The parts of one tile while it is being written, FORMAT.md §3.1: each has the capacity for all that a tile may
+/// bring.
 pub(super) struct Parts {
     heads: Vec<u8>,
     bases: Vec<u8>,
@@ -221,7 +228,7 @@ impl OutlierSet {
 #[inline(always)]
 pub(super) fn tile<S: Scalar>(
     x: &[S],
-    plan: &Plan<S>,
+    plan: &ChunkRule<S>,
     level: impl Bytes,
     parts: &mut Parts,
     out: &mut Vec<u8>,
@@ -240,7 +247,7 @@ pub(super) fn tile<S: Scalar>(
 
 /// The rules of §8.1 in their order.
 #[inline(always)]
-fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl Bytes, parts: &mut Parts) {
+fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &ChunkRule<S>, level: impl Bytes, parts: &mut Parts) {
     let s = survey(x, plan.fill);
     let any = s.lo <= s.hi;
     let (lo, hi) = (s.lo + S::ZERO, s.hi + S::ZERO);
@@ -268,8 +275,11 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                         let back = lo + (S::of_bits(word.plus(magic.bits())) - magic) * w.step;
                         within(x.to_f64(), back.to_f64(), plan.bound)
                     };
-                    let set =
-                        if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { OutlierSet::NONE };
+                    let set = if open | s.odd {
+                        find_outliers(x, n, plan, level, &mut words, holds)
+                    } else {
+                        OutlierSet::NONE
+                    };
                     coded(x, n, q, Some(lo), &words, &set, level, parts);
                 } else {
                     parts.raw(&x[..n]);
@@ -280,7 +290,8 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
                 let mut words = [S::Bits::ZERO; SZX_BLOCK + 1];
                 let open = pattern_words(x, cut, plan.bound, &mut words);
                 let holds = |x: S, word: S::Bits| pointwise_holds(x, S::of_bits(word << cut), plan.bound);
-                let set = if open | s.odd { settle(x, n, plan, level, &mut words, holds) } else { OutlierSet::NONE };
+                let set =
+                    if open | s.odd { find_outliers(x, n, plan, level, &mut words, holds) } else { OutlierSet::NONE };
                 coded(x, n, plan.q, None, &words, &set, level, parts);
             }
             Words::Unusable => parts.raw(&x[..n]),
@@ -290,7 +301,7 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &Plan<S>, level: impl By
 
 /// Rule 1: everything normal may become +0.
 #[inline(always)]
-fn zero_holds<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> bool {
+fn zero_holds<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &ChunkRule<S>) -> bool {
     if plan.pointwise() || plan.bound == 0.0 {
         lo == S::ZERO && hi == S::ZERO && x.iter().all(|&v| !plan.normal(v) || v.bits() == S::Bits::ZERO)
     } else {
@@ -300,7 +311,7 @@ fn zero_holds<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> bo
 
 /// Rule 4: the base that everything normal may become.
 #[inline(always)]
-fn constant<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &Plan<S>) -> Option<S> {
+fn constant<S: Scalar>(x: &[S; SZX_BLOCK], lo: S, hi: S, plan: &ChunkRule<S>) -> Option<S> {
     let (low, high) = (lo.to_f64(), hi.to_f64());
     let middle = if S::SIZE == 4 { (low + high) * 0.5 } else { 0.5 * low + 0.5 * high };
     let middle = S::from_f64(middle) + S::ZERO;
@@ -323,7 +334,7 @@ fn filled<S: Scalar>(
     n: usize,
     base: Option<S>,
     odd: bool,
-    plan: &Plan<S>,
+    plan: &ChunkRule<S>,
     level: impl Bytes,
     parts: &mut Parts,
 ) {
@@ -384,10 +395,10 @@ fn pattern_words<S: Scalar>(x: &[S; SZX_BLOCK], cut: u32, bound: f64, words: &mu
 
 /// Finds the outliers, in exact arithmetic, and gives them their predecessors' words.
 #[inline(always)]
-fn settle<S: Scalar>(
+fn find_outliers<S: Scalar>(
     x: &[S; SZX_BLOCK],
     n: usize,
-    plan: &Plan<S>,
+    plan: &ChunkRule<S>,
     level: impl Bytes,
     words: &mut [S::Bits; SZX_BLOCK + 1],
     holds: impl Fn(S, S::Bits) -> bool,

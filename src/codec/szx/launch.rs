@@ -2,18 +2,18 @@
 //! What the kernels of `kernels/szx.cu` are told about a chunk and about a frame.
 
 use crate::codec::chunk;
-use crate::codec::plan::{self, Counts, Encoding, Gpu, Head, Launch};
+use crate::codec::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::{SECTION_ALIGN, SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk};
 use crate::frame::Frame;
 use crate::params::{Bound, Params};
 
-/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data, GPU and
-/// CPU: encoding 1 and 2 MiB 6.9 and 5.2, 10.4 and 4.6; decoding 8 and 16 MiB 18.7 and 28.1, 21.0 and 37.6 (`lane` in
-/// tests/gpu/record.toml). The way there and back is all that takes time in decoding, and from 4 MiB on eight threads are
-/// ahead; through h5py little of that is left in large chunks (3.0 and 3.2 GB/s at 16 MiB), and cores stay free. Some
-/// smaller chunks would be faster on the GPU too, but gain less than its start costs.
+/// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data,
+/// GPU and CPU: encoding 1 and 2 MiB 6.9 and 5.2, 10.4 and 4.6; decoding 8 and 16 MiB 18.7 and 28.1, 21.0 and 37.6
+/// (`lane` in tests/gpu/record.toml). The way there and back is all that takes time in decoding, and from 4 MiB on
+/// eight threads are ahead; through h5py little of that is left in large chunks (3.0 and 3.2 GB/s at 16 MiB), and cores
+/// stay free. Some smaller chunks would be faster on the GPU too, but gain less than its start costs.
 pub(super) static GPU: Gpu = Gpu {
     encode_from: 1 << 20,
     decode_from: 8 << 20,
@@ -32,7 +32,7 @@ fn encode_ctas(batch: Counts) -> u32 {
 /// Values of one tile: one CTA's work.
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
-fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
+fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     if params.request.bound == Bound::Lossless {
         return None;
     }
@@ -55,7 +55,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<Encoding> {
         ..chunk
     };
     // Kinds and filling are all that a tile adds to its raw bytes.
-    Some(Encoding { chunk, capacity: payload_at + raw_len + tiles * (SZX_TILE_BLOCKS + 8) })
+    Some(ChunkPlan { chunk, capacity: payload_at + raw_len + tiles * (SZX_TILE_BLOCKS + 8) })
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {

@@ -2,7 +2,7 @@
 //! Single steps of the codec, to be compared with those of the kernels.
 
 use super::cpu::{decode_tile, encode_run};
-use super::encode::Plan;
+use super::encode::ChunkRule;
 use super::format::{Words, pattern_bits};
 use crate::bound::Used;
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub(crate) fn rule<S: Scalar>(bound: f64) -> [u64; 3] {
 /// Tiles' lengths in units of four bytes, and their payloads.
 pub(crate) fn payloads<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> (Vec<u32>, Vec<u8>) {
     let mut out = Vec::new();
-    (encode_run(values, &Plan::new(used, fill), &mut out).expect("memory"), out)
+    (encode_run(values, &ChunkRule::new(used, fill), &mut out).expect("memory"), out)
 }
 
 /// The values of a payload of one tile, whole words long.

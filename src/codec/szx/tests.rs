@@ -398,7 +398,9 @@ proptest! {
         let mut w = crate::frame::Writer::new(&mut out, header, 2).unwrap();
         // Mostly kinds of which some are allowed, so that the parts behind them are reached.
         if right > 0 {
-            section.iter_mut().take(32.min(n.div_ceil(128))).for_each(|b| *b = [0, 1, 2, 11, 20, 64 + 12, 128 + 11, 193][usize::from(*b % 8)]);
+            const KINDS: [u8; 8] = [0, 1, 2, 11, 20, 64 + 12, 128 + 11, 193];
+            let kinds = section.iter_mut().take(32.min(n.div_ceil(128)));
+            kinds.for_each(|b| *b = KINDS[usize::from(*b % 8)]);
         }
         let last = section.len() as u32 / 4;
         w.section(|o| (0..tiles).try_for_each(|t| {

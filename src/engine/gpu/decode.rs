@@ -14,26 +14,26 @@ use crate::params::Mode;
 pub(crate) const BEHIND: usize = 16;
 
 /// What the GPU does with a frame.
-pub(crate) struct Plan {
+pub(crate) struct DecodePlan {
     pub(crate) needs: Needs,
     pub(crate) chunk: DecodeChunk,
 }
 
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
-pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<Plan> {
+pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<DecodePlan> {
     plan_of(job.frame, job.out.len())
 }
 
 /// As [`plan`], of a frame whose chunk must have so many bytes.
-pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<Plan> {
+pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     let frame = Frame::open_unsummed(bytes).ok()?;
     let h = frame.header;
     if h.raw_len != len as u64 || len > MOST || len == 0 || bytes.len() > MOST {
         return None;
     }
-    let gpu = codec::of(h.codec)?.gpu?;
+    let gpu = codec::by_id(h.codec)?.gpu?;
     let needs = Needs { gpu, wide: h.dtype.size == 8, range: false, lossless: h.mode == Mode::Lossless };
-    Some(Plan { needs, chunk: (gpu.decoding)(&frame)? })
+    Some(DecodePlan { needs, chunk: (gpu.decoding)(&frame)? })
 }
 
 /// See [`super::decode`].
@@ -42,15 +42,15 @@ pub(super) fn decode(jobs: &mut [DecodeJob<'_>], share: Share, threads: usize) -
     if !cuda::possible() {
         return done;
     }
-    let plans: Vec<Option<Plan>> = jobs.iter().map(plan).collect();
+    let plans: Vec<Option<DecodePlan>> = jobs.iter().map(plan).collect();
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].out.len())));
-    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.of(gpu.decode_from));
+    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.or_measured(gpu.decode_from));
     if members.is_empty() {
         return done;
     }
     let Some(device) = share.device() else { return done };
     let mut slots: Vec<Option<&mut DecodeJob<'_>>> = jobs.iter_mut().map(Some).collect();
-    let work: Vec<Vec<(&Plan, &mut DecodeJob<'_>)>> = members
+    let work: Vec<Vec<(&DecodePlan, &mut DecodeJob<'_>)>> = members
         .iter()
         .map(|g| {
             let member = |&i: &usize| (plans[i].as_ref().expect("planned"), slots[i].take().expect("in one group"));
@@ -77,10 +77,10 @@ pub(super) fn decode(jobs: &mut [DecodeJob<'_>], share: Share, threads: usize) -
 fn decode_group(
     device: &Device,
     stream: &mut Stream,
-    jobs: &mut [(&Plan, &mut DecodeJob<'_>)],
+    jobs: &mut [(&DecodePlan, &mut DecodeJob<'_>)],
     threads: usize,
 ) -> Result<Vec<bool>, Failure> {
-    let frames: Vec<(&Plan, &[u8], usize)> = jobs.iter().map(|(p, j)| (*p, j.frame, j.out.len())).collect();
+    let frames: Vec<(&DecodePlan, &[u8], usize)> = jobs.iter().map(|(p, j)| (*p, j.frame, j.out.len())).collect();
     let needs = frames[0].0.needs;
     let group = DecodeGroup::load(stream, &frames, threads, |tiles, frames| {
         needs.kernels(device, needs.gpu.decode, tiles, frames)
@@ -95,7 +95,7 @@ fn decode_group(
 
 /// A frame of a group, which is on the device.
 pub(crate) struct Placed<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a DecodePlan,
     /// Device address of the frame, 16-byte aligned, with 16 bytes behind it that can be read.
     pub(crate) frame: u64,
     /// Device address of its values, 16-byte aligned.
@@ -114,10 +114,11 @@ pub(crate) struct DecodeGroup {
 }
 
 impl DecodeGroup {
-    /// Frames with their plans and the lengths of their values; `steps` gives the launches for so many tiles and frames.
+    /// Frames with their plans and the lengths of their values; `steps` gives the launches for so many tiles and
+    /// frames.
     pub(crate) fn load(
         stream: &mut Stream,
-        frames: &[(&Plan, &[u8], usize)],
+        frames: &[(&DecodePlan, &[u8], usize)],
         threads: usize,
         steps: impl FnOnce(u32, u32) -> Result<Vec<Step>, Failure>,
     ) -> Result<DecodeGroup, Failure> {
@@ -136,8 +137,8 @@ impl DecodeGroup {
         Ok(group)
     }
 
-    /// Frames that are on the device, or will be when the launches come to them; they need the same. What the kernels share is in
-    /// the stream's [`Buffer::Work`] from `work_at` on, [`DecodeGroup::work_len`] bytes.
+    /// Frames that are on the device, or will be when the launches come to them; they need the same. What the kernels
+    /// share is in the stream's [`Buffer::Work`] from `work_at` on, [`DecodeGroup::work_len`] bytes.
     pub(crate) fn new(
         stream: &mut Stream,
         placed: &[Placed<'_>],
@@ -166,8 +167,8 @@ impl DecodeGroup {
         Ok(DecodeGroup { steps, args, outputs: Vec::new(), cleared, verdicts_at: work_at + parts[1] })
     }
 
-    /// Where the parts of what the kernels share begin, and their end: states, verdicts, the list of tiles (cleared together, of the
-    /// list two counters), descriptions, tables.
+    /// Where the parts of what the kernels share begin, and their end: states, verdicts, the list of tiles (cleared
+    /// together, of the list two counters), descriptions, tables.
     fn parts(needs: Needs, frames: usize, tiles: usize) -> [usize; 6] {
         let (states, described) = (frames * size_of::<ChunkState>(), frames * size_of::<DecodeChunk>());
         let parts = offsets([states, 8 * frames, 8 + 4 * tiles, described, needs.gpu.tables * frames]);
@@ -193,8 +194,8 @@ impl DecodeGroup {
     #[allow(unsafe_code)]
     pub(crate) fn start_from(&self, first: usize, stream: &mut Stream) -> Result<(), Failure> {
         stream.zero(Buffer::Work, self.cleared.0, self.cleared.1 - self.cleared.0)?;
-        // SAFETY: kernels of decoding. `load` reserved on this stream all that their arguments lead to: each frame and 16
-        // bytes more, the values, the tables. Offsets in a frame are checked by the plan or by the kernels.
+        // SAFETY: kernels of decoding. `load` reserved on this stream all that their arguments lead to: each frame and
+        // 16 bytes more, the values, the tables. Offsets in a frame are checked by the plan or by the kernels.
         unsafe { stream.launch_all(self.steps[first..].iter().map(|step| (step.kernel, step.ctas)), &self.args) }
     }
 

@@ -4,7 +4,7 @@
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::bound::Used;
 use crate::codec;
-use crate::codec::plan::Encoding;
+use crate::codec::plan::ChunkPlan;
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
@@ -15,14 +15,14 @@ use crate::params::Params;
 
 /// What the GPU does with a chunk.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct EncodePlan {
     pub(crate) needs: Needs,
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: ChunkPlan,
 }
 
-impl Plan {
+impl EncodePlan {
     /// The same for a chunk whose bound used is known.
-    pub(crate) fn under(mut self, used: Used) -> Plan {
+    pub(crate) fn under(mut self, used: Used) -> EncodePlan {
         if self.needs.range {
             self.needs.range = false;
             self.encoding.chunk.bound_kind = BOUND_ABSOLUTE;
@@ -33,20 +33,20 @@ impl Plan {
 }
 
 /// What the GPU would do with a chunk. `None`: the CPU's.
-pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<Plan> {
+pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
     plan_of(job.params, job.raw.len())
 }
 
 /// What the GPU would do with any chunk of so many bytes. `None`: the CPU's.
-pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<Plan> {
+pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
     // Kernels take numbers of 4 and 8 bytes.
     if raw_len > MOST || raw_len == 0 || !matches!(params.dtype.size, 4 | 8) {
         return None;
     }
-    let gpu = codec::of(codec::choose(params, raw_len))?.gpu?;
+    let gpu = codec::by_id(codec::codec_for(params, raw_len))?.gpu?;
     let encoding = (gpu.encoding)(params, raw_len)?;
     let needs = Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw_len) };
-    Some(Plan { needs, encoding })
+    Some(EncodePlan { needs, encoding })
 }
 
 /// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.
@@ -70,7 +70,7 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
         if constant(job.raw, size) { None } else { plan(job) }
     });
     let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].raw.len())));
-    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.of(gpu.encode_from));
+    let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.or_measured(gpu.encode_from));
     if members.is_empty() {
         return done;
     }
@@ -81,7 +81,7 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
     let inner = threads.div_ceil(work.len().clamp(1, AT_ONCE));
     let finished = parallel::map_mut(work, threads.min(AT_ONCE), |k, mut frames| {
         let chunk = |&i: &usize| (plans[i].as_ref().expect("planned"), &jobs[i]);
-        let chunks: Vec<(&Plan, &EncodeJob<'_>)> = members[k].iter().map(chunk).collect();
+        let chunks: Vec<(&EncodePlan, &EncodeJob<'_>)> = members[k].iter().map(chunk).collect();
         cuda::attempt("encoding", || {
             let _current = device.enter()?;
             let Some(mut stream) = device.stream()? else { return Ok(vec![false; chunks.len()]) };
@@ -98,11 +98,11 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
 fn encode_group(
     device: &Device,
     stream: &mut Stream,
-    chunks: &[(&Plan, &EncodeJob<'_>)],
+    chunks: &[(&EncodePlan, &EncodeJob<'_>)],
     frames: &mut [&mut Vec<u8>],
     threads: usize,
 ) -> Result<Vec<bool>, Failure> {
-    let raw: Vec<(&Plan, &[u8])> = chunks.iter().map(|&(plan, job)| (plan, job.raw)).collect();
+    let raw: Vec<(&EncodePlan, &[u8])> = chunks.iter().map(|&(plan, job)| (plan, job.raw)).collect();
     let group = EncodeGroup::load(device, stream, &raw, threads)?;
     group.start(stream)?;
     let lengths = group.lengths(stream)?;
@@ -128,7 +128,7 @@ fn encode_group(
 
 /// A chunk of a group, which is on the device.
 pub(crate) struct Placed<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a EncodePlan,
     /// Device address of its bytes, 16-byte aligned.
     pub(crate) input: u64,
     /// Device address of its frame, 16-byte aligned, with room for the plan's capacity.
@@ -150,7 +150,7 @@ impl EncodeGroup {
     pub(crate) fn load(
         device: &Device,
         stream: &mut Stream,
-        chunks: &[(&Plan, &[u8])],
+        chunks: &[(&EncodePlan, &[u8])],
         threads: usize,
     ) -> Result<EncodeGroup, Failure> {
         let inputs = offsets(chunks.iter().map(|c| c.1.len()));
@@ -168,8 +168,8 @@ impl EncodeGroup {
         Ok(group)
     }
 
-    /// Chunks that are on the device, or will be when the launches come to them; they need the same. What the kernels share is in
-    /// the stream's [`Buffer::Work`] from `work_at` on.
+    /// Chunks that are on the device, or will be when the launches come to them; they need the same. What the kernels
+    /// share is in the stream's [`Buffer::Work`] from `work_at` on.
     pub(crate) fn new(
         device: &Device,
         stream: &mut Stream,
@@ -209,8 +209,8 @@ impl EncodeGroup {
         Ok(EncodeGroup { steps, args, frames: Vec::new(), cleared, lengths_at: work_at + parts[4] })
     }
 
-    /// Where the parts of what the kernels share begin, and their end: ticket, states, the look-back's words, what launches share
-    /// (cleared together), lengths, descriptions.
+    /// Where the parts of what the kernels share begin, and their end: ticket, states, the look-back's words, what
+    /// launches share (cleared together), lengths, descriptions.
     fn parts(needs: Needs, chunks: usize, tiles: u32) -> [usize; 7] {
         let (states, shared) = (chunks * size_of::<ChunkState>(), chunks * needs.gpu.shared);
         let described = chunks * size_of::<EncodeChunk>();
@@ -219,7 +219,7 @@ impl EncodeGroup {
     }
 
     /// Bytes of [`Buffer::Work`] that a group of so many chunks takes which are all like one of this plan.
-    pub(crate) fn work_len(plan: &Plan, chunks: usize) -> usize {
+    pub(crate) fn work_len(plan: &EncodePlan, chunks: usize) -> usize {
         Self::parts(plan.needs, chunks, plan.encoding.chunk.tiles.saturating_mul(chunks as u32))[6]
     }
 
@@ -228,7 +228,8 @@ impl EncodeGroup {
         self.lengths_at
     }
 
-    /// What brings the group's frames together from `packed` on, but those longer than `limit`, with so many CTAs a frame.
+    /// What brings the group's frames together from `packed` on, but those longer than `limit`, with so many CTAs a
+    /// frame.
     pub(crate) fn packing(&self, packed: u64, limit: u64, parts: u32) -> PackArgs {
         let EncodeArgs { chunks, lengths, chunk_count, .. } = self.args;
         PackArgs { chunks, lengths, packed, limit, chunk_count, parts }
@@ -250,8 +251,8 @@ impl EncodeGroup {
     #[cfg(feature = "testing")]
     #[allow(unsafe_code)]
     pub(crate) fn launch(&self, stream: &mut Stream, step: Step) -> Result<(), Failure> {
-        // SAFETY: a kernel of encoding. `load` reserved on this stream all that its arguments lead to: each chunk's bytes,
-        // a frame of the codec's own capacity, and scratch for every tile.
+        // SAFETY: a kernel of encoding. `load` reserved on this stream all that its arguments lead to: each chunk's
+        // bytes, a frame of the codec's own capacity, and scratch for every tile.
         unsafe { stream.launch(step.kernel, step.ctas, &self.args) }
     }
 

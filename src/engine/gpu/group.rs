@@ -22,7 +22,7 @@ pub(crate) enum MinBytes {
 }
 
 impl MinBytes {
-    pub(super) fn of(self, measured: usize) -> usize {
+    pub(super) fn or_measured(self, measured: usize) -> usize {
         match self {
             MinBytes::Measured => measured,
             MinBytes::Fixed(bytes) => bytes,
@@ -32,7 +32,7 @@ impl MinBytes {
     /// Whether so many raw bytes may be enough for any codec. Fewer need no look at their codecs.
     pub(super) fn reached(self, bytes: usize, measured: impl Fn(&Gpu) -> usize) -> bool {
         let mut gpus = CODECS.iter().filter_map(|codec| codec.gpu);
-        gpus.any(|gpu| bytes >= self.of(measured(gpu)))
+        gpus.any(|gpu| bytes >= self.or_measured(measured(gpu)))
     }
 }
 
@@ -109,8 +109,8 @@ pub(crate) struct Step {
 /// One job of a batch: its index, what it needs, its raw bytes.
 pub(super) type Member = (usize, Needs, usize);
 
-/// Cuts a batch into groups for one launch each: the same needs, and about [`GROUP`] raw bytes. A codec below its limit,
-/// `least` bytes, is left out.
+/// Cuts a batch into groups for one launch each: the same needs, and about [`GROUP`] raw bytes. A codec below its
+/// limit, `least` bytes, is left out.
 pub(super) fn groups(batch: &[Member], least: impl Fn(&Gpu) -> usize) -> Vec<Vec<usize>> {
     let enough = |gpu: &Gpu| {
         let of_codec = batch.iter().filter(|b| std::ptr::eq(b.1.gpu, gpu));
@@ -160,8 +160,8 @@ mod tests {
     use super::*;
     use crate::cuda::IMAGES;
 
-    /// Bytes a thread may spill: more, and a kernel no longer runs from its registers. What comes near is faster with one
-    /// CTA more; 288 to 336 has the kernel for listed tiles of f64 on all but 9.0, where it was timed.
+    /// Bytes a thread may spill: more, and a kernel no longer runs from its registers. What comes near is faster with
+    /// one CTA more; 288 to 336 has the kernel for listed tiles of f64 on all but 9.0, where it was timed.
     const SPILLED: u32 = 352;
 
     #[test]

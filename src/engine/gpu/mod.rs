@@ -2,8 +2,8 @@
 //! Batches on the GPU.
 //!
 //! Chunks of one codec and element size become one launch of each of its kernels, however many they are and of whatever
-//! sizes. The kernels leave complete frames on the device; lengths come back first, then the frames. A frame that a kernel
-//! does not find right goes to the CPU, which names what is wrong with it.
+//! sizes. The kernels leave complete frames on the device; lengths come back first, then the frames. A frame that a
+//! kernel does not find right goes to the CPU, which names what is wrong with it.
 
 pub(crate) mod decode;
 pub(crate) mod encode;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them. Zeros stand in the buffer before;
-//! a run only moves the place at which the next residual is written.
+//! A stream → residuals: looks up 11 bits at a time and gets all whole codewords in them. Zeros stand in the buffer
+//! before; a run only moves the place at which the next residual is written.
 //!
-//! A lookup tells the residuals of up to eight places and one more, at its last place. Only its last codeword may have bits
-//! that follow: those of an escape are the lower ones of the last residual, those of a run move its place. Either are added
-//! to the entry, shifted to the one number or to the other, so that all lookups do the same steps, and the processor has
-//! nothing to foresee.
+//! A lookup tells the residuals of up to eight places and one more, at its last place. Only its last codeword may have
+//! bits that follow: those of an escape are the lower ones of the last residual, those of a run move its place. Either
+//! are added to the entry, shifted to the one number or to the other, so that all lookups do the same steps, and the
+//! processor has nothing to foresee.
 //!
-//! What is looked up tells where to look next, and the processor waits for it. So a long stream is read in two places at
-//! once: by one reader from the start, and by one that begins near the middle, not knowing where a codeword begins there.
-//! That one falls into step after some codewords; which, it cannot know. So it passes over a few, and keeps a log of where
-//! its next lookups began. It writes to a buffer of its own. The first reader reads on until it stands at a bit that is
-//! logged. From there on the second one's residuals are what the first would read, and are copied behind its own. Where it
-//! meets no such bit, or the second reader met anything that it is not sure of, the first reads to the end alone: what is
-//! read, and what refused, depends on it alone.
+//! What is looked up tells where to look next, and the processor waits for it. So a long stream is read in two places
+//! at once: by one reader from the start, and by one that begins near the middle, not knowing where a codeword begins
+//! there. That one falls into step after some codewords; which, it cannot know. So it passes over a few, and keeps a
+//! log of where its next lookups began. It writes to a buffer of its own. The first reader reads on until it stands at
+//! a bit that is logged. From there on the second one's residuals are what the first would read, and are copied behind
+//! its own. Where it meets no such bit, or the second reader met anything that it is not sure of, the first reads to
+//! the end alone: what is read, and what refused, depends on it alone.
 //!
 //! In turns: memory is read once for four lookups, 57 bits or more, while both readers are so far from their ends that
 //! neither needs a check. The rest goes codeword by codeword.
@@ -58,9 +58,9 @@ const _: () = assert!(16 * WORTH_TWO >= (PASSED + LOGGED - 1) * LONGEST - AHEAD 
 struct Entry {
     /// Residuals of the first places.
     residuals: [i8; NEAR],
-    /// From the low end: 9 bits, how many bits are taken, [`Entry::NONE`] where [`Tables::one`] must take them; 7 bits, by
-    /// how many what is taken is shifted before it is added to the whole; then, when it is added, 32 bits of the last
-    /// residual in zigzag and 16 of how many places there are before it.
+    /// From the low end: 9 bits, how many bits are taken, [`Entry::NONE`] where [`Tables::one`] must take them; 7 bits,
+    /// by how many what is taken is shifted before it is added to the whole; then, when it is added, 32 bits of the
+    /// last residual in zigzag and 16 of how many places there are before it.
     rest: u64,
 }
 
@@ -71,7 +71,8 @@ impl Entry {
     const LAST: u32 = 16;
     const BEFORE: u32 = 48;
 
-    /// Of the first bits of `pattern`, so many are codewords, the last one of which means `m`; they have `places` in all.
+    /// Of the first bits of `pattern`, so many are codewords, the last one of which means `m`; they have `places` in
+    /// all.
     fn new(residuals: [i8; NEAR], pattern: usize, codewords: u8, m: Meaning, places: u16) -> Entry {
         let bits = codewords + m.run + m.escape;
         let to = match (m.run, m.escape) {
@@ -128,7 +129,7 @@ impl Decoder {
         let words = codebook::codewords(lengths);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
         for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
-            let meaning = Meaning::of(s);
+            let meaning = Meaning::of_symbol(s);
             let bits = len + meaning.run + meaning.escape;
             for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
                 single[pattern] = Single { symbol: s as u8, len, bits, meaning };
@@ -138,8 +139,8 @@ impl Decoder {
         Ok(Decoder { several, single })
     }
 
-    /// Reads exactly `n` residuals, at most a tile's, of a stream of `words` · 4 bytes at the head of `bytes` to the head of
-    /// the first buffer, where zeros stand; the second is working memory, zeros before and after.
+    /// Reads exactly `n` residuals, at most a tile's, of a stream of `words` · 4 bytes at the head of `bytes` to the
+    /// head of the first buffer, where zeros stand; the second is working memory, zeros before and after.
     #[inline(always)]
     pub(crate) fn decode(
         &self,
@@ -231,7 +232,8 @@ impl Reader<'_> {
         word >> (self.bit % 8)
     }
 
-    /// Takes what the lowest bits of `w` mean, but leaves it to the caller to go on. One place for an entry without bits.
+    /// Takes what the lowest bits of `w` mean, but leaves it to the caller to go on. One place for an entry without
+    /// bits.
     #[inline(always)]
     fn take(&mut self, e: &Entry, w: u64) {
         let (before, z) = e.last(w);
@@ -259,7 +261,8 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Reads in two places, `other` being set to where it begins, until all is read, which is true, or only `r` can go on.
+    /// Reads in two places, `other` being set to where it begins, until all is read, which is true, or only `r` can go
+    /// on.
     #[inline(always)]
     fn two<'a>(&self, r: &mut Reader<'a>, other: &mut Reader<'a>, n: usize) -> Result<bool, Damage> {
         let mut log = [(0, 0); LOGGED];
@@ -290,8 +293,8 @@ impl Tables<'_> {
         Ok(true)
     }
 
-    /// Falls into step; logs bits at which lookups begin, and places. Returns how many. Not inlined, as it is little of the
-    /// work, and of code that is there for each kind of processor.
+    /// Falls into step; logs bits at which lookups begin, and places. Returns how many. Not inlined, as it is little of
+    /// the work, and of code that is there for each kind of processor.
     #[inline(never)]
     fn scout(&self, r: &mut Reader<'_>, log: &mut [(usize, usize); LOGGED]) -> Result<usize, Damage> {
         for _ in 0..PASSED {

@@ -3,12 +3,13 @@
 //! written at once.
 //!
 //! 1. `symbols`: a byte per residual, 0 for a zero, and the values of escapes in a list of their own.
-//! 2. `Histogram`: bytes are counted, and runs by their length and by what is behind them: -1, 1 or something else. What
-//!    both codebooks need is added up from these when all tiles have been counted.
-//! 3. The codebook is made of the counts of the whole chunk; it tells whether -1 and 1 are joined with the run before them.
-//! 4. `Encoder`: tables of the bits of every byte and of every run of usual length, with its -1 or 1, joined or not. A mask
-//!    with a bit for each of 64 bytes leads from one that is not zero to the next; run and residual are joined in a register
-//!    and written together.
+//! 2. `Histogram`: bytes are counted, and runs by their length and by what is behind them: -1, 1 or something else.
+//!    What both codebooks need is added up from these when all tiles have been counted.
+//! 3. The codebook is made of the counts of the whole chunk; it tells whether -1 and 1 are joined with the run
+//!    before them.
+//! 4. `Encoder`: tables of the bits of every byte and of every run of usual length, with its -1 or 1, joined or not.
+//!    A mask with a bit for each of 64 bytes leads from one that is not zero to the next; run and residual are joined
+//!    in a register and written together.
 
 use crate::constants::{LORENZO_DIRECT, LORENZO_RUNS, LORENZO_SYMBOLS};
 use crate::stage::codebook::{self, Lengths};

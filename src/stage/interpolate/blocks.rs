@@ -4,9 +4,9 @@
 /// Length of the longest blocks.
 pub(super) const BLOCK: usize = 16;
 
-/// Calls `f` with the starts of blocks that cover 0 to n − 1, and their length, a constant. The last one overlaps the one before
-/// it: a loop over what is left would cost more than all blocks of a short row. What `f` makes should be written at once:
-/// compilers make vectors of a short loop only where its stores cannot change what it loads.
+/// Calls `f` with the starts of blocks that cover 0 to n − 1, and their length, a constant. The last one overlaps the
+/// one before it: a loop over what is left would cost more than all blocks of a short row. What `f` makes should be
+/// written at once: compilers make vectors of a short loop only where its stores cannot change what it loads.
 #[inline(always)]
 pub(super) fn in_blocks(n: usize, f: impl FnMut(usize, usize)) {
     match n {

@@ -66,9 +66,9 @@ pub(crate) fn point(predicted: i32, residual: i32, step: i32) -> i32 {
     predicted.wrapping_add(residual.wrapping_mul(step))
 }
 
-/// The residual that brings a prediction nearest to `x`, by a step of up to 2^12: a quotient rounded down, or that less a half
-/// rounded to nearest. Multiples of a step, and what is below them, keep a quarter of a unit's distance from where rounding of
-/// the quotient would matter.
+/// The residual that brings a prediction nearest to `x`, by a step of up to 2^12: a quotient rounded down, or that less
+/// a half rounded to nearest. Multiples of a step, and what is below them, keep a quarter of a unit's distance from
+/// where rounding of the quotient would matter.
 #[inline(always)]
 pub(crate) fn residual(x: i32, predicted: i32, step: i32) -> i32 {
     let t = x.wrapping_sub(predicted).wrapping_add(step / 2);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What lies where: the classes of a lattice, the levels of a tile, and both ways between a tile's order and the stream's.
+//! What lies where: the classes of a lattice, the levels of a tile, and both ways between a tile's order and the
+//! stream's.
 //!
-//! Along an axis every second point but the last is new; the others are coarse, and the points of the next lattice. Rows are
-//! split, and woven again, pair by pair: as many pairs as there are new points, then the coarse points that are left.
+//! Along an axis every second point but the last is new; the others are coarse, and the points of the next lattice.
+//! Rows are split, and woven again, pair by pair: as many pairs as there are new points, then the coarse points that
+//! are left.
 
 use super::blocks::{BLOCK, in_blocks};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prediction along lines: a new point from the coarse points a, b before it and c, d behind it.
 //!
-//! Most points have all four, evenly spaced, and one formula. At a line's ends a or d is missing, or the tile's last point,
-//! which stays in every lattice, is nearer than its turn: weights then, which depend on the places alone. Such are at most
-//! the first point of a line and its last two.
+//! Most points have all four, evenly spaced, and one formula. At a line's ends a or d is missing, or the tile's last
+//! point, which stays in every lattice, is nearer than its turn: weights then, which depend on the places alone. Such
+//! are at most the first point of a line and its last two.
 
 use super::blocks::{BLOCK, in_blocks};
 use super::formulas::{Weights, cubic, lagrange, weighted};

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prediction of a tile's lattice from every second point of it, level by level, on integers: interpolation after SZ3 (Zhao
-//! et al., ICDE 2021, doi:10.1109/ICDE51399.2021.00145). FORMAT.md of lorenzo, §4.4.
+//! Prediction of a tile's lattice from every second point of it, level by level, on integers: interpolation after SZ3
+//! (Zhao et al., ICDE 2021, doi:10.1109/ICDE51399.2021.00145). FORMAT.md of lorenzo, §4.4.
 //!
-//! Along each axis a lattice's points are *coarse* or *new*: every second one is new, but the last point is coarse, so that
-//! nothing is predicted from one side only. The points that are coarse along all axes are the next smaller lattice; the
-//! others fall into seven classes by the axes along which they are new. Once the smaller lattice is reconstructed, each class
-//! is predicted along these axes, or those of them in a set that the tile has, from classes with one of them less; then the
-//! eight are woven into the finer lattice, and so on until it is the tile. Points are kept class by class, the coarsest level first, which is also the order of the
-//! stream: within a class all work is on whole rows of neighbours.
+//! Along each axis a lattice's points are *coarse* or *new*: every second one is new, but the last point is coarse, so
+//! that nothing is predicted from one side only. The points that are coarse along all axes are the next smaller
+//! lattice; the others fall into seven classes by the axes along which they are new. Once the smaller lattice is
+//! reconstructed, each class is predicted along these axes, or those of them in a set that the tile has, from classes
+//! with one of them less; then the eight are woven into the finer lattice, and so on until it is the tile. Points are
+//! kept class by class, the coarsest level first, which is also the order of the stream: within a class all work is on
+//! whole rows of neighbours.
 //!
-//! Reconstructed points are used for prediction, so errors do not add up; a step of the residual is 256 units of a point,
-//! so that averages of points keep their fractions. A tile may have finer steps on its coarse levels, as many points are
-//! predicted from them. Integers wrap around: a wild prediction costs bits, never the bound.
+//! Reconstructed points are used for prediction, so errors do not add up; a step of the residual is 256 units of a
+//! point, so that averages of points keep their fractions. A tile may have finer steps on its coarse levels, as many
+//! points are predicted from them. Integers wrap around: a wild prediction costs bits, never the bound.
 
 mod blocks;
 mod formulas;
@@ -35,9 +36,9 @@ pub(crate) fn first_step(extents: [usize; 3], finer: bool) -> i32 {
 
 /// Walks the tile from its coarsest lattice to its finest.
 ///
-/// `visit(at, step, predicted, points)` is given the place in the stream of a class's first residual, the step of its residuals
-/// and the class's predictions, fills in its points and says whether to go on. Returns whether it did to the end; the points
-/// of the finest lattice are in `dense` then, but are not woven where that is empty.
+/// `visit(at, step, predicted, points)` is given the place in the stream of a class's first residual, the step of its
+/// residuals and the class's predictions, fills in its points and says whether to go on. Returns whether it did to the
+/// end; the points of the finest lattice are in `dense` then, but are not woven where that is empty.
 #[inline(always)]
 pub(crate) fn walk(
     extents: [usize; 3],

@@ -28,15 +28,16 @@ pub(crate) fn axes(extents: [usize; 3]) -> u8 {
     (0..3).map(|k| u8::from(extents[2 - k] > 1) << k).sum()
 }
 
-/// All ways to interpolate a tile along some sets of axes, a bit each, with a first point that is as it may be: in rising
-/// order, all of them with the same steps first.
+/// All ways to interpolate a tile along some sets of axes, a bit each, with a first point that is as it may be: in
+/// rising order, all of them with the same steps first.
 pub(crate) fn ways(sets: u8, first: impl Fn(bool) -> bool) -> impl Iterator<Item = Way> {
     let all = [false, true].into_iter().filter(move |&finer| first(finer));
     all.flat_map(|finer| (1..8).map(move |axes| Way { axes, finer })).filter(move |way| sets >> way.axes & 1 == 1)
 }
 
 impl Sample {
-    /// Takes the sample of a tile whose value number `i` is the point `at(i)`, with `true` where that is the value's own.
+    /// Takes the sample of a tile whose value number `i` is the point `at(i)`, with `true` where that is the value's
+    /// own.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,
@@ -81,8 +82,8 @@ impl Sample {
         Ok(())
     }
 
-    /// Sets of axes, a bit each, under which a tile may have been interpolated that gave these points: residuals of its finest
-    /// level are whole.
+    /// Sets of axes, a bit each, under which a tile may have been interpolated that gave these points: residuals of its
+    /// finest level are whole.
     #[inline(always)]
     pub(crate) fn possible(&self, extents: [usize; 3], errors: &mut Vec<i32>) -> u8 {
         let mut sets = 0;

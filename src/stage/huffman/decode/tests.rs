@@ -94,7 +94,7 @@ fn encode(r: &[i32], lengths: Option<Lengths>) -> Coded {
     let mut h = Histogram::new();
     h.add(&bytes);
     assert_eq!(h.counts(), counts(r));
-    let lengths = lengths.unwrap_or_else(|| codebook::choose(&h.counts()));
+    let lengths = lengths.unwrap_or_else(|| codebook::choose_codebook(&h.counts()));
     let mut stream = vec![0xaa; stream_capacity(r.len())];
     let bits = Encoder::new(&lengths).encode(&bytes, &escapes, &mut stream);
     stream.truncate(bits.div_ceil(32) * 4);
@@ -163,7 +163,7 @@ fn by_the_book(lengths: &Lengths, stream: &[u8], n: usize) -> Option<(Vec<i32>, 
 }
 
 fn run_and_escape(symbol: usize) -> usize {
-    let m = Meaning::of(symbol);
+    let m = Meaning::of_symbol(symbol);
     usize::from(m.run + m.escape)
 }
 
@@ -314,7 +314,7 @@ fn any_symbols_under_any_codebook_are_read_as_the_book_says() {
         };
         for _ in 0..n {
             let s = used[random.below(used.len())];
-            let m = Meaning::of(s);
+            let m = Meaning::of_symbol(s);
             let following = random.below(1 << (m.run + m.escape));
             let extra = if m.run > 0 { following } else { 0 };
             let places = usize::from(m.zeros) + extra + usize::from(m.z != 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec's two kinds of numbers: residuals of 16, 32 and 64 bits behind one name, and values of 4 and 8 bytes with what the
-//! format fixes for each.
+//! The codec's two kinds of numbers: residuals of 16, 32 and 64 bits behind one name, and values of 4 and 8 bytes with
+//! what the format fixes for each.
 
 use crate::constants::{
     PLANES_BASE_F32, PLANES_BASE_F64, PLANES_LIMIT_F32, PLANES_LIMIT_F64, PLANES_STEP_LOG2_F32, PLANES_STEP_LOG2_F64,
@@ -30,7 +30,7 @@ pub(crate) trait Int:
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     /// Keeps the lowest bits.
-    fn of(wide: i64) -> Self;
+    fn truncate(wide: i64) -> Self;
     fn wide(self) -> i64;
     /// Bits without leading zeros.
     fn length(self) -> u32;
@@ -59,7 +59,7 @@ pub(crate) trait Int:
         for (word, to) in words.iter().zip(to.as_chunks_mut::<4>().0) {
             let [a, c, b, d] = word.to_le_bytes();
             for (to, byte) in to.iter_mut().zip([a, b, c, d]) {
-                *to = *to | Self::of(i64::from(byte)) << (8 * k as u32);
+                *to = *to | Self::truncate(i64::from(byte)) << (8 * k as u32);
             }
         }
     }
@@ -93,7 +93,7 @@ macro_rules! int {
                 self.wrapping_sub(other)
             }
             #[inline(always)]
-            fn of(wide: i64) -> Self {
+            fn truncate(wide: i64) -> Self {
                 wide as $t
             }
             #[inline(always)]
@@ -191,8 +191,8 @@ pub(crate) trait Value: Scalar {
     const BIAS: i32;
     /// Binary logarithm of the part of the bound by which the test for it is stricter.
     const STRICTER_LOG2: i32;
-    /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most the
-    /// limit; beyond it, and for NaN, the number is not within the limit. `fused` changes the way, not the result.
+    /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most
+    /// the limit; beyond it, and for NaN, the number is not within the limit. `fused` changes the way, not the result.
     fn quantum(self, inverse: Self, fused: bool) -> (Self, Self::Wide);
     /// f(q).
     fn of_quantum(q: Self::Wide) -> Self;
