@@ -134,7 +134,7 @@ with h5py.File(path) as f:
 
 def test_codecs_without_hdf5_tell_memory_from_damage(tmp_path):
     run("""
-from h5z_gpu import batches, library
+from h5z_gpu import batches, capi, library
 frame = np.frombuffer(h5z_gpu.compress(a[0]), np.uint8)
 for wrong in (frame[:-1], np.frombuffer(bytes(frame[:-9]) + b"damaged!!", np.uint8)):
     for decode in (lambda: h5z_gpu.decompress(wrong, "f4"), lambda: batches.decode([wrong], [np.empty_like(a[0])])):
@@ -143,5 +143,5 @@ for wrong in (frame[:-1], np.frombuffer(bytes(frame[:-9]) + b"damaged!!", np.uin
             raise SystemExit("taken")
         except ValueError as e:
             assert "damaged chunk" in str(e), e
-assert isinstance(library.failure(library.NO_MEMORY, "text"), MemoryError)
+assert isinstance(library.failure(capi.NO_MEMORY, "text"), MemoryError)
 """, tmp_path / "none")  # fmt: skip

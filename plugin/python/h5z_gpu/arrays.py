@@ -50,13 +50,13 @@ def compress(array: npt.ArrayLike, how: How | None = None, fill: Any = None) -> 
     if fill is None and isinstance(how, Lossy) and a.dtype.kind == "f":
         fill = how.fill_value
     kind = a.dtype.str if a.dtype.kind in "fiu" else f"|V{a.dtype.itemsize}"
-    out = np.empty(lib.h5z_gpu_max_encoded(ctypes.c_size_t(a.nbytes)), np.uint8)
+    out = np.empty(lib.h5z_gpu_max_encoded(a.nbytes), np.uint8)
     element = None if fill is None else np.array(fill, a.dtype).ctypes.data_as(ctypes.c_void_p)
     n = lib.h5z_gpu_encode(
-        (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), kind.encode(),
-        ctypes.c_size_t(a.ndim), (ctypes.c_uint64 * max(1, a.ndim))(*a.shape), element,
-        a.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(a.nbytes),
-        out.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(out.nbytes),
+        (ctypes.c_uint32 * max(1, len(words)))(*words), len(words), kind.encode(),
+        a.ndim, (ctypes.c_uint64 * max(1, a.ndim))(*a.shape), element,
+        a.ctypes.data, a.nbytes,
+        out.ctypes.data, out.nbytes,
     )  # fmt: skip
     return out[: checked(n)].tobytes()
 
@@ -84,7 +84,7 @@ def decompress(frame: Buffer, dtype: npt.DTypeLike, shape: int | tuple[int, ...]
         For a damaged frame, and where `dtype` and `shape` do not fit its length.
     """
     data = np.frombuffer(frame, np.uint8)
-    source, size = data.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(data.nbytes)
+    source, size = data.ctypes.data, data.nbytes
     out = np.empty(checked(lib.h5z_gpu_raw_len(source, size)), np.uint8)
-    checked(lib.h5z_gpu_decode(source, size, out.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(out.nbytes)))
+    checked(lib.h5z_gpu_decode(source, size, out.ctypes.data, out.nbytes))
     return out.view(dtype).reshape(shape)

@@ -14,8 +14,6 @@ from .library import checked, lib
 
 MODES = {"abs": "absolute", "rel": "relative", "pw_rel": "pointwise_relative", "psnr": "psnr", "lossless": "lossless"}
 
-lib.h5z_gpu_encode_batch.restype = lib.h5z_gpu_decode_batch.restype = ctypes.c_int64
-
 
 def named(how: Any = None, mode: str | None = None, bound: float | None = None, codec: str = "auto",
           words: Sequence[int] | None = None) -> tuple[str, float | None, str]:  # fmt: skip
@@ -68,13 +66,13 @@ def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None)
         raise ValueError(f"h5z-gpu: chunks of {dtype} hold Python objects: take a type such as float32 or S10")
     # Every bit of other types is kept.
     element = np.array(fill, dtype).ctypes.data_as(ctypes.c_void_p) if fill is not None and dtype.kind == "f" else None
-    size = lib.h5z_gpu_max_encoded(ctypes.c_size_t(nbytes))
+    size = lib.h5z_gpu_max_encoded(nbytes)
     frames, n, lens = [np.empty(size, np.uint8) for _ in arrays], len(arrays), (ctypes.c_int64 * len(arrays))()
     done = checked(lib.h5z_gpu_encode_batch(
-        (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)),
+        (ctypes.c_uint32 * max(1, len(words)))(*words), len(words),
         (dtype.str if dtype.kind in "fiu" else f"|V{dtype.itemsize}").encode(),
-        ctypes.c_size_t(len(shape)), (ctypes.c_uint64 * max(1, len(shape)))(*shape), element,
-        ctypes.c_size_t(n), _pointers(arrays), ctypes.c_size_t(nbytes), _pointers(frames), ctypes.c_size_t(size), lens,
+        len(shape), (ctypes.c_uint64 * max(1, len(shape)))(*shape), element,
+        n, _pointers(arrays), nbytes, _pointers(frames), size, lens,
     ))  # fmt: skip
     if done != n:  # no other failure is left here
         raise MemoryError(lib.h5z_gpu_last_error().decode())
@@ -88,7 +86,7 @@ def decode(frames: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
     """
     n, status = len(frames), (ctypes.c_int * len(frames))()
     lens, sizes = ((ctypes.c_size_t * n)(*(a.nbytes for a in each)) for each in (frames, arrays))
-    checked(lib.h5z_gpu_decode_batch(ctypes.c_size_t(n), _pointers(frames), lens, _pointers(arrays), sizes, status))
+    checked(lib.h5z_gpu_decode_batch(n, _pointers(frames), lens, _pointers(arrays), sizes, status))
     for frame, array in ((f, a) for f, a, failed in zip(frames, arrays, status) if failed):
         length = raw_len(frame)
         if length != array.nbytes:
@@ -102,8 +100,8 @@ def raw_len(frame: np.ndarray) -> int:
     return checked(lib.h5z_gpu_raw_len(*_bytes(frame)))
 
 
-def _bytes(array: np.ndarray) -> tuple[Any, Any]:
-    return array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
+def _bytes(array: np.ndarray) -> tuple[int, int]:
+    return array.ctypes.data, array.nbytes
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> Any:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .capi import DAMAGED
 from .device import DeviceArray
 from .encoding import Encoding
 from .index import why_not_raw
 from .layout import Layout, OtherWay, index_of
-from .library import DAMAGED, checked, failure, lib
+from .library import checked, failure, lib
 from .progress import bar
 from .views import as_array, copy, described, expanded, numbers, on_host, origins_of
 
@@ -32,8 +33,6 @@ log = logging.getLogger("h5z_gpu")
 
 # Bytes decoded before Ctrl-C is looked at, some tenths of a second.
 _RAW_PER_CALL, _RAW_PER_CALL_GPU = 1 << 30, 32 << 30
-
-lib.h5z_gpu_decode_file.restype = ctypes.c_int64
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
@@ -318,9 +317,9 @@ def _read(dataset, out, start, threads, on_error, progress, devices):
                 n = len(places[some])
                 status = (ctypes.c_int * n)()
                 decoded = checked(lib.h5z_gpu_decode_file(
-                    ctypes.c_int(fd), ctypes.c_size_t(n), numbers(frames.at[some], ctypes.c_uint64),
+                    fd, n, numbers(frames.at[some], ctypes.c_uint64),
                     numbers(frames.lens[some], ctypes.c_uint64), ctypes.byref(view), extents,
-                    numbers(places[some], ctypes.c_int64), ctypes.c_int(threads), status,
+                    numbers(places[some], ctypes.c_int64), threads, status,
                 ))  # fmt: skip
                 done(n * bytes_each)
                 if decoded < n:

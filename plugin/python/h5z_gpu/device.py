@@ -21,8 +21,10 @@ class _DLTensor(ctypes.Structure):
                 ("byte_offset", ctypes.c_uint64)]  # fmt: skip
 
 
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+# A prototype of its own: ctypes.pythonapi is shared by the whole process.
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 class DeviceArray:

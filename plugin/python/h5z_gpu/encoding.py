@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .capi import Array
 from .library import checked, lib
-from .views import Array, numbers
-
-for _name in ("encode_array", "write_chunks", "next"):
-    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
-lib.h5z_gpu_end.restype = None
+from .views import numbers
 
 
 class Encoding:
@@ -30,9 +27,9 @@ class Encoding:
         """Begins to encode the chunks at `origins`, int64, a row each. `view` is what `views.described` answers."""
         self.kept = view, origins
         checked(lib.h5z_gpu_encode_array(
-            (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), ctypes.byref(view),
+            (ctypes.c_uint32 * max(1, len(words)))(*words), len(words), ctypes.byref(view),
             (ctypes.c_uint64 * len(chunk))(*chunk), None if fill is None else fill.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), ctypes.c_int(threads), ctypes.byref(self.work),
+            len(origins), numbers(origins, ctypes.c_int64), threads, ctypes.byref(self.work),
         ))  # fmt: skip
 
     def write(self, write_chunk: Any, dataset: int, offsets: np.ndarray, path: str) -> int:
@@ -47,7 +44,7 @@ class Encoding:
         """
         n, rank = offsets.shape
         return checked(lib.h5z_gpu_write_chunks(
-            self.work, write_chunk, ctypes.c_int64(dataset), ctypes.c_size_t(rank), ctypes.c_size_t(n), numbers(offsets, ctypes.c_uint64),
+            self.work, write_chunk, dataset, rank, n, numbers(offsets, ctypes.c_uint64),
         ), path)  # fmt: skip
 
     def frames(self) -> list[bytes]:

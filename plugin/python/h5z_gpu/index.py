@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from . import capi
 from .library import lib
 from .views import numbers
 
 if TYPE_CHECKING:
     import h5py
-
-lib.h5z_gpu_index.restype = ctypes.c_int64
 
 MAGIC = b"\x89H5ZG\r\n\x1a"  # of a frame, src/FORMAT.md
 _EXTENSIBLE_ARRAY = 4  # H5D_CHUNK_IDX_EARRAY
@@ -62,6 +61,7 @@ def hdf5() -> ctypes.CDLL | None:
     for module in (h5py.h5d, h5py.defs):
         library = ctypes.CDLL(module.__file__)
         if hasattr(library, "H5Dwrite_chunk"):
+            capi.declare(library, capi.HDF5)
             return library
     return None
 
@@ -70,7 +70,7 @@ def counts_other_axis_first(dataset: h5py.Dataset) -> bool:
     """Whether the dataset's index is an extensible array whose unlimited axis is not the first: HDF5 lists its chunks wrongly."""
     ask = getattr(hdf5(), "H5Dget_chunk_index_type", None)  # came with HDF5 1.10.5
     kind = ctypes.c_int(_EXTENSIBLE_ARRAY)
-    if ask is not None and ask(ctypes.c_int64(dataset.id.id), ctypes.byref(kind)) < 0:
+    if ask is not None and ask(dataset.id.id, ctypes.byref(kind)) < 0:
         raise OSError(f"{dataset.name}: HDF5 does not say what index its chunks have")
     if kind.value != _EXTENSIBLE_ARRAY:
         return False
@@ -139,7 +139,7 @@ def stored_size(dataset: h5py.Dataset, origin: list[int] | tuple[int, ...]) -> i
     """Bytes of the chunk that HDF5 finds at a place, 0 for none."""
     found = ctypes.c_uint64(0)
     ask = hdf5().H5Dget_chunk_storage_size
-    if ask(ctypes.c_int64(dataset.id.id), (ctypes.c_uint64 * len(origin))(*origin), ctypes.byref(found)) < 0:
+    if ask(dataset.id.id, (ctypes.c_uint64 * len(origin))(*origin), ctypes.byref(found)) < 0:
         return 0
     return found.value
 
@@ -191,7 +191,7 @@ def _by_iteration(dataset, n, wrong):
     offsets, at = np.zeros((n, rank), np.uint64), np.full(n, _UNDEFINED, np.uint64)
     lens, masks = np.zeros(n, np.uint64), np.zeros(n, np.uint32)
     count = lib.h5z_gpu_index(
-        hdf5().H5Dchunk_iter, ctypes.c_int64(dataset.id.id), ctypes.c_size_t(rank), ctypes.c_size_t(n),
+        hdf5().H5Dchunk_iter, dataset.id.id, rank, n,
         numbers(offsets, ctypes.c_uint64), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
         numbers(masks, ctypes.c_uint32),
     )  # fmt: skip

@@ -56,8 +56,8 @@ class Layout:
         options = ctypes.c_uint()
         page, chunk = self.hdf5.H5Pget_page_buffer_size, self.hdf5.H5Pget_chunk_opts
         self.write_chunk = self.hdf5.H5Dwrite_chunk
-        page(ctypes.c_int64(access.id), ctypes.byref(size), ctypes.byref(a), ctypes.byref(b))
-        chunk(ctypes.c_int64(properties.id), ctypes.byref(options))
+        page(access.id, ctypes.byref(size), ctypes.byref(a), ctypes.byref(b))
+        chunk(properties.id, ctypes.byref(options))
         if size.value:
             raise OtherWay("the file has a page buffer")
         if options.value:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import capi
 from .elf import Unusable, fault
 
 PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
@@ -17,9 +18,14 @@ def _load() -> ctypes.CDLL:
     why = fault(path)
     if not why:
         try:
-            return ctypes.CDLL(path)
+            library = ctypes.CDLL(path)
         except OSError as error:
             why = f"cannot be loaded ({error})"
+        else:
+            missing = capi.declare(library, capi.FUNCTIONS) + capi.declare(library, capi.PLUGIN)
+            if not missing:
+                return library
+            why = f"is of another version than this package: it has no {missing[0]}"
     remedy = (
         "H5Z_GPU_PLUGIN_PATH names that folder: name another one, or unset it"
         if os.environ.get("H5Z_GPU_PLUGIN_PATH")
@@ -29,24 +35,16 @@ def _load() -> ctypes.CDLL:
 
 
 lib = _load()
-lib.h5z_gpu_last_error.restype = ctypes.c_char_p
-lib.h5z_gpu_max_encoded.restype = ctypes.c_size_t
-for _name in ("words", "text", "encode", "decode", "raw_len", "release_memory"):
-    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
 
-Words = ctypes.c_uint32 * 20
-
-
-# h5z_gpu_failure of h5z_gpu.h: what a function answers, and the status of a frame.
-FAILED, DAMAGED, IO, NO_MEMORY = -1, -2, -3, -4
+Words = ctypes.c_uint32 * capi.WORDS_MAX
 
 
 def failure(kind: int, text: str, path: str | os.PathLike[str] | None = None) -> Exception:
     """The exception for a failure of the library: an OSError with errno and the file's name, a MemoryError, or a ValueError."""
-    if kind == IO:
+    if kind == capi.IO:
         number = lib.h5z_gpu_last_errno()
         return OSError(number, text, path) if number and path is not None else OSError(number, text) if number else OSError(text)
-    return (MemoryError if kind == NO_MEMORY else ValueError)(text)
+    return (MemoryError if kind == capi.NO_MEMORY else ValueError)(text)
 
 
 def checked(answer: int, path: str | os.PathLike[str] | None = None) -> int:
@@ -79,5 +77,5 @@ def text(values: Sequence[int]) -> str:
     """What cd_values mean, as text."""
     out = ctypes.create_string_buffer(200)
     given = (ctypes.c_uint32 * max(1, len(values)))(*values)
-    checked(lib.h5z_gpu_text(given, ctypes.c_size_t(len(values)), out, ctypes.c_size_t(len(out))))
+    checked(lib.h5z_gpu_text(given, len(values), out, len(out)))
     return out.value.decode()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import capi
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .register import register
 
@@ -77,7 +78,7 @@ def def_filter(variable: netCDF4.Variable, how: How) -> None:
     words = (ctypes.c_uint * max(1, len(how.words)))(*how.words)
 
     def define() -> int:
-        answer = lib.nc_def_var_filter(*_ids(variable), FILTER_ID, ctypes.c_size_t(len(how.words)), words)
+        answer = lib.nc_def_var_filter(*_ids(variable), FILTER_ID, len(how.words), words)
         return int(answer)
 
     answer = define()
@@ -136,18 +137,15 @@ def _library(variable: Any) -> ctypes.PyDLL:
         )
     # PyDLL keeps Python's lock: no other thread can enter the library through Python meanwhile.
     lib = ctypes.PyDLL(module.__file__, mode=os.RTLD_NOLOAD)
-    try:
-        lib.nc_inq_var_filter_ids
-    except AttributeError:
+    if "nc_inq_var_filter_ids" in capi.declare(lib, capi.NETCDF):
         raise RuntimeError(
             f"h5z-gpu: netCDF-C {module.__netcdf4libversion__} has no filters of this kind; 4.8 or newer is needed"
-        ) from None
-    lib.nc_strerror.restype = ctypes.c_char_p
+        )
     return lib
 
 
-def _ids(variable: Any) -> tuple[ctypes.c_int, ctypes.c_int]:
-    return ctypes.c_int(variable._grpid), ctypes.c_int(variable._varid)
+def _ids(variable: Any) -> tuple[int, int]:
+    return variable._grpid, variable._varid
 
 
 def _floats(variable: Any) -> bool:

@@ -30,7 +30,6 @@ _DEFAULTS = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/hdf5/plugin", "/usr/l
 # HDF5_PLUGIN_PATH as it was before the import, None where it was not set.
 FOUND: str | None = os.environ.get("HDF5_PLUGIN_PATH")
 
-lib.H5PLget_plugin_info.restype = ctypes.c_void_p
 _FILTER = ctypes.c_void_p(lib.H5PLget_plugin_info())
 _told = set()  # addresses of H5Zregister
 

@@ -7,23 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .capi import EVERY_DEVICE, READ_ONLY, Array
 from .chunks import chunk_shape
 from .device import DeviceArray, device_array
 from .library import checked, lib
-
-for _name in ("range", "copy"):
-    getattr(lib, f"h5z_gpu_{_name}").restype = ctypes.c_int64
-
-
-_EVERY_DEVICE = 2  # H5Z_GPU_EVERY_DEVICE
-
-
-class Array(ctypes.Structure):
-    """h5z_gpu_array of h5z_gpu.h."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("flags", ctypes.c_uint32),
-                ("type", ctypes.c_char_p), ("rank", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_uint64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("stream", ctypes.c_void_p)]  # fmt: skip
 
 
 def as_array(array: Any) -> np.ndarray | DeviceArray:
@@ -81,9 +68,9 @@ def described(array: np.ndarray | DeviceArray, devices: str | None = None) -> Ar
     pointer = array.pointer if there else array.ctypes.data
     readonly = array.readonly if there else not array.flags.writeable
     device, stream = (array.device, array.stream) if there else (-1, None)
-    flags = int(readonly) | _EVERY_DEVICE * (devices == "all")
+    flags = READ_ONLY * readonly | EVERY_DEVICE * (devices == "all")
     view = Array(pointer, device, flags, array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
-                 (ctypes.c_int64 * rank)(*array.strides), ctypes.c_void_p(stream))  # fmt: skip
+                 (ctypes.c_int64 * rank)(*array.strides), stream)  # fmt: skip
     view.kept = array
     return view
 
@@ -132,7 +119,7 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
     found = (ctypes.c_double * 2)()
     fill = None if fill_value is None else np.asarray(fill_value, array.dtype).ctypes.data_as(ctypes.c_void_p)
     some = checked(lib.h5z_gpu_range(
-        ctypes.byref(described(array)), (ctypes.c_uint64 * array.ndim)(*chunk), fill, ctypes.c_size_t(len(origins)),
-        numbers(origins, ctypes.c_int64), ctypes.c_int(threads), found,
+        ctypes.byref(described(array)), (ctypes.c_uint64 * array.ndim)(*chunk), fill, len(origins),
+        numbers(origins, ctypes.c_int64), threads, found,
     ))  # fmt: skip
     return (found[0], found[1]) if some else None

@@ -70,7 +70,7 @@ def vanished(dataset: h5py.Dataset, file: int, origins: np.ndarray, at: np.ndarr
 def index_type(dataset: h5py.Dataset) -> Optional[int]:
     """HDF5's number for the kind of index that the chunks have; None before 1.10.5, which cannot be asked."""
     ask, kind = getattr(index.hdf5(), "H5Dget_chunk_index_type", None), ctypes.c_int(-1)
-    return None if ask is None or ask(ctypes.c_int64(dataset.id.id), ctypes.byref(kind)) < 0 else kind.value
+    return None if ask is None or ask(dataset.id.id, ctypes.byref(kind)) < 0 else kind.value
 
 
 def _node(file: int, place: int, kind: np.dtype) -> Optional[_Node]:

@@ -16,9 +16,10 @@ from typing import Any, Optional, Union
 import h5py
 import numpy as np
 
-from .. import index, library
+from .. import capi, index, library
 from ..filters import FILTER_ID
 from ..library import lib
+from ..views import numbers
 from .btree import vanished
 from .common import say
 from .copying import holds_objects
@@ -35,10 +36,7 @@ _IEEE = {(8, 23): (h5py.h5t.IEEE_F32LE, h5py.h5t.IEEE_F32BE), (11, 52): (h5py.h5
 _MANY = 20_000  # chunks that take HDF5 1.10 about ten seconds
 _ASKED = 100_000  # chunks that are not in a list and are asked for by their places, at most
 
-lib.h5z_gpu_frames.restype = ctypes.c_int64
-# h5z_gpu_frame of h5z_gpu.h
-FRAME = np.dtype([("status", "i4"), ("version", "u1"), ("codec", "u1"), ("mode", "u1"), ("element", "u1"),
-                  ("raw_len", "u8"), ("bound", "f8")])  # fmt: skip
+FRAME = np.dtype(capi.Frame)
 CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
 LOSSLESS, POINTWISE = 9, 3  # modes of a frame
 
@@ -115,7 +113,7 @@ def refuse_dataset(item: Union[h5py.Group, h5py.Datatype]) -> None:
     HDF5 before 1.12 cannot be asked for it.
     """
     ask, found = getattr(index.hdf5(), "H5Oget_native_info", None), _Header()
-    if ask is None or ask(ctypes.c_int64(item.id.id), ctypes.byref(found), ctypes.c_uint(8)) < 0:
+    if ask is None or ask(item.id.id, ctypes.byref(found), 8) < 0:
         return
     if found.present & _OF_DATASETS:
         raise ValueError("it is no dataset, and has extents, chunks or filters as a dataset has: its header is damaged")
@@ -305,9 +303,8 @@ def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> 
         places, lens = np.ascontiguousarray(chunks.at[some], np.uint64), np.ascontiguousarray(lengths[some], np.uint64)
         found = np.zeros(len(some), FRAME)
         well = lib.h5z_gpu_frames(
-            ctypes.c_int(file), ctypes.c_size_t(len(some)), ctypes.c_void_p(places.ctypes.data),
-            ctypes.c_void_p(lens.ctypes.data), ctypes.c_uint64(chunks.raw_len), ctypes.c_int(check != "header"),
-            ctypes.c_int(0), ctypes.c_void_p(found.ctypes.data),
+            file, len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64), chunks.raw_len,
+            check != "header", 0, numbers(found, capi.Frame),
         )  # fmt: skip
         chunks.frames[some] = found
         if well < len(some):
@@ -321,7 +318,7 @@ def _why(chunks: Chunks, file: int, length: int, row: int) -> str:
         return f"the file's index says {length} bytes; a chunk of {chunks.raw_len} has {chunks.raw_len + 64} at most"
     frame = os.pread(file, length, int(chunks.at[row]))
     out = np.empty(chunks.raw_len, np.uint8)
-    answer = lib.h5z_gpu_decode(frame, ctypes.c_size_t(len(frame)), ctypes.c_void_p(out.ctypes.data), ctypes.c_size_t(out.nbytes))
+    answer = lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes)
     if answer >= 0:
         return f"the frame holds {answer} bytes, the chunk has {chunks.raw_len}"
     return lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
@@ -378,7 +375,7 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
         box = chunks.box(row)
         if chunks.frame[row]:
             frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
-            if lib.h5z_gpu_decode(frame, ctypes.c_size_t(len(frame)), ctypes.c_void_p(out.ctypes.data), ctypes.c_size_t(out.nbytes)) < 0:
+            if lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes) < 0:
                 chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
                 continue
         if alone[row]:

@@ -84,10 +84,9 @@ def _meaning(words: tuple[int, ...]) -> dict[str, Any]:
     """What the plugin says of words."""
     from ..library import checked, lib
 
-    lib.h5z_gpu_tools.restype = ctypes.c_int64
     given = (ctypes.c_uint32 * max(1, len(words)))(*words)
     out = ctypes.create_string_buffer(1 << 16)
-    checked(lib.h5z_gpu_tools(given, ctypes.c_size_t(len(words)), out, ctypes.c_size_t(len(out))))
+    checked(lib.h5z_gpu_tools(given, len(words), out, len(out)))
     return json.loads(out.value)
 
 
