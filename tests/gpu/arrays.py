@@ -25,7 +25,6 @@ from h5z_gpu.library import checked, lib
 from h5z_gpu.views import described, numbers, origins_of
 
 logging.disable(logging.ERROR)
-lib.h5z_gpu_decode_memory.restype = ctypes.c_int64
 
 CHUNKS = {"16 MiB": (128, 128, 256), "4 MiB": (64, 128, 128), "1 MiB": (32, 64, 128), "256 KiB": (16, 64, 64), "64 KiB": (8, 32, 64)}
 REL = 1e-3
@@ -108,9 +107,9 @@ def decode(frames, array, chunk, devices=None):
     """Frames in host memory into an array."""
     view, n, rank = described(array, devices), len(frames), array.ndim
     origins = origins_of((0,) * rank, array.shape, chunk)
-    at = (ctypes.c_char_p * n)(*frames)
+    at = ctypes.cast((ctypes.c_char_p * n)(*frames), ctypes.POINTER(ctypes.c_void_p))
     lens, status = (ctypes.c_size_t * n)(*map(len, frames)), (ctypes.c_int * n)()
-    done = checked(lib.h5z_gpu_decode_memory(ctypes.c_size_t(n), at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
+    done = checked(lib.h5z_gpu_decode_memory(n, at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
                                              numbers(origins, ctypes.c_int64), 0, status))  # fmt: skip
     assert done == n, lib.h5z_gpu_last_error()
 

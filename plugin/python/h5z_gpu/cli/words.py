@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Says a bound in every tool's words (`words abs 1e-3`), or explains words (`words 11003`).
 
-Modes: abs, rel, pw_rel, psnr, each with a value, and lossless. Words may be pasted as ncdump or h5dump shows them.
+Each mode but lossless has a value. Words may be pasted as ncdump or h5dump shows them.
 """
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import re
-import struct
-from typing import Any
+from collections.abc import Sequence
 
+from .. import modes
+from ..stored_words import StoredWords, as_json, meaning
 from .common import Problem
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("request", metavar="MODE [VALUE] | WORD", nargs="+", help="such as abs 1e-3, or 11003")
-    parser.add_argument("--codec", help="auto, szx, lorenzo or planes; lossless: auto, planes or ndzip")
+    takes = "; ".join(f"{mode.name}: {', '.join(mode.codecs)}" for mode in modes.all_modes())
+    parser.add_argument("--codec", help=takes)
     parser.add_argument("--tool", help="print one tool's line alone, such as h5repack")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -30,19 +31,19 @@ def run(args: argparse.Namespace) -> int:
     try:
         listed = _numbers(args.request)
         words = listed if listed is not None else library.words(_text(args))
-        meaning = _meaning(words)
+        said = meaning(words)
     except ValueError as why:
         raise Problem(str(why).replace("h5z-gpu: ", "")) from None
     if args.json:
-        print(json.dumps({"words": list(words)} | meaning, indent=1))
+        print(json.dumps({"words": list(words)} | as_json(words), indent=1))
     elif args.tool:
-        _one(meaning["lines"], args.tool)
+        _one(said.lines, args.tool)
     else:
-        print(f"{meaning['sentence']}\nas text: {meaning['text']}")
+        print(f"{said.sentence}\nas text: {said.text}")
         if listed is None:
-            _lines(meaning["lines"])
-        elif "stored" in meaning:
-            _stored(words, meaning["stored"])
+            _lines(said.lines)
+        elif said.stored is not None:
+            _stored(words, said.stored)
     return 0
 
 
@@ -80,17 +81,7 @@ def _text(args: argparse.Namespace) -> str:
     return text + (f",codec={args.codec}" if args.codec else "")
 
 
-def _meaning(words: tuple[int, ...]) -> dict[str, Any]:
-    """What the plugin says of words."""
-    from ..library import checked, lib
-
-    given = (ctypes.c_uint32 * max(1, len(words)))(*words)
-    out = ctypes.create_string_buffer(1 << 16)
-    checked(lib.h5z_gpu_tools(given, len(words), out, len(out)))
-    return json.loads(out.value)
-
-
-def _one(lines: list[dict[str, str]], tool: str) -> None:
+def _one(lines: Sequence[dict[str, str]], tool: str) -> None:
     for line in lines:
         if line["tool"] == tool:
             if "why" in line:
@@ -100,7 +91,7 @@ def _one(lines: list[dict[str, str]], tool: str) -> None:
     raise Problem(f"--tool {tool}; allowed are {', '.join(line['tool'] for line in lines)}")
 
 
-def _lines(lines: list[dict[str, str]]) -> None:
+def _lines(lines: Sequence[dict[str, str]]) -> None:
     print()
     for line in lines:
         print(f"{line['tool']:<9} {line.get('line') or '- ' + line['why']}")
@@ -108,16 +99,15 @@ def _lines(lines: list[dict[str, str]]) -> None:
           "-F each): nccopy's '*' and a bare ncks --cmp take every one, and coordinates would lose bits as well.")  # fmt: skip
 
 
-def _stored(words: tuple[int, ...], stored: dict[str, Any]) -> None:
+def _stored(words: tuple[int, ...], stored: StoredWords) -> None:
     print(f"stored list of {len(words)} words")
-    print(f"typed as   {stored['typed'] or 'three words or nothing'}")
-    print(f"type       {stored['class']} of {stored['size']} bytes")
-    print(f"chunk      {' x '.join(map(str, stored['chunk']))} (of rank {stored['original_rank']})")
-    bits, number = stored["fill_bits"], {4: ("<I", "<f"), 8: ("<Q", "<d")}.get(stored["size"])
-    if bits is None:
+    print(f"typed as   {stored.typed or 'three words or nothing'}")
+    print(f"type       {stored.kind} of {stored.size} bytes")
+    print(f"chunk      {' x '.join(map(str, stored.chunk))} (of rank {stored.original_rank})")
+    if stored.fill_bits is None:
         print("fill value none defined")
-    elif stored["class"] == "float" and number:
-        print(f"fill value {struct.unpack(number[1], struct.pack(number[0], bits))[0]!r} ({bits:#x})")
+    elif stored.fill_value is not None:
+        print(f"fill value {stored.fill_value!r} ({stored.fill_bits:#x})")
     else:
-        print(f"fill value {bits:#x}")
-    print(f"lossy      {'allowed' if stored['lossy'] else 'not allowed here: stored losslessly'}")
+        print(f"fill value {stored.fill_bits:#x}")
+    print(f"lossy      {'allowed' if stored.sees_values else 'not allowed here: stored losslessly'}")
