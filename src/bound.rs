@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the bound asked to the bound used on one chunk.
+//! From the bound requested to the bound used on one chunk.
 
-use crate::params::Bound;
+use crate::mode::Bound;
 use crate::scalar::{Bits, Scalar, mul_down, sub_down};
 use crate::simd::vectorize;
 
@@ -12,6 +12,40 @@ pub(crate) enum Used {
     Absolute(f64),
     /// abs(x − x̂) ≤ r · abs(x).
     PointwiseRelative(f64),
+}
+
+/// What a bound limits, before a chunk's range is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Limit {
+    /// Every value, by this; 0 means the same bits.
+    Absolute(f64),
+    /// Every value, by this part of the chunk's range.
+    OfRange(f64),
+    /// Every value, by this part of itself.
+    OfValue(f64),
+}
+
+impl Bound {
+    /// What limits each value so that the bound holds.
+    pub(crate) fn limit(self) -> Limit {
+        match self {
+            Bound::Lossless => Limit::Absolute(0.0),
+            Bound::Absolute(b) => Limit::Absolute(b),
+            Bound::Relative(r) => Limit::OfRange(r),
+            Bound::PointwiseRelative(r) => Limit::OfValue(r),
+            Bound::Psnr(p) => Limit::OfRange(psnr_factor(p)),
+        }
+    }
+
+    /// Whether the bound used on a chunk follows from the range of its values.
+    pub fn follows_range(self) -> bool {
+        matches!(self.limit(), Limit::OfRange(_))
+    }
+
+    /// Whether the limit of each value follows from the value itself.
+    pub fn follows_values(self) -> bool {
+        matches!(self.limit(), Limit::OfValue(_))
+    }
 }
 
 impl Used {
@@ -66,12 +100,10 @@ fn extremes<S: Scalar>(values: &[S], fill: S::Bits) -> (S, S) {
 /// range only where it counts.
 pub(crate) fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
     let spread = |range: Option<(f64, f64)>| range.map_or(0.0, |(min, max)| sub_down(max, min));
-    match bound {
-        Bound::Lossless => Used::Absolute(0.0),
-        Bound::Absolute(b) => Used::Absolute(b),
-        Bound::Relative(r) => Used::Absolute(mul_down(r, spread(range()))),
-        Bound::PointwiseRelative(r) => Used::PointwiseRelative(r),
-        Bound::Psnr(p) => Used::Absolute(mul_down(psnr_factor(p), spread(range()))),
+    match bound.limit() {
+        Limit::Absolute(b) => Used::Absolute(b),
+        Limit::OfRange(part) => Used::Absolute(mul_down(part, spread(range()))),
+        Limit::OfValue(r) => Used::PointwiseRelative(r),
     }
 }
 
@@ -87,7 +119,7 @@ impl Bound {
 ///
 /// Exponentials of the C library differ between machines; this one is a product of two decimal texts and a short series,
 /// all in correctly rounded operations.
-pub(crate) fn psnr_factor(p: f64) -> f64 {
+fn psnr_factor(p: f64) -> f64 {
     let e = p / 20.0;
     let whole = e.floor();
     if whole > 300.0 {

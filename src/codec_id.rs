@@ -22,16 +22,11 @@ impl CodecId {
     pub const PLANES: CodecId = CodecId(5);
 
     /// Names by number.
-    pub(crate) const NAMES: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
+    pub const NAMES: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
 
     /// The number.
     pub fn number(self) -> u8 {
         self.0
-    }
-
-    /// Whether its chunks are bytes of any kind, and not numbers.
-    pub fn is_of_bytes(self) -> bool {
-        matches!(self, CodecId::STORED | CodecId::BYTES)
     }
 
     /// The name; `None` for a codec that this build lacks.

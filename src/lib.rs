@@ -47,6 +47,7 @@ mod host;
 #[cfg(feature = "judge")]
 pub mod judge;
 mod memory;
+mod mode;
 mod parallel;
 mod params;
 mod part;
@@ -73,5 +74,6 @@ pub use codec_id::CodecId;
 pub use device::{GpuCode, GpuDevice, GpuFrom, GpuVersion};
 pub use engine::{DecodeJob, EncodeJob, Engine};
 pub use error::{Error, Result};
-pub use params::{Bound, Class, Codec, Dtype, Extents, Mode, Params, Request};
+pub use mode::{Bound, Mode, ModeFacts, Values};
+pub use params::{Class, Codec, Dtype, Extents, Params, Request};
 pub use typed::{Element, decode, decode_into, encode};

@@ -4,6 +4,8 @@
 use crate::constants::MAX_RANK;
 use crate::error::{Error, Result};
 
+pub use crate::mode::{Bound, Mode};
+
 /// Which codec was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -41,8 +43,18 @@ impl Codec {
         }
     }
 
+    /// Whether it can keep a bound of this mode.
+    pub fn takes(self, mode: Mode) -> bool {
+        match self {
+            Codec::Auto => true,
+            Codec::Szx | Codec::Lorenzo => mode != Mode::Lossless,
+            Codec::Ndzip => mode == Mode::Lossless,
+            Codec::Planes => mode != Mode::PointwiseRelative,
+        }
+    }
+
     /// Its number in the words.
-    pub(crate) fn number(self) -> u8 {
+    pub fn number(self) -> u8 {
         match self {
             Codec::Auto => 0,
             Codec::Szx => 1,
@@ -50,123 +62,6 @@ impl Codec {
             Codec::Ndzip => 3,
             Codec::Planes => 5,
         }
-    }
-}
-
-/// What the reconstruction promises, for every finite value that is not the fill value, in exact arithmetic.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Bound {
-    /// The same bits.
-    #[default]
-    Lossless,
-    /// abs(x − x̂) ≤ b, in the units of the data.
-    Absolute(f64),
-    /// abs(x − x̂) ≤ r · (max − min) over the chunk's finite, non-fill values.
-    Relative(f64),
-    /// abs(x − x̂) ≤ r · abs(x); zero stays zero.
-    PointwiseRelative(f64),
-    /// Peak signal-to-noise ratio of at least p decibels over the chunk's value range.
-    Psnr(f64),
-}
-
-impl Bound {
-    /// The bound's mode.
-    pub fn mode(self) -> Mode {
-        match self {
-            Bound::Absolute(_) => Mode::Absolute,
-            Bound::Relative(_) => Mode::Relative,
-            Bound::PointwiseRelative(_) => Mode::PointwiseRelative,
-            Bound::Psnr(_) => Mode::Psnr,
-            Bound::Lossless => Mode::Lossless,
-        }
-    }
-
-    /// The number asked for; 0 for lossless.
-    pub fn value(self) -> f64 {
-        match self {
-            Bound::Absolute(v) | Bound::Relative(v) | Bound::PointwiseRelative(v) | Bound::Psnr(v) => v,
-            Bound::Lossless => 0.0,
-        }
-    }
-
-    /// Builds a bound from its mode and value.
-    ///
-    /// # Errors
-    /// `Params` when the value is not one that the mode allows.
-    pub fn new(mode: Mode, value: f64) -> Result<Self> {
-        let usable = value.is_finite() && value > 0.0;
-        let (bound, ok, allowed) = match mode {
-            Mode::Absolute => (Bound::Absolute(value), usable, "a finite number above 0"),
-            Mode::Psnr => (Bound::Psnr(value), usable, "a finite number above 0"),
-            Mode::Relative => (Bound::Relative(value), usable && value < 1.0, "a number above 0 and below 1"),
-            Mode::PointwiseRelative => {
-                (Bound::PointwiseRelative(value), usable && value < 1.0, "a number above 0 and below 1")
-            }
-            Mode::Lossless => (Bound::Lossless, value == 0.0, "0 (lossless takes no value)"),
-        };
-        match ok {
-            true => Ok(bound),
-            false => Err(Error::params("bound", format!("{value:e} ({mode}); allowed is {allowed}"))),
-        }
-    }
-}
-
-/// What kind of promise a [`Bound`] is: M of the words, and the mode of a frame. Displayed, it is a name for sentences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// An absolute bound.
-    Absolute = 1,
-    /// One relative to the range of the chunk's values.
-    Relative = 2,
-    /// One relative to each value.
-    PointwiseRelative = 3,
-    /// A peak signal-to-noise ratio.
-    Psnr = 4,
-    /// Every bit comes back.
-    Lossless = 9,
-}
-
-impl Mode {
-    /// All of them.
-    pub const ALL: [Mode; 5] = [Mode::Absolute, Mode::Relative, Mode::PointwiseRelative, Mode::Psnr, Mode::Lossless];
-
-    /// The mode of a number in words and frames.
-    pub fn of(number: u8) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|m| m.number() == number)
-    }
-
-    /// Its number in words and frames.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Its short name, as typed by a user.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Absolute => "abs",
-            Mode::Relative => "rel",
-            Mode::PointwiseRelative => "pw_rel",
-            Mode::Psnr => "psnr",
-            Mode::Lossless => "lossless",
-        }
-    }
-
-    /// The refusal of a number that is no mode's.
-    pub(crate) fn unknown(number: u32) -> String {
-        let all: Vec<String> = Mode::ALL.iter().map(|m| format!("{} {m}", m.number())).collect();
-        format!("M = {number}, allowed are {}", all.join(", "))
-    }
-}
-
-impl std::fmt::Display for Mode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Mode::Absolute => "absolute",
-            Mode::Relative => "relative to range",
-            Mode::PointwiseRelative => "point-wise relative",
-            Mode::Psnr => "PSNR",
-            Mode::Lossless => "lossless",
-        })
     }
 }
 
@@ -195,26 +90,29 @@ impl Request {
     /// `Params`, with what is allowed instead.
     pub fn check(self) -> Result<Self> {
         Bound::new(self.bound.mode(), self.bound.value())?;
-        match (self.codec, self.bound) {
-            (Codec::Ndzip, b) if b != Bound::Lossless => Err(Error::params(
-                "codec",
-                format!(
-                    "ndzip is lossless and takes no {} bound; use szx (C = 1), lorenzo (C = 2) or planes (C = 5), or 390000",
-                    b.mode().name()
-                ),
-            )),
-            (Codec::Szx, Bound::Lossless) => {
-                Err(Error::params("codec", "szx is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
-            }
-            (Codec::Lorenzo, Bound::Lossless) => {
-                Err(Error::params("codec", "lorenzo is lossy and needs a bound; lossless is 90000 or 390000 (ndzip)"))
-            }
-            (Codec::Planes, Bound::PointwiseRelative(_)) => Err(Error::params(
-                "codec",
-                format!("planes takes no {} bound; use szx (C = 1) or lorenzo (C = 2)", self.bound.mode().name()),
-            )),
-            _ => Ok(self),
+        let (codec, mode) = (self.codec, self.bound.mode());
+        if codec.takes(mode) {
+            return Ok(self);
         }
+        let (name, short) = (codec.name(), mode.name());
+        let others: Vec<String> = Codec::ALL
+            .into_iter()
+            .filter(|c| *c != Codec::Auto && c.takes(mode))
+            .map(|c| format!("{} (C = {})", c.name(), c.number()))
+            .collect();
+        let others = others.join(" or ");
+        Err(Error::params(
+            "codec",
+            match mode {
+                Mode::Lossless => {
+                    format!("{name} is lossy and needs a bound; lossless are {others}, as in 90000 or 390000")
+                }
+                _ if codec.takes(Mode::Lossless) && !codec.takes(Mode::Absolute) => {
+                    format!("{name} is lossless and takes no {short} bound; use {others}, or 390000")
+                }
+                _ => format!("{name} takes no {short} bound; use {others}"),
+            },
+        ))
     }
 }
 
@@ -362,7 +260,7 @@ impl Params {
     /// Parameters for numbers given directly, outside HDF5.
     ///
     /// # Errors
-    /// `Params` when the ask contradicts itself or the extents hold a zero or more than 2^64 elements.
+    /// `Params` when the request contradicts itself or the extents hold a zero or more than 2^64 elements.
     pub fn new(request: Request, dtype: Dtype, dims: &[u64]) -> Result<Self> {
         let extents = Extents::new(dims)
             .ok_or_else(|| Error::params("extents", format!("{dims:?}; each must be 1 to 4294967295")))?;

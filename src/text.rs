@@ -17,7 +17,10 @@ impl Bound {
         match value {
             Some(v) => Bound::new(mode, v),
             None if mode == Mode::Lossless => Ok(Bound::Lossless),
-            None => Err(Error::params("bound", format!("none given; mode {name} needs one, such as 1e-3"))),
+            None => Err(Error::params(
+                "bound",
+                format!("none given; mode {name} needs one, such as {}", mode.facts().example),
+            )),
         }
     }
 }
@@ -39,7 +42,7 @@ impl Codec {
     }
 }
 
-/// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same ask.
+/// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same request.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mode={}", self.bound.mode().name())?;
@@ -138,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_ask_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
+        fn every_request_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
             let value = f64::from_bits(bits >> 1);
             if let Ok(bound) = Bound::new(Mode::of(mode).unwrap(), value) {
                 let request = Request { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };

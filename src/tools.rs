@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A request in plain words, and in the words of every tool that can write through the filter.
 
-use crate::params::{Bound, Codec, Request};
+use crate::params::{Codec, Request};
 use crate::words::{pack, three};
 
 /// The promise in words.
@@ -10,19 +10,9 @@ pub fn sentence(request: Request) -> String {
         Codec::Auto => "codec chosen by the writer".into(),
         c => format!("codec {}", c.name()),
     };
-    match request.bound {
-        Bound::Absolute(b) => {
-            format!("absolute: no value changes by more than {b:e}, in the units of the data; {codec}")
-        }
-        Bound::Relative(r) => {
-            format!("relative: no value changes by more than {r:e} of the chunk's value range; {codec}")
-        }
-        Bound::PointwiseRelative(r) => {
-            format!("point-wise relative: no value changes by more than {r:e} of itself, zeros stay zero; {codec}")
-        }
-        Bound::Psnr(p) => format!("PSNR of at least {p} dB over the chunk's value range; {codec}"),
-        Bound::Lossless => format!("lossless: the same bits; {codec}"),
-    }
+    let (mode, value) = (request.bound.mode(), request.bound.value());
+    let shown = if (0.1..1e4).contains(&value) { value.to_string() } else { format!("{value:e}") };
+    format!("{mode}: {}; {codec}", mode.facts().promise.replace("{}", &shown))
 }
 
 /// Every tool's line with the filter's number `id`, or why it has none. `v` is the variable, `in` and `out` the files.

@@ -6,9 +6,9 @@
 //! | 0 | lossless |
 //! | 1 | one packed decimal `[C]MDDEE`; the number 0 is refused |
 //! | 3 | `CM`, then the bound as f64, low word first |
-//! | ≥ 12 with our magic | the stored list, of any layout |
+//! | ≥ 12 with our magic | the stored list |
 //!
-//! # The stored list, layout 2
+//! # The stored list
 //!
 //! 12 to 20 words. Fields of one word are named from its lowest bits up, with their widths in bits.
 //!
@@ -38,14 +38,8 @@
 //! changed places, or several changed ones, but for one case in 2^32.
 //!
 //! A reader refuses lists whose count or rank do not fit together, whose check or last word is wrong, with a value
-//! that is not listed here, and of a newer layout or minimum reader. The filter then goes on as if there were no words:
+//! that is not listed here, and of another layout or minimum reader. The filter then goes on as if there were no words:
 //! frames describe themselves. Words behind the last one are ignored.
-//!
-//! # Layout 1
-//!
-//! Read, no longer written: `set_local` writes what it finds anew. It was written before version 0.1.0.
-//! 0 and 1 as above (layout 1, 12 + stored rank words, minimum reader 1), 2 type, 3 mode 8, codec 8, flags 16, 4, 5 bound, 6, 7 zero,
-//! 8, 9 fill value, 10 the number typed, 11 original rank 8, stored rank 8, from 12 on the extents. It has no check.
 
 mod short;
 mod stored;

@@ -181,10 +181,10 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
                     "mode=abs,bound=1e-7,codec=planes",
                     "mode=psnr,bound=60,codec=planes",
                 ];
-                // Two asks out of six for each combination: all meet all.
+                // Two requests out of six for each combination: all meet all.
                 let at = [(t + g + s) % 6, (t + g + s + 3) % 6];
-                let asks = [requests, for_lorenzo, for_planes].map(|list| at.map(|k| list[k]));
-                for request in asks.into_iter().flatten() {
+                let both = [requests, for_lorenzo, for_planes].map(|list| at.map(|k| list[k]));
+                for request in both.into_iter().flatten() {
                     let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
                     let mut params = Params::new(request.parse().unwrap(), d, dims).unwrap();
                     params.fill = Some(if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });

@@ -60,6 +60,11 @@ int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t siz
    of the whole text. */
 int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
 
+/* What a request may say, as JSON: "modes", each with its names, its promise and the codecs that take it; "codecs", as they are
+   requested; "frame_codecs", the names of codecs in frames by number. At most size - 1 bytes and a NUL. Answers the length of the
+   whole text. */
+int64_t h5z_gpu_choices(char *text, size_t size);
+
 /* The stored list, complete: what a program needs whose HDF5 cannot be asked. Answers how many words. */
 int64_t h5z_gpu_stored_words(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                              const void *fill, uint32_t stored[H5Z_GPU_WORDS_MAX]);

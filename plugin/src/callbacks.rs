@@ -128,7 +128,7 @@ fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
         let what = format!(
             "a chunk has {raw_len} bytes, but its words describe one of {chunk}. Were they copied from another dataset? It is"
         );
-        if call.optional() && known.is_some_and(|s| s.checked) {
+        if call.optional() && known.is_some() {
             log::warn(&format!("{what} stored as it is, unfiltered"));
             return Ok(0);
         }
@@ -223,17 +223,13 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
 /// has, whatever we return, and the memory is requested first.
 ///
 /// A frame of another length is refused, but for chunks that really reached `encode` with the words of another one. It
-/// writes them where the filter is mandatory, as bytes of unknown shape; with words of layout 1 by any codec of bytes.
+/// writes them where the filter is mandatory, as bytes of unknown shape.
 /// They come back with their own length, which HDF5 2.2 looks at, in a buffer that is never shorter than the words say:
 /// in a crafted file, zeros are all that HDF5 finds beyond their end.
 fn capacity_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64> {
     let got = frame.raw_len;
     let Some(chunk) = described(&words.params).filter(|&n| n != got) else { return Ok(got) };
-    let passes = match words.checked {
-        true => !optional && frame.dtype == Dtype::bytes(0),
-        false => frame.codec.is_of_bytes(),
-    };
-    if !passes {
+    if optional || frame.dtype != Dtype::bytes(0) {
         return Err(h5z_gpu::Error::Length { section: "the chunk after decoding", needed: chunk, got }.into());
     }
     if got < chunk {

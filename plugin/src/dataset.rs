@@ -130,11 +130,7 @@ fn describe(
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
     // SAFETY: `dtype` describes `datatype`, and IEEE numbers have 4 or 8 bytes.
     let fill = if lossy { unsafe { fill(p, dcpl, datatype, dtype) }.ok_or("the fill value")? } else { None };
-    if lossy
-        && fill.is_none()
-        && matches!(request.bound, Bound::Relative(_) | Bound::Psnr(_))
-        && never_filled(host, dcpl)
-    {
+    if lossy && fill.is_none() && request.bound.follows_range() && never_filled(host, dcpl) {
         log::warn(
             "a dataset is written without a fill value: if large numbers stand for missing ones there, they widen its \
              relative bound. Give an absolute bound, such as 11003 for 1e-3",

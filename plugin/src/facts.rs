@@ -8,7 +8,7 @@ use crate::report::Failures;
 use h5z_gpu::plugin::folders::hdf5_folders;
 use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
 use h5z_gpu::words;
-use h5z_gpu::{Class, Engine, GpuVersion};
+use h5z_gpu::{Bound, Class, Codec, CodecId, Engine, GpuVersion, Mode, Params, Values};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 
@@ -73,11 +73,19 @@ fn meaning(user: &[u32]) -> Result<Value> {
             Err(why) => json!({"tool": tool, "why": why}),
         })
         .collect();
-    let mut meaning = json!({"sentence": sentence(request), "text": request.to_string(), "lines": each});
+    let bound = request.bound;
+    let mut meaning = json!({
+        "sentence": sentence(request),
+        "text": request.to_string(),
+        "lines": each,
+        "mode": bound.mode().name(),
+        "bound": (bound != Bound::Lossless).then_some(bound.value()),
+        "codec": request.codec.name(),
+    });
     if words::is_stored(user) {
         let stored = words::stored(user)?;
-        let p = stored.params;
-        let class = match p.dtype.class {
+        let Params { dtype, extents, fill, lossy_allowed, .. } = stored.params;
+        let class = match dtype.class {
             Class::Float => "float",
             Class::Integer => "integer",
             Class::Bytes => "bytes",
@@ -85,14 +93,51 @@ fn meaning(user: &[u32]) -> Result<Value> {
         meaning["stored"] = json!({
             "typed": stored.typed,
             "class": class,
-            "size": p.dtype.size,
-            "chunk": p.extents.as_slice(),
+            "size": dtype.size,
+            "big_endian": dtype.big_endian,
+            "signed": dtype.signed,
+            "exponent_bits": dtype.exponent_bits,
+            "mantissa_bits": dtype.mantissa_bits,
+            "chunk": extents.as_slice(),
             "original_rank": stored.original_rank,
-            "fill_bits": p.fill,
-            "lossy": p.lossy_allowed,
+            "fill_bits": fill,
+            "lossy": lossy_allowed,
+            "may_lose": lossy_allowed && bound != Bound::Lossless && dtype.is_ieee(),
         });
     }
     Ok(meaning)
+}
+
+/// What a request may say: the modes, and the codecs that take each; the names of codecs in frames.
+fn choices() -> Value {
+    let modes: Vec<Value> = Mode::ALL
+        .into_iter()
+        .map(|mode| {
+            let facts = mode.facts();
+            let takes: Vec<&str> = Codec::ALL.into_iter().filter(|c| c.takes(mode)).map(Codec::name).collect();
+            // A number that all of them take but lossless, which takes none.
+            let of = match Bound::new(mode, 0.5) {
+                Ok(bound) if bound.follows_range() => "range",
+                Ok(bound) if bound.follows_values() => "value",
+                Ok(_) => "data",
+                Err(_) => "none",
+            };
+            json!({
+                "number": mode.number(),
+                "name": facts.name,
+                "keyword": facts.keyword,
+                "meaning": facts.meaning,
+                "promise": facts.promise,
+                "short": facts.short,
+                "example": facts.example,
+                "below_one": facts.values == Values::Part,
+                "of": of,
+                "codecs": takes,
+            })
+        })
+        .collect();
+    let codecs: Vec<&str> = Codec::ALL.map(Codec::name).into();
+    json!({"modes": modes, "codecs": codecs, "frame_codecs": CodecId::NAMES})
 }
 
 /// Copies text as C takes it; the length of the whole.
@@ -137,6 +182,16 @@ pub unsafe extern "C" fn h5z_gpu_tools(user: *const u32, count: usize, out: *mut
         let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
         give(&meaning(user)?.to_string(), out)
     })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `out` takes `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn h5z_gpu_choices(out: *mut c_char, size: usize) -> i64 {
+    // SAFETY: this function's promise.
+    fence(|| give(&choices().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
 /// See the header.

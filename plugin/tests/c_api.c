@@ -102,7 +102,8 @@ static int words_and_text(void) {
     CHECK(h5z_gpu_tools(&none, 1, state, sizeof state) == -1 && strlen(h5z_gpu_last_error()) > 10);
     CHECK(h5z_gpu_status(state, sizeof state) == (int64_t)strlen(state) && strstr(state, h5z_gpu_version()));
     CHECK(strstr(state, "\"gpu_not_used\":") && strstr(state, "H5Z_GPU_MIN_BYTES") && h5z_gpu_status(NULL, 0) > 100);
-    /* The stored list says the whole ask again, and its last word alone means lossless. */
+    CHECK(h5z_gpu_choices(state, sizeof state) == (int64_t)strlen(state) && strstr(state, "\"keyword\":\"absolute\""));
+    /* The stored list says the whole request again, and its last word alone means lossless. */
     const uint32_t user[1] = {231002};
     const uint64_t dims[9] = {2, 2, 2, 2, 2, 2, 2, 2, 2};
     CHECK(h5z_gpu_stored_words(user, 1, "<f8", 9, dims, NULL, words) == H5Z_GPU_WORDS_MAX);

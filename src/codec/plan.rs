@@ -2,7 +2,7 @@
 //! How a codec describes its work on a GPU: which kernels, how many CTAs, what they are told of a chunk and of a frame.
 
 use super::chunk;
-use crate::bound;
+use crate::bound::Limit;
 use crate::codec_id::CodecId;
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP};
@@ -104,12 +104,10 @@ impl ChunkPlan {
 
 /// What kernels are told of any chunk under the params' bound, which for a lossless codec is [`Bound::Lossless`].
 pub(crate) fn any_chunk(params: &Params, bound: Bound, raw_len: usize) -> EncodeChunk {
-    let (bound_kind, value) = match bound {
-        Bound::Lossless => (BOUND_ABSOLUTE, 0.0),
-        Bound::Absolute(b) => (BOUND_ABSOLUTE, b),
-        Bound::Relative(r) => (BOUND_RANGE, r),
-        Bound::Psnr(p) => (BOUND_RANGE, bound::psnr_factor(p)),
-        Bound::PointwiseRelative(r) => (BOUND_POINTWISE, r),
+    let (bound_kind, value) = match bound.limit() {
+        Limit::Absolute(b) => (BOUND_ABSOLUTE, b),
+        Limit::OfRange(part) => (BOUND_RANGE, part),
+        Limit::OfValue(r) => (BOUND_POINTWISE, r),
     };
     EncodeChunk {
         values: (raw_len / usize::from(params.dtype.size)) as u64,

@@ -85,7 +85,7 @@ pub(super) fn halves(bits: u64) -> [u32; 2] {
     [bits as u32, (bits >> 32) as u32]
 }
 
-/// The ask of the three-word form.
+/// The request of the three-word form.
 pub(super) fn of_three([cm, low, high]: [u32; 3]) -> Result<Request> {
     let mode = Mode::of((cm % 10) as u8).ok_or_else(|| Error::params("mode", Mode::unknown(cm % 10)))?;
     Request { codec: codec(cm / 10)?, bound: Bound::new(mode, f64_of(low, high))? }.check()

@@ -20,7 +20,7 @@ const LAST: u32 = 90_000;
 pub const STORED_MAX: usize = HEAD + MAX_RANK + 1;
 /// Version of the writer, major · 100 + minor.
 const WRITER: u32 = 1;
-/// Readers from this one on know layout 2; lists of layout 1 state 1, so that a changed layout byte is found as well.
+/// The least reader that knows this layout. It is stated too, so that a changed layout byte is found.
 const READER: u32 = 2;
 
 const FILL_KNOWN: u32 = 1;
@@ -35,13 +35,10 @@ pub struct Stored {
     pub typed: u32,
     /// HDF5's rank of the chunk, unit extents included.
     pub original_rank: u8,
-    /// Whether the list carries a check, and passes it. Lists of layout 1 carry none.
-    pub checked: bool,
 }
 
 /// True when the words begin as a stored list does, of any layout. They may be damaged.
 pub fn is_stored(words: &[u32]) -> bool {
-    // As many as the shortest list of each layout.
     words.len() > HEAD && words[0] & !0xFF == MAGIC
 }
 
@@ -84,59 +81,43 @@ pub fn store(params: &Params, user: &[u32], original_rank: u8) -> Vec<u32> {
     words
 }
 
-/// Reads a stored list of any layout that was ever written. Words behind its last one are ignored.
+/// Reads a stored list. Words behind its last one are ignored.
 ///
 /// # Errors
-/// `Params` when the words are none, are of a newer layout, or do not pass their own check.
+/// `Params` when the words are none, are of another layout, or do not pass their own check.
 pub fn stored(words: &[u32]) -> Result<Stored> {
     let refuse = |why: String| Err(refused(words, why));
     if !is_stored(words) {
         return refuse("it does not begin with the mark of a stored list".into());
     }
     match (words[0] & 0xFF, words[1] >> 24) {
-        (1, 1) => layout_1(words),
-        (2, READER) => layout_2(words),
-        (layout @ 1..=2, reader @ 0..=READER) => {
-            refuse(format!("layout {layout} for reader {reader}: a word was changed"))
+        (LAYOUT, READER) => (),
+        (layout @ 0..=LAYOUT, reader @ 0..=READER) => {
+            return refuse(format!(
+                "layout {layout} for reader {reader}, where each is {LAYOUT}: a word was changed; copy the whole list \
+                 again, or give one number such as 11003"
+            ));
         }
-        (layout, reader) => refuse(format!(
-            "layout {layout} for readers from {reader} on; this is reader {READER} of layouts 1 and 2: install a newer h5z-gpu"
-        )),
+        (layout, reader) => {
+            return refuse(format!(
+                "layout {layout} for readers from {reader} on; this is reader {READER} of layout {LAYOUT}: install a newer h5z-gpu"
+            ));
+        }
     }
-}
-
-fn refused(words: &[u32], why: String) -> Error {
-    Error::params("cd_values", format!("a stored list of {} words: {why}", words.len()))
-}
-
-/// The places of layout 2.
-fn layout_2(words: &[u32]) -> Result<Stored> {
     let count = (words[1] & 0xFF) as usize;
     let rank = (words[3] >> 24) as usize;
     if rank > MAX_RANK || count != HEAD + rank + 1 || words.len() < count {
-        return Err(refused(words, format!("it states {count} words and rank {rank}: a word was changed or left out")));
+        return refuse(format!("it states {count} words and rank {rank}: a word was changed or left out"));
     }
     let (got, last) = (check(&words[..count - 1]), words[count - 1]);
     if got != words[CHECK] || last != LAST {
-        let why = format!(
+        return refuse(format!(
             "its check is {}, the words give {got}, the last is {last} and must be {LAST}: a word was changed; copy the \
              whole list again, or give one number such as 11003",
             words[CHECK]
-        );
-        return Err(refused(words, why));
+        ));
     }
-    let flags = words[3] >> 8 & 0xFF;
-    let fields = Fields {
-        mode: (words[3] & 15) as u8,
-        codec: words[3] >> 4 & 15,
-        flags,
-        fill: [words[7], words[8]],
-        typed: words[9],
-        original_rank: (words[3] >> 16) as u8,
-        dims: &words[HEAD..count - 1],
-        checked: true,
-    };
-    let read = fields.read(words)?;
+    let read = fields(words, &words[HEAD..count - 1])?;
     // What no writer of this layout writes belongs to a later one. Writing again says whether any of it is there.
     let writer = words[1] & 0x00FF_FF00;
     let mut again = store(&read.params, &[read.typed], read.original_rank);
@@ -144,59 +125,28 @@ fn layout_2(words: &[u32]) -> Result<Stored> {
     again[CHECK] = words[CHECK];
     match again == words[..count] {
         true => Ok(read),
-        false => Err(refused(words, "a reserved bit is set: install a newer h5z-gpu".into())),
+        false => refuse("a reserved bit is set: install a newer h5z-gpu".into()),
     }
 }
 
-/// The places of layout 1: no check, the extents last. Written before 0.1.0 alone.
-fn layout_1(words: &[u32]) -> Result<Stored> {
-    const HEAD: usize = 12;
-    let count = (words[1] & 0xFF) as usize;
-    let rank = (words[11] >> 8 & 0xFF) as usize;
-    if rank > MAX_RANK || count != HEAD + rank || words.len() < count {
-        return Err(refused(words, format!("it states {count} words and rank {rank}: a word was changed or left out")));
-    }
-    Fields {
-        mode: words[3] as u8,
-        codec: words[3] >> 8 & 0xFF,
-        flags: words[3] >> 16,
-        fill: [words[8], words[9]],
-        typed: words[10],
-        original_rank: words[11] as u8,
-        dims: &words[HEAD..count],
-        checked: false,
-    }
-    .read(words)
+fn refused(words: &[u32], why: String) -> Error {
+    Error::params("cd_values", format!("a stored list of {} words: {why}", words.len()))
 }
 
-/// What the layouts hold in different places. Type and bound lie in the same ones.
-struct Fields<'a> {
-    mode: u8,
-    codec: u32,
-    flags: u32,
-    fill: [u32; 2],
-    typed: u32,
-    original_rank: u8,
-    dims: &'a [u32],
-    checked: bool,
-}
-
-impl Fields<'_> {
-    fn read(self, words: &[u32]) -> Result<Stored> {
-        let mode = Mode::of(self.mode).ok_or_else(|| Error::params("mode", Mode::unknown(self.mode.into())))?;
-        let request =
-            Request { codec: codec(self.codec)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
-        let dims: Vec<u64> = self.dims.iter().map(|&d| d.into()).collect();
-        let params = Params {
-            request,
-            dtype: Dtype::unpack(words[2]).ok_or_else(|| refused(words, format!("type word {:#x}", words[2])))?,
-            extents: Extents::new(&dims).ok_or_else(|| refused(words, format!("extents {dims:?}")))?,
-            fill: (self.flags & FILL_KNOWN != 0).then(|| u64::from(self.fill[0]) | u64::from(self.fill[1]) << 32),
-            lossy_allowed: self.flags & LOSSY_ALLOWED != 0,
-        };
-        let Fields { typed, original_rank, checked, .. } = self;
-        Ok(Stored { params, typed, original_rank, checked })
-    }
+/// What the words of a list say whose check is right; `dims` are its extents.
+fn fields(words: &[u32], dims: &[u32]) -> Result<Stored> {
+    let (m, c, flags) = (words[3] & 15, words[3] >> 4 & 15, words[3] >> 8 & 0xFF);
+    let mode = Mode::of(m as u8).ok_or_else(|| Error::params("mode", Mode::unknown(m)))?;
+    let request = Request { codec: codec(c)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
+    let dims: Vec<u64> = dims.iter().map(|&d| d.into()).collect();
+    let params = Params {
+        request,
+        dtype: Dtype::unpack(words[2]).ok_or_else(|| refused(words, format!("type word {:#x}", words[2])))?,
+        extents: Extents::new(&dims).ok_or_else(|| refused(words, format!("extents {dims:?}")))?,
+        fill: (flags & FILL_KNOWN != 0).then(|| u64::from(words[7]) | u64::from(words[8]) << 32),
+        lossy_allowed: flags & LOSSY_ALLOWED != 0,
+    };
+    Ok(Stored { params, typed: words[9], original_rank: (words[3] >> 16) as u8 })
 }
 
 #[cfg(test)]
@@ -212,9 +162,7 @@ mod tests {
         p
     }
 
-    /// What was written before 0.1.0, and what is written since: both are read for ever.
-    const LAYOUT_1: [u32; 14] =
-        [4055948801, 16777486, 386416705, 196865, 3539053052, 1062232653, 0, 0, 1621981420, 0, 111003, 515, 4, 32];
+    /// As lists lie in files. They are read for ever.
     const LAYOUT_2: [u32; 14] = [
         4055948802, 33554702, 386416705, 33751825, 3539053052, 1062232653, 0, 1621981420, 0, 111003, 3580096363, 4, 32,
         90000,
@@ -222,13 +170,9 @@ mod tests {
 
     #[test]
     fn lists_that_lie_in_files_mean_what_they_meant() {
-        let old = stored(&LAYOUT_1).unwrap();
-        assert_eq!(old, Stored { params: params(), typed: 111003, original_rank: 3, checked: false });
-        assert_eq!(stored(&LAYOUT_2).unwrap(), Stored { checked: true, ..old });
+        assert_eq!(stored(&LAYOUT_2).unwrap(), Stored { params: params(), typed: 111003, original_rank: 3 });
         assert_eq!(store(&params(), &[111003], 3), LAYOUT_2, "what is written has not changed");
-        assert_eq!(store(&params(), &LAYOUT_1, 3), LAYOUT_2, "a list of layout 1 is written anew as layout 2");
         assert_eq!(store(&params(), &LAYOUT_2, 3), LAYOUT_2, "storing again changes nothing");
-        assert_eq!(request(&LAYOUT_1).unwrap(), request(&[111003]).unwrap());
         assert_eq!(request(&LAYOUT_2).unwrap(), request(&[111003]).unwrap());
     }
 
@@ -267,10 +211,7 @@ mod tests {
         }
         let odd = three(Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) });
         let p = Params { request: request(&odd).unwrap(), ..params() };
-        assert_eq!(
-            stored(&store(&p, &odd, 3)).unwrap(),
-            Stored { params: p, typed: 0, original_rank: 3, checked: true }
-        );
+        assert_eq!(stored(&store(&p, &odd, 3)).unwrap(), Stored { params: p, typed: 0, original_rank: 3 });
     }
 
     #[test]
@@ -326,6 +267,7 @@ mod tests {
             assert!(text.contains(part), "{text}");
         };
         says(&|w| w[0] += 1, "layout 3");
+        says(&|w| (w[0], w[1]) = (w[0] - 1, w[1] - (1 << 24)), "layout 1 for reader 1");
         says(&|w| w[1] += 1 << 24, "from 3 on");
         says(&|w| w[1] -= 1 << 24, "for reader 1");
         says(&|w| w[2] |= 1 << 15, "type word");

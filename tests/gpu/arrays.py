@@ -112,9 +112,9 @@ def decode(frames, array, chunk, devices=None):
     """Frames in host memory into an array."""
     view, n, rank = described(array, devices), len(frames), array.ndim
     origins = origins_of((0,) * rank, array.shape, chunk)
-    at = (ctypes.c_char_p * n)(*frames)
+    at = ctypes.cast((ctypes.c_char_p * n)(*frames), ctypes.POINTER(ctypes.c_void_p))
     lens, status = (ctypes.c_size_t * n)(*map(len, frames)), (ctypes.c_int * n)()
-    done = checked(lib.h5z_gpu_decode_memory(ctypes.c_size_t(n), at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
+    done = checked(lib.h5z_gpu_decode_memory(n, at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
                                              numbers(origins, ctypes.c_int64), 0, status))  # fmt: skip
     assert done == n, lib.h5z_gpu_last_error()
 

@@ -209,21 +209,3 @@ def test_strings_under_h5repack_get_advice_for_strings(tmp_path):
     with h5py.File(tmp_path / "b.h5") as f:
         assert list(f["v"].asstr()[...]) == x
         assert 0 < judge.check(sample(), f["n"][...], "abs", 1e-3) <= 1
-
-
-# --- words written before 0.1.0 --------------------------------------------------------------------------------------------
-def test_words_of_layout_1_are_read_and_written_anew(tmp_path):
-    """szx, absolute 1e-3, chunks of 4 x 1 x 32 f4, without a fill value, as the plugin stored them before 0.1.0."""
-    old = [4055948801, 16777486, 386416705, 131329, 3539053052, 1062232653, 0, 0, 0, 0, 111003, 515, 4, 32]
-    x = sample(np.float32, (8, 5, 64))
-    (tmp_path / "raw").write_bytes(x.tobytes())
-    run(app("stripped"), "write", tmp_path / "a.h5", "v", "f32", "8x5x64", "4x1x32", tmp_path / "raw", "o", *old)
-    assert list(filters(tmp_path / "a.h5", "v")[0][2]) == old
-    with h5py.File(tmp_path / "a.h5") as f:
-        y = f["v"][...]
-        assert 0 < judge.check(x, y, "abs", 1e-3) <= 1
-    run("h5repack", "-l", "v:CHUNK=8x5x64", tmp_path / "a.h5", tmp_path / "b.h5")
-    assert listed(filters(tmp_path / "b.h5", "v")[0][2]) == (111003, 3, [8, 5, 64])
-    with h5py.File(tmp_path / "b.h5") as f:
-        judge.check(y, f["v"][...], "abs", 1e-3)
-    assert listed(write(tmp_path / "c.h5", x, old, (2, 5, 64))) == (111003, 3, [2, 5, 64])

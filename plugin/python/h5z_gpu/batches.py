@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from . import library
+from . import library, modes
 from .filters import Lossless, Lossy
 from .library import checked, lib
-
-MODES = {"abs": "absolute", "rel": "relative", "pw_rel": "pointwise_relative", "psnr": "psnr", "lossless": "lossless"}
+from .stored_words import meaning
 
 
 def named(how: Any = None, mode: str | None = None, bound: float | None = None, codec: str = "auto",
           words: Sequence[int] | None = None) -> tuple[str, float | None, str]:  # fmt: skip
-    """(mode, bound, codec) in the library's words, from a `Lossy` or `Lossless`, a configuration, or cd_values.
+    """(mode, bound, codec) in the library's terms, from a `Lossy` or `Lossless`, a configuration, or cd_values.
 
-    mode: a long or a short name of MODES; None is absolute where a bound is given, else lossless. Raises ValueError for
+    mode: a mode's short name or keyword; None is absolute where a bound is given, else lossless. Raises ValueError for
     what contradicts itself.
     """
     if isinstance(how, (Lossy, Lossless)) and words is None:
@@ -31,17 +30,19 @@ def named(how: Any = None, mode: str | None = None, bound: float | None = None, 
             raise TypeError(f"h5z-gpu: {library.text(words)} is said already: give no mode, bound or codec besides")
     else:
         mode = mode if mode is not None else "lossless" if bound is None else "abs"
-        short = next((s for s, long in MODES.items() if mode in (s, long)), None)
-        if short is None:
-            raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {', '.join(MODES.values())}")
+        try:
+            short = modes.named(mode).name
+        except KeyError:
+            allowed = ", ".join(m.keyword for m in modes.all_modes())
+            raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {allowed}") from None
         try:
             if isinstance(bound, bool):
                 raise ValueError
             words = words_of(short, bound if bound is None else float(bound), codec)
         except (TypeError, ValueError) as e:
             raise (e if "h5z-gpu" in str(e) else ValueError(f"h5z-gpu: bound {bound!r} is no number")) from None
-    pairs = dict(pair.split("=") for pair in library.text(words).split(","))
-    return pairs["mode"], float(pairs["bound"]) if "bound" in pairs else None, pairs.get("codec", "auto")
+    said = meaning(words)
+    return said.mode, said.bound, said.codec
 
 
 def only(configuration: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -74,6 +74,7 @@ FUNCTIONS: Mapping[str, Signature] = {
     "h5z_gpu_words": (c_int64, (c_char_p, POINTER(c_uint32))),
     "h5z_gpu_text": (c_int64, (*_words, c_char_p, c_size_t)),
     "h5z_gpu_tools": (c_int64, (*_words, c_char_p, c_size_t)),
+    "h5z_gpu_choices": (c_int64, (c_char_p, c_size_t)),
     "h5z_gpu_stored_words": (c_int64, (*_described, POINTER(c_uint32))),
     "h5z_gpu_max_encoded": (c_size_t, (c_size_t,)),
     "h5z_gpu_encode": (c_int64, (*_described, c_void_p, c_size_t, c_void_p, c_size_t)),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, Union, cast
 
-from . import library
+from . import library, modes
 
 FILTER_ID: int = library.lib.h5z_gpu_filter_id()
 
@@ -27,9 +27,6 @@ else:
     except ImportError:
         _Base = Mapping
 
-# Keyword of a bound: its mode in the plugin's text.
-_MODES = {"absolute": "abs", "relative": "rel", "pointwise_relative": "pw_rel", "psnr": "psnr"}
-_KEYWORDS = {mode: keyword for keyword, mode in _MODES.items()}
 # JSON has no other way to say these.
 _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -55,6 +52,17 @@ class _Filter(_Base):
     def codec(self) -> str:
         """Name of the codec; "auto" leaves the choice to the writer."""
         return cast(str, self._config["codec"])
+
+    @property
+    def mode(self) -> modes.Mode:
+        """The mode of the bound."""
+        given = (mode for keyword, mode in modes.bounds().items() if keyword in self._config)
+        return next(given, modes.named("lossless"))
+
+    @property
+    def bound(self) -> float:
+        """The number of the bound; 0 without one."""
+        return cast(float, self._config.get(self.mode.keyword, 0.0))
 
     @classmethod
     def from_filter_options(cls, values: Iterable[int]) -> Lossy | Lossless:
@@ -93,12 +101,13 @@ class _Filter(_Base):
                 )
             if not 0 <= int(word) < 2**32:
                 raise ValueError(f"h5z-gpu: {word!r} among filter options; each is from 0 to 4294967295, such as 11003")
-        said = dict(pair.split("=") for pair in library.text(words).split(","))
-        codec = said.get("codec", "auto")
-        if said["mode"] == "lossless":
-            return Lossless(codec)
-        bound: dict[str, Any] = {_KEYWORDS[said["mode"]]: float(said["bound"])}
-        return Lossy(codec=codec, fill_value=_stored_fill(words), **bound)
+        from .stored_words import meaning  # an import of the package need not wait for it
+
+        said = meaning(words)
+        if said.bound is None:
+            return Lossless(said.codec)
+        bound: dict[str, Any] = {modes.named(said.mode).keyword: said.bound}
+        return Lossy(codec=said.codec, fill_value=said.stored.fill_value if said.stored else None, **bound)
 
     def get_config(self) -> dict[str, Any]:
         """The keywords that make the same filter again, `Lossy(**config)`, in a dict that JSON can hold."""
@@ -197,24 +206,23 @@ class Lossy(_Filter):
     ) -> None:
         if unknown:
             raise TypeError(
-                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(_MODES)}, codec, fill_value, of"
+                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(modes.bounds())}, codec, fill_value, of"
             )
         named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
         given = {k: v for k, v in named.items() if v is not None}
         if mode is not None and bound is None:
             raise ValueError(
                 f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or one of "
-                f"{', '.join(f'{k}=' for k in _MODES)}"
+                f"{', '.join(f'{k}=' for k in modes.bounds())}"
             )
         if bound is not None:
+            short = {m.name: keyword for keyword, m in modes.bounds().items()}
             mode = "abs" if mode is None else mode
-            if mode not in _KEYWORDS:
-                raise ValueError(
-                    f"h5z-gpu: mode {mode!r}; allowed are {', '.join(_KEYWORDS)}; Lossless() keeps every bit"
-                )
+            if mode not in short:
+                raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {', '.join(short)}; Lossless() keeps every bit")
             if given:
                 raise ValueError(f"h5z-gpu: two bounds, {bound!r} and {next(iter(given))}; give one of them")
-            given[_KEYWORDS[mode]] = bound
+            given[short[mode]] = bound
         if len(given) != 1:
             what = f"several bounds, {' and '.join(given)}; give one of them" if given else (
                 "no bound; give one, such as Lossy(absolute=1e-3), or keep every bit with Lossless()")  # fmt: skip
@@ -224,13 +232,15 @@ class Lossy(_Filter):
         config: dict[str, Any] = {keyword: number, "codec": codec}
         if fill_value is not None:
             config["fill_value"] = _named(_fill(fill_value))
-        if of not in ("chunk", "dataset") or of == "dataset" and keyword not in ("relative", "psnr"):
+        ranged = [k for k, m in modes.bounds().items() if m.of == "range"]
+        if of not in ("chunk", "dataset") or of == "dataset" and keyword not in ranged:
             raise ValueError(
-                f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with relative and psnr, everything else is of="chunk"'
+                f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with {" and ".join(ranged)}, '
+                'everything else is of="chunk"'
             )
         if of == "dataset":
             config["of"] = of
-        super().__init__(f"mode={_MODES[keyword]},bound={number!r},codec={codec}", config)
+        super().__init__(f"mode={modes.bounds()[keyword].name},bound={number!r},codec={codec}", config)
 
     @property
     def filter_options(self) -> tuple[int, ...]:
@@ -376,15 +386,3 @@ def _fill(value: SupportsFloat | str) -> float | int:
 def _named(value: float | int) -> float | int | str:
     return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
-
-def _stored_fill(words: list[int]) -> float | None:
-    """The fill value in a stored list, whose places src/words.rs says. `library.text` has checked the list."""
-    if len(words) < 12:
-        return None
-    old = words[0] & 0xFF == 1
-    known, at = (words[3] >> 16 & 1, 8) if old else (words[3] >> 8 & 1, 7)
-    size = words[2] >> 4 & 0xFF
-    if not known or words[2] & 15 != 1 or size not in (4, 8):
-        return None
-    bits = struct.pack("<II", words[at], words[at + 1])
-    return cast(float, struct.unpack("<f" if size == 4 else "<d", bits[:size])[0])

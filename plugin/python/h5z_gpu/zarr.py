@@ -19,7 +19,7 @@ import numpy as np
 from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
 from zarr.registry import register_codec
 
-from . import batches
+from . import batches, modes
 from .filters import FILTER_ID, Lossless, Lossy
 from .index import ChunkList, chunk_list
 from .numcodecs import Compressor
@@ -45,8 +45,9 @@ class Serializer(ArrayBytesCodec):
                  codec: str = "auto") -> None:  # fmt: skip
         if getattr(how, "fill_value", None) is not None:
             raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
-        for name, value in zip(("mode", "bound", "codec"), batches.named(how, mode, bound, codec)):
-            object.__setattr__(self, name, batches.MODES.get(value, value) if isinstance(value, str) else value)
+        short, number, codec = batches.named(how, mode, bound, codec)
+        for name, value in (("mode", modes.named(short).keyword), ("bound", number), ("codec", codec)):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Serializer:

@@ -20,7 +20,7 @@ use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::Result;
-use crate::params::{Bound, Params};
+use crate::params::Params;
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {
@@ -63,7 +63,7 @@ impl Open<'_> {
     /// The bound used on each chunk.
     fn bounds(&self, stream: &mut OwnStream) -> Result<Vec<Used>> {
         let bound = self.params.request.bound;
-        if !matches!(bound, Bound::Relative(_) | Bound::Psnr(_)) {
+        if !bound.follows_range() {
             return Ok(vec![bound::resolve(bound, || None); self.inputs.len()]);
         }
         let values = self.raw_len / usize::from(self.params.dtype.size);

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from .. import modes
 from ..chunks import chunk_shape
 from ..progress import bar
 from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
 from .advice import Advice, Kept
 from .common import Problem, say
-from .promise import MODES, as_filter, mixed, named_bounds
+from .promise import as_filter, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
@@ -161,7 +162,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     from .trials import Sampler, attempt, padded, usable
 
     units = text_of(dataset, "units") or ""
-    fill, against = protected(dataset, by_range=asked is not None and asked[0] in ("relative", "psnr"))
+    fill, against = protected(dataset, by_range=asked is not None and modes.named(asked[0]).of == "range")
     chunk = chunk_of(dataset)
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
     sampler = Sampler(dataset, chunk, seed)
@@ -212,9 +213,9 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
     advice.codecs = [best]
     if isinstance(how, Lossy):
         config = how.get_config()
-        for codec in ("szx", "lorenzo", "planes"):
-            if codec == "planes" and "pointwise_relative" in config:
-                continue  # planes has no such bound
+        for codec in how.mode.codecs:
+            if codec == "auto":
+                continue
             advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
         top = max(advice.codecs, key=lambda t: t.ratio)
         if top.ratio > 1.1 * best.ratio:
@@ -256,21 +257,18 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
     start = [(n - p) // 2 for n, p in zip(block.shape, part)]
     piece = np.ascontiguousarray(block[tuple(slice(a, a + p) for a, p in zip(start, part))])
     advice.part = attempt([piece], advice.how, advice.fill)
-    config = advice.how.get_config()
-    (mode,) = (m for m in MODES if m in config)
-    for codec in CURVES:
-        if codec == "planes" and mode == "pointwise_relative":
-            continue
+    mode, bound = advice.how.mode, advice.how.bound
+    for codec in (c for c in CURVES if c in mode.codecs):
         points = []
         for factor in FACTORS:
             value = (
-                round(config[mode] - 20 * math.log10(factor), 1)
-                if mode == "psnr"
-                else float(f"{config[mode] * factor:.12g}")
+                round(bound - 20 * math.log10(factor), 1)
+                if mode.keyword == "psnr"
+                else float(f"{bound * factor:.12g}")
             )
-            if value <= 0 or (mode in ("relative", "pointwise_relative") and value >= 1):
+            if value <= 0 or (mode.below_one and value >= 1):
                 continue
-            points.append(attempt([piece], Lossy(**{mode: value, "codec": codec}), advice.fill))
+            points.append(attempt([piece], Lossy(**{mode.keyword: value, "codec": codec}), advice.fill))
         advice.curves[codec] = points
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ..filters import How, Lossless
 from . import common
 from .common import say
-from .promise import MODES
 
 if TYPE_CHECKING:
     from .advice import Advice, Kept
@@ -19,9 +18,7 @@ def bound_text(how: How) -> str:
     """A bound as it is typed: absolute:0.01; and the codec where one is named."""
     if isinstance(how, Lossless):
         return "lossless"
-    config = how.get_config()
-    (mode,) = (m for m in MODES if m in config)
-    return f"{mode}:{config[mode]!r}"
+    return f"{how.mode.keyword}:{how.bound!r}"
 
 
 def prediction(a: Advice) -> list[tuple[str, str]]:

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Optional, TextIO, Union
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import h5py
 
     from ..filters import Lossless, Lossy
@@ -148,17 +146,6 @@ def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) ->
             yield found
 
 
-def float_datasets(item: Union[h5py.File, h5py.Group]) -> Iterator[h5py.Dataset]:
-    """The datasets of 4- or 8-byte floating-point numbers with at least one element, in the order of names."""
-    for dataset in datasets(item):
-        try:
-            kind = dataset.dtype
-        except (TypeError, OSError):  # a type that NumPy has not
-            continue
-        if kind.kind == "f" and kind.itemsize in (4, 8) and dataset.shape is not None and dataset.size:
-            yield dataset
-
-
 def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
     """The dataset of this name, or a Problem that lists those that are there."""
     import h5py
@@ -218,27 +205,10 @@ def ratio(raw: float, stored: float) -> str:
 
 def sentence(how: Union[Lossy, Lossless]) -> str:
     """The promise in words."""
-    config = how.get_config()
     codec = "" if how.codec == "auto" else f" (codec {how.codec})"
+    text = how.mode.promise.replace("chunk's", f"{how.of}'s").format(f"{how.bound:g}")
+    if how.mode.of == "none":
+        return text + codec
     fill = getattr(how, "fill_value", None)
     kept = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
-    if "absolute" in config:
-        text = f"no value changes by more than {config['absolute']:g}, in the units of the data"
-    elif "pointwise_relative" in config:
-        text = f"no value changes by more than {config['pointwise_relative']:g} of itself, zeros stay zero"
-    elif "relative" in config:
-        text = f"no value changes by more than {config['relative']:g} of its {how.of}'s range"
-    elif "psnr" in config:
-        text = f"a PSNR of at least {config['psnr']:g} dB over each {how.of}'s range"
-    else:
-        return f"every bit is kept{codec}"
     return f"{text}; {kept} keep every bit{codec}"
-
-
-def is_lossy(how: Union[Lossy, Lossless], words: Sequence[int]) -> bool:
-    """Whether bits may be lost: it was asked, and a stored list does not say that the filter saw no floating-point numbers."""
-    if "absolute" not in (config := how.get_config()) and not config.keys() & {"relative", "pointwise_relative", "psnr"}:
-        return False
-    # Layout 2 in src/words.rs: word 2 has class and size of the type, flag 2 of word 3 says that the filter sees the chunk itself.
-    stored = len(words) >= 12 and words[0] & 0xFF == 2
-    return not stored or bool(words[3] >> 9 & 1) and words[2] & 0xFFF in (0x041, 0x081)

@@ -13,7 +13,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .common import Problem, is_lossy, need, one_dataset, open_file, ratio, say, sentence, size
+from .. import modes
+from .common import Problem, need, one_dataset, open_file, ratio, say, sentence, size
 
 # Damaged chunks that are listed one by one.
 _LISTED = 20
@@ -118,34 +119,35 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
         what["damaged_header"] = chunks.doubt
     used = [c["bound"] for c in what["each"] if c.get("bound")]
     promised = what["asked"].get("bound")
-    if what["asked"]["mode"] in ("abs", "pw_rel") and used and max(used) > promised:
+    # A bound that follows the chunk's range is another one in each chunk.
+    each_value = [mode.name for mode in modes.all_modes() if mode.of in ("data", "value")]
+    if what["asked"]["mode"] in each_value and used and max(used) > promised:
         what["broken_promise"] = f"a chunk was coded with {max(used):g}, which is more than {promised:g}"
     return what
 
 
 def _promise(chunks: Any) -> dict[str, Any]:
     """What the words ask for."""
-    from .. import library
     from ..filters import Lossy
+    from ..stored_words import meaning
 
     try:
         how = Lossy.from_filter_options(chunks.words)
-        said = dict(pair.split("=") for pair in library.text(chunks.words).split(","))
+        said = meaning(chunks.words)
     except ValueError as why:
         return {"asked": {"mode": "?", "words": chunks.words, "problem": str(why)}, "promise": f"words without a meaning: {why}"}
-    asked: dict[str, Any] = {"mode": said["mode"], "codec": said.get("codec", "auto"), "words": chunks.words, "text": repr(how)}
-    if "bound" in said:
-        asked["bound"] = float(said["bound"])
+    asked: dict[str, Any] = {"mode": said.mode, "codec": said.codec, "words": chunks.words, "text": repr(how)}
+    if said.bound is not None:
+        asked["bound"] = said.bound
     fill = getattr(how, "fill_value", None)
     if fill is not None:
         asked["fill_value"] = fill if math.isfinite(fill) else str(fill)
-    return {"asked": asked, "promise": sentence(how), "lossy": is_lossy(how, chunks.words)}
+    lossy = said.stored.may_lose if said.stored is not None else said.bound is not None
+    return {"asked": asked, "promise": sentence(how), "lossy": lossy}
 
 
 def _chunk(chunks: Any, row: int) -> dict[str, Any]:
     """What is to be said of one chunk."""
-    from .objects import CODECS, LOSSLESS, POINTWISE
-
     what: dict[str, Any] = {"origin": chunks.origins[row].tolist(), "stored_bytes": int(chunks.stored[row]), "file_offset": int(chunks.at[row])}
     if row in chunks.damage:
         box = ", ".join(f"{part.start}:{part.stop}" for part in chunks.box(row))
@@ -155,11 +157,11 @@ def _chunk(chunks: Any, row: int) -> dict[str, Any]:
     if not chunks.frame[row]:
         return what | {"codec": "hidden"}  # another filter lies above it
     frame = chunks.frames[row]
-    codec = CODECS[frame["codec"]] if frame["codec"] < len(CODECS) else f"codec {frame['codec']}"
-    if frame["mode"] == LOSSLESS:
+    codec, mode = modes.frame_codec(frame["codec"]), modes.numbered(frame["mode"])
+    if mode.of == "none":
         return what | {"codec": codec, "lossless": True}
     what |= {"codec": codec, "lossless": False, "bound": float(frame["bound"])}
-    return what | ({"of_each_value": True} if frame["mode"] == POINTWISE else {})
+    return what | ({"of_each_value": True} if mode.of == "value" else {})
 
 
 # --- text --------------------------------------------------------------------------------------------------------------

@@ -9,13 +9,11 @@ from typing import Optional
 
 import numpy as np
 
+from .. import modes
 from ..capi import BROKEN, SPECIAL, Verdict
 from ..library import checked, lib
 from ..views import numbers
 from .promise import Promise
-
-# The numbers of h5z_gpu_frame.
-_MODES = {"absolute": 1, "relative": 2, "pointwise_relative": 3, "psnr": 4, "lossless": 9}
 
 
 @dataclass
@@ -75,7 +73,7 @@ def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
     error, marks, found = np.empty(x.shape), np.empty(x.shape, np.uint8), Verdict()
     fill = None if promise.fill is None else np.array(promise.fill, f"u{x.dtype.itemsize}")
     checked(lib.h5z_gpu_judge(
-        _MODES[promise.mode], promise.bound, x.dtype.str.encode(), None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
+        modes.named(promise.mode).number, promise.bound, x.dtype.str.encode(), None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),
     ))  # fmt: skip
     return Judged(error, marks, found, None if promise.mode == "psnr" else found.limit)

@@ -16,9 +16,10 @@ from typing import Any, Optional, Union
 import h5py
 import numpy as np
 
-from .. import capi, index, library
+from .. import capi, index
 from ..filters import FILTER_ID
 from ..library import lib
+from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
 from .btree import vanished
 from .common import say
@@ -37,8 +38,6 @@ _MANY = 20_000  # chunks that take HDF5 1.10 about ten seconds
 _ASKED = 100_000  # chunks that are not in a list and are asked for by their places, at most
 
 FRAME = np.dtype(capi.Frame)
-CODECS = ("stored", "szx", "lorenzo", "ndzip", "bytes", "planes")
-LOSSLESS, POINTWISE = 9, 3  # modes of a frame
 
 Found = Union[h5py.Dataset, h5py.Group, h5py.Datatype, str]
 # Told of what comes next, an object and an attribute of it or None: HDF5 may crash there.
@@ -256,38 +255,44 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
 
 def _doubt(dataset: h5py.Dataset, words: tuple[int, ...]) -> str:
     """What the filter's stored words, which have a checksum, say against the dataset's header, whose oldest version has none."""
-    if not (len(words) >= 12 and words[0] == 0xF1C0DE02):  # layout 2 in src/words.rs
+    if not is_list(words):
         return ""
     try:
-        library.text(words)
+        stored = meaning(words).stored
     except ValueError as why:
         return f"its filter's words are damaged ({why}); its values are kept as they are"
-    kind, wanted = dataset.id.get_type(), words[2]
-    if wanted & 15 in (0, 1):  # integers, floating-point numbers
-        found = -1
-        if kind.get_class() == wanted & 15:
-            low = kind.get_size() << 4 | (kind.get_order() == h5py.h5t.ORDER_BE) << 12
-            if wanted & 15:
-                _, _, exponent, _, mantissa = kind.get_fields()
-                found = 1 | low | 1 << 14 | exponent << 16 | mantissa << 24
-                if kind not in _IEEE.get((exponent, mantissa), (kind,)):  # the exponent's bias, or where its bits are
-                    found = -1
-            else:
-                found = low | (kind.get_sign() == h5py.h5t.SGN_2) << 14
-        if found != wanted:
-            return f"its type is not the one that its filter was made for ({found & 0xFFFFFFFF:#x}, not {wanted:#x})"
+    if stored is None:
+        return ""
+    kind = dataset.id.get_type()
+    if stored.kind != "bytes" and not _is_of_type(kind, stored):
+        said = f"{stored.kind} of {stored.size} bytes, {stored.exponent_bits} and {stored.mantissa_bits} bits"
+        return f"its type is not the one that its filter was made for: {said}"
     for number, _, parameters, _ in filters_of(dataset):
         if number == _SHUFFLE and parameters != (kind.get_size(),):
             return f"its shuffle is for elements of {parameters} bytes, which have {kind.get_size()}"
     extents = tuple(n for n in dataset.chunks if n > 1)
-    if words[3] >> 9 & 1 and len(extents) <= 8 and extents != words[11 : 11 + (words[3] >> 24)]:
-        return f"its chunks are {dataset.chunks}, its filter was made for {words[11 : 11 + (words[3] >> 24)]}"
-    if words[3] >> 8 & 1 and wanted & 15 in (0, 1) and kind.get_size() in (1, 2, 4, 8):
+    if stored.sees_values and len(extents) <= 8 and extents != stored.chunk:
+        return f"its chunks are {dataset.chunks}, its filter was made for {stored.chunk}"
+    if stored.fill_bits is not None and stored.kind != "bytes" and kind.get_size() in (1, 2, 4, 8):
         value = np.asarray(dataset.fillvalue, dataset.dtype)
         bits = int.from_bytes(value.tobytes(), "big" if kind.get_order() == h5py.h5t.ORDER_BE else "little")
-        if bits != words[7] | words[8] << 32:
-            return f"its fill value is {value}, its filter was made for one of the bits {words[7] | words[8] << 32:#x}"
+        if bits != stored.fill_bits:
+            return f"its fill value is {value}, its filter was made for one of the bits {stored.fill_bits:#x}"
     return ""
+
+
+def _is_of_type(kind: h5py.h5t.TypeID, stored: StoredWords) -> bool:
+    """Whether a type of numbers is the one that stored words describe."""
+    if kind.get_class() != {"integer": h5py.h5t.INTEGER, "float": h5py.h5t.FLOAT}[stored.kind]:
+        return False
+    if (kind.get_size(), kind.get_order() == h5py.h5t.ORDER_BE) != (stored.size, stored.big_endian):
+        return False
+    if stored.kind == "integer":
+        return (kind.get_sign() == h5py.h5t.SGN_2) == stored.signed
+    _, _, exponent, _, mantissa = kind.get_fields()
+    if (exponent, mantissa) != (stored.exponent_bits, stored.mantissa_bits):
+        return False
+    return kind in _IEEE.get((exponent, mantissa), (kind,))  # else the exponent's bias, or where its bits are
 
 
 def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> None:

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from .. import modes
 from ..filters import FILTER_ID, Lossless, Lossy
+from ..stored_words import is_list, meaning
 from .common import Problem
 
 if TYPE_CHECKING:
     import h5py
-
-MODES = ("absolute", "relative", "pointwise_relative", "psnr")
-_SAID = {"absolute": "within {} (absolute)", "relative": "within {} of each chunk's range",
-         "pointwise_relative": "within {} of each value", "psnr": "PSNR of {} dB or more in each chunk",
-         "lossless": "every bit"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Promise:
     """A bound, and the value that has to come back bit for bit."""
 
     mode: str
-    """One of MODES, or "lossless"."""
+    """The keyword of one of modes.bounds(), or "lossless"."""
     bound: float = 0.0
     fill: Optional[int] = None
     """Bits of the fill value, as an unsigned integer of the element's width."""
@@ -36,7 +33,7 @@ class Promise:
     """The user names it; the file may say something else."""
 
     def __str__(self) -> str:
-        return _SAID[self.mode].format(f"{self.bound:.9g}")
+        return modes.named(self.mode).short.format(f"{self.bound:.9g}")
 
 
 def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None) -> Promise:
@@ -60,26 +57,26 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (4, 8):
         return Promise("lossless")
     words = words_of(dataset)
-    fill = None
-    how = None
-    if words is not None and is_stored(words):
+    said = None
+    if words is not None and is_list(words):
         try:
-            how = Lossy.from_filter_options(words)
+            said = meaning(words)
         except ValueError as why:
             if given is None:
                 raise Problem(
                     f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as --absolute 1e-3"
                 ) from None
-        if isinstance(how, Lossy) and how.fill_value is not None:
-            fill = bits_of(np.array(how.fill_value, dataset.dtype))
+    stored = said.stored if said is not None else None
+    fill = None
+    if said is not None and said.bound is not None and stored is not None and stored.fill_value is not None:
+        fill = stored.fill_bits
     if fill is None and fill_is_defined(dataset):
         fill = bits_of(np.array(dataset.fillvalue, dataset.dtype))
     if given is not None:
         return Promise(given[0], given[1], fill, True)
-    if not isinstance(how, Lossy) or not may_lose(words):
+    if said is None or stored is None or said.bound is None or not stored.may_lose:
         return Promise("lossless")
-    (mode,) = (m for m in MODES if m in how.get_config())
-    return Promise(mode, how.get_config()[mode], fill)
+    return Promise(modes.named(said.mode).keyword, said.bound, fill)
 
 
 def words_of(dataset: h5py.Dataset) -> Optional[tuple[int, ...]]:
@@ -87,32 +84,6 @@ def words_of(dataset: h5py.Dataset) -> Optional[tuple[int, ...]]:
     properties = dataset.id.get_create_plist()
     filters = (properties.get_filter(i) for i in range(properties.get_nfilters()))
     return next((tuple(f[2]) for f in filters if f[0] == FILTER_ID), None)
-
-
-def is_stored(words: Iterable[int]) -> bool:
-    """Whether words are the list that the filter stores, rather than what a user types. src/words.rs names its places."""
-    words = tuple(words)
-    return len(words) >= 12 and words[0] >> 8 == 0xF1C0DE
-
-
-def may_lose(words: Iterable[int]) -> bool:
-    """Whether the filter saw the numbers themselves: elsewhere it keeps every bit, whatever bound was asked."""
-    words = tuple(words)
-    flags = words[3] >> 16 if words[0] & 0xFF == 1 else words[3] >> 8 & 0xFF
-    return bool(flags & 2)
-
-
-def how_of(dataset: h5py.Dataset) -> Optional[Lossy | Lossless]:
-    """The filter of a dataset as it acts: a bound, no loss, or None without it."""
-    words = words_of(dataset)
-    if words is None:
-        return None
-    promise = promise_of(dataset)
-    if promise.mode == "lossless":
-        return Lossless()
-    how = Lossy.from_filter_options(words)
-    assert isinstance(how, Lossy)
-    return how
 
 
 def fill_is_defined(dataset: h5py.Dataset) -> bool:
@@ -133,16 +104,10 @@ def bits_of(value: np.ndarray) -> int:
 
 
 def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds --absolute and its like, of which one may be given."""
+    """Adds --absolute and its like, one for each mode, of which one may be given."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--absolute", metavar="B", help=f"{what}: largest difference, in the units of the data")
-    group.add_argument(
-        "--relative", metavar="R", help=f"{what}: largest difference, as a part of the range of each chunk"
-    )
-    group.add_argument("--pointwise-relative", metavar="R", help=f"{what}: largest difference, as a part of each value")
-    group.add_argument(
-        "--psnr", metavar="DB", help=f"{what}: least peak signal-to-noise ratio of each chunk, in decibels"
-    )
+    for mode in modes.bounds().values():
+        group.add_argument(f"--{mode.keyword.replace('_', '-')}", metavar="NUMBER", help=f"{what}: {mode.meaning}")
 
 
 def mixed(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +126,7 @@ def mixed(parser: argparse.ArgumentParser) -> None:
 
 def bound_from(args: argparse.Namespace) -> Optional[tuple[str, float]]:
     """The mode and bound of `add_bounds`, or None."""
-    for mode in MODES:
+    for mode in modes.bounds():
         text = getattr(args, mode)
         if text is not None:
             return checked(mode, text, f"--{mode.replace('_', '-')}")
@@ -178,11 +143,11 @@ def named_bounds(texts: Iterable[str]) -> dict[str, tuple[str, float]]:
         if (
             not equal
             or not name
-            or (mode != "lossless" and (mode not in MODES or not colon))
+            or (mode != "lossless" and (mode not in modes.bounds() or not colon))
             or (mode == "lossless" and colon)
         ):
             raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
-                          f"{', '.join(MODES)}; or VAR=lossless")  # fmt: skip
+                          f"{', '.join(modes.bounds())}; or VAR=lossless")  # fmt: skip
         found[name.strip("/")] = ("lossless", 0.0) if mode == "lossless" else checked(mode, number, text)
     return found
 
@@ -196,7 +161,7 @@ def checked(mode: str, text: str, where: str) -> tuple[str, float]:
         reason = (
             str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
         )
-        raise Problem(f"{where} {text}: {reason}; write one such as {'60' if mode == 'psnr' else '1e-3'}") from None
+        raise Problem(f"{where} {text}: {reason}; write one such as {modes.named(mode).example}") from None
     if not math.isfinite(value):
         raise Problem(f"{where} {text}: a finite number is needed")
     return mode, value

@@ -26,12 +26,13 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
+from .. import modes
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
 from ..whole import closing, judge, whole
 from . import common
 from .common import Problem, say
-from .promise import MODES, add_bounds, as_filter, bound_from, mixed, named_bounds
+from .promise import add_bounds, as_filter, bound_from, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
@@ -66,7 +67,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_bounds(parser, "for all floating-point data")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
-    parser.add_argument("--codec", default="auto", help="auto (default), szx, lorenzo, planes")
+    parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
     )
@@ -171,9 +172,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
             "; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else ""
         )
         return part
-    part.fill, against = protected(
-        dataset, by_range=isinstance(how, Lossy) and bool({"relative", "psnr"} & set(how.get_config()))
-    )
+    part.fill, against = protected(dataset, by_range=how.mode.of == "range")
     if part.fill is None and own is None and advice is not None:
         part.fill = advice.fill
     if isinstance(how, Lossy) and against:
@@ -198,13 +197,9 @@ def _is_number(kind: Any) -> bool:
 
 def said(how: How) -> str:
     """What a filter promises, in words."""
-    if isinstance(how, Lossless):
-        return "every bit"
     from .promise import Promise
 
-    config = how.get_config()
-    (mode,) = (m for m in MODES if m in config)
-    return str(Promise(mode, config[mode]))
+    return str(Promise(how.mode.keyword, how.bound))
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -287,14 +282,12 @@ def record(dataset: h5py.Dataset, how: Lossy, before: Optional[str]) -> None:
     """
     from .. import __version__
 
-    config = how.get_config()
-    (mode,) = (m for m in MODES if m in config)
     text = f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}; NaN, infinities and the fill value exact"
     if before:
         text += f"; on top of a loss by {before}"
-    for name, value in (("lossy_compression", text), ("lossy_compression_mode", mode)):
+    for name, value in (("lossy_compression", text), ("lossy_compression_mode", how.mode.keyword)):
         _set_text(dataset, name, value)
-    dataset.attrs["lossy_compression_bound"] = np.float64(config[mode])
+    dataset.attrs["lossy_compression_bound"] = np.float64(how.bound)
 
 
 def _set_text(item: Any, name: str, value: str) -> None:
@@ -320,7 +313,7 @@ def _history(target: h5py.File, args: argparse.Namespace) -> None:
 def _typed(args: argparse.Namespace) -> list[str]:
     """The arguments as they may be typed again."""
     flags = [f"--{name}" for name in ("lossless", "advise", "again") if getattr(args, name)]
-    bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in MODES if getattr(args, m) is not None]
+    bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in modes.bounds() if getattr(args, m) is not None]
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
     return [args.input, args.output, *args.bounds, *bound, *flags, *codec]
 

@@ -16,11 +16,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .. import batches
+from .. import batches, modes
 from ..filters import How
 from .boxes import Box, boxes, count
 from .judge import native, words_of
-from .objects import CODECS
 from .promise import bits_of
 from .quality import dot
 
@@ -184,6 +183,6 @@ def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], 
                 n += int(np.count_nonzero(use))
     codecs: dict[str, int] = {}
     for f in frames:
-        name = CODECS[f[9]] if f[9] < len(CODECS) else f"codec {f[9]}"
+        name = modes.frame_codec(f[9])
         codecs[name] = codecs.get(name, 0) + 1
     return Trial(how, sum(b.nbytes for b in blocks), [len(f) for f in frames], seconds, largest, squares, n, codecs)
