@@ -88,6 +88,14 @@ pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
     frame[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// Says in a sealed frame what the dataset's values are, where its codec was given them in a wider type (FORMAT.md §5).
+pub(crate) fn restate(frame: &mut [u8], mode: Mode, dtype: Dtype, raw_len: usize, threads: usize) {
+    frame[10] = mode.number();
+    frame[12..16].copy_from_slice(&dtype.pack().to_le_bytes());
+    frame[16..24].copy_from_slice(&(raw_len as u64).to_le_bytes());
+    set_checksum(frame, threads);
+}
+
 /// Bytes by which a frame may exceed its chunk (FORMAT.md §6): the header of a frame of codec `stored`.
 pub const STORED_HEADER: usize = 64;
 
@@ -130,7 +138,7 @@ pub(crate) fn head(h: &Header, sections: &[u64], stored_len: u64) -> Vec<u8> {
 }
 
 /// A validated frame: header fields and the sections' bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Frame<'a> {
     /// The header's fields.
     pub header: Header,
@@ -297,6 +305,11 @@ impl<'a> Frame<'a> {
             return Err(Error::corrupt(S, format!("sections end at {end}, the frame at {}", bytes.len())));
         }
         Ok(Frame { header, bytes, sections, wanted: None })
+    }
+
+    /// The same frame as its codec takes it, whose numbers are of a wider type than the dataset's (FORMAT.md §5).
+    pub(crate) fn with_type(&self, dtype: Dtype, raw_len: u64) -> Self {
+        Frame { header: Header { dtype, raw_len, ..self.header }, ..self.clone() }
     }
 
     /// The sections, which must be exactly `N`.

@@ -150,6 +150,10 @@ impl Dtype {
     pub const F32: Dtype = Dtype::float(4, 8, 23);
     /// IEEE 754 binary64, little-endian.
     pub const F64: Dtype = Dtype::float(8, 11, 52);
+    /// IEEE 754 binary16, little-endian.
+    pub const F16: Dtype = Dtype::float(2, 5, 10);
+    /// The upper half of binary32, little-endian.
+    pub const BFLOAT16: Dtype = Dtype::float(2, 8, 7);
 
     const fn float(size: u8, exponent_bits: u8, mantissa_bits: u8) -> Self {
         Dtype { class: Class::Float, size, big_endian: false, signed: true, exponent_bits, mantissa_bits }
@@ -168,6 +172,21 @@ impl Dtype {
     /// f32 or f64 in either byte order.
     pub fn is_ieee(self) -> bool {
         self.little() == Dtype::F32 || self.little() == Dtype::F64
+    }
+
+    /// bfloat16 in either byte order.
+    pub(crate) fn is_bfloat16(self) -> bool {
+        self.little() == Dtype::BFLOAT16
+    }
+
+    /// f16 or bfloat16 in either byte order.
+    pub(crate) fn is_half(self) -> bool {
+        self.little() == Dtype::F16 || self.is_bfloat16()
+    }
+
+    /// A type that takes a bound: f16, bfloat16, f32, f64, in either byte order.
+    pub fn takes_bound(self) -> bool {
+        self.is_ieee() || self.is_half()
     }
 
     /// Packed as in the words and in the frame: class 4 bits · size 8 · order 2 · sign 1 · 0 · exponent 8 · mantissa 8.
@@ -267,9 +286,18 @@ impl Params {
         Ok(Params { request: request.check()?, dtype, extents, fill: None, lossy_allowed: true })
     }
 
-    /// Whether this chunk of `raw_len` bytes may lose bits: asked for, allowed, and the bytes are the numbers.
+    /// Whether this chunk of `raw_len` bytes may lose bits: asked for, allowed, and the bytes are f32 or f64.
     pub(crate) fn lossy(&self, raw_len: usize) -> bool {
-        self.request.bound != Bound::Lossless && self.lossy_allowed && self.dtype.is_ieee() && self.fits(raw_len)
+        self.bounded(raw_len) && self.dtype.is_ieee()
+    }
+
+    /// The same for f16 and bfloat16.
+    pub(crate) fn lossy_half(&self, raw_len: usize) -> bool {
+        self.bounded(raw_len) && self.dtype.is_half()
+    }
+
+    fn bounded(&self, raw_len: usize) -> bool {
+        self.request.bound != Bound::Lossless && self.lossy_allowed && self.fits(raw_len)
     }
 
     /// Whether `raw_len` is what extents and type say.

@@ -16,8 +16,9 @@ fn dtypes() -> Vec<Dtype> {
         integer(2, true),
         integer(4, true),
         integer(8, false),
-        // Half and extended precision: floats that no lossy codec takes.
-        Dtype { size: 2, exponent_bits: 5, mantissa_bits: 10, ..Dtype::F32 },
+        Dtype::F16,
+        Dtype::BFLOAT16,
+        // Extended precision, which no lossy codec takes.
         Dtype { size: 16, exponent_bits: 15, mantissa_bits: 64, ..Dtype::F32 },
         Dtype::bytes(0),
         Dtype::bytes(3),

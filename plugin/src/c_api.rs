@@ -70,6 +70,7 @@ pub(crate) fn dtype(name: &str) -> Result<Dtype> {
         _ => return Err(wrong().into()),
     };
     Ok(match (kind, size) {
+        ('f', 2) => Dtype { big_endian, ..Dtype::F16 },
         ('f', 4) => Dtype { big_endian, ..Dtype::F32 },
         ('f', 8) => Dtype { big_endian, ..Dtype::F64 },
         ('i' | 'u', 1 | 2 | 4 | 8) => Dtype { class: Class::Integer, big_endian, signed: kind == 'i', ..bytes },

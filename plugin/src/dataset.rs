@@ -71,16 +71,16 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
 /// Says that a bound does nothing for a type that keeps every bit. A stored list comes with a copy of a dataset: whoever
 /// typed the bound was told when the first one was made.
 pub(crate) fn warn_of_exact(user: &[u32], request: Request, dtype: Dtype) {
-    if request.bound == Bound::Lossless || dtype.is_ieee() || words::is_stored(user) {
+    if request.bound == Bound::Lossless || dtype.takes_bound() || words::is_stored(user) {
         return;
     }
     let what = match dtype.class {
         Class::Integer => "integers",
-        Class::Float => "floats that are neither f32 nor f64",
+        Class::Float => "floats that are none of f16, bfloat16, f32 and f64",
         Class::Bytes => "compounds, booleans, strings or the like",
     };
     log::warn(&format!(
-        "a bound was given for a dataset of {what}, which is stored losslessly: bounds are for f32 and f64 values alone. \
+        "a bound was given for a dataset of {what}, which is stored losslessly: bounds are for f16, bfloat16, f32 and f64 values alone. \
          90000 (lossless) asks for the same"
     ));
 }
@@ -121,14 +121,14 @@ fn describe(
     let rank = unsafe { (p.get_chunk)(dcpl, H5S_MAX_RANK as c_int, dims.as_mut_ptr()) };
     let dims = usize::try_from(rank).ok().and_then(|r| dims.get(..r)).ok_or("the chunk's extents")?;
     let before = filter_before(p, dcpl).ok_or("the pipeline")?;
-    let lossy = request.bound != Bound::Lossless && dtype.is_ieee();
+    let lossy = request.bound != Bound::Lossless && dtype.takes_bound();
     if let Some(id) = before.filter(|_| lossy) {
         log::warn(&format!("{} stands before h5z-gpu: what it hands on is stored losslessly", filter_name(id)));
     }
     // More than 2^32 in one extent: nothing here counts so far, and the words do not say how long a chunk is.
     let known = Extents::new(dims);
     let dtype = if known.is_some() { dtype } else { Dtype::bytes(dtype.size) };
-    // SAFETY: `dtype` describes `datatype`, and IEEE numbers have 4 or 8 bytes.
+    // SAFETY: `dtype` describes `datatype`, and these numbers have 2, 4 or 8 bytes.
     let fill = if lossy { unsafe { fill(p, dcpl, datatype, dtype) }.ok_or("the fill value")? } else { None };
     if lossy && fill.is_none() && request.bound.follows_range() && never_filled(host, dcpl) {
         log::warn(

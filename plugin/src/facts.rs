@@ -102,7 +102,7 @@ fn meaning(user: &[u32]) -> Result<Value> {
             "original_rank": stored.original_rank,
             "fill_bits": fill,
             "lossy": lossy_allowed,
-            "may_lose": lossy_allowed && bound != Bound::Lossless && dtype.is_ieee(),
+            "may_lose": lossy_allowed && bound != Bound::Lossless && dtype.takes_bound(),
         });
     }
     Ok(meaning)

@@ -77,7 +77,12 @@ fn striped(dims: &[u64], random: &mut Random) -> Vec<f64> {
 
 /// Numbers that break what was written for others.
 pub fn special(dtype: Dtype) -> Vec<u64> {
-    if dtype.size == 4 {
+    if dtype.class == Class::Float && dtype.size == 2 {
+        let infinity = (1 << 15) - (1 << dtype.mantissa_bits);
+        let least = 1 << dtype.mantissa_bits;
+        let list = [0, infinity, infinity + least / 2, infinity + 1, 1, least - 1, least, infinity - 1, infinity / 2];
+        list.into_iter().flat_map(|bits| [bits, bits | 0x8000]).collect()
+    } else if dtype.size == 4 {
         let mut list = vec![
             0x0000_0000,
             0x8000_0000,
@@ -119,6 +124,14 @@ pub fn special(dtype: Dtype) -> Vec<u64> {
     }
 }
 
+/// Bits of a number of 16 bits that is near: rounded towards 0, small ones to 0.
+fn sixteen(x: f32, mantissa_bits: u8) -> u64 {
+    let (bits, cut) = (u64::from(x.to_bits()), 23 - mantissa_bits);
+    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
+    let offset = if mantissa_bits == 10 { 112 << 23 } else { 0 };
+    sign | magnitude.saturating_sub(offset) >> cut
+}
+
 /// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are random.
 pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64>, len: usize) -> Vec<u8> {
     let mut random = Random(seed);
@@ -129,6 +142,7 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
     let bits_of = |x: f64| match (dtype.class, dtype.size) {
         (Class::Float, 4) => u64::from((x as f32).to_bits()),
         (Class::Float, 8) => x.to_bits(),
+        (Class::Float, 2) => sixteen(x as f32, dtype.mantissa_bits),
         _ => (x * 1000.0) as i64 as u64,
     };
     let mut elements: Vec<u64> = match name {

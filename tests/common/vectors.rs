@@ -49,6 +49,8 @@ impl Case {
         let little = match stem {
             "f32" => Dtype::F32,
             "f64" => Dtype::F64,
+            "f16" => Dtype::F16,
+            "bfloat16" => Dtype::BFLOAT16,
             "i16" => integer(2, true),
             "i32" => integer(4, true),
             "u32" => integer(4, false),

@@ -38,7 +38,7 @@ def save(
 ) -> None:
     """Writes arrays as datasets of a file: `save("out.h5", {"v": array}, absolute=1e-3)`.
 
-    Floating-point arrays of 4 and 8 bytes keep the bound, everything else keeps every bit.
+    Floating-point arrays of 2, 4 and 8 bytes keep the bound, everything else keeps every bit.
 
     The file is there whole or not at all: it is written beside its place, under a hidden name, and takes its name
     when it is complete and on the disk. A mistake in the call, an error, Ctrl-C and SIGTERM leave what was there
@@ -198,7 +198,7 @@ def _plan(name: str, given: Any, how: Lossy | Lossless, chunks: Any, devices: st
                     f"h5z-gpu: fill_value={how.fill_value!r} is more than {name} can hold, which is {dtype.name}"
                 )
         keywords["fillvalue"] = how.fill_value
-    ranged = how.of == "dataset" and dtype.kind == "f" and dtype.itemsize in (4, 8)
+    ranged = how.of == "dataset" and dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
     return _Plan(name, given, shape, dtype, own, ranged, keywords)
 
 

@@ -281,7 +281,7 @@ class Lossy(_Filter):
 
         Parameters
         ----------
-        array : array_like of float32 or float64
+        array : array_like of float16, float32 or float64
             All the data, of any shape; NaN, infinities and the fill value stretch no range.
 
         Returns

@@ -28,7 +28,7 @@ def def_filter(variable: netCDF4.Variable, how: How) -> None:
     """Gives a variable the filter. Call it right after `createVariable`, before data is written or the file is synced.
 
     A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers
-    other than f32 and f64, characters, compounds and enumerations are kept exactly, whatever `how` is.
+    other than f16, f32 and f64, characters, compounds and enumerations are kept exactly, whatever `how` is.
 
     Parameters
     ----------

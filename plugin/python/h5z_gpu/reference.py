@@ -32,6 +32,7 @@ CODECS = [  # §3.2: name, modes, highest rank, sections
     ("bytes", (9,), 0, 3),
     ("planes", (1, 2, 4, 9), 8, 2),
 ]
+HALVES = (0x0A054021, 0x07084021)  # types of 16 bits, §5: f16, bfloat16
 
 
 class Refused(ValueError):
@@ -102,6 +103,8 @@ def header(frame: bytes) -> Header:
 
 def type_allowed(codec, mode, kind):
     """F9: §2.1, then §2 of the codec's document."""
+    if codec in ("szx", "lorenzo", "planes") and kind & ~0x1000 in HALVES:
+        return True
     if codec in ("szx", "lorenzo") or (codec == "planes" and mode != 9):
         return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
     number, size = kind & 15, kind >> 4 & 255
@@ -143,7 +146,23 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
         return bytes(sections[0])
     decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}[head.codec]
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
+        if head.codec in ("szx", "lorenzo", "planes") and head.size == 2:
+            wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
+            return ordered(lower(np.frombuffer(decoder(wide, *sections), "<f4"), head.mantissa), head)
         return decoder(head, *sections)
+
+
+def lower(y, mantissa):
+    """§5: f32 as the nearest numbers of 16 bits, of which so many are the mantissa's."""
+    bits = y.view("<u4")
+    sign, magnitude = bits >> 16 & 0x8000, bits & 0x7FFFFFFF
+    infinity = (1 << 15) - (1 << mantissa)
+    if mantissa == 7:
+        near = magnitude + 0x7FFF + (magnitude >> 16 & 1) >> 16
+    else:
+        near = np.abs(y).astype("<f2").view("<u2").astype("<u4")
+    odd = infinity | magnitude >> (23 - mantissa) & (1 << mantissa) - 1  # infinite or NaN
+    return (sign | np.where(magnitude < 0x7F800000, np.minimum(near, infinity - 1), odd)).astype("<u2")
 
 
 def ordered(words, head):

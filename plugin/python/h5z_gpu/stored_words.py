@@ -42,11 +42,12 @@ class StoredWords:
 
     @property
     def fill_value(self) -> Optional[float]:
-        """The fill value of floating-point numbers of 4 or 8 bytes."""
-        if self.fill_bits is None or self.kind != "float" or self.size not in (4, 8):
+        """The fill value of floating-point numbers of 2, 4 or 8 bytes."""
+        if self.fill_bits is None or self.kind != "float" or self.size not in (2, 4, 8):
             return None
-        bits = self.fill_bits.to_bytes(self.size, "little")
-        return cast(float, struct.unpack("<f" if self.size == 4 else "<d", bits)[0])
+        if self.exponent_bits == 8:  # bfloat16 is the upper half of f32
+            return cast(float, struct.unpack("<f", (self.fill_bits << 32 - 8 * self.size).to_bytes(4, "little"))[0])
+        return cast(float, struct.unpack(f"<{'e' if self.size == 2 else 'd'}", self.fill_bits.to_bytes(self.size, "little"))[0])
 
 
 @dataclass(frozen=True)

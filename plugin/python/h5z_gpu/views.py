@@ -91,7 +91,7 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
 
     Parameters
     ----------
-    array : array_like of float32 or float64
+    array : array_like of float16, float32 or float64
         Of any shape and strides, in host memory or a GPU's.
     fill_value : float, optional
         Left out, by its bits.
@@ -109,8 +109,10 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
         For another type.
     """
     array = as_array(array)
-    if array.dtype.kind != "f" or array.dtype.itemsize not in (4, 8):
-        raise ValueError(f"h5z-gpu: a range is of float32 or float64 values, not {array.dtype}")
+    if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
+        raise ValueError(f"h5z-gpu: a range is of float16, float32 or float64 values, not {array.dtype}")
+    if array.dtype.itemsize == 2:
+        array = on_host(array).astype(np.float32)
     if array.size == 0:
         return None
     array = array if array.ndim else expanded(array, (1,))

@@ -106,7 +106,7 @@ def compare(
         raise Problem(
             f"{a.name} is of {a.dtype.name} in one file and of {b.dtype.name} in the other: they cannot be compared"
         )
-    floats = a.dtype.kind == "f" and a.dtype.itemsize in (4, 8)
+    floats = a.dtype.kind == "f" and a.dtype.itemsize in (2, 4, 8)
     promise = Promise("lossless")
     if floats and b.dataset is not None:
         promise = promise_of(b.dataset, given)

@@ -59,19 +59,31 @@ def native(values: np.ndarray) -> np.ndarray:
     return values.view(kind).astype(kind[1:]).view(values.dtype.newbyteorder("="))
 
 
+def _widened(x: np.ndarray) -> np.ndarray:
+    """float16 as float32: the same numbers, and the bits of NaNs above zeros."""
+    words = words_of(x).astype(np.uint32)
+    wide = x.astype(np.float32)
+    no_number = (words & 0x7C00) == 0x7C00
+    np.copyto(words_of(wide), (words & 0x8000) << 16 | 0x7F800000 | (words & 0x3FF) << 13, where=no_number)
+    return wide
+
+
 def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
     """Compares a block with its original; for a bound of a chunk's range or a PSNR, the block is the chunk.
 
     Parameters
     ----------
-    x, y : numpy.ndarray of float32 or float64
+    x, y : numpy.ndarray of float16, float32 or float64
         Original and reconstruction, of one type and shape.
     promise : Promise
         What has to hold.
     """
+    fill = None if promise.fill is None else np.array(promise.fill, f"u{x.dtype.itemsize}")
+    if x.dtype.itemsize == 2:
+        x, y = _widened(x), _widened(y)
+        fill = None if fill is None else words_of(_widened(fill.view("f2")))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     error, marks, found = np.empty(x.shape), np.empty(x.shape, np.uint8), Verdict()
-    fill = None if promise.fill is None else np.array(promise.fill, f"u{x.dtype.itemsize}")
     checked(lib.h5z_gpu_judge(
         modes.named(promise.mode).number, promise.bound, x.dtype.str.encode(), None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),

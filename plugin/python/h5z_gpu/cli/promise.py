@@ -39,7 +39,7 @@ class Promise:
 def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None) -> Promise:
     """What holds for a dataset, in the words that lie beside it.
 
-    Bits may be lost only where the filter's list of words is complete and says so, of float32 and float64. Every other dataset has
+    Bits may be lost only where the filter's list of words is complete and says so, of floats of 2, 4 and 8 bytes. Every other dataset has
     to keep its bits.
 
     Parameters
@@ -54,7 +54,7 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
     Problem
         The words are damaged, and no bound is given.
     """
-    if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (4, 8):
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (2, 4, 8):
         return Promise("lossless")
     words = words_of(dataset)
     said = None

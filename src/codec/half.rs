@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers of 16 bits under a bound: IEEE 754 binary16 and bfloat16, by the codecs of f32. FORMAT.md §5.
+//!
+//! ```text
+//! writing   x, 16 bits ──► the same number as f32 ──► codec, half the bound ──► frame that states the type of 16 bits
+//! reading   frame ──► codec ──► y, f32 ──► the number of 16 bits nearest to y
+//! ```
+//!
+//! That keeps the bound b. The codec promises abs(x − y) ≤ b/2. Of all numbers of 16 bits, x̂ is nearest to y, and x is one of
+//! them: abs(x̂ − y) ≤ abs(x − y). Together abs(x − x̂) ≤ b. The same holds of r · abs(x).
+//!
+//! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to come
+//! back as they were, and make infinities of what is larger than the largest number.
+
+use super::chunk::{self, Chunk};
+use super::{bytes, encode as encode_settled, settle_request};
+use crate::bound::Used;
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::{self, Frame, Header};
+use crate::params::{Bound, Dtype, Mode, Params, Request};
+use crate::scalar::mul_down;
+use crate::{memory, parallel};
+
+/// The type that codecs are given: f32 in this machine's byte order.
+const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F32 };
+/// Values that a thread converts at a time.
+const PART: usize = 1 << 18;
+
+/// Encodes a chunk of 16-bit numbers under a bound. False: the chunk is better stored.
+pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    if !encode_wide(chunk, out)? {
+        return encode_exact(chunk, out);
+    }
+    // At fine bounds the bytes as they are may take less.
+    let mut exact = Vec::new();
+    if out.len() > chunk.raw.len() / 2 && encode_exact(chunk, &mut exact)? && exact.len() <= out.len() {
+        *out = exact;
+    }
+    Ok(true)
+}
+
+fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let params = Params { request: Request::default(), ..*chunk.params };
+    (bytes::CODEC.encode)(&Chunk { params: &params, ..*chunk }, out)
+}
+
+/// Encodes the numbers as f32, within half the bound.
+fn encode_wide(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let Chunk { params: asked, raw, threads, .. } = *chunk;
+    let values = if asked.dtype.is_bfloat16() {
+        widened(raw, asked.dtype, threads, widen_bfloat16)?
+    } else {
+        widened(raw, asked.dtype, threads, widen_binary16)?
+    };
+    let fill = asked.fill.map(|bits| match asked.dtype.is_bfloat16() {
+        true => widen_bfloat16(bits as u16).to_bits().into(),
+        false => widen_binary16(bits as u16).to_bits().into(),
+    });
+    let mut params = Params { dtype: WIDE, fill, ..*asked };
+    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None };
+    let bound = match wide.used::<f32>()? {
+        Used::Absolute(b) => Bound::Absolute(mul_down(0.5, b)),
+        Used::PointwiseRelative(r) => Bound::PointwiseRelative(mul_down(0.5, r)),
+    };
+    if bound.value() == 0.0 {
+        return Ok(false);
+    }
+    params.request.bound = bound;
+    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None };
+    let (params, used) = settle_request(&wide)?;
+    if !encode_settled(&Chunk { params: &params, used, ..wide }, out)? {
+        return Ok(false);
+    }
+    let mode = if params.request.bound == Bound::Lossless { Mode::Lossless } else { asked.request.bound.mode() };
+    frame::restate(out, mode, asked.dtype, raw.len(), threads);
+    Ok(true)
+}
+
+/// Whether a frame's codec holds f32 in place of the 16-bit numbers that its type states.
+pub(super) fn is_wide(h: &Header) -> bool {
+    h.dtype.is_half() && matches!(h.codec, CodecId::SZX | CodecId::LORENZO | CodecId::PLANES)
+}
+
+/// Decodes such a frame into `out`, which has its raw length.
+pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let Header { codec, dtype, raw_len, .. } = frame.header;
+    let len = raw_len.checked_mul(2).ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
+    let codec = super::by_id(codec).ok_or(Error::Unsupported { format: frame.version(), codec })?;
+    let mut values: Vec<f32> = memory::zeros(out.len() / 2)?;
+    (codec.decode)(&frame.with_type(WIDE, len), threads, bytemuck::cast_slice_mut(&mut values))?;
+    if dtype.is_bfloat16() {
+        narrow(&values, dtype, threads, out, narrow_bfloat16)
+    } else {
+        narrow(&values, dtype, threads, out, narrow_binary16)
+    }
+}
+
+fn widened(raw: &[u8], dtype: Dtype, threads: usize, widen: impl Fn(u16) -> f32 + Sync) -> Result<Vec<f32>> {
+    let (mut values, foreign) = (memory::zeros(raw.len() / 2)?, chunk::foreign(dtype));
+    let parts = values.chunks_mut(PART).zip(raw.chunks(2 * PART));
+    parallel::try_each(raw.len().div_ceil(2 * PART), parts, threads, |_, (values, raw): (&mut [f32], &[u8])| {
+        for (value, bytes) in values.iter_mut().zip(raw.as_chunks().0) {
+            let bits = u16::from_ne_bytes(*bytes);
+            *value = widen(if foreign { bits.swap_bytes() } else { bits });
+        }
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+fn narrow(values: &[f32], dtype: Dtype, threads: usize, out: &mut [u8], to: impl Fn(f32) -> u16 + Sync) -> Result<()> {
+    let foreign = chunk::foreign(dtype);
+    let parts = values.chunks(PART).zip(out.chunks_mut(2 * PART));
+    parallel::try_each(values.len().div_ceil(PART), parts, threads, |_, (values, out): (&[f32], &mut [u8])| {
+        for (value, bytes) in values.iter().zip(out.as_chunks_mut().0) {
+            let bits = to(*value);
+            *bytes = u16::to_ne_bytes(if foreign { bits.swap_bytes() } else { bits });
+        }
+        Ok(())
+    })
+}
+
+/// Bits of an f32's magnitude from which on it is infinite or NaN.
+const INFINITE: u32 = 0x7F80_0000;
+
+fn widen_bfloat16(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// To nearest, ties to even; to the largest number instead of infinity.
+fn narrow_bfloat16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let (sign, magnitude) = ((bits >> 16) as u16 & 0x8000, bits & 0x7FFF_FFFF);
+    if magnitude >= INFINITE {
+        return (bits >> 16) as u16;
+    }
+    let rounded = (magnitude + 0x7FFF + (magnitude >> 16 & 1)) >> 16;
+    sign | (rounded as u16).min(0x7F7F)
+}
+
+fn widen_binary16(bits: u16) -> f32 {
+    let (sign, magnitude) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7FFF));
+    let wide = match magnitude {
+        // 2^-24 is the smallest number.
+        ..0x0400 => (magnitude as f32 * 2f32.powi(-24)).to_bits(),
+        0x0400..0x7C00 => (magnitude << 13) + (112 << 23),
+        _ => magnitude << 13 | INFINITE,
+    };
+    f32::from_bits(sign | wide)
+}
+
+/// To nearest, ties to even; to the largest number instead of infinity.
+fn narrow_binary16(value: f32) -> u16 {
+    /// 2^-14, the smallest normal number.
+    const NORMAL: u32 = 0x3880_0000;
+    /// 2^23: the sum with a smaller number is rounded to a whole one, which is its lower bits.
+    const WHOLE: f32 = 8_388_608.0;
+    let bits = value.to_bits();
+    let (sign, magnitude) = ((bits >> 16) as u16 & 0x8000, bits & 0x7FFF_FFFF);
+    let narrow = match magnitude {
+        ..NORMAL => (f32::from_bits(magnitude) * 2f32.powi(24) + WHOLE).to_bits() - WHOLE.to_bits(),
+        NORMAL..INFINITE => ((magnitude + 0x0FFF + (magnitude >> 13 & 1) - (112 << 23)) >> 13).min(0x7BFF),
+        _ => 0x7C00 | magnitude >> 13 & 0x03FF,
+    };
+    sign | narrow as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DecodeJob, EncodeJob, Engine};
+
+    /// Exact, as f64 holds every number of 16 bits.
+    fn value(bits: u16, bfloat16: bool) -> f64 {
+        if bfloat16 { widen_bfloat16(bits).into() } else { widen_binary16(bits).into() }
+    }
+
+    #[test]
+    fn every_number_of_16_bits_comes_back() {
+        for bits in 0..=u16::MAX {
+            assert_eq!(narrow_bfloat16(widen_bfloat16(bits)), bits);
+            assert_eq!(narrow_binary16(widen_binary16(bits)), bits);
+        }
+        let known =
+            [(0x0001, 5.960_464_5e-8), (0x03FF, 6.097_555e-5), (0x0400, 6.103_515_6e-5), (0x3C01, 1.000_976_6)];
+        for (bits, x) in known.into_iter().chain([(0x7BFF, 65504.0), (0xC000, -2.0), (0x7C00, f32::INFINITY)]) {
+            assert_eq!(widen_binary16(bits), x, "{bits:#x}");
+        }
+    }
+
+    /// Every f32 between two neighbours goes to the nearer; what lies beyond the largest number goes to it.
+    #[test]
+    fn the_nearest_number_is_taken() {
+        for (bfloat16, infinity) in [(false, 0x7C00u16), (true, 0x7F80)] {
+            let narrow = |x: f64| if bfloat16 { narrow_bfloat16(x as f32) } else { narrow_binary16(x as f32) };
+            for bits in 0..infinity - 1 {
+                let (low, high) = (value(bits, bfloat16), value(bits + 1, bfloat16));
+                let middle = low + (high - low) / 2.0;
+                let even = bits + (bits & 1);
+                assert_eq!((narrow(middle), narrow(-middle)), (even, even | 0x8000), "{bits:#x}");
+                // A hair beside the middle, as f32 has it.
+                let (below, above) = ((middle as f32).next_down().into(), (middle as f32).next_up().into());
+                let want = (bits, bits + 1);
+                assert_eq!((narrow(f64::max(below, low)), narrow(f64::min(above, high))), want, "{bits:#x}");
+            }
+            assert_eq!((narrow(f32::MAX.into()), narrow(f32::MIN.into())), (infinity - 1, (infinity - 1) | 0x8000));
+        }
+    }
+
+    fn waves(n: usize, dtype: Dtype) -> Vec<u8> {
+        let number = |i: usize| {
+            let x = ((i as f32 * 0.01).sin() + (i as f32 * 0.37).cos() * 0.1) * 100.0;
+            let bits = match i % 997 {
+                0 => [0x7E01u16, 0xFC00, 0x7D55, 0x7F81, 0xFFC1][i / 997 % 5],
+                _ if dtype.is_bfloat16() => narrow_bfloat16(x),
+                _ => narrow_binary16(x),
+            };
+            if dtype.big_endian { bits.to_be_bytes() } else { bits.to_le_bytes() }
+        };
+        (0..n).flat_map(number).collect()
+    }
+
+    #[test]
+    fn a_bound_is_kept_by_every_codec_and_what_is_no_number_keeps_its_bits() {
+        let types = [Dtype::F16, Dtype::BFLOAT16].map(|d| [d, Dtype { big_endian: true, ..d }]);
+        for dtype in types.into_iter().flatten() {
+            let raw = waves(20_000, dtype);
+            for text in [
+                "mode=abs,bound=0.5",
+                "mode=abs,bound=0.3,codec=szx",
+                "mode=rel,bound=1e-2,codec=lorenzo",
+                "mode=psnr,bound=40,codec=planes",
+                "mode=pw_rel,bound=2e-2,codec=szx",
+                "mode=abs,bound=1e-9",
+            ] {
+                let params = Params::new(text.parse().unwrap(), dtype, &[100, 200]).unwrap();
+                let mut out = [Vec::new()];
+                Engine::with_threads(2).encode_batch(&[EncodeJob { params: &params, raw: &raw }], &mut out);
+                let mut back = vec![0; raw.len()];
+                let mut jobs = [DecodeJob { frame: &out[0], out: &mut back }];
+                Engine::with_threads(2).decode_batch(&mut jobs).remove(0).unwrap();
+                let header = frame::header(&out[0]).unwrap();
+                assert!(out[0].len() < raw.len(), "{text}: {} bytes", out[0].len());
+                let read = |bytes: &[u8]| {
+                    let bytes = [bytes[0], bytes[1]];
+                    if dtype.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+                };
+                for (i, (a, b)) in raw.chunks(2).zip(back.chunks(2)).map(|(a, b)| (read(a), read(b))).enumerate() {
+                    let (x, y) = (value(a, dtype.is_bfloat16()), value(b, dtype.is_bfloat16()));
+                    let most = match params.request.bound {
+                        Bound::Absolute(b) => b,
+                        Bound::PointwiseRelative(r) => r * x.abs(),
+                        _ => 2.0 * header.used,
+                    };
+                    assert!(if x.is_finite() { (x - y).abs() <= most } else { a == b }, "{text}, {i}: {x} {y}");
+                }
+            }
+        }
+    }
+}
