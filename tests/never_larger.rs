@@ -63,7 +63,7 @@ fn no_frame_is_larger_than_its_chunk_and_64_bytes() {
                         raw.len()
                     );
                     let out = engine.decode(&frame, raw.len() as u64).unwrap();
-                    if a == 0 || d.class != Class::Float || !matches!(d.size, 4 | 8) {
+                    if a == 0 || !d.takes_bound() {
                         assert!(out == raw, "{name} {n} {d:?} {request}: {}", difference(&out, &raw));
                     }
                 }

@@ -182,8 +182,7 @@ mod tests {
             assert_eq!(narrow_bfloat16(widen_bfloat16(bits)), bits);
             assert_eq!(narrow_binary16(widen_binary16(bits)), bits);
         }
-        let known =
-            [(0x0001, 5.960_464_5e-8), (0x03FF, 6.097_555e-5), (0x0400, 6.103_515_6e-5), (0x3C01, 1.000_976_6)];
+        let known = [(0x0001, 5.960_464_5e-8), (0x03FF, 6.097_555e-5), (0x0400, 6.103_515_6e-5), (0x3C01, 1.000_976_6)];
         for (bits, x) in known.into_iter().chain([(0x7BFF, 65504.0), (0xC000, -2.0), (0x7C00, f32::INFINITY)]) {
             assert_eq!(widen_binary16(bits), x, "{bits:#x}");
         }

@@ -387,16 +387,13 @@ stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bo
 stored | f32-planes-rel         | decades 110 | f32  | 3000        | mode=rel,bound=1e-19,codec=planes        |
 lorenzo | f32-on-the-grid-no-way | coset 113  | f32   | 300         | mode=abs,bound=128.5,codec=lorenzo |
 lorenzo | f64-on-the-grid-no-way | coset 114  | f64   | 300         | mode=abs,bound=128.5,codec=lorenzo |
-szx    | f16-abs               | wave 120   | f16   | 10x20x30    | mode=abs,bound=1e-2,codec=szx    |
+szx    | f16-abs               | noise 120  | f16   | 10x20x30    | mode=abs,bound=1e-2,codec=szx    |
 szx    | bfloat16be-pw-rel     | ramp 121   | bfloat16be | 40x60  | mode=pw_rel,bound=2e-2,codec=szx |
-szx    | f16-hostile           | hostile 122 | f16  | 40x60       | mode=abs,bound=0.25,codec=szx    |
 lorenzo | f16be-masked-rel     | masked 123 | f16be | 60x100      | mode=rel,bound=1e-2,codec=lorenzo | 0x7bff
 lorenzo | bfloat16-abs-3d      | wave 124   | bfloat16 | 17x18x35 | mode=abs,bound=3e-2,codec=lorenzo |
-lorenzo | bfloat16-sparse-pw-rel | sparse 125 | bfloat16 | 4000   | mode=pw_rel,bound=1e-2,codec=lorenzo |
 planes | f16-abs               | wave 126   | f16   | 10x20x30    | mode=abs,bound=1e-2,codec=planes |
 planes | bfloat16-sparse       | sparse 127 | bfloat16 | 60x100   | mode=abs,bound=0.5,codec=planes  |
 planes | f16be-psnr            | wave 128   | f16be | 40x200      | mode=psnr,bound=50,codec=planes  |
-planes | bfloat16-auto         | steps 129  | bfloat16 | 20000    | mode=abs,bound=1e-3              |
 bytes  | f16-fine              | wave 130   | f16   | 3000        | mode=abs,bound=1e-6              |
 bytes  | bfloat16-of-one-value | constant 131 | bfloat16 | 3000   | mode=rel,bound=1e-3              |
 ";

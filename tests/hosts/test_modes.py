@@ -81,7 +81,7 @@ with h5py.File("x", "w", driver="core", backing_store=False) as f:
         if lossy:
             bits = None if fill is None else int.from_bytes(np.array(fill, kind.newbyteorder("<")).tobytes(), "little")
             assert (s.fill_bits, s.fill_value) == (bits, fill)
-            assert (s.exponent_bits, s.mantissa_bits) == {2: (5, 10), 4: (8, 23), 8: (11, 52)}[kind.itemsize]
+            assert (s.exponent_bits, s.mantissa_bits) == {{2: (5, 10), 4: (8, 23), 8: (11, 52)}}[kind.itemsize]
         assert json.loads(json.dumps(said.text)) == library.text(words)
         for at in range(len(words)):
             try:

@@ -146,7 +146,7 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
         return bytes(sections[0])
     decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}[head.codec]
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
-        if head.codec in ("szx", "lorenzo", "planes") and head.size == 2:
+        if head.codec in ("szx", "lorenzo", "planes") and head.type & ~0x1000 in HALVES:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
             return ordered(lower(np.frombuffer(decoder(wide, *sections), "<f4"), head.mantissa), head)
         return decoder(head, *sections)
