@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make wheel                    the Python package for glibc 2.17 and newer, in target/wheel
 # make wheel MACHINE=aarch64    the same for 64-bit ARM
-# make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in target/wheel-here
+# make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
+#                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
 #
-# A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older one to link with.
+# A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older
+# one to link with.
 
 MACHINE  ?= $(shell uname -m)
 GLIBC    := 2.17
@@ -23,10 +25,13 @@ THIRD    := packaging/THIRD-PARTY.txt
 # One crate for the wheel's machine, with the kernels, which are the same on every machine.
 portable: rust .env/zig $(CUDA_COMPILER)
 	@[ -e "$(PORTABLE)" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
-	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
-	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin --target $(TRIPLE).$(GLIBC)
+	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] \
+	    || rustup --quiet target add $(TRIPLE)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin \
+	    --target $(TRIPLE).$(GLIBC)
 
-# $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the sources.
+# $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the
+# sources.
 staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
 # $(call packed,STAGE,PLUGIN,INTO)

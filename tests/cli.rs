@@ -192,7 +192,8 @@ fn a_broken_promise_and_a_damaged_frame_end_with_status_1() {
     assert!(bad(&format!("compress {raw} {frame} --dtype f23 abs 1"), 2).contains("allowed are f32"));
 }
 
-/// Judged is the promise, not what a writer makes of it: 0.1 of a range of 3 is no f64, and these two differ by just that.
+/// Judged is the promise, not what a writer makes of it: 0.1 of a range of 3 is no f64, and these two differ by just
+/// that.
 #[test]
 fn verify_holds_a_value_exactly_at_the_bound() {
     let dir = folder("cli-exact");

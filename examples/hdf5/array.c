@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An application in C that writes a whole array into a dataset, many chunks at a time, and reads a part of it back.
  *
- * HDF5 makes the file and the dataset, as in dataset.c, with HDF5_PLUGIN_PATH set. Then h5z_gpu.h encodes on all cores while H5Dwrite_chunk writes; the file
- * is the one that H5Dwrite would have made. With the root of the project in H5Z:
+ * HDF5 makes the file and the dataset, as in dataset.c, with HDF5_PLUGIN_PATH set. Then h5z_gpu.h encodes on all cores
+ * while H5Dwrite_chunk writes; the file is the one that H5Dwrite would have made. With the root of the project in H5Z:
  *
  *     cc -o array array.c -I$H5Z/plugin/include $H5Z/target/plugin/libh5zgpu.so -Wl,-rpath,$H5Z/target/plugin \
  *         $(pkg-config --cflags --libs hdf5) -lm && ./array OUT.h5 */
@@ -63,7 +63,8 @@ int main(int argc, char **argv) {
     if (written < 0)
         return failed("write");
     double ratio = 4.0 * N * N * N / (double)H5Dget_storage_size(dataset);
-    if (H5Pclose(stored) < 0 || H5Pclose(plan) < 0 || H5Sclose(space) < 0 || H5Dclose(dataset) < 0 || H5Fclose(file) < 0)
+    if (H5Pclose(stored) < 0 || H5Pclose(plan) < 0 || H5Sclose(space) < 0 || H5Dclose(dataset) < 0 ||
+        H5Fclose(file) < 0)
         return 1;
 
     /* A part of the dataset, from (10, 20, 30) on: of each chunk only what lies in it is decoded. */
@@ -73,7 +74,8 @@ int main(int argc, char **argv) {
     dataset = H5Dopen2(file, "v", H5P_DEFAULT);
     static uint64_t at[CHUNKS], lens[CHUNKS];
     space = H5Dget_space(dataset);
-    for (hsize_t k = 0; k < CHUNKS; k++) { /* HDF5 has H5Dchunk_iter since 1.12.3 and 1.10.10, better for thousands of chunks */
+    /* HDF5 has H5Dchunk_iter since 1.12.3 and 1.10.10, better for thousands of chunks */
+    for (hsize_t k = 0; k < CHUNKS; k++) {
         hsize_t offset[3], length;
         haddr_t address;
         unsigned mask;

@@ -97,12 +97,13 @@ static int words_and_text(void) {
     CHECK(h5z_gpu_words("mode=lossless", words) == 0);
     char state[8192];
     const uint32_t packed = 12504;
-    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) && strstr(state, "UD=443,1,1,12504"));
+    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) &&
+          strstr(state, "UD=443,1,1,12504"));
     const uint32_t none = 0;
     CHECK(h5z_gpu_tools(&none, 1, state, sizeof state) == -1 && strlen(h5z_gpu_last_error()) > 10);
     CHECK(h5z_gpu_status(state, sizeof state) == (int64_t)strlen(state) && strstr(state, h5z_gpu_version()));
     CHECK(strstr(state, "\"gpu_not_used\":") && strstr(state, "H5Z_GPU_MIN_BYTES") && h5z_gpu_status(NULL, 0) > 100);
-    /* The stored list says the whole ask again, and its last word alone means lossless. */
+    /* The stored list says the whole request again, and its last word alone means lossless. */
     const uint32_t user[1] = {231002};
     const uint64_t dims[9] = {2, 2, 2, 2, 2, 2, 2, 2, 2};
     CHECK(h5z_gpu_stored_words(user, 1, "<f8", 9, dims, NULL, words) == H5Z_GPU_WORDS_MAX);
@@ -149,13 +150,15 @@ static int there_and_back(const float *x) {
     CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], capacity) == -1);
     CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], capacity) == -1);
 
-    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, capacity, got) == CHUNKS);
+    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, capacity,
+                               got) == CHUNKS);
     for (int k = 0; k < CHUNKS; k++) {
         CHECK(got[k] == len && !memcmp(frames[k], frames[0], (size_t)len));
         lens[k] = (size_t)len;
     }
     frames[1][len / 2] ^= 4;
-    CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes, status) == CHUNKS - 1);
+    CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes,
+                               status) == CHUNKS - 1);
     CHECK(status[0] == 0 && status[1] == H5Z_GPU_DAMAGED && status[2] == 0 && !memcmp(back[0], back[2], raw));
     CHECK(strstr(h5z_gpu_last_error(), "damaged"));
     for (int k = 0; k < CHUNKS; k++)
@@ -223,7 +226,8 @@ static struct {
     uint64_t offset[2];
 } written;
 
-static int remember_chunk(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size, const void *frame) {
+static int remember_chunk(int64_t dataset, int64_t transfer, uint32_t mask, const uint64_t *offset, size_t size,
+                          const void *frame) {
     written.calls++;
     written.offset[0] = offset[0], written.offset[1] = offset[1];
     return dataset == 7 && transfer == 0 && mask == 0 && h5z_gpu_raw_len(frame, size) == 4 * 16 * 128 ? 0 : -1;
@@ -241,7 +245,8 @@ static int arrays(const float *x) {
         for (int a = 0; a < 2; a++)
             origins[2 * k + a] = (int64_t)(offsets[2 * k + a] = a ? k % 4 * 128u : k / 4 * 16u);
     /* Read from its last row on. */
-    h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape, .strides = strides};
+    h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape,
+                          .strides = strides};
     h5z_gpu_work *work = NULL;
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
     void *copies[COUNT];
@@ -284,10 +289,12 @@ static int arrays(const float *x) {
     CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);
     CHECK(status[3] == H5Z_GPU_DAMAGED && status[4] == 0 && strstr(h5z_gpu_last_error(), "frame 3"));
     at[5] = end;
-    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == H5Z_GPU_DAMAGED);
+    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 &&
+          status[5] == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_decode_file(-1, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0);
     CHECK(status[5] == H5Z_GPU_FAILED && h5z_gpu_last_errno() == 0);
-    /* A folder is no damaged file. What is told of is the first other failure, beside the damage by a place where no file ends. */
+    /* A folder is no damaged file. What is told of is the first other failure, beside the damage by a place where no
+       file ends. */
     at[2] = UINT64_MAX;
     int folder = open("/", O_RDONLY);
     CHECK(h5z_gpu_decode_file(folder, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0 && !close(folder));
@@ -299,11 +306,13 @@ static int arrays(const float *x) {
     const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 1);
     CHECK(said[5].status == H5Z_GPU_DAMAGED && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
-    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 && said[4].element == 4);
+    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 &&
+          said[4].element == 4);
     CHECK(said[4].raw_len == raw_len && said[4].bound == 1e-3);
     char byte = ((char *)copies[3])[lens[3] / 2]; /* changed above, and not in the file yet */
     CHECK(!fseek(file, (long)(at[3] + lens[3] / 2), SEEK_SET) && fwrite(&byte, 1, 1, file) == 1 && !fflush(file));
-    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 && said[3].status == H5Z_GPU_DAMAGED);
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 &&
+          said[3].status == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
@@ -314,7 +323,8 @@ static int arrays(const float *x) {
     CHECK(n == 0 && written.calls == COUNT && written.offset[0] == 32 && written.offset[1] == 384);
     h5z_gpu_end(&work);
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
-    CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) == H5Z_GPU_IO && strstr(h5z_gpu_last_error(), "the chunk at [0, 0]"));
+    CHECK(h5z_gpu_write_chunks(work, remember_chunk, 8, 2, COUNT, offsets) == H5Z_GPU_IO &&
+          strstr(h5z_gpu_last_error(), "the chunk at [0, 0]"));
     CHECK(h5z_gpu_last_errno() == 0);
     h5z_gpu_end(&work);
     CHECK(!work);
@@ -323,13 +333,17 @@ static int arrays(const float *x) {
     CHECK(h5z_gpu_next(work, &frames, &some) == H5Z_GPU_FAILED);
     /* What cannot be. */
     to.flags = H5Z_GPU_READ_ONLY;
-    CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 && strstr(h5z_gpu_last_error(), "read-only"));
+    CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 &&
+          strstr(h5z_gpu_last_error(), "read-only"));
     from.device = 0;
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "device 0"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "device 0"));
     from.device = -1, from.type = "float";
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "<f4"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "<f4"));
     from.type = "<f4", from.data = NULL;
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "null"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "null"));
     CHECK(h5z_gpu_encode_array(words, 1, NULL, chunk, &fill, COUNT, origins, 2, &work) < 0);
     uint32_t list[H5Z_GPU_WORDS_MAX];
     uint64_t other[2] = {16, 64};

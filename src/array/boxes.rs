@@ -9,8 +9,8 @@ use std::ops::Range;
 pub struct OnDevice {
     /// CUDA's number of the device in this process.
     pub ordinal: i32,
-    /// The stream whose work makes the array ready: a `CUstream`, 1 for the legacy default stream, 2 for the thread's. `None`: it
-    /// is ready.
+    /// The stream whose work makes the array ready: a `CUstream`, 1 for the legacy default stream, 2 for the thread's.
+    /// `None`: it is ready.
     pub stream: Option<usize>,
 }
 
@@ -65,8 +65,9 @@ impl Array {
     /// `Params` when ranks differ, an element has no bytes, or the array is larger than memory.
     ///
     /// # Safety
-    /// `data` is the first element, and every element lies in memory that stays readable for as long as this value lives and
-    /// is changed by nobody else meanwhile. To decode into it, it is writable, and its elements do not overlap.
+    /// `data` is the first element, and every element lies in memory that stays readable for as long as this value
+    /// lives and is changed by nobody else meanwhile. To decode into it, it is writable, and its elements do not
+    /// overlap.
     pub unsafe fn new(data: *mut u8, size: usize, shape: &[u64], strides: Option<&[i64]>) -> Result<Array> {
         let wrong = |got: String| Error::params("array", got);
         let count = shape.iter().try_fold(1u64, |a, &n| a.checked_mul(n));
@@ -164,7 +165,8 @@ impl Array {
         unsafe { copy(self.at(&overlap.array), &self.strides, to.as_mut_ptr().add(at), &strides, &shape, self.size) }
     }
 
-    /// Copies the overlap from a dense chunk into the array. Others may do so at the same time, with overlaps that do not meet.
+    /// Copies the overlap from a dense chunk into the array. Others may do so at the same time, with overlaps that do
+    /// not meet.
     pub(super) fn scatter(&self, overlap: &Overlap, chunk: &[u64], from: &[u8]) {
         debug_assert!(self.device.is_none());
         let (at, strides) = self.place(overlap, chunk, from.len());

@@ -11,7 +11,8 @@ use crate::host::file;
 use crate::{checksum, memory, parallel};
 use std::sync::Mutex;
 
-/// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the GPU.
+/// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the
+/// GPU.
 const PART: u64 = 4;
 
 /// See [`super::decode`], whose arguments were checked.
@@ -48,8 +49,8 @@ struct Scratch {
 
 /// Memory that no thread uses now: reading small parts again and again would else spend its time on fresh pages.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
-/// Bytes that are kept there: for a box that cuts eight chunks of 16 MiB, of which those pages are memory that were touched. Taking
-/// them anew took as long as reading such a box.
+/// Bytes that are kept there: for a box that cuts eight chunks of 16 MiB, of which those pages are memory that were
+/// touched. Taking them anew took as long as reading such a box.
 const KEPT: usize = 192 << 20;
 /// Bytes of a frame that are read and summed at a time: little enough to be summed from the cache.
 const PIECE: usize = 256 << 10;

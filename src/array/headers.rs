@@ -17,8 +17,8 @@ pub enum Checked {
     Checksum,
 }
 
-/// Format version and header, its extents left out, of the frames at these places and of these lengths in a file that is open for
-/// reading, for chunks of `raw_len` bytes. `threads`: 0 for as many as the process may use.
+/// Format version and header, its extents left out, of the frames at these places and of these lengths in a file that
+/// is open for reading, for chunks of `raw_len` bytes. `threads`: 0 for as many as the process may use.
 ///
 /// Answers for each frame, in order.
 pub fn headers(

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole arrays in memory, encoded and decoded chunk by chunk beside HDF5's filter pipeline.
 //!
-//! A chunk is a box of an array. Encoding gathers its values into a dense chunk and makes its frame; decoding takes a frame
-//! from a file or from memory and scatters what lies in the array. [`Encoding`] works ahead of whoever writes the frames:
+//! A chunk is a box of an array. Encoding gathers its values into a dense chunk and makes its frame; decoding takes a
+//! frame from a file or from memory and scatters what lies in the array. [`Encoding`] works ahead of whoever writes the
+//! frames:
 //!
 //! ```text
 //!   array ── gather a box ──▶ dense chunk ── codec ──▶ frame ──▶ next(): the frames in order, at most a window ahead
 //!   file  ── pread ──▶ frame ── codec, tiles that are wanted ──▶ dense chunk ── scatter a box ──▶ array
 //! ```
 //!
-//! An array may be on a device: see `device/mod.rs`. Of one in host memory every thread takes a chunk at a time where there is no GPU:
-//! its values stay in the thread's cache from the gathering to the frame. With a GPU, or several, a thread takes a batch, which the
-//! engine uploads while other threads gather theirs.
+//! An array may be on a device: see `device/mod.rs`. Of one in host memory every thread takes a chunk at a time where
+//! there is no GPU: its values stay in the thread's cache from the gathering to the frame. With a GPU, or several, a
+//! thread takes a batch, which the engine uploads while other threads gather theirs.
 
 #[allow(unsafe_code)]
 mod boxes;
@@ -41,7 +42,8 @@ use sharing::Sharing;
 
 /// Frames of an array's chunks, on their way.
 ///
-/// The array must not change before the last frame is there. A forked child has none of the threads and no device: it is refused.
+/// The array must not change before the last frame is there. A forked child has none of the threads and no device: it
+/// is refused.
 #[derive(Debug)]
 pub struct Encoding {
     way: Way,
@@ -56,9 +58,9 @@ enum Way {
 }
 
 impl Encoding {
-    /// Begins to encode the chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, one chunk
-    /// behind the other), on `threads` CPU threads (0: as many as the process may use) and the GPU where there is one. An array on a
-    /// device is encoded by that device.
+    /// Begins to encode the chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array,
+    /// one chunk behind the other), on `threads` CPU threads (0: as many as the process may use) and the GPU where
+    /// there is one. An array on a device is encoded by that device.
     ///
     /// A chunk may reach beyond the array: there stands `beyond`, the bytes of one element; zeros without.
     ///
@@ -108,7 +110,8 @@ impl Encoding {
         Ok(Encoding { way, process: std::process::id() })
     }
 
-    /// The next frames, at least one, in the order of the chunks; none when all were given. They are lent until the next call.
+    /// The next frames, at least one, in the order of the chunks; none when all were given. They are lent until the
+    /// next call.
     ///
     /// # Errors
     /// `NoMemory` where there is none for a frame, `Params` in a forked child or where the device fails.
@@ -124,8 +127,9 @@ impl Encoding {
     }
 }
 
-/// Decodes frames of chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, which may lie
-/// outside of it) into `array`. What lies in the array is written, nothing else: an array may be a selection of a dataset.
+/// Decodes frames of chunks of extents `chunk` at `origins` (a chunk's first value along each axis of the array, which
+/// may lie outside of it) into `array`. What lies in the array is written, nothing else: an array may be a selection of
+/// a dataset.
 ///
 /// Answers for each frame, in order. `threads` as in [`Encoding::new`].
 ///
@@ -169,7 +173,8 @@ pub fn release_memory() {
     decode::release();
 }
 
-/// Refuses chunks that meet: they would be written at the same time. Those of a dataset lie on one grid, each in a cell of its own.
+/// Refuses chunks that meet: they would be written at the same time. Those of a dataset lie on one grid, each in a cell
+/// of its own.
 fn apart(chunk: &[u64], origins: &[i64]) -> Result<()> {
     let rank = chunk.len();
     let cell = |origin: &[i64]| -> Option<Vec<i128>> {
@@ -189,13 +194,14 @@ fn apart(chunk: &[u64], origins: &[i64]) -> Result<()> {
     twice.map_or(Ok(()), |w| Err(meet(w[1].1)))
 }
 
-/// Smallest and largest of an array's finite values whose bits are not those of `fill`; `None` where there are none. Zeros count,
-/// unlike in the range of a chunk, which HDF5 may have padded.
+/// Smallest and largest of an array's finite values whose bits are not those of `fill`; `None` where there are none.
+/// Zeros count, unlike in the range of a chunk, which HDF5 may have padded.
 ///
 /// `chunk` and `origins` say which boxes are looked at, as in [`Encoding::new`]: together they should cover the array.
 ///
 /// # Errors
-/// `Params` where the array and its chunks do not fit together, it holds no f32 or f64, or its device cannot be used; `NoMemory`.
+/// `Params` where the array and its chunks do not fit together, it holds no f32 or f64, or its device cannot be used;
+/// `NoMemory`.
 pub fn range(
     array: &Array,
     dtype: Dtype,

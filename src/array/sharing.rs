@@ -10,8 +10,9 @@ const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
 
-/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be placed. Measured
-/// with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx 27.6 and 10.8, lorenzo 24.5 and 12.3.
+/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be
+/// placed. Measured with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx
+/// 27.6 and 10.8, lorenzo 24.5 and 12.3.
 const CPU_DECODES: usize = 8;
 
 /// How work on some chunks is shared out.
@@ -42,8 +43,8 @@ impl Lane {
 }
 
 impl Sharing {
-    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may use), and the
-    /// process's GPU or every one.
+    /// For `chunks` chunks of `bytes` raw bytes each to encode, on `threads` CPU threads (0: as many as the process may
+    /// use), and the process's GPU or every one.
     pub(super) fn to_encode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
         Sharing::of(chunks, bytes, threads, gpus(every_gpu))
     }

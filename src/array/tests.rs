@@ -16,7 +16,8 @@ struct Case {
 }
 
 impl Case {
-    /// `order`: axes from the slowest in memory to the fastest; `gaps`: elements left out behind each; `turned`: walked backwards.
+    /// `order`: axes from the slowest in memory to the fastest; `gaps`: elements left out behind each; `turned`: walked
+    /// backwards.
     fn new(shape: &[u64], order: &[usize], gaps: &[u64], turned: &[bool]) -> Case {
         let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], 1, 0);
         for &k in order.iter().rev() {

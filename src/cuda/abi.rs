@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The structs that host and kernels share.
 //!
-//! This file depends on nothing: the build script includes it and writes the kernels' twin of every struct, with its size
-//! and offsets asserted. Fields are `u32`, `u64`, `f64` or arrays of them, ordered so that nothing is padded.
+//! This file depends on nothing: the build script includes it and writes the kernels' twin of every struct, with its
+//! size and offsets asserted. Fields are `u32`, `u64`, `f64` or arrays of them, ordered so that nothing is padded.
 
 /// A field as the build script sees it.
 #[allow(dead_code)]
@@ -81,8 +81,8 @@ shared_structs! {
         frame: u64,
         /// Values in the chunk.
         values: u64,
-        /// Bits of the fill value: the user's, which is kept exactly, when `flags` has `FLAG_FILL`; else 0, HDF5's own. No range
-        /// counts it.
+        /// Bits of the fill value: the user's, which is kept exactly, when `flags` has `FLAG_FILL`; else 0, HDF5's own.
+        /// No range counts it.
         fill: u64,
         /// What `bound_kind` says it is.
         bound: f64,
@@ -114,11 +114,13 @@ shared_structs! {
         work_stride: u32,
         /// Extents of a tile that is not at a border.
         tile: [u32; 3],
-        /// Components of vectors that the last axis holds: the codec's grid has one behind the other. 1: there are none.
+        /// Components of vectors that the last axis holds: the codec's grid has one behind the other. 1: there are
+        /// none.
         components: u32,
         /// Nothing.
         reserved: u32,
-        /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the kernel.
+        /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the
+        /// kernel.
         head: [u32; 38],
     }
     /// What the CTAs of one chunk share; zero before a launch.
@@ -140,8 +142,8 @@ shared_structs! {
         chunks: u64,
         /// `ChunkState`s.
         states: u64,
-        /// What tiles tell each other, [`tile_words`] bytes: one word a tile for the look-back, or what the codec's kernels say. Zero
-        /// before a launch.
+        /// What tiles tell each other, [`tile_words`] bytes: one word a tile for the look-back, or what the codec's
+        /// kernels say. Zero before a launch.
         offsets: u64,
         /// The next tile's number, and two more counters; zero before a launch.
         ticket: u64,
@@ -217,8 +219,8 @@ shared_structs! {
         verdicts: u64,
         /// Per chunk the tables of its codebook, 16-byte aligned; 0 for codecs without.
         tables: u64,
-        /// Tiles that one kernel leaves to the next: how many, how many are taken, their numbers. The first two are zero before a
-        /// launch.
+        /// Tiles that one kernel leaves to the next: how many, how many are taken, their numbers. The first two are
+        /// zero before a launch.
         list: u64,
         /// Chunks of the batch.
         chunk_count: u32,
@@ -293,7 +295,8 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("ARRAY_PACK_STEP", ARRAY_PACK_STEP),
 ];
 
-/// Bytes of what the tiles of a batch tell each other: a record of 8 bytes each; sums of 32 records and of 1024; a list of tiles.
+/// Bytes of what the tiles of a batch tell each other: a record of 8 bytes each; sums of 32 records and of 1024; a list
+/// of tiles.
 #[allow(dead_code)]
 pub const fn tile_words(tiles: usize) -> usize {
     12 * tiles + 4 * (tiles.div_ceil(32) + tiles.div_ceil(32 * 32))

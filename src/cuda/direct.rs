@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies between a user's array and ordinary memory of the host, which take no memory of the device and none that is page-locked.
+//! Copies between a user's array and ordinary memory of the host, which take no memory of the device and none that is
+//! page-locked.
 
 use super::driver::Failure;
 use super::later::UserStream;
@@ -17,7 +18,8 @@ impl Direct {
     pub(crate) fn new(user: UserStream) -> Result<Direct, Failure> {
         match user {
             UserStream::Ready => {}
-            // The legacy stream waits for the default stream of every thread; that of the user's thread has no name here.
+            // The legacy stream waits for the default stream of every thread; that of the user's thread has no name
+            // here.
             UserStream::Handle(OF_THREAD) => synchronize(LEGACY)?,
             UserStream::Handle(handle) => synchronize(handle)?,
         }

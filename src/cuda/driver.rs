@@ -5,8 +5,8 @@ use cudarc::driver::{DriverError, result, sys};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Every driver function that is called here, error texts included: drivers from 525 on have them. One that is missing means: no
-/// GPU.
+/// Every driver function that is called here, error texts included: drivers from 525 on have them. One that is missing
+/// means: no GPU.
 const SYMBOLS: &[&str] = &[
     "cuDriverGetVersion",
     "cuInit",

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Image {
     /// Compute capability times ten.
     pub(crate) arch: u32,
-    /// PTX, from which the driver makes code for this architecture and for all later ones. Else machine code, for this one and
-    /// for later minor versions of the same major one.
+    /// PTX, from which the driver makes code for this architecture and for all later ones. Else machine code, for this
+    /// one and for later minor versions of the same major one.
     pub(crate) ptx: bool,
     /// Bytes when unpacked.
     len: usize,
@@ -88,11 +88,13 @@ fn refusal(images: &[Image], (major, minor): Capability) -> String {
         .map(|list| list.iter().map(|c| format!("{}.{}", c.0, c.1)).collect::<Vec<_>>().join(", "));
     if least.first().is_some_and(|&first| (major, minor) < first) {
         format!(
-            "the GPU has compute capability {major}.{minor}, and the kernels need {lowest} or newer: another GPU is needed"
+            "the GPU has compute capability {major}.{minor}, and the kernels need {lowest} or newer: another GPU is \
+             needed"
         )
     } else {
         format!(
-            "the GPU has compute capability {major}.{minor}, and this build has kernels for {text} alone: build it for all GPUs, \
+            "the GPU has compute capability {major}.{minor}, and this build has kernels for {text} alone: build it \
+             for all GPUs, \
              without H5Z_GPU_ARCHS"
         )
     }
@@ -107,8 +109,8 @@ pub(super) fn driver(major: u32) -> String {
     }
 }
 
-/// Refuses a driver that is too old for these images. It counts in CUDA's releases, times 1000; code of a major release runs on
-/// all drivers of that release.
+/// Refuses a driver that is too old for these images. It counts in CUDA's releases, times 1000; code of a major release
+/// runs on all drivers of that release.
 pub(super) fn check_driver(version: i32) -> Result<(), Failure> {
     if version >= 1000 * CUDA_MAJOR as i32 {
         return Ok(());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work of a stream that is waited for later: the streams of the user's own work, marks, page-locked memory of the caller's.
+//! Work of a stream that is waited for later: the streams of the user's own work, marks, page-locked memory of the
+//! caller's.
 
 use super::driver::Failure;
 use super::stream::{Buffer, Stream};
@@ -73,8 +74,8 @@ impl Stream {
         unsafe { result::event::synchronize(event) }.map_err(|e| Failure::new("cuEventSynchronize", e))
     }
 
-    /// Page-locked memory for the caller, at least `len` bytes; where it is too short it is made anew, and what was in it is lost.
-    /// Nothing that was started may use it.
+    /// Page-locked memory for the caller, at least `len` bytes; where it is too short it is made anew, and what was in
+    /// it is lost. Nothing that was started may use it.
     pub(crate) fn locked(&mut self, len: usize) -> Result<&mut [u8], Failure> {
         if len > self.locked.len() {
             self.wait()?;
@@ -89,7 +90,8 @@ impl Stream {
         &self.locked.seen()[at..at + len]
     }
 
-    /// Starts copying device bytes into the page-locked memory, from byte `to` of it on. The caller waits before it looks.
+    /// Starts copying device bytes into the page-locked memory, from byte `to` of it on. The caller waits before it
+    /// looks.
     pub(crate) fn start_fetch(&mut self, buffer: Buffer, at: usize, len: usize, to: usize) -> Result<(), Failure> {
         let from = self.range(buffer, at, len)?;
         self.busy = true;
@@ -99,7 +101,8 @@ impl Stream {
         unsafe { result::memcpy_dtoh_async(to, from, self.handle.0) }.map_err(|e| Failure::new("cuMemcpyDtoHAsync", e))
     }
 
-    /// Starts copying page-locked memory, from byte `from` of it on, to the device. The caller leaves it alone until it has waited.
+    /// Starts copying page-locked memory, from byte `from` of it on, to the device. The caller leaves it alone until it
+    /// has waited.
     pub(crate) fn start_send(&mut self, buffer: Buffer, at: usize, len: usize, from: usize) -> Result<(), Failure> {
         let to = self.range(buffer, at, len)?;
         self.busy = true;

@@ -61,8 +61,9 @@ impl Stream {
         unsafe { self.launch_with(kernel, ctas, args, &mut []) }
     }
 
-    /// Starts kernels one behind the other, with so many CTAs each. Where they know to wait for each other themselves, CTAs of one
-    /// take their places while the last ones of the kernel before still run: programmatic dependent launch, in NVIDIA's words.
+    /// Starts kernels one behind the other, with so many CTAs each. Where they know to wait for each other themselves,
+    /// CTAs of one take their places while the last ones of the kernel before still run: programmatic dependent launch,
+    /// in NVIDIA's words.
     ///
     /// # Safety
     /// As of [`Stream::launch`], for each of them.

@@ -118,8 +118,8 @@ fn allowed() -> Result<(), String> {
     Ok(())
 }
 
-/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device is to be
-/// used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
+/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device
+/// is to be used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
 pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
     allowed()?;
     if let Some(why) = ENDED.get() {
@@ -151,8 +151,8 @@ pub(crate) fn usable() -> Vec<i32> {
     (0..count).filter(|&ordinal| device_of(ordinal).is_ok()).collect()
 }
 
-/// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes again with the next
-/// work.
+/// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes
+/// again with the next work.
 pub(crate) fn release() -> usize {
     if !ours(false) || ENDED.get().is_some() {
         return 0;
@@ -271,7 +271,8 @@ pub(crate) fn attempt<R>(what: &str, work: impl FnOnce() -> Result<R, Failure>) 
     None
 }
 
-/// Takes note of a failure for which there is no CPU to go to: after one that ends a context there is no device any more.
+/// Takes note of a failure for which there is no CPU to go to: after one that ends a context there is no device any
+/// more.
 pub(crate) fn note(failure: &Failure) {
     if failure.ends_context() {
         _ = ENDED.set(format!("{failure}; the CPU is used from now on"));

@@ -71,7 +71,8 @@ impl Modules {
             Some(&module) => module as sys::CUmodule,
             None => {
                 let part = &self.image.unpacked()?[at..];
-                // SAFETY: a complete image as its compiler wrote it, PTX with a NUL behind it, in memory that is never freed.
+                // SAFETY: a complete image as its compiler wrote it, PTX with a NUL behind it, in memory that is never
+                // freed.
                 let module = unsafe { result::module::load_data(part.as_ptr().cast()) }
                     .map_err(|e| Failure::new("cuModuleLoadData", e))?;
                 found.modules.insert(file, module as usize);

@@ -2,13 +2,13 @@
 //! The staging pool: threads that copy between callers' memory and page-locked slots; started when first needed, kept,
 //! never joined.
 //!
-//! Starting and joining threads takes as long as copying a chunk of a megabyte, and a call would do it twice. These stay:
-//! after its part of a call a thread looks out for the next one for a moment, then sleeps.
+//! Starting and joining threads takes as long as copying a chunk of a megabyte, and a call would do it twice. These
+//! stay: after its part of a call a thread looks out for the next one for a moment, then sleeps.
 //!
 //! They belong to the process that started the driver. A forked child inherits the memory and none of the threads, but
-//! comes here as little as it makes a driver call ([`super::ours`]); one whose parent never started the driver has a pool
-//! of its own. At exit they sleep, and end with the process. Whoever calls works itself and waits only for those who
-//! joined, so a pool that is busy elsewhere, or for which no thread could be started, costs time and nothing else.
+//! comes here as little as it makes a driver call ([`super::ours`]); one whose parent never started the driver has a
+//! pool of its own. At exit they sleep, and end with the process. Whoever calls works itself and waits only for those
+//! who joined, so a pool that is busy elsewhere, or for which no thread could be started, costs time and nothing else.
 
 use super::driver::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -150,8 +150,8 @@ impl State {
     /// A call that still takes threads, and the number in it.
     fn join(&mut self) -> Option<(&'static Call<'static>, usize)> {
         let open = *self.open.first()?;
-        // SAFETY: while it is in the list the call is alive, and its end waits for those who joined. Nobody uses it after
-        // having said that they are through, so the lifetime, which says more than that, is not made use of.
+        // SAFETY: while it is in the list the call is alive, and its end waits for those who joined. Nobody uses it
+        // after having said that they are through, so the lifetime, which says more than that, is not made use of.
         let call = unsafe { &*open.0 };
         let number = call.joined.fetch_add(1, Ordering::Relaxed);
         if number + 1 == call.most {

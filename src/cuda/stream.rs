@@ -2,8 +2,8 @@
 //! Streams: each a CUDA stream with pinned staging slots and device buffers, lent for one call from a small pool.
 //!
 //! Everything grows and nothing shrinks, so that a steady stream of chunks makes no allocation. Copies between the
-//! caller's memory and the staging slots are cut into slices and made by several threads of the [`staging`] pool, each with
-//! two slots of its own: while the device takes one, the thread fills the other.
+//! caller's memory and the staging slots are cut into slices and made by several threads of the [`staging`] pool, each
+//! with two slots of its own: while the device takes one, the thread fills the other.
 
 use super::driver::{Current, Failure};
 use super::slices::{SLOT, Wanted, cut, gather, slices};
@@ -341,7 +341,8 @@ impl Stream {
         Ok(&self.got.bytes()[..len])
     }
 
-    /// Starts copying `parts`, each to its offset, sorted by offset and without overlap. Bytes between them become zero.
+    /// Starts copying `parts`, each to its offset, sorted by offset and without overlap. Bytes between them become
+    /// zero.
     pub(crate) fn upload(&mut self, buffer: Buffer, parts: &[(usize, &[u8])], threads: usize) -> Result<(), Failure> {
         let total = parts.last().map_or(0, |(at, bytes)| (at + bytes.len()).next_multiple_of(ALIGN));
         let to = self.range(buffer, 0, total)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs that are the same on every machine: whole numbers, sums, products and quotients, no function of the C library.
-//! The vectors depend on every line here: a change makes a new generator, never another old one.
+//! Inputs that are the same on every machine: whole numbers, sums, products and quotients, no function of the C
+//! library. The vectors depend on every line here: a change makes a new generator, never another old one.
 
 use h5z_gpu::{Class, Dtype};
 
@@ -55,7 +55,8 @@ fn wave(dims: &[u64], random: &mut Random) -> Vec<f64> {
         .collect()
 }
 
-/// A field of three extents: the n-th block is smooth along the axes whose bits are in 1 + n mod 7, the last axis' the lowest.
+/// A field of three extents: the n-th block is smooth along the axes whose bits are in 1 + n mod 7, the last axis' the
+/// lowest.
 fn striped(dims: &[u64], random: &mut Random) -> Vec<f64> {
     let n = dims.iter().product::<u64>() as usize;
     let [b, c] = [1, 2].map(|k| dims[k] as usize);
@@ -119,7 +120,8 @@ pub fn special(dtype: Dtype) -> Vec<u64> {
     }
 }
 
-/// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are random.
+/// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are
+/// random.
 pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64>, len: usize) -> Vec<u8> {
     let mut random = Random(seed);
     let size = usize::from(dtype.size).max(1);
@@ -197,8 +199,8 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             list.iter_mut().filter(|_| random.below(300) == 0).enumerate().for_each(|(k, x)| *x = nan + k as u64);
             list
         }
-        // In blocks of 16 x 16 x 32 a field that is smooth along some axes, in the next block along others, and jumps along the
-        // rest; with holes one value in 60 is no number.
+        // In blocks of 16 x 16 x 32 a field that is smooth along some axes, in the next block along others, and jumps
+        // along the rest; with holes one value in 60 is no number.
         "striped" | "striped-holes" => striped(dims, &mut random)
             .into_iter()
             .map(|x| if name == "striped" || random.below(60) > 0 { x } else { f64::NAN })
@@ -246,8 +248,8 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             .collect(),
         // Far apart: 64 times the step of a bound of 0.5.
         "coarse" => (0..n).map(|_| bits_of(random.below(20_000) as f64 * 63.75)).collect(),
-        // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers as often
-        // as large ones.
+        // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers
+        // as often as large ones.
         "rare" => {
             let mut next = random.below(100);
             (0..n)

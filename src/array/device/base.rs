@@ -6,8 +6,8 @@ use crate::cuda::{self, Device, Failure, UserStream};
 use crate::engine::gpu::group::Needs;
 use crate::error::{Error, Result};
 
-/// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several are on their
-/// way and the first is soon there.
+/// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several
+/// are on their way and the first is soon there.
 pub(super) const BATCH: usize = 32 << 20;
 const LEAST_BATCH: usize = 8 << 20;
 /// Dense chunks begin at multiples of this; a chunk of another length is never used in place.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way that is left where a device has no memory to work in: the host codes a chunk at a time, and its values are copied between
-//! the user's array and ordinary memory, run by run. That takes no memory of the device, and is the slower the shorter the runs are.
+//! The way that is left where a device has no memory to work in: the host codes a chunk at a time, and its values are
+//! copied between the user's array and ordinary memory, run by run. That takes no memory of the device, and is the
+//! slower the shorter the runs are.
 
 use super::copies::{Side, joined};
 use crate::array::boxes::{Array, Overlap, dense};

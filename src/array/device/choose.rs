@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU (`codec/auto.rs`).
+//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU
+//! (`codec/auto.rs`).
 //!
 //! ```text
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
@@ -130,8 +131,8 @@ impl Open<'_> {
     }
 }
 
-/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next. Chunks that lie at
-/// equal distances are copied together.
+/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next.
+/// Chunks that lie at equal distances are copied together.
 fn gather(copies: &mut Copies, stack: &Stack, inputs: &[u64], to: (u64, usize), size: usize) -> Result<()> {
     let (own, part) = stack.own_steps();
     let bytes = |steps: [usize; 3]| steps.map(|n| (n * size) as isize);

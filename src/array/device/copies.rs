@@ -95,7 +95,8 @@ pub(super) fn joined(from: Side<'_>, to: Side<'_>, extents: &[u64], size: usize)
     if rows.len() > MOST_AXES {
         let got = rows.len();
         return Err(failed(format!(
-            "{got} axes none of which lie together, {MOST_AXES} are taken: make it contiguous, or copy it to host memory"
+            "{got} axes none of which lie together, {MOST_AXES} are taken: make it contiguous, or copy it to host \
+             memory"
         )));
     }
     let mut new = BoxCopy { from: from.at, to: to.at, run, extents: [1; 8], ..BoxCopy::ZERO };

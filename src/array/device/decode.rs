@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames into a device array: a thread a batch, several at a time.
 //!
-//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes ([`read_frames`]), and cross the bus in one
-//! copy. Those of the same codec are decoded by the same launches into dense chunks, or in place; boxes of them are scattered by one
-//! launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names what is wrong, and its values are uploaded.
+//! A batch's frames are read into page-locked memory, each at a multiple of 256 bytes ([`read_frames`]), and cross the
+//! bus in one copy. Those of the same codec are decoded by the same launches into dense chunks, or in place; boxes of
+//! them are scattered by one launch. A frame that is not the kernels', or not right, is decoded by the CPU, which names
+//! what is wrong, and its values are uploaded.
 
 use super::base::{batch, grouped, in_place};
 use super::by_host::ByHost;
@@ -196,7 +197,8 @@ impl Work<'_> {
             stream.start_get(Buffer::Work, decoding.verdicts_at(), 8 * group.len(), got)?;
             got += 8 * group.len();
         }
-        // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do not meet.
+        // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do
+        // not meet.
         #[allow(unsafe_code)]
         unsafe {
             boxes.start(self.device, stream)?;

@@ -5,12 +5,12 @@
 //! lane k mod n   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
 //!                (where codecs are to be chosen, by a thread a lane)
 //! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
-//!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch behind it,
-//!                if its lengths are there: it runs while the caller writes the frames of this one
+//!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch
+//!                behind it, if its lengths are there: it runs while the caller writes the frames of this one
 //! ```
 //!
-//! What a batch goes through stands in `job.rs`. Without memory of the device for several batches there is one at a time, and without
-//! memory for one the host encodes the rest.
+//! What a batch goes through stands in `job.rs`. Without memory of the device for several batches there is one at a
+//! time, and without memory for one the host encodes the rest.
 
 use super::base::{batch, failed};
 use super::job::{Framed, How, Job, LANES, Lane, State};
@@ -89,7 +89,8 @@ impl Encoding {
         Ok(self.own.insert(frames).iter().map(Vec::as_slice).collect())
     }
 
-    /// After a failure for lack of memory: one batch at a time, with all memory that was kept given back, or else the host.
+    /// After a failure for lack of memory: one batch at a time, with all memory that was kept given back, or else the
+    /// host.
     fn need_less(&mut self, what: &str) -> Result<()> {
         self.end_lanes();
         self.started = self.given;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the host.
+//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the
+//! host.
 //!
-//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its chunk stays where
-//! it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host by itself.
+//! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its
+//! chunk stays where it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host
+//! by itself.
 
 use super::base::{grouped, in_place};
 use super::by_host::ByHost;
@@ -187,8 +189,8 @@ impl Job {
         }
         let kernel = self.device.kernel("array_pack")?;
         for (packing, ctas) in packings {
-            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many slots, which
-            // nobody reads any more.
+            // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many
+            // slots, which nobody reads any more.
             #[allow(unsafe_code)]
             unsafe {
                 stream.launch(kernel, ctas, &packing)?;
@@ -213,8 +215,8 @@ impl Job {
             .collect()
     }
 
-    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may be the
-    /// array's own for chunks that are dense there.
+    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may
+    /// be the array's own for chunks that are dense there.
     fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
         let size = self.array.element();
         let (mut fills, mut boxes) = (Copies::default(), Copies::default());
@@ -245,8 +247,8 @@ impl Job {
                 boxes.add(Side { at, steps: from }, to, &extents, size)?;
             }
         }
-        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's box is written
-        // after its filling.
+        // SAFETY: boxes of the array, whose owner promised that it can be read, and slots of this stream's; a slot's
+        // box is written after its filling.
         #[allow(unsafe_code)]
         unsafe {
             fills.start(self.device, stream)?;

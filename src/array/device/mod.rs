@@ -6,10 +6,11 @@
 //!   file ── preadv ─▶ page-locked memory ── one copy ──▶ frames ── codec ──▶ dense chunks ── scatter boxes ──▶ array
 //! ```
 //!
-//! A batch is some 32 MiB of raw bytes on a stream of its own, and several are on their way. Encoding is driven by whoever takes
-//! the frames ([`encode`]); decoding by threads, a batch each at a time ([`decode`]). A chunk that lies in the array whole,
-//! dense and aligned is neither gathered nor scattered. What the kernels do not take goes to the CPU. Where the device has no memory
-//! to work in, the host codes, and values are copied straight out of the array and into it ([`by_host`]).
+//! A batch is some 32 MiB of raw bytes on a stream of its own, and several are on their way. Encoding is driven by
+//! whoever takes the frames ([`encode`]); decoding by threads, a batch each at a time ([`decode`]). A chunk that lies
+//! in the array whole, dense and aligned is neither gathered nor scattered. What the kernels do not take goes to the
+//! CPU. Where the device has no memory to work in, the host codes, and values are copied straight out of the array and
+//! into it ([`by_host`]).
 
 mod base;
 mod by_host;

@@ -157,8 +157,8 @@ pub(super) fn ranges(
         ..EncodeArgs::ZERO
     };
     let kernel = device.kernel(if size == 8 { "szx_range_f64" } else { "szx_range_f32" })?;
-    // SAFETY: boxes of a user's array, whose owner promised that it can be read, and slots of the stream's own; the kernel reads the
-    // chunks' values and writes their states.
+    // SAFETY: boxes of a user's array, whose owner promised that it can be read, and slots of the stream's own; the
+    // kernel reads the chunks' values and writes their states.
     #[allow(unsafe_code)]
     unsafe {
         boxes.start(device, stream)?;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames out of a file into places that are not together, several by one system call where they lie together in the file.
+//! Frames out of a file into places that are not together, several by one system call where they lie together in the
+//! file.
 //!
-//! A dataset that was written in one go has its frames one behind the other. With chunks of 64 KiB a call for each frame would take four
-//! times as long as its bytes.
+//! A dataset that was written in one go has its frames one behind the other. With chunks of 64 KiB a call for each
+//! frame would take four times as long as its bytes.
 
 use crate::array::frames::{Frames, most, read_frame};
 use crate::error::Result;
@@ -12,8 +13,8 @@ use std::io::IoSliceMut;
 /// Bytes that are read together at most: twice as many are no faster, and fewer threads share them out.
 const RUN: u64 = 512 << 10;
 
-/// Fills each buffer, which has its frame's length, with the frame of its number, from `first` on. Where there is no buffer, none is read.
-/// Frames that lie one behind the other in a file are read together. Answers for each.
+/// Fills each buffer, which has its frame's length, with the frame of its number, from `first` on. Where there is no
+/// buffer, none is read. Frames that lie one behind the other in a file are read together. Answers for each.
 pub(super) fn read_frames(
     frames: Frames<'_>,
     first: usize,

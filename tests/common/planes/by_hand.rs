@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` that no writer makes and every reader must read: what §7 of the document lists as no reason to refuse, and
-//! numbers at the ends of what §3 and §5 allow.
+//! Frames of `planes` that no writer makes and every reader must read: what §7 of the document lists as no reason to
+//! refuse, and numbers at the ends of what §3 and §5 allow.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
@@ -134,7 +134,8 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             ];
             frame(1, 3.0, F32, dims, &tiles.map(|t| t.payload(4)))
         }
-        // Integers times a power of two: its ends, products beyond the largest number, integers that are no numbers of the type.
+        // Integers times a power of two: its ends, products beyond the largest number, integers that are no numbers of
+        // the type.
         "f32-powers" => frame(9, 0.0, F32, dims, &[-126, 127, 0, -23].map(|e| powers(e, 4, random))),
         "f64be-powers" => frame(1, 1e-3, F64 | BIG_ENDIAN, dims, &[-1022, 1023, 0, -52].map(|e| powers(e, 8, random))),
         // Exceptions among bits, of both maps.
@@ -233,7 +234,8 @@ fn stairs(bound: f64, dims: &[u32]) -> Draft {
     frame(1, bound, F32, dims, &[Tile::quanta(0, [1; 4]).meaning(1, &v, |_, _| 0).payload(4)])
 }
 
-/// Tiles whose residuals are mostly short, some of any length: L from 0 to beyond T, T from that of few bits to that of the type.
+/// Tiles whose residuals are mostly short, some of any length: L from 0 to beyond T, T from that of few bits to that of
+/// the type.
 fn every_lengths(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
     let tile = |k: usize| {
         let (low, highest) = ([0, 1, 2, 3, 5, 8, 63][k], [7, 9, 8 * size][k % 3]);

@@ -15,7 +15,8 @@ fn stream(n: usize, words: &[u32]) -> Draft {
     Draft::of(&p.frame())
 }
 
-/// Five residuals of 0, symbol 35, of which a bit says one, under a codebook of these lengths: of symbol 35 and those behind it.
+/// Five residuals of 0, symbol 35, of which a bit says one, under a codebook of these lengths: of symbol 35 and those
+/// behind it.
 fn unmet(lengths: &[u8]) -> Draft {
     let symbols = [&[0; 35][..], lengths, &[0][..lengths.len().is_multiple_of(2).into()]].concat();
     let mut d = stream(5, &[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that every reader must refuse: at least one for each rule of §7 of the six documents. Where a frame can break its rule
-//! alone, there is one that does; tests/vectors/not_alone.toml lists the others, and what else they break.
+//! Frames that every reader must refuse: at least one for each rule of §7 of the six documents. Where a frame can break
+//! its rule alone, there is one that does; tests/vectors/not_alone.toml lists the others, and what else they break.
 //!
 //! ```text
 //! this file       the list; rules of the frame, of `bytes` and `ndzip`
@@ -49,7 +49,8 @@ impl Refused {
 
 /// What the folder holds besides the frames.
 pub fn index(all: &[Refused]) -> String {
-    let head = "# NAME.bin: the rule of §7 that it breaks, its codec, the raw bytes that its caller expects, and why it is refused.\n";
+    let head = "# NAME.bin: the rule of §7 that it breaks, its codec, the raw bytes that its caller expects, and why \
+                it is refused.\n";
     head.to_string() + &all.iter().map(Refused::line).collect::<String>()
 }
 

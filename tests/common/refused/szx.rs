@@ -67,8 +67,8 @@ pub fn rules(list: &mut List) {
     list.but("S6-coded-with-a-bound-of-0", "kind 0xc6", &good, |d| d.bound = 0);
     list.but("S6-coded-with-a-bound-of-1e39", "kind 0xc6", &good, |d| d.bound = 1e39f64.to_bits());
     list.but("S6-coded-with-a-subnormal-bound", "kind 0xc6", &good, |d| d.bound = 1);
-    // Neighbours of the smallest and the largest bound whose step is usable: of f32 2^-127 and below 2^126, of f64 2^-1022 and
-    // below 2^1022. A bound from 2^-1023 on has an exponent that is allowed, but is subnormal.
+    // Neighbours of the smallest and the largest bound whose step is usable: of f32 2^-127 and below 2^126, of f64
+    // 2^-1022 and below 2^1022. A bound from 2^-1023 on has an exponent that is allowed, but is subnormal.
     let of = |kind: u32, bound: f64| coded(1, bound, kind, 9);
     list.draft("S6-bound-below-2^-127-of-f32", "kind 0x4b", &of(F32, 2f64.powi(-127).next_down()));
     list.draft("S6-bound-of-2^126-of-f32", "kind 0x4b", &of(F32, 2f64.powi(126)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrays in a device's memory, of any layout, against the same arrays in host memory: frames, values, ranges, verdicts.
+//! Arrays in a device's memory, of any layout, against the same arrays in host memory: frames, values, ranges,
+//! verdicts.
 
 use super::{Case, Random, case, first_difference};
 use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice};
@@ -27,8 +28,8 @@ impl Layout {
         )
     }
 
-    /// Axes from the slowest in memory to the fastest, elements left out behind each, those that are walked backwards, bytes before
-    /// the first.
+    /// Axes from the slowest in memory to the fastest, elements left out behind each, those that are walked backwards,
+    /// bytes before the first.
     fn new(shape: &[u64], size: usize, order: &[usize], gaps: &[u64], turned: &[bool], before: usize) -> Layout {
         let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], size as i64, before as i64);
         for &k in order.iter().rev() {
@@ -111,7 +112,8 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
         return Err(format!("of {chunks} chunks the GPU encoded {encoded} and decoded {decoded}"));
     }
     Ok(format!(
-        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {damaged} damaged frames"
+        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {damaged} damaged \
+         frames"
     ))
 }
 

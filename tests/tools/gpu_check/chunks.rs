@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random and hostile chunks: of all shapes, types and bounds, with values that fields have, and some that they should not have.
+//! Random and hostile chunks: of all shapes, types and bounds, with values that fields have, and some that they should
+//! not have.
 
 use h5z_gpu::{Bound, Class, Codec, Dtype, Engine, Params, Request};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the frame's rules what
-//! this codec makes of them.
+//! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the
+//! frame's rules what this codec makes of them.
 
 mod values;
 
