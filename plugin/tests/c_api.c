@@ -233,25 +233,31 @@ static int remember_chunk(int64_t dataset, int64_t transfer, uint32_t mask, cons
     return dataset == 7 && transfer == 0 && mask == 0 && h5z_gpu_raw_len(frame, size) == 4 * 16 * 128 ? 0 : -1;
 }
 
-/* The chunks of an array with strides, and a part of them, from memory and from a file. */
-static int arrays(const float *x) {
-    enum { CHUNK_N = 16 * 128, COUNT = 3 * 4 };
-    uint64_t shape[2] = {40, 500}, chunk[2] = {16, 128}, offsets[2 * COUNT];
-    int64_t origins[2 * COUNT], strides[2] = {-500 * 4, 4}, n;
-    uint32_t words[H5Z_GPU_WORDS_MAX];
-    float fill = 1e20f, *back = malloc(N * sizeof *back);
-    CHECK(back && h5z_gpu_words("mode=abs,bound=1e-3,codec=lorenzo", words) == 1);
+/* The chunks of an array with strides, and a part of them, from memory and from a file. The functions below share: */
+enum { COUNT = 3 * 4 };
+static uint64_t shape[2] = {40, 500}, chunk[2] = {16, 128}, offsets[2 * COUNT];
+static int64_t origins[2 * COUNT], strides[2] = {-500 * 4, 4}, n;
+static uint32_t words[H5Z_GPU_WORDS_MAX];
+static float fill = 1e20f, *back;
+static h5z_gpu_array from, to;
+static h5z_gpu_work *work;
+static void *copies[COUNT];
+static size_t lens[COUNT];
+static uint64_t at[COUNT], long_lens[COUNT], end = 100;
+static int status[COUNT];
+static FILE *file;
+
+/* Keeps the frames of all chunks, in memory and in a file. */
+static int encode_array(const float *x) {
+    CHECK((back = malloc(N * sizeof *back)) && h5z_gpu_words("mode=abs,bound=1e-3,codec=lorenzo", words) == 1);
     for (int k = 0; k < COUNT; k++)
         for (int a = 0; a < 2; a++)
             origins[2 * k + a] = (int64_t)(offsets[2 * k + a] = a ? k % 4 * 128u : k / 4 * 16u);
     /* Read from its last row on. */
-    h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape,
-                          .strides = strides};
-    h5z_gpu_work *work = NULL;
+    from = (h5z_gpu_array){.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape,
+                           .strides = strides};
+    to = (h5z_gpu_array){.data = back, .device = -1, .type = "<f4", .rank = 2, .shape = shape};
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
-    void *copies[COUNT];
-    size_t lens[COUNT];
-    uint64_t at[COUNT], long_lens[COUNT], end = 100;
     int k = 0;
     const void *const *frames;
     const size_t *some;
@@ -262,15 +268,18 @@ static int arrays(const float *x) {
         }
     CHECK(n == 0 && k == COUNT && h5z_gpu_next(work, &frames, &some) == 0);
     h5z_gpu_end(&work);
-    FILE *file = tmpfile();
+    file = tmpfile();
     CHECK(file);
     for (k = 0; k < COUNT; k++) {
         at[k] = end, end += long_lens[k] = lens[k];
         CHECK(!fseek(file, (long)at[k], SEEK_SET) && fwrite(copies[k], 1, lens[k], file) == lens[k]);
     }
     CHECK(!fflush(file));
-    h5z_gpu_array to = {.data = back, .device = -1, .type = "<f4", .rank = 2, .shape = shape};
-    int status[COUNT];
+    return 0;
+}
+
+/* All of them come back, and the range is that of the values. */
+static int decode_array(const float *x) {
     for (int from_file = 0; from_file < 2; from_file++) {
         memset(back, 0, N * sizeof *back);
         n = from_file ? h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status)
@@ -284,6 +293,10 @@ static int arrays(const float *x) {
     double range[2];
     CHECK(h5z_gpu_range(&from, chunk, &fill, COUNT, origins, 2, range) == 1 && range[0] >= -10 && range[1] <= 10);
     CHECK(h5z_gpu_range(&from, chunk, NULL, COUNT, origins, 2, range) == 1 && range[1] == fill);
+    return 0;
+}
+
+static int damaged_frames(void) {
     /* A damaged frame and a file that ends leave the others alone. */
     ((char *)copies[3])[lens[3] / 2] ^= 1;
     CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);
@@ -301,6 +314,10 @@ static int arrays(const float *x) {
     CHECK(status[0] == H5Z_GPU_IO && status[2] == H5Z_GPU_DAMAGED && status[COUNT - 1] == H5Z_GPU_IO);
     CHECK(h5z_gpu_last_errno() == EISDIR && strstr(h5z_gpu_last_error(), "frame 0"));
     at[2] = at[1] + lens[1];
+    return 0;
+}
+
+static int frames_say(void) {
     /* What the frames say, from all their bytes and from the first ones. */
     h5z_gpu_frame said[COUNT];
     const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
@@ -316,6 +333,10 @@ static int arrays(const float *x) {
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
+    return 0;
+}
+
+static int write_chunks(void) {
     /* Into a dataset. */
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
     while ((n = h5z_gpu_write_chunks(work, remember_chunk, 7, 2, COUNT, offsets)) > 0)
@@ -330,7 +351,13 @@ static int arrays(const float *x) {
     CHECK(!work);
     h5z_gpu_end(&work);
     h5z_gpu_end(NULL);
+    const void *const *frames;
+    const size_t *some;
     CHECK(h5z_gpu_next(work, &frames, &some) == H5Z_GPU_FAILED);
+    return 0;
+}
+
+static int refused_arrays(const float *x) {
     /* What cannot be. */
     to.flags = H5Z_GPU_READ_ONLY;
     CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 &&
@@ -351,10 +378,16 @@ static int arrays(const float *x) {
     from.data = (float *)x + 39 * 500;
     CHECK(n > 0 && h5z_gpu_encode_array(list, (size_t)n, &from, chunk, &fill, COUNT, origins, 2, &work) < 0);
     CHECK(strstr(h5z_gpu_last_error(), "another dataset"));
-    for (k = 0; k < COUNT; k++)
+    return 0;
+}
+
+static int arrays(const float *x) {
+    int failed = encode_array(x) || decode_array(x) || damaged_frames() || frames_say() || write_chunks() ||
+                 refused_arrays(x);
+    for (int k = 0; k < COUNT; k++)
         free(copies[k]);
     free(back);
-    return 0;
+    return failed;
 }
 
 int main(void) {
