@@ -258,7 +258,7 @@ struct Stored {
 }
 
 /// A dense array in memory.
-fn dense(v: &mut [f32], shape: &[u64]) -> Array {
+fn in_memory(v: &mut [f32], shape: &[u64]) -> Array {
     // SAFETY: the values outlive the array in every test.
     #[allow(unsafe_code)]
     unsafe {
@@ -277,14 +277,15 @@ impl Stored {
             origins = origins.iter().flat_map(|o| steps().map(|k| [&o[..], &[k]].concat())).collect();
         }
         let params = Params::new(request, Dtype::F32, chunk).unwrap();
-        let mut work = Encoding::new(dense(&mut all, shape), params, chunk, &origins.concat(), None, 2).unwrap();
+        let mut work = Encoding::new(in_memory(&mut all, shape), params, chunk, &origins.concat(), None, 2).unwrap();
         let mut made = Vec::new();
         while let Ok(some @ [_, ..]) = work.next().as_deref() {
             made.extend(some.iter().map(|f| f.to_vec()));
         }
         drop(work);
         let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
-        let done = decode(Frames::Memory(&frames), &mut dense(&mut all, shape), chunk, &origins.concat(), 2).unwrap();
+        let done =
+            decode(Frames::Memory(&frames), &mut in_memory(&mut all, shape), chunk, &origins.concat(), 2).unwrap();
         assert!(done.iter().all(Result::is_ok), "{codec}: {done:?}");
         let (mut bytes, mut places) = (vec![0u8; 40], Vec::new());
         for frame in &made {
@@ -311,7 +312,7 @@ impl Stored {
         for threads in [2, 5, 30] {
             let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
             let there = Frames::File(file.as_raw_fd(), &at);
-            let done = decode(there, &mut dense(&mut part, &size), chunk, &moved, threads).unwrap();
+            let done = decode(there, &mut in_memory(&mut part, &size), chunk, &moved, threads).unwrap();
             for (&k, done) in some.iter().zip(&done) {
                 assert_eq!(done.is_err(), hurt == Some(k), "{what}, chunk {k} of {some:?}, {threads}: {done:?}");
             }
