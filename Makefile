@@ -102,7 +102,8 @@ check: rust .env/check $(CUDA_COMPILER)
 # cargo install cargo-deny; pip install pip-audit.
 audit: rust
 	@$(CARGO) deny check
-	@for file in $$(git ls-files '*requirements*.txt'); do pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
+	@for file in $$(git ls-files '*requirements*.txt'); do \
+	    pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
 
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full

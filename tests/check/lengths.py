@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """No line above 120 columns, no file above 500 lines, no function above 80, in kernels above 120.
 
-Tables, addresses and what programs print (`text`) are as wide in Markdown as they must be. The reference reader is one file, because it is copied as one.
+Tables, addresses and what programs print (`text`, `console`) are as wide in Markdown as they must be. The reference
+reader is one file, because it is copied as one.
 """
 
 import ast
@@ -21,7 +22,7 @@ def columns(name, text):
     for number, line in enumerate(text.split("\n"), 1):
         if name.endswith(".md"):
             if line.lstrip().startswith("```"):
-                printed = line.strip() == "```text"
+                printed = line.strip() in ("```text", "```console")
             if printed or re.match(r"[> ]*(\||\[[^]]+\]: )", line):
                 continue
         if len(line) > COLUMNS:

@@ -5,7 +5,8 @@
 //! `H5Z_GPU_TEST_CODEC=szx` (lorenzo, ndzip, planes) checks one codec's kernels, as `make check-kernels K=szx` does.
 //!
 //! What the tests leave in `target/tmp` serves any program and debugger:
-//! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.
+//! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random
+//! gpu_check --cases 20000`.
 
 #[allow(dead_code, reason = "its main")]
 #[path = "../tools/gpu_check.rs"]

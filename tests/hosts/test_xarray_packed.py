@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`h5z_gpu.xarray` with fill values and packed numbers: the filter knows each, and a bound takes the place of packing."""
+"""`h5z_gpu.xarray` with fill values and packed numbers: the filter knows each, and a bound takes the place of
+packing."""
 import h5py
 import judge
 import numpy as np
