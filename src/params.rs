@@ -362,7 +362,7 @@ impl Params {
     /// Parameters for numbers given directly, outside HDF5.
     ///
     /// # Errors
-    /// `Params` when the ask contradicts itself or the extents hold a zero or more than 2^64 elements.
+    /// `Params` when the request contradicts itself or the extents hold a zero or more than 2^64 elements.
     pub fn new(request: Request, dtype: Dtype, dims: &[u64]) -> Result<Self> {
         let extents = Extents::new(dims)
             .ok_or_else(|| Error::params("extents", format!("{dims:?}; each must be 1 to 4294967295")))?;

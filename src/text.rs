@@ -39,7 +39,7 @@ impl Codec {
     }
 }
 
-/// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same ask.
+/// The shortest digits that mean the same f64 (17 significant ones at most), so that parsing gives the same request.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mode={}", self.bound.mode().name())?;

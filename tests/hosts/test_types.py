@@ -22,7 +22,7 @@ def numpy_types():
     raw = rng.integers(0, 256, 40_000, np.uint8)
     x = sample(np.float64, (40, 30))
     out = {t: raw[: 1200 * np.dtype(t).itemsize].view(t).reshape(40, 30) for t in
-           ["i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", "<f2", ">f2"]}  # fmt: skip
+           ["i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", "<f2", ">f2"]}
     out["smooth i4"] = (x * 1000).astype("i4")
     out["smooth i8"] = (x * 1000).astype("i8")
     out["bool"] = raw[:1200].reshape(40, 30) > 127
@@ -54,10 +54,11 @@ def test_bits_are_kept(name, flag, tmp_path):
     run("h5dump", tmp_path / "a.h5")
 
 
-SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f32 and f64 values alone. "
-        "90000 (lossless) asks for the same\n")  # fmt: skip
-KINDS = {"i2": "integers", ">u4": "integers", "f2": "floats that are neither f32 nor f64", "?": "compounds, booleans, strings or the like",
-         "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}  # fmt: skip
+SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f32 and f64 values "
+        "alone. 90000 (lossless) asks for the same\n")
+KINDS = {"i2": "integers", ">u4": "integers", "f2": "floats that are neither f32 nor f64",
+         "?": "compounds, booleans, strings or the like",
+         "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}
 
 
 def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
@@ -84,7 +85,7 @@ def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
 def test_types_with_a_memory_of_their_own(flag, tmp_path):
     """Strings and sequences of variable length, references, enumerations, arrays: chunks hold handles, not numbers."""
     rng = np.random.default_rng(2)
-    texts = np.array(["Wärme %d" % i * (i % 5) for i in range(300)], object)
+    texts = np.array([f"Wärme {i}" * (i % 5) for i in range(300)], object)
     pieces = np.empty(300, object)
     pieces[:] = [rng.normal(size=i % 7).astype("f4") for i in range(300)]
     grid = rng.normal(size=(300, 3, 4)).astype("f4")
@@ -116,8 +117,9 @@ def test_types_with_a_memory_of_their_own(flag, tmp_path):
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-@pytest.mark.parametrize("bits", [(2, 8, 7, "bfloat16"), (4, 8, 15, "24 bits in 4 bytes"), (4, 5, 23, "odd exponent"), (8, 8, 23, "f32 in 8 bytes")],
-                         ids=lambda b: b[3])  # fmt: skip
+@pytest.mark.parametrize("bits", [(2, 8, 7, "bfloat16"), (4, 8, 15, "24 bits in 4 bytes"), (4, 5, 23, "odd exponent"),
+                                  (8, 8, 23, "f32 in 8 bytes")],
+                         ids=lambda b: b[3])
 def test_floats_of_another_make(bits, flag, tmp_path):
     """A float type whose fields are not those of f32 or f64 is bytes."""
     size, exponent, mantissa, _ = bits
@@ -148,9 +150,11 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 lib = loaded("netcdf4.libs/libnetcdf")
                 d.createDimension("x", 100)
                 for name, kind, value in (("s", str, np.array(["a" * (i % 9) for i in range(100)], object)),
-                                          ("i", "i2", np.arange(100, dtype="i2")), ("c", "S1", np.resize([b"x", b"y"], 100))):
+                                          ("i", "i2", np.arange(100, dtype="i2")),
+                                          ("c", "S1", np.resize([b"x", b"y"], 100))):
                     v = d.createVariable(name, kind, ("x",), chunksizes=(30,))
-                    status = lib.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1), (ctypes.c_uint * 1)(11003))
+                    status = lib.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1),
+                                                   (ctypes.c_uint * 1)(11003))
                     # netCDF may refuse filters on its strings; it must not lose them.
                     assert status == 0 or name == "s", (name, status)
                     v[:] = value
@@ -158,10 +162,11 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 assert list(d["s"][:]) == ["a" * (i % 9) for i in range(100)]
                 assert list(d["i"][:]) == list(range(100))
                 assert list(d["c"][:]) == [b"x", b"y"] * 50
-            """, tmp_path / "a.nc")  # fmt: skip
+            """, tmp_path / "a.nc")
     else:
         with h5py.File(tmp_path / "a.h5", "w") as f:
-            f.create_dataset("i", data=np.arange(1000, dtype="i2"), chunks=(300,), compression=443, compression_opts=(11003,))
+            f.create_dataset("i", data=np.arange(1000, dtype="i2"), chunks=(300,), compression=443,
+                             compression_opts=(11003,))
         python("""if True:
             import sys, tables
             with tables.open_file(sys.argv[1], "a") as f:
@@ -169,4 +174,4 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 f.root.i[:] = f.root.i[:] * 3
             with tables.open_file(sys.argv[1]) as f:
                 assert list(f.root.i[:]) == [3 * i for i in range(1000)]
-            """, tmp_path / "a.h5")  # fmt: skip
+            """, tmp_path / "a.h5")
