@@ -3,15 +3,20 @@
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
-# make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots in target/compare.
+# make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
+#               in target/compare.
 #               On a machine with a GPU also beside nvCOMP, there
 # make site     the documentation, docs/, as a web site in target/site
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
 # make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
+# make check    the rules of CONTRIBUTING.md that a machine keeps: formats, linters, types, lengths, imports, licences
+# make audit    known faults in what we depend on, by cargo-deny and pip-audit, which ask services in the network
 # make unit     the library's unit tests, after a change in src
-# make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all without K)
-# make fuzz SECONDS=600 K=planes    coverage-guided fuzzing of decoders, words and the C interface (all without K); see tests/fuzz
+# make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all
+#                             without K)
+# make fuzz SECONDS=600 K=planes    coverage-guided fuzzing of decoders, words and the C interface (all without K); see
+#                                   tests/fuzz
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
 
 SHELL   := /bin/sh
@@ -23,7 +28,7 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test bench compare site doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test check audit bench compare site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The program
@@ -69,6 +74,10 @@ rust:
 	@echo "h5py with $*"
 	@rm -rf $@ && $(PIP) --no-deps --target $@ -r $< && touch $@
 
+.env/check: tests/check/requirements.txt .env/tests
+	@echo "Python packages that check the tree"
+	@$(PIP) -r $< && touch $@
+
 .env/site: docs/requirements.txt .env/tests
 	@echo "Python packages for the web site"
 	@$(PIP) -r $< && touch $@
@@ -82,9 +91,18 @@ rust:
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 
-test: rust tools .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
+test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
+
+check: rust .env/check $(CUDA_COMPILER)
+	@CARGO=$(CARGO) tests/run.sh check
+
+# cargo install cargo-deny; pip install pip-audit.
+audit: rust
+	@$(CARGO) deny check
+	@for file in $$(git ls-files '*requirements*.txt'); do \
+	    pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
 
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
@@ -96,36 +114,40 @@ compare: $(PLUGIN) .env/bench target/fields/full/done
 	    H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_gpu.py target/fields/full; }
 
 site: $(PLUGIN) .env/site
-	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site
+	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" \
+	    $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site
 	@echo "target/site/index.html"
 
 doc: rust
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu
 	@echo "target/doc/h5z_gpu/index.html"
 
-# --- while writing code: one architecture instead of all; what was compiled before is kept -----------------------------
+# --- while writing code: one architecture instead of all; what was compiled before is kept ----------------------------
 
-unit check-kernels kernels: export H5Z_GPU_ARCHS := $(or $(ARCH),90)
+check unit check-kernels kernels: export H5Z_GPU_ARCHS := $(or $(ARCH),90)
 
 unit: rust $(CUDA_COMPILER)
 	@$(CARGO) test --quiet -p h5z-gpu --lib
 
 check-kernels: rust $(CUDA_COMPILER)
-	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_CUDA=require $(CARGO) test --quiet -p h5z-gpu --test gpu_kernels -- --nocapture
+	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_CUDA=require \
+	    $(CARGO) test --quiet -p h5z-gpu --test gpu_kernels -- --nocapture
 
 kernels: rust $(CUDA_COMPILER)
 	@echo '(name, registers, spilled bytes)'
 	@H5Z_GPU_CUDA=require $(CARGO) build --quiet -p h5z-gpu --lib --features testing --message-format json \
-	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' | xargs -I{} sed -n 's/^ *\((".*)\),*$$/\1/p' {}/images.rs
+	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' \
+	    | xargs -I{} sed -n 's/^ *\((".*)\),*$$/\1/p' {}/images.rs
 
 clean:
 	rm -rf target .env
 
-# --- what the tests use ------------------------------------------------------------------------------------------------
+# --- what the tests use -----------------------------------------------------------------------------------------------
 
 tools:
 	@tests/need.sh h5repack=hdf5-tools h5dump=hdf5-tools nccopy=netcdf-bin ncdump=netcdf-bin ncks=nco cdo=cdo \
-	    readelf=binutils cc=gcc c++=g++ /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev /usr/include/netcdf.h=libnetcdf-dev \
+	    readelf=binutils cc=gcc c++=g++ /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev \
+	    /usr/include/netcdf.h=libnetcdf-dev \
 	    /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi=python3-h5py-mpi mpirun=openmpi-bin \
 	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
 	    cmake=cmake pkg-config=pkgconf man=man-db

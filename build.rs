@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles `kernels/*.cu` into images that the library embeds; those of `kernels/testing` with the feature `testing` only.
+//! Compiles `kernels/*.cu` into images that the library embeds; those of `kernels/testing` with the feature `testing`
+//! only.
 //!
-//! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no compiler works; `require` fails then;
-//! `off` does not look for one. `build/compiler.rs` says which one is taken. `H5Z_GPU_ARCHS` ("90" or "80,90") names architectures,
-//! all by default. Written to `OUT_DIR`:
+//! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no compiler works; `require`
+//! fails then; `off` does not look for one. `build/compiler.rs` says which one is taken. `H5Z_GPU_ARCHS` ("90" or
+//! "80,90") names architectures, all by default. Written to `OUT_DIR`:
 //!
 //! - `h5z_abi.cuh`: the format's constants, and the structs shared with the host, with their layout asserted;
 //! - `sm_ARCH.zst` for each architecture: machine code of every kernel file; `compute_ARCH.zst`: PTX for newer ones;
 //! - `images.rs`: the list of these and, from the compiler's reports, of the kernels in each.
 //!
-//! A file is compiled for an architecture when its text, a text that it includes, the flags or the compiler are new. What was
-//! compiled before is kept under a hash of these in the folder `H5Z_GPU_KERNEL_CACHE`, else in `OUT_DIR`. In the repository
-//! `.cargo/config.toml` names a folder for all profiles and features.
+//! A file is compiled for an architecture when its text, a text that it includes, the flags or the compiler are new.
+//! What was compiled before is kept under a hash of these in the folder `H5Z_GPU_KERNEL_CACHE`, else in `OUT_DIR`. In
+//! the repository `.cargo/config.toml` names a folder for all profiles and features.
 
 #![cfg_attr(not(feature = "cuda"), allow(unused_imports, dead_code))] // without it there is nothing to compile
 
@@ -62,7 +63,8 @@ fn main() {
     for name in ["build.rs", "build", "src/constants.rs", "src/cuda/abi.rs"] {
         println!("cargo:rerun-if-changed={name}");
     }
-    // Not the folder of the kernels, which holds their README; a new file there is of use once a codec launches its kernels.
+    // Not the folder of the kernels, which holds their README; a new file there is of use once a codec launches its
+    // kernels.
     println!("cargo:rerun-if-changed=src/codec");
     for name in CONSULTED {
         println!("cargo:rerun-if-env-changed={name}");

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The CUDA compiler as a Python package, so that kernels are built on a machine without CUDA: NVRTC of CUDA 12, whose code runs on
-# drivers from 525 on. With H5Z_GPU_CUDA=off, or a compiler of your own in H5Z_GPU_NVRTC, H5Z_GPU_NVCC or CUDA_HOME, nothing is
-# installed. COMPILER=nvcc takes nvcc of CUDA 13 (drivers from 580 on, no code for 7.0), to compare what the two make; all its
-# packages are pinned, since newer companions write PTX that these drivers do not take.
+# The CUDA compiler as a Python package, so that kernels are built on a machine without CUDA: NVRTC of CUDA 12, whose
+# code runs on drivers from 525 on. With H5Z_GPU_CUDA=off, or a compiler of your own in H5Z_GPU_NVRTC, H5Z_GPU_NVCC or
+# CUDA_HOME, nothing is installed. COMPILER=nvcc takes nvcc of CUDA 13 (drivers from 580 on, no code for 7.0), to
+# compare what the two make; all its packages are pinned, since newer companions write PTX that these drivers do not
+# take.
 
 NVRTC_PACKAGES := nvidia-cuda-nvrtc-cu12==12.9.86
 NVCC_PACKAGES := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 \
@@ -42,10 +43,13 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	@cp tests/gpu/*.py tests/gpu/run.sh $(BUNDLE)/
 	@mkdir $(BUNDLE)/h5z_gpu && cp plugin/python/h5z_gpu/*.py $(BUNDLE)/h5z_gpu/
 	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt
-	@$(if $(WITH_PEERS),$(PIP) --no-deps --target $(BUNDLE)/peers --python-version 3.12 --platform manylinux_2_28_x86_64 hdf5plugin==7.1.0)
-	@$(if $(WITH_PEERS),cd $(BUNDLE)/peers/hdf5plugin/plugins && ls | grep -vE 'h5(blosc2|zfp|sz3)\.so' | xargs rm -f && strip --strip-unneeded *.so)
+	@$(if $(WITH_PEERS),$(PIP) --no-deps --target $(BUNDLE)/peers --python-version 3.12 \
+	    --platform manylinux_2_28_x86_64 hdf5plugin==7.1.0)
+	@$(if $(WITH_PEERS),cd $(BUNDLE)/peers/hdf5plugin/plugins && ls | grep -vE 'h5(blosc2|zfp|sz3)\.so' | xargs rm -f \
+	    && strip --strip-unneeded *.so)
 	@test $$(du -sm $(BUNDLE) | cut -f1) -le 60 || { echo "$(BUNDLE) is larger than 60 MiB"; exit 1; }
-	@grep -qE '(NVRTC|nvcc) [0-9]+\.[0-9]' $(BUNDLE)/plugin/libh5zgpu.so || { echo "The plugin was built without GPU code."; exit 1; }
+	@grep -qE '(NVRTC|nvcc) [0-9]+\.[0-9]' $(BUNDLE)/plugin/libh5zgpu.so \
+	    || { echo "The plugin was built without GPU code."; exit 1; }
 	@echo "$(BUNDLE): $$(du -sm $(BUNDLE) | cut -f1) MiB.  On a machine with a GPU: ./run.sh"
 
 gpu-record-check:

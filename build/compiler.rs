@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The CUDA compiler: found, asked what it can do, and started.
 //!
-//! NVRTC of CUDA 12 is the rule: its images run on every driver from 525 on. An nvcc serves as well; its images need a driver of
-//! its own major release. Looked for in this order: the nvcc of `H5Z_GPU_NVCC`, the NVRTC of `H5Z_GPU_NVRTC`, the nvcc of
-//! `CUDA_HOME` or `CUDA_PATH`, the NVRTC of the Python package `nvidia-cuda-nvrtc-cu12`, an nvcc in `PATH`.
+//! NVRTC of CUDA 12 is the rule: its images run on every driver from 525 on. An nvcc serves as well; its images need a
+//! driver of its own major release. Looked for in this order: the nvcc of `H5Z_GPU_NVCC`, the NVRTC of `H5Z_GPU_NVRTC`,
+//! the nvcc of `CUDA_HOME` or `CUDA_PATH`, the NVRTC of the Python package `nvidia-cuda-nvrtc-cu12`, an nvcc in `PATH`.
 
 use super::files;
 use super::nvrtc::{self, Nvrtc};
@@ -80,7 +80,8 @@ impl Compiler {
         }
         let tried = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
         Err(format!(
-            "no CUDA compiler{tried}: `make plugin` installs NVRTC, or name one with H5Z_GPU_NVRTC, H5Z_GPU_NVCC or CUDA_HOME"
+            "no CUDA compiler{tried}: `make plugin` installs NVRTC, or name one with H5Z_GPU_NVRTC, H5Z_GPU_NVCC or \
+             CUDA_HOME"
         ))
     }
 
@@ -137,8 +138,8 @@ impl Compiler {
         flags
     }
 
-    /// A process that writes the image of `source` to `made`, and what there is to say of it to standard error. The folder `out` has
-    /// the header.
+    /// A process that writes the image of `source` to `made`, and what there is to say of it to standard error. The
+    /// folder `out` has the header.
     pub(crate) fn command(&self, source: &Path, made: &Path, target: Target, out: &Path) -> Command {
         let folders =
             [Path::new("kernels"), out].into_iter().map(|folder| format!("--include-path={}", folder.display()));

@@ -11,9 +11,9 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
-/// Compute capabilities that get machine code. It runs on later minor versions of the same major one as well: that of 8.6 on 8.7
-/// and 8.9, for which the compiler makes the same; of 10.0 on 10.3, of 12.0 on 12.1. Not that of 8.0, whose multiprocessors hold
-/// a third more threads.
+/// Compute capabilities that get machine code. It runs on later minor versions of the same major one as well: that of
+/// 8.6 on 8.7 and 8.9, for which the compiler makes the same; of 10.0 on 10.3, of 12.0 on 12.1. Not that of 8.0, whose
+/// multiprocessors hold a third more threads.
 const ARCHS: [u32; 7] = [70, 75, 80, 86, 90, 100, 120];
 /// PTX is of this one: for what is newer, and not of a major version above.
 const PTX: u32 = 90;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles one kernel file for one architecture with NVRTC, CUDA's compiler as a library, in a process of its own: NVRTC compiles
-//! one architecture a call, and processes use all cores.
+//! Compiles one kernel file for one architecture with NVRTC, CUDA's compiler as a library, in a process of its own:
+//! NVRTC compiles one architecture a call, and processes use all cores.
 //!
 //! `nvrtc.h` of CUDA 12 declares the functions; their names and types are the same in every release since 11.2.
 
@@ -22,8 +22,8 @@ pub(crate) struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Opens `libnvrtc.so`. Its built-in functions lie beside it in a library that it opens by name: where that folder is not
-    /// searched, they are found because they are open already.
+    /// Opens `libnvrtc.so`. Its built-in functions lie beside it in a library that it opens by name: where that folder
+    /// is not searched, they are found because they are open already.
     pub(crate) fn open(path: &Path) -> Result<Nvrtc, String> {
         for beside in files(path.parent().unwrap_or(Path::new("."))) {
             let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -146,7 +146,8 @@ pub(crate) fn compiled_here() -> bool {
         let name = CString::new(source.to_string_lossy().as_bytes()).map_err(|e| e.to_string())?;
         let (image, said) = Nvrtc::open(&library)?.compile(&name, &text, &flags)?;
         eprint!("{said}");
-        // As `-Werror all-warnings` of nvcc, which NVRTC does not have. That it is the last to know an architecture is no fault.
+        // As `-Werror all-warnings` of nvcc, which NVRTC does not have. That it is the last to know an architecture is
+        // no fault.
         let warns = |line: &str| line.contains("warning") && !line.contains("are deprecated and may be removed");
         let image = image.filter(|_| !said.lines().any(warns)).ok_or("")?;
         fs::write(&made, image).map_err(|e| format!("{}: {e}", made.display()))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Sphinx builds the site from the whole repository, so that a link works here as it does among the sources: `make site`."""
+"""Sphinx builds the site from the whole repository, so that a link works here as it does among the sources:
+`make site`."""
 import re
 import sys
 from pathlib import Path
@@ -16,8 +17,8 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md",
-                    "CHANGELOG.md"]
+include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
+                    "SECURITY.md", "CHANGELOG.md"]
 exclude_patterns = ["target", ".env", ".git", "packaging", "tests", "plugin", "kernels", "examples"]
 myst_heading_anchors = 3
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The height of the sea surface on one day, through the filter and back, with a bound of one millimetre.
 
-Satellites measured it (Copernicus Marine, 23 February 2019); land holds NaN. h5py writes it through the plugin, h5py and,
-where it is installed, h5dump read it back. Every value is judged in exact arithmetic, and a picture is saved.
+Satellites measured it (Copernicus Marine, 23 February 2019); land holds NaN. h5py writes it through the plugin, h5py
+and, where it is installed, h5dump read it back. Every value is judged in exact arithmetic, and a picture is saved.
 `make demo` runs it; HDF5_PLUGIN_PATH must name the plugin's folder.
 """
 import math
@@ -17,12 +17,12 @@ from pathlib import Path
 # One chunk of this field is so small that the plugin by itself would leave it to the CPU; here the GPU shall be seen.
 os.environ.setdefault("H5Z_GPU_MIN_BYTES", "1000000")
 
-import h5py  # noqa: E402
-import matplotlib  # noqa: E402
-import numpy as np  # noqa: E402
+import h5py
+import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "target/demo"
@@ -77,9 +77,10 @@ def judge(x, y):
 
 def backend():
     """Where the chunks are coded, as the plugin itself says it when it writes this field in a process of its own."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import demo; demo.write(sys.argv[2], demo.sea_level()[0], compression=443, compression_opts=(demo.WORD,))"
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import demo; demo.write(sys.argv[2], demo.sea_level()[0], "
+            "compression=443, compression_opts=(demo.WORD,))")
     said = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent), str(OUT / "where.h5")], check=True,
-                          env=os.environ | {"H5Z_GPU_LOG": "info"}, capture_output=True, text=True).stderr  # fmt: skip
+                          env=os.environ | {"H5Z_GPU_LOG": "info"}, capture_output=True, text=True).stderr
     gpu = [line.removeprefix("h5z-gpu: ") for line in said.splitlines() if line.startswith("h5z-gpu: GPU ")]
     if gpu and not gpu[0].startswith("GPU not used"):
         return gpu[0]
@@ -98,10 +99,12 @@ def picture(path, x, y, error, lat, lon, title):
         c.set_bad("0.82")
 
     def show(ax, a, cmap, low, high, text, label):
-        shown = ax.imshow(a, origin="lower", extent=extent, cmap=cmap, vmin=low, vmax=high, aspect="auto", interpolation="nearest")
+        shown = ax.imshow(a, origin="lower", extent=extent, cmap=cmap, vmin=low, vmax=high, aspect="auto",
+                          interpolation="nearest")
         ax.set_title(text)
         ax.set_xticks(range(0, 361, 60), [f"{t}°" for t in range(0, 361, 60)])
-        ax.set_yticks(range(-60, 61, 30), [f"{abs(t)}°{'S' if t < 0 else 'N' if t else ''}" for t in range(-60, 61, 30)])
+        ax.set_yticks(range(-60, 61, 30), [f"{abs(t)}°{'S' if t < 0 else 'N' if t else ''}"
+                                           for t in range(-60, 61, 30)])
         ax.tick_params(length=2, colors="0.3")
         bar = fig.colorbar(shown, ax=ax, pad=0.01, aspect=30)
         bar.set_label(label)
@@ -120,7 +123,8 @@ def picture(path, x, y, error, lat, lon, title):
     ax.hist(sizes, bins=25, range=(-1.25, 1.25), color="#3b6fb6", rwidth=0.4)
     for side in (-1, 1):
         ax.axvline(side, color="#c0392b", lw=1.2)
-    ax.annotate("the bound", (1, ax.get_ylim()[1]), xytext=(4, -4), textcoords="offset points", va="top", color="#c0392b")
+    ax.annotate("the bound", (1, ax.get_ylim()[1]), xytext=(4, -4), textcoords="offset points", va="top",
+                color="#c0392b")
     ax.set_title(f"how often each error occurs; beyond the bound: {int((np.abs(sizes) > 1).sum())} of {sizes.size}")
     ax.set_xlabel("error / bound: tenths, for the field comes in steps of 0.1 mm")
     ax.set_ylabel("values")
@@ -144,19 +148,23 @@ def main():
     error, missed = judge(x, y)
     worst = float(np.nanmax(np.abs(error)))
 
-    print(f"field     height of the sea surface, {x.shape[0]} x {x.shape[1]} f32, {mb:.1f} MB, {int(np.isnan(x).sum())} values NaN (land)")
+    print(f"field     height of the sea surface, {x.shape[0]} x {x.shape[1]} f32, {mb:.1f} MB, "
+          f"{int(np.isnan(x).sum())} values NaN (land)")
     print(f"filter    443 with the number {WORD}: no value changes by more than {BOUND * 1e3:g} mm")
     print(f"coded on  {backend()}")
     print(f"size      {x.nbytes} -> {size} bytes, ratio {x.nbytes / size:.2f}")
     print(f"speed     write {mb / writing:.0f} MB/s, read {mb / reading:.0f} MB/s through h5py; "
-          f"without a filter {mb / plain_writing:.0f} and {mb / plain_reading:.0f}")  # fmt: skip
-    print(f"error     largest {worst * 1e3:.6f} mm, {worst / BOUND:.6f} of the bound; {missed} of {x.size} values miss it")
+          f"without a filter {mb / plain_writing:.0f} and {mb / plain_reading:.0f}")
+    print(f"error     largest {worst * 1e3:.6f} mm, {worst / BOUND:.6f} of the bound; {missed} of {x.size} values "
+          f"miss it")
     if shutil.which("h5dump"):
         raw = OUT / "h5dump.raw"
-        subprocess.run(["h5dump", "-d", "/sea_level", "-b", "LE", "-o", raw, ours], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["h5dump", "-d", "/sea_level", "-b", "LE", "-o", raw, ours], check=True,
+                       stdout=subprocess.DEVNULL)
         same = raw.read_bytes() == y.tobytes()
         version = subprocess.run(["h5dump", "--version"], capture_output=True, text=True).stdout.split()[-1]
-        print(f"h5dump    {version} reads {'the same bits as' if same else 'OTHER BITS THAN'} h5py (HDF5 {h5py.version.hdf5_version})")
+        print(f"h5dump    {version} reads {'the same bits as' if same else 'OTHER BITS THAN'} h5py (HDF5 "
+              f"{h5py.version.hdf5_version})")
         missed += not same
     out = OUT / "demo.png"
     picture(out, x, y, error, lat, lon, f"{x.nbytes / size:.1f} times smaller")

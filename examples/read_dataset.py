@@ -7,4 +7,5 @@ import h5py
 with h5py.File(sys.argv[1]) as f:
     d = f["temperature"]
     a = d[...]
-    print(f"{d.shape} {d.dtype}, {a.min():.2f} to {a.max():.2f}, {a.nbytes / d.id.get_storage_size():.1f} times smaller on disk")
+    print(f"{d.shape} {d.dtype}, {a.min():.2f} to {a.max():.2f}, {a.nbytes / d.id.get_storage_size():.1f} times "
+          f"smaller on disk")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files; needs a network and
+# make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files; needs a
+#                        network and
 #                        a quarter to half an hour on two cores. K=debian names one of them.
 
 .PHONY: check-packages
@@ -12,6 +13,7 @@ target/package-env/made: packaging/check/requirements.txt
 	@target/package-env/bin/python -m pip install --quiet --disable-pip-version-check -r $< && touch $@
 
 check-packages: $(PLUGIN) target/package-env/made
-	@tests/need.sh dh=debhelper lintian=lintian fakeroot=fakeroot qemu-aarch64=qemu-user readelf=binutils h5repack=hdf5-tools \
+	@tests/need.sh dh=debhelper lintian=lintian fakeroot=fakeroot qemu-aarch64=qemu-user readelf=binutils \
+	    h5repack=hdf5-tools \
 	    /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev cmake=cmake pkg-config=pkgconf modulecmd=environment-modules
 	@target/package-env/bin/python -m pytest -v -p no:cacheprovider packaging/check $(if $(K),-k $(K))

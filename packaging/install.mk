@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make install PREFIX=/usr/local DESTDIR=     what `make` has built, with header, pkg-config and CMake files, licences, man page
+# make install PREFIX=/usr/local DESTDIR=     what `make` has built, with header, pkg-config and CMake files, licences,
+#                                             man page
 # make uninstall                              with the same variables: takes all of it away again
 #
-#     PREFIX/lib/h5z-gpu/plugin/libh5zgpu.so  the plugin, alone in its folder: HDF5 opens every library that lies beside one
+#     PREFIX/lib/h5z-gpu/plugin/libh5zgpu.so  the plugin, alone in its folder: HDF5 opens every library that lies beside
+#                                             one
 #     PREFIX/lib/hdf5/plugin/libh5zgpu.so     link to it, where HDF5 libraries of this prefix look
 #     PREFIX/lib/libh5zgpu.so                 link to it, for programs that call h5z_gpu.h
 #     PREFIX/lib/h5z-gpu/bin/h5z-gpu          the program, which looks for ../plugin; PREFIX/bin has a link to it
@@ -39,10 +41,12 @@ fill = install -d "$(DESTDIR)$(2)" && sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@p
     packaging/$(1) >"$(DESTDIR)$(2)/$(3)" && chmod 644 "$(DESTDIR)$(2)/$(3)"
 
 install:
-	@for f in $(BUILT); do [ -e $$f ] || { echo "$$f is missing: run \`make\` first, as the user who builds"; exit 1; }; done
+	@for f in $(BUILT); do \
+	    [ -e $$f ] || { echo "$$f is missing: run \`make\` first, as the user who builds"; exit 1; }; done
 	@case "$(PREFIX) $(LIBDIR)" in /*\ /*\ * | [!/]* | *\ [!/]*) \
 	    echo "PREFIX is \"$(PREFIX)\": give a whole path without blanks, such as /usr/local"; exit 1 ;; esac
-	@install -d "$(DESTDIR)$(PLUGIN_DIR)" "$(DESTDIR)$(OURS)/bin" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(DOCDIR)" "$(DESTDIR)$(MANDIR)/man1"
+	@install -d "$(DESTDIR)$(PLUGIN_DIR)" "$(DESTDIR)$(OURS)/bin" "$(DESTDIR)$(INCLUDEDIR)" \
+	    "$(DESTDIR)$(DOCDIR)" "$(DESTDIR)$(MANDIR)/man1"
 	@install -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/"
 	@install -m 755 target/bin/h5z-gpu "$(DESTDIR)$(OURS)/bin/"
 	@$(call link,$(OURS)/bin/h5z-gpu,$(BINDIR),h5z-gpu)
@@ -75,6 +79,7 @@ uninstall:
 	    case "$(PREFIX):$$f" in /usr:*/h5z-gpu/* | /usr/local:*/h5z-gpu/*) f=$${f%h5z-gpu/*}h5z-gpu; \
 	        find "$(DESTDIR)$$f" -depth -type d -empty -delete 2>/dev/null || true; continue ;; \
 	    /usr:* | /usr/local:*) continue ;; esac; \
-	    [ ! -d "$(DESTDIR)$(PREFIX)" ] || (cd "$(DESTDIR)/" && rmdir -p --ignore-fail-on-non-empty ".$${f%/*}" 2>/dev/null) || true; \
+	    [ ! -d "$(DESTDIR)$(PREFIX)" ] \
+	        || (cd "$(DESTDIR)/" && rmdir -p --ignore-fail-on-non-empty ".$${f%/*}" 2>/dev/null) || true; \
 	done
 	@echo "h5z-gpu is gone from $(DESTDIR)$(PREFIX)"

@@ -17,7 +17,8 @@ TARGET = "x86_64-unknown-linux-gnu"
 
 def linked():
     """Crates that are linked: the roots' dependencies, without those for builds and tests."""
-    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--offline", "--filter-platform", TARGET]
+    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--offline", "--filter-platform",
+               TARGET]
     meta = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     crates = {p["id"]: p for p in meta["packages"]}
     nodes = {n["id"]: n for n in meta["resolve"]["nodes"]}
@@ -36,17 +37,20 @@ def linked():
 def texts(crate):
     """Its licence files, also those of C code within it (zstd)."""
     folder = Path(crate["manifest_path"]).parent
-    files = [f for where in (folder, folder / crate["name"].removesuffix("-sys")) if where.is_dir() for f in where.iterdir()]
+    files = [f for where in (folder, folder / crate["name"].removesuffix("-sys")) if where.is_dir()
+             for f in where.iterdir()]
     return [f.read_text(errors="replace").strip() for f in sorted(files) if f.is_file() and NAMES.match(f.name)]
 
 
 def main():
     said = {}
-    print("h5z-gpu is linked with these crates of the Rust language, with the language's standard library (MIT OR Apache-2.0), and\n"
-          "through zstd-sys with zstd (BSD-3-Clause). Their licences follow.\n")  # fmt: skip
+    print("h5z-gpu is linked with these crates of the Rust language, with the language's standard library (MIT OR "
+          "Apache-2.0), and\n"
+          "through zstd-sys with zstd (BSD-3-Clause). Their licences follow.\n")
     for crate in linked():
         found = texts(crate)
-        print(f"* {crate['name']} {crate['version']}: {crate['license']}" + ("" if found else " (brings no text of its own)"))
+        print(f"* {crate['name']} {crate['version']}: {crate['license']}"
+              + ("" if found else " (brings no text of its own)"))
         for text in found:
             said.setdefault(text, []).append(crate["name"])
     for text, names in said.items():

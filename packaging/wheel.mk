@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make wheel                    the Python package for glibc 2.17 and newer, in target/wheel
 # make wheel MACHINE=aarch64    the same for 64-bit ARM
-# make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in target/wheel-here
+# make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
+#                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
 #
-# A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older one to link with.
+# A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older
+# one to link with.
 
 MACHINE  ?= $(shell uname -m)
 GLIBC    := 2.17

@@ -59,8 +59,8 @@ impl Used {
 
 /// Smallest and largest of the finite values whose bits are not the fill value's; `None` when there are none.
 ///
-/// Where the user defined none (`fill` is `None`), the fill value is +0: HDF5 pads chunks with it that reach beyond the edge of
-/// their dataset or are not all written, and padding must not make a relative bound a wide one.
+/// Where the user defined none (`fill` is `None`), the fill value is +0: HDF5 pads chunks with it that reach beyond the
+/// edge of their dataset or are not all written, and padding must not make a relative bound a wide one.
 pub(crate) fn range<S: Scalar>(values: &[S], fill: Option<u64>) -> Option<(f64, f64)> {
     let fill = S::Bits::from_u64(fill.unwrap_or(0));
     let (min, max) = vectorize(
@@ -96,8 +96,8 @@ fn extremes<S: Scalar>(values: &[S], fill: S::Bits) -> (S, S) {
     (lo.iter().fold(S::INFINITY, smaller), hi.iter().fold(-S::INFINITY, larger))
 }
 
-/// The bound used on values of this [`range`]: relative and PSNR bounds become absolute, always rounded down. Asks for the
-/// range only where it counts.
+/// The bound used on values of this [`range`]: relative and PSNR bounds become absolute, always rounded down. Asks for
+/// the range only where it counts.
 pub(crate) fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
     let spread = |range: Option<(f64, f64)>| range.map_or(0.0, |(min, max)| sub_down(max, min));
     match bound.limit() {

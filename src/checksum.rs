@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The frame's checksum: a sum that any number of threads may compute in any order. FORMAT.md §4.2.
 //!
-//! A frame is read as little-endian 32-bit words `w[i]`, the last one filled up with zeros. Each is multiplied by a key of
-//! its place, an odd 64-bit number; the product `p` adds `p ^ (p >> 32)` to the sum, all in 64 bits:
+//! A frame is read as little-endian 32-bit words `w[i]`, the last one filled up with zeros. Each is multiplied by a key
+//! of its place, an odd 64-bit number; the product `p` adds `p ^ (p >> 32)` to the sum, all in 64 bits:
 //!
 //! ```text
 //! t[i] = (2 i + 1) · C        C = 2^64 over the golden ratio
@@ -10,11 +10,11 @@
 //! p    = w[i] · k[i]
 //! ```
 //!
-//! An odd factor and the fold are bijections, so a change inside one word is always found. The fold brings the upper half,
-//! where a product of high bits stands, down to the lower one: without it, or with squares of keyed words, two flipped bits
-//! cancel once in 2^37 pairs; with it none of 5·10^14 pairs does, in a frame of 4 MiB of noise, of zeros or of a sine. Any
-//! other change is missed with a probability of about 2^-64. A sum has no order: threads of a CPU and warps of a GPU add
-//! their parts as they come.
+//! An odd factor and the fold are bijections, so a change inside one word is always found. The fold brings the upper
+//! half, where a product of high bits stands, down to the lower one: without it, or with squares of keyed words, two
+//! flipped bits cancel once in 2^37 pairs; with it none of 5·10^14 pairs does, in a frame of 4 MiB of noise, of zeros
+//! or of a sine. Any other change is missed with a probability of about 2^-64. A sum has no order: threads of a CPU and
+//! warps of a GPU add their parts as they come.
 
 use crate::constants::{CHECKSUM_OFFSET, CHECKSUM_STEP};
 
@@ -41,7 +41,8 @@ impl pulp::NullaryFnOnce for Sum<'_> {
 
 #[inline(always)]
 fn plain_sum(bytes: &[u8], first: u64) -> u64 {
-    // Independent sums and keys let the compiler use vectors. Of 16 it makes single steps, which are three times slower.
+    // Independent sums and keys let the compiler use vectors. Of 16 it makes single steps, which are three times
+    // slower.
     const LANES: usize = 32;
     let (blocks, tail) = bytes.as_chunks::<{ 4 * LANES }>();
     let mut total = [0u64; LANES];
@@ -86,8 +87,8 @@ pub(crate) fn frame(bytes: &[u8], threads: usize) -> u64 {
     sums.into_iter().fold(0, u64::wrapping_add)
 }
 
-/// What a frame's bytes from place `at` on add to its checksum. They begin with a whole word; the first ones hold all of the
-/// checksum field, unless the frame ends before it.
+/// What a frame's bytes from place `at` on add to its checksum. They begin with a whole word; the first ones hold all
+/// of the checksum field, unless the frame ends before it.
 pub(crate) fn part(bytes: &[u8], at: usize) -> u64 {
     const BEHIND: usize = CHECKSUM_OFFSET + 8;
     debug_assert!(at == 0 || (at.is_multiple_of(4) && at >= BEHIND));

@@ -40,27 +40,30 @@ format_constants! {
     /// Side of a hypercube in rank 3.
     NDZIP_SIDE_3: usize = 16;
     /// `ndzip` takes the highest rank whose whole cubes hold at least this many of every
-    /// `NDZIP_COVER_OF` values: a border is stored raw, one more axis saves about a tenth. Measured: 3/4 costs up to 6 %.
+    /// `NDZIP_COVER_OF` values: a border is stored raw, one more axis saves about a tenth. Measured: 3/4 costs up to 6
+    /// %.
     NDZIP_COVER: usize = 9;
     /// See `NDZIP_COVER`.
     NDZIP_COVER_OF: usize = 10;
-    /// Most values of a tile of `lorenzo`. Measured: 4096 costs 2 % of the ratio, 16384 saves 1.5 % and takes 64 KiB of a
-    /// CTA's memory for the points of an interpolated tile.
+    /// Most values of a tile of `lorenzo`. Measured: 4096 costs 2 % of the ratio, 16384 saves 1.5 % and takes 64 KiB of
+    /// a CTA's memory for the points of an interpolated tile.
     LORENZO_TILE: usize = 8192;
-    /// Classes of runs of zeros: one for each of the first lengths, then two for each power of two, up to a whole tile's.
-    /// Measured beside runs of powers of two: 4.7 % of the ratio at 1e-3, 17 % at 1e-2, with the residual behind joined.
+    /// Classes of runs of zeros: one for each of the first lengths, then two for each power of two, up to a whole
+    /// tile's. Measured beside runs of powers of two: 4.7 % of the ratio at 1e-3, 17 % at 1e-2, with the residual
+    /// behind joined.
     LORENZO_RUNS: usize = 34;
     /// Classes that say one length each, 1 to this.
     LORENZO_SHORT_RUNS: usize = 16;
-    /// Zigzag residuals below this have a symbol each; larger ones one per half power of two. Measured: 512 costs 1 % of the
-    /// ratio in 4 MiB chunks (lengths to store), 16 saves nothing more.
+    /// Zigzag residuals below this have a symbol each; larger ones one per half power of two. Measured: 512 costs 1 %
+    /// of the ratio in 4 MiB chunks (lengths to store), 16 saves nothing more.
     LORENZO_DIRECT: usize = 32;
-    /// Symbols of a codebook: zeros to the end, runs, 1 to 31, two for each of 27 powers of two, runs joined with -1 or 1.
+    /// Symbols of a codebook: zeros to the end, runs, 1 to 31, two for each of 27 powers of two, runs joined with -1 or
+    /// 1.
     LORENZO_SYMBOLS: usize = 188;
     /// Every so many tiles, a frame says where a payload begins; elsewhere, how long payloads are.
     LORENZO_START_EVERY: usize = 64;
-    /// Longest codeword. A table of 2048 entries decodes several at once and fits a CPU's first cache; 12 or 14 bits save
-    /// less than 0.1 % of the ratio.
+    /// Longest codeword. A table of 2048 entries decodes several at once and fits a CPU's first cache; 12 or 14 bits
+    /// save less than 0.1 % of the ratio.
     CODEWORD_LIMIT: u32 = 11;
     /// Interpolated points are kept in units of 2 · bound / (2^this + 1).
     LORENZO_FINE_BITS: u32 = 8;
@@ -78,7 +81,8 @@ format_constants! {
     LORENZO_WEIGHT_BITS: u32 = 16;
     /// Largest quantum of f32 under an absolute bound: its value, rounded to f32, still has the same quantum.
     LORENZO_LIMIT_F32: i32 = 1 << 22;
-    /// Largest quantum of f64, and of any type under a point-wise relative bound; largest value in interpolation's units.
+    /// Largest quantum of f64, and of any type under a point-wise relative bound; largest value in interpolation's
+    /// units.
     LORENZO_LIMIT: i32 = 1 << 30;
     /// Largest interpolated point, so far below the largest value that rounding to f32 cannot lift it above that.
     LORENZO_POINT_LIMIT: i32 = 1 << 29;
@@ -88,8 +92,8 @@ format_constants! {
     PLANES_COUNT: usize = 8;
     /// Lanes of a plane: a bit plane has a word for each, as a warp has threads.
     PLANES_LANES: usize = 32;
-    /// The step of `planes` is its bound times this many 128ths: 2b less its 256th part, so that rounding to the type cannot
-    /// lift a difference above the bound.
+    /// The step of `planes` is its bound times this many 128ths: 2b less its 256th part, so that rounding to the type
+    /// cannot lift a difference above the bound.
     PLANES_STEP_128THS: u32 = 255;
     /// Binary logarithm of the largest usable step of f32, and of one over the smallest.
     PLANES_STEP_LOG2_F32: u32 = 100;

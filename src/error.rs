@@ -93,7 +93,8 @@ impl fmt::Display for Error {
             ),
             Error::NoDeviceMemory { what } => write!(
                 f,
-                "h5z-gpu: an array on a device: {what}: use smaller chunks or fewer programs on the device, or copy the \
+                "h5z-gpu: an array on a device: {what}: use smaller chunks or fewer programs on the device, or copy \
+                 the \
                  array to host memory"
             ),
             Error::Unreadable { bytes, at, errno } => write!(
@@ -108,7 +109,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What contradicts FORMAT.md, as a stage finds it. A caller, who knows section and tile, makes an [`Error::Corrupt`] of it.
+/// What contradicts FORMAT.md, as a stage finds it. A caller, who knows section and tile, makes an [`Error::Corrupt`]
+/// of it.
 #[derive(Debug)]
 pub(crate) struct Damage(String);
 

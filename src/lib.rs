@@ -13,8 +13,8 @@
 //! # Ok::<(), h5z_gpu::Error>(())
 //! ```
 //!
-//! The same values and request give the same bytes on every machine, on a CPU and on a GPU. Encoding never fails but for want
-//! of memory, and never makes an array longer than itself and [`frame::STORED_HEADER`] bytes.
+//! The same values and request give the same bytes on every machine, on a CPU and on a GPU. Encoding never fails but
+//! for want of memory, and never makes an array longer than itself and [`frame::STORED_HEADER`] bytes.
 //!
 //! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
 //! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.

@@ -2,8 +2,8 @@
 //! Memory that may not be there: whatever grows with a chunk or with the number of threads is asked for here.
 //!
 //! A failure runs up to the engine, which stores the chunk or fails the read. Rust ends the process where other
-//! allocations fail. Those are short and few (texts, lists of sections, what starting a thread takes); the plugin keeps a
-//! reserve for them.
+//! allocations fail. Those are short and few (texts, lists of sections, what starting a thread takes); the plugin keeps
+//! a reserve for them.
 
 use crate::error::{Error, Result};
 

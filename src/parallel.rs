@@ -113,8 +113,8 @@ pub(crate) fn try_each<T: Send>(
     try_map(slots.len(), threads, |i| f(i, taken(&slots[i]))).map(|_| ())
 }
 
-/// For i from 0 to n - 1: `make(i, &mut state)` on up to `threads` threads, then `place(i, &mut state)` on the same thread, but
-/// in order of i and one at a time.
+/// For i from 0 to n - 1: `make(i, &mut state)` on up to `threads` threads, then `place(i, &mut state)` on the same
+/// thread, but in order of i and one at a time.
 ///
 /// For output whose parts' lengths are known only once they are made: each thread keeps one part in a buffer of its
 /// own, small enough to stay in its cache, and appends it when its turn comes, while the others make theirs. The first

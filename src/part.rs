@@ -2,11 +2,13 @@
 //! The part of a chunk that a reader wants. A codec that cuts chunks into tiles decodes those which the part touches.
 //!
 //! A part is a box in a chunk's three folded extents ([`fold`]). Where more than one axis was folded into the slowest,
-//! the box spans all between its first and its last value there: a part may be larger than what is wanted, never smaller.
+//! the box spans all between its first and its last value there: a part may be larger than what is wanted, never
+//! smaller.
 
 use std::ops::Range;
 
-/// A chunk's extents as three, slowest first: the leading ones multiplied together. `None` where memory cannot hold them.
+/// A chunk's extents as three, slowest first: the leading ones multiplied together. `None` where memory cannot hold
+/// them.
 pub(crate) fn fold(dims: &[u32]) -> Option<[usize; 3]> {
     let mut extents = [1usize; 3];
     let (lead, tail) = dims.split_at(dims.len().saturating_sub(3));
@@ -43,7 +45,8 @@ impl Part {
         (0..3).any(|k| all[k] != (0..extents[k])).then_some(Part { extents, wanted: all })
     }
 
-    /// The same part of the same values, where the slower axes are folded further: into [1, z · y, x] or [1, 1, z · y · x].
+    /// The same part of the same values, where the slower axes are folded further: into [1, z · y, x] or [1, 1, z · y ·
+    /// x].
     pub(crate) fn folded(&self, extents: [usize; 3]) -> Part {
         let ([z, y, x], [_, ey, ex]) = (&self.wanted, self.extents);
         let planes = join(z, y, ey);

@@ -45,12 +45,12 @@ elements! {
 /// Compresses an array into a frame. `shape` is its extents, slowest first; `request` a [`Bound`](crate::Bound), or a [`Request`]
 /// that names a codec too.
 ///
-/// Uses the process's [`Engine`]: its threads, and its GPU where there is one. NaN and infinities come back bit for bit. For
-/// fill values, other types and many arrays at a time, see [`Engine::encode_batch`].
+/// Uses the process's [`Engine`]: its threads, and its GPU where there is one. NaN and infinities come back bit for
+/// bit. For fill values, other types and many arrays at a time, see [`Engine::encode_batch`].
 ///
 /// # Errors
-/// `Params` when `shape` is not the array's or the request contradicts itself, `NoMemory` when there is too little for a
-/// frame.
+/// `Params` when `shape` is not the array's or the request contradicts itself, `NoMemory` when there is too little for
+/// a frame.
 pub fn encode<T: Element>(values: &[T], shape: &[usize], request: impl Into<Request>) -> Result<Vec<u8>> {
     let dims: Vec<u64> = shape.iter().map(|&d| d as u64).collect();
     let params = Params::new(request.into(), T::DTYPE, &dims)?;
@@ -65,8 +65,8 @@ pub fn encode<T: Element>(values: &[T], shape: &[usize], request: impl Into<Requ
     if frame.is_empty() { Err(Error::NoMemory { bytes: raw.len() as u64 }) } else { Ok(frame) }
 }
 
-/// The array in a frame. It takes as much memory as the frame's header says: from strangers, rather use [`decode_into`], or
-/// [`Engine::decode`] with a limit.
+/// The array in a frame. It takes as much memory as the frame's header says: from strangers, rather use
+/// [`decode_into`], or [`Engine::decode`] with a limit.
 ///
 /// # Errors
 /// `Params` when the frame holds another type, else see [`Error`].
@@ -80,7 +80,8 @@ pub fn decode<T: Element>(frame: &[u8]) -> Result<Vec<T>> {
 /// Decodes the array in a frame into `values`, which must have its length.
 ///
 /// # Errors
-/// `Params` when the frame holds another type or another number of values, else see [`Error`]; `values` may hold anything then.
+/// `Params` when the frame holds another type or another number of values, else see [`Error`]; `values` may hold
+/// anything then.
 pub fn decode_into<T: Element>(frame: &[u8], values: &mut [T]) -> Result<()> {
     let dtype = frame::header(frame)?.dtype;
     // Stored bytes have no type: they are what `encode` was given.

@@ -270,8 +270,8 @@ fn whole_frames_of_random_parts_mean_the_same_to_crate_and_book() {
     }
 }
 
-/// Interpolated tiles along every set of axes, with finer steps and without, of extents that end in every way: few points,
-/// odd ones, a last point that is near on some levels.
+/// Interpolated tiles along every set of axes, with finer steps and without, of extents that end in every way: few
+/// points, odd ones, a last point that is near on some levels.
 #[test]
 fn every_interpolation_means_the_same_to_crate_and_book() {
     let engine = Engine::with_threads(1);

@@ -360,7 +360,9 @@ fn the_judge_refuses_what_misses_by_one_bit() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: common::fuzz(0, 600).1, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: common::fuzz(0, 600).1, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     /// Any mixture of inputs, exponents, bounds and shapes.
     #[test]

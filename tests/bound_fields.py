@@ -6,10 +6,10 @@
 
 A field is an HDF5 file with one dataset `data`; an attribute `fill` is declared as fill value. Bounds: relative to each
 chunk's range 1e-2 to 1e-6, absolute ones from 1e-2 to 1e-6 of the field's range (rounded to two digits) and fixed
-ones, point-wise relative 1e-2 and 1e-4, PSNR 40 and 100 dB, and lossless. Codecs: 0 the writer's choice, 1 szx, 2 lorenzo,
-3 ndzip; all of them unless some are named. What lorenzo gives back under an absolute bound is written again: every chunk
-that is whole must keep its values.
-Needs HDF5_PLUGIN_PATH. Prints one line a field; the exit status is 1 where a promise is broken.
+ones, point-wise relative 1e-2 and 1e-4, PSNR 40 and 100 dB, and lossless. Codecs: 0 the writer's choice, 1 szx, 2
+lorenzo, 3 ndzip; all of them unless some are named. What lorenzo gives back under an absolute bound is written again:
+every chunk that is whole must keep its values. Needs HDF5_PLUGIN_PATH. Prints one line a field; the exit status is 1
+where a promise is broken.
 """
 import argparse
 import math
@@ -23,7 +23,7 @@ import h5py
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "hosts"))
-import judge  # noqa: E402
+import judge
 
 
 def two_digits(value):
@@ -125,7 +125,7 @@ def main():
         total += count
         violations += broken
         print(f"{f.stem:<20} {count:3d} plans, {len(broken)} violations, largest error/bound {worst:.6f}, "
-              f"ratio {min(ratios):.2f} to {max(ratios):.2f}, {time.time() - begin:.0f} s", flush=True)  # fmt: skip
+              f"ratio {min(ratios):.2f} to {max(ratios):.2f}, {time.time() - begin:.0f} s", flush=True)
     a.out.unlink(missing_ok=True)
     print(f"{len(files)} fields, {total} files, {len(violations)} violations")
     print(*violations, sep="\n")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who imports whom: no file of the library, the plugin or the program imports itself over others.
 //!
-//! Read from the text, outside of test modules: paths that begin with `crate::` or `super::`, and the modules that a file
-//! declares.
+//! Read from the text, outside of test modules: paths that begin with `crate::` or `super::`, and the modules that a
+//! file declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -124,6 +124,69 @@ fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     }
     let mut done = BTreeSet::new();
     graph.keys().find_map(|start| walk(graph, &mut vec![start], &mut done))
+}
+
+/// The layers of the picture in ARCHITECTURE.md, from the top: each a list of modules.
+fn layers(page: &str) -> Vec<Vec<String>> {
+    let picture = page.split("```layers\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a picture");
+    picture.lines().map(|line| line.split_whitespace().map(|m| m.replace('/', "::")).collect()).collect()
+}
+
+/// Imports of a module in a layer above, or of a neighbour in the same one. A module of the picture stands for all
+/// below its name that the picture does not have.
+fn upward(graph: &BTreeMap<String, BTreeSet<String>>, layers: &[Vec<String>]) -> Vec<String> {
+    let place = |module: &str| {
+        let of = |name: &String| module == name || module.starts_with(&format!("{name}::"));
+        let all = layers.iter().enumerate().flat_map(|(at, names)| names.iter().map(move |name| (at, name)));
+        all.filter(|(_, name)| of(name)).max_by_key(|(_, name)| name.len())
+    };
+    let mut wrong = Vec::new();
+    for (module, imported) in graph.iter().filter(|(module, _)| *module != "lib") {
+        let Some((layer, name)) = place(module) else {
+            wrong.push(format!("{module} is not in the picture"));
+            continue;
+        };
+        // A folder's mod.rs declares what is in it: that is no import.
+        let own = |target: &String| target.starts_with(&format!("{module}::"));
+        for target in imported.iter().filter(|target| !own(target)) {
+            match place(target) {
+                Some((below, other)) if below > layer || other == name => {}
+                _ => wrong.push(format!("{module} imports {target}")),
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn imports_go_downwards() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let layers = layers(&std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap());
+    let graph = imports(&root.join("src"));
+    for name in layers.iter().flatten() {
+        assert!(graph.contains_key(name), "ARCHITECTURE.md's picture has {name}, and src has not");
+    }
+    let wrong = upward(&graph, &layers);
+    assert!(wrong.is_empty(), "against the picture in ARCHITECTURE.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_upward_import_is_found() {
+    let arrow = |from: &str, to: &[&str]| (from.to_owned(), to.iter().map(ToString::to_string).collect());
+    let layers = layers("# Page\n```layers\narray\nengine  engine/gpu\nerror\n```\n");
+    let graph: BTreeMap<_, _> = [
+        arrow("array", &["array::decode", "engine"]),
+        arrow("array::decode", &["array", "error"]),
+        arrow("engine", &["engine::gpu", "error"]),
+        arrow("engine::gpu::group", &["engine"]),
+        arrow("error", &["array::decode"]),
+        arrow("part", &[]),
+    ]
+    .into();
+    assert_eq!(
+        upward(&graph, &layers),
+        ["engine::gpu::group imports engine", "error imports array::decode", "part is not in the picture"]
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make big-endian   unit tests, golden vectors, refused frames and broken rules on s390x, a big-endian machine, under qemu
+# make big-endian   unit tests, golden vectors, refused frames and broken rules on s390x, a big-endian machine, under
+#                   qemu
 # make miri         stages and readers under Miri, for s390x too: undefined behaviour
 
 .PHONY: big-endian miri
@@ -25,5 +26,6 @@ big-endian: rust
 miri: rust
 	@tests/need.sh s390x-linux-gnu-gcc=gcc-s390x-linux-gnu /usr/s390x-linux-gnu/include/stdio.h=libc6-dev-s390x-cross
 	@rustup --quiet component add --toolchain $(NIGHTLY) miri rust-src
-	@$(ON_BIG) MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test --target-dir target/miri --target $(BIG) $(PLAIN) \
+	@$(ON_BIG) MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test \
+	    --target-dir target/miri --target $(BIG) $(PLAIN) \
 	    --lib -- $(SMALL)

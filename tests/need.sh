@@ -29,7 +29,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "installing$missing"
 log=$(mktemp)
-if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+export DEBIAN_FRONTEND=noninteractive
+if ! { apt-get update && apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
     tail -20 "$log" >&2
     exit 1
 fi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` that no writer makes: crate and second decoder find the same in them, and the second decoder names the rule that is
-//! broken.
+//! Frames of `planes` that no writer makes: crate and second decoder find the same in them, and the second decoder
+//! names the rule that is broken.
 
 mod common;
 
@@ -79,7 +79,8 @@ fn cases_show_the_whole_format() {
             ("integers", "little-endian, big-endian, no exceptions, uniform exceptions, zeros, full fields"),
             (
                 "floats",
-                "little-endian, big-endian, no exceptions, exceptions, uniform exceptions, map 0, map 1, zeros, full fields",
+                "little-endian, big-endian, no exceptions, exceptions, uniform exceptions, map 0, map 1, zeros, full \
+                 fields",
             ),
             ("raw", "little-endian"),
         ] {

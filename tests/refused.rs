@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that break one rule of the documents each: the crate refuses them for that reason, and so does the second decoder.
+//! Frames that break one rule of the documents each: the crate refuses them for that reason, and so does the second
+//! decoder.
 
 mod common;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `tests/bound.rs` judges the
-//! first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise alone.
-//! Of `planes` no value moves even where others of its chunk change.
+//! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `tests/bound.rs` judges
+//! the first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise
+//! alone. Of `planes` no value moves even where others of its chunk change.
 
 mod common;
 
@@ -35,7 +35,8 @@ fn bits(d: Dtype, raw: &[u8], k: usize) -> u64 {
     raw[k * size..][..size].iter().rev().fold(0, |a, &b| a << 8 | u64::from(b))
 }
 
-/// Whether a value that may be interpolated is so large that its type cannot tell units from each other: an f32 above 2^24 of them.
+/// Whether a value that may be interpolated is so large that its type cannot tell units from each other: an f32 above
+/// 2^24 of them.
 fn untold(d: Dtype, bound: f64, raw: &[u8]) -> bool {
     let units = |k| value(d, raw, k).abs() / (2.0 * bound / 257.0);
     d.size == 4 && (0..raw.len() / 4).map(units).any(|x| (2f64.powi(24)..2f64.powi(30)).contains(&x))
@@ -113,8 +114,8 @@ fn where_interpolation_is_just_worth_it() {
     assert!(taken > 400, "{taken} of 600");
 }
 
-/// Fields that are smooth along some axes and jump along the others, with missing values and without: tiles are interpolated
-/// along every set of axes, with finer steps and without, with outliers and without.
+/// Fields that are smooth along some axes and jump along the others, with missing values and without: tiles are
+/// interpolated along every set of axes, with finer steps and without, with outliers and without.
 #[test]
 fn where_tiles_are_interpolated_along_every_set_of_axes() {
     let mut random = Random(5);
@@ -167,8 +168,8 @@ fn where_tiles_were_interpolated_by_hand() {
     }
 }
 
-/// Values of about 2^22 or 2^30 quanta, and of 2^29 or 2^30 units of interpolation: rounding to the type moves them by a
-/// good part of a quantum.
+/// Values of about 2^22 or 2^30 quanta, and of 2^29 or 2^30 units of interpolation: rounding to the type moves them by
+/// a good part of a quantum.
 #[test]
 fn where_numbers_of_quanta_end() {
     let mut random = Random(3);
@@ -238,8 +239,9 @@ fn some_values(random: &mut Random, d: Dtype, bound: f64, wild: bool, n: usize) 
     raw
 }
 
-/// Parts of a chunk are written again and again, with smooth values and with wild ones: at times it shrinks, at others it is stored.
-/// What is not written stays, bit for bit; what is written becomes what it would become in any other chunk.
+/// Parts of a chunk are written again and again, with smooth values and with wild ones: at times it shrinks, at others
+/// it is stored. What is not written stays, bit for bit; what is written becomes what it would become in any other
+/// chunk.
 #[test]
 fn no_value_of_planes_moves_while_others_are_written() {
     let engine = Engine::with_threads(1);

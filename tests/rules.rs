@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `lorenzo` that break one rule of their document each: the crate refuses them, and so does the second decoder.
+//! Frames of `lorenzo` that break one rule of their document each: the crate refuses them, and so does the second
+//! decoder.
 
 mod common;
 

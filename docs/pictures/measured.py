@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 HERE = Path(__file__).resolve().parent
 RECORD = (HERE.parent.parent / "tests/gpu/record.toml").read_text()
@@ -57,7 +57,8 @@ def kernels(path):
     rows = []
     for codec, request in (("planes", "abs of rel 1e-3"), ("szx", "abs of rel 1e-3"),
                            ("lorenzo", "abs of rel 1e-3"), ("planes", "lossless"), ("ndzip", "")):
-        n, encode, decode, ratio = re.search(rf"^ +{codec} +{request} +(\d+) +(\d+) +(\d+) +([\d.]+)$", means, re.M).groups()
+        n, encode, decode, ratio = re.search(rf"^ +{codec} +{request} +(\d+) +(\d+) +(\d+) +([\d.]+)$", means,
+                                             re.M).groups()
         assert n == "5"
         what = "1e-3 of the range" if request.startswith("abs") else "lossless"
         rows.append((f"{codec}\n{what}, ratio {float(ratio):.3g}", float(encode), float(decode)))
@@ -82,10 +83,12 @@ def files(path):
         line = rf"^ +velocity {codec} +4 MiB +([\d.]+) +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+)"
         ratio, write, read = re.search(line, table("datasets").split("NumPy")[1], re.M).groups()
         rows.append((f"h5z_gpu.write, read {codec}\nNumPy array, ratio {float(ratio):.3g}", float(write), float(read)))
-    ratio, write, read = re.search(r"^ +velocity lorenzo +4 MiB +([\d.]+) +([\d.]+) +([\d.]+)", table("datasets"), re.M).groups()
+    ratio, write, read = re.search(r"^ +velocity lorenzo +4 MiB +([\d.]+) +([\d.]+) +([\d.]+)", table("datasets"),
+                                   re.M).groups()
     rows.append((f"h5z_gpu.write, read lorenzo\nGPU array, ratio {float(ratio):.3g}", float(write), float(read)))
     title = "To a file in memory and back: turbulence, lossy ones at 1e-3 of the range."
-    bars(path, rows, f"{title}\n{said('device')}, 16 cores, {said('date')}", "GB/s of uncompressed data (logarithmic)", log=True)
+    bars(path, rows, f"{title}\n{said('device')}, 16 cores, {said('date')}", "GB/s of uncompressed data (logarithmic)",
+         log=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ int main(int argc, char **argv) {
     for (int z = 0; z < NZ; z++)
         for (int y = 0; y < NY; y++)
             for (int x = 0; x < NX; x++)
-                temperature[z][y][x] = (float)(280 + 10 * sin(6.0 * x / (NX - 1)) * cos(6.0 * y / (NY - 1)) + 6.0 * z / (NZ - 1));
+                temperature[z][y][x] = (float)(280 + 10 * sin(6.0 * x / (NX - 1)) * cos(6.0 * y / (NY - 1))
+                                               + 6.0 * z / (NZ - 1));
 
     /* HDF5 leaves out an optional filter that it does not find, and says nothing. */
     if (H5Zfilter_avail(443) <= 0)

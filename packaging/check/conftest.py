@@ -15,7 +15,7 @@ def run(*command, cwd=ROOT, **variables):
     """Runs a program that must end well; gives stdout + stderr. A variable that is None is taken out."""
     env = {k: v for k, v in (dict(os.environ) | variables).items() if v is not None}
     r = subprocess.run([str(c) for c in command], cwd=cwd, env=env, text=True, errors="replace",
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert r.returncode == 0, f"{' '.join(map(str, command))}\nexit {r.returncode}\n{r.stdout[-6000:]}"
     return r.stdout
 
@@ -40,7 +40,8 @@ import h5py, h5z_gpu, numpy as np
 
 said = hashlib.sha256()
 for dtype in ("f4", ">f4", "f8"):
-    x = (np.arange(40 * 61 * 67) * 40503 % 65521 / 997.0 + np.arange(40 * 61 * 67) / 50).reshape(40, 61, 67).astype(dtype)
+    x = (np.arange(40 * 61 * 67) * 40503 % 65521 / 997.0
+         + np.arange(40 * 61 * 67) / 50).reshape(40, 61, 67).astype(dtype)
     x[0, 0, :4] = np.nan, np.inf, -np.inf, -999
     lossy, ends = h5z_gpu.Lossy, x.ravel()[4:].astype("f8")
     ways = [(lossy(1e-2, codec=c, fill_value=-999), 1e-2) for c in ("szx", "lorenzo", "planes")]
@@ -53,7 +54,8 @@ for dtype in ("f4", ">f4", "f8"):
             y = f["v"][...]
             for i in range(f["v"].id.get_num_chunks()):
                 said.update(f["v"].id.read_direct_chunk(f["v"].id.get_chunk_info(i).chunk_offset)[1])
-        assert np.array_equal(x[0, 0, :4].view("V8" if dtype == "f8" else "V4"), y[0, 0, :4].view("V8" if dtype == "f8" else "V4"))
+        assert np.array_equal(x[0, 0, :4].view("V8" if dtype == "f8" else "V4"),
+                              y[0, 0, :4].view("V8" if dtype == "f8" else "V4"))
         worst = np.abs(ends - y.ravel()[4:]).max()
         assert worst <= limit and (worst > 0 or limit == 0), (how, worst)
 print(platform.machine(), h5py.version.hdf5_version, said.hexdigest())

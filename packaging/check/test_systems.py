@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Packages of systems: built by their own tools, installed into a root of their own, used from there, and taken away again."""
+"""Packages of systems: built by their own tools, installed into a root of their own, used from there, and taken away
+again."""
 import json
 import os
 import re
@@ -13,7 +14,8 @@ from conftest import ROOT, VERSION, run, tool
 def plugin_works(folder, tmp):
     """h5repack writes with the plugin of a folder, which holds nothing else, and h5dump reads."""
     assert os.listdir(folder) == ["libh5zgpu.so"]
-    run("h5repack", "-f", "UD=443,1,1,11003", "-l", "CHUNK=1000", plain(tmp), tmp / "out.h5", HDF5_PLUGIN_PATH=str(folder))
+    run("h5repack", "-f", "UD=443,1,1,11003", "-l", "CHUNK=1000", plain(tmp), tmp / "out.h5",
+        HDF5_PLUGIN_PATH=str(folder))
     said = run("h5dump", "-p", tmp / "out.h5", HDF5_PLUGIN_PATH=str(folder))
     assert "FILTER_ID 443" in said and re.search(r"SIZE \d+ \(([2-9]|\d\d)\.\d+:1 COMPRESSION\)", said), said[:2000]
 
@@ -39,7 +41,8 @@ def names_the_plugin(program, folder):
 @pytest.fixture(scope="module")
 def debs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("debian")
-    run(ROOT / "packaging/debian/build.sh", folder, "-b", "-d", DEBFULLNAME="nobody", DEBEMAIL="nobody@localhost", CARGO_TARGET_DIR=None)
+    run(ROOT / "packaging/debian/build.sh", folder, "-b", "-d", DEBFULLNAME="nobody", DEBEMAIL="nobody@localhost",
+        CARGO_TARGET_DIR=None)
     return sorted(folder.glob("*.deb"))
 
 
@@ -57,7 +60,8 @@ def test_debian_packages_are_installed_used_and_removed(debs, tmp_path):
     (root / "var/lib/dpkg/info").mkdir(parents=True)
     (root / "var/lib/dpkg/updates").mkdir()
     (root / "var/lib/dpkg/status").touch()
-    dpkg = ("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless", f"--log={tmp_path}/log")
+    dpkg = ("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless",
+            f"--log={tmp_path}/log")
     run(*dpkg, "-i", *debs)
     multiarch = run("cc", "-print-multiarch").strip()
     lib = root / "usr/lib" / multiarch
@@ -80,22 +84,24 @@ def test_debian_packages_are_installed_used_and_removed(debs, tmp_path):
 
 
 def test_conda_package_is_built_and_holds_what_it_should(sources, toolchain, tmp_path):
-    """By rattler-build with this machine's compilers: no channel is reached. Its own tests of the package run as well."""
+    """By rattler-build with this machine's compilers: no channel is reached. Its own tests of the package run as
+    well."""
     channel = tmp_path / "channel/noarch/repodata.json"
     channel.parent.mkdir(parents=True)
     channel.write_text(json.dumps({"packages": {}, "packages.conda": {}}))
     build = "from rattler_build.cli_api import build_recipes; import sys; build_recipes([sys.argv[1]], " \
-        "variant_overrides={'host_tools': ['true']}, channel=[sys.argv[2]], output_dir=sys.argv[3], test='native')"  # fmt: skip
+        "variant_overrides={'host_tools': ['true']}, channel=[sys.argv[2]], output_dir=sys.argv[3], test='native')"
     out = tmp_path / "out"
-    tool("python", "-c", build, sources / "packaging/conda/recipe.yaml", f"file://{channel.parent.parent}", out, PATH=toolchain,
-         CARGO_TARGET_DIR=None)  # fmt: skip
+    tool("python", "-c", build, sources / "packaging/conda/recipe.yaml", f"file://{channel.parent.parent}", out,
+         PATH=toolchain, CARGO_TARGET_DIR=None)
     (package,) = out.glob("linux-64/*.conda")
     read = "from rattler.package_streaming import extract; import sys; extract(sys.argv[1], sys.argv[2])"
     tool("python", "-c", read, package, tmp_path / "prefix")
     prefix = tmp_path / "prefix"
     about = json.loads((prefix / "info/index.json").read_text())
     assert (about["name"], about["version"], about["license"]) == ("h5z-gpu", VERSION, "MIT OR Apache-2.0")
-    assert {p.name for p in (prefix / "info/licenses").rglob("*") if p.is_file()} >= {"LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"}
+    assert {p.name for p in (prefix / "info/licenses").rglob("*") if p.is_file()} >= {"LICENSE-MIT", "LICENSE-APACHE",
+                                                                                      "THIRD-PARTY.txt"}
     plugin_works(prefix / "lib/h5z-gpu/plugin", tmp_path)
     plugin_works(prefix / "lib/hdf5/plugin", tmp_path)
     names_the_plugin(prefix / "bin/h5z-gpu", prefix / "lib/h5z-gpu/plugin")
@@ -107,11 +113,13 @@ def test_conda_package_is_built_and_holds_what_it_should(sources, toolchain, tmp
 def test_module_is_loaded_and_unloaded(tmp_path):
     run("make", "-s", "install", f"PREFIX={tmp_path}/h5z-gpu")
     prefix = tmp_path / "h5z-gpu"
-    environment = {"MODULEPATH": f"{prefix}/share/modulefiles", "HDF5_PLUGIN_PATH": "/others", "LOADEDMODULES": None, "_LMFILES_": None}
+    environment = {"MODULEPATH": f"{prefix}/share/modulefiles", "HDF5_PLUGIN_PATH": "/others", "LOADEDMODULES": None,
+                   "_LMFILES_": None}
     show = 'printf "%s\\n" "$HDF5_PLUGIN_PATH"'
     script = f'eval "$(modulecmd sh load h5z-gpu)"; {show}; command -v h5z-gpu; pkg-config --modversion h5z-gpu; ' \
-        f'eval "$(modulecmd sh unload h5z-gpu)"; {show}; command -v h5z-gpu || echo gone'  # fmt: skip
+        f'eval "$(modulecmd sh unload h5z-gpu)"; {show}; command -v h5z-gpu || echo gone'
     loaded, program, version, unloaded, gone = run("sh", "-c", script, **environment).split("\n")[:5]
-    assert loaded == f"{prefix}/lib/h5z-gpu/plugin:/others" and program == f"{prefix}/bin/h5z-gpu" and version == VERSION
+    assert (loaded == f"{prefix}/lib/h5z-gpu/plugin:/others" and program == f"{prefix}/bin/h5z-gpu"
+            and version == VERSION)
     assert unloaded == "/others" and (gone == "gone" or shutil.which("h5z-gpu") == gone)
     plugin_works(prefix / "lib/h5z-gpu/plugin", tmp_path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Wheels and sdist as they are published: the checkers' verdicts, what is inside, and that they work where they are installed."""
+"""Wheels and sdist as they are published: the checkers' verdicts, what is inside, and that they work where they are
+installed."""
 import platform
 import re
 import sys
@@ -66,7 +67,8 @@ def test_size_licences_and_kernels(wheel):
 
 def test_it_is_installed_and_used(tmp_path):
     python = bare_python(tmp_path / "env", one("x86_64"), "h5py==3.16.0")
-    said = run(python, "-c", ROUND_TRIP, tmp_path / "a.h5", HDF5_PLUGIN_PATH=None, H5Z_GPU_PLUGIN_PATH=None, PYTHONPATH=None)
+    said = run(python, "-c", ROUND_TRIP, tmp_path / "a.h5", HDF5_PLUGIN_PATH=None, H5Z_GPU_PLUGIN_PATH=None,
+               PYTHONPATH=None)
     assert said.startswith("x86_64 ")
 
 
@@ -75,8 +77,10 @@ def test_every_function_of_the_header_is_in_it(tmp_path):
         z.extract("h5z_gpu/plugin/libh5zgpu.so", tmp_path)
     plugin = tmp_path / "h5z_gpu/plugin"
     hdf5 = f"/usr/lib/{run('cc', '-print-multiarch').strip()}/hdf5/serial"
-    run("cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "c_api", ROOT / "plugin/tests/c_api.c", plugin / "libh5zgpu.so",
-        f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial", f"-L{hdf5}", "-lhdf5", "-lm", "-lpthread", f"-Wl,-rpath,{plugin}")  # fmt: skip
+    run("cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "c_api", ROOT / "plugin/tests/c_api.c",
+        plugin / "libh5zgpu.so",
+        f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial", f"-L{hdf5}", "-lhdf5", "-lm", "-lpthread",
+        f"-Wl,-rpath,{plugin}")
     assert run(tmp_path / "c_api", HDF5_PLUGIN_PATH=str(plugin)).endswith(" all good\n")
 
 
@@ -105,18 +109,21 @@ def test_the_wheel_for_arm_writes_the_same_bytes_under_emulation(tmp_path):
     root = arm(tmp_path / "arm")
     platforms = [f"--platform=manylinux_2_{n}_aarch64" for n in (17, 27, 28)] + ["--platform=manylinux2014_aarch64"]
     run(sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", *platforms, "--python-version=3.11",
-        "--implementation=cp", "--target", tmp_path / "site", one("aarch64"), "h5py==3.16.0", "numpy==2.4.6")  # fmt: skip
+        "--implementation=cp", "--target", tmp_path / "site", one("aarch64"), "h5py==3.16.0", "numpy==2.4.6")
     clean = {"HDF5_PLUGIN_PATH": None, "H5Z_GPU_PLUGIN_PATH": None, "PYTHONPATH": None}
-    there = run("qemu-aarch64", "-L", root, "-E", f"PYTHONPATH={tmp_path}/site", root / "usr/bin/python3.11", "-c", ROUND_TRIP,
-                tmp_path / "arm.h5", **clean).split()  # fmt: skip
+    there = run("qemu-aarch64", "-L", root, "-E", f"PYTHONPATH={tmp_path}/site", root / "usr/bin/python3.11", "-c",
+                ROUND_TRIP, tmp_path / "arm.h5", **clean).split()
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "here", one("x86_64"))
-    here = run(sys.executable, "-c", ROUND_TRIP, tmp_path / "here.h5", **clean | {"PYTHONPATH": str(tmp_path / "here")}).split()
+    here = run(sys.executable, "-c", ROUND_TRIP, tmp_path / "here.h5",
+               **clean | {"PYTHONPATH": str(tmp_path / "here")}).split()
     assert (there[0], here[0]) == ("aarch64", "x86_64") and there[2] == here[2]
 
 
 def test_the_sdist_builds_in_a_bare_environment(sdist, tmp_path):
     assert "PASSED" in tool("twine", "check", "--strict", sdist)
     python = bare_python(tmp_path / "env", "h5py==3.16.0")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdist, H5Z_GPU_CUDA="off", CARGO_TARGET_DIR=None)
-    said = run(python, "-c", ROUND_TRIP, tmp_path / "a.h5", HDF5_PLUGIN_PATH=None, H5Z_GPU_PLUGIN_PATH=None, PYTHONPATH=None)
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdist, H5Z_GPU_CUDA="off",
+        CARGO_TARGET_DIR=None)
+    said = run(python, "-c", ROUND_TRIP, tmp_path / "a.h5", HDF5_PLUGIN_PATH=None, H5Z_GPU_PLUGIN_PATH=None,
+               PYTHONPATH=None)
     assert said.startswith("x86_64 ")

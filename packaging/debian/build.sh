@@ -4,7 +4,8 @@
 #
 #     DEBFULLNAME="Your Name" DEBEMAIL=you@where packaging/debian/build.sh FOLDER [OPTION OF dpkg-buildpackage]...
 #
-# FOLDER is made; the sources and the packages are in it. Options are -b, -d (cargo is not a Debian package) and the like.
+# FOLDER is made; the sources and the packages are in it. Options are -b, -d (cargo is not a Debian package) and the
+# like.
 set -eu
 : "${DEBFULLNAME:?who makes the package}" "${DEBEMAIL:?the address for the package}"
 [ $# -ge 1 ] || { sed -n 3,9p "$0" >&2; exit 2; }

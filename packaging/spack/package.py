@@ -5,14 +5,17 @@ from spack.package import *
 
 
 class H5zGpu(MakefilePackage):
-    """HDF5 filter for floating-point data: error-bounded and lossless compression, on NVIDIA GPUs and CPUs with the same bytes."""
+    """HDF5 filter for floating-point data: error-bounded and lossless compression, on NVIDIA GPUs and CPUs with the
+    same bytes."""
 
     license("MIT OR Apache-2.0")
 
-    # A release adds `homepage`, `url` and version("0.1.0", sha256="..."). Until then: spack dev-build h5z-gpu@0.1.0, in a clone.
+    # A release adds `homepage`, `url` and version("0.1.0", sha256="..."). Until then: spack dev-build h5z-gpu@0.1.0, in
+    # a clone.
     version("0.1.0")
 
-    variant("cuda", default=False, description="Kernels for NVIDIA GPUs; a driver is needed at run time only, and only for using them")
+    variant("cuda", default=False, description="Kernels for NVIDIA GPUs; a driver is needed at run time only, and only "
+            "for using them")
 
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")

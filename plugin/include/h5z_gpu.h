@@ -3,8 +3,8 @@
  * The codecs of libh5zgpu.so without HDF5, for C and for ctypes.
  *
  * Words are HDF5's cd_values: none is lossless, one is the packed decimal [C]MDDEE (11003 is absolute 1e-3, 90000 is
- * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame is
- * one encoded chunk; it describes itself.
+ * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame
+ * is one encoded chunk; it describes itself.
  *
  * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are less than 0;
  * h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were given until they return, no
@@ -34,8 +34,8 @@ const char *h5z_gpu_version(void);
 /* The filter's number in HDF5. */
 int h5z_gpu_filter_id(void);
 
-/* Why the last call of this thread failed, "" when none did. Stays until the thread's next failure. Of several frames: the first that
-   failed for another reason than damage, else the last damaged one. */
+/* Why the last call of this thread failed, "" when none did. Stays until the thread's next failure. Of several frames:
+   the first that failed for another reason than damage, else the last damaged one. */
 const char *h5z_gpu_last_error(void);
 
 /* What kind of failure it was: what a function answers, and the status of a frame. */
@@ -56,8 +56,8 @@ int64_t h5z_gpu_words(const char *text, uint32_t words[H5Z_GPU_WORDS_MAX]);
 /* The text of words, at most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t size);
 
-/* What words mean in plain words, and every tool's line for them, as JSON: at most size - 1 bytes and a NUL. Answers the length
-   of the whole text. */
+/* What words mean in plain words, and every tool's line for them, as JSON: at most size - 1 bytes and a NUL. Answers
+   the length of the whole text. */
 int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
 
 /* What a request may say, as JSON: "modes", each with its names, its promise and the codecs that take it; "codecs", as they are
@@ -90,15 +90,15 @@ int64_t h5z_gpu_raw_len(const void *frame, size_t len);
 /* Decodes one frame. Answers the chunk's length; a damaged frame fails. */
 int64_t h5z_gpu_decode(const void *frame, size_t len, void *raw, size_t size);
 
-/* Decodes n frames, each into a buffer of exactly its raw length; status takes 0 or a failure for each. Answers how many were
-   decoded. A damaged frame leaves the others alone. */
+/* Decodes n frames, each into a buffer of exactly its raw length; status takes 0 or a failure for each. Answers how
+   many were decoded. A damaged frame leaves the others alone. */
 int64_t h5z_gpu_decode_batch(size_t n, const void *const *frames, const size_t *lens, void *const *raw,
                              const size_t *sizes, int *status);
 
-/* Whole arrays. A chunk is the box of `chunk` elements at an origin, both one number an axis, slowest first. The box may reach
-   beyond the array. Threads work on several chunks at a time, and a GPU where there is one; the frames are those of the filter.
-   An array in a device's memory is read and written there by that device, so that only frames cross the bus; it may have eight
-   axes that do not lie together. */
+/* Whole arrays. A chunk is the box of `chunk` elements at an origin, both one number an axis, slowest first. The box
+   may reach beyond the array. Threads work on several chunks at a time, and a GPU where there is one; the frames are
+   those of the filter. An array in a device's memory is read and written there by that device, so that only frames
+   cross the bus; it may have eight axes that do not lie together. */
 
 /* An array in memory, as DLPack and __cuda_array_interface__ describe one. */
 typedef struct h5z_gpu_array {
@@ -109,46 +109,49 @@ typedef struct h5z_gpu_array {
     size_t rank;            /* 1 or more */
     const uint64_t *shape;  /* elements */
     const int64_t *strides; /* bytes, of any sign; NULL: dense, slowest axis first */
-    void *stream;           /* a device's array is ready when what this CUstream was given so far is done; NULL or 1: the legacy
-                               default stream; 2: the thread's; -1: it is ready. Calls return when the array is written */
+    /* a device's array is ready when what this CUstream was given so far is done; NULL or 1: the legacy default stream;
+       2: the thread's; -1: it is ready. Calls return when the array is written */
+    void *stream;
 } h5z_gpu_array;
 
 #define H5Z_GPU_READ_ONLY 1u
-#define H5Z_GPU_EVERY_DEVICE 2u /* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
+/* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
+#define H5Z_GPU_EVERY_DEVICE 2u
 
 /* Frames of an array on their way. One thread at a time uses it.
 
-   Threads of the library, or a device, read the array from h5z_gpu_encode_array until h5z_gpu_end. So keep one thing that owns the work
-   and holds the array, made before the work begins, and let it end the work before it lets the array go, however it is left:
+   Threads of the library, or a device, read the array from h5z_gpu_encode_array until h5z_gpu_end. So keep one thing
+   that owns the work and holds the array, made before the work begins, and let it end the work before it lets the array
+   go, however it is left:
 
      h5z_gpu_work *work = NULL;
      if (h5z_gpu_encode_array(..., &work) >= 0)
          while (h5z_gpu_next(work, &frames, &lens) > 0) ...
      h5z_gpu_end(&work);
 
-   Where a signal or an exception may come between any two steps (Ctrl-C in Python), that is a finaliser's task: work is NULL until there
-   is any, and h5z_gpu_end sets it to NULL, so it may be called whenever and twice. */
+   Where a signal or an exception may come between any two steps (Ctrl-C in Python), that is a finaliser's task: work is
+   NULL until there is any, and h5z_gpu_end sets it to NULL, so it may be called whenever and twice. */
 typedef struct h5z_gpu_work h5z_gpu_work;
 
-/* Begins to encode n chunks of an array, which must not change before the last frame is there. `origins` has n * rank numbers;
-   `fill`, one element or NULL for zeros, stands in a chunk beyond the array. Give the stored list of a dataset as words: then
-   the frames are those that the filter writes there. Without one `fill` is the fill value too. threads: 0 for as many as the
-   process may use. Answers n, and the work in *work, which stays as it is on failure. */
+/* Begins to encode n chunks of an array, which must not change before the last frame is there. `origins` has n * rank
+   numbers; `fill`, one element or NULL for zeros, stands in a chunk beyond the array. Give the stored list of a dataset
+   as words: then the frames are those that the filter writes there. Without one `fill` is the fill value too. threads:
+   0 for as many as the process may use. Answers n, and the work in *work, which stays as it is on failure. */
 int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_array *from, const uint64_t *chunk,
                              const void *fill, size_t n, const int64_t *origins, int threads, h5z_gpu_work **work);
 
-/* The next frames, in order, in memory of ours until the next call. Answers how many; 0: all were given. Do not call it in a
-   process forked after the work began. */
+/* The next frames, in order, in memory of ours until the next call. Answers how many; 0: all were given. Do not call it
+   in a process forked after the work began. */
 int64_t h5z_gpu_next(h5z_gpu_work *work, const void *const **frames, const size_t **lens);
 
 /* Ends the work, whether all frames were given or not, waits for its threads, and sets *work to NULL; nothing where it is NULL. NULL
    is allowed. */
 void h5z_gpu_end(h5z_gpu_work **work);
 
-/* Smallest and largest finite value of an array of "<f4", "<f8", ">f4" or ">f8", of n boxes that should cover it, but for those with
-   the bits of `fill`, one element or NULL. Answers 1, or 0 where there is no such value. */
-int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n, const int64_t *origins,
-                      int threads, double range[2]);
+/* Smallest and largest finite value of an array of "<f4", "<f8", ">f4" or ">f8", of n boxes that should cover it, but
+   for those with the bits of `fill`, one element or NULL. Answers 1, or 0 where there is no such value. */
+int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n,
+                      const int64_t *origins, int threads, double range[2]);
 
 /* Boxes of a dataset, read or written chunk by chunk beside HDF5's pipeline: many at a time, and the file is the same. `hdf5` is any
    function of the HDF5 library that the dataset belongs to: the others are looked up there. `type` is HDF5's type of the array's
@@ -216,10 +219,11 @@ int64_t h5z_gpu_find_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, size_t rank, siz
 /* Whether a chunk may be values, of `stored` bytes at `at`, which an index says is stored without filters: 0, or H5Z_GPU_DAMAGED. */
 int64_t h5z_gpu_raw_chunk(int file, uint64_t at, uint64_t stored, uint64_t raw_len);
 
-/* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's position stays.
-   What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an array may be a selection of
-   a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status takes 0 or a failure for each. Answers how
-   many were decoded. A frame that fails leaves the others alone. Where a device has no memory to work in, the host decodes. */
+/* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's
+   position stays. What of a chunk lies in the array is written, and nothing else; an origin may be negative: so an
+   array may be a selection of a dataset, and only what it needs of a chunk is decoded. Chunks must not meet. status
+   takes 0 or a failure for each. Answers how many were decoded. A frame that fails leaves the others alone. Where a
+   device has no memory to work in, the host decodes. */
 int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64_t *lens, const h5z_gpu_array *to,
                             const uint64_t *chunk, const int64_t *origins, int threads, int *status);
 
@@ -242,11 +246,11 @@ typedef struct h5z_gpu_frame {
     double bound;    /* the absolute one that was used; the relative one in mode 3; 0 in mode 9 */
 } h5z_gpu_frame;
 
-/* What n frames of a file that is open for reading say, each lens[k] bytes from at[k] on, of chunks of raw_len bytes. Nothing is
-   decoded: `whole` asks for all bytes to be compared with the checksum, else the first ones are read alone. Answers how many
-   are well. */
-int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole, int threads,
-                       h5z_gpu_frame *frames);
+/* What n frames of a file that is open for reading say, each lens[k] bytes from at[k] on, of chunks of raw_len bytes.
+   Nothing is decoded: `whole` asks for all bytes to be compared with the checksum, else the first ones are read alone.
+   Answers how many are well. */
+int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole,
+                       int threads, h5z_gpu_frame *frames);
 
 /* What a comparison of values with their originals found. Special values have to keep their bits: NaN, infinities, the fill value. */
 typedef struct h5z_gpu_verdict {
@@ -287,8 +291,8 @@ int64_t h5z_gpu_status(char *text, size_t size);
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */
 int64_t h5z_gpu_device_chunks(int decoded);
 
-/* Gives GPU memory back that is kept for the next work and not in use now, page-locked memory and up to 192 MiB of the host's; that
-   work takes it again. Answers the bytes of GPU memory. Starts nothing. */
+/* Gives GPU memory back that is kept for the next work and not in use now, page-locked memory and up to 192 MiB of the
+   host's; that work takes it again. Answers the bytes of GPU memory. Starts nothing. */
 int64_t h5z_gpu_release_memory(void);
 
 #ifdef __cplusplus

@@ -4,10 +4,10 @@
 //! The rules: `*buf` has at least `nbytes` bytes; a replacement comes from the heap that will free it; `*buf_size` is
 //! the true capacity at all times (2.2 checks it); on failure nothing has changed.
 //!
-//! That heap is malloc's in every released build of HDF5, and `H5allocate_memory` and `H5free_memory` are malloc and free behind the
-//! library's lock. Another thread may hold that lock while it waits for this one (HDF5 2.3, see [`crate::host`]), so malloc and free are
-//! called themselves. Builds whose memory is another one (`host::has_own_heap`) are debugging builds, and have no such threads; there
-//! the pair is called.
+//! That heap is malloc's in every released build of HDF5, and `H5allocate_memory` and `H5free_memory` are malloc and
+//! free behind the library's lock. Another thread may hold that lock while it waits for this one (HDF5 2.3, see
+//! [`crate::host`]), so malloc and free are called themselves. Builds whose memory is another one
+//! (`host::has_own_heap`) are debugging builds, and have no such threads; there the pair is called.
 
 use crate::error::Result;
 use crate::hdf5::Heap;
@@ -26,8 +26,8 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
-    /// `len` bytes of whatever the heap holds, or of zeros; `None` when there is no memory. Clearing a chunk of some megabytes
-    /// takes longer than decoding it, so zeros are for bytes that are handed on without being written.
+    /// `len` bytes of whatever the heap holds, or of zeros; `None` when there is no memory. Clearing a chunk of some
+    /// megabytes takes longer than decoding it, so zeros are for bytes that are handed on without being written.
     fn allocate(self, len: usize, zeros: bool) -> Option<Block> {
         // HDF5 answers null to a request for nothing.
         let size = len.max(1);
@@ -37,7 +37,8 @@ impl Memory {
             // SAFETY: as above.
             Memory::Libc if zeros => unsafe { system::calloc(size, 1) },
             Memory::Libc => {
-                // Behind a pointer that the compiler does not see through: it knows of malloc that its memory holds nothing yet.
+                // Behind a pointer that the compiler does not see through: it knows of malloc that its memory holds
+                // nothing yet.
                 let malloc: unsafe extern "C" fn(usize) -> *mut c_void = system::malloc;
                 // SAFETY: as above.
                 unsafe { std::hint::black_box(malloc)(size) }
@@ -134,8 +135,8 @@ impl<'a> Pipeline<'a> {
             return self.replace(bytes.len(), false, copy).ok();
         }
         if !bytes.is_empty() {
-            // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer; it is not part of it, for `input` is not
-            // borrowed here.
+            // SAFETY: `*buf` has `used` initialised bytes, `bytes` is no longer; it is not part of it, for `input` is
+            // not borrowed here.
             let start = unsafe { std::slice::from_raw_parts_mut((*self.start).cast(), bytes.len()) };
             Engine::global().copy(bytes, start);
         }
@@ -144,8 +145,8 @@ impl<'a> Pipeline<'a> {
         Some(bytes.len())
     }
 
-    /// Replaces the buffer by one of `len` bytes, which are zeros where `zeros` says so. `write` fills it from the input and
-    /// answers how many bytes count. Where there is no memory, or `write` fails, nothing has changed.
+    /// Replaces the buffer by one of `len` bytes, which are zeros where `zeros` says so. `write` fills it from the
+    /// input and answers how many bytes count. Where there is no memory, or `write` fails, nothing has changed.
     pub(crate) fn replace(
         &mut self,
         len: usize,

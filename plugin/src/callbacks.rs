@@ -126,14 +126,16 @@ fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
     let raw_len = pipeline.input().len();
     if let Some(chunk) = described(&params).filter(|&n| n != raw_len as u64) {
         let what = format!(
-            "a chunk has {raw_len} bytes, but its words describe one of {chunk}. Were they copied from another dataset? It is"
+            "a chunk has {raw_len} bytes, but its words describe one of {chunk}. Were they copied from another \
+             dataset? It is"
         );
         if call.optional() && known.is_some() {
             log::warn(&format!("{what} stored as it is, unfiltered"));
             return Ok(0);
         }
-        // Where the filter is mandatory, an answer of 0 loses the chunk when the file is closed, and HDF5 2.0 crashes there.
-        // So the chunk is written as bytes of unknown shape: `capacity_of` lets them pass where the filter is mandatory.
+        // Where the filter is mandatory, an answer of 0 loses the chunk when the file is closed, and HDF5 2.0 crashes
+        // there. So the chunk is written as bytes of unknown shape: `capacity_of` lets them pass where the filter is
+        // mandatory.
         log::warn(&format!("{what} stored losslessly"));
         params = Params::default();
     }
@@ -161,7 +163,8 @@ fn known(words: &[u32]) -> Option<Stored> {
         let text = e.to_string();
         let why = report::without_name(&text);
         log::warn(&format!(
-            "the words of a dataset are not used: chunks say themselves how they are read, and are written losslessly. {why}"
+            "the words of a dataset are not used: chunks say themselves how they are read, and are written \
+             losslessly. {why}"
         ));
     };
     words::stored(words).inspect_err(told).ok()
@@ -219,8 +222,8 @@ pub(crate) fn described(params: &Params) -> Option<u64> {
     (params.lossy_allowed && n > 0).then_some(n)
 }
 
-/// How many bytes the buffer of a decoded chunk needs, by what the words say of the chunk: HDF5 copies as many as the chunk
-/// has, whatever we return, and the memory is requested first.
+/// How many bytes the buffer of a decoded chunk needs, by what the words say of the chunk: HDF5 copies as many as the
+/// chunk has, whatever we return, and the memory is requested first.
 ///
 /// A frame of another length is refused, but for chunks that really reached `encode` with the words of another one. It
 /// writes them where the filter is mandatory, as bytes of unknown shape.
@@ -234,7 +237,8 @@ fn capacity_of(frame: &Header, words: &Stored, optional: bool) -> Result<u64> {
     }
     if got < chunk {
         log::warn(&format!(
-            "a chunk holds {got} bytes, but its words describe one of {chunk}. If they were copied from another dataset, \
+            "a chunk holds {got} bytes, but its words describe one of {chunk}. If they were copied from another \
+             dataset, \
              all is well; else the rest of the chunk reads as zeros"
         ));
     }

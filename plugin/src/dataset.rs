@@ -68,8 +68,8 @@ pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
     Ok(())
 }
 
-/// Says that a bound does nothing for a type that keeps every bit. A stored list comes with a copy of a dataset: whoever
-/// typed the bound was told when the first one was made.
+/// Says that a bound does nothing for a type that keeps every bit. A stored list comes with a copy of a dataset:
+/// whoever typed the bound was told when the first one was made.
 pub(crate) fn warn_of_exact(user: &[u32], request: Request, dtype: Dtype) {
     if request.bound == Bound::Lossless || dtype.takes_bound() || words::is_stored(user) {
         return;
@@ -258,8 +258,8 @@ unsafe fn fill(p: &Properties, dcpl: Hid, datatype: Hid, dtype: Dtype) -> Option
     Some(Some(bits(&value[..usize::from(dtype.size).min(8)], dtype.big_endian)))
 }
 
-/// Whether chunks are never filled. netCDF does so for a program that asks it not to fill, such as nccopy: then HDF5 does not
-/// know what stands for missing values, whatever the attribute `_FillValue` says.
+/// Whether chunks are never filled. netCDF does so for a program that asks it not to fill, such as nccopy: then HDF5
+/// does not know what stands for missing values, whatever the attribute `_FillValue` says.
 fn never_filled(host: &Host, dcpl: Hid) -> bool {
     let mut time = 0;
     // SAFETY: the id came from this library with the call; a variable for the answer.

@@ -35,7 +35,8 @@ macro_rules! entry3 {
     };
 }
 
-/// An entry of six arguments. On x86-64 they fill the registers: the seventh goes onto the stack, and the push aligns it.
+/// An entry of six arguments. On x86-64 they fill the registers: the seventh goes onto the stack, and the push aligns
+/// it.
 macro_rules! entry6 {
     ($($entry:tt)*) => {
         $crate::entry::entry! {

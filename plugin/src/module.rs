@@ -77,7 +77,8 @@ impl Module {
             return None;
         }
         let base = object.dli_fbase as usize;
-        // SAFETY: the loader keeps the name as long as the object is loaded: until our caller returns into it, and longer.
+        // SAFETY: the loader keeps the name as long as the object is loaded: until our caller returns into it, and
+        // longer.
         let name = unsafe { CStr::from_ptr(object.dli_fname) };
         // SAFETY: getauxval has no preconditions.
         let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as *const c_void;

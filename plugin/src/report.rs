@@ -73,8 +73,8 @@ pub(crate) fn last_errno() -> c_int {
     ERRNO.get()
 }
 
-/// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that, or where the
-/// host must not be entered.
+/// Tells the user why `callback` fails: on the error stack of the host, and on standard error where nobody reads that,
+/// or where the host must not be entered.
 pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error, may_enter: bool) {
     remember(error);
     let text = error.to_string();
@@ -88,7 +88,8 @@ pub(crate) fn failed(host: &Host, callback: &CStr, error: &Error, may_enter: boo
     }
 }
 
-/// Why the last call of this thread failed in the host, as what failed first says it, and the system's error number, or 0.
+/// Why the last call of this thread failed in the host, as what failed first says it, and the system's error number, or
+/// 0.
 pub(crate) fn innermost(host: &Host) -> (String, c_int) {
     unsafe extern "C" fn note(_: c_uint, record: *const ErrorRecord, found: *mut c_void) -> c_int {
         // SAFETY: HDF5 passes a record whose text ends in NUL, and the pointer given to H5Ewalk2.
@@ -162,7 +163,8 @@ fn silent_reader(host: &Host) -> bool {
     let mut v2 = 0;
     let mut print = None;
     let mut data = ptr::null_mut();
-    // SAFETY: variables for the answers; the second call is only valid for printers of the second kind, hence the first.
+    // SAFETY: variables for the answers; the second call is only valid for printers of the second kind, hence the
+    // first.
     let printing = unsafe {
         (e.auto_is_v2)(H5E_DEFAULT, &mut v2) < 0
             || v2 == 0
@@ -177,8 +179,9 @@ mod tests {
 
     #[test]
     fn the_error_number_of_a_system_call() {
-        let text = "file write failed: time = Mon Nov 23 21:00:00 2026\n, filename = '/d/a, errno = 1.h5', file descriptor = 12, \
-                    errno = 28, error message = 'No space left on device', buf = 0x55, total write size = 65, offset = 2048";
+        let text = "file write failed: time = Mon Nov 23 21:00:00 2026\n, filename = '/d/a, errno = 1.h5', file \
+                    descriptor = 12, errno = 28, error message = 'No space left on device', buf = 0x55, total write \
+                    size = 65, offset = 2048";
         assert_eq!(errno_in(text), 28);
         assert_eq!((errno_in("filter returned failure"), errno_in("a, errno = x"), errno_in("")), (0, 0, 0));
     }

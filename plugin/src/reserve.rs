@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory for the small things when there is none: texts of errors, lists of a few items, what starting a thread takes.
 //!
-//! Rust ends the process where such an allocation fails, and the process is a user's. Large ones are asked for so that they
-//! may fail; then the chunk is stored or the read fails, and the reserve keeps the way there open. It lies in memory that
-//! the plugin has anyway and that costs nothing until it is touched; it is used only where the system has nothing to give.
+//! Rust ends the process where such an allocation fails, and the process is a user's. Large ones are asked for so that
+//! they may fail; then the chunk is stored or the read fails, and the reserve keeps the way there open. It lies in
+//! memory that the plugin has anyway and that costs nothing until it is touched; it is used only where the system has
+//! nothing to give.
 //!
 //! No locks: threads may be in it at once, and a child that is forked meanwhile loses what its parent held, no more.
 //!
-//! The linker (`build.rs`) sends the calls of `malloc`, `calloc`, `realloc` and `free` in this object here: a Rust allocator
-//! of our own would not do, because the standard library starts its threads with memory of the system's. What somebody
-//! else will free is taken from [`system`], and never is a part of the reserve.
+//! The linker (`build.rs`) sends the calls of `malloc`, `calloc`, `realloc` and `free` in this object here: a Rust
+//! allocator of our own would not do, because the standard library starts its threads with memory of the system's. What
+//! somebody else will free is taken from [`system`], and never is a part of the reserve.
 
 use libc::c_void;
 use std::cell::UnsafeCell;
@@ -79,8 +80,8 @@ struct Reserve {
     large: Slots<16384, { 16384 * 64 }, 1>,
 }
 
-// SAFETY: a slot's memory is touched only by who took it: its bit is set by one thread, and until that one clears it again
-// no other gets the slot. Taking acquires what giving back released.
+// SAFETY: a slot's memory is touched only by who took it: its bit is set by one thread, and until that one clears it
+// again no other gets the slot. Taking acquires what giving back released.
 unsafe impl Sync for Reserve {}
 
 static RESERVE: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };

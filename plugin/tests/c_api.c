@@ -97,7 +97,8 @@ static int words_and_text(void) {
     CHECK(h5z_gpu_words("mode=lossless", words) == 0);
     char state[8192];
     const uint32_t packed = 12504;
-    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) && strstr(state, "UD=443,1,1,12504"));
+    CHECK(h5z_gpu_tools(&packed, 1, state, sizeof state) == (int64_t)strlen(state) &&
+          strstr(state, "UD=443,1,1,12504"));
     const uint32_t none = 0;
     CHECK(h5z_gpu_tools(&none, 1, state, sizeof state) == -1 && strlen(h5z_gpu_last_error()) > 10);
     CHECK(h5z_gpu_status(state, sizeof state) == (int64_t)strlen(state) && strstr(state, h5z_gpu_version()));
@@ -150,13 +151,15 @@ static int there_and_back(const float *x) {
     CHECK(h5z_gpu_encode(words, 1, NULL, 2, dims, NULL, x, raw, frames[1], capacity) == -1);
     CHECK(h5z_gpu_encode(NULL, 1, "<f4", 2, dims, NULL, x, raw, frames[1], capacity) == -1);
 
-    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, capacity, got) == CHUNKS);
+    CHECK(h5z_gpu_encode_batch(words, 1, "<f4", 2, dims, &fill, CHUNKS, in, raw, (void *const *)frames, capacity,
+                               got) == CHUNKS);
     for (int k = 0; k < CHUNKS; k++) {
         CHECK(got[k] == len && !memcmp(frames[k], frames[0], (size_t)len));
         lens[k] = (size_t)len;
     }
     frames[1][len / 2] ^= 4;
-    CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes, status) == CHUNKS - 1);
+    CHECK(h5z_gpu_decode_batch(CHUNKS, (const void *const *)frames, lens, (void *const *)back, sizes,
+                               status) == CHUNKS - 1);
     CHECK(status[0] == 0 && status[1] == H5Z_GPU_DAMAGED && status[2] == 0 && !memcmp(back[0], back[2], raw));
     CHECK(strstr(h5z_gpu_last_error(), "damaged"));
     for (int k = 0; k < CHUNKS; k++)
@@ -231,12 +234,10 @@ static int arrays(const float *x) {
         for (int a = 0; a < 2; a++)
             origins[2 * k + a] = a ? k % 4 * 128 : k / 4 * 16;
     /* Read from its last row on. */
-    h5z_gpu_array from = {.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape, .strides = strides};
-    h5z_gpu_work *work = NULL;
+    from = (h5z_gpu_array){.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape,
+                           .strides = strides};
+    to = (h5z_gpu_array){.data = back, .device = -1, .type = "<f4", .rank = 2, .shape = shape};
     CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) == COUNT);
-    void *copies[COUNT];
-    size_t lens[COUNT];
-    uint64_t at[COUNT], long_lens[COUNT], end = 100;
     int k = 0;
     const void *const *frames;
     const size_t *some;
@@ -247,15 +248,18 @@ static int arrays(const float *x) {
         }
     CHECK(n == 0 && k == COUNT && h5z_gpu_next(work, &frames, &some) == 0);
     h5z_gpu_end(&work);
-    FILE *file = tmpfile();
+    file = tmpfile();
     CHECK(file);
     for (k = 0; k < COUNT; k++) {
         at[k] = end, end += long_lens[k] = lens[k];
         CHECK(!fseek(file, (long)at[k], SEEK_SET) && fwrite(copies[k], 1, lens[k], file) == lens[k]);
     }
     CHECK(!fflush(file));
-    h5z_gpu_array to = {.data = back, .device = -1, .type = "<f4", .rank = 2, .shape = shape};
-    int status[COUNT];
+    return 0;
+}
+
+/* All of them come back, and the range is that of the values. */
+static int decode_array(const float *x) {
     for (int from_file = 0; from_file < 2; from_file++) {
         memset(back, 0, N * sizeof *back);
         n = from_file ? h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status)
@@ -269,47 +273,69 @@ static int arrays(const float *x) {
     double range[2];
     CHECK(h5z_gpu_range(&from, chunk, &fill, COUNT, origins, 2, range) == 1 && range[0] >= -10 && range[1] <= 10);
     CHECK(h5z_gpu_range(&from, chunk, NULL, COUNT, origins, 2, range) == 1 && range[1] == fill);
+    return 0;
+}
+
+static int damaged_frames(void) {
     /* A damaged frame and a file that ends leave the others alone. */
     ((char *)copies[3])[lens[3] / 2] ^= 1;
     CHECK(h5z_gpu_decode_memory(COUNT, (const void *const *)copies, lens, &to, chunk, origins, 2, status) == COUNT - 1);
     CHECK(status[3] == H5Z_GPU_DAMAGED && status[4] == 0 && strstr(h5z_gpu_last_error(), "frame 3"));
     at[5] = end;
-    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 && status[5] == H5Z_GPU_DAMAGED);
+    CHECK(h5z_gpu_decode_file(fileno(file), COUNT, at, long_lens, &to, chunk, origins, 2, status) == COUNT - 1 &&
+          status[5] == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_decode_file(-1, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0);
     CHECK(status[5] == H5Z_GPU_FAILED && h5z_gpu_last_errno() == 0);
-    /* A folder is no damaged file. What is told of is the first other failure, beside the damage by a place where no file ends. */
+    /* A folder is no damaged file. What is told of is the first other failure, beside the damage by a place where no
+       file ends. */
     at[2] = UINT64_MAX;
     int folder = open("/", O_RDONLY);
     CHECK(h5z_gpu_decode_file(folder, COUNT, at, long_lens, &to, chunk, origins, 2, status) == 0 && !close(folder));
     CHECK(status[0] == H5Z_GPU_IO && status[2] == H5Z_GPU_DAMAGED && status[COUNT - 1] == H5Z_GPU_IO);
     CHECK(h5z_gpu_last_errno() == EISDIR && strstr(h5z_gpu_last_error(), "frame 0"));
     at[2] = at[1] + lens[1];
+    return 0;
+}
+
+static int frames_say(void) {
     /* What the frames say, from all their bytes and from the first ones. */
     h5z_gpu_frame said[COUNT];
     const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 1);
     CHECK(said[5].status == H5Z_GPU_DAMAGED && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
-    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 && said[4].element == 4);
+    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 &&
+          said[4].element == 4);
     CHECK(said[4].raw_len == raw_len && said[4].bound == 1e-3);
     char byte = ((char *)copies[3])[lens[3] / 2]; /* changed above, and not in the file yet */
     CHECK(!fseek(file, (long)(at[3] + lens[3] / 2), SEEK_SET) && fwrite(&byte, 1, 1, file) == 1 && !fflush(file));
-    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 && said[3].status == H5Z_GPU_DAMAGED);
+    CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 2 &&
+          said[3].status == H5Z_GPU_DAMAGED);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
     CHECK(!work);
     h5z_gpu_end(&work);
     h5z_gpu_end(NULL);
+    const void *const *frames;
+    const size_t *some;
     CHECK(h5z_gpu_next(work, &frames, &some) == H5Z_GPU_FAILED);
+    return 0;
+}
+
+static int refused_arrays(const float *x) {
     /* What cannot be. */
     to.flags = H5Z_GPU_READ_ONLY;
-    CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 && strstr(h5z_gpu_last_error(), "read-only"));
+    CHECK(h5z_gpu_decode_file(0, COUNT, at, long_lens, &to, chunk, origins, 2, status) < 0 &&
+          strstr(h5z_gpu_last_error(), "read-only"));
     from.device = 0;
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "device 0"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "device 0"));
     from.device = -1, from.type = "float";
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "<f4"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "<f4"));
     from.type = "<f4", from.data = NULL;
-    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 && strstr(h5z_gpu_last_error(), "null"));
+    CHECK(h5z_gpu_encode_array(words, 1, &from, chunk, &fill, COUNT, origins, 2, &work) < 0 &&
+          strstr(h5z_gpu_last_error(), "null"));
     CHECK(h5z_gpu_encode_array(words, 1, NULL, chunk, &fill, COUNT, origins, 2, &work) < 0);
     uint32_t list[H5Z_GPU_WORDS_MAX];
     uint64_t other[2] = {16, 64};
@@ -317,10 +343,16 @@ static int arrays(const float *x) {
     from.data = (float *)x + 39 * 500;
     CHECK(n > 0 && h5z_gpu_encode_array(list, (size_t)n, &from, chunk, &fill, COUNT, origins, 2, &work) < 0);
     CHECK(strstr(h5z_gpu_last_error(), "another dataset"));
-    for (k = 0; k < COUNT; k++)
+    return 0;
+}
+
+static int arrays(const float *x) {
+    int failed = encode_array(x) || decode_array(x) || damaged_frames() || frames_say() || write_chunks() ||
+                 refused_arrays(x);
+    for (int k = 0; k < COUNT; k++)
         free(copies[k]);
     free(back);
-    return 0;
+    return failed;
 }
 
 int main(void) {

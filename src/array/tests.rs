@@ -246,100 +246,116 @@ fn a_selection_is_what_the_whole_array_holds_there() {
     }
 }
 
-/// As many chunks as a box touches, on fewer threads than chunks and on more.
-#[test]
-fn parts_of_a_few_chunks_of_a_file_are_what_the_whole_array_holds_there() {
-    use std::io::Write;
-    use std::os::fd::AsRawFd;
-    let path = std::env::temp_dir().join(format!("h5z-gpu-parts-{}", std::process::id()));
-    for (codec, shape, chunk) in [
-        ("lorenzo", &[80u64, 70, 90][..], &[48u64, 64, 64][..]),
-        ("szx", &[80, 70, 90], &[48, 64, 64]),
-        ("planes", &[300, 500], &[200, 300]),
-        ("ndzip", &[90_000], &[50_000]),
-        ("planes", &[3, 4, 40, 70], &[2, 3, 32, 64]),
-    ] {
-        let n: u64 = shape.iter().product();
-        let rank = shape.len();
+/// An array in a file: its values, and where in the file the frames of its chunks are.
+struct Stored {
+    what: &'static str,
+    shape: &'static [u64],
+    chunk: &'static [u64],
+    all: Vec<f32>,
+    origins: Vec<Vec<i64>>,
+    bytes: Vec<u8>,
+    places: Vec<(u64, u64)>,
+}
+
+/// A dense array in memory.
+fn in_memory(v: &mut [f32], shape: &[u64]) -> Array {
+    // SAFETY: the values outlive the array in every test.
+    #[allow(unsafe_code)]
+    unsafe {
+        Array::new(v.as_mut_ptr().cast(), 4, shape, None).unwrap()
+    }
+}
+
+impl Stored {
+    fn new(codec: &'static str, shape: &'static [u64], chunk: &'static [u64]) -> Stored {
         let bound = if codec == "ndzip" { "mode=lossless" } else { "mode=abs,bound=1e-4" };
         let request: crate::params::Request = format!("{bound},codec={codec}").parse().unwrap();
-        let mut all: Vec<f32> = (0..n).map(|i| (i as f32 * 0.001).sin()).collect();
-        // SAFETY: dense arrays that outlive their use.
-        #[allow(unsafe_code)]
-        let array =
-            |v: &mut [f32], shape: &[u64]| unsafe { Array::new(v.as_mut_ptr().cast(), 4, shape, None).unwrap() };
+        let mut all: Vec<f32> = (0..shape.iter().product::<u64>()).map(|i| (i as f32 * 0.001).sin()).collect();
         let mut origins: Vec<Vec<i64>> = vec![vec![]];
         for (&d, &c) in shape.iter().zip(chunk) {
             let steps = || (0..d).step_by(c as usize).map(|o| o as i64);
             origins = origins.iter().flat_map(|o| steps().map(|k| [&o[..], &[k]].concat())).collect();
         }
         let params = Params::new(request, Dtype::F32, chunk).unwrap();
-        let mut work = Encoding::new(array(&mut all, shape), params, chunk, &origins.concat(), None, 2).unwrap();
+        let mut work = Encoding::new(in_memory(&mut all, shape), params, chunk, &origins.concat(), None, 2).unwrap();
         let mut made = Vec::new();
         while let Ok(some @ [_, ..]) = work.next().as_deref() {
             made.extend(some.iter().map(|f| f.to_vec()));
         }
         drop(work);
         let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
-        let done = decode(Frames::Memory(&frames), &mut array(&mut all, shape), chunk, &origins.concat(), 2).unwrap();
+        let done =
+            decode(Frames::Memory(&frames), &mut in_memory(&mut all, shape), chunk, &origins.concat(), 2).unwrap();
         assert!(done.iter().all(Result::is_ok), "{codec}: {done:?}");
-        let mut bytes = vec![0u8; 40];
-        let mut places = Vec::new();
+        let (mut bytes, mut places) = (vec![0u8; 40], Vec::new());
         for frame in &made {
             places.push((bytes.len() as u64, frame.len() as u64));
             bytes.extend(frame);
         }
-        for hurt in [None, Some(0), Some(made.len() - 1)] {
-            let mut bytes = bytes.clone();
+        Stored { what: codec, shape, chunk, all, origins, bytes, places }
+    }
+
+    /// The part from these shares of each axis on to those, of a file in which chunk `hurt` is damaged.
+    fn check_part(&self, file: &std::fs::File, hurt: Option<usize>, from: f64, to: f64) {
+        use std::os::fd::AsRawFd;
+        let Stored { what, shape, chunk, origins, .. } = self;
+        let rank = shape.len();
+        let start: Vec<i64> = shape.iter().map(|&d| (d as f64 * from) as i64).collect();
+        let size = |(&d, &s): (&u64, &i64)| ((d as f64 * to) as u64).max(s as u64 + 1) - s as u64;
+        let size: Vec<u64> = shape.iter().zip(&start).map(size).collect();
+        let touched =
+            |o: &[i64]| (0..rank).all(|k| o[k] < start[k] + size[k] as i64 && o[k] + chunk[k] as i64 > start[k]);
+        let some: Vec<usize> = (0..origins.len()).filter(|&k| touched(&origins[k])).collect();
+        let moved = |&k: &usize| (0..rank).map(|a| origins[k][a] - start[a]).collect::<Vec<_>>();
+        let moved: Vec<i64> = some.iter().flat_map(moved).collect();
+        let at: Vec<(u64, u64)> = some.iter().map(|&k| self.places[k]).collect();
+        for threads in [2, 5, 30] {
+            let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
+            let there = Frames::File(file.as_raw_fd(), &at);
+            let done = decode(there, &mut in_memory(&mut part, &size), chunk, &moved, threads).unwrap();
+            for (&k, done) in some.iter().zip(&done) {
+                assert_eq!(done.is_err(), hurt == Some(k), "{what}, chunk {k} of {some:?}, {threads}: {done:?}");
+            }
+            for (i, v) in part.iter().enumerate() {
+                let (mut rest, mut index, mut step, mut lost) = (i as u64, 0, 1, hurt.is_some());
+                for k in (0..rank).rev() {
+                    let place = start[k] as u64 + rest % size[k];
+                    rest /= size[k];
+                    index += place * step;
+                    step *= shape[k];
+                    lost &= hurt.is_some_and(|h| place / chunk[k] == origins[h][k] as u64 / chunk[k]);
+                }
+                let same = v.to_bits() == self.all[index as usize].to_bits();
+                assert!(lost || same, "{what} {start:?} {size:?}: value {i}");
+            }
+        }
+    }
+}
+
+/// As many chunks as a box touches, on fewer threads than chunks and on more.
+#[test]
+fn parts_of_a_few_chunks_of_a_file_are_what_the_whole_array_holds_there() {
+    let path = std::env::temp_dir().join(format!("h5z-gpu-parts-{}", std::process::id()));
+    let cases: [(_, &[u64], &[u64]); 5] = [
+        ("lorenzo", &[80, 70, 90], &[48, 64, 64]),
+        ("szx", &[80, 70, 90], &[48, 64, 64]),
+        ("planes", &[300, 500], &[200, 300]),
+        ("ndzip", &[90_000], &[50_000]),
+        ("planes", &[3, 4, 40, 70], &[2, 3, 32, 64]),
+    ];
+    for (codec, shape, chunk) in cases {
+        let stored = Stored::new(codec, shape, chunk);
+        for hurt in [None, Some(0), Some(stored.places.len() - 1)] {
+            let mut bytes = stored.bytes.clone();
             if let Some(k) = hurt {
                 // The last byte of the first chunk's frame changes; the file ends within the last one.
-                let end = (places[k].0 + places[k].1) as usize;
+                let end = (stored.places[k].0 + stored.places[k].1) as usize;
                 if k == 0 { bytes[end - 1] ^= 4 } else { bytes.truncate(end - 3) }
             }
-            std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
+            std::fs::write(&path, &bytes).unwrap();
             let file = std::fs::File::open(&path).unwrap();
             for (from, to) in [(0.6, 0.7), (0.0, 0.5), (0.1, 0.95), (0.0, 0.001)] {
-                let start: Vec<i64> = shape.iter().map(|&d| (d as f64 * from) as i64).collect();
-                let size: Vec<u64> = shape
-                    .iter()
-                    .zip(&start)
-                    .map(|(&d, &s)| ((d as f64 * to) as u64).max(s as u64 + 1) - s as u64)
-                    .collect();
-                let touched = |o: &[i64]| {
-                    (0..rank).all(|k| o[k] < start[k] + size[k] as i64 && o[k] + chunk[k] as i64 > start[k])
-                };
-                let some: Vec<usize> = (0..origins.len()).filter(|&k| touched(&origins[k])).collect();
-                let moved: Vec<i64> = some
-                    .iter()
-                    .flat_map(|&k| (0..rank).map(|a| origins[k][a] - start[a]).collect::<Vec<_>>())
-                    .collect();
-                let at: Vec<(u64, u64)> = some.iter().map(|&k| places[k]).collect();
-                for threads in [2, 5, 30] {
-                    let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
-                    let there = Frames::File(file.as_raw_fd(), &at);
-                    let done = decode(there, &mut array(&mut part, &size), chunk, &moved, threads).unwrap();
-                    for (&k, done) in some.iter().zip(&done) {
-                        assert_eq!(
-                            done.is_err(),
-                            hurt == Some(k),
-                            "{codec}, chunk {k} of {some:?}, {threads}: {done:?}"
-                        );
-                    }
-                    for (i, v) in part.iter().enumerate() {
-                        let (mut rest, mut index, mut step, mut lost) = (i as u64, 0, 1, hurt.is_some());
-                        for k in (0..rank).rev() {
-                            let place = start[k] as u64 + rest % size[k];
-                            rest /= size[k];
-                            index += place * step;
-                            step *= shape[k];
-                            lost &= hurt.is_some_and(|h| place / chunk[k] == origins[h][k] as u64 / chunk[k]);
-                        }
-                        assert!(
-                            lost || v.to_bits() == all[index as usize].to_bits(),
-                            "{codec} {start:?} {size:?}: value {i}"
-                        );
-                    }
-                }
+                stored.check_part(&file, hurt, from, to);
             }
         }
     }

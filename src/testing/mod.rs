@@ -31,7 +31,8 @@ pub fn images() -> usize {
     cuda::images()
 }
 
-/// Residuals of a frame of `lorenzo` by the CPU, tile by tile, 0 for tiles without. `None`: no such frame, or not right.
+/// Residuals of a frame of `lorenzo` by the CPU, tile by tile, 0 for tiles without. `None`: no such frame, or not
+/// right.
 pub fn residuals(frame: &[u8]) -> Option<Vec<i32>> {
     let frame = Frame::open(frame, 1).ok()?;
     match (frame.header.codec, frame.header.dtype.size) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single stages: a kernel launched over arrays, and what the CPU's code says to the same. For `gpu_check --stages`.
 //!
-//! Numbers are little-endian bytes; `wide` says that they have 8 bytes and not 4. Every function is the one that the codecs
-//! use, not a copy of it.
+//! Numbers are little-endian bytes; `wide` says that they have 8 bytes and not 4. Every function is the one that the
+//! codecs use, not a copy of it.
 
 use crate::bound::{self, Used};
 use crate::codec::lorenzo;
@@ -25,8 +25,8 @@ pub enum Arg {
     Number(u64),
 }
 
-/// Runs one kernel and returns its output, which was zero before. To the words of the input at the bytes `relative` its device
-/// address is added.
+/// Runs one kernel and returns its output, which was zero before. To the words of the input at the bytes `relative` its
+/// device address is added.
 ///
 /// # Errors
 /// What the driver says, or that there is no device or stream.
@@ -98,7 +98,8 @@ pub fn range(raw: &[u8], wide: bool, fill: Option<u64>) -> Option<(f64, f64)> {
     if wide { bound::range(&numbers::<f64>(raw), fill) } else { bound::range(&numbers::<f32>(raw), fill) }
 }
 
-/// szx: what a bound means: the step and its inverse in bits, 0 where it is not usable, and the required bits of mode 3.
+/// szx: what a bound means: the step and its inverse in bits, 0 where it is not usable, and the required bits of mode
+/// 3.
 pub fn szx_rule(wide: bool, bound: f64) -> [u64; 3] {
     if wide { steps::rule::<f64>(bound) } else { steps::rule::<f32>(bound) }
 }
@@ -193,8 +194,8 @@ pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
     Some(Places { dims: grid.dims(), rank: grid.rank(), origins, border })
 }
 
-/// lorenzo: quanta of values, 0 for those that must be stored exactly; which these are not; and whether the quanta give the
-/// others back bit for bit.
+/// lorenzo: quanta of values, 0 for those that must be stored exactly; which these are not; and whether the quanta give
+/// the others back bit for bit.
 pub fn quantize(raw: &[u8], wide: bool, bound: f64, log: bool, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
     fn quanta<S: Scalar>(raw: &[u8], used: Used, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
         let x = numbers::<S>(raw);
@@ -227,8 +228,8 @@ pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
     lorenzo::axes(q, extents)
 }
 
-/// lorenzo: points of a tile, in its order, from residuals in that of the stream. `way` has those bits of a kind that tell
-/// how.
+/// lorenzo: points of a tile, in its order, from residuals in that of the stream. `way` has those bits of a kind that
+/// tell how.
 pub fn interpolated(residuals: &[i32], extents: [usize; 3], way: u8) -> Vec<i32> {
     let mut points = vec![0; residuals.len()];
     let way = interpolate::Way { axes: way & 7, finer: way & 0x80 != 0 };

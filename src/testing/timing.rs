@@ -97,8 +97,8 @@ pub fn decode_times(jobs: &mut [DecodeJob<'_>], runs: usize, threads: usize) -> 
     })
 }
 
-/// Residuals of frames of `lorenzo`, four bytes each, tile by tile, in the jobs' first bytes, by the decoder `coarse` or
-/// `sync`; and milliseconds of each of `runs` launches of it. The tables' making is not timed.
+/// Residuals of frames of `lorenzo`, four bytes each, tile by tile, in the jobs' first bytes, by the decoder `coarse`
+/// or `sync`; and milliseconds of each of `runs` launches of it. The tables' making is not timed.
 pub fn residual_times(
     jobs: &mut [DecodeJob<'_>],
     runs: usize,

@@ -4,10 +4,10 @@
 
     codecs.py FOLDER... [--rounds 5] [--rel 1e-3] [--least 16e6] [--only CODEC...]
 
-Fields are FOLDER/*.h5 with a dataset `data` of at least 16 MB, all finite. A worker process pinned to one core runs every
-codec, a second one with two threads runs ours again; rounds alternate between them all, and the fastest of each counts.
-The bound is relative to the field's range, given to all as one absolute bound. Every output is checked before a number
-is printed. MB/s are 1e6 bytes of raw data.
+Fields are FOLDER/*.h5 with a dataset `data` of at least 16 MB, all finite. A worker process pinned to one core runs
+every codec, a second one with two threads runs ours again; rounds alternate between them all, and the fastest of each
+counts. The bound is relative to the field's range, given to all as one absolute bound. Every output is checked before a
+number is printed. MB/s are 1e6 bytes of raw data.
 """
 import argparse
 import ctypes
@@ -38,16 +38,16 @@ class Ours:
             self.frame = np.zeros(room, np.uint8)
         cd = (ctypes.c_uint32 * len(words))(*words)
         dims = (ctypes.c_uint64 * x.ndim)(*x.shape)
-        n = self.lib.h5z_gpu_encode(cd, ctypes.c_size_t(len(words)), x.dtype.str.encode(), ctypes.c_size_t(x.ndim), dims, None,
-                                    x.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(x.nbytes),
-                                    self.frame.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(self.frame.size))  # fmt: skip
+        n = self.lib.h5z_gpu_encode(cd, ctypes.c_size_t(len(words)), x.dtype.str.encode(), ctypes.c_size_t(x.ndim),
+                                    dims, None, x.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(x.nbytes),
+                                    self.frame.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(self.frame.size))
         assert n > 0
         return self.frame[:n]
 
     def decode(self, frame, x, y=None):
         y = np.empty_like(x) if y is None else y
         n = self.lib.h5z_gpu_decode(frame.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(frame.size),
-                                    y.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(y.nbytes))  # fmt: skip
+                                    y.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(y.nbytes))
         assert n == x.nbytes
         return y
 
@@ -81,8 +81,11 @@ def codecs(bound):
         "SZ3 (pysz)": (True, lambda x: sz.compress(x, config)[0], lambda b, x: sz.decompress(b, x.dtype, x.shape)[0]),
         "ZFP (zfpy)": (True, lambda x: zfpy.compress_numpy(x, tolerance=bound), lambda b, x: zfpy.decompress_numpy(b)),
         "ndzip": (False, lambda x: ours.encode(x, (390000,)), ours.decode),
-        "fpzip": (False, lambda x: fpzip.compress(x, precision=0, order="C"), lambda b, x: fpzip.decompress(b, order="C").reshape(x.shape)),
-        "pcodec 8": (False, lambda x: standalone.simple_compress(x.reshape(-1), level), lambda b, x: standalone.simple_decompress(b).reshape(x.shape)),
+        "fpzip": (False, lambda x: fpzip.compress(x, precision=0, order="C"), lambda b, x: fpzip.decompress(
+            b, order="C").reshape(x.shape)),
+        "pcodec 8": (False, lambda x: standalone.simple_compress(x.reshape(-1),
+                                                                 level), lambda b, x: standalone.simple_decompress(
+                                                                     b).reshape(x.shape)),
     }
 
 
@@ -122,7 +125,8 @@ def start(threads):
 
 def machine():
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+                "an unknown processor")
 
 
 def mean(values):
@@ -140,11 +144,14 @@ def main():
     cores = len(os.sched_getaffinity(0))
     one, two = start(1), start(2) if cores > 1 else None
     jobs = [(one, c, 1) for c in ("szx", "lorenzo", "SZ3 (pysz)", "ZFP (zfpy)", "ndzip", "fpzip", "pcodec 8")]
-    jobs += [(pipe, c, n) for c in ("szx, same buffers", "lorenzo, same buffers", "ndzip, same buffers") for pipe, n in ((one, 1), (two, 2)) if two]
+    jobs += [(pipe, c, n) for c in ("szx, same buffers", "lorenzo, same buffers", "ndzip, same buffers")
+             for pipe, n in ((one, 1), (two, 2)) if two]
     jobs = [job for job in jobs if job[1].startswith(tuple(a.only))]
     peers = ", ".join(f"{p} {version(p)}" for p in ("pysz", "zfpy", "fpzip", "pcodec"))
-    print(f"In memory, on {cores} cores of {machine()}; bound {a.rel:g} of each field's range, fastest of {a.rounds}; MB/s of raw data; {peers}.")
-    print("*same buffers* decode into memory that is in use, as a program does that reads chunk after chunk; all others get new memory.\n")
+    print(f"In memory, on {cores} cores of {machine()}; bound {a.rel:g} of each field's range, fastest of {a.rounds}; "
+          f"MB/s of raw data; {peers}.")
+    print("*same buffers* decode into memory that is in use, as a program does that reads chunk after chunk; all "
+          "others get new memory.\n")
     print("| field | codec | threads | ratio | compress | decompress | error/bound |\n|---|---|---|---|---|---|---|")
     speeds, ratios = {}, {}
     for path in sorted(f for folder in a.folders for f in folder.glob("*.h5")):
@@ -162,19 +169,22 @@ def main():
         for (name, threads), (enc, dec, size, error) in best.items():
             lossy = name.split(",")[0] in ("szx", "lorenzo", "SZ3 (pysz)", "ZFP (zfpy)")
             # SZ3 and ZFP may miss the bound by rounding; ours must not.
-            assert error == 0 if not lossy else error <= bound * (1 if name.startswith(("szx", "lorenzo")) else 1.01), (path.stem, name, error / bound)
+            assert error == 0 if not lossy else error <= bound * (1 if name.startswith(("szx", "lorenzo"))
+                                                                  else 1.01), (path.stem, name, error / bound)
             mb = x.nbytes / 1e6
             for table, values in ((speeds, (mb / enc, mb / dec)), (ratios, (x.nbytes / size,))):
                 table.setdefault((name, threads), []).append(values)
             shown = f"{error / bound:.4f}" if lossy else "exact"
-            print(f"| {path.stem} {x.nbytes / 1e6:.0f} MB | {name} | {threads} | {x.nbytes / size:.2f} | {mb / enc:.0f} | {mb / dec:.0f} | {shown} |", flush=True)
-    total = {k: (mean([r[0] for r in ratios[k]]), *(mean([s[i] for s in v]) for i in (0, 1))) for k, v in speeds.items()}
+            print(f"| {path.stem} {x.nbytes / 1e6:.0f} MB | {name} | {threads} | {x.nbytes / size:.2f} | "
+                  f"{mb / enc:.0f} | {mb / dec:.0f} | {shown} |", flush=True)
+    total = {k: (mean([r[0] for r in ratios[k]]), *(mean([s[i] for s in v]) for i in (0, 1)))
+             for k, v in speeds.items()}
     for (name, threads), (ratio, enc, dec) in total.items():
         print(f"| **all, geometric mean** | {name} | {threads} | {ratio:.2f} | {enc:.0f} | {dec:.0f} | |")
     print("\n| ours over theirs | compress | decompress |\n|---|---|---|")
     pairs = [*(((c, 1), (peer, 1)) for c in ("szx", "lorenzo") for peer in ("SZ3 (pysz)", "ZFP (zfpy)")),
              (("ndzip", 1), ("fpzip", 1)), (("ndzip", 1), ("pcodec 8", 1)),
-             *(((f"{c}, same buffers", 2), (f"{c}, same buffers", 1)) for c in ("szx", "lorenzo", "ndzip"))]  # fmt: skip
+             *(((f"{c}, same buffers", 2), (f"{c}, same buffers", 1)) for c in ("szx", "lorenzo", "ndzip"))]
     for mine, theirs in pairs:
         if mine in total and theirs in total:
             enc, dec = (total[mine][i] / total[theirs][i] for i in (1, 2))

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Our filter beside those of hdf5plugin, gzip and pcodec: ratio, speed, error, damage, odd types. One table, two plots.
 
-    compare.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 2] [--most 8e6] [--dir /dev/shm] [--only NAME...] [--page PAGE.md]
+    compare.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 2] [--most 8e6] [--dir /dev/shm] [--only NAME...]
+    [--page PAGE.md]
 
-Fields are FOLDER/*.h5 with a dataset `data` of at least 4 MB, of which the first --most bytes are taken, in chunks of about 4 MiB. The
-bound is a part of the range of each field's measured values, given to all as one absolute bound: neither values that are not finite nor the
-one that stands for missing data are measured. Where a field declares that value as its fill value (attribute `fill`), so does the dataset.
-Filters run in processes of their own: one that ends its process is counted and does not end the comparison. Speeds are of raw data,
-MB = 10^6 bytes, fastest of all rounds; *memory* is HDF5's core driver, *file* a file in --dir. All may use all cores.
+Fields are FOLDER/*.h5 with a dataset `data` of at least 4 MB, of which the first --most bytes are taken, in chunks of
+about 4 MiB. The bound is a part of the range of each field's measured values, given to all as one absolute bound:
+neither values that are not finite nor the one that stands for missing data are measured. Where a field declares that
+value as its fill value (attribute `fill`), so does the dataset. Filters run in processes of their own: one that ends
+its process is counted and does not end the comparison. Speeds are of raw data, MB = 10^6 bytes, fastest of all rounds;
+*memory* is HDF5's core driver, *file* a file in --dir. All may use all cores.
 
-Error over bound is judged over all finite values, in double precision; the declared fill value and a value that is not finite must keep
-their bits.
-Damage: one byte of a stored chunk is changed at 24 places, one at a time, and the chunk is read.
+Error over bound is judged over all finite values, in double precision; the declared fill value and a value that is not
+finite must keep their bits. Damage: one byte of a stored chunk is changed at 24 places, one at a time, and the chunk is
+read.
 """
 import argparse
 import math
@@ -65,13 +67,15 @@ def options(name, bound):
         "SZ3": lambda: hdf5plugin.SZ3(absolute=bound),
         "ZFP, accuracy": lambda: hdf5plugin.Zfp(accuracy=bound),
         "SPERR, absolute": lambda: hdf5plugin.Sperr(absolute=bound),
-        "Blosc2, bitshuffle + zstd 5": lambda: hdf5plugin.Blosc2(cname="zstd", clevel=5, filters=hdf5plugin.Blosc2.BITSHUFFLE),
+        "Blosc2, bitshuffle + zstd 5": lambda: hdf5plugin.Blosc2(cname="zstd", clevel=5,
+                                                                 filters=hdf5plugin.Blosc2.BITSHUFFLE),
         "Bitshuffle + zstd": lambda: hdf5plugin.Bitshuffle(cname="zstd"),
-    }[name]())  # fmt: skip
+    }[name]())
 
 
 class Field(NamedTuple):
-    """What is compressed: values in at most three dimensions, extents of a chunk, an absolute bound, the declared fill value."""
+    """What is compressed: values in at most three dimensions, extents of a chunk, an absolute bound, the declared fill
+    value."""
 
     values: np.ndarray
     chunk: tuple[int, ...]
@@ -80,7 +84,8 @@ class Field(NamedTuple):
 
 
 def field(path, most, rel):
-    """The first `most` bytes of a field, chunks of about 4 MiB with whole last axes, and `rel` of the range of its measured values."""
+    """The first `most` bytes of a field, chunks of about 4 MiB with whole last axes, and `rel` of the range of its
+    measured values."""
     import h5py
 
     with h5py.File(path) as f:
@@ -92,14 +97,17 @@ def field(path, most, rel):
     for axis in range(x.ndim):
         while math.prod(chunk) * x.itemsize > 4 << 20 and chunk[axis] > 1:
             chunk[axis] = -(-chunk[axis] // 2)
-    measured = x[np.isfinite(x) & (x != missing)].astype("f8")  # where nothing is missing, `missing` is None: equal to nothing
+    # where nothing is missing, `missing` is None: equal to nothing
+    measured = x[np.isfinite(x) & (x != missing)].astype("f8")
     return Field(x, tuple(chunk), rel * float(measured.max() - measured.min()), fill)
 
 
 def judged(x, y, bound, fill=None):
-    """Largest error over the bound (0: every bit is the same); infinite where a value that must keep its bits has not."""
+    """Largest error over the bound (0: every bit is the same); infinite where a value that must keep its bits has
+    not."""
     word = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}[x.itemsize]
-    same = x.view(x.dtype.newbyteorder("=")).view(word) == np.ascontiguousarray(y).view(y.dtype.newbyteorder("=")).view(word)
+    same = x.view(x.dtype.newbyteorder("=")).view(word) == np.ascontiguousarray(y).view(y.dtype.newbyteorder("=")).view(
+        word)
     if same.all():
         return 0.0
     keep = ~np.isfinite(x) | (x == fill) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
@@ -155,7 +163,8 @@ def measure(name, path, rel, most, folder):
     fw, fr, _, again = once(at, x, chunk, how)
     Path(at).unlink()
     assert out.tobytes() == again.tobytes()
-    return {"mb": x.nbytes / 1e6, "ratio": x.nbytes / size, "memory": (w, r), "file": (fw, fr), "error": judged(x, out, bound, fill)}
+    return {"mb": x.nbytes / 1e6, "ratio": x.nbytes / size, "memory": (w, r), "file": (fw, fr),
+            "error": judged(x, out, bound, fill)}
 
 
 def small():
@@ -189,7 +198,8 @@ def odd(name, kind, folder):
     except Exception:
         return "refused"
     over = judged(x, out, bound, fill)
-    return "exact" if over == 0 else "values lost" if over == math.inf else "bound kept" if over <= 1 else f"bound × {over:.2g}"
+    return ("exact" if over == 0 else "values lost" if over == math.inf else "bound kept" if over <= 1
+            else f"bound × {over:.2g}")
 
 
 def damage(name, place, folder):
@@ -245,7 +255,8 @@ def main():
     a = a.parse_args()
     os.environ.setdefault("BLOSC_NTHREADS", str(len(os.sched_getaffinity(0))))
     names = [n for n in FILTERS if n.startswith(tuple(a.only))]
-    paths = [p for f in a.folders for p in sorted(f.glob("*.h5")) if p.stat().st_size > 4e6 and not p.stem.startswith("nasty")]
+    paths = [p for f in a.folders for p in sorted(f.glob("*.h5")) if p.stat().st_size > 4e6
+             and not p.stem.startswith("nasty")]
     paths or sys.exit(f"no fields of 4 MB or more in {', '.join(map(str, a.folders))}: tests/fields/make.py makes some")
     runners, found = {n: Runner() for n in names}, {n: {} for n in names}
     for path in paths:
@@ -257,7 +268,8 @@ def main():
                         if k in got:
                             got[k] = tuple(map(min, got[k], before[k]))
                 found[n][path.stem] = got
-        print(path.stem, *(f"{n}: {r['ratio']:.2f}" if isinstance(r := found[n][path.stem], dict) else f"{n}: {r}"[:60] for n in names), sep="  ", flush=True)
+        print(path.stem, *(f"{n}: {r['ratio']:.2f}" if isinstance(r := found[n][path.stem], dict) else f"{n}: {r}"[:60]
+                           for n in names), sep="  ", flush=True)
     odds = {n: [runners[n](odd, n, k, a.dir) for k in ODD] for n in names}
     hurt = {n: [runners[n](damage, n, k, a.dir) for k in range(PLACES)] if FILTERS[n][1] else None for n in names}
     a.out.mkdir(parents=True, exist_ok=True)

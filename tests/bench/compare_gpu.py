@@ -4,9 +4,10 @@
 
     compare_gpu.py FOLDER... [--out target/compare] [--rel 1e-3] [--rounds 5] [--most 256e6]
 
-Fields are those of compare.py, of which the first --most bytes are taken; ours in chunks of about 4 MiB, nvCOMP's as its Codec cuts them.
-The bound is a part of the range of each field's measured values, one absolute bound for all; Bitcomp gets twice as much as its step.
-Rates are of raw data, GB = 10^9 bytes, whole calls, fastest of all rounds after a first one; every result is judged.
+Fields are those of compare.py, of which the first --most bytes are taken; ours in chunks of about 4 MiB, nvCOMP's as
+its Codec cuts them. The bound is a part of the range of each field's measured values, one absolute bound for all;
+Bitcomp gets twice as much as its step. Rates are of raw data, GB = 10^9 bytes, whole calls, fastest of all rounds after
+a first one; every result is judged.
 """
 import argparse
 import ctypes
@@ -23,10 +24,10 @@ from compare_page import mean
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS.parent / "plugin/python"), str(TESTS / "gpu")]
-import h5z_gpu  # noqa: E402
-from arrays import best, decode, encode  # noqa: E402
-from h5z_gpu.library import lib  # noqa: E402
-from h5z_gpu.views import as_array  # noqa: E402
+import h5z_gpu
+from arrays import best, decode, encode
+from h5z_gpu.library import lib
+from h5z_gpu.views import as_array
 
 OURS = {"lorenzo": "lorenzo", "planes": "planes", "szx": "szx", "lossless": None}
 
@@ -60,10 +61,11 @@ def nvcomp_codecs(dtype, bound):
     from nvidia import nvcomp
 
     whole = {4: "<u4", 8: "<u8"}[dtype.itemsize]
-    lossy = {"algorithm": "Bitcomp", "data_type": dtype.str, "mode": nvcomp.BitcompMode.BITCOMP_LOSSY_FP_TO_SIGNED, "delta": 2 * bound}
+    lossy = {"algorithm": "Bitcomp", "data_type": dtype.str, "mode": nvcomp.BitcompMode.BITCOMP_LOSSY_FP_TO_SIGNED,
+             "delta": 2 * bound}
     found = {"Bitcomp, lossy": lossy, "Bitcomp": {"algorithm": "Bitcomp", "data_type": dtype.str},
              "Cascaded": {"algorithm": "Cascaded", "data_type": whole}, "LZ4": {"algorithm": "LZ4", "data_type": "|u1"},
-             "GDeflate": {"algorithm": "GDeflate"}, "Zstd": {"algorithm": "Zstd"}}  # fmt: skip
+             "GDeflate": {"algorithm": "GDeflate"}, "Zstd": {"algorithm": "Zstd"}}
     return found | ({"ANS": {"algorithm": "ANS", "data_type": "<f4"}} if dtype.itemsize == 4 else {})
 
 
@@ -84,18 +86,22 @@ def main():
         x, chunk, bound, _ = field(path, a.most, a.rel)
         if x.dtype not in (np.float32, np.float64):
             continue
-        work = {f"h5z-gpu {name}": lambda codec=codec: ours(codec, x, chunk, bound, a.rounds, there, here) for name, codec in OURS.items()}
+        work = {f"h5z-gpu {name}": lambda codec=codec: ours(codec, x, chunk, bound, a.rounds, there, here)
+                for name, codec in OURS.items()}
         others = nvcomp_codecs(x.dtype, bound)
         work |= {f"nvCOMP {name}": lambda how=how: theirs(x, a.rounds, **how) for name, how in others.items()}
         for name, run in work.items():
             try:
                 w, r, stored, y = run()
-                found.setdefault(name, []).append((x.nbytes / stored, x.nbytes / w / 1e9, x.nbytes / r / 1e9, judged(x, y, bound)))
+                found.setdefault(name, []).append((x.nbytes / stored, x.nbytes / w / 1e9, x.nbytes / r / 1e9,
+                                                   judged(x, y, bound)))
             except Exception as why:  # a codec that does not take a field
                 print(f"{path.stem}, {name}: {why}", flush=True)
-    lines = [f"{len(paths)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of each field's range; {device_name()}, "
-             f"{datetime.date.today()}; nvCOMP {nvcomp.__version__}. Geometric means; fastest of {a.rounds}.", "",
-             "| codec | fields | ratio | compress, GB/s | decompress, GB/s | largest error over the bound |", "|---|---|---|---|---|---|"]  # fmt: skip
+    lines = [f"{len(paths)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of each field's range; "
+             f"{device_name()}, {datetime.date.today()}; nvCOMP {nvcomp.__version__}. Geometric means; fastest of "
+             f"{a.rounds}.", "",
+             "| codec | fields | ratio | compress, GB/s | decompress, GB/s | largest error over the bound |",
+             "|---|---|---|---|---|---|"]
     for name, rows in found.items():
         ratio, w, r = (mean([row[i] for row in rows]) for i in range(3))
         over = max(row[3] for row in rows)

@@ -14,7 +14,8 @@ def mean(values):
 
 
 def sums(found):
-    """For each filter: fields, ratio, speeds in memory and through files (write, read), largest error over the bound, fields over it."""
+    """For each filter: fields, ratio, speeds in memory and through files (write, read), largest error over the bound,
+    fields over it."""
     out = {}
     for name, fields in found.items():
         good = [r for r in fields.values() if isinstance(r, dict)]
@@ -24,7 +25,7 @@ def sums(found):
             "fields": len(good), "of": len(fields), "ratio": mean([r["ratio"] for r in good]),
             "memory": (speed("memory", 0), speed("memory", 1)), "file": (speed("file", 0), speed("file", 1)),
             "error": max(errors, default=math.nan), "over": sum(e > 1 for e in errors),
-        }  # fmt: skip
+        }
     return out
 
 
@@ -32,23 +33,27 @@ def table(found, odds, hurt, odd_names, a, fields):
     number = lambda v, form: "–" if math.isnan(v) else format(v, form)
     cores, cpu = len(os.sched_getaffinity(0)), processor()
     lines = [
-        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of the range of each field's measured values; "
-        f"{cores} cores of {cpu}, no GPU, {datetime.date.today()}; fastest of {a.rounds}. Means are geometric, MB/s of raw data. "
+        f"{len(fields)} fields of up to {a.most / 1e6:.0f} MB, bound {a.rel:g} of the range of each field's measured "
+        f"values; {cores} cores of {cpu}, no GPU, {datetime.date.today()}; fastest of {a.rounds}. Means are geometric, "
+        f"MB/s of raw data. "
         + ", ".join(f"{p} {version(p)}" for p in ("h5py", "hdf5plugin", "pcodec")) + ".",
         "",
-        "*Over the bound*: largest error over the bound, and on how many fields it is above 1. *One byte changed*: of 24 places "
-        "noticed / without effect / silently other values / crash. *Fields*: how many a filter took.",
+        "*Over the bound*: largest error over the bound, and on how many fields it is above 1. *One byte changed*: of "
+        "24 places noticed / without effect / silently other values / crash. *Fields*: how many a filter took.",
         "",
-        "| filter | fields | ratio | write, read in memory | write, read in a file | over the bound | one byte changed | "
+        "| filter | fields | ratio | write, read in memory | write, read in a file | over the bound | one byte "
+        "changed | "
         + " | ".join(odd_names) + " |",
         "|" + "---|" * (7 + len(odd_names)),
-    ]  # fmt: skip
+    ]
     for name, s in sums(found).items():
         error = "exact" if s["error"] == 0 else "values lost" if s["error"] == math.inf else number(s["error"], ".4f")
         error += f" ({s['over']} field{'s' if s['over'] > 1 else ''})" if s["over"] else ""
-        count = hurt[name] and " / ".join(str(hurt[name].count(w)) for w in ("noticed", "without effect", "silent", "crash"))
+        count = hurt[name] and " / ".join(str(hurt[name].count(w))
+                                          for w in ("noticed", "without effect", "silent", "crash"))
         pair = lambda k: ", ".join(number(v, ".0f") for v in s[k])
-        cells = [f"{s['fields']} of {s['of']}", number(s["ratio"], ".2f"), pair("memory"), pair("file"), error, count or "–", *odds[name]]
+        cells = [f"{s['fields']} of {s['of']}", number(s["ratio"], ".2f"), pair("memory"), pair("file"), error,
+                 count or "–", *odds[name]]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     refused = [f"{n} on {f}: {r}" for n, fs in found.items() for f, r in fs.items() if not isinstance(r, dict)]
     return "\n".join([*lines, "", *(f"* {r[:200]}" for r in refused)]).rstrip() + "\n"
@@ -56,16 +61,19 @@ def table(found, odds, hurt, odd_names, a, fields):
 
 def into(page, text):
     """Puts the rows of a table in place of those that a page has."""
-    rows = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("| ") and not line.startswith("| filter "))
+    rows = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("| ")
+                   and not line.startswith("| filter "))
     old = page.read_text()
-    new, n = re.subn(r"(^\| filter \| fields \|[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)+", lambda m: m[1] + rows, old, flags=re.M)
+    new, n = re.subn(r"(^\| filter \| fields \|[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)+", lambda m: m[1] + rows, old,
+                     flags=re.M)
     assert n == 1, f"{page} has {n} tables of this kind"
     page.write_text(new)
 
 
 def processor():
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+                "an unknown processor")
 
 
 def plots(found, filters, a):
@@ -80,7 +88,8 @@ def plots(found, filters, a):
         placed = []
         for name, s in sorted(all_sums.items(), key=lambda item: -item[1]["ratio"]):
             at, mine = (s["memory"][i], s["ratio"]), name.startswith("h5z-gpu")
-            axis.scatter(*at, marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray", zorder=3)
+            axis.scatter(*at, marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray",
+                         zorder=3)
             # A label that would cover others above it stands below its point.
             near = sum(1 / 5 < at[0] / x < 5 and at[1] / y > 1 / 1.14 for x, y in placed)
             placed.append(at)
@@ -95,7 +104,8 @@ def plots(found, filters, a):
     for marker, said in (("o", f"lossy, bound {a.rel:g} of the range"), ("s", "lossless")):
         axes[0].scatter([], [], marker=marker, color="black", label=said)
     fig.legend(loc="outside lower center", ncols=2)
-    fig.suptitle(f"Geometric means over {max(s['of'] for s in all_sums.values())} fields; up and to the right is better")
+    fig.suptitle(f"Geometric means over {max(s['of'] for s in all_sums.values())} fields; up and to the right is "
+                 f"better")
     for end in ("svg", "png"):
         fig.savefig(a.out / f"speed.{end}", dpi=120)
 
@@ -103,12 +113,15 @@ def plots(found, filters, a):
     fig, axis = plt.subplots(figsize=(8, 0.5 * len(lossy) + 1.5), layout="constrained")
     for k, (name, errors) in enumerate(lossy.items()):
         finite = [e for e in errors if math.isfinite(e) and e > 0]
-        axis.scatter(finite, [k] * len(finite), alpha=0.6, color="tab:blue" if name.startswith("h5z-gpu") else "tab:gray")
+        axis.scatter(finite, [k] * len(finite), alpha=0.6, color="tab:blue" if name.startswith("h5z-gpu")
+                     else "tab:gray")
         lost = sum(e == math.inf for e in errors)
         if lost:
-            axis.annotate(f"{lost} with NaN or Inf lost", (1, k), xytext=(-6, 8), textcoords="offset points", ha="right", fontsize=8, color="tab:red")
+            axis.annotate(f"{lost} with NaN or Inf lost", (1, k), xytext=(-6, 8), textcoords="offset points",
+                          ha="right", fontsize=8, color="tab:red")
     axis.axvline(1, color="tab:red", label="the bound")
-    axis.set(yticks=range(len(lossy)), yticklabels=list(lossy), xscale="log", xlabel="largest error over the bound, a point for each field")
+    axis.set(yticks=range(len(lossy)), yticklabels=list(lossy), xscale="log",
+             xlabel="largest error over the bound, a point for each field")
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("{x:g}")
     axis.margins(x=0.15, y=0.12)

@@ -4,9 +4,9 @@
 
     through_h5py.py [--mb 250] [--rounds 5] [--rel 1e-3] [--dir /dev/shm]
 
-The field is random with the spectrum of turbulence, f32, in chunks of 64 × 128 × 128 = 4 MiB; the bound is a part of its range.
-All filters may use all cores (HDF5 calls one at a time; ours and Blosc2 have threads of their own). Rounds alternate
-between the filters and the fastest counts. A second table gives the cost of one chunk of 1 KiB.
+The field is random with the spectrum of turbulence, f32, in chunks of 64 × 128 × 128 = 4 MiB; the bound is a part of
+its range. All filters may use all cores (HDF5 calls one at a time; ours and Blosc2 have threads of their own). Rounds
+alternate between the filters and the fastest counts. A second table gives the cost of one chunk of 1 KiB.
 """
 import argparse
 import os
@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("BLOSC_NTHREADS", str(len(os.sched_getaffinity(0))))
-import h5py  # noqa: E402
-import hdf5plugin  # noqa: E402
-import numpy as np  # noqa: E402
+import h5py
+import hdf5plugin
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fields"))
-import make  # noqa: E402
+import make
 
 
 def words(bound, codec=1):
@@ -87,8 +87,9 @@ def main():
         return best | race(path, x, chunk, {k: v for k, v in rows.items() if k not in contiguous}, rounds)
 
     best = timed(rows, x, chunk, a.rounds)
-    print(f"Turbulence tiled to {x.nbytes / 1e6:.0f} MB, chunks of 4 MiB, bound {a.rel:g} of the range, {len(os.sched_getaffinity(0))} cores, "
-          f"{a.dir}, fastest of {a.rounds}; h5py {h5py.__version__}, hdf5plugin {hdf5plugin.version}\n")  # fmt: skip
+    print(f"Turbulence tiled to {x.nbytes / 1e6:.0f} MB, chunks of 4 MiB, bound {a.rel:g} of the range, "
+          f"{len(os.sched_getaffinity(0))} cores, {a.dir}, fastest of {a.rounds}; h5py {h5py.__version__}, hdf5plugin "
+          f"{hdf5plugin.version}\n")
     print("| filter | ratio | write MB/s | read MB/s | error/bound |\n|---|---|---|---|---|")
     speed = {}
     for name, (w, r, size, error) in best.items():
@@ -99,7 +100,7 @@ def main():
     lossy = [max(speed["ZFP accuracy"][i], speed["SZ3 absolute"][i]) for i in (0, 1)]
     ours = speed["h5z-gpu szx"]
     print(f"\nszx over the better of SZ3 and ZFP: write {ours[0] / lossy[0]:.2f}, read {ours[1] / lossy[1]:.2f}; "
-          f"over none, chunked: {ours[0] / speed['none, chunked'][0]:.2f}, {ours[1] / speed['none, chunked'][1]:.2f}")  # fmt: skip
+          f"over none, chunked: {ours[0] / speed['none, chunked'][0]:.2f}, {ours[1] / speed['none, chunked'][1]:.2f}")
 
     small = np.ascontiguousarray(base.reshape(-1)[: 256 * 4000])
     tiny = race(path, small, (256,), {k: rows[k] for k in ("none, chunked", "h5z-gpu szx", "h5z-gpu ndzip")}, a.rounds)

@@ -238,8 +238,8 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
     parts.frame()
 }
 
-/// Interpolated tiles, in turn along all sets of axes that each may have, with finer steps and without, all axes first: most
-/// of narrow residuals, some of 32 bits, some with outliers.
+/// Interpolated tiles, in turn along all sets of axes that each may have, with finer steps and without, all axes first:
+/// most of narrow residuals, some of 32 bits, some with outliers.
 pub fn every_way(p: &mut Parts, random: &mut Random) {
     for (k, &extents) in p.extents.iter().enumerate() {
         let (n, ways) = (p.tiles[k], frames::ways(extents));
@@ -253,8 +253,8 @@ pub fn every_way(p: &mut Parts, random: &mut Random) {
     }
 }
 
-/// Each of the 188 symbols of `lorenzo`, with the lowest and the highest number that its bits can say: runs meet runs, and
-/// symbol 0 follows runs. Symbols 0 to 67 have 7 bits, the others 8.
+/// Each of the 188 symbols of `lorenzo`, with the lowest and the highest number that its bits can say: runs meet runs,
+/// and symbol 0 follows runs. Symbols 0 to 67 have 7 bits, the others 8.
 fn every_symbol(dims: &[u32]) -> Parts {
     let codeword = |s: u64| if s < 68 { (s, 7) } else { (2 * 68 + s - 68, 8) };
     let put = |bits: &mut Bits, s: u64| {

@@ -59,9 +59,9 @@ szx    | f64-psnr               | wave 7     | f64   | 8x8x80      | mode=psnr,b
 szx    | f64-psnr-tenths        | wave 8     | f64   | 4000        | mode=psnr,bound=84.9,codec=szx   |
 szx    | f64-hostile-rel        | hostile 21 | f64   | 4300        | mode=rel,bound=1e-3,codec=szx    |
 szx    | f64-hostile-pw         | hostile 22 | f64   | 4300        | mode=pw_rel,bound=1e-2,codec=szx |
-szx    | f64-masked-abs         | masked 30  | f64   | 50x100      | mode=abs,bound=1e-3,codec=szx    | 0x4415af1d78b58c40
-szx    | f64-masked-rel         | masked 31  | f64   | 50x100      | mode=rel,bound=1e-3,codec=szx    | 0x4415af1d78b58c40
-szx    | f64-masked-pw-rel      | masked 32  | f64   | 50x100      | mode=pw_rel,bound=1e-3,codec=szx | 0x4415af1d78b58c40
+szx    | f64-masked-abs         | masked 30  | f64   | 50x100      | mode=abs,bound=1e-3,codec=szx  | 0x4415af1d78b58c40
+szx    | f64-masked-rel         | masked 31  | f64   | 50x100      | mode=rel,bound=1e-3,codec=szx  | 0x4415af1d78b58c40
+szx    | f64-masked-pw-rel      | masked 32  | f64   | 50x100    | mode=pw_rel,bound=1e-3,codec=szx | 0x4415af1d78b58c40
 szx    | f64-masked-no-fill     | masked 33  | f64   | 50x100      | mode=abs,bound=1e-3,codec=szx    |
 szx    | f64-constant           | constant 40 | f64   | 9000        | mode=abs,bound=1e-3,codec=szx    |
 szx    | f64-constant-rel       | constant 41 | f64   | 9000        | mode=rel,bound=0.5,codec=szx     |
@@ -133,7 +133,7 @@ lorenzo | f32-2d                | wave 4     | f32   | 130x140     | mode=abs,bo
 lorenzo | f64-2d-coarse         | wave 4     | f64   | 130x140     | mode=abs,bound=3e-2,codec=lorenzo |
 lorenzo | f32-5d                | wave 5     | f32   | 2x3x4x17x33 | mode=rel,bound=1e-3,codec=lorenzo |
 lorenzo | f32-auto-3d           | wave 32    | f32   | 25x26x27    | mode=abs,bound=3e-2              |
-lorenzo | f64be-masked-2d       | masked 33  | f64be | 130x140     | mode=rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
+lorenzo | f64be-masked-2d       | masked 33  | f64be | 130x140  | mode=rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
 lorenzo | f32-of-60             | wave 6     | f32   | 60          | mode=abs,bound=0.5,codec=lorenzo  |
 lorenzo | f32-of-8191           | ramp 7     | f32   | 8191        | mode=abs,bound=0.1,codec=lorenzo  |
 lorenzo | f32-of-8192           | ramp 7     | f32   | 8192        | mode=abs,bound=0.1,codec=lorenzo  |
@@ -147,7 +147,7 @@ lorenzo | f64-pw-rel            | wave 13    | f64   | 9x20x30     | mode=pw_rel
 lorenzo | f32be-pw-rel          | sparse 14  | f32be | 4000        | mode=pw_rel,bound=1e-2,codec=lorenzo |
 lorenzo | f32-masked-abs        | masked 15  | f32   | 60x100      | mode=abs,bound=1e-2,codec=lorenzo | 0x60ad78ec
 lorenzo | f32-masked-coarse     | masked 15  | f32   | 16x16x32    | mode=abs,bound=0.1,codec=lorenzo  | 0x60ad78ec
-lorenzo | f64-masked-pw-rel     | masked 16  | f64   | 60x100      | mode=pw_rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
+lorenzo | f64-masked-pw-rel     | masked 16  | f64  | 60x100 | mode=pw_rel,bound=1e-2,codec=lorenzo | 0x4415af1d78b58c40
 lorenzo | f32-masked-no-fill    | masked 17  | f32   | 40x50       | mode=abs,bound=1e-2,codec=lorenzo |
 lorenzo | f32-sparse            | sparse 18  | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=lorenzo |
 lorenzo | f64-hostile           | hostile 19 | f64   | 20x60       | mode=abs,bound=1e-3,codec=lorenzo |
@@ -226,10 +226,10 @@ planes | f64-finest             | wave 13     | f64   | 70x64       | mode=abs,b
 planes | f32-bits-in-patches    | patches 14  | f32   | 64x256      | mode=abs,bound=1e-3,codec=planes         |
 planes | f64-far-from-zero      | padded 15   | f64   | 30x150      | mode=abs,bound=1e-7,codec=planes         |
 planes | f32-padded             | padded 15   | f32   | 30x150      | mode=rel,bound=1e-3,codec=planes         |
-planes | f32-masked             | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x60ad78ec
-planes | f64-masked-3d          | masked 17   | f64   | 16x16x40    | mode=rel,bound=1e-3,codec=planes         | 0x4415af1d78b58c40
-planes | f32-masked-with-nan    | masked 18   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes         | 0x7fc00000
-planes | f64be-masked-with-nan  | masked 19   | f64be | 128x33      | mode=abs,bound=1e-3,codec=planes         | 0x7ff8000000000001
+planes | f32-masked             | masked 16   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes      | 0x60ad78ec
+planes | f64-masked-3d          | masked 17   | f64   | 16x16x40 | mode=rel,bound=1e-3,codec=planes | 0x4415af1d78b58c40
+planes | f32-masked-with-nan    | masked 18   | f32   | 50x100      | mode=abs,bound=1e-3,codec=planes      | 0x7fc00000
+planes | f64be-masked-with-nan  | masked 19   | f64be | 128x33   | mode=abs,bound=1e-3,codec=planes | 0x7ff8000000000001
 planes | f32-masked-no-fill     | masked 20   | f32   | 50x100      | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-sparse             | sparse 21   | f32   | 20x20x40    | mode=abs,bound=1e-2,codec=planes         |
 planes | f64be-spots            | spots 22    | f64be | 4800        | mode=abs,bound=1e-2,codec=planes         |
@@ -261,10 +261,10 @@ planes | f64-bound-too-small    | packed 46   | f64   | 5000        | mode=abs,b
 planes | f32be-wave-lossless    | wave 47     | f32be | 70x64       | mode=lossless,codec=planes               |
 planes | f64-single             | single 48   | f64   | 16x16x40    | mode=lossless,codec=planes               |
 planes | f64be-single           | single 49   | f64be | 4500        | mode=lossless,codec=planes               |
-planes | f32-masked-lossless    | masked 50   | f32   | 50x100      | mode=lossless,codec=planes               | 0x60ad78ec
-planes | f64be-masked-lossless  | masked 51   | f64be | 50x70       | mode=lossless,codec=planes               | 0x4415af1d78b58c40
-planes | i32-masked-lossless    | masked 52   | i32   | 50x100      | mode=lossless,codec=planes               | 0xffff8001
-planes | i64be-masked-lossless  | masked 53   | i64be | 50x100      | mode=lossless,codec=planes               | 0x8000000000000001
+planes | f32-masked-lossless    | masked 50   | f32   | 50x100      | mode=lossless,codec=planes            | 0x60ad78ec
+planes | f64be-masked-lossless  | masked 51   | f64be | 50x70       | mode=lossless,codec=planes    | 0x4415af1d78b58c40
+planes | i32-masked-lossless    | masked 52   | i32   | 50x100      | mode=lossless,codec=planes            | 0xffff8001
+planes | i64be-masked-lossless  | masked 53   | i64be | 50x100      | mode=lossless,codec=planes    | 0x8000000000000001
 planes | f32-masked-lossless-no-fill | masked 54   | f32   | 50x100      | mode=lossless,codec=planes               |
 planes | f32-holes              | holes 55    | f32   | 70x64       | mode=lossless,codec=planes               |
 planes | f64be-holes            | holes 56    | f64be | 70x64       | mode=lossless,codec=planes               |
@@ -290,8 +290,8 @@ planes | f32-tiles-of-more-2d   | wave 74     | f32   | 42x32       | mode=abs,b
 planes | f64-tiles-of-three-times-3d | wave 75     | f64   | 8x10x20     | mode=abs,bound=1e-3,codec=planes         |
 planes | i64-tiles-of-three-times | wave 76     | i64   | 166x33      | mode=lossless,codec=planes               |
 planes | f32-fill-of-zero       | wave 77     | f32   | 50x100      | mode=abs,bound=0.05,codec=planes         | 0x0
-planes | f32-fill-of-a-step     | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3eff0000
-planes | f64be-fill-of-a-step   | wave 79     | f64be | 50x100      | mode=abs,bound=0.25,codec=planes         | 0x3fdfe00000000000
+planes | f32-fill-of-a-step     | wave 78     | f32   | 50x100      | mode=abs,bound=0.25,codec=planes      | 0x3eff0000
+planes | f64be-fill-of-a-step   | wave 79     | f64be | 50x100   | mode=abs,bound=0.25,codec=planes | 0x3fdfe00000000000
 planes | i32-steps              | steps 80    | i32   | 4500        | mode=lossless,codec=planes               |
 planes | f32-short              | short 81    | f32   | 70x64       | mode=lossless,codec=planes               |
 planes | f64be-short            | short 82    | f64be | 70x64       | mode=lossless,codec=planes               |
@@ -322,10 +322,10 @@ planes | f32-no-fields          | by-hand 33  | f32   | 13000       | mode=abs,b
 planes | f32-powers             | by-hand 52  | f32   | 16384       | mode=lossless                            |
 planes | f64be-powers           | by-hand 53  | f64be | 13000       | mode=abs,bound=1e-3                      |
 planes | f32-bits-with-exceptions | by-hand 54 | f32  | 8000        | mode=lossless                            |
-planes | f32be-exceptions-of-many-values | by-hand 34  | f32be | 8x16x32     | mode=abs,bound=1e-2                      |
+planes | f32be-exceptions-of-many-values | by-hand 34  | f32be | 8x16x32     | mode=abs,bound=1e-2                     |
 planes | f64-exceptions-of-one-value | by-hand 35  | f64   | 5000        | mode=abs,bound=1e-2                      |
 planes | f32-4096-exceptions    | by-hand 36  | f32   | 5           | mode=abs,bound=1                         |
-planes | f64-exceptions-beyond-the-array | by-hand 37  | f64   | 3           | mode=abs,bound=1                         |
+planes | f64-exceptions-beyond-the-array | by-hand 37  | f64   | 3           | mode=abs,bound=1                        |
 planes | i32be-every-mode       | by-hand 38  | i32be | 8x16x32     | mode=lossless                            |
 planes | f32-every-class        | by-hand 42  | f32   | 13x16x40    | mode=rel,bound=1e-4                      |
 planes | f64be-every-class      | by-hand 43  | f64be | 13x16x40    | mode=rel,bound=1e-4                      |
@@ -371,10 +371,10 @@ szx    | f64-pw-fewest-and-most-bits | by-hand 70 | f64 | 256     | mode=pw_rel,
 lorenzo | worked-lattices       | by-hand 0  | f32   | 2x8         | mode=abs,bound=128.5              |
 lorenzo | worked-mode-3         | by-hand 0  | f32   | 6           | mode=pw_rel,bound=0.25            |
 lorenzo | f32-units-2-24        | single 106 | f32   | 60x70       | mode=abs,bound=1.2e-4,codec=lorenzo |
-lorenzo | f32-units-2-26        | flecks 8   | f32   | 28x297      | mode=abs,bound=1.2254714965820313e-4,codec=lorenzo |
+lorenzo | f32-units-2-26        | flecks 8   | f32   | 28x297     | mode=abs,bound=1.2254714965820313e-4,codec=lorenzo |
 lorenzo | f32-units-2-27-3d     | flecks 9   | f32   | 18x20x40    | mode=abs,bound=7.965564727783204e-5,codec=lorenzo |
 lorenzo | f32-units-2-28-1d     | flecks 9   | f32   | 5000        | mode=abs,bound=3.982782363891602e-5,codec=lorenzo |
-lorenzo | f32be-units-2-28-fill | flecks 1   | f32be | 60x70       | mode=abs,bound=3.063678741455078e-5,codec=lorenzo | 0x7fc00000
+lorenzo|f32be-units-2-28-fill|flecks 1|f32be|60x70|mode=abs,bound=3.063678741455078e-5,codec=lorenzo|0x7fc00000
 lorenzo | f32-units-2-29        | flecks 2   | f32   | 60x70       | mode=abs,bound=1.531839370727539e-5,codec=lorenzo |
 lorenzo | f32-units-2-30        | flecks 5   | f32   | 60x70       | mode=abs,bound=9.956955909729005e-6,codec=lorenzo |
 lorenzo | f32-units-zigzag      | zigzag 1   | f32   | 24x3x46x3x2 | mode=abs,bound=536870912,codec=lorenzo |
@@ -383,7 +383,7 @@ stored | f64-units-2-53         | single 108 | f64   | 20x30       | mode=abs,bo
 stored | f32-planes-few         | ramp 109   | f32   | 7           | mode=abs,bound=0.1,codec=planes          |
 stored | f32-planes             | decades 110 | f32  | 3000        | mode=abs,bound=4e-10,codec=planes        |
 stored | f64be-planes           | decades 111 | f64be | 5           | mode=abs,bound=4e-10,codec=planes        |
-stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bound=0.4,codec=planes          | 0x3f000000
+stored | f32-planes-fill        | ramp 112   | f32   | 6           | mode=abs,bound=0.4,codec=planes        | 0x3f000000
 stored | f32-planes-rel         | decades 110 | f32  | 3000        | mode=rel,bound=1e-19,codec=planes        |
 lorenzo | f32-on-the-grid-no-way | coset 113  | f32   | 300         | mode=abs,bound=128.5,codec=lorenzo |
 lorenzo | f64-on-the-grid-no-way | coset 114  | f64   | 300         | mode=abs,bound=128.5,codec=lorenzo |

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames put together by hand, field by field as src/FORMAT.md §2 and §3 say: whole ones that no writer makes, and broken ones.
+//! Frames put together by hand, field by field as src/FORMAT.md §2 and §3 say: whole ones that no writer makes, and
+//! broken ones.
 
 use super::seal::{parts, seal};
 

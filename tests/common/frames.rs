@@ -35,7 +35,8 @@ const SYMBOLS: usize = 188;
 /// The symbol for zeros up to the end of the tile.
 const END: usize = 0;
 
-/// What a symbol other than `END` stands for (§3.2): its fewest zeros, residuals behind them, and bits that belong to it.
+/// What a symbol other than `END` stands for (§3.2): its fewest zeros, residuals behind them, and bits that belong to
+/// it.
 fn meaning(symbol: usize) -> (usize, usize, u32) {
     let run = |class: usize| match (class, 4 + class.saturating_sub(16) / 2) {
         (0..16, _) => (class + 1, 0),
@@ -154,7 +155,8 @@ pub fn tiles(dims: &[u32]) -> Vec<usize> {
     extents(dims).iter().map(|e| e.iter().product()).collect()
 }
 
-/// Kinds that say how a tile of these extents may be interpolated: along every set of its axes, with finer steps and without.
+/// Kinds that say how a tile of these extents may be interpolated: along every set of its axes, with finer steps and
+/// without.
 pub fn ways(extents: [usize; 3]) -> Vec<u8> {
     let used = (0..3).map(|k| u8::from(extents[2 - k] > 1) << k).sum::<u8>();
     let sets = (1..8).filter(|axes| axes & !used == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs that are the same on every machine: whole numbers, sums, products and quotients, no function of the C library.
-//! The vectors depend on every line here: a change makes a new generator, never another old one.
+//! Inputs that are the same on every machine: whole numbers, sums, products and quotients, no function of the C
+//! library. The vectors depend on every line here: a change makes a new generator, never another old one.
 
 use h5z_gpu::{Class, Dtype};
 
@@ -55,7 +55,8 @@ fn wave(dims: &[u64], random: &mut Random) -> Vec<f64> {
         .collect()
 }
 
-/// A field of three extents: the n-th block is smooth along the axes whose bits are in 1 + n mod 7, the last axis' the lowest.
+/// A field of three extents: the n-th block is smooth along the axes whose bits are in 1 + n mod 7, the last axis' the
+/// lowest.
 fn striped(dims: &[u64], random: &mut Random) -> Vec<f64> {
     let n = dims.iter().product::<u64>() as usize;
     let [b, c] = [1, 2].map(|k| dims[k] as usize);
@@ -152,25 +153,13 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         // Every third or every fortieth value is a special one.
         "hostile" | "sparse" => {
             let special = special(dtype);
-            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            let mut list: Vec<u64> = wave(dims, random).into_iter().map(bits_of).collect();
             for x in &mut list {
                 if random.below(if name == "sparse" { 40 } else { 3 }) == 0 {
                     *x = special[random.below(special.len())];
                 }
             }
             list
-        }
-        "constant" => vec![bits_of(random.unit() * 100.0); n],
-        "steps" => (0..n).map(|i| bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64)).collect(),
-        // Steps with special values here and there; some blocks with one and the same.
-        "spots" => {
-            let special = special(dtype);
-            (0..n)
-                .map(|i| match random.below(60) {
-                    0 => special[if i / 600 % 2 == 0 { 4 } else { random.below(special.len()) }],
-                    _ => bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64),
-                })
-                .collect()
         }
         // One plane of noise over and over along the slowest axis.
         "stacked" => {
@@ -179,7 +168,7 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         }
         // By rows of 64 and columns of 128 in turn: one value, any bits; noise, a smooth field.
         "patches" => {
-            let smooth = wave(dims, &mut random);
+            let smooth = wave(dims, random);
             let row = dims[dims.len() - 1] as usize;
             (0..n)
                 .map(|i| match (i / row / 64 % 2, i % row / 128 % 2) {
@@ -192,14 +181,14 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         }
         "masked" => {
             let fill = fill.unwrap_or_else(|| bits_of(1e20));
-            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            let mut list: Vec<u64> = wave(dims, random).into_iter().map(bits_of).collect();
             list.chunks_mut(77).step_by(3).for_each(|part| part.fill(fill));
             list
         }
         // A field in steps of 2^-7, as packed integers have them when they are unpacked.
-        "packed" => wave(dims, &mut random).into_iter().map(|x| bits_of((x * 128.0).floor() / 128.0)).collect(),
+        "packed" => wave(dims, random).into_iter().map(|x| bits_of((x * 128.0).floor() / 128.0)).collect(),
         // A field of 32-bit numbers above 0, of which one in 200 is a full double.
-        "single" => wave(dims, &mut random)
+        "single" => wave(dims, random)
             .into_iter()
             .map(|x| x + 16.0)
             .map(|x| bits_of(if random.below(200) == 0 { x } else { f64::from(x as f32) }))
@@ -207,22 +196,51 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         // A field with holes: one value in 300 is no number, each time another one.
         "holes" => {
             let nan = if dtype.size == 4 { 0x7FC0_0000 } else { 0x7FF8 << 48 };
-            let mut list: Vec<u64> = wave(dims, &mut random).into_iter().map(bits_of).collect();
+            let mut list: Vec<u64> = wave(dims, random).into_iter().map(bits_of).collect();
             list.iter_mut().filter(|_| random.below(300) == 0).enumerate().for_each(|(k, x)| *x = nan + k as u64);
             list
         }
-        // In blocks of 16 x 16 x 32 a field that is smooth along some axes, in the next block along others, and jumps along the
-        // rest; with holes one value in 60 is no number.
-        "striped" | "striped-holes" => striped(dims, &mut random)
+        // In blocks of 16 x 16 x 32 a field that is smooth along some axes, in the next block along others, and jumps
+        // along the rest; with holes one value in 60 is no number.
+        "striped" | "striped-holes" => striped(dims, random)
             .into_iter()
             .map(|x| if name == "striped" || random.below(60) > 0 { x } else { f64::NAN })
             .map(bits_of)
             .collect(),
         // Large and small numbers of few digits: of 32 bits the highest 16, of 64 the highest 32.
-        "short" => wave(dims, &mut random)
+        "short" => wave(dims, random)
             .into_iter()
             .map(|x| bits_of(x * x * x * x * x * x * x * x) & u64::MAX << (4 * size))
             .collect(),
+        // A field far from zero in a chunk whose last third was never written.
+        "padded" => {
+            let field = wave(dims, random).into_iter();
+            field.enumerate().map(|(i, x)| bits_of(if i < n - n / 3 { x + 280.0 } else { 0.0 })).collect()
+        }
+        "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
+        _ => return None,
+    })
+}
+
+/// Numbers of which none says anything about the next one, and steps, spots and texts.
+fn numbers(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
+    let &Chunk { seed, dtype, n, name, .. } = chunk;
+    let bits_of = |x: f64| chunk.bits_of(x);
+    Some(match name {
+        "noise" => (0..n).map(|_| bits_of(random.unit() * 2.0 - 1.0)).collect(),
+        "bits" => (0..n).map(|_| random.bits()).collect(),
+        "constant" => vec![bits_of(random.unit() * 100.0); n],
+        "steps" => (0..n).map(|i| bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64)).collect(),
+        // Steps with special values here and there; some blocks with one and the same.
+        "spots" => {
+            let special = special(dtype);
+            (0..n)
+                .map(|i| match random.below(60) {
+                    0 => special[if i / 600 % 2 == 0 { 4 } else { random.below(special.len()) }],
+                    _ => bits_of((i / 300) as f64 * 2.5 + (seed % 7) as f64),
+                })
+                .collect()
+        }
         // Numbers of a range, each as often as the others; one in 30 is far away.
         "uniform" => (0..n).map(|_| bits_of((random.below(4096) as f64 - 2048.0) * 0.125)).collect(),
         "spikes" => (0..n)
@@ -260,8 +278,8 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
             .collect(),
         // Far apart: 64 times the step of a bound of 0.5.
         "coarse" => (0..n).map(|_| bits_of(random.below(20_000) as f64 * 63.75)).collect(),
-        // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers as often
-        // as large ones.
+        // Zeros, and few ones of either sign, some two or three; from one to the next 1 to 8192 values, small numbers
+        // as often as large ones.
         "rare" => {
             let mut next = random.below(100);
             (0..n)
@@ -275,7 +293,19 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
                 })
                 .collect()
         }
-        // What §9 of the codecs' documents shows.
+        "text" => {
+            let words = b"time latitude longitude depth salinity pressure ";
+            (0..n).map(|i| words[(i + random.below(2)) % words.len()].into()).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// What §9 of the codecs' documents shows.
+fn examples(chunk: &Chunk) -> Option<Vec<u64>> {
+    let &Chunk { n, name, .. } = chunk;
+    let bits_of = |x: f64| chunk.bits_of(x);
+    Some(match name {
         "szx-example" => (0..n)
             .map(|i| match i {
                 5 => f64::NAN,
@@ -309,18 +339,21 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
         "planes-example-bits" => {
             (0..n).map(|i| bits_of(if i == 9 { f64::NAN } else { 1000.0 + 16.0 * (i / 4) as f64 })).collect()
         }
-        // A field far from zero in a chunk whose last third was never written.
-        "padded" => {
-            let field = wave(dims, &mut random).into_iter();
-            field.enumerate().map(|(i, x)| bits_of(if i < n - n / 3 { x + 280.0 } else { 0.0 })).collect()
-        }
-        "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
-        "text" => {
-            let words = b"time latitude longitude depth salinity pressure ";
-            (0..n).map(|i| words[(i + random.below(2)) % words.len()].into()).collect()
-        }
-        _ => panic!("no generator {name:?}; there are {NAMES:?}"),
-    };
+        _ => return None,
+    })
+}
+
+/// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are
+/// random.
+pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64>, len: usize) -> Vec<u8> {
+    let mut random = Random(seed);
+    let size = usize::from(dtype.size).max(1);
+    let n = len / size;
+    let line = [n as u64];
+    let dims = if dims.iter().product::<u64>() == n as u64 { dims } else { &line[..] };
+    let chunk = Chunk { name, seed, dtype, dims, fill, n, size };
+    let made = fields(&chunk, &mut random).or_else(|| numbers(&chunk, &mut random)).or_else(|| examples(&chunk));
+    let Some(mut elements) = made else { panic!("no generator {name:?}; there are {NAMES:?}") };
     if dtype.size < 8 {
         let mask = (1u64 << (8 * size)) - 1;
         elements.iter_mut().for_each(|x| *x &= mask);

@@ -62,7 +62,7 @@ impl Case {
     }
 
     pub fn params(&self) -> Params {
-        let request: Request = self.request.parse().expect("an ask");
+        let request: Request = self.request.parse().expect("a request");
         let mut params = Params::new(request, self.dtype(), &self.dims).expect("parameters");
         params.fill = self.fill;
         params
@@ -77,7 +77,8 @@ impl Case {
         self.generator == "by-hand"
     }
 
-    /// Whether the decoded bytes lie beside the frame: of the documents' examples, and of frames that have many ways to be read wrong.
+    /// Whether the decoded bytes lie beside the frame: of the documents' examples, and of frames that have many ways to
+    /// be read wrong.
     pub fn shows_raw(&self) -> bool {
         let many_ways = ["f32-every-class", "f32-every-length", "f32-interpolated-every-way"];
         self.name.starts_with("worked-") || many_ways.contains(&&*self.name)
@@ -87,7 +88,8 @@ impl Case {
         folder().join(&self.codec).join(format!("{}.{ending}", self.name))
     }
 
-    /// `bytes` depends on the zstd release: what was written must be readable, and new frames may be no larger than this.
+    /// `bytes` depends on the zstd release: what was written must be readable, and new frames may be no larger than
+    /// this.
     fn size_limit(&self, stored: usize) -> Option<usize> {
         (self.codec == "bytes").then_some(stored + stored / 20 + 64)
     }

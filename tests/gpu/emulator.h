@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Runs the kernels, as they are, on a CPU: tests/gpu/kernels.rs compiles each of them behind this file with the host's C++
-// compiler, and the stand-in for the driver (fake_cuda.c) launches them.
+// Runs the kernels, as they are, on a CPU: tests/gpu/kernels.rs compiles each of them behind this file with the host's
+// C++ compiler, and the stand-in for the driver (fake_cuda.c) launches them.
 //
-// A CTA's threads are fibres: one runs up to a barrier, a shuffle or a vote, then the next, in the order that EMULATOR_ORDER
-// names: `forward`, `backward` or `random`. So what a thread reads without the barrier that it needs is not yet there in
-// one of these orders. One CTA runs after the other, in the backward order the last one first; in the random order several
-// take turns. Shared memory holds nonsense when a CTA starts, another in each order. The program ends, and says which kernel
-// and where, when threads do not all come to the same barrier, when an index is outside its array or an address not
-// aligned, and when a launch takes minutes.
+// A CTA's threads are fibres: one runs up to a barrier, a shuffle or a vote, then the next, in the order that
+// EMULATOR_ORDER names: `forward`, `backward` or `random`. So what a thread reads without the barrier that it needs is
+// not yet there in one of these orders. One CTA runs after the other, in the backward order the last one first; in the
+// random order several take turns. Shared memory holds nonsense when a CTA starts, another in each order. The program
+// ends, and says which kernel and where, when threads do not all come to the same barrier, when an index is outside its
+// array or an address not aligned, and when a launch takes minutes.
 //
-// What needs a GPU all the same: CTAs and warps that really run at the same time, and the order in which they see each other's
-// writes; branches for an architecture (`__CUDA_ARCH__`), and what nvcc makes of the code; registers and speed.
+// What needs a GPU all the same: CTAs and warps that really run at the same time, and the order in which they see each
+// other's writes; branches for an architecture (`__CUDA_ARCH__`), and what nvcc makes of the code; registers and speed.
 #pragma once
 #include <fenv.h>
 #include <link.h>
@@ -49,15 +49,15 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
 
 static struct { unsigned x; } threadIdx, blockIdx;
 
-// --- fibres ------------------------------------------------------------------------------------------------------------
+// --- fibres ----------------------------------------------------------------------------------------------------------
 
 namespace emulator {
 
 // Threads of the largest CTA and of a warp, bytes of a fibre's stack, seconds for a launch.
 constexpr unsigned MOST = 1024, WARP = 32, STACK = 256 << 10, SECONDS = 300;
 
-// Threads that meet: a CTA or a warp. What they bring is kept twice: a thread may come to the next meeting before others
-// have looked at what it brought to this one.
+// Threads that meet: a CTA or a warp. What they bring is kept twice: a thread may come to the next meeting before
+// others have looked at what it brought to this one.
 struct Group {
     unsigned first, size, here, turn;
     const char* file;
@@ -75,8 +75,8 @@ struct Cta {
     std::vector<char> shared;
 };
 
-// In the random order: CTAs that take turns, more of those of one warp, as a look-back over more than a warp's lanes needs; and
-// a turn's steps, 1, 2, 4, … less than two to this power.
+// In the random order: CTAs that take turns, more of those of one warp, as a look-back over more than a warp's lanes
+// needs; and a turn's steps, 1, 2, 4, … less than two to this power.
 constexpr unsigned RESIDENT = 4, RESIDENT_WARPS = 40, TURN_LOG2 = 13;
 static Cta ctas[RESIDENT_WARPS];
 static Cta* now = ctas;
@@ -102,7 +102,8 @@ static unsigned random(unsigned below) {
 [[noreturn]] static void fail(const char* what) {
     fprintf(stderr, "emulator: %s, CTA %u: %s\n", kernel, now->block, what);
     auto waiting = [](const Group& g) {
-        if (g.here) fprintf(stderr, "  of threads %u to %u %u wait at %s:%d\n", g.first, g.first + g.size - 1, g.here, g.file, g.line);
+        if (g.here) fprintf(stderr, "  of threads %u to %u %u wait at %s:%d\n", g.first, g.first + g.size - 1, g.here,
+                            g.file, g.line);
     };
     waiting(now->all);
     for (unsigned w = 0; w < threads / WARP; w++) waiting(now->warps[w]);
@@ -212,7 +213,9 @@ static void begin(unsigned block, unsigned size, char* shared, size_t bytes) {
 static void launch(const char* name, void (*function)(const void*), unsigned size, unsigned blocks, const void* args) {
     static std::mutex one;
     std::lock_guard<std::mutex> guard(one);
-    for (int s : {SIGALRM, SIGSEGV, SIGBUS}) signal(s, [](int s) { fail(s == SIGALRM ? "the launch does not end" : "not its memory"); });
+    for (int s : {SIGALRM, SIGSEGV, SIGBUS}) {
+        signal(s, [](int s) { fail(s == SIGALRM ? "the launch does not end" : "not its memory"); });
+    }
     alarm(SECONDS);
     kernel = name, body = function, arguments = args;
     const auto [shared, bytes] = shared_memory();
@@ -252,7 +255,9 @@ static unsigned bring(Group& g, uint64_t value, uint64_t more, const char* file,
     return turn;
 }
 
-static uint64_t total(uint64_t more, const char* file, int line) { return now->all.sum[bring(now->all, 0, more, file, line)]; }
+static uint64_t total(uint64_t more, const char* file, int line) {
+    return now->all.sum[bring(now->all, 0, more, file, line)];
+}
 
 static Group& warp(unsigned mask) {
     if (mask != ~0u) fail("a part of a warp meets");
@@ -286,7 +291,7 @@ static T reduced(unsigned mask, T x, F f, const char* file, int line) {
         emulator::launch(#name, [](const void* a) { name(*(const Args*)a); }, emulator::bound bounds, ctas, args);     \
     }};
 
-// --- what kernels call -------------------------------------------------------------------------------------------------
+// --- what kernels call -----------------------------------------------------------------------------------------------
 
 static inline void __syncthreads(HERE) { emulator::total(0, file, line); }
 static inline int __syncthreads_count(int p, HERE) { return (int)emulator::total(p != 0, file, line); }
@@ -300,9 +305,13 @@ static inline unsigned __ballot_sync(unsigned mask, int p, HERE) {
 static inline int __any_sync(unsigned mask, int p, HERE) { return __ballot_sync(mask, p, file, line) != 0; }
 static inline int __all_sync(unsigned mask, int p, HERE) { return __ballot_sync(mask, p, file, line) == ~0u; }
 template <class T>
-static T __shfl_sync(unsigned mask, T x, int lane, HERE) { return emulator::from(mask, x, (unsigned)lane % 32, file, line); }
+static T __shfl_sync(unsigned mask, T x, int lane, HERE) {
+    return emulator::from(mask, x, (unsigned)lane % 32, file, line);
+}
 template <class T>
-static T __shfl_xor_sync(unsigned mask, T x, int bits, HERE) { return emulator::from(mask, x, (threadIdx.x ^ (unsigned)bits) % 32, file, line); }
+static T __shfl_xor_sync(unsigned mask, T x, int bits, HERE) {
+    return emulator::from(mask, x, (threadIdx.x ^ (unsigned)bits) % 32, file, line);
+}
 template <class T>
 static T __shfl_up_sync(unsigned mask, T x, unsigned by, HERE) {
     const unsigned lane = threadIdx.x % 32;
@@ -314,11 +323,17 @@ static T __shfl_down_sync(unsigned mask, T x, unsigned by, HERE) {
     return emulator::from(mask, x, lane + by < 32 ? lane + by : lane, file, line);
 }
 template <class T>
-static T __reduce_add_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a + b; }, file, line); }
+static T __reduce_add_sync(unsigned mask, T x, HERE) {
+    return emulator::reduced(mask, x, [](T a, T b) { return a + b; }, file, line);
+}
 template <class T>
-static T __reduce_min_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a < b ? a : b; }, file, line); }
+static T __reduce_min_sync(unsigned mask, T x, HERE) {
+    return emulator::reduced(mask, x, [](T a, T b) { return a < b ? a : b; }, file, line);
+}
 template <class T>
-static T __reduce_or_sync(unsigned mask, T x, HERE) { return emulator::reduced(mask, x, [](T a, T b) { return a | b; }, file, line); }
+static T __reduce_or_sync(unsigned mask, T x, HERE) {
+    return emulator::reduced(mask, x, [](T a, T b) { return a | b; }, file, line);
+}
 static inline void __threadfence() {}
 
 template <class T>
@@ -363,7 +378,9 @@ static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
     for (int k = 0; k < 4; k++) y |= (unsigned)(bytes >> 8 * (which >> 4 * k & 7) & 255) << 8 * k;
     return y;
 }
-static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) { return (unsigned)((((uint64_t)high << 32 | low) << by % 32) >> 32); }
+static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
+    return (unsigned)((((uint64_t)high << 32 | low) << by % 32) >> 32);
+}
 static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned by) {
     const uint64_t both = (uint64_t)high << 32 | low;
     return by < 32 ? (unsigned)(both << by >> 32) : low;
@@ -372,7 +389,9 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
     for (int k = 0; k < 32; k += 8) c += (a >> k & 255) * (b >> k & 255);
     return c;
 }
-static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) { return (unsigned)(((uint64_t)high << 32 | low) >> by % 32); }
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+    return (unsigned)(((uint64_t)high << 32 | low) >> by % 32);
+}
 
 template <class To, class From>
 static To same_bits(From x) {
@@ -386,7 +405,9 @@ static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 static inline int __double2loint(double x) { return (int)same_bits<uint64_t>(x); }
-static inline double __hiloint2double(int high, int low) { return same_bits<double>((uint64_t)(unsigned)high << 32 | (unsigned)low); }
+static inline double __hiloint2double(int high, int low) {
+    return same_bits<double>((uint64_t)(unsigned)high << 32 | (unsigned)low);
+}
 
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fsub_rn(float a, float b) { return a - b; }

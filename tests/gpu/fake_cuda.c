@@ -2,9 +2,9 @@
 // A stand-in for libcuda.so.1, for tests of the host side on machines without a GPU.
 //
 // Device memory is host memory, streams run at once, contexts are numbers kept per thread. Kernels come from a folder
-// of emulated ones (emulator.h); else a function that the test hands over stands for them, or nothing runs. What it can do
-// that a driver cannot: fail at a chosen call, run out of memory at a chosen size, lack a symbol, count calls, and name
-// what was done wrong (a copy outside an allocation, a call without the context, a call in a forked child).
+// of emulated ones (emulator.h); else a function that the test hands over stands for them, or nothing runs. What it can
+// do that a driver cannot: fail at a chosen call, run out of memory at a chosen size, lack a symbol, count calls, and
+// name what was done wrong (a copy outside an allocation, a call without the context, a call in a forked child).
 //
 //   FAKE_CUDA_KERNELS=folder               kernels/NAME.cu is NAME.so there
 //   FAKE_CUDA_FAIL_AT=n FAKE_CUDA_CODE=c   the n-th call (from 1) returns c; with FAKE_CUDA_STICKY=1 every later call
@@ -13,7 +13,8 @@
 //   FAKE_CUDA_MEMORY=bytes                 device memory (default 1 GiB)
 //   FAKE_CUDA_CAPABILITY=n                 compute capability of every device, times ten (default 90, Hopper's)
 //   FAKE_CUDA_DRIVER=n                     what CUDA the driver is for, times 1000 (default 13000)
-//   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost, cuEventRecord
+//   -DWITHOUT_cuName                       (when compiling) leaves a function out: cuCtxSetCurrent, cuMemFreeHost,
+//                                          cuEventRecord
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -87,7 +88,8 @@ static CUresult call(const char *name, int needs_context) {
 
 static int inside(const char *at, size_t len) {
     for (int i = 0; i < MOST; i++) {
-        if (blocks[i].at && at >= blocks[i].at && len <= blocks[i].len && (size_t)(at - blocks[i].at) <= blocks[i].len - len) return 1;
+        if (blocks[i].at && at >= blocks[i].at && len <= blocks[i].len &&
+            (size_t)(at - blocks[i].at) <= blocks[i].len - len) return 1;
     }
     return 0;
 }
@@ -174,7 +176,10 @@ CUresult cuModuleLoadData(void **module, const void *image) {
     if ((uintptr_t)image & 7) return INVALID;
     if (memcmp(at, "\x7f" "ELF", 4) == 0) {
         const int arch = at[8] >= 8 ? at[49] : at[48];
-        if (at[18] != 190 || arch > capability || arch / 10 != capability / 10) { fault(__func__, "for another device"); return 209; }
+        if (at[18] != 190 || arch > capability || arch / 10 != capability / 10) {
+            fault(__func__, "for another device");
+            return 209;
+        }
     } else if (!strstr(image, ".version ")) { fault(__func__, "neither machine code nor PTX"); return 200; }
     *module = (void *)image;
     return OK;
@@ -198,18 +203,32 @@ CUresult cuFuncGetAttribute(int *value, int what, void *f) {
     return OK;
 }
 typedef struct { unsigned id; char pad[4]; int value; char more[60]; } Attribute;
-typedef struct { unsigned x, y, z, tx, ty, tz, shared; void *stream; const Attribute *attributes; unsigned count; } Launch;
+typedef struct {
+    unsigned x, y, z, tx, ty, tz, shared;
+    void *stream;
+    const Attribute *attributes;
+    unsigned count;
+} Launch;
 CUresult cuLaunchKernelEx(const Launch *l, void *f, void **params, void **extra) {
     CALL(1);
     const unsigned x = l->x, tx = l->tx;
-    if (!l->stream || extra || l->shared || l->y * l->z * l->ty * l->tz != 1 || !x || !tx || tx > 1024) { fault(__func__, "odd shape"); return INVALID; }
+    if (!l->stream || extra || l->shared || l->y * l->z * l->ty * l->tz != 1 || !x || !tx || tx > 1024) {
+        fault(__func__, "odd shape");
+        return INVALID;
+    }
     // 6: programmatic stream serialization, of which devices before Hopper know nothing.
     for (unsigned k = 0; k < l->count; k++) {
-        if (l->attributes[k].id != 6 || l->attributes[k].value != 1 || number("FAKE_CUDA_CAPABILITY", 90) < 90) { fault(__func__, "odd attribute"); return INVALID; }
+        if (l->attributes[k].id != 6 || l->attributes[k].value != 1 || number("FAKE_CUDA_CAPABILITY", 90) < 90) {
+            fault(__func__, "odd attribute");
+            return INVALID;
+        }
         early++;
     }
     const Function *function = f;
-    if (function->emulated && function->emulated->threads != tx) { fault(function->name, "threads that are not its launch bound"); return INVALID; }
+    if (function->emulated && function->emulated->threads != tx) {
+        fault(function->name, "threads that are not its launch bound");
+        return INVALID;
+    }
     __atomic_add_fetch(&launches[(current - 1000) & 15], 1, __ATOMIC_SEQ_CST);
     if (function->emulated) function->emulated->launch(x, params[0]);
     else if (runner) runner(function->name, x, tx, params[0]);
@@ -222,7 +241,11 @@ CUresult cuEventCreate(void **event, unsigned flags) { CALL(1); *event = calloc(
 #ifndef WITHOUT_cuEventRecord
 CUresult cuEventRecord(void *event, void *stream) { CALL(1); *(long *)event = 1; return stream ? OK : INVALID; }
 #endif
-CUresult cuEventSynchronize(void *event) { CALL(1); if (!*(long *)event) fault("cuEventSynchronize", "never recorded"); return OK; }
+CUresult cuEventSynchronize(void *event) {
+    CALL(1);
+    if (!*(long *)event) fault("cuEventSynchronize", "never recorded");
+    return OK;
+}
 CUresult cuEventQuery(void *event) { CALL(1); if (!*(long *)event) fault("cuEventQuery", "never recorded"); return OK; }
 CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     CALL(1);
@@ -278,14 +301,20 @@ CUresult cuMemcpyDtoH_v2(void *to, uint64_t from, size_t len) {
 }
 CUresult cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream) {
     CALL(1);
-    if (!stream || !inside((char *)(uintptr_t)to, len) || !inside(from, len)) { fault("cuMemcpyHtoDAsync", "outside"); return INVALID; }
+    if (!stream || !inside((char *)(uintptr_t)to, len) || !inside(from, len)) {
+        fault("cuMemcpyHtoDAsync", "outside");
+        return INVALID;
+    }
     memcpy((char *)(uintptr_t)to, from, len);
     __atomic_add_fetch(&moved[0], len, __ATOMIC_SEQ_CST);
     return OK;
 }
 CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream) {
     CALL(1);
-    if (!stream || !inside((char *)(uintptr_t)from, len) || !inside(to, len)) { fault("cuMemcpyDtoHAsync", "outside"); return INVALID; }
+    if (!stream || !inside((char *)(uintptr_t)from, len) || !inside(to, len)) {
+        fault("cuMemcpyDtoHAsync", "outside");
+        return INVALID;
+    }
     memcpy(to, (char *)(uintptr_t)from, len);
     __atomic_add_fetch(&moved[1], len, __ATOMIC_SEQ_CST);
     return OK;
@@ -297,4 +326,8 @@ CUresult cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *str
     return OK;
 }
 CUresult cuGetErrorName(CUresult e, const char **text) { (void)e; *text = "FAKE"; return OK; }
-CUresult cuGetErrorString(CUresult e, const char **text) { (void)e; *text = "a failure asked for by the test"; return OK; }
+CUresult cuGetErrorString(CUresult e, const char **text) {
+    (void)e;
+    *text = "a failure asked for by the test";
+    return OK;
+}

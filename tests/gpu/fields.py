@@ -5,8 +5,8 @@
 
 Writes each field raw, little-endian, slowest axis first, and FOLDER/fields.txt with a line a field: path, f32 or f64,
 extents. PyTorch makes them in seconds on a GPU; without it NumPy does, in minutes. They resemble what simulations write
-(spectra, ranges, empty regions), but are made up: speed may be quoted from them, ratios only beside others' on the same.
---small divides every extent by eight.
+(spectra, ranges, empty regions), but are made up: speed may be quoted from them, ratios only beside others' on the
+same. --small divides every extent by eight.
 """
 import math
 import os

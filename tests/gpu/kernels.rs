@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels on a machine without a GPU: compiled for the CPU behind `emulator.h`, which says what that shows and what not,
-//! and given all that `gpu_check` gives to a GPU, with a CTA's threads in three orders.
+//! The kernels on a machine without a GPU: compiled for the CPU behind `emulator.h`, which says what that shows and
+//! what not, and given all that `gpu_check` gives to a GPU, with a CTA's threads in three orders.
 //!
 //! `H5Z_GPU_TEST_CODEC=szx` (lorenzo, ndzip, planes) checks one codec's kernels, as `make check-kernels K=szx` does.
 //!
 //! What the tests leave in `target/tmp` serves any program and debugger:
-//! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random gpu_check --cases 20000`.
+//! `LD_LIBRARY_PATH=target/tmp/fake-cuda- FAKE_CUDA_KERNELS=target/tmp/kernels EMULATOR_ORDER=random
+//! gpu_check --cases 20000`.
 
 #[allow(dead_code, reason = "its main")]
 #[path = "../tools/gpu_check.rs"]
@@ -104,7 +105,8 @@ fn kernels() -> &'static Path {
     MADE.get_or_init(|| {
         assert!(
             h5z_gpu::testing::images() > 0,
-            "built without GPU code (H5Z_GPU_CUDA=off, or no compiler): `make test` installs one, build/compiler.rs says where it looks"
+            "built without GPU code (H5Z_GPU_CUDA=off, or no compiler): `make test` installs one, build/compiler.rs \
+             says where it looks"
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
@@ -120,8 +122,8 @@ fn kernels() -> &'static Path {
     })
 }
 
-/// Makes `dir/STEM.so` of `STEM.cu`: the kernels of the file, as they are, and the list of them. One that was made of the same
-/// text stays.
+/// Makes `dir/STEM.so` of `STEM.cu`: the kernels of the file, as they are, and the list of them. One that was made of
+/// the same text stays.
 fn compile(source: &Path, dir: &Path) {
     // The list of kernels; the compiler's version; all that is included.
     let all = cxx(&["-E"], &format!("#include {source:?}\n__VERSION__\n")).stdout;
@@ -139,8 +141,8 @@ fn compile(source: &Path, dir: &Path) {
         };
         text += &parts().unwrap_or_else(|| panic!("{}: what kernel is {entry:.200}?", source.display()));
     }
-    // As nvcc is asked to: nothing fused, nothing assumed of pointers, integers that wrap around. A fibre's stack is not what the
-    // checks of a fortified longjmp expect.
+    // As nvcc is asked to: nothing fused, nothing assumed of pointers, integers that wrap around. A fibre's stack is
+    // not what the checks of a fortified longjmp expect.
     let flags = ["-O2", "-g1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-U_FORTIFY_SOURCE"];
     // Not `shift` nor `integer-divide-by-zero`: with them GCC 12 makes `(c ? a : b)[x / 2]` of 2 into a[0].
     let checks = ["-fsanitize=bounds,alignment", "-fno-sanitize-recover=all"];

@@ -49,7 +49,8 @@ def write(path):
 def chunks_of(path):
     with h5py.File(path) as f:
         return {
-            name: [bytes(d.id.read_direct_chunk(d.id.get_chunk_info(k).chunk_offset)[1]) for k in range(d.id.get_num_chunks())]
+            name: [bytes(d.id.read_direct_chunk(d.id.get_chunk_info(k).chunk_offset)[1])
+                   for k in range(d.id.get_num_chunks())]
             for name, d in f.items()
         }
 
@@ -94,7 +95,8 @@ def main():
     decoded = counts()[1]
     if encoded < everything or decoded < coded:
         wrong.append(f"the GPU encoded {encoded} of {everything} chunks and decoded {decoded} of {coded}")
-    print("; ".join(wrong) or f"{everything} chunks encoded and {decoded} decoded by the GPU through h5py, as by the CPU")
+    print("; ".join(wrong) or f"{everything} chunks encoded and {decoded} decoded by the GPU through h5py, as by "
+          f"the CPU")
     sys.exit(bool(wrong))
 
 

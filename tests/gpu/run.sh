@@ -66,7 +66,8 @@ if [[ $parts == *checks* ]]; then
         check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3 &
     done
-    check memcheck-arrays timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 ./gpu_check --arrays 100 --largest 60000 --seed 4 &
+    check memcheck-arrays timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 \
+        ./gpu_check --arrays 100 --largest 60000 --seed 4 &
     wait
     for name in memcheck racecheck initcheck synccheck memcheck-arrays; do
         grep -q "^$name = \"ok" "$record" || failed=1

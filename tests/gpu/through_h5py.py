@@ -51,7 +51,7 @@ def rows(plugin, bound):
 
 def load(folder, mb):
     name = next(n for n in ("velocity", "velturb") if os.path.exists(f"{folder}/{n}.f32"))
-    dims = [l.split()[2] for l in open(f"{folder}/fields.txt") if f"{name}.f32" in l][0]
+    dims = next(line.split()[2] for line in open(f"{folder}/fields.txt") if f"{name}.f32" in line)
     a = np.fromfile(f"{folder}/{name}.f32", "<f4").reshape([int(n) for n in dims.split("x")])
     return np.concatenate([a] * max(1, round(mb * 1e6 / a.nbytes)))
 
@@ -92,12 +92,14 @@ def main():
         import hdf5plugin as plugin
     except ImportError:
         plugin = None
-    print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, hdf5plugin {plugin and plugin.version}, {os.cpu_count()} cores")
+    print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, hdf5plugin {plugin and plugin.version}, "
+          f"{os.cpu_count()} cores")
     failed = False
     for chunk, extents in enumerate(CHUNKS):
         print(f"chunks of {4 * np.prod(extents) >> 20} MiB {'ratio':>26} {'write':>8} {'read':>8}  MB/s")
         for row, (name, _, env, slow, _) in enumerate(rows(plugin, 1.0)):
-            mine = [sys.executable, __file__, "--one", folder, scratch, "1" if slow else mb, "1" if slow else reps, str(row), str(chunk)]
+            mine = [sys.executable, __file__, "--one", folder, scratch, "1" if slow else mb, "1" if slow else reps,
+                    str(row), str(chunk)]
             done = subprocess.run(mine, env={**os.environ, **env}, capture_output=True, text=True)
             if done.returncode:
                 print(f"  {name}: {done.stderr.strip().splitlines()[-1]}")
@@ -105,7 +107,8 @@ def main():
                 continue
             r = json.loads(done.stdout)
             failed |= not r["right"] and "h5z-gpu" in name
-            print(f"  {name:34} {r['ratio']:6.2f} {r['write']:8.0f} {r['read']:8.0f}{'' if r['right'] else '  WRONG'}", flush=True)
+            print(f"  {name:34} {r['ratio']:6.2f} {r['write']:8.0f} {r['read']:8.0f}{'' if r['right'] else '  WRONG'}",
+                  flush=True)
     sys.exit(failed)
 
 

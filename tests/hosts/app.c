@@ -43,10 +43,12 @@ int main(int argc, char **argv)
         FILE *raw = fopen(argv[7], "rb");
         must(same && data && raw && fread(data, 1, n, raw) == n, "reading the raw file");
         FILE *there = fopen(argv[2], "rb");
-        hid_t file = there ? H5Fopen(argv[2], H5F_ACC_RDWR, H5P_DEFAULT) : H5Fcreate(argv[2], H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+        hid_t file = there ? H5Fopen(argv[2], H5F_ACC_RDWR, H5P_DEFAULT)
+            : H5Fcreate(argv[2], H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
         hid_t plan = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, dims, NULL);
         must(file >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0, "opening the file");
-        must(H5Pset_filter(plan, 443, *argv[8] == 'm' ? H5Z_FLAG_MANDATORY : H5Z_FLAG_OPTIONAL, count, words) >= 0, "H5Pset_filter");
+        must(H5Pset_filter(plan, 443, *argv[8] == 'm' ? H5Z_FLAG_MANDATORY : H5Z_FLAG_OPTIONAL, count, words) >= 0,
+             "H5Pset_filter");
         hid_t set = H5Dcreate2(file, argv[3], type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
         must(set >= 0, "H5Dcreate2");
         must(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "H5Dwrite");

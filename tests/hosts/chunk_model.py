@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Random files with every kind of chunk index, read by every road of the package, against NumPy and HDF5's own pipeline.
+"""Random files with every kind of chunk index, read by every road of the package, against NumPy and HDF5's own
+pipeline.
 
     chunk_model.py FOLDER FIRST COUNT [references]
 
-Each seed makes a file: several datasets of random rank, extents, chunks, unlimited axes and `maxshape`, in any version of the file
-format, with and without a user block, written in parts by `h5z_gpu.write` and h5py, and resized. Prints how many datasets had which
-kind of index, as JSON; a failure names its seed.
+Each seed makes a file: several datasets of random rank, extents, chunks, unlimited axes and `maxshape`, in any version
+of the file format, with and without a user block, written in parts by `h5z_gpu.write` and h5py, and resized. Prints how
+many datasets had which kind of index, as JSON; a failure names its seed.
 """
 import contextlib
 import ctypes
@@ -106,7 +107,8 @@ class Case:
 
     def values(self, shape, dtype):
         """Noise, constants, or ramps: frames of one length and of many."""
-        values = self.pick(self.rng.normal(0, 1, shape) * 100, np.full(shape, self.rng.integers(9)), np.arange(np.prod(shape)).reshape(shape))
+        values = self.pick(self.rng.normal(0, 1, shape) * 100, np.full(shape, self.rng.integers(9)),
+                           np.arange(np.prod(shape)).reshape(shape))
         return values.astype(dtype)
 
     def boxes(self, shape):

@@ -17,7 +17,8 @@ def cli(*arguments, python=sys.executable, **variables):
     """Exit status, standard output and error. Only the package leads to the plugin."""
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | variables
     del env["HDF5_PLUGIN_PATH"]
-    r = subprocess.run([python, "-m", "h5z_gpu", *map(str, arguments)], env=env, text=True, capture_output=True, timeout=120)
+    r = subprocess.run([python, "-m", "h5z_gpu", *map(str, arguments)], env=env, text=True, capture_output=True,
+                       timeout=120)
     assert "Traceback" not in r.stderr, r.stderr
     return r.returncode, r.stdout, r.stderr
 
@@ -52,16 +53,20 @@ def values():
 
 
 def whole(path, **how):
-    """A file with all kinds of datasets: bounds of each mode, types, filters before and behind, and objects without the filter."""
+    """A file with all kinds of datasets: bounds of each mode, types, filters before and behind, and objects without the
+    filter."""
     x = values()
     with h5py.File(path, "w", **how) as f:
         f.attrs["title"] = "all kinds"
         f.create_dataset("v", data=x, chunks=CHUNK, fillvalue=-999, compression=443, compression_opts=(11003,))
         f["v"].attrs["units"] = "K"
-        f.create_dataset("g/rel", data=x[:, :, ::-1], chunks=CHUNK, compression=443, compression_opts=(121004,), fletcher32=True)
-        f.create_dataset("g/part", shape=(64, 64), dtype="f8", chunks=(8, 16), compression=443, compression_opts=(31002,))
+        f.create_dataset("g/rel", data=x[:, :, ::-1], chunks=CHUNK, compression=443, compression_opts=(121004,),
+                         fletcher32=True)
+        f.create_dataset("g/part", shape=(64, 64), dtype="f8", chunks=(8, 16), compression=443, compression_opts=(31002,
+                         ))
         f["g/part"][:16] = np.arange(1, 16 * 64 + 1).reshape(16, 64)
-        f.create_dataset("g/whole", data=np.arange(4096).reshape(64, 64), chunks=(32, 32), compression=443, compression_opts=(11003,))
+        f.create_dataset("g/whole", data=np.arange(4096).reshape(64, 64), chunks=(32, 32), compression=443,
+                         compression_opts=(11003,))
         f.create_dataset("zip", data=x, chunks=CHUNK, compression="gzip")
         f.create_dataset("hidden", data=x, chunks=CHUNK)
         f["time"] = np.arange(24.0)
@@ -96,5 +101,6 @@ def other_files(tmp):
     (tmp / "e.zarr").mkdir()
     (tmp / "e.zarr/zarr.json").write_text("{}")
     (tmp / "g.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(8))
-    return {"a.npy": "is a .npy file", "b.nc": "is a netCDF-3 file", "c.h5": "is no HDF5 or netCDF-4 file", "d.h5": "is empty",
-            "e.zarr": "is a Zarr store", "missing.h5": "No such file", "g.h5": "damaged or cut short"}  # fmt: skip
+    return {"a.npy": "is a .npy file", "b.nc": "is a netCDF-3 file", "c.h5": "is no HDF5 or netCDF-4 file",
+            "d.h5": "is empty",
+            "e.zarr": "is a Zarr store", "missing.h5": "No such file", "g.h5": "damaged or cut short"}

@@ -16,9 +16,10 @@ def environment(**more):
 def h5z_gpu(*args, status=0, cwd=None, **more):
     """Runs a command; gives stdout and stderr. Its exit status must be `status`, and no traceback may be seen."""
     r = subprocess.run([sys.executable, "-m", "h5z_gpu", *map(str, args)], env=environment(**more), cwd=cwd, text=True,
-                       capture_output=True, timeout=300)  # fmt: skip
+                       capture_output=True, timeout=300)
     assert r.returncode == status and "Traceback" not in r.stderr and "Warning" not in r.stderr, (
-        f"h5z-gpu {' '.join(map(str, args))}: status {r.returncode}, not {status}\n{r.stdout[-3000:]}\n{r.stderr[-3000:]}")  # fmt: skip
+        f"h5z-gpu {' '.join(map(str, args))}: status {r.returncode}, not "
+        f"{status}\n{r.stdout[-3000:]}\n{r.stderr[-3000:]}")
     return r.stdout, r.stderr
 
 

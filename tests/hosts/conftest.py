@@ -34,7 +34,7 @@ class Failed(AssertionError):
 def run(*command, env=None, ok=True, cwd=None, input=None):
     """Runs a program to its end; gives stdout + stderr. With ok=False it must fail, but not by a signal."""
     r = subprocess.run([str(c) for c in command], env=env or clean(), cwd=cwd, input=input, text=True, errors="replace",
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)  # fmt: skip
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     if r.returncode < 0 or r.returncode > 128 or ok != (r.returncode == 0):
         raise Failed(f"{' '.join(map(str, command))}\nexit {r.returncode}\n{r.stdout[-3000:]}")
     return r.stdout
@@ -42,10 +42,11 @@ def run(*command, env=None, ok=True, cwd=None, input=None):
 
 @contextlib.contextmanager
 def child(*command, **how):
-    """A program that runs beside the test, as `subprocess.Popen` starts it; killed at the end with all that it has started.
+    """A program that runs beside the test, as `subprocess.Popen` starts it; killed at the end with all that it has
+    started.
 
-    Signals do in it what they do by default. Tests that run in the background of a script, or under nohup, inherit an ignored SIGINT,
-    and so would the program: nothing could stop it.
+    Signals do in it what they do by default. Tests that run in the background of a script, or under nohup, inherit an
+    ignored SIGINT, and so would the program: nothing could stop it.
     """
     with subprocess.Popen(["env", "--default-signal", *map(str, command)], start_new_session=True, **how) as p:
         try:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Changes bytes of HDF5's own tables, gives the files to `h5z-gpu recover`, and judges what it says by what the files held.
+"""Changes bytes of HDF5's own tables, gives the files to `h5z-gpu recover`, and judges what it says by what the files
+held.
 
-python tests/hosts/damaged_tables.py COUNT [FIRST]: COUNT files from number FIRST on; prints outcomes, and what was wrong.
+python tests/hosts/damaged_tables.py COUNT [FIRST]: COUNT files from number FIRST on; prints outcomes, and what was
+wrong.
 """
 import collections
 import contextlib
@@ -25,8 +27,8 @@ from h5z_gpu.cli import main
 from h5z_gpu.netcdf import def_filter
 
 KINDS = ("plain", "latest", "netCDF")
-# Nothing checks values without a filter, or where they are. Headers of "plain" objects have no checksum either: what is there and nowhere
-# else cannot be known, such as attributes, extents, and what datasets without this filter are.
+# Nothing checks values without a filter, or where they are. Headers of "plain" objects have no checksum either: what is
+# there and nowhere else cannot be known, such as attributes, extents, and what datasets without this filter are.
 UNKNOWN = ("/piece", "/zip", "/time", "/lat", "/lon")
 _LIMIT = 60  # seconds for one file, hangs of HDF5 included
 
@@ -59,8 +61,10 @@ def make(path, kind):
         f.attrs["title"] = "damaged tables"
         f.create_dataset("d", data=values((60, 40), "f4", 1), chunks=(10, 10), **h5z_gpu.Lossless())
         g = f.create_group("group")
-        f.create_dataset("group/e", data=values((30, 30), "f8", 2), chunks=(8, 8), fillvalue=-1.0, maxshape=(None, 30), **h5z_gpu.Lossy(absolute=0.01))
-        f.create_dataset("group/deep/s", data=values((40, 40), "i4", 3), chunks=(10, 20), maxshape=(None, None), shuffle=True, **h5z_gpu.Lossless())
+        f.create_dataset("group/e", data=values((30, 30), "f8", 2), chunks=(8, 8), fillvalue=-1.0, maxshape=(None, 30),
+                         **h5z_gpu.Lossy(absolute=0.01))
+        f.create_dataset("group/deep/s", data=values((40, 40), "i4", 3), chunks=(10, 20), maxshape=(None, None),
+                         shuffle=True, **h5z_gpu.Lossless())
         f.create_dataset("zip", data=values((40, 40), "f4", 4), chunks=(20, 20), compression="gzip", fletcher32=True)
         part = f.create_dataset("part", shape=(64, 64), dtype="f4", chunks=(16, 16), **h5z_gpu.Lossless())
         part[:16] = values((16, 64), "f4", 5)
@@ -71,7 +75,8 @@ def make(path, kind):
 
 
 def places(path):
-    """The bytes that may be changed: all but stored values. Those that are not zero come first, with how many they are."""
+    """The bytes that may be changed: all but stored values. Those that are not zero come first, with how many they
+    are."""
     data = path.read_bytes()
     free = np.ones(len(data), bool)
 
@@ -153,21 +158,25 @@ def unnamed(f, name, good, lost, notes):
         item = f.get(name)
     except KeyError:
         item = None
-    parents = {name[:k] for k in range(len(name)) if name[k] == "/"}  # an object that is lost under a new name may be any of them
-    strange = any((w["object"] not in good or "two objects" in w.get("why", "")) and w["object"].rpartition("/")[0] in parents for w in lost)
-    if item is None and (strange or renamed(f, name, good) or any(f"'{part}'" in note for note in notes for part in name.split("/"))):
+    # an object that is lost under a new name may be any of them
+    parents = {name[:k] for k in range(len(name)) if name[k] == "/"}
+    strange = any((w["object"] not in good or "two objects" in w.get("why", ""))
+                  and w["object"].rpartition("/")[0] in parents for w in lost)
+    if item is None and (strange or renamed(f, name, good) or any(f"'{part}'" in note for note in notes
+                                                                  for part in name.split("/"))):
         return []
     if item is None:
         return [] if any(w.keys() == {"object", "why"} for w in mine) else [f"{name} is gone"]
     wrong = []
     if attrs and not entire and not any("attribute" in w for w in mine):
         found = attributes(item)
-        wrong += [f"{name}: attribute {k} {found.get(k)!r}, not {v!r}" for k, v in attrs.items() if repr(found.get(k)) != repr(v)]
+        wrong += [f"{name}: attribute {k} {found.get(k)!r}, not {v!r}" for k, v in attrs.items()
+                  if repr(found.get(k)) != repr(v)]
     if want is None:
         return wrong
     both = tuple(slice(min(n)) for n in zip(getattr(item, "shape", ()), want.shape)) if loose else ()
     kind = type_of(item) if isinstance(item, h5py.Dataset) else "no dataset"
-    if kind != want.dtype or item.shape != want.shape and not (loose and item.ndim == want.ndim):
+    if kind != want.dtype or (item.shape != want.shape and not (loose and item.ndim == want.ndim)):
         what = f"{getattr(item, 'shape', '')} {kind}"
         return wrong if any(w["object"] == name for w in mine) else [*wrong, f"{name}: {what}"]
     known = np.zeros(want.shape, bool)
@@ -200,7 +209,7 @@ def type_of(item):
 
 def renamed(f, name, good):
     """Whether an object, or a group that it is in, has got another name: names have no checksum in old groups."""
-    parent, last = name.rsplit("/", 1)
+    parent, _last = name.rsplit("/", 1)
     there = f.get(parent or "/")
     if isinstance(there, h5py.Group):
         return any(f"{parent}/{other}" not in good and other != "soft" for other in there)

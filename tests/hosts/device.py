@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Arrays in the memory of a stand-in for a GPU: the driver of tests/gpu/fake_cuda.c, with the kernels emulated on the CPU."""
+"""Arrays in the memory of a stand-in for a GPU: the driver of tests/gpu/fake_cuda.c, with the kernels emulated on the
+CPU."""
 import ctypes
 import os
 from pathlib import Path
@@ -14,8 +15,9 @@ def environment():
     """What a process needs to find the stand-in. `cargo test --test gpu_kernels` makes it."""
     missing = [p for p in (DRIVER / "libcuda.so.1", KERNELS / "array.so") if not p.exists()]
     assert not missing, f"{missing} are missing: run `cargo test --test gpu_kernels`, as `make test` does"
-    return {"LD_LIBRARY_PATH": str(DRIVER), "FAKE_CUDA_KERNELS": str(KERNELS), "PYTHONPATH": f"{ROOT}/plugin/python:{Path(__file__).parent}",
-            "H5Z_GPU_PLUGIN_PATH": f"{ROOT}/target/plugin", "FAKE_CUDA_MEMORY": str(4 << 30)}  # fmt: skip
+    return {"LD_LIBRARY_PATH": str(DRIVER), "FAKE_CUDA_KERNELS": str(KERNELS),
+            "PYTHONPATH": f"{ROOT}/plugin/python:{Path(__file__).parent}",
+            "H5Z_GPU_PLUGIN_PATH": f"{ROOT}/target/plugin", "FAKE_CUDA_MEMORY": str(4 << 30)}
 
 
 class Array:
@@ -46,8 +48,8 @@ class Array:
 
     @property
     def __cuda_array_interface__(self):
-        return dict(shape=self.values.shape, typestr=self.values.dtype.str, strides=self.values.strides, version=3, stream=1,
-                    data=(self.values.ctypes.data, self.readonly))  # fmt: skip
+        return dict(shape=self.values.shape, typestr=self.values.dtype.str, strides=self.values.strides, version=3,
+                    stream=1, data=(self.values.ctypes.data, self.readonly))
 
 
 def faults():

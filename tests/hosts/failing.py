@@ -181,7 +181,7 @@ def act(job, folder, k, what, how):
         JOBS[job][1](folder)
     except BaseException as why:
         answer = {"error": f"{type(why).__name__}: {why}"[:300], "errno": getattr(why, "errno", None),
-                  "file": getattr(why, "filename", None)}  # fmt: skip
+                  "file": getattr(why, "filename", None)}
     return answer | {"calls": lib.failing_calls()}
 
 

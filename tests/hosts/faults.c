@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* LD_PRELOAD: a call that reads or writes a file fails once. `fail_read(n, error)` names the n-th preadv from now on, by which the
-   library reads, `fail_write(n, error)` the n-th pwrite, by which HDF5 writes. */
+/* LD_PRELOAD: a call that reads or writes a file fails once. `fail_read(n, error)` names the n-th preadv from now on,
+   by which the library reads, `fail_write(n, error)` the n-th pwrite, by which HDF5 writes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

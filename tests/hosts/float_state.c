@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every entry of the plugin, called by a program that has set another floating-point state: the same bytes and values as
- * in the default state, the bound held, and the program's state as it was, flags included.
+/* Every entry of the plugin, called by a program that has set another floating-point state: the same bytes and values
+ * as in the default state, the bound held, and the program's state as it was, flags included.
  *
  * States are the four rounding modes, with and without flushing of results and of operands to zero, with and without
  * signals for every exception. Nothing here computes with floats while such a state is set. */
@@ -74,7 +74,8 @@ static const struct request REQUESTS[] = {
     {"21003", 1, 1000, 2},       {"221004", 1, 10000, 2},      {"121004", 1, 10000, 2},
     {"231003", 1, 1000, 3},      {"131003", 1, 1000, 3},       {"31002", 1, 100, 3},
     {"240600", 1, 1000, 2},      {"140600", 1, 1000, 2},       {"390000", 0, 1, 1},
-    {"mode=lossless", 0, 1, 1},  {"mode=abs,bound=3.3e-39,codec=lorenzo", 33, 0, 4}, {"mode=abs,bound=3.3e-39,codec=szx", 33, 0, 4},
+    {"mode=lossless", 0, 1, 1},
+    {"mode=abs,bound=3.3e-39,codec=lorenzo", 33, 0, 4}, {"mode=abs,bound=3.3e-39,codec=szx", 33, 0, 4},
     {"mode=pw_rel,bound=0.001234567", 1234567, 1e9, 3},
 };
 
@@ -200,7 +201,8 @@ static int through_hdf5(void)
         CHECK(len > 0);
         for (int k = 0; k < 32; k++) {
             state = DEFAULT;
-            hid_t access = H5Pcreate(H5P_FILE_ACCESS), plan = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, dims, NULL);
+            hid_t access = H5Pcreate(H5P_FILE_ACCESS), plan = H5Pcreate(H5P_DATASET_CREATE),
+                space = H5Screate_simple(2, dims, NULL);
             CHECK(H5Pset_fapl_core(access, 1 << 20, 0) >= 0 && H5Pset_chunk(plan, 2, dims) >= 0);
             hid_t file = H5Fcreate("state.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access);
             CHECK(H5Pset_filter(plan, 443, H5Z_FLAG_MANDATORY, 1, &asked[a]) >= 0);

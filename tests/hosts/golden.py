@@ -3,8 +3,8 @@
 
     HDF5_PLUGIN_PATH=$PWD/target/plugin .env/bin/python tests/hosts/golden.py
 
-in the root of the project, once for each version that changes what is written. A file that is there is never written over.
-Every variable is one of `CASES`; what it held comes from `content`, exact integers in the type's own arithmetic.
+in the root of the project, once for each version that changes what is written. A file that is there is never written
+over. Every variable is one of `CASES`; what it held comes from `content`, exact integers in the type's own arithmetic.
 """
 import ctypes
 import hashlib
@@ -64,7 +64,8 @@ def extents(name):
 
 
 def content(name):
-    """What a variable held before it was written: a smooth field with some noise, and values that are kept bit for bit."""
+    """What a variable held before it was written: a smooth field with some noise, and values that are kept bit for
+    bit."""
     dtype, _, _, fill = (CASES | OTHERS)[name]
     z, y, x = np.indices(extents(name)[0], dtype=np.int64)
     noise = (z * 7919 + y * 104729 + x * 1299709) * 40503 % 65521
@@ -90,9 +91,9 @@ def write_hdf5(path):
     import h5py
 
     with h5py.File(path, "w", libver=("earliest", "v108")) as f:
-        for name, (dtype, word, _, fill) in (CASES | OTHERS).items():
-            f.create_dataset(name, data=content(name), chunks=extents(name)[1], compression=443, compression_opts=(word,),
-                             fillvalue=FILL if fill else None, track_times=False)  # fmt: skip
+        for name, (_dtype, word, _, fill) in (CASES | OTHERS).items():
+            f.create_dataset(name, data=content(name), chunks=extents(name)[1], compression=443, compression_opts=(word,
+                             ), fillvalue=FILL if fill else None, track_times=False)
 
 
 def write_netcdf(path):
@@ -101,7 +102,8 @@ def write_netcdf(path):
 
     library = loaded("netcdf4.libs/libnetcdf")
     with netCDF4.Dataset(path, "w") as d:
-        dims = {shape: [d.createDimension(f"{n}{k}", size).name for n, size in zip("zyx", shape)] for k, shape in enumerate((SHAPE, CUBE))}
+        dims = {shape: [d.createDimension(f"{n}{k}", size).name for n, size in zip("zyx", shape)]
+                for k, shape in enumerate((SHAPE, CUBE))}
         for name, (dtype, word, _, fill) in CASES.items():
             shape, chunk = extents(name)
             v = d.createVariable(name, dtype, dims[shape], chunksizes=chunk, fill_value=FILL if fill else None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Judges a reconstruction in exact arithmetic.
 
-An error x − x̂ of two floats need not be a float. Its rounded value d decides every case but one: rounding is monotone, so
-d < b means that the exact error is at most b, and d > b that it is larger. Where d = b, the rounding error of the
+An error x − x̂ of two floats need not be a float. Its rounded value d decides every case but one: rounding is monotone,
+so d < b means that the exact error is at most b, and d > b that it is larger. Where d = b, the rounding error of the
 subtraction (Knuth's two-sum) or, where that overflows, fractions decide.
 """
 import math
@@ -85,7 +85,8 @@ def check(x, y, mode, value=0.0, fill=None, padded=False):
     mode: "abs", "rel" (x is one chunk), "pw_rel", "psnr" (x is one chunk) or "lossless".
     """
     x, y = np.asarray(x), np.asarray(y)
-    assert x.shape == y.shape and x.dtype.newbyteorder("=") == y.dtype.newbyteorder("="), (x.shape, x.dtype, y.shape, y.dtype)
+    assert x.shape == y.shape and x.dtype.newbyteorder("=") == y.dtype.newbyteorder("="), (x.shape, x.dtype, y.shape,
+                                                                                           y.dtype)
     x, y = (v.astype(v.dtype.newbyteorder("="), copy=False).reshape(-1) for v in (x, y))
     keep = np.ones(x.shape, bool) if mode == "lossless" else exact(x, fill)
     different = np.flatnonzero((words_of(x) != words_of(y)) & keep)
@@ -122,7 +123,7 @@ def tell(x, y, i):
 def chunks(shape, chunk):
     """The slices of every chunk."""
     return [tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(at, chunk, shape))
-            for at in np.ndindex(*[-(-n // c) for n, c in zip(shape, chunk)])]  # fmt: skip
+            for at in np.ndindex(*[-(-n // c) for n, c in zip(shape, chunk)])]
 
 
 def check_chunks(x, y, chunk, mode, value=0.0, fill=None):

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An HDF5 program in which memory runs out inside the filter, at every place where it asks for some.
  *
- *     memory fail WORD f4|f8|s DIMS own|host STEP     each STEP-th request of the filter fails: it alone, and all from it on
+ *     memory fail WORD f4|f8|s DIMS own|host STEP     each STEP-th request of the filter fails: it alone, then all
+ *                                                     from it on
  *     memory space WORD f4|f8|s DIMS STEP             less address space each time, in steps of STEP KiB
  *
- * One chunk of DIMS (ZxYxX) is written and read in a child process for each case; h5py and others cannot be told to lack
- * memory that exactly. "own" are the requests that libh5zgpu.so makes itself, for threads too and for the buffers that it hands to
- * HDF5; "host" are also those that HDF5 makes around it. Prints one line for writing and one for reading.
+ * One chunk of DIMS (ZxYxX) is written and read in a child process for each case; h5py and others cannot be told to
+ * lack memory that exactly. "own" are the requests that libh5zgpu.so makes itself, for threads too and for the buffers
+ * that it hands to HDF5; "host" are also those that HDF5 makes around it. Prints one line for writing and one for
+ * reading.
  *
- * A write must succeed, coded or stored, or say that there is no memory; so must a read. What was written must come back. */
+ * A write must succeed, coded or stored, or say that there is no memory; so must a read. What was written must come
+ * back. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -26,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- requests for memory ------------------------------------------------------------------------------------------- */
+/* --- requests for memory ------------------------------------------------------------------------------------------ */
 
 struct range { uintptr_t from, to; };
 static struct range plugin, hdf5;
@@ -38,7 +41,8 @@ static int in(struct range r, void *p) { return (uintptr_t)p - r.from < r.to - r
 static int note(struct dl_phdr_info *info, size_t size, void *none)
 {
     (void)size, (void)none;
-    struct range *r = strstr(info->dlpi_name, "libh5zgpu") ? &plugin : strstr(info->dlpi_name, "libhdf5") ? &hdf5 : NULL;
+    struct range *r =
+        strstr(info->dlpi_name, "libh5zgpu") ? &plugin : strstr(info->dlpi_name, "libhdf5") ? &hdf5 : NULL;
     for (int k = 0; r && k < info->dlpi_phnum; k++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[k];
         uintptr_t from = info->dlpi_addr + p->p_vaddr;
@@ -74,7 +78,8 @@ static int fails(void *caller, size_t n)
     }                                                 \
     return what
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 void *malloc(size_t n) { FAIL_OR(n, __libc_malloc(n)); }
 void *calloc(size_t n, size_t each) { FAIL_OR(n * each, __libc_calloc(n, each)); }
 void *realloc(void *p, size_t n) { FAIL_OR(n, __libc_realloc(p, n)); }
@@ -88,11 +93,12 @@ int pthread_create(pthread_t *t, const pthread_attr_t *how, void *(*run)(void *)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!real)
-        real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+        real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                        void *))dlsym(RTLD_NEXT, "pthread_create");
     return fails(__builtin_return_address(0), 0) ? EAGAIN : real(t, how, run, with);
 }
 
-/* --- one chunk, written and read ------------------------------------------------------------------------------------ */
+/* --- one chunk, written and read ---------------------------------------------------------------------------------- */
 
 enum { CODED, STORED, NO_MEMORY, HOSTS_OWN, WRONG, OUTCOMES };
 static const char *const OUTCOME[] = {"coded", "stored", "no memory, said so", "HDF5's own failure", "WRONG"};
@@ -134,7 +140,8 @@ static int same(void)
     if (size == 16 || word == 390000)
         return !memcmp(data, back, bytes);
     for (size_t i = 0; i < bytes / size; i++) {
-        double x = size == 4 ? ((float *)data)[i] : ((double *)data)[i], y = size == 4 ? ((float *)back)[i] : ((double *)back)[i];
+        double x = size == 4 ? ((float *)data)[i] : ((double *)data)[i];
+        double y = size == 4 ? ((float *)back)[i] : ((double *)back)[i];
         if (!(fabs(x - y) <= 1e-3))
             return 0;
     }
@@ -204,7 +211,7 @@ static int write_one(void (*arm)(void))
 
 static int read_one(void (*arm)(void)) { return read_it(good, arm); }
 
-/* --- the series ------------------------------------------------------------------------------------------------------ */
+/* --- the series --------------------------------------------------------------------------------------------------- */
 
 static void arm_requests(void)
 {
@@ -271,7 +278,8 @@ int main(int argc, char **argv)
         return 2;
     word = (unsigned)strtoul(argv[2], NULL, 10);
     size = !strcmp(argv[3], "f4") ? 4 : !strcmp(argv[3], "f8") ? 8 : 16;
-    if (sscanf(argv[4], "%llux%llux%llu", (unsigned long long *)&dims[0], (unsigned long long *)&dims[1], (unsigned long long *)&dims[2]) != 3)
+    if (sscanf(argv[4], "%llux%llux%llu", (unsigned long long *)&dims[0], (unsigned long long *)&dims[1],
+               (unsigned long long *)&dims[2]) != 3)
         return 2;
     size_t n = dims[0] * dims[1] * dims[2];
     bytes = n * size;
@@ -284,7 +292,8 @@ int main(int argc, char **argv)
     if (!data || !back)
         die("malloc");
     for (size_t i = 0; i < n; i++) {
-        double x = 10 * sin((double)i / 300) + cos((double)(i / dims[2]) / 9) + 1e-2 * sin((double)i * 77) + (i % 5000 == 0 ? 1e30 : 0);
+        double x = 10 * sin((double)i / 300) + cos((double)(i / dims[2]) / 9) + 1e-2 * sin((double)i * 77)
+            + (i % 5000 == 0 ? 1e30 : 0);
         if (size == 16)
             snprintf(data + 16 * i, 16, "name %zu", i * i % 999);
         else if (size == 8)
@@ -333,7 +342,8 @@ int main(int argc, char **argv)
                     /* After one request that failed there is memory again: a write cannot fail. */
                     int must = !reading && !hosts_too && !all_from_there && outcome == NO_MEMORY;
                     if ((outcome >= WRONG || must) && !*first_bad)
-                        snprintf(first_bad, sizeof first_bad, ", first %s %ld", all_from_there ? "all from" : "only", (long)first_failing);
+                        snprintf(first_bad, sizeof first_bad, ", first %s %ld", all_from_there ? "all from" : "only",
+                                 (long)first_failing);
                     seen[must ? WRONG : outcome]++;
                 }
         }

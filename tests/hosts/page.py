@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the code blocks of one page of the documentation, in their order, in the working directory: page.py PAGE.md
 
-python   all of a page in one namespace, in this process; with a file's name alone in its first line, it becomes that file
+python   all of a page in one namespace, in this process; with a file's name alone in its first line, it becomes that
+         file
 sh   by `sh -eu`
 text   what the block before it prints; `…` stands for anything
 c, fortran, rust, r, cmake   with a file's name in its first line, a comment: the block becomes that file
@@ -34,7 +35,7 @@ def blocks(path):
 
 def same(shown, printed):
     """Whether a program printed what is shown, where `…` is anything."""
-    tidy = lambda text: "\n".join(line.rstrip() for line in text.strip().splitlines())  # noqa: E731
+    tidy = lambda text: "\n".join(line.rstrip() for line in text.strip().splitlines())
     return re.fullmatch(".*?".join(map(re.escape, tidy(shown).split("…"))), tidy(printed), re.S)
 
 
@@ -49,7 +50,8 @@ def run(path):
                 exec(compile("\n" * line + code, path, "exec"), names)
             printed = out.getvalue()
         elif language == "sh":
-            done = subprocess.run(["sh", "-euc", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            done = subprocess.run(["sh", "-euc", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  errors="replace")
             printed = done.stdout
             assert done.returncode == 0, f"{place}: exit {done.returncode}\n{printed}"
         elif language == "text":

@@ -55,7 +55,8 @@ def times(extents):
     return "x".join(map(str, extents))
 
 
-# --- command-line programs ---------------------------------------------------------------------------------------------
+# --- command-line programs
+# ---------------------------------------------------------------------------------------------
 def h5repack_write(data, path, words, chunk, tmp):
     plain = plain_hdf5(data, tmp / "plain.h5")
     plan = []
@@ -68,7 +69,7 @@ def h5repack_write(data, path, words, chunk, tmp):
 def nccopy_write(data, path, words, chunk, tmp):
     plain = plain_netcdf(data, tmp / "plain.nc")
     plan = []
-    for n, a in data.items():
+    for n in data:
         plan += ["-c", f"{n}:" + ",".join(map(str, chunk[n]))]
         plan += ["-F", f"{n},443" + "".join(f",{w}" for w in words)]
     run("nccopy", "-4", *plan, plain, path)
@@ -78,7 +79,7 @@ def ncks_write(data, path, words, chunk, tmp):
     """NCO hands over one number, for all variables."""
     plain = plain_netcdf(data, tmp / "plain.nc")
     plan = []
-    for n, a in data.items():
+    for n in data:
         for i, c in enumerate(chunk[n]):
             plan += ["--cnk_dmn", f"{n}_{i},{c}"]
     (word,) = words
@@ -123,7 +124,8 @@ def ncdump_read(path, names, like, tmp):
         values = text.split("data:", 1)[1].split("=", 1)[1].split(";", 1)[0].split(",")
         with h5py.File(path) as f:  # `_` is the declared fill value, or netCDF's
             declared = f[n].id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
-            missing = f[n].fillvalue if declared else netCDF4.default_fillvals["f4" if like[n].dtype.itemsize == 4 else "f8"]
+            missing = f[n].fillvalue if declared else netCDF4.default_fillvals["f4" if like[n].dtype.itemsize == 4
+                                                                               else "f8"]
         numbers = [missing if v.strip() == "_" else float(v.strip().rstrip("f")) for v in values]
         out[n] = np.array(numbers, like[n].dtype).reshape(like[n].shape)
     return out

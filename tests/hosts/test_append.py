@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Chunks written into a dataset that exists, by a process that has not created or read one: HDF5 loads no filter for that.
+"""Chunks written into a dataset that exists, by a process that has not created or read one: HDF5 loads no filter for
+that.
 
-After `import h5z_gpu` every library of the process stores them through the filter all the same, in whatever order it came.
+After `import h5z_gpu` every library of the process stores them through the filter all the same, in whatever order it
+came.
 """
 
 import h5py
@@ -22,7 +24,8 @@ def old(tmp_path):
         how = {"chunks": CHUNK, "maxshape": (None, *SHAPE[1:]), "compression": 443, "compression_opts": (11003,)}
         v = f.create_dataset("v", data=OLD, **how)
         for i, (name, n) in enumerate(zip("xyz", SHAPE, strict=True)):
-            f.create_dataset(name, data=np.arange(n, dtype="f8"), maxshape=(None if i == 0 else n,), chunks=(n,)).make_scale(name)
+            f.create_dataset(name, data=np.arange(n, dtype="f8"), maxshape=(None if i == 0 else n,), chunks=(n,
+                             )).make_scale(name)
             v.dims[i].attach_scale(f[name])
     return tmp_path / "a.nc", tmp_path / "new.npy"
 
@@ -59,7 +62,7 @@ with tables.open_file(path, "a") as f:
 with h5netcdf.File(path, "a") as f:
     f["v"][...] = new
 """,
-}  # fmt: skip
+}
 ORDERS = [order for name in WRITE for order in (f"{name}, h5z_gpu", f"h5z_gpu, {name}")]
 ORDERS += ["h5py, netCDF4, h5z_gpu, tables", "tables, h5z_gpu, netCDF4, h5py"]
 
@@ -75,7 +78,7 @@ def test_after_the_import_of_the_package_in_any_order(order, old):
 @pytest.mark.parametrize("order", ["h5py, h5z_gpu", "h5z_gpu, netCDF4"])
 def test_rows_behind_the_last(order, old):
     code = {"h5py": "f = h5py.File(path, 'a'); f['v'].resize(16, 0); f['v'][8:] = new; f.close()",
-            "netCDF4": "f = netCDF4.Dataset(path, 'a'); f['v'][8:16] = new; f.close()"}  # fmt: skip
+            "netCDF4": "f = netCDF4.Dataset(path, 'a'); f['v'][8:16] = new; f.close()"}
     (name,) = set(order.split(", ")) - {"h5z_gpu"}
     use(f"import {order}\n{HEAD}{code[name]}", *old)
     check(old[0], np.concatenate([OLD, NEW]))
@@ -99,7 +102,7 @@ def test_by_dask_threads(old):
 {HEAD}
 with h5py.File(path, "a") as f:
     dask.array.store(dask.array.from_array(new, chunks={CHUNK}), f["v"], lock=True, scheduler="threads")
-""", *old)  # fmt: skip
+""", *old)
     check(old[0])
 
 
@@ -107,7 +110,8 @@ DISTRIBUTED = """
 import sys, numpy as np, xarray, distributed, h5z_gpu
 if __name__ == "__main__":
     path, new = sys.argv[1], np.load(sys.argv[2])
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, cluster.get_client() as client:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1,
+                                  dashboard_address=None) as cluster, cluster.get_client() as client:
         START
         how = {"v": {"compression": h5z_gpu.Lossy(1e-3), "chunksizes": CHUNK}}
         ds = xarray.Dataset({"v": (("x", "y", "z"), new)}).chunk(x=4)
@@ -118,11 +122,12 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("start, more", [
     ("client.register_plugin(h5z_gpu.dask.Plugin())", {}),
     ("", {"DASK_DISTRIBUTED__WORKER__PRELOAD": "h5z_gpu"}),
-], ids=["plugin", "preload"])  # fmt: skip
+], ids=["plugin", "preload"])
 def test_by_workers_of_dask(start, more, old, tmp_path):
     """The scheduler's process creates the dataset, the workers only write into it."""
     head = "import h5z_gpu.dask\n" if "dask" in start else ""
-    use(head + DISTRIBUTED.replace("START", start or "pass").replace("CHUNK", repr(CHUNK)), tmp_path / "b.nc", old[1], **more)
+    use(head + DISTRIBUTED.replace("START", start or "pass").replace("CHUNK", repr(CHUNK)), tmp_path / "b.nc",
+        old[1], **more)
     check(tmp_path / "b.nc")
 
 
@@ -133,14 +138,17 @@ def test_by_c(kind, old, tmp_path):
     with h5py.File(tmp_path / "b.h5", "w") as f:
         f.create_dataset("v", data=OLD, chunks=CHUNK, compression=443, compression_opts=(11003,))
     run(app(kind), "rewrite", tmp_path / "b.h5", "v", tmp_path / "raw")
-    assert frames(tmp_path / "b.h5") == [(1, False)] * 2, "HDF5 has learned to load filters: say so in docs/appending.md"
+    assert frames(tmp_path / "b.h5") == [
+        (1, False)] * 2, "HDF5 has learned to load filters: say so in docs/appending.md"
     run(app(kind), "rewrite", tmp_path / "b.h5", "v", tmp_path / "raw", "load")
     check(tmp_path / "b.h5")
 
 
-@pytest.mark.parametrize("order", ["h5z_gpu, mpi4py.MPI, h5py", "h5py, h5z_gpu, mpi4py.MPI", "mpi4py.MPI, h5py, h5z_gpu", "mpi4py.MPI, h5py"])
+@pytest.mark.parametrize("order", ["h5z_gpu, mpi4py.MPI, h5py", "h5py, h5z_gpu, mpi4py.MPI",
+                                   "mpi4py.MPI, h5py, h5z_gpu", "mpi4py.MPI, h5py"])
 def test_by_two_ranks(order, old):
-    """Debian's parallel h5py. Without the package HDF5 1.10 stores plain chunks and marks them as filtered, as docs/appending.md says."""
+    """Debian's parallel h5py. Without the package HDF5 1.10 stores plain chunks and marks them as filtered, as
+    docs/appending.md says."""
     code = f"""if True:
         import {order}
         import sys, numpy as np
@@ -153,7 +161,7 @@ def test_by_two_ranks(order, old):
         assert comm.size == 2
         """
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent),
-                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")  # fmt: skip
+                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if "h5z_gpu" in order:
         del env["HDF5_PLUGIN_PATH"]
     run("mpirun", "--oversubscribe", "-n", 2, "/usr/bin/python3", "-c", code, *old, env=env)
@@ -165,7 +173,8 @@ def test_by_two_ranks(order, old):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_by_a_child(method, old, tmp_path):
-    """A forked child inherits the filter; a spawned one gets it with the first object of the package that it is sent."""
+    """A forked child inherits the filter; a spawned one gets it with the first object of the package that it is
+    sent."""
     (tmp_path / "child.py").write_text("""if True:
         import sys, h5py, numpy as np
         def write(how):
@@ -180,7 +189,7 @@ def test_by_a_child(method, old, tmp_path):
         if __name__ == "__main__":
             with multiprocessing.get_context("{method}").Pool(1) as pool:
                 print(pool.apply(child.write, (h5z_gpu.Lossy(1e-3),)))
-        """, *old)  # fmt: skip
+        """, *old)
     assert out == "Lossy(absolute=0.001)\n", out
     check(old[0])
 
@@ -201,11 +210,12 @@ import _testbuffer, xxlimited, numpy, tables
 for module in (_testbuffer, numpy._core._multiarray_umath):
     assert type(module.__spec__.loader) is importlib.machinery.ExtensionFileLoader
 importlib.reload(numpy._core._multiarray_umath)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_the_import_waits_for_a_call_of_h5py_in_another_thread(tmp_path):
-    """h5py's HDF5 has no lock of its own: what h5py does meanwhile, here reading from an object of Python, is not disturbed."""
+    """h5py's HDF5 has no lock of its own: what h5py does meanwhile, here reading from an object of Python, is not
+    disturbed."""
     use("""
 import io, sys, threading, h5py
 path = sys.argv[1]
@@ -232,4 +242,4 @@ go.set()
 [t.join(60) for t in threads]
 assert waited and not any(t.is_alive() for t in threads)
 assert h5py.h5z.get_filter_info(443)
-""", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.h5")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the comparison with other filters gives them: tests/bench/compare.py. It is not run here, for it takes minutes."""
+"""What the comparison with other filters gives them: tests/bench/compare.py. It is not run here, for it takes
+minutes."""
 import sys
 
 import h5py
@@ -8,13 +9,14 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/bench"))
-from compare import field  # noqa: E402
-from compare_page import into  # noqa: E402
+from compare import field
+from compare_page import into
 
 
 @pytest.mark.parametrize("name", ["ocean_temp", "ocean_1e20", "ocean_undeclared", "sea_level", "relief"])
 def test_the_bound_is_a_part_of_the_measured_range(name):
-    """What stands for land is not measured, declared or not: with it the bound of a sea would be 10^17 kelvin or more."""
+    """What stands for land is not measured, declared or not: with it the bound of a sea would be 10^17 kelvin or
+    more."""
     path = ROOT / f"target/fields/small/{name}.h5"
     found = field(path, 8e6, 1e-3)
     with h5py.File(path) as f:

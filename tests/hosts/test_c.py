@@ -46,8 +46,9 @@ def test_without_memory_a_chunk_is_stored_and_none_is_lost(spare, tmp_path):
     x.tofile(tmp_path / "raw")
     limit = (spare + 3 * 64) << 20
     command = [app("shared"), "write", tmp_path / "a.h5", "v", "f32", n, n, tmp_path / "raw", "o", 11003]
-    r = subprocess.run(list(map(str, command)), env=clean(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))  # fmt: skip
+    r = subprocess.run(list(map(str, command)), env=clean(), text=True, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
     assert r.returncode == 0, (r.returncode, r.stdout)
     with h5py.File(tmp_path / "a.h5") as f:
         assert len(filters(tmp_path / "a.h5", "v")) == 1

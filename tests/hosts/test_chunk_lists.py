@@ -7,7 +7,8 @@ from conftest import HERE, ROOT, use
 
 SEEDS = 25
 """Files for each version of HDF5; `chunk_model.py FOLDER FIRST COUNT` makes more."""
-KINDS = {"version 1 B-tree", "fixed array", "extensible array, axis 0", "extensible array, another axis", "version 2 B-tree"}
+KINDS = {"version 1 B-tree", "fixed array", "extensible array, axis 0", "extensible array, another axis",
+         "version 2 B-tree"}
 
 
 @pytest.mark.parametrize("hdf5", ["now", "hdf5-1.12", "hdf5-1.14"])
@@ -63,7 +64,7 @@ with damaged("outside", row=400) as f:
     refused(f, "(400, 10)", "which cannot be")
 with damaged("between", column=13) as f:
     refused(f, "list of its chunks is damaged")  # HDF5 says so too
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_a_chunk_that_the_list_has_and_a_search_does_not_find(tmp_path):
@@ -106,7 +107,7 @@ with h5py.File(path / "frame.h5", "w") as f:
     d.id.write_direct_chunk((20, 20), frame.ljust(400, b"\\0")[:400], filter_mask=1)
 with h5py.File(path / "frame.h5") as f:
     refused(f, "(20, 20)", "it is a frame of the filter")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_verify_does_not_read_by_the_fast_way(tmp_path):

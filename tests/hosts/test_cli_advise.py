@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`h5z-gpu advise`: bounds that the data itself gives, predictions that `repack` keeps, and commands that run as printed."""
+"""`h5z-gpu advise`: bounds that the data itself gives, predictions that `repack` keeps, and commands that run as
+printed."""
 
 import json
 import re
@@ -157,7 +158,7 @@ def test_a_bound_of_ones_own_and_the_page(nc, tmp_path):
     # A table and a curve of one variable: which values each is about is said, and the choice is the same.
     shown = {n: (ratio, psnr) for n, ratio, psnr in re.findall(
         r'<td><a href="#v\d+">(\w+)</a></td><td>[^<]*</td><td class=n>([\d.]+)</td>(?:<td class=n>[^<]*</td>){2}'
-        r"<td class=n>([^<]*)</td>", page)}  # fmt: skip
+        r"<td class=n>([^<]*)</td>", page)}
     curves = dict(re.findall(r'Rate-distortion curves of (\w+) for [^:]*: bits a value and PSNR. ([^"]*)"', page))
     assert len(curves) == 7 and "exact" in {shown[name][1] for name in curves}, shown
     for name, said in curves.items():

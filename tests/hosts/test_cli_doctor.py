@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu doctor` of the Python package names the cause in set-ups that are broken, and finds nothing in sound ones.
 
-Every set-up is real: variables, folders and libraries as a user may have them, and the HDF5 libraries of this machine and of the
-wheels. Where a set-up needs a folder of the system, it is made in a mount namespace of its own.
+Every set-up is real: variables, folders and libraries as a user may have them, and the HDF5 libraries of this machine
+and of the wheels. Where a set-up needs a folder of the system, it is made in a mount namespace of its own.
 """
 import json
 import os
@@ -31,10 +31,11 @@ int cuDeviceTotalMem_v2(unsigned long *n, int d) { *n = 8000000000ul; (void)d; r
 
 def doctor(*arguments, before=(), python=sys.executable, **variables):
     """Exit status and output. Only the package leads to the plugin; a variable that is None is not set."""
-    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), HDF5_PLUGIN_PATH=None) | variables
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent),
+                HDF5_PLUGIN_PATH=None) | variables
     env = {k: str(v) for k, v in env.items() if v is not None}
-    r = subprocess.run([*before, python, "-m", "h5z_gpu", "doctor", *map(str, arguments)], env=env, text=True, timeout=120,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    r = subprocess.run([*before, python, "-m", "h5z_gpu", "doctor", *map(str, arguments)], env=env, text=True,
+                       timeout=120, capture_output=True)
     assert r.returncode in (0, 1) and not r.stderr, (r.returncode, r.stdout, r.stderr)
     return r.returncode, r.stdout
 
@@ -47,12 +48,14 @@ def without_python(**variables):
 
 
 def mounting(tmp, folder, plugin=PLUGIN):
-    """The beginning of a command line under which a folder of /usr/local exists that has the plugin; None where that cannot be."""
+    """The beginning of a command line under which a folder of /usr/local exists that has the plugin; None where that
+    cannot be."""
     kind = "-m" if os.geteuid() == 0 else "-rm"
     script = tmp / "mounting.sh"
     script.write_text(f'mount -t tmpfs none /usr/local && mkdir -p {folder} && cp {plugin} {folder} && exec "$@"')
     command = ["unshare", kind, "sh", str(script)]
-    if not sys.base_prefix.startswith("/usr/local") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+    if not sys.base_prefix.startswith("/usr/local") and subprocess.run([*command, "true"],
+                                                                       capture_output=True).returncode == 0:
         return command
     return None
 
@@ -87,7 +90,8 @@ def places(tmp_path_factory):
     run("cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp / "cuda/libcuda.so.1", tmp / "cuda.c")
     (tmp / "cuda/libcuda.so").symlink_to("libcuda.so.1")
     with h5py.File(tmp / "good.h5", "w") as f:
-        f.create_dataset("v", data=sample(shape=(16, 32, 32)), chunks=(16, 16, 16), compression=443, compression_opts=(11003,))
+        f.create_dataset("v", data=sample(shape=(16, 32, 32)), chunks=(16, 16, 16), compression=443,
+                         compression_opts=(11003,))
     data = bytearray((tmp / "good.h5").read_bytes())
     with h5py.File(tmp / "good.h5") as f:
         info = f["v"].id.get_chunk_info_by_coord((0, 16, 0))
@@ -103,8 +107,8 @@ def hdf5_18(tmp_path_factory):
     kept = ROOT / "target/test/hdf5-1.8"
     if not list(kept.glob("libhdf5-*")):
         tmp = tmp_path_factory.mktemp("hdf5-1.8")
-        get = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.6", "--platform",
-               "manylinux1_x86_64", "-d", str(tmp), "h5py==2.7.1"]  # fmt: skip
+        get = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version",
+               "3.6", "--platform", "manylinux1_x86_64", "-d", str(tmp), "h5py==2.7.1"]
         said = subprocess.run(get, capture_output=True, text=True)
         assert said.returncode == 0, f"the wheel of h5py 2.7.1 cannot be had: {said.stderr[-500:]}"
         (wheel,) = tmp.glob("*.whl")
@@ -122,10 +126,12 @@ OURS = str(PLUGIN.parent)
 BROKEN = {
     "missing first folder": (lambda p: doctor(HDF5_PLUGIN_PATH=f"/missing:{OURS}"),
                              ["names '/missing': no such folder", "libhdf5_serial", "take that folder out"]),
-    "truncated plugin": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "cut"), ["cut/libh5zgpu.so is cut short", "copy the file there again"]),
+    "truncated plugin": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "cut"),
+                         ["cut/libh5zgpu.so is cut short", "copy the file there again"]),
     "the package's own plugin truncated": (lambda p: doctor(H5Z_GPU_PLUGIN_PATH=p / "cut"),
                                            ["the package's own plugin", "is cut short", "H5Z_GPU_PLUGIN_PATH"]),
-    "two plugins": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{OURS}:{p / 'other'}"), ["two plugins that differ", "take one of them away"]),
+    "two plugins": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{OURS}:{p / 'other'}"),
+                    ["two plugins that differ", "take one of them away"]),
     "plugins disabled": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, HDF5_PLUGIN_PRELOAD="::"),
                          ["forbids HDF5 every plugin", "unset HDF5_PLUGIN_PRELOAD"]),
     "no GPU where one is asked for": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_DEVICE="0"),
@@ -134,15 +140,19 @@ BROKEN = {
                              ["foreign/libh5zgpu.so is built for aarch64, this machine is x86_64"]),
     "damaged file": (lambda p: doctor(p / "bad.h5", HDF5_PLUGIN_PATH=OURS),
                      ["bad.h5 is damaged: /v: 1 damaged: chunk at (0, 16, 0)", "h5z-gpu recover"]),
-    "file cut short": (lambda p: doctor(p / "short.h5", HDF5_PLUGIN_PATH=OURS), ["short.h5 is cut short: it has", "get the file again"]),
+    "file cut short": (lambda p: doctor(p / "short.h5", HDF5_PLUGIN_PATH=OURS),
+                       ["short.h5 is cut short: it has", "get the file again"]),
     "path cut at a blank": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "my"), ["my plugins'", "put the value in quotes"]),
-    "blank before a path": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'same'}: {OURS}"), ["there is a blank before its name"]),
-    "the package alone": (lambda p: doctor(), ["libhdf5_serial", "programs with it, such as h5dump, do not find the filter",
+    "blank before a path": (lambda p: doctor(HDF5_PLUGIN_PATH=f"{p / 'same'}: {OURS}"),
+                            ["there is a blank before its name"]),
+    "the package alone": (lambda p: doctor(), ["libhdf5_serial", "programs with it, such as h5dump, do not find the "
+                                               "filter",
                                                "-m h5z_gpu env)", "Python needs no more than `import h5z_gpu`"]),
     "other plugins alone": (lambda p: doctor(HDF5_PLUGIN_PATH=netcdf4_plugins()),
                             ["such as h5dump, do not find", "there is no libh5zgpu.so in it"]),
-    "setting not understood": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_THREADS="many"), ["H5Z_GPU_THREADS is \"many\""]),
-}  # fmt: skip
+    "setting not understood": (lambda p: doctor(HDF5_PLUGIN_PATH=OURS, H5Z_GPU_THREADS="many"),
+                               ["H5Z_GPU_THREADS is \"many\""]),
+}
 SOUND = {
     "the variable": lambda p: doctor(HDF5_PLUGIN_PATH=OURS),
     "path with a blank": lambda p: doctor(HDF5_PLUGIN_PATH=p / "my plugins", H5Z_GPU_PLUGIN_PATH=p / "my plugins"),
@@ -193,7 +203,7 @@ def test_no_false_alarm(name, answers):
 def test_without_python_the_same_is_wrong(places):
     """Called by the package, and by itself."""
     for variables in ({"HDF5_PLUGIN_PATH": None}, {"HDF5_PLUGIN_PATH": OURS}, {"HDF5_PLUGIN_PATH": netcdf4_plugins()},
-                      {"HDF5_PLUGIN_PATH": f"/missing:{OURS}"}, {"HDF5_PLUGIN_PATH": places / "cut"}):  # fmt: skip
+                      {"HDF5_PLUGIN_PATH": f"/missing:{OURS}"}, {"HDF5_PLUGIN_PATH": places / "cut"}):
         status, text = doctor(**variables)
         other, said = without_python(**variables)
         assert status == other, f"{variables}\n{text}\n{said}"
@@ -219,7 +229,8 @@ def test_the_default_folder_of_one_hdf5_is_not_that_of_debians(tmp_path, places)
     within = needs(mounting(tmp_path, DEFAULT))
     status, text = doctor(before=within)
     assert status == 1, text
-    assert f"hdf5/serial/plugins, /usr/lib/x86_64-linux-gnu/hdf5/openmpi/plugins, and libh5zgpu.so is in {DEFAULT}" in text, text
+    assert (f"hdf5/serial/plugins, /usr/lib/x86_64-linux-gnu/hdf5/openmpi/plugins, and libh5zgpu.so is in "
+            f"{DEFAULT}" in text), text
     assert "a program that imports netCDF4 first, and not h5z_gpu, has no filter in HDF5 2.0.0 of h5py" in text, text
     assert f"which hides {DEFAULT}" in text and "import h5z_gpu in that program" in text, text
     # So it is: h5py finds it alone, and not after netCDF4.
@@ -235,7 +246,8 @@ def test_hdf5_1_8(hdf5_18):
     assert status == 1 and "HDF5 1.8.18" in text and "is older than 1.10" in text and "problem 2" not in text, text
     status, text = doctor("--hdf5", hdf5_18, "--json", HDF5_PLUGIN_PATH=OURS)
     answer = json.loads(text)["libraries"][os.path.realpath(hdf5_18)]
-    assert answer["version"] == [1, 8, 18] and answer["plugin"] == str(PLUGIN) and answer["round_trip"]["largest_error"] == 0, answer
+    assert answer["version"] == [1, 8, 18] and answer["plugin"] == str(PLUGIN) and answer["round_trip"][
+        "largest_error"] == 0, answer
 
 
 def test_an_old_driver(places):
@@ -250,7 +262,8 @@ def test_an_old_driver(places):
     else:
         (problem,) = report["problems"]
         need = ".".join(map(str, code["cuda"]))
-        assert status == 1 and f"the NVIDIA driver is too old: it is for CUDA 11.8, the kernels need {need}" in problem["what"], problem
+        assert status == 1 and f"the NVIDIA driver is too old: it is for CUDA 11.8, the kernels need {need}" in problem[
+            "what"], problem
         assert f"install driver {code['driver']} or newer" in problem["do"]
 
 
@@ -273,7 +286,7 @@ def test_in_a_process_that_has_imported_everything():
         import netCDF4, h5py, h5z_gpu
         from h5z_gpu.cli import main
         print("status", main(["doctor"]))
-        """.replace("\n        ", "\n"), OURS)  # fmt: skip
+        """.replace("\n        ", "\n"), OURS)
     assert "nothing is wrong\nstatus 0" in text and "of h5py" in text and "of netCDF4" in text, text
 
 
@@ -300,5 +313,6 @@ def test_bare_python():
 def test_wrong_use(tmp_path):
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=OURS)
     for arguments in (["--hdf5", "/no/libhdf5.so"], ["--nonsense"]):
-        r = subprocess.run([sys.executable, "-m", "h5z_gpu", "doctor", *arguments], env=env, text=True, capture_output=True)
+        r = subprocess.run([sys.executable, "-m", "h5z_gpu", "doctor", *arguments], env=env, text=True,
+                           capture_output=True)
         assert r.returncode == 2 and r.stderr and "Traceback" not in r.stderr, r.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Commands on files that are made to harm: names that a terminal obeys, extents without end, memory that is not there, HDF5's crashes."""
+"""Commands on files that are made to harm: names that a terminal obeys, extents without end, memory that is not there,
+HDF5's crashes."""
 import os
 import re
 import resource
@@ -24,7 +25,8 @@ A = np.cumsum(np.random.default_rng(1).normal(0, 1, (64, 64)), 0).astype("f4")
 
 def hostile(path):
     with h5py.File(path, "w") as f:
-        f.create_dataset(NAME, data=A, chunks=(16, 16), compression=443, compression_opts=(11002,)).attrs["units"] = UNITS
+        f.create_dataset(NAME, data=A, chunks=(16, 16), compression=443, compression_opts=(11002,
+                         )).attrs["units"] = UNITS
         f.create_dataset(NAME + "2", data=A).attrs["units"] = UNITS
         f.create_dataset(b"bytes\xff\xfe", data=A)
         f.create_group("g").attrs[NAME] = NAME
@@ -39,13 +41,15 @@ def test_what_a_terminal_obeys_is_escaped(tmp_path):
     data[info.byte_offset + info.size // 2] ^= 1
     bad.write_bytes(data)
     calls = {
-        ("inspect", a): 1, ("inspect", "--check", bad): 1, ("inspect", "--json", bad): 1, ("inspect", a, "--dataset", NAME + "x"): 2,
-        ("verify", a, a): 0, ("verify", a, bad): 2, ("verify", a, a, "--html", tmp_path / "v.html"): 0, ("advise", a): 0,
+        ("inspect", a): 1, ("inspect", "--check", bad): 1, ("inspect", "--json", bad): 1,
+        ("inspect", a, "--dataset", NAME + "x"): 2,
+        ("verify", a, a): 0, ("verify", a, bad): 2, ("verify", a, a, "--html", tmp_path / "v.html"): 0,
+        ("advise", a): 0,
         ("advise", a, "--html", tmp_path / "a.html"): 0, ("advise", a, "--json"): 0, ("doctor", bad): 1,
         ("recover", bad, tmp_path / "r.h5"): 1, ("recover", bad, tmp_path / "j.h5", "--json"): 1,
         ("repack", a, tmp_path / "c.h5", "--advise"): 0, ("repack", a, tmp_path / "d.h5", NAME + "x=absolute:1"): 2,
         ("verify", tmp_path / NAME, a): 2,
-    }  # fmt: skip
+    }
     for call, (status, out, err) in zip(calls, many(*calls)):
         assert status == calls[call], (call, status, out, err)
         assert not OBEYED.search(out + err) and not re.search("^DAMAGED forged", out + err, re.M), (call, out, err)
@@ -59,8 +63,10 @@ def test_commands_that_are_proposed_are_read_as_they_are_meant(tmp_path):
     hostile(tmp_path / "a.h5")
     out = cli("advise", tmp_path / "a.h5")[1]
     (line,) = re.findall(r"^h5z-gpu repack((?:.*\\\n)*.*)", out, re.M)[:1]
-    read = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], stdout=subprocess.PIPE, check=True, env={"LC_ALL": "C.UTF-8"})
-    assert any(word.startswith(NAME) for word in read.stdout.decode().split("\0")) or "--advise" in line, (line, read.stdout)
+    read = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], stdout=subprocess.PIPE, check=True,
+                          env={"LC_ALL": "C.UTF-8"})
+    assert any(word.startswith(NAME) for word in read.stdout.decode().split("\0")) or "--advise" in line, (
+        line, read.stdout)
 
 
 def test_a_megabyte_of_units_takes_no_longer(tmp_path):
@@ -76,15 +82,18 @@ def test_extents_without_end_are_answered_at_once(tmp_path):
     with h5py.File(a, "w") as f:
         d = f.create_dataset("wide", (2**60,), "f8", chunks=(1024,), compression=443, compression_opts=(11003,))
         d[:1024], d[2**59 : 2**59 + 1024] = np.arange(1024.0), 3
-        f.create_dataset("high", (2**30, 2**30), "f4", chunks=(16, 16), compression=443, compression_opts=(11003,))[:16, :16] = 1
+        f.create_dataset("high", (2**30, 2**30), "f4", chunks=(16, 16), compression=443, compression_opts=(11003,
+                         ))[:16, :16] = 1
         f.create_dataset("plain", (2**58,), "f4")
     calls = {
         ("inspect", a): 0, ("inspect", "--check", a): 0, ("verify", a, a): 2, ("recover", a, x): 0, ("advise", a): 0,
-        ("repack", a, tmp_path / "y.h5", "--absolute", "1e-3"): 2, ("repack", a, tmp_path / "z.h5", "--lossless", "--verify"): 2,
-    }  # fmt: skip
+        ("repack", a, tmp_path / "y.h5", "--absolute", "1e-3"): 2, ("repack", a, tmp_path / "z.h5", "--lossless",
+                                                                    "--verify"): 2,
+    }
     begin = time.monotonic()
     for call, (status, out, err) in zip(calls, many(*calls)):
-        assert status == calls[call] and (status < 2 or "more than can be gone through" in err), (call, status, out, err)
+        assert status == calls[call] and (status < 2
+                                          or "more than can be gone through" in err), (call, status, out, err)
     assert time.monotonic() - begin < 60
     assert x.read_bytes() == a.read_bytes() and sorted(p.name for p in tmp_path.iterdir()) == ["a.h5", "x.h5"]
 
@@ -93,9 +102,11 @@ def test_memory_that_is_not_there_is_a_sentence(tmp_path):
     a = tmp_path / "a.h5"
     with h5py.File(a, "w") as f:  # a bound that holds for each chunk, so that it is looked at as a whole
         f.create_dataset("v", (2**29 - 1,), "f8", chunks=(2**29 - 1,), compression=443, compression_opts=(21003,))
-    r = subprocess.run([sys.executable, "-m", "h5z_gpu", "verify", a, a], env=environment(), text=True, capture_output=True,
-                       timeout=100, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)))  # fmt: skip
-    assert r.returncode == 2 and r.stderr.count("\n") == 1 and "not fit into memory" in r.stderr and "iB" in r.stderr, r.stderr
+    r = subprocess.run([sys.executable, "-m", "h5z_gpu", "verify", a, a], env=environment(), text=True,
+                       capture_output=True,
+                       timeout=100, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)))
+    assert (r.returncode == 2 and r.stderr.count("\n") == 1 and "not fit into memory" in r.stderr
+            and "iB" in r.stderr), r.stderr
 
 
 def test_a_crash_of_hdf5_is_a_sentence(tmp_path):
@@ -104,7 +115,8 @@ def test_a_crash_of_hdf5_is_a_sentence(tmp_path):
         layout[:] = h5py.VirtualSource(".", "v", (64, 64))
         f.create_virtual_dataset("v", layout)  # of itself: HDF5 calls itself until the stack ends
     status, out, err = cli("verify", tmp_path / "a.h5", tmp_path / "a.h5")
-    assert status == 2 and not out and err.startswith("h5z-gpu: HDF5 crashed (SIGSEGV)") and err.count("\n") == 1, (status, err)
+    assert status == 2 and not out and err.startswith("h5z-gpu: HDF5 crashed (SIGSEGV)") and err.count("\n") == 1, (
+        status, err)
 
 
 def test_attempts_end_in_any_case():
@@ -138,14 +150,15 @@ try:
     attempt(lambda note: [][0], 60)
 except IndexError as why:
     print(why.at)
-""")  # fmt: skip
-    assert re.fullmatch(r"HDF5 crashed \(SIGSEGV\) \('/b', 'units'\)\nHDF5 was still at it after 1 seconds \d+\nTrue\ndone\nNone\n", told), told
+""")
+    assert re.fullmatch(r"HDF5 crashed \(SIGSEGV\) \('/b', 'units'\)\nHDF5 was still at it after 1 seconds "
+                        r"\d+\nTrue\ndone\nNone\n", told), told
 
 
 def test_a_limit_that_is_too_short_is_said(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f.create_dataset("v", data=A, chunks=(16, 16), compression=443, compression_opts=(11002,))
-    status, out, err = cli("recover", tmp_path / "a.h5", tmp_path / "b.h5", "--limit", "1e-6")
+    status, _out, err = cli("recover", tmp_path / "a.h5", tmp_path / "b.h5", "--limit", "1e-6")
     assert status == 2 and "still at it after 1e-06 seconds" in err and "--limit" in err, err
     assert [p.name for p in tmp_path.iterdir()] == ["a.h5"]
 
@@ -154,10 +167,10 @@ def test_a_limit_that_is_too_short_is_said(tmp_path):
 def test_recover_leaves_nothing_when_it_is_ended(number, tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f.create_dataset("v", data=np.random.default_rng(1).normal(size=(1000, 1000)), chunks=(10, 20), compression=443,
-                         compression_opts=(90000,))  # fmt: skip
+                         compression_opts=(90000,))
     out = tmp_path / "b.h5"
-    child = subprocess.Popen([sys.executable, "-m", "h5z_gpu", "recover", tmp_path / "a.h5", out], env=environment(), text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    child = subprocess.Popen([sys.executable, "-m", "h5z_gpu", "recover", tmp_path / "a.h5", out], env=environment(),
+                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not any((p / "copy").exists() for p in tmp_path.glob(".b.h5.*")):
         assert child.poll() is None, child.communicate()
         time.sleep(0.01)

@@ -20,7 +20,8 @@ def told(path, *arguments, **how):
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("how", [{}, {"libver": "latest"}, {"userblock_size": 1024}], ids=["plain", "latest", "user block"])
+@pytest.mark.parametrize("how", [{}, {"libver": "latest"}, {"userblock_size": 1024}],
+                         ids=["plain", "latest", "user block"])
 def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
     if python == "Debian" and how.get("libver"):
         how = {"libver": ("v110", "v110")}
@@ -36,7 +37,8 @@ def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
             for chunk in what["each"]:
                 info = f[name].id.get_chunk_info_by_coord(tuple(chunk["origin"]))
                 frame = f[name].id.read_direct_chunk(tuple(chunk["origin"]))[1]
-                assert (chunk["stored_bytes"], chunk["file_offset"]) == (info.size, info.byte_offset) and data[info.byte_offset :].startswith(frame)
+                assert (chunk["stored_bytes"], chunk["file_offset"]) == (info.size, info.byte_offset) and data[
+                    info.byte_offset :].startswith(frame)
                 assert chunk["codec"] == CODECS[frame[9]] and chunk["lossless"] == (frame[10] == 9), (name, chunk)
                 bound = np.frombuffer(frame[32:40], "<f8")[0]
                 assert chunk.get("bound", 0) == bound, (name, chunk)
@@ -45,10 +47,11 @@ def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
     assert asked == {
         "/v": "Lossy(absolute=0.001, fill_value=-999.0)", "/g/rel": "Lossy(relative=0.0001, codec='szx')",
         "/g/part": "Lossy(pointwise_relative=0.01)", "/g/whole": "Lossy(absolute=0.001)",
-    }  # fmt: skip
+    }
     assert found["/g/part"]["chunks"] == 8 and found["/g/part"]["chunks_not_stored"] == 24
     assert not found["/g/whole"]["lossy"] and found["/v"]["lossy"]  # whole numbers
-    assert set(found) == {"/v", "/g/rel", "/g/part", "/g/whole", "/zip", "/hidden", "/again", "/names"}  # `again` is `time`
+    # `again` is `time`
+    assert set(found) == {"/v", "/g/rel", "/g/part", "/g/whole", "/zip", "/hidden", "/again", "/names"}
 
 
 def test_the_ratio_is_that_of_verify_and_h5dump(tmp_path):
@@ -73,10 +76,13 @@ def test_the_text_says_it_in_words(tmp_path):
     whole(tmp_path / "a.h5")
     status, out, _ = cli("inspect", tmp_path / "a.h5", "--check")
     assert status == 0 and "no damage, by decoded values of 36 chunks" in out, out
-    for line in ["no value changes by more than 0.001, in the units of the data; NaN, infinities and the fill value -999 keep every bit",
-                 "no value changes by more than 0.0001 of its chunk's range", "no value changes by more than 0.01 of itself, zeros stay zero",
+    for line in ["no value changes by more than 0.001, in the units of the data; NaN, infinities and the fill value "
+                 "-999 keep every bit",
+                 "no value changes by more than 0.0001 of its chunk's range",
+                 "no value changes by more than 0.01 of itself, zeros stay zero",
                  "0.01 of each value in 8 chunks", "h5z-gpu, fletcher32", "24 chunks never written: all fill value",
-                 "promised  every bit is kept: bits are lost of floating-point numbers alone", "/zip  float32 24 x 30 x 60, chunks, deflate"]:  # fmt: skip
+                 "promised  every bit is kept: bits are lost of floating-point numbers alone",
+                 "/zip  float32 24 x 30 x 60, chunks, deflate"]:
         assert line in out, line
     status, out, _ = cli("inspect", tmp_path / "a.h5", "--dataset", "g/rel", "--headers")
     assert status == 0 and "/g/rel" in out and "/v " not in out and "headers (not their contents)" in out
@@ -90,13 +96,14 @@ def test_damaged_chunks_are_named(python, tmp_path):
     assert status == 1 and bad == BAD and found["/v"]["damaged"] == 2
     assert all(w.get("damaged", 0) == 0 for n, w in found.items() if n != "/v")
     status, out, _ = cli("inspect", tmp_path / "a.h5", python=PYTHONS[python])
-    assert status == 1 and "DAMAGED   chunk at (8, 0, 32), values [8:16, 0:16, 32:60]: checksum" in out and "2 places damaged" in out, out
+    assert (status == 1 and "DAMAGED   chunk at (8, 0, 32), values [8:16, 0:16, 32:60]: checksum" in out
+            and "2 places damaged" in out), out
     (mine,) = [part for part in out.split("\n\n") if part.startswith("/v ")]
     lines = mine.splitlines()
     first = next(k for k, line in enumerate(lines) if line.startswith("  map "))
     marks = [line.replace("map", "").split()[0] for line in lines[first : first + 6]]
     assert [("X" in mark, mark.index("X") if "X" in mark else None) for mark in marks] == [
-        (False, None), (False, None), (True, 1), (False, None), (False, None), (True, 0)], mine  # fmt: skip
+        (False, None), (False, None), (True, 1), (False, None), (False, None), (True, 0)], mine
     # HDF5's own checksum behind a frame is no part of it.
     change(tmp_path / "a.h5", "g/rel", [(0, 0, 0)])
     status, found = told(tmp_path / "a.h5", "--check", python=PYTHONS[python])
@@ -122,12 +129,14 @@ with netCDF4.Dataset(sys.argv[1], "w") as ds:
     for n in ("time", "lat", "lon"):
         ds.createDimension(n, 32)
         ds.createVariable(n, "f8", (n,))[:] = np.arange(32)
-    v = ds.createGroup("day").createVariable("tas", "f4", ("time", "lat", "lon"), chunksizes=(16, 32, 32), fill_value=-999)
+    v = ds.createGroup("day").createVariable("tas", "f4", ("time", "lat", "lon"), chunksizes=(16, 32, 32),
+                                             fill_value=-999)
     def_filter(v, Lossy(absolute=0.5))
     v[:] = 300
-""", tmp_path / "a.nc")  # fmt: skip
+""", tmp_path / "a.nc")
     status, found = told(tmp_path / "a.nc")
-    assert status == 0 and found["/day/tas"]["asked"]["bound"] == 0.5 and found["/day/tas"]["asked"]["fill_value"] == -999
+    assert status == 0 and found["/day/tas"]["asked"]["bound"] == 0.5 and found["/day/tas"]["asked"][
+        "fill_value"] == -999
     assert [found[f"/{n}"]["filters"] for n in ("time", "lat", "lon")] == [[], [], []]
 
 
@@ -157,7 +166,8 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
         ("inspect", tmp_path / "cut.h5"): f"is cut short: it has {len(data) // 2} bytes, and should have {len(data)}",
         ("inspect", tmp_path / "a.h5", "--dataset", "nothing"): "nothing is not there; it has",
         ("inspect", tmp_path / "a.h5", "--dataset", "g"): "g is a group",
-        ("inspect", tmp_path / "a.h5", "--dataset", "zip"): "has no dataset with the filter h5z-gpu here, but 1 dataset, with deflate",
+        ("inspect", tmp_path / "a.h5", "--dataset", "zip"): "has no dataset with the filter h5z-gpu here, but 1 "
+        "dataset, with deflate",
     }
     for (call, part), (status, out, err) in zip(cases.items(), many(*cases)):
         assert status == 2 and not out and part in err and len(err.splitlines()) == 1, (call, err)
@@ -199,7 +209,8 @@ def test_a_virtual_dataset_names_the_files_that_hold_its_data(tmp_path):
     with h5py.File(tmp_path / "joined.h5", "w") as f:
         f.create_virtual_dataset("v", layout)
     status, out, err = cli("inspect", tmp_path / "joined.h5")
-    assert (status, out) == (2, "") and err.strip().endswith("1 dataset, without any filter; its data is in a.h5: inspect those"), err
+    assert (status, out) == (2, "") and err.strip().endswith("1 dataset, without any filter; its data is in a.h5: "
+                                                             "inspect those"), err
     with h5py.File(tmp_path / "joined.h5", "a") as f:
         f.create_dataset("w", data=np.zeros((8, 8), "f4"), compression=443, compression_opts=(11003,))
     status, found = told(tmp_path / "joined.h5")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`h5z-gpu recover`: what is good comes through bit for bit, what is lost is filled and named, and the input stays as it is."""
+"""`h5z-gpu recover`: what is good comes through bit for bit, what is lost is filled and named, and the input stays as
+it is."""
 import hashlib
 import json
 import os
@@ -36,13 +37,15 @@ def test_lost_chunks_are_filled_and_nothing_else_changes(python, how, tmp_path):
     whole(tmp_path / "good.h5", **how)
     damaged(tmp_path / "a.h5", **how)
     status, lost = recovered(tmp_path / "a.h5", tmp_path / "b.h5", python=PYTHONS[python])
-    assert status == 1 and [(w["object"], tuple(w["chunk"]), w["filled_with"]) for w in lost] == [("/v", o, "-999.0") for o in BAD]
+    assert status == 1 and [(w["object"], tuple(w["chunk"]), w["filled_with"])
+                            for w in lost] == [("/v", o, "-999.0") for o in BAD]
     with h5py.File(tmp_path / "good.h5") as good, h5py.File(tmp_path / "b.h5") as b:
         at = boxes(good["v"].shape, CHUNK, BAD)
         assert b["v"][...][~at].tobytes() == good["v"][...][~at].tobytes() and (b["v"][...][at] == -999).all()
         for name in ("g/rel", "g/part", "g/whole", "zip", "hidden", "time", "names", "link", "again"):
             assert b[name][...].tobytes() == good[name][...].tobytes() or name == "names", name
-        assert b["names"].asstr()[...].tolist() == ["a", "bc"] and b.attrs["title"] == "all kinds" and b["v"].attrs["units"] == "K"
+        assert b["names"].asstr()[...].tolist() == ["a", "bc"] and b.attrs["title"] == "all kinds" and b["v"].attrs[
+            "units"] == "K"
         assert isinstance(b.get("link", getlink=True), h5py.SoftLink)
         frame = good["v"].id.read_direct_chunk((0, 0, 0))[1]
         assert b["v"].id.read_direct_chunk((0, 0, 0))[1] == frame  # not coded again
@@ -66,7 +69,8 @@ def test_what_lost_values_become(tmp_path):
     with h5py.File(tmp_path / "c.h5") as c:
         assert (c["g/whole"][32:, :32] == 7).all() and (c["g/rel"][:8, :16, :32] == 7).all()
     status, _, err = cli("recover", tmp_path / "a.h5", tmp_path / "d.h5", "--fill", "0.5")
-    assert status == 2 and "0.5 is no value of /g/whole, which holds int64" in err and not (tmp_path / "d.h5").exists(), err
+    assert status == 2 and "0.5 is no value of /g/whole, which holds int64" in err and not (
+        tmp_path / "d.h5").exists(), err
 
 
 def test_a_file_without_damage_is_copied(tmp_path):
@@ -129,7 +133,7 @@ with netCDF4.Dataset(sys.argv[1], "w") as ds:
     ds.title = "hello"
     w = ds.createGroup("g").createVariable("w", "f4", ("lat", "lon"))
     w[:] = 1
-""", tmp_path / "a.nc")  # fmt: skip
+""", tmp_path / "a.nc")
     cdl = run("ncdump", "-h", "-n", "a", tmp_path / "a.nc")
     good = netCDF4.Dataset(tmp_path / "a.nc")["tas"][:].filled()
     change(tmp_path / "a.nc", "tas", [(8, 32, 64)])
@@ -170,7 +174,8 @@ def test_random_damage_never_crashes_and_what_is_made_is_well(tmp_path):
         damaged_file.write_bytes(changed)
     made = []
     for (_, out), (status, text, err) in zip(pairs, many(*(("recover", *pair) for pair in pairs))):
-        assert status in (1, 2) and (status == 1) == bool(text) and out.exists() == (status == 1), (out, status, text, err)
+        assert status in (1, 2) and (status == 1) == bool(text) and out.exists() == (status == 1), (out, status,
+                                                                                                    text, err)
         made += [out] if status == 1 else []
     assert len(made) >= 4
     for out, (status, text, err) in zip(made, many(*(("inspect", out) for out in made))):
@@ -184,9 +189,12 @@ def test_refusals(tmp_path):
     exists = "is there already; nothing was written"
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"
     cases = {
-        ("recover", a, tmp_path / "there.h5"): exists, ("recover", a, a): exists, ("recover", a, tmp_path / "link.h5"): exists,
-        ("recover", a, tmp_path / "no/b.h5"): "there is no folder", ("recover", a, b, "--fill", "much"): "much is no number",
-    } | {("recover", tmp_path / name, b): part if name != "g.h5" else "table of contents" for name, part in other_files(tmp_path).items()}  # fmt: skip
+        ("recover", a, tmp_path / "there.h5"): exists, ("recover", a, a): exists,
+        ("recover", a, tmp_path / "link.h5"): exists,
+        ("recover", a, tmp_path / "no/b.h5"): "there is no folder",
+        ("recover", a, b, "--fill", "much"): "much is no number",
+    } | {("recover", tmp_path / name, b): part if name != "g.h5" else "table of contents"
+         for name, part in other_files(tmp_path).items()}
     for (call, part), (status, out, err) in zip(cases.items(), many(*cases)):
         assert status == 2 and not out and part in err and len(err.splitlines()) == 1, (call, err)
         assert not b.exists()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`h5z-gpu repack` compresses data and changes nothing else: judged by netCDF4, xarray, ncdump, h5py and Python's own eyes."""
+"""`h5z-gpu repack` compresses data and changes nothing else: judged by netCDF4, xarray, ncdump, h5py and Python's own
+eyes."""
 
 import hashlib
 import os
@@ -20,7 +21,8 @@ NC = """
 import sys, netCDF4, numpy as np, conftest
 with netCDF4.Dataset(sys.argv[1], "w") as ds:
     ds.Conventions, ds.history, ds.title = "CF-1.8", "2020: made", "trial \\u00e9"
-    for name, n in (("zeit", None), ("lat", 90), ("lon", 120), ("two", 2), ("empty", None)):  # not in the order of names
+    for name, n in (("zeit", None), ("lat", 90), ("lon", 120), ("two", 2),
+                    ("empty", None)):  # not in the order of names
         ds.createDimension(name, n)
     v = ds.createVariable("tas", "f4", ("zeit", "lat", "lon"), zlib=True, shuffle=True, fill_value=-999)
     v.units, v.standard_name, v.cell_measures, v.ancillary_variables = "K", "air_temperature", "area: area", "error"
@@ -131,7 +133,7 @@ def test_all_else_is_exact_and_data_within_its_bound(nc, packed):
 def test_scales_and_references_lead_into_the_new_file(packed):
     with h5py.File(packed[0]) as g:
         tas = g["tas"]
-        assert [list(d.values())[0].name for d in tas.dims] == ["/zeit", "/lat", "/lon"]
+        assert [next(iter(d.values())).name for d in tas.dims] == ["/zeit", "/lat", "/lon"]
         back = {g[r[0]].name for r in g["lat"].attrs["REFERENCE_LIST"]}
         assert {"/tas", "/area", "/model/deep/w"} <= back and g[
             g["zeit"].attrs["REFERENCE_LIST"][0][0]
@@ -248,10 +250,12 @@ def test_nothing_is_left_of_what_is_stopped(tmp_path):
         f.create_dataset("v", data=x, chunks=(1, 256, 256))
     before = (tmp_path / "a.h5").read_bytes()
     for number in (signal.SIGINT, signal.SIGTERM):
-        command = [sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--absolute", "1e-6", "--codec", "lorenzo"]
+        command = [sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--absolute", "1e-6", "--codec",
+                   "lorenzo"]
         with child(*command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as p:
             deadline = time.monotonic() + 60
-            while not any(n.endswith(".part") and (tmp_path / n).stat().st_size > 1 << 20 for n in os.listdir(tmp_path)):
+            while not any(n.endswith(".part") and (tmp_path / n).stat().st_size > 1 << 20
+                          for n in os.listdir(tmp_path)):
                 assert p.poll() is None and time.monotonic() < deadline
                 time.sleep(0.005)
             p.send_signal(number)
@@ -266,8 +270,8 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["v"] = np.random.default_rng(1).normal(size=(8, 256, 256)).astype("f4")
     limited = ["bash", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$@"', "-"]
-    r = subprocess.run([*limited, sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--lossless"], cwd=tmp_path,
-                       env=environment(), capture_output=True, text=True)  # fmt: skip
+    r = subprocess.run([*limited, sys.executable, "-m", "h5z_gpu", "repack", "a.h5", "b.h5", "--lossless"],
+                       cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert (
         r.returncode == 2
         and r.stderr.count("\n") == 1

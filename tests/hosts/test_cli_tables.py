@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Damage in HDF5's own tables: `recover` names what is lost, or takes nothing; it never calls another value undamaged."""
+"""Damage in HDF5's own tables: `recover` names what is lost, or takes nothing; it never calls another value
+undamaged."""
 import json
 import os
 import re
@@ -25,8 +26,9 @@ def written(path, **how):
 
 def key_of(data, info):
     """Where a chunk's key stands: length, filter mask, first element with that of the value itself, address."""
-    want = (info.size.to_bytes(4, "little") + bytes(4) + b"".join(o.to_bytes(8, "little") for o in (*info.chunk_offset, 0))
-            + info.byte_offset.to_bytes(8, "little"))  # fmt: skip
+    want = (info.size.to_bytes(4, "little") + bytes(4) + b"".join(o.to_bytes(8, "little")
+                                                                  for o in (*info.chunk_offset, 0))
+            + info.byte_offset.to_bytes(8, "little"))
     assert data.count(want) == 1
     return data.index(want)
 
@@ -37,7 +39,8 @@ def recovered(path, out):
     assert status in (0, 1) and not err, err
     with h5py.File(out) as f:
         plain = f["temperature"][()]
-    fast = use("import sys, h5py, h5z_gpu\nprint(h5z_gpu.read(h5py.File(sys.argv[1])['temperature']).tobytes().hex())", out)
+    fast = use("import sys, h5py, h5z_gpu\nprint(h5z_gpu.read(h5py.File(sys.argv[1])['temperature']).tobytes().hex())",
+               out)
     assert bytes.fromhex(fast) == plain.tobytes()
     return status, json.loads(text)["lost"], plain
 
@@ -56,9 +59,10 @@ def test_random_damage_of_tables():
 import json, sys, damaged_tables
 outcomes, wrong = damaged_tables.attack(int(sys.argv[1]))
 print(json.dumps([{f"{kind}, {outcome}": n for (kind, outcome), n in outcomes.items()}, wrong]))
-""", FILES)  # fmt: skip
+""", FILES)
     outcomes, wrong = json.loads(told.splitlines()[-1])
-    assert not wrong and sum(outcomes.values()) == FILES and any("named" in what for what in outcomes), (outcomes, wrong)
+    assert not wrong and sum(outcomes.values()) == FILES and any("named" in what
+                                                                 for what in outcomes), (outcomes, wrong)
 
 
 def test_a_frame_that_passes_for_values(tmp_path):
@@ -127,9 +131,11 @@ def test_chunks_that_have_vanished_from_their_list(tmp_path):
 
 
 def test_a_header_that_the_filters_words_contradict(tmp_path):
-    """One byte of shuffle's parameter: HDF5 reads other values and finds no fault. They come back where it is put right."""
+    """One byte of shuffle's parameter: HDF5 reads other values and finds no fault. They come back where it is put
+    right."""
     with h5py.File(tmp_path / "a.h5", "w") as f:
-        f.create_dataset("temperature", data=A, chunks=(10, 10), shuffle=True, compression=443, compression_opts=(90000,))
+        f.create_dataset("temperature", data=A, chunks=(10, 10), shuffle=True, compression=443, compression_opts=(90000,
+                         ))
     data = bytearray((tmp_path / "a.h5").read_bytes())
     at = data.index(b"shuffle\0") + 8
     assert data[at] == 4
@@ -160,7 +166,7 @@ def test_objects_that_have_vanished_from_their_group(tmp_path):
 
 
 @pytest.mark.parametrize("how", [{}, {"userblock_size": 1024}, {"libver": ("v108", "latest")}, {"libver": "latest"}],
-                         ids=["plain", "user block", "v108", "latest"])  # fmt: skip
+                         ids=["plain", "user block", "v108", "latest"])
 def test_files_that_have_been_worked_on_are_sound(how, tmp_path):
     """Deleted, moved, shrunk and grown: nothing of it is damage."""
     with h5py.File(tmp_path / "a.h5", "w", **how) as f:
@@ -171,7 +177,8 @@ def test_files_that_have_been_worked_on_are_sound(how, tmp_path):
         f.move("a group of number 1", "below/it is elsewhere now")
         f["soft"] = h5py.SoftLink("/below/of a longer name")
         for name, most in (("rows", (None, 64)), ("both", (None, None))):
-            d = f.create_dataset(name, (400, 64), "f4", chunks=(8, 8), maxshape=most, compression=443, compression_opts=(90000,))
+            d = f.create_dataset(name, (400, 64), "f4", chunks=(8, 8), maxshape=most, compression=443,
+                                 compression_opts=(90000,))
             for k in np.random.default_rng(2).permutation(50)[:40]:
                 d[8 * k : 8 * k + 8, : 8 * (k % 8) + 1] = k
             d.resize(200, axis=0)

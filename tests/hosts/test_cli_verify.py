@@ -19,7 +19,8 @@ FILL = -999.0
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """An original, and what the filter makes of it: each mode, both types, another filter, none, texts and compounds."""
+    """An original, and what the filter makes of it: each mode, both types, another filter, none, texts and
+    compounds."""
     folder = tmp_path_factory.mktemp("verify")
     use(
         """import sys, h5py, numpy as np, h5z_gpu, conftest
@@ -66,7 +67,7 @@ def test_what_is_kept_is_said_to_be(files):
     assert "3 NaN, 2 infinite, 6 fill; all kept bit for bit" in out
     found = {d["name"]: d for d in json.loads(h5z_gpu("verify", *files, "--json")[0])["datasets"]}
     assert {n: d["promise"]["mode"] for n, d in found.items() if len(n) == 1} == {
-        "a": "absolute", "r": "relative", "p": "pointwise_relative", "s": "psnr", "l": "lossless", "d": "absolute"}  # fmt: skip
+        "a": "absolute", "r": "relative", "p": "pointwise_relative", "s": "psnr", "l": "lossless", "d": "absolute"}
     assert 0.5 < found["a"]["largest_over_bound"] <= 1 and 0.5 < found["r"]["largest_over_bound"] <= 1
     assert sum(found["a"]["histogram"]["counts"]) == 10 * 60 * 80 - 11 and not found["a"]["histogram"]["above"]
 
@@ -231,7 +232,8 @@ def held(pairs, mode, bound, fill=None):
 unit, down = 2.0**-55, -10808639105689190.0 * 2.0**-55
 ends = [(-1.0, -1.0), (2.0, 2.0)]
 assert held(ends + [(unit, down)], "relative", 0.1)
-assert not held(ends + [(2 * unit, down)], "relative", 0.1) and not held(ends + [(unit, nextafter(down, -inf))], "relative", 0.1)
+assert not held(ends + [(2 * unit, down)], "relative", 0.1) and not held(ends + [(unit, nextafter(down, -inf))],
+                                                                         "relative", 0.1)
 big = np.finfo("f8").max
 assert held([(big, big), (-big, -big), (big, 0.0)], "relative", 0.5)
 assert not held([(big, big), (-big, -big), (big, -5e-324)], "relative", 0.5)
@@ -255,14 +257,15 @@ def test_npy_against_a_dataset(files, tmp_path):
         np.save(tmp_path / "i.npy", f["time"][...])
     npy = tmp_path / "a.npy"
     a, i, bound = many(["verify", npy, files[1], "--dataset", "a"], ["verify", files[0], tmp_path / "i.npy"],
-                          ["verify", npy, npy, "--absolute", "1"])  # fmt: skip
+                          ["verify", npy, npy, "--absolute", "1"])
     assert "a.npy: float32 10x60x80, within 0.01 (absolute): held" in a[1] and "time" in i[1] and bound[0] == 0
     which, nothing = refused(["verify", npy, files[1]], ["verify", npy, npy])
     assert "name one with --dataset: a (10, 60, 80)" in which and "promise nothing; name the bound" in nothing
 
 
 def test_netcdf_files(tmp_path):
-    """Written by netCDF4 with the filter, compared with what ncgen knows nothing of; names and units are those of the file."""
+    """Written by netCDF4 with the filter, compared with what ncgen knows nothing of; names and units are those of the
+    file."""
     use(
         """import sys, numpy as np, netCDF4, h5z_gpu, conftest
 x = conftest.sample(shape=(6, 40, 50))
@@ -291,7 +294,8 @@ for name, how in (("a.nc", None), ("b.nc", h5z_gpu.Lossy(relative=1e-3))):
 
 @pytest.mark.parametrize("first, last", [(-88, 88), (88, -88)], ids=["from the south", "from the north"])
 def test_north_is_up_on_maps(first, last, tmp_path):
-    """Whichever way the latitudes of a file run; without latitudes the first row is on top. The figures of the page are looked at."""
+    """Whichever way the latitudes of a file run; without latitudes the first row is on top. The figures of the page are
+    looked at."""
     text = use(
         """import sys, netCDF4, numpy as np, h5z_gpu
 from h5z_gpu.cli import main, page
@@ -313,13 +317,14 @@ def seen(drawn, alt, caption):
     axes = drawn.axes[0]
     if alt.startswith("Map"):
         height = axes.transData.transform([(0, 0), (0, 44)])[:, 1]
-        print(alt.split()[2 if "error" not in alt else 5].strip(","), "last row on top" if height[1] > height[0] else "first row on top")
+        print(alt.split()[2 if "error" not in alt else 5].strip(","), "last row on top" if height[1] > height[0]
+              else "first row on top")
     return figure(drawn, alt, caption)
 page.figure = seen
 main(["verify", f"{folder}/a.nc", f"{folder}/b.nc", "--html", f"{folder}/page.html"])
 """,
         tmp_path, str(first), str(last),
-    )  # fmt: skip
+    )
     expected = "last row on top" if last > first else "first row on top"
     assert text.count(f"tas {expected}\n") == 3 and text.count("cut first row on top\n") == 3, text
 
@@ -359,7 +364,7 @@ def test_bad_input_is_refused_with_a_sentence(files, tmp_path):
         assert words in said
     with h5py.File(tmp_path / "shape.h5", "w") as f:
         f["a"], f["time"] = np.zeros((3, 3), "f4"), np.zeros(10)
-    out, err = h5z_gpu("verify", a, tmp_path / "shape.h5", "--dataset", "a", "--dataset", "time", status=2)
+    _out, err = h5z_gpu("verify", a, tmp_path / "shape.h5", "--dataset", "a", "--dataset", "time", status=2)
     assert (
         "the shape (10, 60, 80) in one file and (3, 3) in the other" in err
         and "of int64 in one file and of float64" in err

@@ -14,7 +14,7 @@ from programs import READERS, WRITERS, filters, listed, times
 
 SHAPE, FIRST = (12, 40, 50), (6, 40, 25)
 BOUNDS = {"abs": (11003, "abs", 1e-3), "szx": (111003, "abs", 1e-3), "lorenzo": (221003, "rel", 1e-3),
-          "rel": (21003, "rel", 1e-3), "pw_rel": (31003, "pw_rel", 1e-3), "lossless": (90000, "lossless", 0.0)}  # fmt: skip
+          "rel": (21003, "rel", 1e-3), "pw_rel": (31003, "pw_rel", 1e-3), "lossless": (90000, "lossless", 0.0)}
 
 
 def read(path, name="v"):
@@ -96,10 +96,10 @@ def test_ncgen_of_what_ncdump_shows(begin):
 
 
 def test_ncgen_of_a_header_alone(begin):
-    path, tmp, mode, value, word = begin
+    path, tmp, _mode, _value, word = begin
     (tmp / "a.cdl").write_text(run("ncdump", "-hs", path))
     run("ncgen", "-4", "-o", tmp / "empty.nc", tmp / "a.cdl")
-    y, chunk, fill = read(tmp / "empty.nc")
+    y, _chunk, _fill = read(tmp / "empty.nc")
     assert (y == -999.0).all() and listed(filters(tmp / "empty.nc", "v")[0][2])[0] == word
 
 
@@ -126,7 +126,7 @@ def test_the_filter_can_be_taken_off(begin):
 
 def test_another_type_under_the_same_words(begin):
     """Stored words of an f32 dataset given to an f64, a big-endian and an integer one describe the new one."""
-    path, tmp, mode, value, word = begin
+    path, tmp, mode, value, _word = begin
     words = filters(path, "v")[0][2]
     for kind in ("<f8", ">f4", "<i4"):
         x = (sample(np.float64, SHAPE) * 50).astype(kind)

@@ -94,7 +94,7 @@ def test_every_program_fails_without_crashing(file, tmp_path):
 
 
 def test_a_foreign_chunk_is_named_as_such(file):
-    path, _, frame = file
+    path, _, _frame = file
     put(path, b"\x78\x9c" + bytes(200))
     with h5py.File(path) as f, pytest.raises(OSError, match="h5z-gpu: "):
         f["v"][...]
@@ -120,7 +120,8 @@ def test_damaged_words_do_not_matter_for_reading(file, tmp_path):
     path, y, _ = file
     with h5py.File(path) as f:
         d = f["v"].id
-        frames = {tuple(d.get_chunk_info(i).chunk_offset): d.read_direct_chunk(d.get_chunk_info(i).chunk_offset)[1] for i in range(4)}
+        frames = {tuple(d.get_chunk_info(i).chunk_offset): d.read_direct_chunk(d.get_chunk_info(i).chunk_offset)[1]
+                  for i in range(4)}
         words = d.get_create_plist().get_filter(0)[2]
     raw = path.read_bytes()
     old = np.array(words, "<u4").tobytes()

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole arrays by the Python package: the same files as through HDF5's pipeline, the same values."""
 import os
-import signal
-import subprocess
 import sys
-import time
 
 import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, child, clean, python, run, sample, use
+from conftest import PLUGIN, ROOT, clean, python, run, sample, use
 
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
 sys.path.insert(0, str(ROOT / "plugin/python"))
-import h5z_gpu  # noqa: E402
-from h5z_gpu.views import as_array  # noqa: E402
+import h5z_gpu
+from h5z_gpu.views import as_array
 
 
 def frames(path, name="v"):
@@ -50,7 +47,8 @@ def test_the_file_is_the_filters(how, dtype, fill, tmp_path, caplog):
     made = {}
     for way in ("pipeline", "write"):
         with h5py.File(tmp_path / way, "w") as f:
-            d = f.create_dataset("v", a.shape, dtype, chunks=(16, 20, 32), compression=443, compression_opts=how, fillvalue=fill)
+            d = f.create_dataset("v", a.shape, dtype, chunks=(16, 20, 32), compression=443, compression_opts=how,
+                                 fillvalue=fill)
             h5z_gpu.write(d, a) if way == "write" else d.__setitem__(..., a)
         made[way] = frames(tmp_path / way)
     assert not slow(caplog) and len(made["write"]) == 3 * 3 * 2
@@ -88,8 +86,8 @@ def test_arrays_of_any_layout(layout, tmp_path, caplog):
     assert not slow(caplog)
 
 
-SELECTIONS = [np.s_[...], np.s_[3], np.s_[-1], np.s_[2:19], np.s_[:, 5:6, 40:], np.s_[7, :, 3], np.s_[0, 0, 0], np.s_[..., 17],
-              np.s_[4:4], np.s_[7:14, 20:33, 30:47], np.s_[1:100, -3:, 2:-2]]  # fmt: skip
+SELECTIONS = [np.s_[...], np.s_[3], np.s_[-1], np.s_[2:19], np.s_[:, 5:6, 40:], np.s_[7, :, 3], np.s_[0, 0, 0],
+              np.s_[..., 17], np.s_[4:4], np.s_[7:14, 20:33, 30:47], np.s_[1:100, -3:, 2:-2]]
 
 
 @pytest.mark.parametrize("codec", ["szx", "lorenzo", "planes", "ndzip"])
@@ -100,7 +98,8 @@ def test_selections(selection, codec, tmp_path, caplog):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f.create_dataset("v", data=a, chunks=(7, 20, 30), **how)
         for way in ("pipeline", "write"):
-            e = f.create_dataset(way, a.shape, a.dtype, chunks=(7, 20, 30), fillvalue=5, **h5z_gpu.Lossy(1e-3, codec="planes"))
+            e = f.create_dataset(way, a.shape, a.dtype, chunks=(7, 20, 30), fillvalue=5,
+                                 **h5z_gpu.Lossy(1e-3, codec="planes"))
             values = np.asarray(a[selection] + 1)
             h5z_gpu.write(e, values, selection) if way == "write" else e.__setitem__(selection, values)
     slow(caplog)
@@ -127,7 +126,8 @@ def test_other_selections_take_the_ordinary_way(selection, tmp_path, caplog):
 
 def test_chunks_that_nobody_wrote_are_the_fill_value(tmp_path, caplog):
     with h5py.File(tmp_path / "a.h5", "w") as f:
-        d = f.create_dataset("v", (100, 100), "f4", chunks=(30, 30), fillvalue=-7, maxshape=(None, 100), **h5z_gpu.Lossy(1e-3))
+        d = f.create_dataset("v", (100, 100), "f4", chunks=(30, 30), fillvalue=-7, maxshape=(None, 100),
+                             **h5z_gpu.Lossy(1e-3))
         assert (h5z_gpu.read(d) == -7).all()
         d[40:50, 40:50] = 1
         d.resize((150, 100))
@@ -144,7 +144,8 @@ def other_ways(f, a, tmp_path):
     yield "443 alone", create("shuffled", a.shape, a.dtype, chunks=(10, 40), shuffle=True, **h5z_gpu.Lossless())
     yield "[1]", create("gzip", a.shape, a.dtype, chunks=(10, 40), compression="gzip")
     yield "chunks", create("contiguous", a.shape, a.dtype)
-    yield "becomes", create("narrower", a.shape, "f2" if a.dtype == "f4" else "f4", chunks=(10, 40), **h5z_gpu.Lossless())
+    yield "becomes", create("narrower", a.shape, "f2" if a.dtype == "f4" else "f4", chunks=(10, 40),
+                            **h5z_gpu.Lossless())
     odd = h5py.h5t.IEEE_F32LE.copy()
     odd.set_ebias(100)
     space = h5py.h5s.create_simple(a.shape)
@@ -170,7 +171,7 @@ def test_what_cannot_be_taken_goes_through_the_pipeline(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("how", [{"driver": "core"}, {"driver": "stdio"}, {"driver": "split"},
-                                 {"fs_strategy": "page", "page_buf_size": 1 << 20, "fs_page_size": 4096}], ids=str)  # fmt: skip
+                                 {"fs_strategy": "page", "page_buf_size": 1 << 20, "fs_page_size": 4096}], ids=str)
 def test_files_of_other_drivers_go_through_the_pipeline(how, tmp_path, caplog):
     a = sample(shape=(50, 90))
     with h5py.File(tmp_path / "a.h5", "w", **how) as f:
@@ -180,8 +181,10 @@ def test_files_of_other_drivers_go_through_the_pipeline(how, tmp_path, caplog):
         assert len(slow(caplog)) == 2
 
 
-@pytest.mark.parametrize("how", [{"userblock_size": 4096}, {"fs_strategy": "page", "fs_page_size": 4096}, {"libver": "latest"},
-                                 {"libver": "earliest"}, {"alignment_threshold": 1, "alignment_interval": 4096}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("how", [{"userblock_size": 4096}, {"fs_strategy": "page", "fs_page_size": 4096},
+                                 {"libver": "latest"},
+                                 {"libver": "earliest"}, {"alignment_threshold": 1, "alignment_interval": 4096}],
+                         ids=str)
 def test_files_of_every_layout(how, tmp_path, caplog):
     a = sample(shape=(5, 90, 90))
     with h5py.File(tmp_path / "a.h5", "w", **how) as f:
@@ -255,7 +258,7 @@ def test_many_variables_appended_by_another_process(tmp_path, caplog):
 import sys, h5py, numpy as np
 with h5py.File(sys.argv[1], "a") as f:
     d = f.create_dataset("more", data=np.arange(1000.0), chunks=(100,), compression=443, compression_opts=(11003,))
-""", path)  # fmt: skip
+""", path)
     found = h5z_gpu.load(path)
     assert set(found) == {*arrays, "more"}
     for name, a in arrays.items():
@@ -268,7 +271,7 @@ with h5py.File(sys.argv[1], "a") as f:
 
 def test_what_save_keeps_exactly(tmp_path):
     arrays = {"int": np.arange(100, dtype="i2").reshape(10, 10), "scalar": np.float64(3.25), "empty": np.zeros((0, 5)),
-              "text": np.array([b"a", b"bc"]), "bool": np.array([True, False] * 50), "complex": np.ones((20, 20)) * 1j}  # fmt: skip
+              "text": np.array([b"a", b"bc"]), "bool": np.array([True, False] * 50), "complex": np.ones((20, 20)) * 1j}
     h5z_gpu.save(tmp_path / "a.h5", arrays, h5z_gpu.Lossy(1e-1))
     found = h5z_gpu.load(tmp_path / "a.h5")
     for name, a in arrays.items():
@@ -284,11 +287,11 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 40), **h5z_gpu.Lossless())
         for bad, word in [((d, a[1:]), "shape"), ((d, a, np.s_[:3]), "shape"), ((d, a, np.s_[99]), "index 99"),
-                          ((d, a, np.s_[1, 2, 3]), "selection")]:  # fmt: skip
+                          ((d, a, np.s_[1, 2, 3]), "selection")]:
             with pytest.raises((ValueError, IndexError), match=word):
                 h5z_gpu.write(*bad)
         for bad, kind, word in [({"out": a[1:]}, ValueError, "shape"), ({"out": [1]}, TypeError, "numpy"),
-                                ({"on_error": "no"}, ValueError, "raise")]:  # fmt: skip
+                                ({"on_error": "no"}, ValueError, "raise")]:
             with pytest.raises(kind, match=word):
                 h5z_gpu.read(d, **bad)
         f.create_dataset("null", data=h5py.Empty("f4"))
@@ -304,106 +307,6 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
             call()
 
 
-def damage(path, at):
-    """Changes one byte in the middle of the frame of the chunk at `at`."""
-    with h5py.File(path) as f:
-        info = f["v"].id.get_chunk_info_by_coord(at)
-    with open(path, "r+b") as f:
-        f.seek(info.byte_offset + info.size // 2)
-        byte = f.read(1)
-        f.seek(-1, 1)
-        f.write(bytes([byte[0] ^ 0x10]))
-
-
-def test_a_damaged_chunk_is_named_and_the_others_come(tmp_path):
-    a = sample(shape=(40, 60))
-    with h5py.File(tmp_path / "a.h5", "w") as f:
-        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(10, 20), fillvalue=-1, **h5z_gpu.Lossy(1e-3)), a)
-        want = f["v"][...]
-    damage(tmp_path / "a.h5", (20, 40))
-    with h5py.File(tmp_path / "a.h5") as f:
-        with pytest.raises(OSError, match=r"chunk at \(20, 40\).*checksum"):
-            h5z_gpu.read(f["v"])
-        with pytest.warns(UserWarning, match=r"\(20, 40\)"):
-            got = h5z_gpu.read(f["v"], on_error="fill")
-        assert h5z_gpu.read(f["v"], selection=np.s_[:20]).tobytes() == want[:20].tobytes()
-    want[20:30, 40:] = -1
-    assert got.tobytes() == want.tobytes()
-    with open(tmp_path / "a.h5", "r+b") as f:
-        f.truncate(os.path.getsize(tmp_path / "a.h5") - 1000)
-    with pytest.raises(OSError):
-        h5py.File(tmp_path / "a.h5")
-
-
-def test_a_file_cut_while_it_is_open(tmp_path):
-    a = np.random.default_rng(1).random((400, 100)).astype("f4")
-    with h5py.File(tmp_path / "a.h5", "w") as f:
-        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(100, 100), **h5z_gpu.Lossless()), a)
-    with h5py.File(tmp_path / "a.h5") as f:
-        os.truncate(tmp_path / "a.h5", 60000)
-        with pytest.raises(OSError, match="the file has"):
-            h5z_gpu.read(f["v"])
-
-
-def test_ctrl_c_leaves_a_file_that_reads(tmp_path):
-    code = """
-import sys; sys.path.insert(0, sys.argv[2])
-import numpy as np, h5py, h5z_gpu
-a = np.random.default_rng(0).normal(size=(400, 256, 256)).astype("f4")
-with h5py.File(sys.argv[1], "w") as f:
-    d = f.create_dataset("v", a.shape, a.dtype, chunks=(1, 64, 64), **h5z_gpu.Lossy(1e-4, codec="lorenzo"))
-    print("ready", flush=True)
-    try:
-        while True: h5z_gpu.write(d, a, threads=1)
-    except KeyboardInterrupt:
-        pass
-    written = d.id.get_num_chunks()
-print("chunks", written)
-"""
-    with child(sys.executable, "-c", code, tmp_path / "a.h5", ROOT / "plugin/python", text=True,
-               env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)), stdout=subprocess.PIPE) as p:  # fmt: skip
-        assert p.stdout.readline() == "ready\n"
-        time.sleep(1)
-        p.send_signal(signal.SIGINT)
-        out, _ = p.communicate(timeout=60)
-    assert p.returncode == 0 and out.startswith("chunks "), out
-    with h5py.File(tmp_path / "a.h5") as f:
-        got, want = h5z_gpu.read(f["v"]), f["v"][...]
-    assert got.tobytes() == want.tobytes() and (want != 0).any()
-
-
-def test_a_forked_child_reads_and_writes(tmp_path):
-    python("""
-import sys; sys.path.insert(0, sys.argv[2])
-import os, numpy as np, h5py, h5z_gpu
-a = np.linspace(0, 9, 300000, dtype="f4").reshape(300, 1000)
-def roundtrip(path):
-    h5z_gpu.save(path, {"v": a}, h5z_gpu.Lossy(1e-3), chunks=(50, 200))
-    assert np.abs(h5z_gpu.load(path)["v"] - a).max() <= 1e-3
-roundtrip(sys.argv[1] + "0")
-pid = os.fork()
-if not pid:
-    try: roundtrip(sys.argv[1] + "1")
-    except BaseException as e: print(e); os._exit(1)
-    os._exit(0)
-assert os.waitpid(pid, 0)[1] == 0
-""", tmp_path / "a", ROOT / "plugin/python", env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)))  # fmt: skip
-
-
-def test_threads_of_one_process(tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-
-    a = sample(shape=(30, 200, 200))
-
-    def job(i):
-        path = tmp_path / f"{i}.h5"
-        h5z_gpu.save(path, {"v": a + i}, h5z_gpu.Lossy(1e-3), chunks=(10, 50, 50))
-        return np.abs(h5z_gpu.load(path)["v"] - (a + i)).max()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(0 < worst <= 1e-3 for worst in pool.map(job, range(8)))
-
-
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8"])
 @pytest.mark.parametrize("how", [{"relative": 1e-4}, {"psnr": 60}, {"relative": 1e-3, "fill_value": -999.0}], ids=str)
 def test_one_bound_for_a_dataset(how, dtype, tmp_path, caplog):
@@ -413,7 +316,8 @@ def test_one_bound_for_a_dataset(how, dtype, tmp_path, caplog):
     if fill:
         a[20:30, 10] = fill
     ints = np.arange(1000).reshape(10, 100)
-    h5z_gpu.save(tmp_path / "a.h5", {"v": a, "i": ints, "zero": np.zeros((5, 5), dtype)}, of="dataset", chunks=None, **how)
+    h5z_gpu.save(tmp_path / "a.h5", {"v": a, "i": ints, "zero": np.zeros((5, 5), dtype)}, of="dataset",
+                 chunks=None, **how)
     good = a[np.isfinite(a) & (a != fill)].astype("f8")
     low, high = good.min(), good.max()
     factor = how.get("relative") or 10 ** (-how["psnr"] / 20)
@@ -511,7 +415,7 @@ with h5py.File(sys.argv[1], "w") as f:
 kept = resident()
 h5z_gpu.release_memory()
 assert kept - resident() > 50e6, (kept, resident())
-""", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.h5")
 
 
 def test_a_bar_shows_the_progress(tmp_path, capsys, monkeypatch):
@@ -540,7 +444,8 @@ import h5py, h5z_gpu
 logging.basicConfig(level="INFO", stream=sys.stdout)
 a = np.random.default_rng(0).normal(size=(64, 70, 80)).cumsum(axis=2).astype("f4")
 assert h5py.version.hdf5_version_tuple < (1, 10, 10)
-with h5py.File(sys.argv[1], "w", **({"driver": "mpio", "comm": mpi4py.MPI.COMM_WORLD} if sys.argv[3] == "2" else {})) as f:
+with h5py.File(sys.argv[1], "w", **({"driver": "mpio", "comm": mpi4py.MPI.COMM_WORLD} if sys.argv[3] == "2"
+                                    else {})) as f:
     d = f.create_dataset("v", a.shape, a.dtype, chunks=(16, 32, 32), **h5z_gpu.Lossy(1e-3))
     rank = mpi4py.MPI.COMM_WORLD.rank if sys.argv[3] == "2" else 0
     mine = np.s_[32 * rank : 32 * rank + 32] if sys.argv[3] == "2" else np.s_[:]
@@ -558,7 +463,8 @@ np.save(sys.argv[1] + ".npy", a)
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_old_hdf5_and_ranks_of_mpi(ranks, tmp_path):
-    """Debian's h5py: HDF5 1.10.8, which hands out no chunks one after the other; several ranks take HDF5's pipeline, collectively."""
+    """Debian's h5py: HDF5 1.10.8, which hands out no chunks one after the other; several ranks take HDF5's pipeline,
+    collectively."""
     mpi = ["mpirun", "--oversubscribe", "-n", ranks] if ranks > 1 else []
     env = clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     out = run(*mpi, "/usr/bin/python3", "-c", SYSTEM, tmp_path / "a.h5", ROOT / "plugin/python", ranks, env=env)
@@ -577,7 +483,8 @@ def test_chunk_shapes():
     from h5z_gpu.chunks import chunk_shape
 
     assert chunk_shape((5, 7), 8) == (5, 7)
-    for shape in [(512, 512, 512), (1000, 721, 1440), (100_000_000,), (40, 3, 1000, 1000), (7, 3_000_000), (0, 5), (1, 1)]:
+    for shape in [(512, 512, 512), (1000, 721, 1440), (100_000_000,), (40, 3, 1000, 1000), (7, 3_000_000), (0, 5),
+                  (1, 1)]:
         chunk = chunk_shape(shape, 4)
         assert all(1 <= c <= max(1, n) for c, n in zip(chunk, shape))
         size = 4 * np.prod(chunk)

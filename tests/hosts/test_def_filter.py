@@ -41,12 +41,13 @@ with netCDF4.Dataset(sys.argv[2], "w") as f:
     h5z_gpu.netcdf.def_filter(v, h5z_gpu.Lossy(absolute=1e-3))
     v[:] = a
 assert 0 < np.abs(h5py.File(sys.argv[2])["v"][...].astype("f8") - a).max() <= 1e-3
-""", *files)  # fmt: skip
+""", *files)
     assert listed(filters(files[1], "v")[0][2]) == (11003, 3, [4, 40, 50])
 
 
 def test_many_variables_in_groups_beside_others(files):
-    """Each variable keeps the filter that it was given, and the neighbours theirs, or none; in both byte orders and both types."""
+    """Each variable keeps the filter that it was given, and the neighbours theirs, or none; in both byte orders and
+    both types."""
     out = use(f"""{HEAD}
 hows = [Lossy(absolute=1e-3), Lossy(relative=1e-3, codec="lorenzo"), Lossy(pointwise_relative=0.01), Lossy(psnr=60),
         Lossy(absolute=0.1 + 0.2), Lossless(), Lossless("ndzip")]
@@ -73,8 +74,9 @@ with netCDF4.Dataset(path) as f:
     assert [filter_of(f[n]) for n in ("zstd", "plain", "x")] == [None] * 3 and f["zstd"].filters()["zstd"]
     assert f["plain"].chunking() == "contiguous" and (f["zstd"][:] == a).all()
 print(len(hows))
-""", *files)  # fmt: skip
-    bounds = [("abs", 1e-3), ("rel", 1e-3), ("pw_rel", 1e-2), ("psnr", 60), ("abs", 0.1 + 0.2), ("lossless",), ("lossless",)]
+""", *files)
+    bounds = [("abs", 1e-3), ("rel", 1e-3), ("pw_rel", 1e-2), ("psnr", 60), ("abs", 0.1 + 0.2), ("lossless",),
+              ("lossless",)]
     typed = [11003, 221003, 31002, 40600, 0, 0, 390000]
     assert int(out.split()[-1]) == len(bounds)
     with h5py.File(files[1]) as f:
@@ -88,22 +90,24 @@ print(len(hows))
             assert [x[0] for x in filters(files[1], f"{group}zlib {kind} {i}")] == [2, 1]
 
 
-CREATED = {"createVariable": ("fill_value=1e20", ""), "Lossy": ("", ", fill_value=1e20"), "both": ("fill_value=1e20", ", fill_value=1e20"),
-           "over no fill": ("fill_value=False", ", fill_value=1e20")}  # fmt: skip
+CREATED = {"createVariable": ("fill_value=1e20", ""), "Lossy": ("", ", fill_value=1e20"),
+           "both": ("fill_value=1e20", ", fill_value=1e20"), "over no fill": ("fill_value=False", ", fill_value=1e20")}
 
 
 @pytest.mark.parametrize("off", ["", "f.set_fill_off()"], ids=["filling", "not filling"])
 @pytest.mark.parametrize("created, lossy", CREATED.values(), ids=CREATED)
 @pytest.mark.parametrize("kind", ["f4", ">f8"])
 def test_the_filter_knows_the_fill_value(kind, created, lossy, off, files):
-    """By either way, 1e20 stretches no range, comes back bit for bit, and is the attribute. It is in the stored words."""
+    """By either way, 1e20 stretches no range, comes back bit for bit, and is the attribute. It is in the stored
+    words."""
     missing = VALUES.astype(kind[-2:])
     missing[2, 3:9] = 1e20
     np.save(files[0], missing)
     out = use(f"""{HEAD}
 with new() as f:
     {off}
-    v = f.createVariable("v", "{kind}", XYZ, chunksizes=a.shape, endian="{'big' if kind[0] == '>' else 'native'}", {created})
+    v = f.createVariable("v", "{kind}", XYZ, chunksizes=a.shape, endian="{'big' if kind[0] == '>' else 'native'}",
+                         {created})
     def_filter(v, Lossy(relative=1e-3{lossy}))
     v[:] = a
 with netCDF4.Dataset(path) as f:
@@ -111,7 +115,7 @@ with netCDF4.Dataset(path) as f:
     assert v._FillValue == v.dtype.type(1e20) == filter_of(v).fill_value, filter_of(v)
     assert filter_of(v) == Lossy(relative=1e-3, fill_value=v._FillValue)
     assert v[2, 3:9].mask.all() and not v[3:].mask.any()
-""", *files)  # fmt: skip
+""", *files)
     assert out == "", out
     at = missing != missing[2, 3, 0]
     with h5py.File(files[1]) as f:
@@ -119,11 +123,13 @@ with netCDF4.Dataset(path) as f:
         assert f["v"].fillvalue == missing[2, 3, 0]
     assert got[~at].tobytes() == missing[~at].tobytes() and 0 < judge.check(missing[at], got[at], "rel", 1e-3) <= 1
     words = filters(files[1], "v")[0][2]
-    assert words[3] >> 8 & 1 and words[7:9] == tuple(np.array([1e20], kind[-2:]).view("u4").tolist() + [0] * (kind == "f4"))
+    assert words[3] >> 8 & 1 and words[7:9] == tuple(np.array([1e20],
+                                                              kind[-2:]).view("u4").tolist() + [0] * (kind == "f4"))
 
 
 def test_netcdfs_own_fill_value_is_nobodys_choice(files):
-    """It is in the words of a variable without `_FillValue`, and `filter_of` leaves it out: what was asked comes back."""
+    """It is in the words of a variable without `_FillValue`, and `filter_of` leaves it out: what was asked comes
+    back."""
     use(f"""{HEAD}
 with new() as f:
     def_filter(f.createVariable("v", "f4", XYZ), Lossy(absolute=1e-3))
@@ -131,14 +137,15 @@ with netCDF4.Dataset(path, "a") as f:
     assert filter_of(f["v"]) == Lossy(absolute=1e-3)
     w = f.createVariable("w", "f4", XYZ)
     def_filter(w, filter_of(f["v"]))
-""", *files)  # fmt: skip
+""", *files)
     for name in "vw":
         words = filters(files[1], name)[0][2]
         assert words[7] == int(np.float32(9.969209968386869e36).view("u4")) and listed(words)[0] == 11003
 
 
 def test_appended_by_other_processes(files):
-    """Records behind an unlimited axis, by netCDF4 and h5py in turn; every chunk is a frame and within the bound once."""
+    """Records behind an unlimited axis, by netCDF4 and h5py in turn; every chunk is a frame and within the bound
+    once."""
     for i in range(3):
         np.save(files[0], sample(shape=(8, 40, 50), seed=i))
         use(f"""{HEAD}
@@ -155,7 +162,7 @@ else:
     with h5py.File(path, "a") as f:
         f["v"].resize(16, 0)
         f["v"][8:] = a
-""", *files)  # fmt: skip
+""", *files)
     whole = np.concatenate([sample(shape=(8, 40, 50), seed=i) for i in range(3)])
     with h5py.File(files[1]) as f:
         v = f["v"]
@@ -170,8 +177,10 @@ def test_what_is_kept_exactly(files):
     """Types without a bound, and what has no chunks yet: netCDF's own choice of them."""
     use(f"""{HEAD}
 with new() as f:
-    c, e = f.createCompoundType(np.dtype([("a", "f4"), ("b", "i2")]), "c"), f.createEnumType("i1", "e", {{"no": 0, "yes": 1}})
-    data = {{"i4": (np.arange(a.size) % 1000).reshape(a.shape).astype("i4"), "u1": (np.arange(a.size) % 7).reshape(a.shape).astype("u1"),
+    c, e = f.createCompoundType(np.dtype([("a", "f4"), ("b", "i2")]),
+                                "c"), f.createEnumType("i1", "e", {{"no": 0, "yes": 1}})
+    data = {{"i4": (np.arange(a.size) % 1000).reshape(a.shape).astype("i4"),
+             "u1": (np.arange(a.size) % 7).reshape(a.shape).astype("u1"),
             "S1": np.full(a.shape, b"x"), c: np.zeros(a.shape, c.dtype), e: np.ones(a.shape, "i1")}}
     data[c]["a"] = a
     for i, (kind, x) in enumerate(data.items()):
@@ -188,9 +197,10 @@ with netCDF4.Dataset(path) as f:
         for how in ("Lossy(absolute=100.0)", "Lossy(absolute=100.0, fill_value=3)", "Lossless()"):
             v = f[f"v{{i}} {{how}}"]
             v.set_auto_maskandscale(False)
-            assert v[:].tobytes() == x.tobytes() and filter_of(v) == (Lossless() if how == "Lossless()" else Lossy(absolute=100)), how
+            assert v[:].tobytes() == x.tobytes() and filter_of(v) == (Lossless() if how == "Lossless()"
+                                                                      else Lossy(absolute=100)), how
     assert f["v"].chunking() == list(a.shape) and 0 < np.abs(f["v"][:].astype("f8") - a).max() <= 1e-3
-""", *files)  # fmt: skip
+""", *files)
     assert stored_bytes(files[1], "v0 Lossless()") < VALUES.size * 4 / 2
 
 
@@ -205,24 +215,29 @@ with new(where) as f:
 with netCDF4.Dataset(where) as f:
     assert filter_of(f["v"]) == Lossy(absolute=1e-3, fill_value=-9)
     assert 0 < np.abs(f["v"][:].astype("f8") - a).max() <= 1e-3
-""", *files)  # fmt: skip
+""", *files)
 
 
 CASES = {
-    "data was written": ("v = f.createVariable('v', 'f4', XYZ); v[:] = a", "laid out in the file already, by data or a sync"),
+    "data was written": ("v = f.createVariable('v', 'f4', XYZ); v[:] = a", "laid out in the file already, by data or "
+                         "a sync"),
     "the file was synced": ("v = f.createVariable('v', 'f4', XYZ); f.sync()", "right behind createVariable"),
     "no axis": ("v = f.createVariable('v', 'f4', ())", "no dimensions, and so no chunks"),
     "strings": ("v = f.createVariable('v', str, ('x',))", "strings or arrays of any length"),
-    "arrays of any length": ("v = f.createVariable('v', f.createVLType('f4', 'l'), ('x',))", "strings or arrays of any length"),
+    "arrays of any length": ("v = f.createVariable('v', f.createVLType('f4', 'l'), ('x',))",
+                             "strings or arrays of any length"),
     "behind zlib": ("v = f.createVariable('v', 'f4', XYZ, zlib=True)", "has zlib and shuffle, which netCDF puts first"),
     "behind zstd": ("v = f.createVariable('v', 'f4', XYZ, compression='zstd')", "has zstd, which netCDF puts first"),
-    "behind a checksum": ("v = f.createVariable('v', 'f4', XYZ, fletcher32=True, chunksizes=(8, 8, 8))", "has fletcher32"),
+    "behind a checksum": ("v = f.createVariable('v', 'f4', XYZ, fletcher32=True, chunksizes=(8, 8, 8))",
+                          "has fletcher32"),
     "another fill value": ("v = f.createVariable('v', 'f4', XYZ, fill_value=-1); how = Lossy(1, fill_value=-2)",
                            "has the fill value -1.0, Lossy has -2: give one"),
-    "no filter": ("v = f.createVariable('v', 'f4', XYZ); how = 1e-3", "give h5z_gpu.Lossy(absolute=1e-3) or h5z_gpu.Lossless()"),
+    "no filter": ("v = f.createVariable('v', 'f4', XYZ); how = 1e-3",
+                  "give h5z_gpu.Lossy(absolute=1e-3) or h5z_gpu.Lossless()"),
     "no variable": ("v = a", "numpy.ndarray is no netCDF4.Variable; give what createVariable"),
-    "h5netcdf's": ("import h5netcdf.legacyapi as l; v = l.Dataset(path + 'h', 'w').createVariable('v', 'f4', ())", "is no netCDF4.Variable"),
-}  # fmt: skip
+    "h5netcdf's": ("import h5netcdf.legacyapi as l; v = l.Dataset(path + 'h', 'w').createVariable('v', 'f4', ())",
+                   "is no netCDF4.Variable"),
+}
 
 
 @pytest.mark.parametrize("code, part", CASES.values(), ids=CASES)
@@ -241,7 +256,7 @@ if isinstance(v, netCDF4.Variable):
 f.close()
 if isinstance(v, netCDF4.Variable) and v.ndim == 3:
     assert (netCDF4.Dataset(path)["v"][:] == a).all()
-""", *files)  # fmt: skip
+""", *files)
     assert out.count("\n") == 1 and "h5z-gpu: " in out and part in out, out
 
 
@@ -258,7 +273,7 @@ with new(format="{form}") as f:
     assert filter_of(v) is None
 with netCDF4.Dataset(path) as f:
     assert (f["v"][:] == a).all() and (f["w"][:] == a).all() and "_FillValue" not in f["v"].ncattrs()
-""", *files)  # fmt: skip
+""", *files)
     assert form in out and "create the file with format='NETCDF4'" in out, out
 
 
@@ -274,6 +289,6 @@ for mode in "ra":
 with netCDF4.Dataset(path, "a") as f:
     def_filter(f.createVariable("w", "f4", XYZ), Lossy(absolute=1e-3))
     assert filter_of(f["w"]) == Lossy(absolute=1e-3)
-""", *files)  # fmt: skip
+""", *files)
     r, a = out.splitlines()
     assert "opened for reading" in r and "laid out in the file already" in a, out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Arrays in a GPU's memory by the Python package, on a machine without one: the driver is a stand-in, the kernels are emulated.
+"""Arrays in a GPU's memory by the Python package, on a machine without one: the driver is a stand-in, the kernels are
+emulated.
 
 What another library's arrays are like (DLPack, streams) tests/gpu/arrays.py sees to, on a GPU.
 """
@@ -26,14 +27,16 @@ path = sys.argv[1]
 
 def run(tmp_path, code, **more):
     code = BEGIN + code + "\nassert device.faults() == 0\nprint('all well')"
-    said = conftest.run(sys.executable, "-c", code, tmp_path / "a.h5", env=conftest.clean(**device.environment(), **more))
+    said = conftest.run(sys.executable, "-c", code, tmp_path / "a.h5",
+                        env=conftest.clean(**device.environment(), **more))
     assert said.endswith("all well\n"), said
     return said
 
 
 def test_files_are_those_of_the_pipeline(tmp_path):
     run(tmp_path, """
-for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20) for c in ("szx", "lorenzo", "planes", "auto"))):
+for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20)
+                                  for c in ("szx", "lorenzo", "planes", "auto"))):
     for layout in (np.s_[:], np.s_[5:38, ::2, 7:], np.s_[::-1, :, ::2]):
         before = coded()
         there = device.Array(a)[layout]
@@ -57,7 +60,7 @@ for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_val
             assert row.values.tobytes() == f["a"][4, 5].tobytes()
         after = coded()
         assert after[0] > before[0] and after[1] > before[1], (how, before, after)
-""")  # fmt: skip
+""")
 
 
 def test_a_part_is_written_and_what_was_never_written_is_fill(tmp_path):
@@ -72,7 +75,7 @@ with h5py.File(path, "w") as f:
     e = f.create_dataset("e", a.shape, "f4", chunks=(16, 20, 24), fillvalue=7, **h5z_gpu.Lossless())
     h5z_gpu.read(e, out)
     assert (out.values == 7).all()
-""")  # fmt: skip
+""")
 
 
 def test_what_no_kernel_takes_goes_by_the_host(tmp_path):
@@ -104,14 +107,15 @@ with h5py.File(path + "2") as f:
     low, high = f["g/v"].attrs["h5z_gpu_range"]
     fine = a[np.isfinite(a)]
     assert (low, high) == (fine.min(), fine.max())
-""")  # fmt: skip
+""")
 
 
 def test_damage_is_named_or_filled(tmp_path):
     run(tmp_path, """
 import warnings
 with h5py.File(path, "w") as f:
-    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), fillvalue=9, **h5z_gpu.Lossy(absolute=1e-3, codec="lorenzo"))
+    d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), fillvalue=9,
+                         **h5z_gpu.Lossy(absolute=1e-3, codec="lorenzo"))
     h5z_gpu.write(d, device.Array(a))
     want = d[...]
     at = d.id.get_chunk_info_by_coord((16, 20, 24)).byte_offset
@@ -133,7 +137,7 @@ with h5py.File(path) as f:
     assert len(said) == 1
     want[16:32, 20:40, 24:48] = 9
     assert out.values.tobytes() == want.tobytes()
-""")  # fmt: skip
+""")
 
 
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path):
@@ -160,7 +164,7 @@ with h5py.File(path, "w") as f:
     e = f.create_dataset("e", (2,) * 9, "f4", chunks=(2,) * 9, **h5z_gpu.Lossless())
     refused((ValueError, OSError), "axes", h5z_gpu.write, e, nine)
     assert d.id.get_num_chunks() == 0 == e.id.get_num_chunks()
-""")  # fmt: skip
+""")
 
 
 def test_another_device_and_none(tmp_path):
@@ -169,7 +173,7 @@ with h5py.File(path, "w") as f:
     d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
     h5z_gpu.write(d, device.Array(a, device=1))
     assert d[...].tobytes() == a.tobytes() and coded()[0] > 0
-""")  # fmt: skip
+""")
     run(tmp_path, """
 with h5py.File(path, "w") as f:
     d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
@@ -178,7 +182,7 @@ with h5py.File(path, "w") as f:
         raise SystemExit("taken")
     except (OSError, ValueError) as e:
         assert "H5Z_GPU_DEVICE is cpu" in str(e) and "copy it to host memory" in str(e), e
-""", H5Z_GPU_DEVICE="cpu")  # fmt: skip
+""", H5Z_GPU_DEVICE="cpu")
 
 
 def test_several_gpus_share_the_work_on_an_array_in_host_memory(tmp_path):
@@ -209,7 +213,7 @@ np.testing.assert_array_equal(h5z_gpu.load(path, ["one"], devices="all")["one"],
 h5z_gpu.save(path + "2", {"v": x}, absolute=1e-3, codec="szx", devices="all")
 with h5py.File(path + "2") as f:
     assert np.nanmax(np.abs(f["v"][...].astype("f8") - x)) <= 1e-3
-""", FAKE_CUDA_DEVICES="3")  # fmt: skip
+""", FAKE_CUDA_DEVICES="3")
 
 
 def test_memory_is_given_back_and_taken_again(tmp_path):
@@ -230,7 +234,7 @@ import os
 if not os.fork():
     os._exit(0 if h5z_gpu.release_memory() == 0 else 1)  # a child makes no driver call
 assert os.wait()[1] == 0
-""")  # fmt: skip
+""")
 
 
 def test_only_what_is_stored_crosses_the_bus(tmp_path):
@@ -250,11 +254,12 @@ for codec in ("szx", "planes"):
     assert stored <= wrote <= 1.02 * stored and stored <= read <= 1.02 * stored, (codec, stored, wrote, read)
     assert np.abs(out.values.astype("f8") - a).max() <= 1e-2
 assert 0 < device.most_locked() <= 64 << 20, device.most_locked()
-""")  # fmt: skip
+""")
 
 
 def test_without_device_memory_the_host_does_it(tmp_path):
-    """From nothing at all to enough for one batch at a time. Files and values are the same, and damage alone is filled."""
+    """From nothing at all to enough for one batch at a time. Files and values are the same, and damage alone is
+    filled."""
     run(tmp_path, """
 import os, warnings
 def leave(room):  # bytes that the device has besides the arrays
@@ -266,7 +271,8 @@ want = [a, turned, a[5:38, ::2, ::-1]]
 out = [device.Array(np.zeros_like(w)) for w in want]
 part, all_nan = device.Array(np.zeros((9, 11, 7), "f4")), device.Array(np.full((300, 300), np.nan, "f4"))
 for room in (0, 1 << 20, 3 << 20, 6 << 20, 64 << 20):
-    for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20) for c in ("szx", "lorenzo", "auto"))):
+    for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(absolute=1e-3, codec=c, fill_value=1e20)
+                                      for c in ("szx", "lorenzo", "auto"))):
         leave(room)
         before = coded()
         with h5py.File(path, "w") as f:
@@ -280,7 +286,8 @@ for room in (0, 1 << 20, 3 << 20, 6 << 20, 64 << 20):
                 assert out[k].values.tobytes() == f[f"b{k}"][...].tobytes(), (room, how, k)
             h5z_gpu.read(f["a0"], part, np.s_[2:11, 3:14, 1:8])
             assert part.values.tobytes() == f["a0"][2:11, 3:14, 1:8].tobytes()
-            never = f.create_dataset("never", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossy(absolute=1e-3, fill_value=7))
+            never = f.create_dataset("never", a.shape, "f4", chunks=(16, 20, 24),
+                                     **h5z_gpu.Lossy(absolute=1e-3, fill_value=7))
             h5z_gpu.read(never, out[0])
             assert (out[0].values == 7).all()
         assert room or coded() == before, "nothing can be done there"
@@ -304,4 +311,4 @@ with h5py.File(path) as f, warnings.catch_warnings(record=True) as said:
     want = a.copy()
     want[16:32, 20:40, 24:48] = 9
     assert out[0].values.tobytes() == want.tobytes()
-""")  # fmt: skip
+""")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The documentation: the site builds without a warning, and every page's code does what the page says.
 
-A page runs in a folder of its own, with what its reader has: the plugin's folder in HDF5_PLUGIN_PATH, the package, `h5z-gpu`,
-and `in.nc`, `in.h5`, a file with a field `tas` (time, lat, lon) of 48 × 96 × 192 values, once with netCDF's scales.
+A page runs in a folder of its own, with what its reader has: the plugin's folder in HDF5_PLUGIN_PATH, the package,
+`h5z-gpu`, and `in.nc`, `in.h5`, a file with a field `tas` (time, lat, lon) of 48 × 96 × 192 values, once with netCDF's
+scales.
 """
 import os
 import re
@@ -69,7 +70,8 @@ def prefix(tmp_path_factory):
 def environment(desk, **more):
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), MPLBACKEND="Agg", **more)
     # For mpirun as root, with fewer cores than ranks.
-    env |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"), "1")
+    env |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                          "OMPI_MCA_rmaps_base_oversubscribe"), "1")
     return env | {"PATH": f"{desk}/.bin:{env['PATH']}"}
 
 
@@ -133,7 +135,8 @@ def xarray(desk, tas):
     assert stored_bytes(desk / "unpacked.nc", "tas") < stored_bytes(desk / "packed.nc", "tas")
 
 
-CHECKS = {"index.md": first, "start.md": start, "arrays.md": arrays, "bound.md": bound, "commands.md": commands, "xarray.md": xarray}
+CHECKS = {"index.md": first, "start.md": start, "arrays.md": arrays, "bound.md": bound, "commands.md": commands,
+          "xarray.md": xarray}
 
 
 def stored_by_the_filter(path, name="tas"):
@@ -163,7 +166,8 @@ def appending(desk, tas):
     run("cdo", "-s", "cat", "grow.nc", "new.nc", "cdo.nc", env=env, cwd=desk)
     stored_by_the_filter(desk / "nco.nc")
     assert filters(desk / "cdo.nc", "tas") == []
-    assert [filters(desk / name, "tas")[0][1] for name in ("year.h5", "grow.nc", "nco.nc")] == [1, 1, 0], "optional, or not"
+    assert [filters(desk / name, "tas")[0][1] for name in ("year.h5", "grow.nc",
+                                                           "nco.nc")] == [1, 1, 0], "optional, or not"
     write = "import sys, {0}; from numpy import ones; f = {1}; v = {2}; v[40:48] = ones((8, 96, 192), 'f4'); f.close()"
     h5py_writes = write.format("h5py", "h5py.File(sys.argv[1], 'a')", "f['tas']")
     netcdf_writes = write.format("netCDF4", "netCDF4.Dataset(sys.argv[1], 'a')", "f['tas']")
@@ -177,11 +181,13 @@ def appending(desk, tas):
         error = run(*command, env=env | {"HDF5_PLUGIN_PATH": str(desk / "none")}, cwd=desk, ok=False)
         assert (said := "NetCDF: Filter error: undefined filter encountered") in error and said in page
     for library, command in (
-        ("1.10", ("/usr/bin/python3", "-c", h5py_writes)), ("1.14", ("python", "-c", tables_writes)), ("2.0", ("python", "-c", h5py_writes)),
-    ):  # fmt: skip
+        ("1.10", ("/usr/bin/python3", "-c", h5py_writes)), ("1.14", ("python", "-c", tables_writes)),
+        ("2.0", ("python", "-c", h5py_writes)),
+    ):
         (desk / "again.h5").write_bytes((desk / "year.h5").read_bytes())
         run(*command, "again.h5", env=env, cwd=desk)
-        assert frames(desk / "again.h5", "tas")[-1] == (1, False), f"HDF5 {library} has loaded the filter: say so in appending.md"
+        assert frames(desk / "again.h5",
+                      "tas")[-1] == (1, False), f"HDF5 {library} has loaded the filter: say so in appending.md"
 
 
 def parallel(desk, tas):
@@ -256,7 +262,8 @@ def languages(desk, field):
     stored_by_the_filter(desk / "steps.nc")
     with h5py.File(desk / "whole.h5") as a, h5py.File(desk / "c.h5") as b:
         for k in (0, 16, 32):
-            assert a["tas"].id.read_direct_chunk((k, 0, 0)) == b["tas"].id.read_direct_chunk((k, 0, 0)), "as H5Dwrite would have made"
+            assert a["tas"].id.read_direct_chunk((k, 0, 0)) == b["tas"].id.read_direct_chunk(
+                (k, 0, 0)), "as H5Dwrite would have made"
     for name in ("small.h5", "small.nc"):
         judged(desk / name, "tas", field, "abs", 1e-2, 11002)
 

@@ -28,11 +28,13 @@ def test_the_example_programs_work(tmp_path):
 
 
 def test_the_example_applications_work(tmp_path):
-    """In Rust, by the command that is shown, and in C. Each writes and reads; the values are judged with h5py once more."""
+    """In Rust, by the command that is shown, and in C. Each writes and reads; the values are judged with h5py once
+    more."""
     (shown,) = re.findall(r"^(cargo run -p h5z-gpu-hdf5-tests .*) out.h5$", PAGES["languages"], re.M)
     plugin = {"HDF5_PLUGIN_PATH": clean()["HDF5_PLUGIN_PATH"]}
     source = ROOT / "examples/hdf5/dataset.c"
-    run("cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "c", source, "-I/usr/include/hdf5/serial", "-lhdf5_serial", "-lm")
+    run("cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "c", source, "-I/usr/include/hdf5/serial",
+        "-lhdf5_serial", "-lm")
     z, y, x = np.meshgrid(*[np.linspace(0, 6, n) for n in (64, 128, 128)], indexing="ij")
     temperature = (280 + 10 * np.sin(x) * np.cos(y) + z).astype("f4")
     for program in (shown.split(), [tmp_path / "c"]):
@@ -68,9 +70,11 @@ def test_the_command_lines_work(tool, tmp_path):
         assert f["lat"][...].tobytes() == data["lat"].tobytes(), "only v was asked for"
 
 
-@pytest.mark.parametrize("line", ["ncks -4 -O --cmp='443,11002' in.nc out.nc", "nccopy -4 -F '*,443,11002' in.nc out.nc"])
+@pytest.mark.parametrize("line", ["ncks -4 -O --cmp='443,11002' in.nc out.nc",
+                                  "nccopy -4 -F '*,443,11002' in.nc out.nc"])
 def test_what_takes_coordinates_too(line, tmp_path):
-    (shown,) = re.findall(r"At a bound of ([0-9.]+) latitudes and longitudes would be off by\nup to \1", PAGES["tools"])
+    text = " ".join(PAGES["tools"].split())
+    (shown,) = re.findall(r"At a bound of ([0-9.]+) latitudes and longitudes would be off by up to \1", text)
     lat = np.linspace(0, 77.77, 1000)
     plain_netcdf({"v": VALUES, "lat": lat}, tmp_path / "in.nc")
     run("sh", "-c", line, cwd=tmp_path)
@@ -98,7 +102,7 @@ def test_the_python_lines_work(tmp_path):
             {TOOLS['h5netcdf']}
         ds = xarray.Dataset({{"v": (("x", "y", "z"), a)}})
         {TOOLS['xarray']}
-        """, cwd=tmp_path)  # fmt: skip
+        """, cwd=tmp_path)
     use(f"""if True:
         import os, sys, h5z_gpu, netCDF4, numpy as np
         os.chdir(sys.argv[1])
@@ -106,7 +110,7 @@ def test_the_python_lines_work(tmp_path):
         with netCDF4.Dataset("netcdf4.nc", "w") as f:
             for name, n in zip("xyz", a.shape): f.createDimension(name, n)
             {TOOLS['netCDF4-python']}
-        """, tmp_path)  # fmt: skip
+        """, tmp_path)
     for name in ("h5py.h5", "h5netcdf.nc", "netcdf4.nc", "out.nc"):
         judged(tmp_path / name)
 
@@ -147,7 +151,7 @@ NETCDF_C = """
 @pytest.mark.parametrize("tool, header, body, libraries", [
     ("HDF5 in C", "<hdf5.h>", HDF5_C, ["-I/usr/include/hdf5/serial", "-lhdf5_serial"]),
     ("netCDF in C", "<netcdf.h>\n#include <netcdf_filter.h>", NETCDF_C, ["-lnetcdf"]),
-])  # fmt: skip
+])
 def test_the_c_lines_work(tool, header, body, libraries, tmp_path):
     VALUES.tofile(tmp_path / "raw")
     code = C.replace("HEADER", header).replace("BODY", body).replace("LINE", TOOLS[tool])
@@ -162,14 +166,15 @@ def test_nobody_is_told_to_install_a_name_that_is_not_ours():
     folders = [(ROOT / "docs", "*.md"), (ROOT / "plugin/python", "*.*"), (ROOT / "program/src", "*.rs"), (ROOT / "packaging", "*.md")]
     files = [ROOT / "README.md", *(p for folder, pattern in folders for p in folder.rglob(pattern))]
     files = [p for p in files if p.suffix in (".md", ".py", ".rs", ".toml")]
-    lines = [f"{p}: {line}" for p in files for line in p.read_text().splitlines() if re.search("pip install.*h5z[-_]gpu", line)]
+    lines = [f"{p}: {line}" for p in files for line in p.read_text().splitlines()
+             if re.search("pip install.*h5z[-_]gpu", line)]
     assert len(files) > 50 and not lines, lines
 
 
 def test_the_numbers_mean_what_the_table_says():
     says = {"11003": "0.001|1e-3", "12504": "2.5e-4|0.00025", "15001": "5e-1|0.5", "12582": "2.5e2",
             "21004": "1e-4|0.0001", "31002": "1e-2|0.01",
-            "40600": "60", "90000": "bit", "111003": "szx", "211003": "lorenzo", "390000": "ndzip"}  # fmt: skip
+            "40600": "60", "90000": "bit", "111003": "szx", "211003": "lorenzo", "390000": "ndzip"}
     for number, meaning in says.items():
         assert f"`{number}`" in PAGES["bound"]
         assert re.search(meaning, run(ROOT / "target/bin/h5z-gpu", "words", number)), number
@@ -226,7 +231,8 @@ def test_the_room_for_slices(tmp_path):
 
 @pytest.mark.parametrize("fill", [None, 0.0])
 def test_zeros_that_fill_a_chunk_up_are_left_out_of_the_range(fill, tmp_path):
-    assert "Zeros are left out of a chunk's range because HDF5 fills a chunk up with them" in PAGES["bound"]
+    text = " ".join(PAGES["bound"].split())
+    assert "Zeros are left out of a chunk's range because HDF5 fills a chunk up with them" in text
     x = (280 + np.sin(np.arange(10_000) * 0.01)).astype("f4")
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f.create_dataset("v", data=x, chunks=(8000,), compression=443, compression_opts=(21003,), fillvalue=fill)
@@ -243,7 +249,8 @@ def test_xarray_writes_again_what_it_has_opened(tmp_path):
         {TOOLS['xarray'].replace("out", "in")}
         with xarray.open_dataset("in.nc", engine="netcdf4") as d: d.to_netcdf("plain.nc", engine="netcdf4")
         assert h5py.File("plain.nc")["v"].id.get_create_plist().get_nfilters() == 0
-        try: ds.to_netcdf("x.nc", engine="netcdf4", encoding={{"v": {{"compression": 443, "compression_opts": (11003,)}}}})
+        try: ds.to_netcdf("x.nc", engine="netcdf4",
+                          encoding={{"v": {{"compression": 443, "compression_opts": (11003,)}}}})
         except ValueError as e: assert "compression_opts" in str(e), e
         else: raise AssertionError("the page says that this engine has no way to name the filter")
         ds = xarray.open_dataset("in.nc", engine="h5netcdf")
@@ -252,7 +259,7 @@ def test_xarray_writes_again_what_it_has_opened(tmp_path):
         else: raise AssertionError("the page says that this is refused")
         ds = ds.drop_encoding()
         {TOOLS['xarray']}
-        """, cwd=tmp_path)  # fmt: skip
+        """, cwd=tmp_path)
     (kept,) = re.findall(r"`(h5z_gpu.xarray.to_netcdf\([^`]+)`", PAGES["tools"])
     use(f"""if True:
         import os, sys, h5z_gpu.xarray, xarray
@@ -260,11 +267,12 @@ def test_xarray_writes_again_what_it_has_opened(tmp_path):
         for engine in ("h5netcdf", "netcdf4"):
             ds = xarray.open_dataset("in.nc", engine=engine)
             {kept.replace('"out.nc"', 'engine + ".nc"')}
-        """, tmp_path)  # fmt: skip
+        """, tmp_path)
     for engine in ("h5netcdf", "netcdf4"):
         judged(tmp_path / f"{engine}.nc", 2e-3)
     with h5py.File(tmp_path / "out.nc") as f:
-        assert judge.check(VALUES, f["v"][...], "abs", 2e-3) <= 1 and listed(filters(tmp_path / "out.nc", "v")[0][2])[0] == 11003
+        assert judge.check(VALUES, f["v"][...], "abs",
+                           2e-3) <= 1 and listed(filters(tmp_path / "out.nc", "v")[0][2])[0] == 11003
 
 
 @pytest.mark.parametrize("flag, alone", [("optional", True), ("mandatory", False)])

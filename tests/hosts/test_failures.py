@@ -21,7 +21,8 @@ def write(**more):
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory):
     library = tmp_path_factory.mktemp("faults") / "faults.so"
-    conftest.run("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, HERE / "faults.c", "-ldl")
+    conftest.run("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, HERE / "faults.c",
+                 "-ldl")
     return str(library)
 
 
@@ -58,7 +59,7 @@ with h5py.File(path) as f, warnings.catch_warnings(record=True) as said:
         assert len(said) == 2 and (got[[2, 14]] == -1).all()
         rest = [k for k in range(16) if k not in (2, 14)]
         assert got[rest].tobytes() == a[rest].tobytes()
-""", tmp_path / "fails.h5", on_error, LD_PRELOAD=faults)  # fmt: skip
+""", tmp_path / "fails.h5", on_error, LD_PRELOAD=faults)
 
 
 @pytest.mark.parametrize("on_error", ["raise", "fill"])
@@ -92,11 +93,12 @@ with h5py.File(path) as f, warnings.catch_warnings(record=True) as said:
     assert "/d: the chunk at (0, 0)" in why and "no memory for" in why and "H5Z_GPU_THREADS" in why, why
     assert not said, [str(s.message) for s in said]
     assert h5z_gpu.read(f["d"], out, threads=1).tobytes() == a.tobytes()
-""", tmp_path / "memory.h5", on_error)  # fmt: skip
+""", tmp_path / "memory.h5", on_error)
 
 
 def test_what_h5py_cannot_write_says_why(tmp_path, faults):
-    """A call that fails, and a real limit. What was written before stays, and the rest can be written when there is room."""
+    """A call that fails, and a real limit. What was written before stays, and the rest can be written when there is
+    room."""
     run("""
 write()
 def refused(error, d):
@@ -129,7 +131,7 @@ with h5py.File(path, "r+") as f:
     h5z_gpu.write(d, a)
 with h5py.File(path) as f:
     assert f["new"][...].tobytes() == a.tobytes() == f["g/d"][...].tobytes()
-""", tmp_path / "full.h5", LD_PRELOAD=faults)  # fmt: skip
+""", tmp_path / "full.h5", LD_PRELOAD=faults)
 
 
 def test_codecs_without_hdf5_tell_memory_from_damage(tmp_path):

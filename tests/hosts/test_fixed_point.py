@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What `planes` promises under an absolute bound: a value that is stored never moves again, however often its chunk is read,
-changed elsewhere and written, appended to, copied into other chunks.
+"""What `planes` promises under an absolute bound: a value that is stored never moves again, however often its chunk is
+read, changed elsewhere and written, appended to, copied into other chunks.
 """
 import subprocess
 
@@ -80,7 +80,8 @@ def test_appends_step_by_step(tmp_path):
     seen = np.empty_like(values)
     with h5py.File(tmp_path / "a.h5", "w", rdcc_nbytes=0) as f:
         d = f.create_dataset(
-            "v", shape=(0, *n), maxshape=(None, *n), dtype="f4", chunks=(64, *n), compression=443, compression_opts=(WORD,)
+            "v", shape=(0, *n), maxshape=(None, *n), dtype="f4", chunks=(64, *n), compression=443,
+            compression_opts=(WORD,)
         )
         for t in range(steps):
             d.resize(t + 1, axis=0)
@@ -96,7 +97,8 @@ def test_time_steps_of_netcdf(tmp_path):
         how = {"chunks": (16, 12, 30), "maxshape": (None, 12, 30), "fillvalue": np.float32(-999)}
         f.create_dataset("v", shape=(0, 12, 30), dtype="f4", compression=443, compression_opts=(WORD,), **how)
         for i, (name, size) in enumerate(zip("tyx", (0, 12, 30), strict=True)):
-            f.create_dataset(name, shape=(size,), dtype="f8", maxshape=(None if i == 0 else size,), chunks=(size or 16,)).make_scale(name)
+            f.create_dataset(name, shape=(size,), dtype="f8", maxshape=(None if i == 0 else size,), chunks=(size or 16,
+                             )).make_scale(name)
             f["v"].dims[i].attach_scale(f[name])
     values[5, 3:6] = -999
     seen = np.empty_like(values)
@@ -122,7 +124,8 @@ def test_copies_into_other_chunks(kind, tmp_path):
         seen = f["v"][...]
     for k, chunk in enumerate(["24x40x48", "5x7x11", "1x40x48", "24x1x7"]):
         subprocess.run(
-            ["h5repack", "-f", f"v:UD=443,0,1,{WORD}", "-l", f"v:CHUNK={chunk}", tmp_path / f"{k}.h5", tmp_path / f"{k + 1}.h5"],
+            ["h5repack", "-f", f"v:UD=443,0,1,{WORD}", "-l", f"v:CHUNK={chunk}", tmp_path / f"{k}.h5",
+             tmp_path / f"{k + 1}.h5"],
             check=True,
             env=clean(),
         )

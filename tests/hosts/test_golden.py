@@ -55,7 +55,8 @@ def test_every_codec_is_in_the_file():
             with h5py.File(path) as f:
                 frames = [f[n].id.read_direct_chunk((0, 0, 0))[1] for n in f]
             assert {frame[9] for frame in frames} == golden.EVERY_CODEC
-            assert {f.dtype for f in map(golden.content, golden.CASES | golden.OTHERS)} >= {np.dtype(t) for t in ("f4", "f8", ">f4", ">f8")}
+            assert {f.dtype for f in map(golden.content, golden.CASES
+                                         | golden.OTHERS)} >= {np.dtype(t) for t in ("f4", "f8", ">f4", ">f8")}
 
 
 def test_a_file_that_is_there_is_not_made_again():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`make install`: what it puts where serves HDF5, C programs and shells, also after a move; `make uninstall` leaves nothing."""
+"""`make install`: what it puts where serves HDF5, C programs and shells, also after a move; `make uninstall` leaves
+nothing."""
 import os
 import shlex
 import shutil
@@ -75,7 +76,8 @@ def user(tmp_path_factory):
 
 
 def held():
-    version = [line for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version")][0].split('"')[1]
+    version = next(line for line in (ROOT / "Cargo.toml").read_text().splitlines()
+                   if line.startswith("version")).split('"')[1]
     return f"{version} 443 held\n"
 
 
@@ -129,7 +131,8 @@ def test_a_program_is_built_by_cmake(installed, user, tmp_path):
     (tmp_path / "next").mkdir()
     wrong = (user / "CMakeLists.txt").read_text().replace("h5z-gpu 0.1", "h5z-gpu 0.2")
     (tmp_path / "next/CMakeLists.txt").write_text(wrong)
-    said = run("cmake", "-S", tmp_path / "next", "-B", tmp_path / "next/b", f"-DCMAKE_PREFIX_PATH={installed}", env=env, ok=False)
+    said = run("cmake", "-S", tmp_path / "next", "-B", tmp_path / "next/b", f"-DCMAKE_PREFIX_PATH={installed}", env=env,
+               ok=False)
     assert 'requested version "0.2"' in " ".join(said.split())
 
 
@@ -139,10 +142,12 @@ def test_a_program_that_links_it_and_uses_the_filter_has_it_once(installed, tmp_
     flags = shlex.split(run("pkg-config", "--cflags", "--libs", "h5z-gpu", env=env))
     here = ["-D_POSIX_C_SOURCE=200809L", "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lm"]
     run("cc", "-o", tmp_path / "array", ROOT / "examples/hdf5/array.c", *flags, *here, env=env)
-    env = clean(LD_LIBRARY_PATH=str(installed / "lib"), HDF5_PLUGIN_PATH=str(installed / "lib/hdf5/plugin"), LD_DEBUG="files")
+    env = clean(LD_LIBRARY_PATH=str(installed / "lib"), HDF5_PLUGIN_PATH=str(installed / "lib/hdf5/plugin"),
+                LD_DEBUG="files")
     said = run(tmp_path / "array", tmp_path / "a.h5", env=env)
     assert "64 chunks, largest error 0.0" in said
-    assert said.count("generating link map") > 3 and sum(PLUGIN.name in s and "calling init" in s for s in said.splitlines()) == 1
+    assert said.count("generating link map") > 3 and sum(PLUGIN.name in s and "calling init" in s
+                                                         for s in said.splitlines()) == 1
 
 
 def test_the_manual_page_and_the_module_file(installed):
@@ -174,5 +179,6 @@ def test_uninstall_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("prefix", ["relative/path", "/with a/blank"])
 def test_a_wrong_prefix_is_refused(prefix, tmp_path):
-    said = run("make", "-s", "install", f"PREFIX={prefix}", f"DESTDIR={tmp_path}", env=dict(os.environ), cwd=ROOT, ok=False)
+    said = run("make", "-s", "install", f"PREFIX={prefix}", f"DESTDIR={tmp_path}", env=dict(os.environ), cwd=ROOT,
+               ok=False)
     assert "give a whole path without blanks" in said and not everything(tmp_path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Ctrl-C at any moment: no thread of the library outlives the call that began it, none reads an array that is gone, files stay right.
+"""Ctrl-C at any moment: no thread of the library outlives the call that began it, none reads an array that is gone,
+files stay right.
 
 H5Z_GPU_INTERRUPTS=n interrupts n times instead of 60.
 """
@@ -27,7 +28,8 @@ def none_works():
         time.sleep(1e-3)
     assert not working(), f"{working()} threads after {hits} interrupts"
 
-# A program that is started in the background may have been told to ignore SIGINT: this signal raises KeyboardInterrupt whatever was.
+# A program that is started in the background may have been told to ignore SIGINT: this signal raises KeyboardInterrupt
+# whatever was.
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 interrupt = lambda least, most: signal.setitimer(signal.ITIMER_REAL, random.uniform(least, most))
 begin = lib.h5z_gpu_encode_array

@@ -75,7 +75,7 @@ def test_all_writers_store_the_same_words_and_chunks(written):
     def bytes_of(path):
         with programs.h5py.File(path) as f:
             out = {}
-            for n, chunk in CHUNK.items():
+            for n in CHUNK:
                 d = f[n].id
                 out[n] = [d.read_direct_chunk(d.get_chunk_info(i).chunk_offset) for i in range(d.get_num_chunks())]
             return out

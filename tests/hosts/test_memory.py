@@ -4,7 +4,7 @@ import pytest
 from conftest import HERE, clean, hdf5_dir, run
 
 CODECS = [("szx", 111003, "f4"), ("lorenzo", 211003, "f4"), ("lorenzo", 211003, "f8"), ("auto", 11003, "f4"),
-          ("ndzip", 390000, "f4"), ("ndzip", 390000, "f8"), ("bytes", 0, "s")]  # fmt: skip
+          ("ndzip", 390000, "f4"), ("ndzip", 390000, "f8"), ("bytes", 0, "s")]
 NAMES = [f"{codec}-{dtype}" for codec, _, dtype in CODECS]
 
 
@@ -13,14 +13,15 @@ def program(tmp_path_factory):
     """tests/hosts/memory.c; its own malloc is what the filter gets, hence -rdynamic."""
     out = tmp_path_factory.mktemp("memory") / "memory"
     run("cc", "-std=gnu11", "-O1", "-rdynamic", "-Wall", "-Wextra", "-Werror", "-o", out, HERE / "memory.c",
-        "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lm", "-lpthread", "-ldl")  # fmt: skip
+        "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lm", "-lpthread", "-ldl")
     return out
 
 
 def series(program, *args, threads, cwd):
     """Runs one series for writing and one for reading; gives both lines. The program fails where a process ended."""
     lines = run(program, *args, env=clean(H5Z_GPU_THREADS=str(threads), H5Z_GPU_LOG="off"), cwd=cwd).splitlines()
-    assert [line.split()[0] for line in lines] == ["writing", "reading"] and all(" 0 ended" in line for line in lines), lines
+    assert [line.split()[0] for line in lines] == ["writing",
+                                                   "reading"] and all(" 0 ended" in line for line in lines), lines
     return lines
 
 

@@ -82,7 +82,7 @@ def make(path, part, mixed=True, content=None, ours={}):
         for name in sorted(NEIGHBOURS | OURS):
             kind, dims, chunk, *rest = (NEIGHBOURS | OURS)[name]
             fill, how = (rest[0], ours) if name in OURS else (None, rest[0])
-            if name in NEIGHBOURS and (how and not mixed or kind is str and mixed):
+            if name in NEIGHBOURS and ((how and not mixed) or (kind is str and mixed)):
                 continue
             v = d.createVariable(name, kind, dims, fill_value=fill, chunksizes=chunk, **how)
             v.set_auto_maskandscale(False)
@@ -107,7 +107,8 @@ def same(x, y):
 
 
 def judged(x, y, path, name, times=1):
-    """Holds a variable of ours against its bound, or some times that. nccopy and NCO do not tell HDF5 of a fill value."""
+    """Holds a variable of ours against its bound, or some times that. nccopy and NCO do not tell HDF5 of a fill
+    value."""
     with h5py.File(path) as f:
         told = f[name].id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
         chunk, fill = f[name].chunks or f[name].shape, f[name].fillvalue if told else None
@@ -178,11 +179,13 @@ CHAINS = {
     "nccopy, ncra": ["nccopy -c station/512 0.nc a.nc", "ncra -O a.nc out.nc"],
     "h5repack, ncks": ["h5repack -l m_abs8:CHUNK=1x512 0.nc a.nc", "ncks -O a.nc out.nc"],
     "ncrcat, ncpdq, ncwa": ["ncrcat -O 0.nc 1.nc a.nc", "ncpdq -O -a lon,lat a.nc b.nc", "ncwa -O -a lat b.nc out.nc"],
-    "ncks, h5repack, ncap2": ["ncks -O 0.nc a.nc", "h5repack -l m_abs:CHUNK=3x24x20 a.nc b.nc", "ncap2 -O -s z_new=z_chunk*2 b.nc out.nc"],
-    "ncatted, ncdump, ncgen": ["ncatted -O -a units,m_abs,o,c,K 0.nc a.nc", "ncdump -s -p 9,17 a.nc > a.cdl", "ncgen -4 -o out.nc a.cdl"],
+    "ncks, h5repack, ncap2": ["ncks -O 0.nc a.nc", "h5repack -l m_abs:CHUNK=3x24x20 a.nc b.nc",
+                              "ncap2 -O -s z_new=z_chunk*2 b.nc out.nc"],
+    "ncatted, ncdump, ncgen": ["ncatted -O -a units,m_abs,o,c,K 0.nc a.nc", "ncdump -s -p 9,17 a.nc > a.cdl",
+                               "ncgen -4 -o out.nc a.cdl"],
     "cdo, ncks": ["cdo -s -O copy 0.nc a.nc", "ncks -O a.nc out.nc"],
     "ncks, cdo": ["ncks -O 0.nc a.nc", "cdo -s -O copy a.nc out.nc"],
-}  # fmt: skip
+}
 
 
 def outcome(folder, lines, tmp):
@@ -193,7 +196,7 @@ def outcome(folder, lines, tmp):
     code, text = 0, ""
     for line in lines:
         command, _, target = line.partition(" > ")
-        r = subprocess.run(command.split(), cwd=tmp, env=clean(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        r = subprocess.run(command.split(), cwd=tmp, env=clean(), text=True, capture_output=True, timeout=300)
         code, text = code or r.returncode, text + r.stderr
         if target:
             (tmp / target).write_text(r.stdout)
@@ -229,8 +232,10 @@ def filtered(path, name):
     return [name for f in filters(path, name) if f[0] == 443]
 
 
-NCO = ("ncks", "ncra", "ncrcat", "nces", "ncecat", "ncap2", "ncwa", "ncbo", "ncdiff", "ncflint", "ncpdq", "ncrename", "ncatted")
-CASES = [("mixed", c) for c in CHAINS] + [("bare", c) for c in CHAINS if any(line.startswith(NCO) for line in CHAINS[c])]
+NCO = ("ncks", "ncra", "ncrcat", "nces", "ncecat", "ncap2", "ncwa", "ncbo", "ncdiff", "ncflint", "ncpdq", "ncrename",
+       "ncatted")
+CASES = [("mixed", c) for c in CHAINS] + [("bare", c) for c in CHAINS
+                                          if any(line.startswith(NCO) for line in CHAINS[c])]
 
 
 @pytest.mark.parametrize("kind, chain", CASES)
@@ -255,7 +260,8 @@ if True:
         return dcpl
     ours = (443, (11003,))
     zstd, blosc2 = [(c.filter_id, c.filter_options) for c in (hdf5plugin.Zstd(), hdf5plugin.Blosc2())]
-    kinds = {"zstd": [zstd], "ours": [ours], "blosc2": [blosc2], "ours, zstd": [ours, zstd], "zstd, ours": [zstd, ours], "ours again": [ours]}
+    kinds = {"zstd": [zstd], "ours": [ours], "blosc2": [blosc2], "ours, zstd": [ours, zstd], "zstd, ours": [zstd, ours],
+             "ours again": [ours]}
     with h5py.File(sys.argv[1], "w") as f:
         for name, plan in kinds.items():
             h5py.h5d.create(f.id, name.encode(), h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(x.shape), pipeline(*plan))
@@ -269,5 +275,5 @@ if True:
     with netCDF4.Dataset(sys.argv[1]) as d:
         d.set_auto_maskandscale(False)
         assert 0 < np.abs(d["ours"][...].astype("f8") - x).max() <= 1e-3
-    """, tmp_path / "a.h5")  # fmt: skip
+    """, tmp_path / "a.h5")
     assert text == "h5z-gpu: filter 32015 stands before h5z-gpu: what it hands on is stored losslessly\n"

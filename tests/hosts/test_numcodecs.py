@@ -57,7 +57,7 @@ smooth = sample(shape=(4, 32, 32), noise=0).astype("f4")
 how = Compressor(Lossy(1e-3, codec="lorenzo"))
 sizes = [len(how.encode(a)) for a in (smooth, np.asfortranarray(smooth), smooth.ravel())]
 assert sizes[1] < 1.1 * sizes[0] < 0.8 * sizes[2], sizes
-""", tmp_path, dtype)  # fmt: skip
+""", tmp_path, dtype)
 
 
 def test_a_chunk_is_the_frame_of_the_library(tmp_path):
@@ -77,7 +77,7 @@ for bad in (frame[:-1], frame[:9], b"", b"plain", bytes(2000), frame[:41] + byte
 refused(lambda: Compressor().encode(np.array([None])), "Python objects")
 raw = x.tobytes()  # bytes that say no type are kept
 assert Compressor(Lossy(1)).decode(Compressor(Lossy(1)).encode(raw)).tobytes() == raw
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_behind_a_filter_bytes_are_kept(tmp_path):
@@ -91,7 +91,7 @@ for dtype in ("i2", ">u4", "bool", "M8[s]", "S5"):
     z = create({}, a, Compressor(Lossy(1)), fill_value=None)
     z[...] = a
     assert z[...].tobytes() == a.tobytes(), dtype
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_configurations(tmp_path):
@@ -120,7 +120,7 @@ refused(lambda: get(cd_values=[11003], bound=2), "already", error=TypeError)
 how = Lossy(1e-3, fill_value=-9.0)
 assert Compressor(how).fill_value == -9.0
 refused(lambda: h5z_gpu.zarr.Serializer(how), "fill value", "zarr.create_array")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
@@ -140,7 +140,7 @@ assert codec == Compressor(cd_values=json.loads(sys.argv[3])), codec
 z[...] = y + 1
 assert all(f[:8] == MAGIC for f in frames(sys.argv[1] + "/v").values())
 assert abs(z[...] - y - 1).max() <= (1e-3 if codec.bound else 0) + 1e-5
-""", tmp_path / "a.zarr", tmp_path / "y.npy", list(words))  # fmt: skip
+""", tmp_path / "a.zarr", tmp_path / "y.npy", list(words))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
@@ -150,7 +150,7 @@ x = (sample(shape=SHAPE) * 50).astype(sys.argv[2])
 g = zarr.create_group(sys.argv[1] + "/a.zarr", zarr_format=2)
 create(g.store_path / "v", x, Compressor(Lossy(1e-3), fill_value=-9))[...] = x
 np.save(sys.argv[1] + "/x.npy", g["v"][...])
-""", tmp_path, dtype)  # fmt: skip
+""", tmp_path, dtype)
     python(READ.replace("nczarr,file", "zarr,file"), tmp_path / "a.zarr", tmp_path / "y.npy")
     x, y = np.load(tmp_path / "x.npy"), np.load(tmp_path / "y.npy")
     assert x.dtype == y.dtype and x.tobytes() == y.tobytes()

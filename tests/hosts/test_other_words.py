@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Stored words that are damaged, belong to another chunk, or were written before 0.1.0; frames that belong elsewhere."""
+"""Stored words that are damaged, belong to another chunk, or were written before 0.1.0; frames that belong
+elsewhere."""
 import re
 
 import h5py
@@ -32,7 +33,8 @@ def noise(shape):
     return np.random.default_rng(1).integers(0, 1 << 31, shape, np.uint32).view("f4")
 
 
-# --- damaged words -----------------------------------------------------------------------------------------------------
+# --- damaged words
+# -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("word", [111003, 211003, 390000, 90000])
 def test_any_damaged_word_is_named_once_and_the_frames_are_read(word, tmp_path):
     x = sample(np.float32, (12, 32, 40))
@@ -63,7 +65,7 @@ def test_under_damaged_words_chunks_are_written_losslessly(tmp_path):
         with h5py.File(sys.argv[1], "a") as f:
             assert h5py.h5z.filter_avail(443)
             f["v"][...] = np.load(sys.argv[2])
-        """, tmp_path / "a.h5", np.save(tmp_path / "x.npy", x) or tmp_path / "x.npy")  # fmt: skip
+        """, tmp_path / "a.h5", np.save(tmp_path / "x.npy", x) or tmp_path / "x.npy")
     assert "written losslessly" in text and text.count("h5z-gpu") == 1, text
     with h5py.File(tmp_path / "a.h5") as f:
         judge.check(x, f["v"][...], "lossless")
@@ -73,11 +75,13 @@ def test_under_damaged_words_chunks_are_written_losslessly(tmp_path):
 def test_a_damaged_list_is_refused_where_it_is_given(tmp_path):
     words = list(write(tmp_path / "a.h5", sample(), [11003], (5, 16, 20)))
     words[4] ^= 1
-    with pytest.raises(ValueError, match="a word was changed; copy the whole list again, or give one number such as 11003"):
+    with pytest.raises(ValueError, match="a word was changed; copy the whole list again, or give one number such as "
+                       "11003"):
         write(tmp_path / "b.h5", sample(), words)
 
 
-# --- frames of another length --------------------------------------------------------------------------------------------
+# --- frames of another length
+# --------------------------------------------------------------------------------------------
 BIG = 64 << 20  # elements of 4 bytes: chunks of 256 MiB
 
 
@@ -99,7 +103,8 @@ def test_a_short_frame_gets_a_sentence_and_shows_no_memory(tmp_path):
     what = "h5z-gpu: damaged chunk: the chunk after decoding has 1 bytes where 268435456 are needed"
     text = python("import sys, h5py; h5py.File(sys.argv[1])['v'][-5:]", tmp_path / "a.h5", ok=False)
     assert what in text.splitlines()[-1], text
-    text = run("h5dump", "--enable-error-stack", "-d", "v", "-s", 1000, "-c", 5, tmp_path / "a.h5")  # h5dump ends with 0 all the same
+    # h5dump ends with 0 all the same
+    text = run("h5dump", "--enable-error-stack", "-d", "v", "-s", 1000, "-c", 5, tmp_path / "a.h5")
     assert what in text and not re.search(r"\(1000\): \S", text), text
 
 
@@ -107,7 +112,8 @@ def test_a_short_frame_under_a_mandatory_filter_reads_as_zeros_with_a_sentence(t
     """There it may be a chunk that was written under the words of another one; nothing beyond its end is memory."""
     crafted(tmp_path / "a.h5", h5z.FLAG_MANDATORY)
     text = python("import sys, h5py; print(set(h5py.File(sys.argv[1])['v'][1:]))", tmp_path / "a.h5")
-    assert "{np.float32(0.0)}" in text and "a chunk holds 1 bytes, but its words describe one of 268435456" in text, text
+    assert ("{np.float32(0.0)}" in text and "a chunk holds 1 bytes, but its words describe one of "
+            "268435456" in text), text
 
 
 def test_words_that_promise_gigabytes_take_none(tmp_path):
@@ -130,8 +136,9 @@ def test_words_that_promise_gigabytes_take_none(tmp_path):
     text = python("""if True:
         import re, sys, h5py
         # getrusage would count what this process was forked from.
-        print(h5py.File(sys.argv[1])["v"][1:].sum(), int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) >> 10, "MiB")
-        """, small)  # fmt: skip
+        print(h5py.File(sys.argv[1])["v"][1:].sum(),
+              int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) >> 10, "MiB")
+        """, small)
     assert "its words describe one of 2147483648" in text, text
     assert text.splitlines()[-1].startswith("0.0 ") and int(text.split()[-2]) < 500, text
 
@@ -149,11 +156,13 @@ def test_frames_of_any_codec_fit_their_chunk(word, tmp_path):
         with h5py.File(tmp_path / "to.h5", "a") as f:
             f["v"].id.write_direct_chunk((0,), frame)
         size = x.itemsize
-        with h5py.File(tmp_path / "to.h5") as f, pytest.raises(OSError, match=f"has {n * size} bytes where {4000 * size} are needed"):
+        with h5py.File(tmp_path / "to.h5") as f, pytest.raises(OSError, match=f"has {n * size} bytes where "
+                                                               f"{4000 * size} are needed"):
             f["v"][...]
 
 
-# --- words of another chunk ----------------------------------------------------------------------------------------------
+# --- words of another chunk
+# ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("flag", "om")
 @pytest.mark.parametrize("content", ["smooth f8", "noise"])
 @pytest.mark.parametrize("chunk", [(12, 32, 20), (2, 32, 40), (12, 31, 1)], ids=times)
@@ -166,7 +175,8 @@ def test_the_words_of_another_chunk_cost_nothing_but_size(content, chunk, flag, 
     (tmp_path / "raw").write_bytes(x.tobytes())
     words = write(tmp_path / "a.h5", x, [11003])
     kind = {4: "f32", 8: "f64"}[x.itemsize]
-    text = run(app("stripped"), "write", tmp_path / "b.h5", "v", kind, times(x.shape), times(chunk), tmp_path / "raw", flag, *words)
+    text = run(app("stripped"), "write", tmp_path / "b.h5", "v", kind, times(x.shape), times(chunk), tmp_path / "raw",
+               flag, *words)
     assert "another dataset" in text and text.count("h5z-gpu") == 1, text
     assert {mask for mask, _ in chunks(tmp_path / "b.h5")} == {int(flag == "o")}
     for reader in ("h5dump", "h5py", "netCDF4", "PyTables", "app stripped"):
@@ -191,7 +201,7 @@ def test_a_property_list_of_numbers_given_to_strings(tmp_path):
             plan.set_chunk((50,))
             h5d.create(b.id, b"v", h5t.py_create(h5py.string_dtype(), logical=True), h5s.create_simple((100,)), plan)
             b["v"][...] = [f"string {i}" for i in range(100)]
-        """, tmp_path / "a.h5", tmp_path / "b.h5")  # fmt: skip
+        """, tmp_path / "a.h5", tmp_path / "b.h5")
     assert "a chunk has 800 bytes, but its words describe one of 20480" in text and text.count("h5z-gpu") == 1, text
     with h5py.File(tmp_path / "b.h5") as f:
         assert list(f["v"].asstr()[...]) == x

@@ -23,7 +23,8 @@ ASKS = {
     "Lossy(bound=0.01, mode='pw_rel')": ("pw_rel", 1e-2, "Lossy(pointwise_relative=0.01)"),
     "Lossy(pointwise_relative=1e-2, codec='szx')": ("pw_rel", 1e-2, "Lossy(pointwise_relative=0.01, codec='szx')"),
     "Lossy(psnr=60)": ("psnr", 60, "Lossy(psnr=60.0)"),
-    "Lossy(absolute=0.1 + 0.2, codec='planes')": ("abs", 0.1 + 0.2, "Lossy(absolute=0.30000000000000004, codec='planes')"),
+    "Lossy(absolute=0.1 + 0.2, codec='planes')": ("abs", 0.1 + 0.2,
+                                                  "Lossy(absolute=0.30000000000000004, codec='planes')"),
     "Lossy(absolute=1)": ("abs", 1, "Lossy(absolute=1.0)"),
     "Lossless()": ("lossless", None, "Lossless()"),
     "Lossless(codec='ndzip')": ("lossless", None, "Lossless(codec='ndzip')"),
@@ -36,7 +37,8 @@ from h5z_gpu import Lossless, Lossy
 
 
 def test_each_way_of_asking_writes_what_it_promises_and_is_read_back(tmp_path):
-    """Both ways of handing it to h5py. A file's words, typed ones and the repr, JSON and pickle all give back the same filter."""
+    """Both ways of handing it to h5py. A file's words, typed ones and the repr, JSON and pickle all give back the same
+    filter."""
     np.save(tmp_path / "a.npy", VALUES)
     out = use(f"""{HEAD}
 a = np.load(sys.argv[1]); asks = {list(ASKS)!r}
@@ -48,18 +50,23 @@ for i, ask in enumerate(asks):
         f.create_dataset(f"b{{i}}", data=a, chunks=(4, 40, 50), **how)
         stored = f[f"a{{i}}"].id.get_create_plist().get_filter_by_id(443)[1]
         assert len(stored) == 15 and f[f"b{{i}}"].id.get_create_plist().get_filter_by_id(443)[1] == stored
-    same = [Lossy.from_filter_options(stored), Lossless.from_filter_options(list(stored)), Lossy.from_filter_options(how.filter_options),
-            Lossy.from_filter_options(np.array(how.filter_options, "u4")), eval(repr(how)), type(how)(**how.get_config()),
-            type(how)(**json.loads(json.dumps(how.get_config(), allow_nan=False))), pickle.loads(pickle.dumps(how)), copy.deepcopy(how)]
+    same = [Lossy.from_filter_options(stored), Lossless.from_filter_options(list(stored)),
+            Lossy.from_filter_options(how.filter_options),
+            Lossy.from_filter_options(np.array(how.filter_options, "u4")), eval(repr(how)),
+            type(how)(**how.get_config()),
+            type(how)(**json.loads(json.dumps(how.get_config(), allow_nan=False))), pickle.loads(pickle.dumps(how)),
+            copy.deepcopy(how)]
     for other in same:
-        assert other == how and hash(other) == hash(how) and type(other) is type(how) and repr(other) == repr(how), other
+        assert other == how and hash(other) == hash(how) and type(other) is type(how) and repr(other) == repr(
+            how), other
     assert how.filter_id == 443 and dict(how) == dict(compression=443, compression_opts=how.filter_options)
     found.append(repr(how))
 assert len({{eval(a) for a in asks}}) == len(asks) - 2, "two pairs mean the same"
-assert Lossy(1e-3) != Lossy(1e-3, "rel") and Lossy(1e-3) != Lossy(1e-3, codec="szx") and Lossless() != Lossy(1e-3) != None
+assert Lossy(1e-3) != Lossy(1e-3, "rel") and Lossy(1e-3) != Lossy(1e-3,
+                                                                  codec="szx") and Lossless() != Lossy(1e-3) != None
 assert Lossy.from_filter_options(()) == Lossless() and Lossy.from_filter_options((90000,)) == Lossless()
 print(json.dumps(found))
-""", tmp_path / "a.npy", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.npy", tmp_path / "a.h5")
     assert json.loads(out) == [shown for _, _, shown in ASKS.values()]
     with h5py.File(tmp_path / "a.h5") as f:
         for i, (mode, bound, _) in enumerate(ASKS.values()):
@@ -80,8 +87,8 @@ import h5netcdf, xarray
 a = np.load(sys.argv[1])
 for i, text in enumerate({list(FILLS)!r}):
     how = eval(f"Lossy(absolute=1e-3, codec='lorenzo', fill_value={{text}})")
-    for other in (eval(repr(how), {{"Lossy": Lossy, "nan": np.nan}}), Lossy(**how.get_config()), pickle.loads(pickle.dumps(how)),
-                  Lossy(**json.loads(json.dumps(how.get_config(), allow_nan=False)))):
+    for other in (eval(repr(how), {{"Lossy": Lossy, "nan": np.nan}}), Lossy(**how.get_config()),
+                  pickle.loads(pickle.dumps(how)), Lossy(**json.loads(json.dumps(how.get_config(), allow_nan=False)))):
         assert other == how and hash(other) == hash(how), other
     assert how != Lossy(absolute=1e-3, codec="lorenzo") and how != Lossy(absolute=1e-3, codec="lorenzo", fill_value=5)
     with h5py.File(sys.argv[2], "a") as f:
@@ -103,7 +110,7 @@ ds = xarray.Dataset({{"v": (("x", "y", "z"), a)}})
 try: ds.to_netcdf(sys.argv[2] + ".no.nc", engine="h5netcdf", encoding={{"v": {{"compression": how}}}})
 except ValueError as e: print(e)
 else: raise AssertionError("the fill value is lost")
-""", tmp_path / "a.npy", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.npy", tmp_path / "a.h5")
     assert out.count("would be lost") == len(out.splitlines()) == 2 * len(FILLS) + 1
     # What the sentence says to type is typed.
     lines = out.splitlines()
@@ -128,14 +135,16 @@ a = (280 + np.sin(np.arange(60000) * 0.01)).astype("f4").reshape(30, 40, 50)
 hole = a.copy(); hole[3:9] = 1e20
 read = lambda frame, like: h5z_gpu.decompress(frame, like.dtype, like.shape)
 how = Lossy(relative=1e-3, fill_value=1e20)
-for back in (read(h5z_gpu.compress(hole, how), hole), read(h5z_gpu.compress(hole, Lossy(relative=1e-3), fill=1e20), hole)):
+for back in (read(h5z_gpu.compress(hole, how), hole), read(h5z_gpu.compress(hole, Lossy(relative=1e-3), fill=1e20),
+                                                           hole)):
     assert (back[3:9] == hole[3:9]).all() and 0 < np.abs(back - a)[:3].max() <= 2e-3
-assert np.abs(read(h5z_gpu.compress(hole, Lossy(relative=1e-3)), hole) - a)[:3].max() > 200, "the fill value matters here"
+assert np.abs(read(h5z_gpu.compress(hole, Lossy(relative=1e-3)),
+                   hole) - a)[:3].max() > 200, "the fill value matters here"
 other = read(h5z_gpu.compress(hole, how, fill=5), hole)
 assert np.abs(other - a)[:3].max() > 200, "fill= stands before the one in how"
 ints = np.arange(1000)
 assert (read(h5z_gpu.compress(ints, Lossy(1.0, fill_value=1.5)), ints) == ints).all()
-""")  # fmt: skip
+""")
 
 
 WRONG = {
@@ -154,7 +163,8 @@ WRONG = {
     "Lossy('1e-3')": (TypeError, "absolute = '1e-3' is no number; give one such as 1e-3"),
     "Lossy(absolute=True)": (TypeError, "give one such as 1e-3"),
     "Lossy(absolute=None)": (ValueError, "give one"),
-    "Lossy(abs=1e-3)": (TypeError, "Lossy has no abs; it has absolute, relative, pointwise_relative, psnr, codec, fill_value"),
+    "Lossy(abs=1e-3)": (TypeError, "Lossy has no abs; it has absolute, relative, pointwise_relative, psnr, codec, "
+                        "fill_value"),
     "Lossy(1, codec='zip')": (ValueError, "allowed are auto, szx, lorenzo"),
     "Lossy(1, codec='ndzip')": (ValueError, "ndzip is lossless"),
     "Lossy(1, codec='szx,mode=rel')": (ValueError, "give a name alone"),
@@ -184,13 +194,14 @@ for ask in {list(WRONG)!r}:
     try: eval(ask)
     except (TypeError, ValueError) as e: print(type(e).__name__, e)
     else: print("accepted")
-""")  # fmt: skip
+""")
     for (ask, (kind, part)), line in zip(WRONG.items(), out.splitlines(), strict=True):
         assert line.startswith(f"{kind.__name__} ") and part in line, (ask, line)
         assert "h5z-gpu:" in line or "positional" in line, line
 
 
-@pytest.mark.parametrize("module", ["arrays", "filters", "library", "netcdf", "xarray", "chunks", "packing", "dask", "register", "datasets", "parallel", "views"])
+@pytest.mark.parametrize("module", ["arrays", "filters", "library", "netcdf", "xarray", "chunks", "packing", "dask",
+                                    "register", "datasets", "parallel", "views"])
 def test_every_public_function_tells_its_types(module):
     use(f"""
 import importlib, inspect, typing
@@ -199,7 +210,8 @@ seen = 0
 for name, thing in vars(module).items():
     if name.startswith("_") or getattr(thing, "__module__", "") != module.__name__:
         continue
-    public = [m for n, m in vars(thing).items() if not n.startswith("_") or n == "__init__"] if inspect.isclass(thing) else [thing]
+    public = [m for n, m in vars(thing).items() if not n.startswith("_")
+              or n == "__init__"] if inspect.isclass(thing) else [thing]
     for f in public:
         f = getattr(f, "fget", None) or getattr(f, "__func__", f)
         if inspect.isfunction(f):

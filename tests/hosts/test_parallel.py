@@ -85,7 +85,7 @@ with scheduler():
     h5z_gpu.dask.write(a[:, 0, 0], path / "new/f", "line")
     h5z_gpu.dask.write(a, path / "new/f", "v", h5z_gpu.Lossy(1e-3), fillvalue=-99.25, chunks=(2, 32, 40))  # once more
 (path / "new/f").rename(path / "moved")
-""", tmp_path, kind)  # fmt: skip
+""", tmp_path, kind)
     x = sample(shape=SHAPE)
     x[3] = -99.25
     names = sorted(p.name for p in (tmp_path / "moved").glob("v*"))
@@ -101,7 +101,7 @@ with h5py.File(sys.argv[1] + "/empty.h5") as f:
     assert f["empty"].shape == (0, 32, 40) and f["empty"].dtype == "i4"
 with h5py.File(sys.argv[1] + "/line.h5") as f:
     np.save(sys.argv[1] + "/line.npy", f["line"][...])
-""", tmp_path / "moved", cwd="/")  # fmt: skip
+""", tmp_path / "moved", cwd="/")
     assert 0 < judge.check(x, np.load(tmp_path / "moved/y.npy"), "abs", 1e-3, -99.25) <= 1
     assert (x[:, 0, 0] == np.load(tmp_path / "moved/line.npy")).all()
 
@@ -125,7 +125,7 @@ def test_ranks_write_a_file_each(axis, tmp_path):
                 h5z_gpu.parallel.join(files, name, f"{sys.argv[1]}/joined.h5", axis)
         """
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent),
-                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")  # fmt: skip
+                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     x = sample(shape=SHAPE)
     np.save(tmp_path / "x.npy", x)
     (tmp_path / "parts").mkdir()
@@ -138,7 +138,8 @@ def test_ranks_write_a_file_each(axis, tmp_path):
         assert {s.file_name for s in f["w"].virtual_sources()} == {f"parts/{i}.h5" for i in range(3)}
     (tmp_path / "joined.h5").rename(tmp_path / "parts/joined.h5")
     with h5py.File(tmp_path / "parts/joined.h5") as f:
-        assert not (f["w"][...] == x).any(), "HDF5 has learned to say that a file is missing: say so in docs/parallel.md"
+        assert not (
+            f["w"][...] == x).any(), "HDF5 has learned to say that a file is missing: say so in docs/parallel.md"
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
@@ -177,7 +178,7 @@ except ZeroDivisionError:
     assert not (path / "f/g/v.h5").exists() and (path / "f/g/v.0.h5").exists()
 else:
     raise AssertionError("accepted")
-""", tmp_path, "threads")  # fmt: skip
+""", tmp_path, "threads")
 
 
 def test_it_needs_no_distributed(tmp_path):
@@ -187,7 +188,7 @@ import sys
 sys.modules["distributed"] = None
 import dask.array, h5z_gpu.dask
 h5z_gpu.dask.write(dask.array.arange(100, chunks=30, dtype="f8"), sys.argv[1], "v", h5z_gpu.Lossy(1e-3))
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     text = run("h5dump", "-y", "-w", 0, "-d", "/v", tmp_path / "v.h5", cwd="/")
     values = np.array(text.split("DATA {")[1].split("}")[0].replace(",", " ").split(), "f8")
     assert judge.check(np.arange(100.0), values, "abs", 1.001e-3) <= 1, text

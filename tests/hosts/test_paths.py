@@ -18,7 +18,8 @@ CLI = ROOT / "target/bin/h5z-gpu"
 def doctor(*arguments, **variables):
     """Exit status and text. A variable that is None is not set."""
     env = {k: v for k, v in clean(**variables).items() if v is not None}
-    r = subprocess.run([CLI, "doctor", *map(str, arguments)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    r = subprocess.run([CLI, "doctor", *map(str, arguments)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True)
     return r.returncode, r.stdout
 
 

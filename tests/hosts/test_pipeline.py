@@ -38,7 +38,8 @@ def through(path, x, order, flag=h5z.FLAG_OPTIONAL, word=11003):
 
 @pytest.mark.parametrize("flag", [h5z.FLAG_OPTIONAL, h5z.FLAG_MANDATORY])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("before", [["fletcher32"], ["shuffle"], ["gzip"], ["shuffle", "gzip"], ["fletcher32", "shuffle"]])
+@pytest.mark.parametrize("before", [["fletcher32"], ["shuffle"], ["gzip"], ["shuffle", "gzip"],
+                                    ["fletcher32", "shuffle"]])
 def test_a_filter_before_ours_makes_it_lossless(before, dtype, flag, tmp_path):
     x = sample(dtype)
     judge.check(x, through(tmp_path / "a.h5", x, [*before, "ours"], flag), "lossless")
@@ -89,6 +90,7 @@ def test_netcdf_puts_fletcher32_and_shuffle_first(how, dtype, tmp_path):
     ids = [f[0] for f in filters(path, "v")]
     assert 443 in ids and (ids[0] != 443), ids
     with netCDF4.Dataset(path) as d:
-        judge.check(x, d["v"][...].data, "lossless") if x.dtype.kind == "f" else np.testing.assert_array_equal(x, d["v"][...])
+        judge.check(x, d["v"][...].data,
+                    "lossless") if x.dtype.kind == "f" else np.testing.assert_array_equal(x, d["v"][...])
     run("ncdump", path)
     run("h5dump", "-d", "v", path)

@@ -63,7 +63,7 @@ def test_three_libraries_in_three_threads(tmp_path):
         [t.join() for t in threads]
         assert not wrong, wrong
         print("all good")
-        """, tmp_path)  # fmt: skip
+        """, tmp_path)
     assert text == "all good\n", text
 
 
@@ -88,7 +88,7 @@ def test_multiprocessing_after_the_filter_was_used(method, tmp_path):
                 print(pool.map_async(there_and_back, range(8)).get(timeout=300))
             there_and_back(9)
             print("all good")
-        """)  # fmt: skip
+        """)
     text = run(sys.executable, tmp_path / "work.py", tmp_path, method, env=clean(PYTHONPATH=str(HERE)))
     assert text.endswith("all good\n"), text
 
@@ -100,7 +100,7 @@ def test_a_file_left_open_is_written_at_exit(tmp_path):
         f = h5py.File(sys.argv[1], "w")
         d = f.create_dataset("v", (4, 1000), "f4", chunks=(1, 1000), compression=443, compression_opts=(11003,))
         d[...] = np.linspace(0, 1, 4000).reshape(4, 1000)
-        """, tmp_path / "a.h5")  # fmt: skip
+        """, tmp_path / "a.h5")
     assert text == ""
     python("import sys, h5py; assert abs(h5py.File(sys.argv[1])['v'][3, 999] - 1) <= 1e-3", tmp_path / "a.h5")
 
@@ -108,7 +108,8 @@ def test_a_file_left_open_is_written_at_exit(tmp_path):
 WRITE_WITH_A_WARNING = """if True:
     import sys, h5py, numpy as np
     with h5py.File(sys.argv[1], "w") as f:
-        f.create_dataset("v", data=np.linspace(0, 1, 1000), chunks=(500,), shuffle=True, compression=443, compression_opts=(11003,))
+        f.create_dataset("v", data=np.linspace(0, 1, 1000), chunks=(500,), shuffle=True, compression=443,
+                         compression_opts=(11003,))
     """
 
 
@@ -135,14 +136,16 @@ def test_a_warning_that_nobody_can_read_changes_nothing(kind, tmp_path):
     ("H5Z_GPU_MIN_BYTES", "4M", "a number of bytes"),
     ("H5Z_GPU_LOG", "verbose", "off, warn or info"),
     ("H5Z_GPU_STRICT", "yes", "0 or 1"),
-])  # fmt: skip
+])
 def test_a_variable_that_is_not_understood_is_named(name, value, allowed, tmp_path):
     code = WRITE_WITH_A_WARNING.replace("shuffle=True, ", "")
-    assert python(code, tmp_path / "a.h5", env=clean(**{name: value})) == f"h5z-gpu: {name} is \"{value}\"; allowed: {allowed}\n"
+    assert python(code, tmp_path / "a.h5",
+                  env=clean(**{name: value})) == f"h5z-gpu: {name} is \"{value}\"; allowed: {allowed}\n"
 
 
 def test_a_program_beside_a_test_can_be_stopped_and_never_stays():
-    """Also where SIGINT is ignored, as in the background of a script; a shell's own background ignores it in any case."""
+    """Also where SIGINT is ignored, as in the background of a script; a shell's own background ignores it in any
+    case."""
     command = ("sh", "-c", "sleep 600 & echo $!; wait")
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -179,14 +182,15 @@ def test_opening_and_closing_a_thousand_times(tmp_path):
             assert h.H5PLget_plugin_type() == 0 and h.H5PLget_plugin_info()
             _ctypes.dlclose(h._handle)
         print("all good")
-        """, PLUGIN)  # fmt: skip
+        """, PLUGIN)
     assert text == "all good\n", text
 
 
 def test_nothing_is_printed_and_the_object_is_as_promised():
     dynamic = run("readelf", "-d", PLUGIN)
     needed = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "NEEDED" in line]
-    assert all(n.startswith(("libc.so", "libgcc_s.so", "ld-linux", "libm.so", "libdl.so", "libpthread.so")) for n in needed), needed
+    assert all(n.startswith(("libc.so", "libgcc_s.so", "ld-linux", "libm.so", "libdl.so", "libpthread.so"))
+               for n in needed), needed
     assert "NODELETE" in dynamic
     symbols = run("readelf", "--dyn-syms", "-W", PLUGIN).splitlines()
     names = [(s.split()[6], s.split()[7].split("@")[0]) for s in symbols if len(s.split()) >= 8]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The reader in NumPy, which was written from the FORMAT.md files alone: every vector, every frame to refuse, fresh frames.
+"""The reader in NumPy, which was written from the FORMAT.md files alone: every vector, every frame to refuse, fresh
+frames.
 
 It is loaded from its file, as somebody would who has neither plugin nor package.
 """
@@ -145,7 +146,9 @@ for k in range(600):
     shape += (r.integers(2, 17),) if r.integers(4) == 0 else ()
     shape = shape if k % 60 else (17, 17, r.integers(480, 1100))  # of lorenzo, 64 tiles and more
     i = np.arange(np.prod(shape)).reshape(shape)
-    a = [lambda: np.sin(i * 0.01) * 10.0 ** r.integers(-6, 6), lambda: r.normal(size=shape).cumsum(-1), lambda: r.normal(size=shape),
+    a = [lambda: np.sin(i * 0.01) * 10.0 ** r.integers(-6, 6), lambda: r.normal(size=shape).cumsum(
+        -1), lambda: r.normal(
+        size=shape),
          lambda: np.exp(20 * r.normal(size=shape)), lambda: np.full(shape, 2.5), lambda: np.floor(i / 77),
          lambda: np.float32(np.sin(i * 0.01)), lambda: np.round(np.sin(i * 0.01) * 4096) / 128][r.integers(8)]()
     if r.integers(3) == 0:

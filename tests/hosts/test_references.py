@@ -64,7 +64,7 @@ assert sum(isinstance(r, list) and r[0] == str(path / "a.h5") for r in refs["ref
 assert len(compare(path / "a.h5", refs)) == 35
 lossy = opened(refs)["whole/0"][...]
 assert 0 < np.abs(lossy.astype("f8") - (x * 10).astype("f4")).max() <= 1e-3
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_kerchunk_reads_what_netcdf_writes(tmp_path):
@@ -86,7 +86,7 @@ assert opened(refs)["v"][8, 0, 0] == np.float32(9.969209968386869e36)
 a = xarray.open_dataset(refs, engine="kerchunk").w.values
 b = xarray.open_dataset(path / "a.nc", engine="h5netcdf").w.values
 assert a.tobytes() == b.tobytes() and np.isnan(a[8]).all() and not np.isnan(a[:3, 40:]).any()
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_virtualizarr_joins_two_files(tmp_path):
@@ -121,7 +121,7 @@ except ValueError as e:
     assert "serializer=h5z_gpu.zarr.Serializer" in str(e)
 else:
     raise AssertionError("accepted")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_what_references_cannot_say_is_refused(tmp_path):
@@ -148,7 +148,7 @@ for d in (it := made("small.h5", (6, 4), chunks=(3, 2))):
     d[...] = x[0, :6, :4]
     d.id.write_direct_chunk((3, 2), np.full((3, 2), 0.1, "f4").tobytes(), filter_mask=1)
     assert compare(file := next(it), references(file)) == ["v"]
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_a_damaged_chunk_is_refused(tmp_path):
@@ -170,4 +170,4 @@ except ValueError as e:
     assert "h5z-gpu: damaged chunk: checksum" in str(e), e
 else:
     raise AssertionError("accepted")
-""", tmp_path)  # fmt: skip
+""", tmp_path)

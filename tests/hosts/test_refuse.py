@@ -53,7 +53,8 @@ def test_programs_without_a_place_for_it_fail_and_show_it(tmp_path):
     text += run("ncks", "-O", "-4", "--cmp=443,1", nc, tmp_path / "out.nc", ok=False)
     assert text.count("h5z-gpu: cd_values: the number 1 is no [C]MDDEE") == 2, text
     (tmp_path / "raw").write_bytes(x.tobytes())
-    text = run(app("shared"), "write", tmp_path / "a.h5", "v", "f32", "5x33x47", "5x16x20", tmp_path / "raw", "m", 1, ok=False)
+    text = run(app("shared"), "write", tmp_path / "a.h5", "v", "f32", "5x33x47", "5x16x20", tmp_path / "raw", "m", 1,
+               ok=False)
     assert "h5z-gpu: cd_values: the number 1 is no [C]MDDEE" in text
 
 
@@ -61,7 +62,8 @@ def test_h5repack_leaves_the_data_as_it_was(tmp_path):
     """It goes on without the filter; no value changes."""
     x = sample()
     plain = plain_hdf5({"v": x}, tmp_path / "plain.h5")
-    for words, said in (("1,1e-3", "h5z-gpu: cd_values: the number 1 is no"), ("1,0", "h5z-gpu: cd_values: the number 0"), ("11003", "")):
+    for words, said in (("1,1e-3", "h5z-gpu: cd_values: the number 1 is no"),
+                        ("1,0", "h5z-gpu: cd_values: the number 0"), ("11003", "")):
         text = run("h5repack", "-l", "v:CHUNK=5x16x20", "-f", f"v:UD=443,1,{words}", plain, tmp_path / "out.h5")
         assert text.startswith(said) and bool(text) == bool(said), text
         with h5py.File(tmp_path / "out.h5") as f:
@@ -82,5 +84,5 @@ def test_xarray_shows_the_sentence(tmp_path):
         import sys, xarray
         d = xarray.Dataset({"v": ("x", [1.0, 2.0])})
         d.to_netcdf(sys.argv[1], engine="h5netcdf", encoding={"v": {"compression": 443, "compression_opts": (51003,)}})
-        """, tmp_path / "a.nc", ok=False)  # fmt: skip
+        """, tmp_path / "a.nc", ok=False)
     assert "h5z-gpu: cd_values" in text

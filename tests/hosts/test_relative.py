@@ -18,11 +18,13 @@ def pressures():
 
 def parts():
     """The slices of every chunk."""
-    return [tuple(slice(i * c, (i + 1) * c) for i, c in zip(at, CHUNK)) for at in np.ndindex(*[-(-n // c) for n, c in zip(SHAPE, CHUNK)])]
+    return [tuple(slice(i * c, (i + 1) * c) for i, c in zip(at, CHUNK))
+            for at in np.ndindex(*[-(-n // c) for n, c in zip(SHAPE, CHUNK)])]
 
 
 def holds(x, y, real, factor):
-    """In every chunk no value is off by more than `factor` times the range of the real ones; gives the largest error over that."""
+    """In every chunk no value is off by more than `factor` times the range of the real ones; gives the largest error
+    over that."""
     worst = 0
     for s in parts():
         inside = x[s][real[s]].astype("f8")
@@ -43,7 +45,8 @@ def test_edges_and_chunks_written_in_part(mode, fill, tmp_path):
     x[~real] = fill or 0
     for word in words:
         with h5py.File(tmp_path / "a.h5", "w") as f:
-            d = f.create_dataset("v", SHAPE, "f4", chunks=CHUNK, compression=443, compression_opts=(word,), fillvalue=fill)
+            d = f.create_dataset("v", SHAPE, "f4", chunks=CHUNK, compression=443, compression_opts=(word,),
+                                 fillvalue=fill)
             d[:7, 3:, :41] = x[:7, 3:, :41]
         with h5py.File(tmp_path / "a.h5") as f:
             y = f["v"][...]
@@ -58,7 +61,8 @@ def test_edges_written_by_a_c_program(mode, tmp_path):
     x = pressures()
     (tmp_path / "raw").write_bytes(x.tobytes())
     for word in words:
-        run(app("shared"), "write", tmp_path / f"{word}.h5", "v", "f32", times(SHAPE), times(CHUNK), tmp_path / "raw", "o", word)
+        run(app("shared"), "write", tmp_path / f"{word}.h5", "v", "f32", times(SHAPE), times(CHUNK), tmp_path / "raw",
+            "o", word)
         with h5py.File(tmp_path / f"{word}.h5") as f:
             assert holds(x, f["v"][...], np.ones(SHAPE, bool), factor) > 0.1
 
@@ -71,7 +75,8 @@ def test_nccopy_which_declares_no_fill_value_is_warned(tmp_path):
             f.createDimension(name, n)
         f.createVariable("v", "f4", tuple("tyx"), fill_value=1e20)[...] = x
     for word, warned in ((21004, True), (40600, True), (11003, False), (31002, False)):
-        said = run("nccopy", "-4", "-c", "v:4,16,32", "-F", f"v,443,{word}", tmp_path / "in.nc", tmp_path / f"{word}.nc")
+        said = run("nccopy", "-4", "-c", "v:4,16,32", "-F", f"v,443,{word}", tmp_path / "in.nc",
+                   tmp_path / f"{word}.nc")
         assert ("written without a fill value" in said) == warned, said
     with h5py.File(tmp_path / "11003.nc") as f:
         y = f["v"][...]

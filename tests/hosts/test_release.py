@@ -29,19 +29,20 @@ def test_every_place_names_the_version_of_cargo_toml(place):
 
 def test_the_plugin_and_the_command_line_say_it_too():
     use("import h5z_gpu.library as l, ctypes, sys; f = ctypes.CDLL(l.PLUGIN_PATH + '/libh5zgpu.so').h5z_gpu_version\n"
-        "f.restype = ctypes.c_char_p; assert f().decode() == sys.argv[1], f()", VERSION)  # fmt: skip
+        "f.restype = ctypes.c_char_p; assert f().decode() == sys.argv[1], f()", VERSION)
     assert run(ROOT / "target/bin/h5z-gpu", "--version") == f"h5z-gpu {VERSION}\n"
 
 
 def test_the_citation_is_complete():
     said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert said["cff-version"] == "1.2.0" and said["type"] == "software" and said["authors"] and said["message"] and said["title"] == "h5z-gpu"
+    assert said["cff-version"] == "1.2.0" and said["type"] == "software" and said["authors"] and said[
+        "message"] and said["title"] == "h5z-gpu"
     assert " OR ".join(said["license"]) in (ROOT / "Cargo.toml").read_text()
 
 
 def test_the_licences_of_linked_crates_are_those_of_the_lock_file():
     made = subprocess.run([sys.executable, ROOT / "packaging/third_party.py"], cwd=ROOT, text=True, capture_output=True,
-                          env={k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ})  # fmt: skip
+                          env={k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ})
     assert made.returncode == 0, made.stderr
     kept = (ROOT / "packaging/THIRD-PARTY.txt").read_text()
     assert made.stdout == kept, "make it anew: python3 packaging/third_party.py >packaging/THIRD-PARTY.txt"
@@ -54,7 +55,8 @@ def test_what_the_security_page_names_is_there():
     assert len(paths) > 15
     for path in paths:
         assert (ROOT / path).exists(), path
-    for folder, kind, pattern in (("tests/hosts", "test_*.py", r"`(test_\w+)(?:…)?`"), ("tests", "*.rs", r"`(an?_\w+)(?:…)?`")):
+    for folder, kind, pattern in (("tests/hosts", "test_*.py", r"`(test_\w+)(?:…)?`"),
+                                  ("tests", "*.rs", r"`(an?_\w+)(?:…)?`")):
         code = "".join(p.read_text() for p in (ROOT / folder).glob(kind))
         names = re.findall(pattern, text)
         assert names and all(name in code for name in names), names

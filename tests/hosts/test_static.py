@@ -13,7 +13,8 @@ CHUNK = (5, 16, 20)
 def write(kind, path, x, words, tmp, flag="o", env=None, ok=True):
     (tmp / "raw").write_bytes(x.tobytes())
     name = {4: "f32", 8: "f64"}[x.dtype.itemsize]
-    return run(app(kind), "write", path, "v", name, times(x.shape), times(CHUNK), tmp / "raw", flag, *words, env=env, ok=ok)
+    return run(app(kind), "write", path, "v", name, times(x.shape), times(CHUNK), tmp / "raw", flag, *words,
+               env=env, ok=ok)
 
 
 def read(path):
@@ -22,7 +23,8 @@ def read(path):
 
 
 def stored(path):
-    """Every chunk as it lies in the file, with its filter mask. Whole files differ by the second they were written in."""
+    """Every chunk as it lies in the file, with its filter mask. Whole files differ by the second they were written
+    in."""
     with h5py.File(path) as f:
         v = f["v"].id
         return [v.read_direct_chunk(v.get_chunk_info(i).chunk_offset) for i in range(v.get_num_chunks())]

@@ -23,7 +23,7 @@ def numpy_types():
     raw = rng.integers(0, 256, 40_000, np.uint8)
     x = sample(np.float64, (40, 30))
     out = {t: raw[: 1200 * np.dtype(t).itemsize].view(t).reshape(40, 30) for t in
-           ["i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", "<f2", ">f2"]}  # fmt: skip
+           ["i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", "<f2", ">f2"]}
     out["smooth i4"] = (x * 1000).astype("i4")
     out["smooth i8"] = (x * 1000).astype("i8")
     out["bool"] = raw[:1200].reshape(40, 30) > 127
@@ -85,7 +85,7 @@ def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
 def test_types_with_a_memory_of_their_own(flag, tmp_path):
     """Strings and sequences of variable length, references, enumerations, arrays: chunks hold handles, not numbers."""
     rng = np.random.default_rng(2)
-    texts = np.array(["Wärme %d" % i * (i % 5) for i in range(300)], object)
+    texts = np.array([f"Wärme {i}" * (i % 5) for i in range(300)], object)
     pieces = np.empty(300, object)
     pieces[:] = [rng.normal(size=i % 7).astype("f4") for i in range(300)]
     grid = rng.normal(size=(300, 3, 4)).astype("f4")
@@ -149,9 +149,11 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 lib = loaded("netcdf4.libs/libnetcdf")
                 d.createDimension("x", 100)
                 for name, kind, value in (("s", str, np.array(["a" * (i % 9) for i in range(100)], object)),
-                                          ("i", "i2", np.arange(100, dtype="i2")), ("c", "S1", np.resize([b"x", b"y"], 100))):
+                                          ("i", "i2", np.arange(100, dtype="i2")),
+                                          ("c", "S1", np.resize([b"x", b"y"], 100))):
                     v = d.createVariable(name, kind, ("x",), chunksizes=(30,))
-                    status = lib.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1), (ctypes.c_uint * 1)(11003))
+                    status = lib.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1),
+                                                   (ctypes.c_uint * 1)(11003))
                     # netCDF may refuse filters on its strings; it must not lose them.
                     assert status == 0 or name == "s", (name, status)
                     v[:] = value
@@ -159,10 +161,11 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 assert list(d["s"][:]) == ["a" * (i % 9) for i in range(100)]
                 assert list(d["i"][:]) == list(range(100))
                 assert list(d["c"][:]) == [b"x", b"y"] * 50
-            """, tmp_path / "a.nc")  # fmt: skip
+            """, tmp_path / "a.nc")
     else:
         with h5py.File(tmp_path / "a.h5", "w") as f:
-            f.create_dataset("i", data=np.arange(1000, dtype="i2"), chunks=(300,), compression=443, compression_opts=(11003,))
+            f.create_dataset("i", data=np.arange(1000, dtype="i2"), chunks=(300,), compression=443,
+                             compression_opts=(11003,))
         python("""if True:
             import sys, tables
             with tables.open_file(sys.argv[1], "a") as f:
@@ -170,4 +173,4 @@ def test_other_libraries_keep_strings_and_integers(library, strings, tmp_path):
                 f.root.i[:] = f.root.i[:] * 3
             with tables.open_file(sys.argv[1]) as f:
                 assert list(f.root.i[:]) == [3 * i for i in range(1000)]
-            """, tmp_path / "a.h5")  # fmt: skip
+            """, tmp_path / "a.h5")

@@ -35,8 +35,8 @@ def special(dtype, fill):
     """A smooth block with every value that codecs are known to trip over, and its neighbours."""
     x = sample(dtype, (12, 40, 50))
     info = np.finfo(dtype)
-    odd = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.smallest_subnormal, -info.smallest_subnormal, info.tiny, 1e20, -1e20,
-           9.969209968386869e36, info.max, -info.max, fill]  # fmt: skip
+    odd = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.smallest_subnormal, -info.smallest_subnormal, info.tiny,
+           1e20, -1e20, 9.969209968386869e36, info.max, -info.max, fill]
     at = np.random.default_rng(3).choice(x.size, 20 * len(odd), replace=False)
     x.flat[at] = np.array(odd * 20, dtype)
     x[3, 10:20, 10:30] = fill
@@ -91,7 +91,8 @@ def test_every_rank(rank, tmp_path):
     long = {1: (1000,), 2: (40, 25), 3: (9, 10, 11)}.get(rank, (2,) * min(rank, 10) + (1,) * (rank - 10))
     unit = (1,) * (rank - 3) + (9, 10, 11) if rank > 3 else long
     for shape in {long, unit}:
-        x = sample(np.float32, (1000,))[: np.prod(shape)].reshape(shape) if np.prod(shape) <= 1000 else sample(np.float32, shape)
+        x = sample(np.float32, (1000,))[: np.prod(shape)].reshape(shape) if np.prod(shape) <= 1000 else sample(
+            np.float32, shape)
         for chunk in (shape, tuple(-(-n // 2) for n in shape)):
             got = round_trip(tmp_path / "a.h5", x, (11003,), chunk)
             judge.check(x, got, "abs", 1e-3)
@@ -106,19 +107,23 @@ def test_scalar_and_empty_spaces(tmp_path):
             plan.set_filter(443, h5py.h5z.FLAG_OPTIONAL, (11003,))
             h5py.h5d.create(f.id, name.encode(), h5py.h5t.NATIVE_FLOAT, space, plan)
         f["scalar"][...] = 1.2345678
-        f.create_dataset("empty", (0, 4), "f4", maxshape=(None, 4), chunks=(8, 4), compression=443, compression_opts=(11003,))
+        f.create_dataset("empty", (0, 4), "f4", maxshape=(None, 4), chunks=(8, 4), compression=443,
+                         compression_opts=(11003,))
     with h5py.File(tmp_path / "a.h5") as f:
         assert f["scalar"][()] == np.float32(1.2345678) and f["null"].shape is None and f["empty"].shape == (0, 4)
 
 
-@pytest.mark.parametrize("shape, chunk", [((12,), (1,)), ((3, 4), (1, 1)), ((7, 11, 13), (4, 5, 6)), ((1, 64, 1, 64), (1, 33, 1, 17)),
-                                          ((4097,), (4096,)), ((65, 65), (64, 64)), ((17, 17, 17), (16, 16, 16)), ((2, 3), (100, 100))])  # fmt: skip
+@pytest.mark.parametrize("shape, chunk", [((12,), (1,)), ((3, 4), (1, 1)), ((7, 11, 13), (4, 5, 6)),
+                                          ((1, 64, 1, 64), (1, 33, 1, 17)),
+                                          ((4097,), (4096,)), ((65, 65), (64, 64)), ((17, 17, 17), (16, 16, 16)),
+                                          ((2, 3), (100, 100))])
 def test_edge_chunks_and_chunks_of_one_element(shape, chunk, tmp_path):
     for dtype in (np.float32, np.float64):
         x = sample(dtype, shape)
         for word, mode, value in MODES.values():
             with h5py.File(tmp_path / "a.h5", "w") as f:
-                d = f.create_dataset("v", shape, dtype, maxshape=(None,) * len(shape), chunks=chunk, compression=443, compression_opts=(word,))
+                d = f.create_dataset("v", shape, dtype, maxshape=(None,) * len(shape), chunks=chunk, compression=443,
+                                     compression_opts=(word,))
                 d[...] = x
             with h5py.File(tmp_path / "a.h5") as f:
                 judge.check_chunks(x, f["v"][...], chunk, mode, value)
@@ -127,7 +132,8 @@ def test_edge_chunks_and_chunks_of_one_element(shape, chunk, tmp_path):
 def test_a_thousand_small_chunks_and_partial_writes(tmp_path):
     x = sample(np.float32, (1000, 256))
     with h5py.File(tmp_path / "a.h5", "w", rdcc_nbytes=4096) as f:
-        d = f.create_dataset("v", x.shape, "f4", chunks=(1, 256), compression=443, compression_opts=(11003,), fillvalue=-1)
+        d = f.create_dataset("v", x.shape, "f4", chunks=(1, 256), compression=443, compression_opts=(11003,),
+                             fillvalue=-1)
         for i in range(0, 1000, 3):
             d[i] = x[i]
         d[1::3, :100] = x[1::3, :100]

@@ -38,7 +38,8 @@ def test_the_command_is_installed(package):
 
 
 def test_the_line_of_the_pages_installs_what_is_built(package, tmp_path):
-    """As a reader types it in the sources' folder, with a wheel of the name that `make wheel` gives; pip fetches nothing here."""
+    """As a reader types it in the sources' folder, with a wheel of the name that `make wheel` gives; pip fetches
+    nothing here."""
     (line,) = re.findall(r"^pip install .*whl.*$", (ROOT / "docs/start.md").read_text(), re.M)
     assert f"```console\n{line}\n```" in (ROOT / "README.md").read_text()
     (wheel,) = (ROOT / "target/wheel-here").glob("*.whl")
@@ -48,7 +49,8 @@ def test_the_line_of_the_pages_installs_what_is_built(package, tmp_path):
     shutil.copy(wheel, tmp_path / "target/wheel" / name)
     (tmp_path / "target/wheel" / name.replace(machine, "other")).write_text("for another machine")
     pip = {"PIP_TARGET": str(tmp_path / "installed"), "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1"}
-    run("sh", "-euc", line, env=clean(**pip, PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"), cwd=tmp_path)
+    run("sh", "-euc", line, env=clean(**pip, PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"),
+        cwd=tmp_path)
     assert (tmp_path / "installed/h5z_gpu/plugin/libh5zgpu.so").exists()
 
 
@@ -72,7 +74,7 @@ for read in (lambda: h5py.File(path)["x"][...], lambda: tables.open_file(path).r
     assert 0 < np.abs(read().astype("f8") - a).max() <= 1e-2
 assert h5py.File(path)["y"][...].tobytes() == a.tobytes()
 assert netCDF4.Dataset(path).has_zstd_filter(), "netCDF4 still finds its own plugins"
-""", tmp_path / "a.npy", tmp_path / "x.h5")  # fmt: skip
+""", tmp_path / "a.npy", tmp_path / "x.h5")
 
 
 def test_arrays_without_hdf5(package):
@@ -85,10 +87,12 @@ assert 0 < np.abs(a - b).max() <= 1e-3 and len(frame) < a.nbytes / 2
 assert h5z_gpu.decompress(h5z_gpu.compress(a), a.dtype, a.shape).tobytes() == a.tobytes()
 b = h5z_gpu.decompress(h5z_gpu.compress(a, h5z_gpu.Lossy(1e-3, codec="lorenzo")), a.dtype, a.shape)
 assert 0 < np.abs(a - b).max() <= 1e-3
-for x in (np.arange(1000).astype("M8[s]"), a > 0.5, a.astype("c8"), np.array(["Wärme", ""] * 50), np.zeros(100, "f4,i2")):
+for x in (np.arange(1000).astype("M8[s]"), a > 0.5, a.astype("c8"), np.array(["Wärme", ""] * 50),
+          np.zeros(100, "f4,i2")):
     assert h5z_gpu.decompress(h5z_gpu.compress(x, h5z_gpu.Lossy(1)), x.dtype, x.shape).tobytes() == x.tobytes(), x.dtype
 objects = np.array([None, "x"]), np.zeros(9, [("a", "f4"), ("b", object)])
-for bad in (*(lambda x=x: h5z_gpu.compress(x) for x in objects), lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
+for bad in (*(lambda x=x: h5z_gpu.compress(x) for x in objects), lambda: h5z_gpu.Lossy(-1), lambda: h5z_gpu.Lossy(
+    1, codec="ndzip"), lambda: h5z_gpu.decompress(frame[:-1], "f8")):
     try: bad()
     except ValueError as e: assert "h5z-gpu" in str(e), e
     else: raise AssertionError("accepted")
@@ -96,7 +100,7 @@ try: h5z_gpu.compress(a, 1e-3)
 except TypeError as e: assert "Lossy(1e-3)" in str(e), e
 else: raise AssertionError("accepted")
 print(h5z_gpu.Lossy(1e-3))
-""")  # fmt: skip
+""")
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -106,17 +110,20 @@ def test_zarr_finds_the_codec_without_an_import(version, package, tmp_path):
 import zarr, numpy as np, h5z_gpu.zarr
 x = np.load(sys.argv[1])
 how = h5z_gpu.Lossy(1e-3)
-for version, more in ((3, {"serializer": h5z_gpu.zarr.Serializer(how), "compressors": None}), (2, {"compressors": h5z_gpu.zarr.Compressor(how)})):
-    z = zarr.create_array(f"{sys.argv[2]}/{version}", shape=x.shape, dtype=x.dtype, chunks=(5, 16, 16), zarr_format=version, **more)
+for version, more in ((3, {"serializer": h5z_gpu.zarr.Serializer(how), "compressors": None}),
+                      (2, {"compressors": h5z_gpu.zarr.Compressor(how)})):
+    z = zarr.create_array(f"{sys.argv[2]}/{version}", shape=x.shape, dtype=x.dtype, chunks=(5, 16, 16),
+                          zarr_format=version, **more)
     z[...] = x
-""", saved(tmp_path), tmp_path / "a.zarr")  # fmt: skip
+""", saved(tmp_path), tmp_path / "a.zarr")
     use(package, """
 import zarr, numpy as np
 assert "h5z_gpu" not in sys.modules
 assert zarr.registry.get_codec_class("numcodecs.h5z-gpu").__name__ == "Frames"
 for version in sys.argv[3:]:
-    assert 0 < np.abs(zarr.open_array(f"{sys.argv[2]}/{version}", mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
-""", saved(tmp_path), tmp_path / "a.zarr", version)  # fmt: skip
+    assert 0 < np.abs(zarr.open_array(f"{sys.argv[2]}/{version}",
+                                      mode="r")[...] - np.load(sys.argv[1]).astype("f8")).max() <= 1e-3
+""", saved(tmp_path), tmp_path / "a.zarr", version)
 
 
 def test_the_folder_for_command_line_tools(package):

@@ -19,8 +19,8 @@ from conftest import HERE, PLUGIN, ROOT, clean, run, use
 
 sys.path.insert(0, str(ROOT / "plugin/python"))
 os.environ["H5Z_GPU_PLUGIN_PATH"] = str(PLUGIN.parent)
-import h5z_gpu  # noqa: E402
-from h5z_gpu.whole import whole  # noqa: E402
+import h5z_gpu
+from h5z_gpu.whole import whole
 
 A = np.arange(12000, dtype="f4").reshape(100, 120)
 
@@ -85,7 +85,7 @@ MISTAKES = {
     "a name that is there": ({"old": A}, {"mode": "a"}, "has old already"),
     "a group that is a dataset": ({"old/v": A}, {"mode": "r+"}, "it is no group"),
     "a file that is there": ({"v": A}, {"mode": "x"}, "is there already"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", MISTAKES)
@@ -108,7 +108,7 @@ def test_what_can_be_stored_is(tmp_path):
         "raw": np.zeros(3, "V4"),
         "scalar": 3, "none": np.zeros((0, 3)), "list": [1, 2], "unmasked": np.ma.array([1.0, 2.0]),
         "part": A[::-2, 5:], "g/deep/v": A[0], "dataset": None,
-    }  # fmt: skip
+    }
     with h5py.File(tmp_path / "in.h5", "w") as f:
         arrays["dataset"] = f.create_dataset("v", data=A)
         h5z_gpu.save(tmp_path / "a.h5", arrays, mode="x")
@@ -274,7 +274,7 @@ for arrays in (texts, {"s": np.float64(1)} | texts):
     except OSError as why:
         print(why.errno, why.filename == sys.argv[1], why.strerror)
 print(list(h5z_gpu.load(sys.argv[1])))
-""", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.h5")
     lines = text.splitlines()
     assert len(lines) == 3 and lines[2] == "['old']", text
     for line in lines[:2]:

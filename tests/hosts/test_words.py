@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lines that `h5z-gpu words` prints, run as they stand: each writes a file that holds the bound, and the words that it
-stores mean what was asked."""
+"""The lines that `h5z-gpu words` prints, run as they stand: each writes a file that holds the bound, and the words that
+it stores mean what was asked."""
 import re
 import subprocess
 
@@ -23,7 +23,8 @@ ASKS = {
 
 def cli(*arguments, status=0):
     """The command line's output."""
-    r = subprocess.run([ROOT / "target/bin/h5z-gpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    r = subprocess.run([ROOT / "target/bin/h5z-gpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True)
     assert r.returncode == status, f"{arguments}: exit {r.returncode}\n{r.stdout}"
     return r.stdout
 
@@ -78,7 +79,8 @@ def by_h5py(line, x, tmp):
 
 def by_xarray(line, x, tmp):
     np.save(tmp / "a.npy", x)
-    python(f"import xarray, numpy; ds = xarray.Dataset({{'v': (('x', 'y', 'z'), numpy.load('a.npy'))}}); {line}", cwd=tmp)
+    python(f"import xarray, numpy; ds = xarray.Dataset({{'v': (('x', 'y', 'z'), numpy.load('a.npy'))}}); {line}",
+           cwd=tmp)
     return tmp / "out.nc"
 
 
@@ -173,7 +175,7 @@ def by_fortran(line, x, tmp):
   call h5dwrite_f(v, H5T_NATIVE_REAL, a, n, error)
   if (error /= 0) stop 2
   call h5dclose_f(v, error)
-  call h5fclose_f(file, error)""", "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5_fortran", "-lhdf5")  # fmt: skip
+  call h5fclose_f(file, error)""", "-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5_fortran", "-lhdf5")
     return tmp / "out.h5"
 
 
@@ -190,7 +192,7 @@ def by_nf90(line, x, tmp):
   {line}
   if (status /= 0) stop 4
   if (nf90_put_var(ncid, varid, a) /= 0) stop 5
-  if (nf90_close(ncid) /= 0) stop 6""", "-I/usr/include", "-lnetcdff")  # fmt: skip
+  if (nf90_close(ncid) /= 0) stop 6""", "-I/usr/include", "-lnetcdff")
     return tmp / "out.nc"
 
 
@@ -226,7 +228,8 @@ TOOLS = {
 }
 
 
-PAIRS = [(tool, ask) for tool in TOOLS for ask in ("one word", "three words")] + [("h5py", "relative"), ("h5py", "lossless")]
+PAIRS = [(tool, ask) for tool in TOOLS for ask in ("one word", "three words")] + [("h5py", "relative"),
+                                                                                  ("h5py", "lossless")]
 
 
 @pytest.mark.parametrize("tool, ask", PAIRS)
@@ -239,11 +242,11 @@ def test_the_printed_line_does_what_was_asked(tool, ask, tmp_path):
     path = TOOLS[tool](line, x, tmp_path)
     with h5py.File(path) as f:
         got, chunk = f["v"][...], f["v"].chunks
-        number, _, words, _ = [f["v"].id.get_create_plist().get_filter(i) for i in range(1)][0]
+        number, _, words, _ = f["v"].id.get_create_plist().get_filter(0)
     assert number == 443
     mode, value = (*ASKS[ask], "0")[:2]
     judge.check_chunks(x, got, chunk, mode, float(value) if mode != "lossless" else 0.0)
-    # The stored words, given back to the command line, say the ask again.
+    # The stored words, given back to the command line, say the request again.
     text = re.search(r"as text\W+(\S+)", cli("words", ",".join(map(str, words))))[1]
     assert text == re.search(r"as text\W+(\S+)", cli("words", *ASKS[ask]))[1]
 

@@ -21,23 +21,26 @@ def climate(missing=False):
         tas[3:9, 20:30] = np.nan
     cells, TYX = tas > 285, ("time", "lat", "lon")
     ds = xr.Dataset({
-        "tas": (TYX, tas, {"units": "K", "grid_mapping": "crs", "ancillary_variables": "tas_error quality", "cell_measures": "area: cell_area"}),
+        "tas": (TYX, tas, {"units": "K", "grid_mapping": "crs", "ancillary_variables": "tas_error quality",
+                           "cell_measures": "area: cell_area"}),
         "pr": (TYX, tas.astype("f8") / 1e7, {"coordinates": "height"}),
         "tas_error": (TYX, tas / 100), "quality": (TYX, cells.astype("i1"), {"flag_values": [0, 1]}),
         "state": (TYX, cells.astype("f4"), {"flag_meanings": "no yes", "flag_values": [0.0, 1.0]}),
         "count": (TYX, np.arange(tas.size).reshape(tas.shape).astype("i4")),
-        "hot": (TYX, cells), "when": (("time",), np.arange(40).astype("M8[D]").astype("M8[ns]")), "station": (("lat",), np.array(["x"] * 90)),
+        "hot": (TYX, cells), "when": (("time",), np.arange(40).astype("M8[D]").astype("M8[ns]")),
+        "station": (("lat",), np.array(["x"] * 90)),
         "crs": ((), 0, {"grid_mapping_name": "latitude_longitude"}), "mean": ((), np.float32(280)),
-        "time_bnds": (("time", "nv"), np.stack([np.arange(40.0), np.arange(1, 41.0)], 1)), "cell_area": (("lat", "lon"), np.ones((90, 180), "f4")),
+        "time_bnds": (("time", "nv"), np.stack([np.arange(40.0), np.arange(1, 41.0)], 1)),
+        "cell_area": (("lat", "lon"), np.ones((90, 180), "f4")),
     }, {"time": ("time", np.arange(40.0) + 0.3, {"units": "days since 2000-01-01", "bounds": "time_bnds"}),
-        "lat": np.linspace(-89.3, 89.3, 90), "lon": ("lon", np.linspace(0, 358.1, 180).astype("f4")), "height": ((), 2.0),
-        "slope": (("lat", "lon"), tas[0] / 3)})
+        "lat": np.linspace(-89.3, 89.3, 90), "lon": ("lon", np.linspace(0, 358.1, 180).astype("f4")),
+        "height": ((), 2.0), "slope": (("lat", "lon"), tas[0] / 3)})
     return xr.decode_cf(ds)
-"""  # fmt: skip
+"""
 ENGINES = ("h5netcdf", "netcdf4")
 WRITE = {"h5netcdf": "ds.to_netcdf('a.nc', engine='h5netcdf', encoding=hx.encoding(ds, how))",
          "netcdf4": "hx.to_netcdf(ds, 'a.nc', how, engine='netcdf4')",
-         "h5netcdf by the function": "hx.to_netcdf(ds, 'a.nc', how, engine='h5netcdf')"}  # fmt: skip
+         "h5netcdf by the function": "hx.to_netcdf(ds, 'a.nc', how, engine='h5netcdf')"}
 
 
 def words(path):
@@ -57,16 +60,17 @@ ds = climate(); how = Lossy(absolute=1e-2)
 {write}
 with xr.open_dataset("a.nc", engine="h5netcdf") as d:
     d = d.load()
-    assert hx.filters_of(d) == {{**dict.fromkeys(["tas_error", "quality", "state", "count", "hot", "when"], Lossless()), "tas": how, "pr": how}}
+    assert hx.filters_of(d) == {{**dict.fromkeys(["tas_error", "quality", "state", "count", "hot", "when"], Lossless()),
+                                 "tas": how, "pr": how}}
     for name in ("tas", "pr"):
         assert 0 < np.abs(d[name].values.astype("f8") - ds[name]).max() <= 1e-2 and d[name].attrs == ds[name].attrs
     assert d.drop_vars(["tas", "pr"]).identical(ds.drop_vars(["tas", "pr"])), d
     np.save("tas.npy", ds.tas)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     assert out == "", out
     exact = dict.fromkeys(["tas_error", "quality", "state", "count", "hot", "when"], 0)
     assert words(tmp_path / "a.nc") == {"tas": 11002, "pr": 11002} | exact | dict.fromkeys(
-        ["station", "time_bnds", "cell_area", "time", "lat", "lon", "slope", "nv"], "none")  # fmt: skip
+        ["station", "time_bnds", "cell_area", "time", "lat", "lon", "slope", "nv"], "none")
     with h5py.File(tmp_path / "a.nc") as f:
         assert 0 < judge.check(np.load(tmp_path / "tas.npy"), f["tas"][...], "abs", 1e-2) <= 1
 
@@ -74,25 +78,28 @@ with xr.open_dataset("a.nc", engine="h5netcdf") as d:
 def test_bounds_by_name(tmp_path):
     use(f"""{HEAD}
 ds = climate()
-how = {{"tas": Lossy(absolute=1e-2), "tas_error": Lossy(relative=1e-2), "count": Lossy(absolute=50), "slope": Lossless(), "pr": None}}
+how = {{"tas": Lossy(absolute=1e-2), "tas_error": Lossy(relative=1e-2), "count": Lossy(absolute=50),
+        "slope": Lossless(), "pr": None}}
 plan = hx.encoding(ds, how)
 assert set(plan) == set(how) and "compression" not in plan["pr"], plan
 for engine in {ENGINES}:
     hx.to_netcdf(ds, engine + ".nc", how, engine=engine)
     with xr.open_dataset(engine + ".nc", engine=engine) as d:
-        assert hx.filters_of(d) == {{"tas": Lossy(1e-2), "tas_error": Lossy(1e-2, "rel"), "count": Lossless(), "slope": Lossless()}}
+        assert hx.filters_of(d) == {{"tas": Lossy(1e-2), "tas_error": Lossy(1e-2, "rel"), "count": Lossless(),
+                                     "slope": Lossless()}}
         assert (d["count"] == ds["count"]).all() and (d.slope == ds.slope).all() and (d.pr == ds.pr).all()
 hx.to_netcdf(ds, "z.nc", how, encoding={{"tas": {{"zlib": True}}, "pr": {{"compression": Lossless("ndzip")}}}})
 with xr.open_dataset("z.nc") as d:
     assert hx.filters_of(d)["pr"] == Lossless("ndzip") and "tas" not in hx.filters_of(d) and d.tas.encoding["zlib"]
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 @pytest.mark.parametrize("save", ENGINES)
 @pytest.mark.parametrize("opened", ENGINES)
 @pytest.mark.parametrize("written", ENGINES)
 def test_what_is_opened_and_saved_keeps_its_filters(written, opened, save, tmp_path):
-    """Renamed, cut, loaded and saved over itself, in chunks of dask, in a group: with the same bound, fill value and axes."""
+    """Renamed, cut, loaded and saved over itself, in chunks of dask, in a group: with the same bound, fill value and
+    axes."""
     out = use(f"""{HEAD}
 ds = climate(missing=True)
 ds.tas.encoding["_FillValue"] = np.float32(1e20)
@@ -123,7 +130,8 @@ for path in ("a.nc", "b.nc", "dask.nc", "appended.nc"):
     with xr.open_dataset(path, engine="{opened}") as d:
         assert hx.filters_of(d) == kept, (path, hx.filters_of(d))
         assert d.tas.encoding["_FillValue"] == np.float32(1e20) and (d.tas.isnull() == ds.tas.isnull()).all()
-        assert d.encoding["unlimited_dims"] == {{"time"}} and d.tas.encoding["chunksizes"] == ((10 if path == "dask.nc" else 20), 90, 180)
+        assert d.encoding["unlimited_dims"] == {{"time"}} and d.tas.encoding["chunksizes"] == (
+            (10 if path == "dask.nc" else 20), 90, 180)
         assert 0 < np.abs(d.tas.values.astype("f8") - ds.tas).max() <= 2e-2
 with xr.open_dataset("renamed.nc", engine="{opened}") as d:
     assert hx.filters_of(d) == {{"t2m": how["tas"], "tas_error": how["tas_error"], "count": Lossless()}}
@@ -134,13 +142,14 @@ with xr.open_dataset("more.nc", engine="{opened}") as d:
 with xr.open_dataset("group.nc", engine="{opened}", group="deep/er") as d:
     assert hx.filters_of(d) == kept
     hx.to_netcdf(d, "flat.nc", engine="{save}")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     assert out == "", out
-    for name, where in (("b.nc", "tas"), ("dask.nc", "tas"), ("renamed.nc", "t2m"), ("cut.nc", "tas"), ("group.nc", "deep/er/tas"), ("flat.nc", "tas")):
+    for name, where in (("b.nc", "tas"), ("dask.nc", "tas"), ("renamed.nc", "t2m"), ("cut.nc", "tas"),
+                        ("group.nc", "deep/er/tas"), ("flat.nc", "tas")):
         (found,) = filters(tmp_path / name, where)
         assert found[0] == 443 and listed(found[2])[0] == 11002, name
         with h5py.File(tmp_path / name) as f:
-            assert f[where].fillvalue == np.float32(1e20) and "crs" in f and "cell_area" in f or "/" in where
+            assert (f[where].fillvalue == np.float32(1e20) and "crs" in f and "cell_area" in f) or "/" in where
     assert stored_bytes(tmp_path / "b.nc", "tas") < 40 * 90 * 180 * 4 / 3
 
 
@@ -156,19 +165,20 @@ with xr.open_dataset("a.nc", engine="h5netcdf") as d:
     d.to_netcdf("c.nc", engine="h5netcdf", encoding=hx.encoding(d, Lossy(relative=1e-3)))
     assert hx.filters_of(xr.open_dataset("b.nc")) == hx.filters_of(d)
     assert hx.filters_of(xr.open_dataset("c.nc"))["tas"] == Lossy(relative=1e-3)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_coordinates_that_were_lossy_lose_nothing_more(tmp_path):
     use(f"""{HEAD}
 ds = climate()
-ds.to_netcdf("a.nc", engine="h5netcdf", encoding={{n: {{"compression": Lossy(absolute=1e-2)}} for n in ("lat", "slope", "tas")}})
+ds.to_netcdf("a.nc", engine="h5netcdf",
+             encoding={{n: {{"compression": Lossy(absolute=1e-2)}} for n in ("lat", "slope", "tas")}})
 with xr.open_dataset("a.nc") as d:
     hx.to_netcdf(d, "b.nc")
     with xr.open_dataset("b.nc") as e:
         assert hx.filters_of(e) == {{"lat": Lossless(), "slope": Lossless(), "tas": Lossy(absolute=1e-2)}}
         assert (d.lat == e.lat).all() and (d.slope == e.slope).all() and not (d.lat == ds.lat.values).all()
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_when_the_source_cannot_tell(tmp_path):
@@ -195,14 +205,16 @@ d = xr.open_dataset(data, engine="h5netcdf")
 try: hx.to_netcdf(d, "d.nc")
 except ValueError as e: print("memory", e)
 hx.to_netcdf(d, "d.nc", Lossy(absolute=1e-2))
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     lines = out.splitlines()
-    ambiguous = ("'t2m' may have been any of these of", "'tas' with Lossy(absolute=0.01), 'tas_error' with Lossy(absolute=0.0001)",
-                 "give it anew: how={'t2m': h5z_gpu.Lossy(absolute=...)}, or None")  # fmt: skip
+    ambiguous = ("'t2m' may have been any of these of", "'tas' with Lossy(absolute=0.01), 'tas_error' with "
+                 "Lossy(absolute=0.0001)",
+                 "give it anew: how={'t2m': h5z_gpu.Lossy(absolute=...)}, or None")
     for engine, at in (("h5netcdf", 0), ("netcdf4", 2)):
         assert all(part in lines[at] for part in (engine, *ambiguous)), lines[at]
     assert "h5netcdf h5z-gpu: " in lines[1] and "cannot be asked what 't2m' was compressed with" in lines[1], lines[1]
-    assert "netcdf4 warns: h5z-gpu: " in lines[3] and "cannot be asked what 't2m'" in lines[3] and "'err'" in lines[4], out
+    assert "netcdf4 warns: h5z-gpu: " in lines[3] and "cannot be asked what 't2m'" in lines[3] and "'err'" in lines[
+        4], out
     assert len(lines) == 6 and lines[5].startswith("memory h5z-gpu: ") and "cannot be asked" in lines[5], out
 
 
@@ -210,7 +222,7 @@ def test_without_h5py(tmp_path):
     """Files are asked through netCDF4 then, and written by it."""
     use(f"""{HEAD}
 hx.to_netcdf(climate(), "a.nc", Lossy(absolute=1e-2), engine="netcdf4")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     use(f"""
 import sys; sys.modules["h5py"] = sys.modules["h5netcdf"] = None
 {HEAD}
@@ -219,114 +231,9 @@ with xr.open_dataset("a.nc", engine="netcdf4") as d:
     assert hx.filters_of(d)["tas"] == Lossy(absolute=1e-2) and hx.filters_of(d)["count"] == Lossless()
     hx.to_netcdf(d.rename(pr="rain"), "b.nc", engine="netcdf4")
     assert dict(**Lossy(1e-2)) == {{"compression": 443, "compression_opts": (11002,)}}
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     found = words(tmp_path / "b.nc")
     assert found["tas"] == found["rain"] == 11002 and found["lat"] == "none"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_fill_values(engine, tmp_path):
-    """`_FillValue` of the source, `missing_value` alone, a Lossy's own and packing undone by hand: the filter knows each."""
-    out = use(f"""{HEAD}
-whole = climate().tas.values
-hole = np.zeros(whole.shape, bool); hole[3:9, 20:30] = True
-make = lambda fill, **attrs: xr.Dataset({{"v": (("t", "y", "x"), np.where(hole, np.float32(fill), whole), attrs)}})
-cases = {{"given": (make(np.nan), Lossy(relative=1e-3, fill_value=1e20)), "kept": (xr.decode_cf(make(1e20, _FillValue=np.float32(1e20))), Lossy(relative=1e-3)),
-         "missing": (xr.decode_cf(make(1e20, missing_value=np.float32(1e20))), Lossy(relative=1e-3)),
-         "other": (xr.decode_cf(make(1e20, _FillValue=np.float32(1e20))), Lossy(relative=1e-3, fill_value=-999)),
-         "raw": (make(1e20, _FillValue=np.float32(1e20)), Lossy(relative=1e-3))}}
-for name, (ds, how) in cases.items():
-    for save in (lambda: hx.to_netcdf(ds, name + ".nc", how, engine="{engine}"), lambda: hx.to_netcdf(ds, name + "2.nc", {{"v": how}}, engine="{engine}")):
-        save()
-    hx.to_netcdf(xr.open_dataset(name + ".nc", engine="{engine}"), name + "3.nc", engine="{engine}")
-    for end in ("", "2", "3"):
-        with xr.open_dataset(name + end + ".nc") as d:
-            assert (d.v.isnull() == hole).all(), name
-            if end != "3":
-                assert 0 < np.abs(d.v.values[~hole].astype("f8") - whole[~hole]).max() <= 1e-3 * float(np.ptp(whole)), name
-try: hx.to_netcdf(cases["raw"][0], "no.nc", Lossy(relative=1e-3, fill_value=-999), engine="{engine}")
-except ValueError as e: print(e)
-""", tmp_path)  # fmt: skip
-    assert "the fill value is 1.0000000200408773e+20 in the attributes, -999 in Lossy: give one of them" in out, out
-    for name, fill in {"given": 1e20, "kept": 1e20, "missing": 1e20, "other": -999, "raw": 1e20}.items():
-        for end in ("", "2", "3"):
-            with h5py.File(tmp_path / f"{name}{end}.nc") as f:
-                assert f["v"].fillvalue == np.float32(fill) == f["v"].attrs["_FillValue"][0], name
-            stored = filters(tmp_path / f"{name}{end}.nc", "v")[0][2]
-            assert stored[3] >> 8 & 1 and stored[7] == int(np.float32(fill).view("u4")), (name, end)
-
-
-def test_packing(tmp_path):
-    """Bounds in place of packed integers: smaller than those behind zlib, within half a step, holes where they were."""
-    use(f"""{HEAD}
-import netCDF4
-ds = climate(missing=True)[["tas", "pr", "count"]]
-half = dict(dtype="i2", _FillValue=np.int16(-32767), zlib=True, shuffle=True)
-pack = {{"tas": dict(half, scale_factor=0.02, add_offset=285.0), "pr": dict(half, scale_factor=2e-9, add_offset=2.8e-5), "count": dict(zlib=True)}}
-ds.drop_encoding().to_netcdf("packed.nc", engine="netcdf4", encoding=pack)
-with xr.open_dataset("packed.nc") as d:
-    bounds = hx.from_packing(d)
-    assert bounds == {{"tas": Lossy(absolute=0.01), "pr": Lossy(absolute=1e-9)}}, bounds
-    for engine in {ENGINES}:
-        hx.to_netcdf(d, engine + ".nc", bounds, engine=engine)
-        hx.to_netcdf(d, "one " + engine + ".nc", Lossy(absolute=1e-9), engine=engine)
-        hx.to_netcdf(d, "same " + engine + ".nc", Lossless(), engine=engine)
-        with xr.open_dataset(engine + ".nc", engine=engine) as e, netCDF4.Dataset("packed.nc") as p:
-            assert e["count"].encoding["zlib"] and (e["count"] == d["count"]).all(), "what is not packed keeps what it had"
-            for name, bound in bounds.items():
-                assert not {{"scale_factor", "add_offset"}} & {{*e[name].encoding, *e[name].attrs}} and e[name].dtype == d[name].dtype
-                assert (e[name].isnull() == d[name].isnull()).all() and np.isnan(e[name].encoding["_FillValue"])
-                at = ~d[name].isnull().values
-                np.save(f"{{engine}} {{name}}.npy", [d[name].values[at], e[name].values[at]])
-                p[name].set_auto_maskandscale(False)
-                again = np.rint((e[name].values - pack[name]["add_offset"]) / pack[name]["scale_factor"])
-                assert (again[at] == p[name][:][at]).all(), "packed again, the integers are the same"
-        with xr.open_dataset("same " + engine + ".nc", engine=engine) as e:
-            assert e.tas.encoding["dtype"] == "i2" and e.identical(d) and hx.filters_of(e)["tas"] == Lossless()
-raw = xr.open_dataset("packed.nc", mask_and_scale=False)
-try: hx.from_packing(raw)
-except ValueError as e: assert "'tas' is still packed: open the dataset without mask_and_scale=False" in str(e), e
-else: raise AssertionError("bounds for integers")
-assert hx.from_packing(ds) == {{}}
-""", tmp_path)  # fmt: skip
-    for engine in ENGINES:
-        for name, bound in (("tas", 0.01), ("pr", 1e-9)):
-            assert 0 < judge.check(*np.load(tmp_path / f"{engine} {name}.npy"), "abs", bound) <= 1
-            assert stored_bytes(tmp_path / f"{engine}.nc", name) < 0.7 * stored_bytes(tmp_path / "packed.nc", name)
-        with h5py.File(tmp_path / f"one {engine}.nc") as f:
-            assert f["tas"].dtype.kind == f["pr"].dtype.kind == "f" and f["count"].dtype == "i4"
-        assert words(tmp_path / f"one {engine}.nc") == {"tas": 11009, "pr": 11009, "count": 0} | dict.fromkeys(["time", "lat", "lon", "slope"], "none")
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_limits_of_packed_values_follow_them(engine, tmp_path):
-    """netCDF4 masks what is outside of them, so values at the limit must not leave it by their error; rising and falling."""
-    out = use(f"""{HEAD}
-import netCDF4
-packed = np.random.default_rng(0).integers(-20, 21, (41, 100), dtype="i2")
-with netCDF4.Dataset("packed.nc", "w") as f:
-    f.createDimension("y", 41), f.createDimension("x", 100)
-    for name, scale in (("up", 0.1), ("down", -0.1)):
-        for limits in (dict(valid_range=np.int16([-10, 15])), dict(valid_min=np.int16(-10), valid_max=np.int16(15)), dict(valid_range=[-1.04, 1.54])):
-            v = f.createVariable(f"{{name}} {{len(limits)}} {{np.asarray(*list(limits.values())[:1]).dtype.kind}}", "i2", ("y", "x"))
-            v.setncatts(dict(scale_factor=scale, add_offset=0.537, **limits))
-            v.set_auto_maskandscale(False)
-            v[:] = packed
-ints = [n for n in ("up 1 i", "up 2 i", "down 1 i", "down 2 i")]
-with xr.open_dataset("packed.nc") as d:
-    hx.to_netcdf(d, "a.nc", hx.from_packing(d), engine="{engine}")
-    assert d[ints[0]].attrs["valid_range"].tolist() == [-10, 15], "the dataset is as it was"
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        hx.encoding(d, hx.from_packing(d))
-    for w in seen: print(w.message)
-with netCDF4.Dataset("a.nc") as f:
-    for name in ints:
-        got = f[name][:]
-        assert got.dtype.kind == "f" and (~np.ma.getmaskarray(got) == ((packed >= -10) & (packed <= 15))).all(), (name, got)
-    assert f["up 1 f"].valid_range.tolist() == [-1.04, 1.54]
-""", tmp_path)  # fmt: skip
-    assert out.count("\n") == 1 and "'up 1 i', 'up 2 i', 'down 1 i', 'down 2 i' are in packed units" in out, out
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -335,18 +242,20 @@ def test_many_files_into_one(engine, tmp_path):
     use(f"""{HEAD}
 ds = climate()[["tas", "count"]]
 for i in range(4):
-    hx.to_netcdf(ds.isel(time=slice(10 * i, 10 * i + 10)), f"{{i}}.nc", {{"tas": Lossy(absolute=1e-2)}}, unlimited_dims="time")
+    hx.to_netcdf(ds.isel(time=slice(10 * i, 10 * i + 10)), f"{{i}}.nc", {{"tas": Lossy(absolute=1e-2)}},
+                 unlimited_dims="time")
 with xr.open_mfdataset([f"{{i}}.nc" for i in range(4)], engine="{engine}") as d:
     hx.to_netcdf(d, "all.nc", engine="{engine}")
 with xr.open_dataset("all.nc", engine="{engine}") as d:
     assert hx.filters_of(d) == {{"tas": Lossy(absolute=1e-2)}} and d.tas.encoding["chunksizes"] == (10, 90, 180)
     assert 0 < np.abs(d.tas.values.astype("f8") - ds.tas).max() <= 2e-2 and (d["count"] == ds["count"]).all()
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_chunks_of_dask_hold_whole_chunks(engine, tmp_path):
-    """By threads, later, and by the workers of dask.distributed: each chunk is coded once, and so within the bound once."""
+    """By threads, later, and by the workers of dask.distributed: each chunk is coded once, and so within the bound
+    once."""
     out = use(f"""{HEAD}
 import distributed, h5z_gpu.dask
 if __name__ == "__main__":
@@ -355,14 +264,16 @@ if __name__ == "__main__":
     lazy = ds.chunk(time=(13, 13, 13, 1), lat=36, lon=180)
     plan = hx.encoding(lazy, Lossy(absolute=1e-2, codec="lorenzo"))["tas"]["chunksizes"]
     print(plan)
-    write = lambda path, **more: hx.to_netcdf(lazy, path, Lossy(absolute=1e-2, codec="lorenzo"), engine="{engine}", **more)
+    write = lambda path, **more: hx.to_netcdf(lazy, path, Lossy(absolute=1e-2, codec="lorenzo"), engine="{engine}",
+                                              **more)
     write("threads.nc")
     job = write("later.nc", compute=False)
     job.compute()
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, cluster.get_client() as client:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1,
+                                  dashboard_address=None) as cluster, cluster.get_client() as client:
         client.register_plugin(h5z_gpu.dask.Plugin())
         write("distributed.nc")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     assert "(13, 36, 180)" in out.splitlines(), out
     values = np.load(tmp_path / "tas.npy")
     for path in ("threads.nc", "later.nc", "distributed.nc"):
@@ -376,14 +287,17 @@ if __name__ == "__main__":
 
 
 def test_chunk_shapes(tmp_path):
-    """1 to 16 MiB where the array is that large; the last three long axes 32 or whole; trailing axes whole rather than leading ones."""
+    """1 to 16 MiB where the array is that large; the last three long axes 32 or whole; trailing axes whole rather than
+    leading ones."""
     use(f"""{HEAD}
 import dask.array, math
 rng = np.random.default_rng(1)
-shapes = [(365, 721, 1440), (124, 37, 721, 1440), (64, 256, 256), (1, 721, 1440), (12, 721, 1440), (10000, 20000), (100000, 50), (10**7, 3),
-          (3, 4000, 4000), (10**8,), (8760, 4, 181, 360), (50, 50, 50), (8760, 73, 144), (31, 3600, 7200), (2, 2, 2, 2, 500, 500), (100, 5),
-          (7, 1, 9000, 1, 9000), (40000, 33, 33)]
-shapes += [tuple(int(n) for n in np.exp(rng.uniform(0, 20 / rank, rank)) + 0.5) for rank in (1, 2, 3, 4, 5) for _ in range(60)]
+shapes = [(365, 721, 1440), (124, 37, 721, 1440), (64, 256, 256), (1, 721, 1440), (12, 721, 1440), (10000, 20000),
+          (100000, 50), (10**7, 3),
+          (3, 4000, 4000), (10**8,), (8760, 4, 181, 360), (50, 50, 50), (8760, 73, 144), (31, 3600, 7200),
+          (2, 2, 2, 2, 500, 500), (100, 5), (7, 1, 9000, 1, 9000), (40000, 33, 33)]
+shapes += [tuple(int(n) for n in np.exp(rng.uniform(0, 20 / rank, rank)) + 0.5) for rank in (1, 2, 3, 4, 5)
+           for _ in range(60)]
 def planned(shape, kind, parts=-1, **more):
     a = dask.array.zeros(shape, chunks=parts, dtype=kind)
     ds = xr.Dataset({{"v": ([f"d{{i}}" for i in range(len(shape))], a)}})
@@ -391,7 +305,8 @@ def planned(shape, kind, parts=-1, **more):
 for shape in shapes:
     for kind in ("f4", "f8"):
         ds, c = planned(shape, kind)
-        size, total, case = math.prod(c) * np.dtype(kind).itemsize, math.prod(shape) * np.dtype(kind).itemsize, (shape, kind, c)
+        size, total, case = math.prod(c) * np.dtype(kind).itemsize, math.prod(shape) * np.dtype(kind).itemsize, (
+            shape, kind, c)
         assert len(c) == len(shape) and all(1 <= k <= n for k, n in zip(c, shape)), case
         assert min(total, 1 << 20) <= size <= 16 << 20, case
         long = [(k, n) for k, n in zip(c, shape) if n > 1][-3:]
@@ -415,7 +330,7 @@ assert hx.encoding(ds, {{"tas": Lossy(1e-2)}})["tas"].get("chunksizes") is None
 assert hx.encoding(ds, {{"tas": Lossy(1e-2)}}, unlimited_dims="time")["tas"]["chunksizes"] == (1, 90, 180)
 hx.to_netcdf(ds, "empty.nc", {{"tas": Lossy(1e-2)}}, unlimited_dims="time")
 hx.to_netcdf(ds, "empty.nc", Lossy(1e-2))
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_more_is_written_into_a_file_that_exists(tmp_path):
@@ -429,24 +344,32 @@ for engine in {ENGINES}:
     hx.to_netcdf(ds[["tas"]], path, Lossy(absolute=1e-3), engine=engine, mode="a", group="g")
     with xr.open_dataset(path) as d, xr.open_dataset(path, group="g") as g:
         assert hx.filters_of(d.drop_vars("tas")) == {{"pr": Lossy(absolute=1e-9)}}
-        assert 0 < np.abs(d.tas - ds.tas.astype("f8") - 1).max() <= 1.01e-2 and 0 < np.abs(g.tas - ds.tas.astype("f8")).max() <= 1e-3
-""", tmp_path)  # fmt: skip
+        assert 0 < np.abs(d.tas - ds.tas.astype("f8") - 1).max() <= 1.01e-2 and 0 < np.abs(
+            g.tas - ds.tas.astype("f8")).max() <= 1e-3
+""", tmp_path)
     for engine in ENGINES:
-        assert [listed(filters(tmp_path / f"{engine}.nc", n)[0][2])[0] for n in ("tas", "pr", "g/tas")] == [11002, 11009, 11003]
+        assert [listed(filters(tmp_path / f"{engine}.nc", n)[0][2])[0]
+                for n in ("tas", "pr", "g/tas")] == [11002, 11009, 11003]
 
 
 WRONG = {
     "hx.encoding(ds, 1e-3)": (TypeError, "give h5z_gpu.Lossy(absolute=1e-3), or a dict of such by name"),
-    "hx.encoding(ds, {'tas': 1e-3})": (TypeError, "how['tas'] = 0.001; give h5z_gpu.Lossy(absolute=1e-3), h5z_gpu.Lossless() or None"),
+    "hx.encoding(ds, {'tas': 1e-3})": (TypeError, "how['tas'] = 0.001; give h5z_gpu.Lossy(absolute=1e-3), "
+                                       "h5z_gpu.Lossless() or None"),
     "hx.encoding(ds, {'t2m': Lossy(1)})": (ValueError, "no variable 't2m'; there are 'tas', 'pr'"),
-    "hx.encoding(ds, {'lat': Lossy(1)})": (ValueError, "'lat' is a coordinate: give it h5z_gpu.Lossless(), or make it data by ds.reset_coords('lat')"),
+    "hx.encoding(ds, {'lat': Lossy(1)})": (ValueError, "'lat' is a coordinate: give it h5z_gpu.Lossless(), or make it "
+                                           "data by ds.reset_coords('lat')"),
     "hx.encoding(ds, {'station': Lossless()})": (ValueError, "'station' holds strings or objects: leave it out"),
-    "hx.encoding(ds.tas, Lossy(1))": (TypeError, "DataArray is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)"),
-    "hx.encoding(ds.chunk(time=10), Lossy(1), chunks={'time': 4})": (ValueError, "chunks={'time': 4} do not divide those of dask, 10"),
+    "hx.encoding(ds.tas, Lossy(1))": (TypeError, "DataArray is no xarray.Dataset; of a DataArray, give "
+                                      "da.to_dataset(name=...)"),
+    "hx.encoding(ds.chunk(time=10), Lossy(1), chunks={'time': 4})": (ValueError, "chunks={'time': 4} do not divide "
+                                                                     "those of dask, 10"),
     "hx.to_netcdf(ds, 'x.nc', Lossy(1), engine='scipy')": (ValueError, "engine 'scipy'; give 'h5netcdf' or 'netcdf4'"),
-    "hx.to_netcdf(ds[['tas']], 'x.nc', Lossy(1), engine='netcdf4', format='NETCDF4_CLASSIC')": (ValueError, "create the file with format='NETCDF4'"),
-    "hx.to_netcdf(ds[['tas']], 'x.nc', Lossy(1), engine='netcdf4', format='NETCDF3_64BIT')": (ValueError, "create the file with format='NETCDF4'"),
-}  # fmt: skip
+    "hx.to_netcdf(ds[['tas']], 'x.nc', Lossy(1), engine='netcdf4', "
+    "format='NETCDF4_CLASSIC')": (ValueError, "create the file with format='NETCDF4'"),
+    "hx.to_netcdf(ds[['tas']], 'x.nc', Lossy(1), engine='netcdf4', "
+    "format='NETCDF3_64BIT')": (ValueError, "create the file with format='NETCDF4'"),
+}
 
 
 def test_wrong_asks_are_refused_with_what_to_do(tmp_path):
@@ -456,7 +379,7 @@ for ask in {list(WRONG)!r}:
     try: eval(ask)
     except (TypeError, ValueError) as e: print(type(e).__name__, e)
     else: print("accepted")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
     for (ask, (kind, part)), line in zip(WRONG.items(), out.splitlines(), strict=True):
         assert line.startswith(f"{kind.__name__} h5z-gpu: ") and part in line, (ask, line)
 
@@ -468,7 +391,8 @@ import h5py, numpy as np, xarray as xr, h5z_gpu.xarray
 from h5z_gpu import Lossless, Lossy
 a = np.random.default_rng(0).normal(size=(8, 64, 64)).cumsum(axis=1)
 a[0, :3] = np.nan
-ds = xr.Dataset({"a": (("t", "y", "x"), a), "b": (("t", "y", "x"), 100 * a.astype("f4")), "c": (("y", "x"), np.ones((64, 64)))})
+ds = xr.Dataset({"a": (("t", "y", "x"), a), "b": (("t", "y", "x"), 100 * a.astype("f4")),
+                 "c": (("y", "x"), np.ones((64, 64)))})
 how = Lossy(relative=1e-4, of="dataset")
 for name, one in (("numpy", ds), ("dask", ds.chunk({"t": 4}))):
     for engine in ("h5netcdf", "netcdf4"):
@@ -480,5 +404,6 @@ for name, one in (("numpy", ds), ("dask", ds.chunk({"t": 4}))):
                 bound = Lossy.from_filter_options(plan.get_filter_by_id(443)[1]).get_config()["absolute"]
                 assert 0.999999 < bound / (1e-4 * span) <= 1, (v, bound, span)
                 assert 0 < np.nanmax(np.abs(f[v][...].astype("f8") - ds[v].values)) <= bound
-            assert isinstance(Lossy.from_filter_options(f["c"].id.get_create_plist().get_filter_by_id(443)[1]), Lossless)
-""", tmp_path)  # fmt: skip
+            assert isinstance(Lossy.from_filter_options(f["c"].id.get_create_plist().get_filter_by_id(443)[1]),
+                              Lossless)
+""", tmp_path)

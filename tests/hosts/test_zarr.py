@@ -30,7 +30,9 @@ with netCDF4.Dataset(f"file://{sys.argv[1]}#mode=nczarr,file") as d:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
-@pytest.mark.parametrize("words, mode, value", [((11003,), "abs", 1e-3), ((111003,), "abs", 1e-3), ((211003,), "abs", 1e-3), ((90000,), "lossless", 0), ((), "lossless", 0)])
+@pytest.mark.parametrize("words, mode, value", [((11003,), "abs", 1e-3), ((111003,), "abs", 1e-3),
+                                                ((211003,), "abs", 1e-3), ((90000,), "lossless", 0),
+                                                ((), "lossless", 0)])
 def test_a_zarr_store_holds_the_bound(words, mode, value, dtype, tmp_path):
     x = (sample() * (1 if dtype != "i4" else 100)).astype(dtype)
     np.save(tmp_path / "x.npy", x)

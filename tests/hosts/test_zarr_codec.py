@@ -69,7 +69,7 @@ for shards in (None, (8, 64, 64)):
         if place == "local" and not shards:
             frames = stored(where)
             assert len(frames) == 18 and all(f[:8] == MAGIC for f in frames.values()), list(frames)
-""", tmp_path, place, dtype)  # fmt: skip
+""", tmp_path, place, dtype)
 
 
 def test_modes_and_codecs(tmp_path):
@@ -87,7 +87,7 @@ for mode, value in (("abs", 1e-3), ("rel", 1e-3), ("pw_rel", 1e-3), ("psnr", 60)
         worst = judge.check_chunks(x, z[...], CHUNK, mode, value, 0)
         assert 0 < worst <= 1 or mode == "lossless", (mode, codec, worst)
         assert Serializer.from_dict(json.loads(json.dumps(z.serializer.to_dict()))) == Serializer(how) == z.serializer
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_a_chunk_is_the_frame_that_the_filter_stores(tmp_path):
@@ -102,7 +102,7 @@ for how in (Lossy(1e-3), Lossy(1e-3, "rel", codec="szx"), Lossless()):
         at = [d.get_chunk_info(i).chunk_offset for i in range(d.get_num_chunks())]
         chunks = {"c/" + "/".join(str(a // b) for a, b in zip(i, CHUNK)): d.read_direct_chunk(i)[1] for i in at}
     assert len(chunks) == 8 and chunks == stored(path / repr(how))
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_other_types_are_kept_exactly(tmp_path):
@@ -130,7 +130,7 @@ for shape, chunk in (((), ()), ((7,), (7,)), ((3, 4, 5, 2, 2, 2, 2, 2, 2), (2,) 
     z = create({}, x, Serializer(Lossy(1e-3)), chunks=chunk)
     z[...] = x
     judge.check(x, z[...], "abs", 1e-3, 0)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_chunks_of_nothing_but_the_fill_value(tmp_path):
@@ -143,7 +143,7 @@ for empty, frames in ((False, 1), (True, 18)):
     assert len(stored(path / str(empty))) == frames
     y = zarr.open_array(path / str(empty), mode="r")[...]
     assert (y[4:] == 7.25).all() and 0 < judge.check(x, y, "abs", 1e-3, 7.25) <= 1
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_parts_of_chunks_and_arrays_that_grow(tmp_path):
@@ -167,7 +167,7 @@ for more in ({"config": {"order": "F"}}, {"filters": zarr.codecs.TransposeCodec(
     z = create({}, x, Serializer(Lossy(1e-3)), **more)
     z[...] = x
     assert 0 < judge.check(x, z[...], "abs", 1e-3, 0) <= 1
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_one_call_of_the_library_takes_a_batch(tmp_path):
@@ -192,7 +192,7 @@ for shards in (None, (12, 96, 64)):
             half = z[:4]
             assert sorted(calls) == ([1] * 6 if size == 1 else [6]), calls
             calls.clear()
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_a_damaged_chunk_is_refused_and_the_others_are_read(tmp_path):
@@ -217,7 +217,7 @@ for size in (1, 8):
             same(z[0:4], y[0:4])
         file.write_bytes(sound)
         same(z[...], y)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_configurations(tmp_path):
@@ -241,7 +241,7 @@ for configuration, *parts in (
     refused(lambda: create({}, x, {"name": "h5z_gpu", "configuration": configuration}), *parts)
 refused(lambda: Serializer(1e-3), "Lossy(1e-3)", error=TypeError)
 refused(lambda: Serializer(Lossy(1e-3), codec="szx"), "already", error=TypeError)
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_xarray_writes_and_reads_a_store(tmp_path):
@@ -261,4 +261,4 @@ assert all(f[:8] == MAGIC for f in stored(path / "v").values()) and len(stored(p
 # What was opened is written again with the same codec.
 back.isel(t=slice(0, 4)).to_zarr(path / "again", zarr_format=3, consolidated=False)
 assert json.loads((path / "again/v/zarr.json").read_text())["codecs"][0]["name"] == "h5z_gpu"
-""", tmp_path)  # fmt: skip
+""", tmp_path)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Calls the filter from eight threads while the main thread holds the HDF5 library's lock and waits for them, as HDF5 2.3 may.
+/* Calls the filter from eight threads while the main thread holds the HDF5 library's lock and waits for them, as HDF5
+   2.3 may.
 
    The library is the program itself, so that the filter's caller and the library are one object as they are in libhdf5:
-   linked with a thread-safe libhdf5.a of today, whose lock is held in a callback of H5Literate, or, with -DLATER, with a stand-in
-   for HDF5 2.3, all of whose functions wait for the lock. There a damaged chunk comes too: older versions put its sentence on their
-   error stack, which takes the lock, and have no such threads. A call that waits hangs: SIGALRM ends the program. */
+   linked with a thread-safe libhdf5.a of today, whose lock is held in a callback of H5Literate, or, with -DLATER, with
+   a stand-in for HDF5 2.3, all of whose functions wait for the lock. There a damaged chunk comes too: older versions
+   put its sentence on their error stack, which takes the lock, and have no such threads. A call that waits hangs:
+   SIGALRM ends the program. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <hdf5.h>
@@ -39,15 +41,19 @@ ENTERED(herr_t, H5free_memory, (void *at), (free(at), 0))
 ENTERED(herr_t, H5Eauto_is_v2, (hid_t stack, unsigned *is), (*is = 1, 0))
 ENTERED(herr_t, H5Eget_auto2, (hid_t stack, H5E_auto2_t *print, void **data), (*print = NULL, 0))
 ENTERED(herr_t, H5Epush2,
-        (hid_t stack, const char *file, const char *func, unsigned line, hid_t cls, hid_t maj, hid_t min, const char *text, ...), 0)
+        (hid_t stack, const char *file, const char *func, unsigned line, hid_t cls, hid_t maj, hid_t min,
+         const char *text, ...), 0)
 ENTERED(herr_t, H5Ewalk2, (hid_t stack, H5E_direction_t direction, H5E_walk2_t each, void *data), 0)
 ENTERED(herr_t, H5Eis_paused, (hid_t stack, hbool_t *paused), (*paused = 0, 0))
 ENTERED(int, H5Pget_chunk, (hid_t list, int rank, hsize_t *dims), -1)
 ENTERED(H5Z_filter_t, H5Pget_filter2,
-        (hid_t list, unsigned n, unsigned *flags, size_t *some, unsigned *given, size_t len, char *name, unsigned *config), -1)
+        (hid_t list, unsigned n, unsigned *flags, size_t *some, unsigned *given, size_t len, char *name,
+         unsigned *config), -1)
 ENTERED(herr_t, H5Pget_filter_by_id2,
-        (hid_t list, H5Z_filter_t id, unsigned *flags, size_t *some, unsigned *given, size_t len, char *name, unsigned *config), -1)
-ENTERED(herr_t, H5Pmodify_filter, (hid_t list, H5Z_filter_t id, unsigned flags, size_t some, const unsigned *values), -1)
+        (hid_t list, H5Z_filter_t id, unsigned *flags, size_t *some, unsigned *given, size_t len, char *name,
+         unsigned *config), -1)
+ENTERED(herr_t, H5Pmodify_filter, (hid_t list, H5Z_filter_t id, unsigned flags, size_t some, const unsigned *values),
+        -1)
 ENTERED(herr_t, H5Pfill_value_defined, (hid_t list, H5D_fill_value_t *status), -1)
 ENTERED(herr_t, H5Pget_fill_value, (hid_t list, hid_t type, void *value), -1)
 ENTERED(H5T_class_t, H5Tget_class, (hid_t type), H5T_NO_CLASS)

@@ -37,7 +37,7 @@ class H5py:
         with h5py.File(path, "w") as f:
             for name, a in data.items():
                 f.create_dataset(name, data=a, chunks=tuple(chunk[name]), compression=FILTER,
-                                 compression_opts=tuple(words) or None, fillvalue=fill.get(name))  # fmt: skip
+                                 compression_opts=tuple(words) or None, fillvalue=fill.get(name))
 
     @staticmethod
     def read(path, names):
@@ -115,7 +115,7 @@ class Xarray:
 
         d = xarray.Dataset({n: ([f"{n}_{i}" for i in range(a.ndim)], a) for n, a in data.items()})
         how = {n: {"compression": FILTER, "compression_opts": tuple(words) or None, "chunksizes": tuple(chunk[n]),
-                   "_FillValue": fill.get(n)} for n in data}  # fmt: skip
+                   "_FillValue": fill.get(n)} for n in data}
         d.to_netcdf(path, engine="h5netcdf", encoding=how)
 
     @staticmethod

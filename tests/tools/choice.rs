@@ -4,13 +4,14 @@
 //! ```text
 //! choice LIST [--chunks BYTES,BYTES] [--bounds r,r] [--per-field N] [--times N] [--pw-rel] [--relative] [--cells]
 //! ```
-//! LIST has a line a field: name, path, f32 or f64, extents as 512x512x512. Up to N boxes of each field that have at most so
-//! many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range (`--pw-rel`: under pointwise
-//! relative ones of r; `--relative`: under r times each box's own range), each a cell. Prints by chunk size and bound how much larger
-//! than the smallest frame the chosen one is, how often each codec is chosen, what choosing takes (medians: of all cells, of those of
-//! planes, and in percent of encoding by planes alone; all of choosing in percent of all encoding), and the worst cells; `--cells` prints
-//! them all. Then the same of a field's boxes together, beside the codec that makes least of all of them: what a user who tries every
-//! codec would take.
+//! LIST has a line a field: name, path, f32 or f64, extents as 512x512x512. Up to N boxes of each field that have at
+//! most so many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range
+//! (`--pw-rel`: under pointwise relative ones of r; `--relative`: under r times each box's own range), each a cell.
+//! Prints by chunk size and bound how much larger than the smallest frame the chosen one is, how often each codec is
+//! chosen, what choosing takes (medians: of all cells, of those of planes, and in percent of encoding by planes alone;
+//! all of choosing in percent of all encoding), and the worst cells; `--cells` prints them all. Then the same of a
+//! field's boxes together, beside the codec that makes least of all of them: what a user who tries every codec would
+//! take.
 
 use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 use std::collections::BTreeMap;
@@ -158,7 +159,8 @@ fn report(title: &str, cells: &[&Cell]) {
     );
 }
 
-/// A field's cells of one chunk size and bound: bytes over those of the codec that makes least of all of them; and its line.
+/// A field's cells of one chunk size and bound: bytes over those of the codec that makes least of all of them; and its
+/// line.
 fn together(cells: &[&Cell]) -> (f64, String) {
     let len: usize = cells.iter().map(|c| c.len).sum();
     let lens: [usize; 5] = std::array::from_fn(|k| cells.iter().map(|c| c.lens[k]).sum());

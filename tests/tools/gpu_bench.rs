@@ -2,12 +2,14 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|lane|first] [--quick] [--codec NAME]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|lane|first] [--quick]
+//!           [--codec NAME]
 //! ```
-//! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of uncompressed
-//! bytes: the device's time for complete frames over data on the device (events, median), chunks of a batch against one
-//! large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a process. `--quick`
-//! times a few requests and leaves the comparison with the CPU out, for comparing kernels with each other.
+//! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of
+//! uncompressed bytes: the device's time for complete frames over data on the device (events, median), chunks of a
+//! batch against one large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a
+//! process. `--quick` times a few requests and leaves the comparison with the CPU out, for comparing kernels with each
+//! other.
 
 #[path = "gpu_bench/cliffs.rs"]
 mod cliffs;
@@ -194,9 +196,10 @@ fn devices(fields: &[Field], runs: usize, cpu: Option<&Engine>, codec: Option<Co
 fn decoders(fields: &[Field], runs: usize, quick: bool, cpu: &Engine) {
     const DECODERS: [&str; 2] = ["coarse", "sync"];
     println!(
-        "\nlorenzo, device side, one chunk a field, GB/s of uncompressed bytes (median of {runs}): whole frames to values, then\n\
-         streams to residuals in device memory by one thread a stream (coarse) and, times as fast, by self-synchronising threads;\n\
-         all outputs compared"
+        "\nlorenzo, device side, one chunk a field, GB/s of uncompressed bytes (median of {runs}): whole frames to \
+         values, then\n\
+         streams to residuals in device memory by one thread a stream (coarse) and, times as fast, by \
+         self-synchronising threads;\nall outputs compared"
     );
     println!(
         "{:10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>12}",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU, or an emulated one: tests/gpu/kernels.rs.
+//! Compares the GPU with the CPU: the same frames, the same values, the same errors. Needs a GPU, or an emulated one:
+//! tests/gpu/kernels.rs.
 //!
 //! ```text
 //! gpu_check [--cases N] [--seed N] [--largest VALUES] [--codec NAME]
@@ -10,14 +11,14 @@
 //! gpu_check --values N [--seconds S] [--seed N] [--largest VALUES] [--skip BOUNDS] [--spoil bound|bits]
 //! ```
 //! Random and hostile chunks of random shapes, types, bounds and batches are encoded and decoded on both, and damaged
-//! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it names.
-//! `--salted N` does the same with N small chunks whose values and bounds are of any magnitude, in large batches.
-//! `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and where.
-//! `--arrays ROUNDS` compares arrays in the device's memory, of all layouts, with the same in host memory.
+//! frames, with their checksums made right again, are given to both. Ends with 1 at the first difference, which it
+//! names. `--salted N` does the same with N small chunks whose values and bounds are of any magnitude, in large
+//! batches. `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and
+//! where. `--arrays ROUNDS` compares arrays in the device's memory, of all layouts, with the same in host memory.
 //! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
-//! `--values N` sends N values through encoding, decoding and an exact judge on the device, but begins no batch after `--seconds`;
-//! `--skip` leaves out bounds of patterns that a run before came through, `--spoil` breaks a promise, which must be found.
-//! `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.
+//! `--values N` sends N values through encoding, decoding and an exact judge on the device, but begins no batch after
+//! `--seconds`; `--skip` leaves out bounds of patterns that a run before came through, `--spoil` breaks a promise,
+//! which must be found. `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.
 
 #[path = "gpu_check/arrays.rs"]
 mod arrays;
@@ -174,7 +175,8 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
 /// Makes a random chunk of at most so many values, of one codec or of any.
 type Make = fn(&mut Random, u64, Option<Codec>) -> Case;
 
-/// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by the GPU.
+/// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by
+/// the GPU.
 fn conformance(dir: &std::path::Path, only: Option<Codec>, name: &str) -> Result<String, String> {
     let mut all = Vector::all_in(dir)?;
     all.retain(|v| only.is_none_or(|only| v.case.codec == only.name()));
@@ -269,7 +271,8 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<String, Stri
         return Err("nothing ran on the GPU".into());
     }
     Ok(format!(
-        "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, {:?} lists of residuals by {DECODERS:?}, all as on the CPU; {} left to the CPU",
+        "parity on {name}: {made} chunks, {} encoded and {} decoded on the GPU, {} damaged frames, {:?} lists of \
+         residuals by {DECODERS:?}, all as on the CPU; {} left to the CPU",
         tally.encoded, tally.decoded, tally.damaged, tally.residuals, tally.left
     ))
 }

@@ -5,7 +5,7 @@
 //! cargo run -p h5z-gpu-tools --bin vectors             write what is missing, for every codec
 //! cargo run -p h5z-gpu-tools --bin vectors -- szx      only for one codec
 //! cargo run -p h5z-gpu-tools --bin vectors -- --check  read, encode and decode every vector
-//! cargo run -p h5z-gpu-tools --bin vectors -- --anew   before a release only: throw all files away and write them again
+//! cargo run -p h5z-gpu-tools --bin vectors -- --anew   before a release only: write all files again
 //! ```
 
 #[path = "../common/mod.rs"]

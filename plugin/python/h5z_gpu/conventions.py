@@ -5,7 +5,7 @@ from __future__ import annotations
 
 # Attributes that name variables which the meaning of others rests on.
 NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry",
-          "node_coordinates", "node_count", "part_node_count", "interior_ring")  # fmt: skip
+          "node_coordinates", "node_count", "part_node_count", "interior_ring")
 FLAGS = ("flag_values", "flag_masks", "flag_meanings")
 ANCILLARY = "ancillary_variables"
 

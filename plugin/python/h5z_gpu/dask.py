@@ -16,7 +16,7 @@ from .whole import closing, whole
 try:
     from distributed import WorkerPlugin
 except ImportError:
-    WorkerPlugin = object  # nobody to register the plugin with
+    WorkerPlugin: Any = object  # type: ignore[no-redef]  # nobody to register the plugin with
 
 
 class Plugin(WorkerPlugin):
@@ -28,7 +28,8 @@ class Plugin(WorkerPlugin):
         register()
 
 
-def write(array: Any, folder: str | os.PathLike[str], name: str, how: Lossy | Lossless | None = None, **dataset: Any) -> Path:
+def write(array: Any, folder: str | os.PathLike[str], name: str, how: Lossy | Lossless | None = None,
+          **dataset: Any) -> Path:
     """Writes a dask array by its workers, each block of axis 0 into a file of its own, and joins the files.
 
     Answers the path folder/name.h5, where the dataset `name` is virtual; blocks are in folder/name.0.h5 and so on. All
@@ -38,26 +39,30 @@ def write(array: Any, folder: str | os.PathLike[str], name: str, how: Lossy | Lo
     known.
     """
     import dask.array
+    from dask.base import compute
+    from dask.delayed import delayed
 
     folder = Path(folder)
     if not isinstance(array, dask.array.Array):
         raise TypeError(f"h5z-gpu: a {type(array).__name__} is no dask array: dask.array.from_array makes one")
     if not array.ndim or any(math.isnan(n) for n in array.chunks[0]):
         raise ValueError(f"h5z-gpu: {array} has no known blocks along axis 0: see array.compute_chunk_sizes()")
-    array = array.rechunk({i: -1 for i in range(1, array.ndim)})
-    blocks = [b for b, n in zip(array.to_delayed().ravel(), array.chunks[0]) if n] or [dask.delayed(array)]
+    array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))  # type: ignore[no-untyped-call]
+    blocks = [b for b, n in zip(array.to_delayed().ravel(), array.chunks[0]) if n] or [delayed(array)]
     files, out = [folder / f"{name}.{i}.h5" for i in range(len(blocks))], folder / f"{name}.h5"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
-    part = dask.delayed(_part, pure=False)
-    dask.compute(*(part(block, path, name, how or Lossless(), dataset) for block, path in zip(blocks, files)))
+    part = delayed(_part, pure=False)
+    jobs = [part(block, path, name, how or Lossless(), dataset) for block, path in zip(blocks, files)]
+    compute(*jobs)  # type: ignore[no-untyped-call]
     join(files, name, out)
     return out
 
 
-def _part(block, path, name, how, dataset):
+def _part(block: Any, path: Path, name: str, how: Lossy | Lossless, dataset: dict[str, Any]) -> None:
     import h5py
 
     chunks = chunk_shape(block.shape, block.dtype.itemsize) if block.size else None
     with whole(path) as part, closing(h5py.File(part, "w")) as f:
-        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks else None} | dataset).flush()
+        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks
+                                              else None} | dataset).flush()

@@ -93,7 +93,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
-         progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+         progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:
     """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
 
     `threads`, `progress` and `devices` are as in `read`.
@@ -140,7 +140,7 @@ def _path(path: Any) -> str:
         return os.fsdecode(path)
     except TypeError:
         raise TypeError(f"h5z-gpu: path is a {type(path).__name__}; give a name such as 'out.h5'. "
-                        "h5z_gpu.write writes into a dataset of an open file") from None  # fmt: skip
+                        "h5z_gpu.write writes into a dataset of an open file") from None
 
 
 def _filter(how: Any) -> Lossy | Lossless:
@@ -162,7 +162,7 @@ def _named(arrays: Any) -> dict[str, Any]:
         if not isinstance(name, str):
             raise TypeError(f"h5z-gpu: the name {name!r} is a {type(name).__name__}; names are texts")
         parts = [part for part in name.split("/") if part]
-        text = name.isprintable() or name.encode(errors="ignore").decode() == name and "\0" not in name
+        text = name.isprintable() or (name.encode(errors="ignore").decode() == name and "\0" not in name)
         if not parts or "." in parts or not text or name.endswith("/"):
             raise ValueError(f"h5z-gpu: {name!r} is no name of a dataset; give one such as 'v' or 'run1/v'")
         plain = "/".join(parts)
@@ -302,10 +302,13 @@ def _write(
     if array.shape != plan.shape or array.dtype != plan.dtype:
         said, found = f"{plan.dtype} of shape {plan.shape}", f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"h5z-gpu: {plan.name} said that it is {said}, and is {found}")
-    found = value_range(array, fill_value=how.fill_value, threads=threads) if plan.ranged else None
-    dataset = _create(f, plan, plan.keywords | dict(how.for_range(found)) if plan.ranged else plan.keywords)
-    if found is not None:
-        dataset.attrs["h5z_gpu_range"] = found
+    keywords, range_ = plan.keywords, None
+    if plan.ranged and isinstance(how, Lossy):
+        range_ = value_range(array, fill_value=how.fill_value, threads=threads)
+        keywords = keywords | dict(how.for_range(range_))
+    dataset = _create(f, plan, keywords)
+    if range_ is not None:
+        dataset.attrs["h5z_gpu_range"] = range_
     if plan.chunks is not None:
         write(dataset, array, threads=threads, progress=progress, devices=devices)
     elif 0 not in plan.shape:

@@ -17,7 +17,7 @@ from .filters import Lossless, Lossy
 KNOWN = ("mode", "bound", "codec", "fill_value", "cd_values")
 
 
-class Compressor(Codec):
+class Compressor(Codec):  # type: ignore[misc]  # numcodecs has no types
     """`zarr.create_array(..., zarr_format=2, compressors=Compressor(h5z_gpu.Lossy(1e-3)))`: each chunk is one frame.
 
     Give it the chunk itself, with no filter before it: what a filter hands on as f32 or f64 would lose bits too.
@@ -28,8 +28,8 @@ class Compressor(Codec):
 
     codec_id = "h5z-gpu"
 
-    def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None, codec: str = "auto",
-                 fill_value: float | None = None, cd_values: Sequence[int] | None = None) -> None:  # fmt: skip
+    def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
+                 codec: str = "auto", fill_value: float | None = None, cd_values: Sequence[int] | None = None) -> None:
         self.mode, self.bound, self.codec = batches.named(how, mode, bound, codec, cd_values)
         fill_value = getattr(how, "fill_value", None) if fill_value is None else fill_value
         # NaN and infinities come back bit for bit in any case.

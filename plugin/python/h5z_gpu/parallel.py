@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .whole import closing, whole
 
@@ -20,11 +21,12 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
     """
     import h5py
 
-    files, out = [Path(f) for f in files], Path(out)
-    if not files:
+    paths, out = [Path(f) for f in files], Path(out)
+    if not paths:
         raise ValueError(f"h5z-gpu: no files to join into {out}")
-    sources, first = [], None
-    for path in files:
+    sources: list[Any] = []
+    first: tuple[Any, ...] = ()
+    for path in paths:
         if path.resolve() == out.resolve():
             raise ValueError(f"h5z-gpu: {out} is to be joined into itself: give it another name")
         if not path.exists():
@@ -34,7 +36,7 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
                 raise KeyError(f"h5z-gpu: {path} has no dataset {dataset}")
             found = f[dataset]
             shape, dtype, fill = found.shape, found.dtype, found.fillvalue
-        if first is None:
+        if not first:
             first = path, shape, dtype, fill
             if not -len(shape) <= axis < len(shape):
                 raise ValueError(f"h5z-gpu: axis {axis} of {dataset}, whose shape in {path} is {shape}")
@@ -43,7 +45,7 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
             raise ValueError(f"h5z-gpu: {dataset} is {dtype.str} in {path} and {first[2].str} in {first[0]}")
         if len(shape) != len(first[1]) or any(a != b for i, (a, b) in enumerate(zip(shape, first[1])) if i != axis):
             raise ValueError(f"h5z-gpu: {dataset} has the shape {shape} in {path} and {first[1]} in {first[0]}: only"
-                             f" axis {axis} may differ")  # fmt: skip
+                             f" axis {axis} may differ")
         sources.append(h5py.VirtualSource(os.path.relpath(path.resolve(), out.resolve().parent), dataset, shape, dtype))
     length = sum(s.shape[axis] for s in sources)
     layout = h5py.VirtualLayout((*first[1][:axis], length, *first[1][axis + 1 :]), first[2])

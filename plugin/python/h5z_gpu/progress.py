@@ -28,5 +28,6 @@ def bar(progress: bool | None, total: int, verb: str, name: str) -> Iterator[Cal
         yield lambda n: None
         return
     off = not (sys.stderr.isatty() if progress is None else progress)
-    with tqdm(total=total, unit="B", unit_scale=True, desc=f"{verb} {name}", disable=off, delay=0 if progress else 2) as shown:
+    with tqdm(total=total, unit="B", unit_scale=True, desc=f"{verb} {name}", disable=off, delay=0 if progress
+              else 2) as shown:
         yield shown.update

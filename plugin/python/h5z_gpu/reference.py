@@ -18,8 +18,15 @@ import math
 import pathlib
 import struct
 import sys
+from collections.abc import Callable
+from typing import Any, Optional, Union
 
 import numpy as np
+
+Bytes = Union[bytes, memoryview]
+Array = Any  # of NumPy: its operators on bits of a type that is not known here have no better one
+Take = Callable[[int], Array]  # the next so many bytes of a payload
+Codebook = list[tuple[int, Optional[int], int, int]]  # by 11 bits: a codeword's length, then lorenzo_symbol()
 
 # ------------------------------------------------------------------------------------------------ frame.FORMAT.md
 MAGIC = bytes.fromhex("89 48 35 5A 47 0D 0A 1A")
@@ -39,13 +46,13 @@ class Refused(ValueError):
     """The frame breaks a rule of the format."""
 
 
-def refuse(rule, broken, why):
+def refuse(rule: str, broken: Any, why: str) -> None:
     """Raises where the rule is broken."""
     if broken:
         raise Refused(f"{rule}: {why}")
 
 
-def whole(x, unit):
+def whole(x: int, unit: int) -> int:
     """⌈x / unit⌉: how many units hold x."""
     return -(-x // unit)
 
@@ -61,15 +68,33 @@ class Header:
     stored_length: int
     bound: float
     checksum: int
-    extents: tuple
-    section_lengths: tuple
+    extents: tuple[int, ...]
+    section_lengths: tuple[int, ...]
 
-    number = property(lambda self: self.type & 15)  # class: 0 integer, 1 float, 15 anything else
-    size = property(lambda self: self.type >> 4 & 255)
-    big_endian = property(lambda self: self.type >> 12 & 1)
-    exponent = property(lambda self: self.type >> 16 & 255)
-    mantissa = property(lambda self: self.type >> 24)
-    values = property(lambda self: math.prod(self.extents))  # rank 0 is one value
+    @property
+    def number(self) -> int:
+        """The class: 0 integer, 1 float, 15 anything else."""
+        return self.type & 15
+
+    @property
+    def size(self) -> int:
+        return self.type >> 4 & 255
+
+    @property
+    def big_endian(self) -> int:
+        return self.type >> 12 & 1
+
+    @property
+    def exponent(self) -> int:
+        return self.type >> 16 & 255
+
+    @property
+    def mantissa(self) -> int:
+        return self.type >> 24
+
+    @property
+    def values(self) -> int:
+        return math.prod(self.extents)  # rank 0 is one value
 
 
 def header(frame: bytes) -> Header:
@@ -101,7 +126,7 @@ def header(frame: bytes) -> Header:
     return head
 
 
-def type_allowed(codec, mode, kind):
+def type_allowed(codec: str, mode: int, kind: int) -> bool:
     """F9: §2.1, then §2 of the codec's document."""
     if codec in ("szx", "lorenzo", "planes") and kind & ~0x1000 in HALVES:
         return True
@@ -112,7 +137,7 @@ def type_allowed(codec, mode, kind):
     return allowed and (codec not in ("ndzip", "planes") or (number in (0, 1) and size in (4, 8)))
 
 
-def frame_checksum(frame):
+def frame_checksum(frame: Bytes) -> int:
     """§4.2, piece by piece, which keeps memory small."""
     total, step = 0, 1 << 16
     for first in range(0, whole(len(frame), 4), step):
@@ -144,7 +169,7 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
     if head.codec == "stored":
         refuse("F15", len(sections[0]) != raw, f"a section of {len(sections[0])} bytes, {raw} raw bytes")
         return bytes(sections[0])
-    decoder = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}[head.codec]
+    decoders: dict[str, Any] = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
         if head.codec in ("szx", "lorenzo", "planes") and head.type & ~0x1000 in HALVES:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
@@ -167,10 +192,11 @@ def lower(y, mantissa):
 
 def ordered(words, head):
     """§5: little-endian words as bytes in the type's order."""
-    return (words.byteswap(inplace=True) if head.big_endian else words).tobytes()
+    raw: bytes = (words.byteswap(inplace=True) if head.big_endian else words).tobytes()
+    return raw
 
 
-def tiles(ends, count, payload, rules):
+def tiles(ends: Bytes, count: int, payload: Bytes, rules: tuple[str, str, str]) -> list[Bytes]:
     """The payloads of tiles that end at `ends`, in units of 4 bytes. rules: on their count, their order, the last."""
     refuse(rules[0], len(ends) != 4 * count, f"ends of {len(ends)} bytes for {count} tiles")
     begin, parts = 0, []
@@ -186,7 +212,7 @@ def tiles(ends, count, payload, rules):
 ZERO, CONSTANT, RAW = 0, 1, 2
 
 
-def szx(head, table, payload):
+def szx(head: Header, table: Bytes, payload: Bytes) -> bytes:
     parts = tiles(table, whole(head.values, 4096), payload, ("S1", "S2", "S3"))
     out = np.empty(head.values, f"<u{head.size}")
     for k, part in enumerate(parts):
@@ -194,11 +220,11 @@ def szx(head, table, payload):
     return ordered(out, head)
 
 
-def szx_tile(head, where, payload, out):
+def szx_tile(head: Header, where: str, payload: Bytes, out: Array) -> None:
     """§3.1: the six parts in their order, then §4. S10 is broken where a part is beyond the payload, or a byte left."""
     at = 0
 
-    def take(length):
+    def take(length: int) -> Array:
         nonlocal at
         at += length
         refuse("S10", at > len(payload), f"{len(payload)} bytes {where}, its parts need {at} or more")
@@ -210,10 +236,10 @@ def szx_tile(head, where, payload, out):
     refuse("S7", part[len(blocks) :].any(), f"a byte behind the kinds {where} is not 0")
 
     bases, places, outliers, codes = {}, {}, {}, {}  # by block
-    for i, (low, high) in enumerate(kinds):  # B
+    for i, (low, _) in enumerate(kinds):  # B
         if low == CONSTANT or (low > RAW and head.mode != 3):
             bases[i] = take(head.size).view(out.dtype)
-    for i, (low, high) in enumerate(kinds):  # C
+    for i, (_, high) in enumerate(kinds):  # C
         if high >= 2:
             places[i] = np.flatnonzero(np.unpackbits(take(16), bitorder="little"))
             unfit = len(places[i]) == 0 or places[i][-1] >= len(blocks[i])
@@ -227,7 +253,7 @@ def szx_tile(head, where, payload, out):
             unfit = codes[i].max() > min(3, whole(low - 2, 8))
             refuse("S9", unfit, f"code {codes[i].max()} of block {i} {where}, which has {low - 2} required bits")
 
-    for i, (low, high) in enumerate(kinds):  # F, and the values
+    for i, (low, _) in enumerate(kinds):  # F, and the values
         if low == ZERO:
             blocks[i][:] = 0
         elif low == CONSTANT:
@@ -243,7 +269,7 @@ def szx_tile(head, where, payload, out):
     refuse("S11", any(payload[at:]), f"a byte at the end {where} is not 0")
 
 
-def szx_kind(head, kind, where):
+def szx_kind(head: Header, kind: int, where: str) -> tuple[int, int]:
     """§3.2: the low 6 and the high 2 bits of a kind."""
     low, high = kind & 63, kind >> 6
     refuse("S4", (low <= RAW and high == 1) or (low == RAW and high >= 2), f"kind {kind:#04x} {where}")
@@ -254,14 +280,14 @@ def szx_kind(head, kind, where):
     return low, high
 
 
-def szx_step(head):
+def szx_step(head: Header) -> Optional[float]:
     """§5: the step g, or None where it is not usable."""
     exponent = math.frexp(head.bound)[1]  # e(b) + 1, as the fraction of frexp is below 1
     limit = 126 if head.size == 4 else 1022
     return 2.0**exponent if head.bound >= 2.0**-1022 and -limit <= exponent <= limit else None
 
 
-def szx_words(R, codes, take):
+def szx_words(R: int, codes: Any, take: Take) -> Array:
     """§3.3: the words t(0) ... t(127) of a coded block; codes are None where there are none."""
     d = np.zeros(128, np.uint64)
     for p in range(R):
@@ -270,7 +296,7 @@ def szx_words(R, codes, take):
     return d if codes is None else np.bitwise_xor.accumulate(d)
 
 
-def szx_values(head, q, t, base):
+def szx_values(head: Header, q: int, t: Array, base: Any) -> Array:
     """§5: the bits of a coded block's values."""
     bits, real = np.dtype(f"<u{head.size}"), np.dtype(f"<f{head.size}")
     if head.mode == 3:
@@ -284,7 +310,7 @@ def szx_values(head, q, t, base):
 EMPTY, HUFFMAN, FIXED, RAW_TILE = 0, 1, 2, 3
 
 
-def lorenzo(head, first, kinds, lengths, payload):
+def lorenzo(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Bytes) -> bytes:
     codebook = lorenzo_codebook(bytes(first))
     e, t = lorenzo_tiling(head.extents)
     counts = [whole(e[k], t[k]) for k in range(3)]
@@ -298,22 +324,22 @@ def lorenzo(head, first, kinds, lengths, payload):
     return ordered(out, head)
 
 
-def lorenzo_payloads(section, count, payload):
+def lorenzo_payloads(section: Bytes, count: int, payload: Bytes) -> list[Bytes]:
     """§3: the tiles' payloads, by their lengths in section 2."""
     words = whole(count, 2)
     size = 4 * words + 4 * (whole(count, 64) - 1)
     refuse("L9", len(section) != size, f"lengths of {len(section)} bytes, {count} tiles have {size}")
-    section = np.frombuffer(section, "<u4")
-    lengths = section[:words].view("<u2")
+    numbers = np.frombuffer(section, "<u4")
+    lengths = numbers[:words].view("<u2")
     refuse("L10", count % 2 and lengths[-1], f"the 2 bytes behind the lengths of {count} tiles are not 0")
     ends = np.cumsum(lengths[:count], dtype=np.int64)
-    for k, start in zip(range(64, count, 64), section[words:]):
+    for k, start in zip(range(64, count, 64), numbers[words:]):
         refuse("L11", start != ends[k - 1], f"tile {k} starts at unit {start}, tile {k - 1} ends at {ends[k - 1]}")
     refuse("L12", 4 * ends[-1] != len(payload), f"the last tile ends at {4 * ends[-1]}, the payload at {len(payload)}")
     return [payload[4 * (end - length) : 4 * end] for end, length in zip(ends.tolist(), lengths.tolist())]
 
 
-def lorenzo_tiling(extents):
+def lorenzo_tiling(extents: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """§3.1: the chunk's three extents and those of its tiles."""
     e = list(extents)
     while len(e) > 3:
@@ -329,7 +355,7 @@ def lorenzo_tiling(extents):
         t[k] = grown[k]
 
 
-def lorenzo_codebook(head):
+def lorenzo_codebook(head: bytes) -> Optional[Codebook]:
     """§3.2: a codeword's length and meaning by the next 11 bits of a stream; None of no codewords."""
     refuse("L1", not head or len(head) != 1 + whole(head[0], 2), f"a head of {len(head)} bytes")
     N = head[0]
@@ -341,7 +367,8 @@ def lorenzo_codebook(head):
     used = sum(32768 >> length for length in lengths if length)
     refuse("L6", used > 32768, f"an over-full codebook: {used} / 32768")
     refuse("L7", N and used < 32768, f"an under-full codebook: {used} / 32768")
-    table, code = [None] * 2048, 0
+    table: list[Any] = [None] * 2048
+    code = 0
     for length in range(1, 12):
         code *= 2
         for symbol in (s for s in range(N) if lengths[s] == length):
@@ -351,7 +378,7 @@ def lorenzo_codebook(head):
     return table if N else None
 
 
-def lorenzo_symbol(symbol):
+def lorenzo_symbol(symbol: int) -> tuple[Optional[int], int, int]:
     """§3.2: zeros, None for all that are left; z of the residual behind them, 0 for none; how many bits belong to it.
 
     What these bits say is added to the zeros or, where there are none, to z.
@@ -370,7 +397,9 @@ def lorenzo_symbol(symbol):
     return (1 << k) + (c % 2 << k - 1), z, k - 1
 
 
-def lorenzo_tile(head, where, kind, payload, shape, codebook):
+def lorenzo_tile(
+    head: Header, where: str, kind: int, payload: bytes, shape: tuple[int, ...], codebook: Optional[Codebook]
+) -> Array:
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
     interpolated, group, outliers, finer = kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1, kind >> 7  # §3.3
@@ -404,7 +433,7 @@ def lorenzo_tile(head, where, kind, payload, shape, codebook):
     return x.reshape(shape)
 
 
-def lorenzo_outliers(where, payload, n, bits):
+def lorenzo_outliers(where: str, payload: bytes, n: int, bits: np.dtype[Any]) -> tuple[list[int], Array, bytes]:
     """§3.4: the places of the outliers, the bits of their values, and what follows in the payload."""
     refuse("L20", len(payload) < 4, f"no count of outliers {where}")
     (count,) = struct.unpack_from("<I", payload)
@@ -420,7 +449,7 @@ def lorenzo_outliers(where, payload, n, bits):
     return places, np.repeat(np.frombuffer(payload, bits, count, 4 + 4 * count), many), payload[end:]
 
 
-def lorenzo_fixed(where, rest, n):
+def lorenzo_fixed(where: str, rest: bytes, n: int) -> Array:
     """§3.4: n numbers of fixed width."""
     w = struct.unpack_from("<I", rest)[0] if len(rest) >= 4 else 0
     refuse("L23", not 1 <= w <= 32, f"fixed width {w} {where}, allowed are 1 to 32")
@@ -432,7 +461,7 @@ def lorenzo_fixed(where, rest, n):
     return (sequence[: n * w].reshape(n, w) * powers).sum(axis=1, dtype=np.uint32)
 
 
-def lorenzo_stream(where, rest, n, codebook):
+def lorenzo_stream(where: str, rest: bytes, n: int, codebook: Any) -> Array:
     """§4.2: n numbers of a Huffman stream."""
     refuse("L26", not rest or codebook is None, f"a stream of {len(rest)} bytes {where}, or an empty codebook")
     stream, total = rest + bytes(8), 8 * len(rest)
@@ -459,7 +488,7 @@ def lorenzo_stream(where, rest, n, codebook):
     return np.array(z, np.uint32)
 
 
-def interpolate(r, shape, axes, finer):
+def interpolate(r: Array, shape: tuple[int, ...], axes: list[int], finer: int) -> Array:
     """§4.4: R from the residuals, in wrapping numbers of 32 bits, with lines along `axes`."""
     lattices = [shape]
     while math.prod(lattices[-1]) > 1:
@@ -481,13 +510,13 @@ def interpolate(r, shape, axes, finer):
     return R
 
 
-def coarse_and_new(n):
+def coarse_and_new(n: int) -> tuple[Array, Array]:
     """§4.4: the coarse and the new indices of an axis of n points."""
     new = np.arange(1, max(n - 1, 2), 2) if n > 1 else np.arange(0)
     return np.setdiff1d(np.arange(n), new), new
 
 
-def mean_of(predictions):
+def mean_of(predictions: list[Any]) -> Any:
     """§4.4: P of predictions along one line, two or three, in the order x, y, z."""
     p, *more = predictions
     if len(more) == 1:
@@ -497,7 +526,7 @@ def mean_of(predictions):
     return p
 
 
-def line(R, parts, new, axis, level, e):
+def line(R: Array, parts: list[tuple[Array, Array]], new: tuple[int, ...], axis: int, level: int, e: int) -> Array:
     """§4.4: predictions along `axis`, of e values in the tile, for all points of the class that is new along `new`."""
     h = 1 << level
     f = R[np.ix_(*(parts[k][k in new and k != axis] for k in range(3)))]
@@ -510,14 +539,14 @@ def line(R, parts, new, axis, level, e):
     there[3] &= coarse[around[3]] - coarse[around[2]] >= h
     x = coarse[around] - points
 
-    def weight(j):
+    def weight(j: int) -> Array:
         others = [k for k in range(4) if k != j]
         N = np.prod([np.where(there[k], -x[k], 1) for k in others], axis=0)
         M = np.prod([np.where(there[k], x[j] - x[k], 1) for k in others], axis=0)
         M[~there[j]] = 1
         return np.where(there[j], (2 * 65536 * N + M) // (2 * M), 0)
 
-    def rows(v):
+    def rows(v: Array) -> Array:
         return v.reshape(-1, 1, 1)
 
     a, b, c, d = f[around]
@@ -527,21 +556,21 @@ def line(R, parts, new, axis, level, e):
     return np.moveaxis(np.where(rows(even), ((b + c) >> 1) + ((b + c - a - d) >> 4), weighted), 0, axis)
 
 
-def lorenzo_values(head, q, interpolated):
+def lorenzo_values(head: Header, q: Array, interpolated: int) -> Array:
     """§5: the bits of the values."""
     bits, real = f"<u{head.size}", f"<f{head.size}"
     if head.mode != 3:
         step = 2 * head.bound / 257 if interpolated else 2 * head.bound
         return (q * np.float64(step)).astype(real).view(bits)
-    D = head.bound * 2.0 ** (head.mantissa + 1)
-    D = np.uint64(2**64 - 1 if D >= 2**64 else max(math.floor(D), 1))
+    exact = head.bound * 2.0 ** (head.mantissa + 1)
+    D = np.uint64(2**64 - 1 if exact >= 2**64 else max(math.floor(exact), 1))
     sign = np.uint64(8 * head.size - 1)
     magnitude = np.abs(q.astype(np.int64)).astype(np.uint64) * D & (np.uint64(1) << sign) - np.uint64(1)
     return (magnitude | (q < 0).astype(np.uint64) << sign).astype(bits)
 
 
 # ------------------------------------------------------------------------------------------------ ndzip.FORMAT.md
-def ndzip(head, grid, stream):
+def ndzip(head: Header, grid: Bytes, stream: Bytes) -> bytes:
     n, W, size = head.values, head.size, len(stream)
     D = struct.unpack_from("<I", grid)[0] if len(grid) >= 4 else 0  # §3.1
     refuse("N1", not 1 <= D <= 3 or len(grid) != 4 + 4 * D, f"a grid of rank {D} in {len(grid)} bytes")
@@ -571,7 +600,7 @@ def ndzip(head, grid, stream):
     return ordered(out, head)
 
 
-def ndzip_cube(head, k, words, shape):
+def ndzip_cube(head: Header, k: int, words: Array, shape: tuple[int, ...]) -> Array:
     """§4: one cube. Bits are arrays of 0 and 1, the highest bit of a word first."""
     word, B = words.dtype, 8 * head.size
     columns, big = 4096 // B, word.newbyteorder(">")
@@ -590,7 +619,7 @@ def ndzip_cube(head, k, words, shape):
 
 
 # ------------------------------------------------------------------------------------------------ bytes.FORMAT.md
-def shuffled(head, first, ends, payload):
+def shuffled(head: Header, first: Bytes, ends: Bytes, payload: Bytes) -> bytes:
     refuse("B1", len(first) != 8, f"a head of {len(first)} bytes, not 8")
     stride, step = struct.unpack_from("<II", first)
     refuse("B2", not 1 <= stride <= 255, f"stride {stride}, allowed are 1 to 255")
@@ -610,7 +639,7 @@ def shuffled(head, first, ends, payload):
     return b"".join(unshuffled(f"tile {k}", *part, stride) for k, part in enumerate(parts))
 
 
-def unshuffled(what, code, n, stride):
+def unshuffled(what: str, code: bytes, n: int, stride: int) -> bytes:
     """§4: the n raw bytes of a tile."""
     if len(code) == n:
         return code
@@ -619,7 +648,7 @@ def unshuffled(what, code, n, stride):
     return b[: m * stride].reshape(stride, m).T.tobytes() + b[m * stride :].tobytes()
 
 
-def zstd(what, code, n):
+def zstd(what: str, code: bytes, n: int) -> bytes:
     """The n bytes of exactly one Zstandard frame (RFC 8878), piece by piece: a lie takes no more than some MiB."""
     try:
         from compression.zstd import DecompressionParameter, ZstdDecompressor, ZstdError
@@ -649,10 +678,11 @@ def zstd(what, code, n):
 QUANTA, WIDE_QUANTA, BITS, RAW_PLANES = 0, 1, 2, 3  # classes of tiles
 ABSENT, FULL, SPARSE = 0, 1, 2  # modes of bit planes
 COLUMNS = (0, 2, 1, 3)  # p(c)
-FIELDS = [8 * p + 4 * layer + r for layer in range(2) for r in range(4) for p in COLUMNS]  # §3.4: bits in order of fields
+# §3.4: bits in order of fields
+FIELDS = [8 * p + 4 * layer + r for layer in range(2) for r in range(4) for p in COLUMNS]
 
 
-def planes(head, table, payload):
+def planes(head: Header, table: Bytes, payload: Bytes) -> bytes:
     c, extents = planes_components(head.extents)
     G, extents, tile = planes_tiling(extents, len(extents) - (c > 1))
     counts = [whole(e, t) for e, t in zip(extents, tile)]
@@ -664,14 +694,14 @@ def planes(head, table, payload):
     return ordered(out.reshape(c, -1).T, head)
 
 
-def planes_components(extents):
+def planes_components(extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """§3.1: how many components are apart, 1 where they are not, and the extents then."""
     if len(extents) >= 2 and 2 <= extents[-1] <= 15:
         return extents[-1], (extents[-1], *extents[:-1])
     return 1, extents
 
 
-def planes_tiling(extents, axes):
+def planes_tiling(extents: tuple[int, ...], axes: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """§3.1, `axes` its A: the grid rank, the array's three extents and those of a tile."""
     e, n = (1, 1, *extents), math.prod(extents)
     grids = [(3, (math.prod(e[:-2]), e[-2], e[-1]), (8, 16, 32)), (2, (1, math.prod(e[:-1]), e[-1]), (1, 128, 32))]
@@ -682,18 +712,18 @@ def planes_tiling(extents, axes):
     return 1, (1, 1, n), (1, 1, 4096)
 
 
-def planes_step(head):
+def planes_step(head: Header) -> tuple[Any, bool]:
     """§5: the step s, a number of the type, and whether it is usable."""
     s = np.float64(head.bound * 1.9921875).astype(f"<f{head.size}")
     limit = 2.0 ** (100 if head.size == 4 else 1000)
     return s, 1 / limit <= s <= limit
 
 
-def planes_tile(head, G, where, payload, shape):
+def planes_tile(head: Header, G: int, where: str, payload: Bytes, shape: tuple[int, ...]) -> Array:
     """§3.2 and §3.3, then §4: the bits of the values of a tile that lie in the array, as many as `shape` says."""
     W, at = head.size, 0
 
-    def take(length, kind):
+    def take(length: int, kind: str) -> Array:
         nonlocal at
         at += length
         refuse("P10", at > len(payload), f"{len(payload)} bytes {where}, its parts need {at} or more")
@@ -707,7 +737,7 @@ def planes_tile(head, G, where, payload, shape):
         refuse("P10", len(payload) != 4 + W * math.prod(shape), f"{len(payload)} bytes {where}, raw, of shape {shape}")
         return take(len(payload) - 4, f"<u{W}").reshape(shape)
     refuse("P5", predictor > G, f"head {word:#010x} {where}: predictor {predictor}, the grid's rank is {G}")
-    unfit = kind != BITS and (head.mode == 9 or not planes_step(head)[1])
+    unfit: Any = kind != BITS and (head.mode == 9 or not planes_step(head)[1])
     refuse("P6", unfit, f"class {kind} {where}, mode {head.mode}, bound {head.bound!r}")
 
     alone = kind == QUANTA and len(payload) == 4
@@ -731,7 +761,7 @@ def planes_tile(head, G, where, payload, shape):
     if kind == QUANTA:
         modes = take(4 * whole(sum(slices), 2), "<u2")
         refuse("P9", modes[sum(slices) :].any(), f"a bit behind the modes {where} is not 0")
-        modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, np.uint16) & 3).ravel()
+        modes = (modes[: sum(slices), None] >> np.arange(0, 16, 2, dtype=np.uint16) & 3).ravel()
         modes = np.split(modes, 8 * np.cumsum(slices)[:3])  # of a block's planes, lowest first
     else:
         modes = [[word >> 8 + 6 * k + 2 * p & 3 for p in range(3)] for k in range(4)]
@@ -760,7 +790,7 @@ def planes_tile(head, G, where, payload, shape):
     return x[tuple(map(slice, shape))]
 
 
-def planes_lengths(head, where, second, third):
+def planes_lengths(head: Header, where: str, second: int, third: int) -> tuple[int, Array, Array]:
     """§3.4: z, then for each number that bit planes can say, the bits of its field and what u is besides it."""
     L, T, z = second & 63, second >> 6 & 127, second >> 13 & 63
     unfit = T + z > 8 * head.size or z > 8 * head.size - 1
@@ -772,7 +802,7 @@ def planes_lengths(head, where, second, third):
     return z, np.array(widths), np.array(besides, np.uint64)
 
 
-def planes_map(head, where, word, second):
+def planes_map(head: Header, where: str, word: int, second: int) -> Optional[int]:
     """§3.2 and §5: e of map 1, or None for map 0."""
     e = (second ^ 2**31) - 2**31 >> 20
     if word >> 4 & 1:
@@ -784,8 +814,11 @@ def planes_map(head, where, word, second):
     return None
 
 
-def planes_words(where, kind, modes, masks, take):
-    """§3.3, from the ballots to the scattered bytes: by block the words of the bit planes, lowest first, and of the mask, last."""
+def planes_words(
+    where: str, kind: int, modes: list[Any], masks: Optional[list[int]], take: Callable[[int, str], Array]
+) -> list[Array]:
+    """§3.3, from the ballots to the scattered bytes: by block the words of the bit planes, lowest first, and of the
+    mask, last."""
     D = [np.zeros((len(mine) + 1, 32), "<u4") for mine in modes]
     order = []  # of coding: the words, the mode, the lanes whose words are stored
     for k, mine in enumerate(modes):
@@ -808,31 +841,33 @@ def planes_words(where, kind, modes, masks, take):
     lanes = np.zeros(n, np.uint8)
     lanes[nibbles[:n]] = stored[:m]
     lanes = lanes.view("<u4")
-    words, ballots = iter(words), iter(ballots)
+    full, sparse = iter(words), iter(ballots)
     for plane, mode in order:
         if mode == FULL:
-            plane[...] = next(words)
+            plane[...] = next(full)
         elif mode == SPARSE:
-            ballot = next(ballots)
+            ballot = next(sparse)
             plane[ballot], lanes = lanes[: ballot.sum()], lanes[ballot.sum() :]
     return D
 
 
-def planes_numbers(planes):
+def planes_numbers(planes: Array) -> Array:
     """The numbers whose bits are bit planes, by lane and bit."""
     bits = np.unpackbits(planes[..., None].view(np.uint8), axis=-1, bitorder="little").astype(np.uint64)
     weights = np.uint64(1) << np.arange(len(planes), dtype=np.uint64)
     return (bits * weights[:, None, None]).sum(axis=0, dtype=np.uint64)
 
 
-def planes_quanta(numbers, top):
+def planes_quanta(numbers: Array, top: Any) -> Array:
     """§4, class 0: the residuals of a block from the numbers of its planes, of which plane `top` is the signs."""
     top = np.uint64(top)
     low = numbers & (np.uint64(1) << top) - np.uint64(1)
     return np.where(numbers >> top & np.uint64(1), ~low, low)
 
 
-def planes_fields(where, numbers, lengths, take):
+def planes_fields(
+    where: str, numbers: Array, lengths: tuple[int, Array, Array], take: Callable[[int, str], Array]
+) -> Array:
     """§3.4 and §4, classes 1 and 2: the residuals of a block, by lane and bit."""
     z, widths, besides = lengths
     numbers = numbers[:, FIELDS].astype(int)
@@ -854,7 +889,7 @@ def planes_fields(where, numbers, lengths, take):
     return d
 
 
-def planes_placed(G, a):
+def planes_placed(G: int, a: Array) -> Array:
     """§3.1: what lies in order of blocks, lanes and bits, in the places of the tile."""
     a = a.reshape(4, 4, 8, 4, 2, 4)[:, :, :, COLUMNS]  # block, lane div 8, lane mod 8, column, layer mod 2, row
     if G == 1:
@@ -862,7 +897,7 @@ def planes_placed(G, a):
     return a.transpose(0, 4, 1, 5, 2, 3).reshape((8, 16, 32) if G == 3 else (1, 128, 32))
 
 
-def planes_values(head, kind, e, base, v):
+def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array) -> Array:
     """§5: the bits of the values; e is that of map 1."""
     bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
     if kind == QUANTA:
@@ -878,7 +913,7 @@ def planes_values(head, kind, e, base, v):
     return np.where(m & top, m ^ (top - bits.type(1)), m)
 
 
-def main(path, *out):
+def main(path: str, *out: str) -> None:
     frame = pathlib.Path(path).read_bytes()
     try:
         for name, value in dataclasses.asdict(header(frame)).items():

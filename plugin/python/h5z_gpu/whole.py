@@ -87,7 +87,7 @@ def whole(path: Path, mode: str = "w") -> Iterator[str]:
         try:
             _begin(part, target, old, copied=copied)
             yield part
-            if copied and _state(os.stat(target)) != _state(old):
+            if old is not None and copied and _state(os.stat(target)) != _state(old):
                 raise _error(errno.EBUSY, path, "has been changed by another program meanwhile; it was left alone")
             take_name(part, path, mode)
         except (OSError, RuntimeError) as why:
@@ -119,7 +119,7 @@ def judge(path: Path, mode: str = "w") -> tuple[str, Optional[os.stat_result]]:
     except FileNotFoundError:
         old = None
     except OSError as why:
-        raise _error(why.errno, path, f"cannot be written: {why.strerror}") from None
+        raise _error(why.errno or 0, path, f"cannot be written: {why.strerror}") from None
     if old is None and mode == "r+":
         raise _error(errno.ENOENT, path, 'is not there; mode "a" makes a new file')
     if old is not None and stat.S_ISDIR(old.st_mode):
@@ -131,8 +131,8 @@ def judge(path: Path, mode: str = "w") -> tuple[str, Optional[os.stat_result]]:
     if old is not None and not os.access(target, os.W_OK):
         raise _error(errno.EACCES, path, "may not be written to; allow it (chmod u+w), or name another file")
     if not os.access(folder, os.W_OK | os.X_OK):
-        why = f"cannot be written: the new file is made in the folder {folder}, which may not be written to"
-        raise _error(errno.EACCES, path, why)
+        sentence = f"cannot be written: the new file is made in the folder {folder}, which may not be written to"
+        raise _error(errno.EACCES, path, sentence)
     if old is not None:
         os.close(_taken(path, target))
     return target, old
@@ -170,7 +170,8 @@ def take_name(part: str, path: Path, mode: str = "w") -> None:
     except OSError as why:
         if why.errno in _NOT_HERE:  # a file system that does not sync folders
             return
-        raise _error(why.errno, path, f"is complete, but a power failure may undo its name: {why.strerror}") from None
+        raise _error(why.errno or 0, path, f"is complete, but a power failure may undo its name: "
+                     f"{why.strerror}") from None
 
 
 def put(path: Path, data: bytes) -> None:
@@ -252,7 +253,7 @@ def _taken(path: Path, target: str) -> int:
         except BlockingIOError as why:
             os.close(descriptor)
             sentence = "is open for writing, here or in another program; close it there first"
-            raise _error(why.errno, path, sentence) from None
+            raise _error(why.errno or 0, path, sentence) from None
         except OSError:  # a file system without locks
             pass
     return descriptor

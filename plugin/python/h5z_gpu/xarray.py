@@ -122,8 +122,8 @@ def to_netcdf(
         Opened by either engine, or made in any other way. Where packing is undone, `valid_range` and its like are put
         into the units of the values.
     path : str or path-like
-        As for `ds.to_netcdf`. The file is there whole or not at all, as by `h5z_gpu.save`: with mode "a" a copy of it is
-        added to, which replaces it when it is complete. By compute=False it is written later, and in place.
+        As for `ds.to_netcdf`. The file is there whole or not at all, as by `h5z_gpu.save`: with mode "a" a copy of it
+        is added to, which replaces it when it is complete. By compute=False it is written later, and in place.
     how : Lossy, Lossless, mapping or None, optional
         As for `encoding`. Default: each variable keeps what it had in the file that it was opened from.
     engine : {"h5netcdf", "netcdf4"}, optional
@@ -159,7 +159,8 @@ def to_netcdf(
             ds = ds.copy(deep=False)
             ds[name].attrs.update(limits)
     write: Any = ds.to_netcdf  # its annotations know three engines
-    keywords = {"engine": _engine() if engine == "netcdf4" else engine, "encoding": plan, "unlimited_dims": unlimited_dims, **more}
+    keywords = {"engine": _engine() if engine == "netcdf4" else engine, "encoding": plan,
+                "unlimited_dims": unlimited_dims, **more}
     if not isinstance(path, (str, os.PathLike)) or more.get("compute") is False:
         return write(path, **keywords)
     mode = more.get("mode", "w")
@@ -315,10 +316,12 @@ def _range(v: xr.Variable, how: Lossy) -> tuple[float, float] | None:
     """Least and largest value, of dask arrays block by block."""
     if not v.chunks:
         return value_range(v.to_numpy(), fill_value=how.fill_value)
-    import dask
+    from dask.base import compute
+    from dask.delayed import delayed
 
-    one = dask.delayed(value_range)
-    found = dask.compute(*(one(block, fill_value=how.fill_value) for block in v.data.to_delayed().ravel()))
+    one = delayed(value_range)
+    blocks = [one(block, fill_value=how.fill_value) for block in v.data.to_delayed().ravel()]
+    found = compute(*blocks)  # type: ignore[no-untyped-call]
     some = [pair for pair in found if pair is not None]
     return (min(low for low, _ in some), max(high for _, high in some)) if some else None
 
@@ -425,8 +428,9 @@ def _by_netcdf4(path: str) -> Iterator[_Stored]:
         for g in groups:
             groups += g.groups.values()
             for v in g.variables.values():
-                if isinstance(v.chunking(), list):
-                    yield _Stored(v.name, v.shape, _like(v.chunking(), v.dtype), _without_fill(filter_of(v)))
+                chunks = v.chunking()
+                if isinstance(chunks, list):
+                    yield _Stored(v.name, v.shape, _like(chunks, v.dtype), _without_fill(filter_of(v)))
 
 
 def _of_source(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` that no writer makes and every reader must read: what §7 of the document lists as no reason to refuse, and
-//! numbers at the ends of what §3 and §5 allow.
+//! Frames of `planes` that no writer makes and every reader must read: what §7 of the document lists as no reason to
+//! refuse, and numbers at the ends of what §3 and §5 allow.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
@@ -17,8 +17,13 @@ pub fn bound_of_step(power: i32) -> f64 {
 
 /// The frame of a case.
 pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
-    let bits = |n: usize, random: &mut Random| (0..n).map(|_| random.bits() as u8).collect::<Vec<u8>>();
-    let draft = match name {
+    let made = [quanta, lengths, bits, exceptions].iter().find_map(|group| group(name, random, dims));
+    made.unwrap_or_else(|| panic!("planes/{name} is not made by hand")).frame()
+}
+
+/// Quanta and steps at the ends of what they may be.
+fn quanta(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
+    Some(match name {
         // Planes, ballots, nibbles and bytes of zeros.
         "f32-zeros-that-are-stored" => {
             let zeros = |k: usize, p: usize| {
@@ -75,6 +80,13 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
         }
         "f32-smallest-step" => small_step(F32, random, dims),
         "f64be-smallest-step" => small_step(F64 | BIG_ENDIAN, random, dims),
+        _ => return None,
+    })
+}
+
+/// Fields of every length, and lengths that no writer has.
+fn lengths(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
+    Some(match name {
         // Residuals that are mostly short, for every kind of L and T.
         "f32-every-length" => frame(1, 0.125, F32, dims, &every_lengths(1, 4, random)),
         "f64be-every-length" => frame(2, 0.125, F64 | BIG_ENDIAN, dims, &every_lengths(1, 8, random)),
@@ -121,6 +133,14 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let tiles = [(63, 1), (63, 0), (32, 32), (57, 7)].map(|z| zeros_below(8, z, random));
             frame(9, 0.0, I64 | BIG_ENDIAN, dims, &tiles)
         }
+        _ => return None,
+    })
+}
+
+/// Bits: nothing but a base, powers of two, tiles cut by the array.
+fn bits(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
+    let bits = |n: usize, random: &mut Random| (0..n).map(|_| random.bits() as u8).collect::<Vec<u8>>();
+    Some(match name {
         // No field has a bit: only the base is left, or the mask.
         "f32-no-fields" => {
             let masks =
@@ -134,9 +154,49 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             ];
             frame(1, 3.0, F32, dims, &tiles.map(|t| t.payload(4)))
         }
-        // Integers times a power of two: its ends, products beyond the largest number, integers that are no numbers of the type.
+        // Integers times a power of two: its ends, products beyond the largest number, integers that are no numbers of
+        // the type.
         "f32-powers" => frame(9, 0.0, F32, dims, &[-126, 127, 0, -23].map(|e| powers(e, 4, random))),
         "f64be-powers" => frame(1, 1e-3, F64 | BIG_ENDIAN, dims, &[-1022, 1023, 0, -52].map(|e| powers(e, 8, random))),
+        // Modes beside each other that no writer puts there.
+        "i32be-every-mode" => {
+            let tile = Tile::wide(2, 3, Lengths::new(2, 12)).with(|k, p| plane(((k + p) % 3) as u8, random));
+            let tile = tile.fields(|_, _, _| random.bits()).base(1 << 31);
+            frame(9, 0.0, I32 | BIG_ENDIAN, dims, &[tile.payload(4)])
+        }
+        // A tile of each class, all of them cut by the array's ends.
+        "f32-every-class" | "f64be-every-class" => {
+            let (kind, size) = if name.starts_with("f32") { (F32, 4) } else { (F64 | BIG_ENDIAN, 8) };
+            let (rank, values) = random::grid(dims);
+            assert_eq!((rank, values.len()), (3, 4));
+            let mut tiles: Vec<Vec<u8>> =
+                (0..3).map(|c| random::tile(c, 3, size, true, random).payload(size)).collect();
+            tiles.insert(2, raw(&bits(values[2] * size, random)));
+            frame(2, 1e-4, kind, dims, &tiles)
+        }
+        // Bits and raw values need no step.
+        "f32-bound-of-0" => {
+            let tile = Tile::wide(2, 1, Lengths::new(3, 9)).with(|_, p| plane(p as u8 % 3, random)).base(0x3F80_0000);
+            frame(2, 0.0, F32, dims, &[tile.payload(4), raw(&bits(4 * 104, random))])
+        }
+        // Every value is its own place in the tile: 0, 1, 2 ...; with components, in the array that has them first.
+        "f32-places-of-rank-1"
+        | "f32-places-of-rank-2"
+        | "f32-places-of-rank-3"
+        | "f32-places-of-components-on-a-line"
+        | "f32-places-of-components-in-rows"
+        | "f32-places-of-components" => {
+            let (rank, _) = random::grid(dims);
+            let tile = Tile::quanta(0, [2; 4]).saying(2, |k, l, bit| place(rank, k, l as usize, bit as usize) as i64);
+            frame(1, bound_of_step(0), F32, dims, &[tile.payload(4)])
+        }
+        _ => return None,
+    })
+}
+
+/// Exceptions of every mode and map.
+fn exceptions(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
+    Some(match name {
         // Exceptions among bits, of both maps.
         "f32-bits-with-exceptions" => {
             let masks = [1, 2, 2, 0].map(|mode| plane(mode, random));
@@ -174,41 +234,8 @@ pub fn frame_of(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             let tile = Tile::wide(1, 1, Lengths::new(1, 20)).with(|_, _| plane(2, random));
             frame(1, 1.0, F64, dims, &[tile.except(masks, || random.bits(), false).payload(8)])
         }
-        // Modes beside each other that no writer puts there.
-        "i32be-every-mode" => {
-            let tile = Tile::wide(2, 3, Lengths::new(2, 12)).with(|k, p| plane(((k + p) % 3) as u8, random));
-            let tile = tile.fields(|_, _, _| random.bits()).base(1 << 31);
-            frame(9, 0.0, I32 | BIG_ENDIAN, dims, &[tile.payload(4)])
-        }
-        // A tile of each class, all of them cut by the array's ends.
-        "f32-every-class" | "f64be-every-class" => {
-            let (kind, size) = if name.starts_with("f32") { (F32, 4) } else { (F64 | BIG_ENDIAN, 8) };
-            let (rank, values) = random::grid(dims);
-            assert_eq!((rank, values.len()), (3, 4));
-            let mut tiles: Vec<Vec<u8>> =
-                (0..3).map(|c| random::tile(c, 3, size, true, random).payload(size)).collect();
-            tiles.insert(2, raw(&bits(values[2] * size, random)));
-            frame(2, 1e-4, kind, dims, &tiles)
-        }
-        // Bits and raw values need no step.
-        "f32-bound-of-0" => {
-            let tile = Tile::wide(2, 1, Lengths::new(3, 9)).with(|_, p| plane(p as u8 % 3, random)).base(0x3F80_0000);
-            frame(2, 0.0, F32, dims, &[tile.payload(4), raw(&bits(4 * 104, random))])
-        }
-        // Every value is its own place in the tile: 0, 1, 2 ...; with components, in the array that has them first.
-        "f32-places-of-rank-1"
-        | "f32-places-of-rank-2"
-        | "f32-places-of-rank-3"
-        | "f32-places-of-components-on-a-line"
-        | "f32-places-of-components-in-rows"
-        | "f32-places-of-components" => {
-            let (rank, _) = random::grid(dims);
-            let tile = Tile::quanta(0, [2; 4]).saying(2, |k, l, bit| place(rank, k, l as usize, bit as usize) as i64);
-            frame(1, bound_of_step(0), F32, dims, &[tile.payload(4)])
-        }
-        _ => panic!("planes/{name} is not made by hand"),
-    };
-    draft.frame()
+        _ => return None,
+    })
 }
 
 /// Tiles of one word each.
@@ -233,7 +260,8 @@ fn stairs(bound: f64, dims: &[u32]) -> Draft {
     frame(1, bound, F32, dims, &[Tile::quanta(0, [1; 4]).meaning(1, &v, |_, _| 0).payload(4)])
 }
 
-/// Tiles whose residuals are mostly short, some of any length: L from 0 to beyond T, T from that of few bits to that of the type.
+/// Tiles whose residuals are mostly short, some of any length: L from 0 to beyond T, T from that of few bits to that of
+/// the type.
 fn every_lengths(class: u32, size: usize, random: &mut Random) -> Vec<Vec<u8>> {
     let tile = |k: usize| {
         let (low, highest) = ([0, 1, 2, 3, 5, 8, 63][k], [7, 9, 8 * size][k % 3]);

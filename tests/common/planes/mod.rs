@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane and field by field. No choice is made here: modes,
-//! ballots, slices and bins of lengths are what the caller says, so that frames come out which no writer makes.
+//! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane and field by field. No choice is
+//! made here: modes, ballots, slices and bins of lengths are what the caller says, so that frames come out which no
+//! writer makes.
 //!
 //! ```text
-//! Tile    class, predictor, base, how lengths are stored, four blocks of bit planes, fields and a mask, values of exceptions
+//! Tile    class, predictor, base, how lengths are stored, four blocks of bit planes, fields and a mask, values of
+//!         exceptions
 //! Parts   the parts of its payload, each of which a test may change
 //! frame   payloads, one behind the other, in a draft of a frame
 //! ```
@@ -22,12 +24,13 @@ pub const BYTE_OF_COLUMN: [usize; 4] = [0, 2, 1, 3];
 pub struct Plane {
     pub mode: u8,
     pub words: [u32; 32],
-    /// Lanes that ballot and nibbles name beyond those that are not zero: of lane l the bytes that 5 · l has in its lowest four bits.
+    /// Lanes that ballot and nibbles name beyond those that are not zero: of lane l the bytes that 5 · l has in its
+    /// lowest four bits.
     pub loose: u32,
 }
 
-/// A block: bit planes, the lowest first, and the mask. In classes 1 and 2 the u of every value, at 32 · lane + bit; only the bits
-/// that belong to its field are stored.
+/// A block: bit planes, the lowest first, and the mask. In classes 1 and 2 the u of every value, at 32 · lane + bit;
+/// only the bits that belong to its field are stored.
 #[derive(Clone, Default)]
 pub struct Block {
     pub planes: Vec<Plane>,
@@ -185,8 +188,8 @@ impl Tile {
         })
     }
 
-    /// With planes of these modes that say, by the predictor, what each place of the tile has: of (block, number, words). A plane that
-    /// is not zero is not absent: it is full.
+    /// With planes of these modes that say, by the predictor, what each place of the tile has: of (block, number,
+    /// words). A plane that is not zero is not absent: it is full.
     pub fn meaning(mut self, rank: u32, v: &[i64], mut mode: impl FnMut(usize, usize) -> u8) -> Tile {
         let mut d = v.to_vec();
         let e = extents(rank);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, mode and bins of lengths beside every
-//! other, such as no writer puts them together. Every reader must read them, and all must find the same values.
+//! Whole frames of `planes` from random numbers: every class, predictor, number of slices, mode and bins of lengths
+//! beside every other, such as no writer puts them together. Every reader must read them, and all must find the same
+//! values.
 
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::super::generate::Random;
 use super::{Lengths, Plane, Tile, frame, raw};
 
-/// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold three times the values and just more; with
-/// components, of which 2, 3 and 15 are apart and 16 not.
+/// Shapes of every grid rank: one value, whole tiles, a column or row more, tiles that hold three times the values and
+/// just more; with components, of which 2, 3 and 15 are apart and 16 not.
 const SHAPES: [&[u32]; 25] = [
     &[],
     &[2],

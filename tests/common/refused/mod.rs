@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that every reader must refuse: at least one for each rule of §7 of the six documents. Where a frame can break its rule
-//! alone, there is one that does; tests/vectors/not_alone.toml lists the others, and what else they break.
+//! Frames that every reader must refuse: at least one for each rule of §7 of the six documents. Where a frame can break
+//! its rule alone, there is one that does; tests/vectors/not_alone.toml lists the others, and what else they break.
 //!
 //! ```text
 //! this file       the list; rules of the frame, of `bytes` and `ndzip`
@@ -49,7 +49,8 @@ impl Refused {
 
 /// What the folder holds besides the frames.
 pub fn index(all: &[Refused]) -> String {
-    let head = "# NAME.bin: the rule of §7 that it breaks, its codec, the raw bytes that its caller expects, and why it is refused.\n";
+    let head = "# NAME.bin: the rule of §7 that it breaks, its codec, the raw bytes that its caller expects, and why \
+                it is refused.\n";
     head.to_string() + &all.iter().map(Refused::line).collect::<String>()
 }
 
@@ -125,6 +126,7 @@ impl List {
 pub fn all() -> Vec<Refused> {
     let mut list = List::default();
     frame_rules(&mut list);
+    section_rules(&mut list);
     bytes_rules(&mut list);
     szx::rules(&mut list);
     lorenzo::rules(&mut list);
@@ -134,6 +136,7 @@ pub fn all() -> Vec<Refused> {
     list.0
 }
 
+/// F1 to F9: the mark, the version, lengths, the checksum, codec, mode, rank and type.
 fn frame_rules(list: &mut List) {
     let [stored, szx, lorenzo, ndzip, bytes] = ["stored", "szx", "lorenzo", "ndzip", "bytes"].map(example);
     let whole = stored.frame();
@@ -185,6 +188,11 @@ fn frame_rules(list: &mut List) {
     list.but("F9-ndzip-of-2-byte-numbers", "elements of 2 bytes", &ndzip, |d| {
         (d.kind, d.dims[0]) = (0x4020, 2 * d.dims[0]);
     });
+}
+
+/// F10 to F17: the bound, extents, sections and what lies between them.
+fn section_rules(list: &mut List) {
+    let [stored, szx, lorenzo, ndzip, bytes] = ["stored", "szx", "lorenzo", "ndzip", "bytes"].map(example);
     list.but("F10-infinite-bound", "bound inf", &szx, |d| d.bound = f64::INFINITY.to_bits());
     list.but("F10-bound-that-is-no-number", "bound NaN", &szx, |d| d.bound = f64::NAN.to_bits());
     list.but("F10-negative-bound", "bound -5e-1", &szx, |d| d.bound |= 1 << 63);
@@ -210,7 +218,7 @@ fn frame_rules(list: &mut List) {
     list.but("F14-szx-with-other-extents", "raw length 524", &szx, |d| d.dims[0] = 132);
     list.but("F14-lorenzo-with-other-extents", "raw length 396", &lorenzo, |d| d.dims.push(2));
     list.but("F14-ndzip-of-another-size", "raw length 16392", &ndzip, |d| d.kind = F64);
-    list.bytes("F15-two-bytes-expected", "caller", 2, whole.clone());
+    list.bytes("F15-two-bytes-expected", "caller", 2, stored.frame());
     let mut two = stored.clone();
     two.raw_len = 2;
     list.draft("F15-stored-section-of-another-length", "raw bytes has 1 bytes where 2", &two);

@@ -12,11 +12,23 @@ fn coded(mode: u8, bound: f64, kind: u32, q: u8) -> Draft {
     szx_frame(mode, bound, kind, &[128], &[&[64 + 2 + q, 0, 0, 0], &base, &words])
 }
 
+/// Sections of the example: 20 units of payload; A at 0, B at 4, C at 12, D at 28, E at 32, F at 64 to 79.
+fn payload(at: usize, byte: u8) -> impl Fn(&mut Draft) {
+    move |d| d.sections[1][at] = byte
+}
+
+fn table(ends: &'static [u32]) -> impl Fn(&mut Draft) {
+    move |d| d.sections[0] = le(ends)
+}
+
 pub fn rules(list: &mut List) {
+    heads(list);
+    parts(list);
+}
+
+/// S1 to S6: the table of ends, kinds and bounds.
+fn heads(list: &mut List) {
     let good = example("szx");
-    // Sections of the example: 20 units of payload; A at 0, B at 4, C at 12, D at 28, E at 32, F at 64 to 79.
-    let payload = |at: usize, byte: u8| move |d: &mut Draft| d.sections[1][at] = byte;
-    let table = |ends: &'static [u32]| move |d: &mut Draft| d.sections[0] = le(ends);
     list.but("S1-table-without-entry", "table has 0 bytes where 4", &good, table(&[]));
     list.but("S1-table-of-two-tiles", "table has 8 bytes where 4", &good, table(&[20, 20]));
     let huge = Draft::new(1, 1, 1e-3, F64, &[100_000_000, 2], vec![Vec::new(); 2]);
@@ -67,14 +79,19 @@ pub fn rules(list: &mut List) {
     list.but("S6-coded-with-a-bound-of-0", "kind 0xc6", &good, |d| d.bound = 0);
     list.but("S6-coded-with-a-bound-of-1e39", "kind 0xc6", &good, |d| d.bound = 1e39f64.to_bits());
     list.but("S6-coded-with-a-subnormal-bound", "kind 0xc6", &good, |d| d.bound = 1);
-    // Neighbours of the smallest and the largest bound whose step is usable: of f32 2^-127 and below 2^126, of f64 2^-1022 and
-    // below 2^1022. A bound from 2^-1023 on has an exponent that is allowed, but is subnormal.
+    // Neighbours of the smallest and the largest bound whose step is usable: of f32 2^-127 and below 2^126, of f64
+    // 2^-1022 and below 2^1022. A bound from 2^-1023 on has an exponent that is allowed, but is subnormal.
     let of = |kind: u32, bound: f64| coded(1, bound, kind, 9);
     list.draft("S6-bound-below-2^-127-of-f32", "kind 0x4b", &of(F32, 2f64.powi(-127).next_down()));
     list.draft("S6-bound-of-2^126-of-f32", "kind 0x4b", &of(F32, 2f64.powi(126)));
     list.draft("S6-bound-below-2^-1022-of-f64", "kind 0x4b", &of(F64, f64::MIN_POSITIVE.next_down()));
     list.draft("S6-bound-of-2^-1023-of-f64", "kind 0x4b", &of(F64, f64::MIN_POSITIVE / 2.0));
     list.draft("S6-bound-of-2^1022-of-f64", "kind 0x4b", &of(F64, 2f64.powi(1022)));
+}
+
+/// S7 to S11: the parts of a payload.
+fn parts(list: &mut List) {
+    let good = example("szx");
     list.but("S7-byte-behind-the-kinds", "kinds are not filled up", &good, payload(3, 1));
     list.but("S8-bitmap-of-no-bit", "bitmap 0x0", &good, payload(12, 0));
     list.but("S8-bitmap-beyond-the-values", "block 1 of 3 values has the bitmap", &good, |d| {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the plugin and the program declare of HDF5 and netCDF, compared with bindings by the compiler.
 //!
-//! The plugin looks HDF5's functions up at run time and calls them through pointers, so no linker and no header notices a
-//! wrong argument. This crate includes the files of those declarations and has the types of each function compared with
-//! those of `hdf5-metno-sys` and `netcdf-sys` (`same.rs`), numbers and layouts by constant assertions. A declaration that is
-//! off does not compile here. The tests that remain at run time look each symbol up in the library, by its name.
+//! The plugin looks HDF5's functions up at run time and calls them through pointers, so no linker and no header notices
+//! a wrong argument. This crate includes the files of those declarations and has the types of each function compared
+//! with those of `hdf5-metno-sys` and `netcdf-sys` (`same.rs`), numbers and layouts by constant assertions. A
+//! declaration that is off does not compile here. The tests that remain at run time look each symbol up in the library,
+//! by its name.
 //!
 //! Which crate serves where stands in ARCHITECTURE.md.
 

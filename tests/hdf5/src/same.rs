@@ -14,13 +14,16 @@ pub(crate) trait Same<Ours> {}
 /// Compiles where a type of the bindings is ours.
 pub(crate) const fn same<Theirs: Same<Ours> + Copy, Ours>(_: Theirs) {}
 
-/// As [`same`], for two fields. References, because a pointer to what may change would be taken for one to what may not.
+/// As [`same`], for two fields. References, because a pointer to what may change would be taken for one to what may
+/// not.
 pub(crate) fn pair<Theirs: Same<Ours>, Ours>(_: &Theirs, _: &Ours) {}
 
 macro_rules! same {
     ($($theirs:ty => $ours:ty,)*) => {
         $(impl Same<$ours> for $theirs {}
-        const _: () = assert!(size_of::<$theirs>() == size_of::<$ours>() && align_of::<$theirs>() == align_of::<$ours>());)*
+        const _: () = {
+            assert!(size_of::<$theirs>() == size_of::<$ours>() && align_of::<$theirs>() == align_of::<$ours>())
+        };)*
     };
 }
 

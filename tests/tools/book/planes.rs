@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Written from src/codec/planes/FORMAT.md, section by section: plain, slow, and without a look at the crate. A refusal begins
-//! with the rule of §7 that is broken.
+//! Written from src/codec/planes/FORMAT.md, section by section: plain, slow, and without a look at the crate. A refusal
+//! begins with the rule of §7 that is broken.
 //!
 //! ```text
 //! components apart; grid rank, extents, tile             §3.1
@@ -152,7 +152,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A bit plane in the order of coding: its block, its number (`None` is the mask), its mode, its ballot where it has one.
+/// A bit plane in the order of coding: its block, its number (`None` is the mask), its mode, its ballot where it has
+/// one.
 struct Plane {
     block: usize,
     number: Option<usize>,
@@ -350,7 +351,8 @@ fn modes_of_slices(parts: &mut Parts<'_>, slices: [usize; 4]) -> Result<[Vec<u32
     Ok(modes)
 }
 
-/// §3.3, from *ballots* to *scattered*. Of 8S planes the last holds signs and comes behind the others; three planes have none.
+/// §3.3, from *ballots* to *scattered*. Of 8S planes the last holds signs and comes behind the others; three planes
+/// have none.
 fn blocks(parts: &mut Parts<'_>, modes: &[Vec<u32>; 4], mask: Option<u32>) -> Result<Coded, Refusal> {
     // Order of coding.
     let mut order = Vec::new();
@@ -422,7 +424,8 @@ fn quantum(slices: usize, number: u64) -> u64 {
     if number & top == 0 { m } else { !m }
 }
 
-/// §3.4 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of 64 bits.
+/// §3.4 and §4, classes 1 and 2: a block's residuals in place of its numbers, from the fields, in two's complement of
+/// 64 bits.
 fn fields(parts: &mut Parts<'_>, lengths: &Lengths, numbers: &mut Block) -> Result<(), Refusal> {
     let fields = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| lengths.field(i));
     let field_of = |number: u64| fields[lengths.bins[number as usize]];

@@ -126,7 +126,8 @@ fn grid(fields: &[Field], runs: usize) {
     }
     for (way, name) in ["encode", "decode"].into_iter().enumerate() {
         println!(
-            "{name}: {} of {cells} cells under a quarter of the field's own median, {} under half ({:.1} %); lowest of fields above 100 MB {:.0}",
+            "{name}: {} of {cells} cells under a quarter of the field's own median, {} under half ({:.1} %); lowest \
+             of fields above 100 MB {:.0}",
             quarter[way],
             half[way],
             100.0 * f64::from(half[way]) / f64::from(cells),
@@ -157,7 +158,8 @@ fn value(kind: &str, i: usize) -> f32 {
 /// Tiles of two kinds.
 fn kinds(runs: usize) {
     println!(
-        "\nplanes, {TILES} tiles of {TILE} f32 along a line, bound 1e-3, a share of them of another kind: encode, decode GB/s, ratio"
+        "\nplanes, {TILES} tiles of {TILE} f32 along a line, bound 1e-3, a share of them of another kind: encode, \
+         decode GB/s, ratio"
     );
     let p = Params::new(
         h5z_gpu::Request { codec: Codec::Planes, bound: Bound::Absolute(1e-3) },

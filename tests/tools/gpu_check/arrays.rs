@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrays in a device's memory, of any layout, against the same arrays in host memory: frames, values, ranges, verdicts.
+//! Arrays in a device's memory, of any layout, against the same arrays in host memory: frames, values, ranges,
+//! verdicts.
 
 use super::{Case, Random, case, first_difference};
 use h5z_gpu::array::{self, Array, Encoding, Frames, OnDevice};
@@ -27,8 +28,8 @@ impl Layout {
         )
     }
 
-    /// Axes from the slowest in memory to the fastest, elements left out behind each, those that are walked backwards, bytes before
-    /// the first.
+    /// Axes from the slowest in memory to the fastest, elements left out behind each, those that are walked backwards,
+    /// bytes before the first.
     fn new(shape: &[u64], size: usize, order: &[usize], gaps: &[u64], turned: &[bool], before: usize) -> Layout {
         let (mut strides, mut step, mut first) = (vec![0i64; shape.len()], size as i64, before as i64);
         for &k in order.iter().rev() {
@@ -111,12 +112,21 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
         return Err(format!("of {chunks} chunks the GPU encoded {encoded} and decoded {decoded}"));
     }
     Ok(format!(
-        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {damaged} damaged frames"
+        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {damaged} damaged \
+         frames"
     ))
 }
 
-/// One array; with chunks as large as they may be, of which a codec is chosen by samples, or with any.
-fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), String> {
+/// What is written: an array's extents and its chunks', parameters of a chunk, the chunks' origins.
+struct Plan {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    params: Params,
+    origins: Vec<i64>,
+}
+
+/// Chunks of any size, or as large as they may be; now and then of a type that no kernel takes.
+fn plan(r: &mut Random, case: &Case, sampled: bool) -> Result<Plan, String> {
     let mut shape = case.params.extents.as_slice().iter().map(|&d| u64::from(d)).collect::<Vec<_>>();
     if shape.is_empty() {
         shape = vec![1];
@@ -126,24 +136,27 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
     let chunk: Vec<u64> = shape.iter().zip(&chunk).map(|(&d, &c)| c.max(d.div_ceil(12))).collect();
     let mut params = Params::new(case.params.request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
     params.fill = case.params.fill;
-    let mut size = usize::from(params.dtype.size);
     if r.one_in(10) {
         // Halves of numbers: what no kernel takes.
         let dtype = Dtype { size: 2, class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..params.dtype };
         let last = shape.len() - 1;
-        shape[last] *= (size / 2) as u64;
-        size = 2;
+        shape[last] *= u64::from(params.dtype.size / 2);
         let lossless = Request { codec: Codec::Auto, bound: Bound::Lossless };
         params = Params::new(lossless, dtype, &chunk).map_err(|e| e.to_string())?;
     }
-    let grid = shape.iter().zip(&chunk).map(|(&d, &c)| d.div_ceil(c));
+    let origins = origins(&shape, &chunk);
+    Ok(Plan { shape, chunk, params, origins })
+}
+
+/// Where the chunks of an array begin.
+fn origins(shape: &[u64], chunk: &[u64]) -> Vec<i64> {
+    let grid = shape.iter().zip(chunk).map(|(&d, &c)| d.div_ceil(c));
     let grid: Vec<u64> = grid.collect();
-    let count = grid.iter().product::<u64>();
-    let origins: Vec<i64> = (0..count)
+    (0..grid.iter().product::<u64>())
         .flat_map(|mut k| {
             let mut at: Vec<i64> = grid
                 .iter()
-                .zip(&chunk)
+                .zip(chunk)
                 .rev()
                 .map(|(&g, &c)| {
                     let here = (k % g * c) as i64;
@@ -154,13 +167,20 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
             at.reverse();
             at
         })
-        .collect();
+        .collect()
+}
+
+/// One array; with chunks as large as they may be, of which a codec is chosen by samples, or with any.
+fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), String> {
+    let Plan { shape, chunk, params, origins } = &plan(r, case, sampled)?;
+    let params = *params;
+    let size = usize::from(params.dtype.size);
     let beyond: Vec<u8> = params.fill.map_or_else(|| vec![0; size], |f| f.to_le_bytes()[..size].to_vec());
 
     // The same values, dense here and in some layout there.
     let mut raw = case.raw.clone();
-    let dense = Layout::dense(&shape, size);
-    let there = Layout::random(r, &shape, size);
+    let dense = Layout::dense(shape, size);
+    let there = Layout::random(r, shape, size);
     let memory = DeviceMemory::new(there.bytes).ok_or("no device memory")?;
     transfer(&mut vec![0xEE; there.bytes], &memory, false)?;
     let device = Some(memory.ordinal());
@@ -168,8 +188,8 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
     let mut on_device = there.array(memory.address(), size, device);
     array::copy(&on_host(&mut raw), &mut on_device).map_err(|e| e.to_string())?;
 
-    let want = frames(on_host(&mut raw), params, &chunk, &origins, &beyond)?;
-    let got = frames(there.array(memory.address(), size, device), params, &chunk, &origins, &beyond)?;
+    let want = frames(on_host(&mut raw), params, chunk, origins, &beyond)?;
+    let got = frames(there.array(memory.address(), size, device), params, chunk, origins, &beyond)?;
     if want.len() != got.len() {
         return Err(format!("{} frames, not {}", got.len(), want.len()));
     }
@@ -184,17 +204,28 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
     }
     if params.dtype.is_ieee() {
         let range = |array: &Array| {
-            array::range(array, params.dtype, &chunk, &origins, params.fill, 1).map_err(|e| e.to_string())
+            array::range(array, params.dtype, chunk, origins, params.fill, 1).map_err(|e| e.to_string())
         };
         let (want, got) = (range(&on_host(&mut raw))?, range(&on_device)?);
         if want.map(|(a, b)| (a.to_bits(), b.to_bits())) != got.map(|(a, b)| (a.to_bits(), b.to_bits())) {
             return Err(format!("range {got:?}, not {want:?}"));
         }
     }
+    parts(r, &want, shape, chunk, origins, (size, device))?;
+    Ok((want.len(), 1))
+}
 
-    // Decoded into another layout of a part of it, whole frames and a damaged one.
-    let mut hurt = want.clone();
-    let bad = r.below(count) as usize;
+/// Decodes into another layout of a part of the array, whole frames and a damaged one.
+fn parts(
+    r: &mut Random,
+    want: &[Vec<u8>],
+    shape: &[u64],
+    chunk: &[u64],
+    origins: &[i64],
+    (size, device): (usize, Option<i32>),
+) -> Result<(), String> {
+    let mut hurt = want.to_vec();
+    let bad = r.below(want.len() as u64) as usize;
     let at = (56 + r.below(hurt[bad].len() as u64 - 56)) as usize;
     hurt[bad][at] ^= 1 << r.below(8);
     let window: Vec<(u64, u64)> = shape
@@ -209,9 +240,9 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
     let moved: Vec<i64> = origins.iter().enumerate().map(|(i, &o)| o - window[i % rank].0 as i64).collect();
     let layout = Layout::random(r, &extents, size);
     let out = DeviceMemory::new(layout.bytes).ok_or("no device memory")?;
-    for frames in [&want, &hurt] {
+    for frames in [want, &hurt] {
         let slices: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-        let decode = |to: &mut Array| array::decode(Frames::Memory(&slices), to, &chunk, &moved, 2);
+        let decode = |to: &mut Array| array::decode(Frames::Memory(&slices), to, chunk, &moved, 2);
         let mut here = vec![0xEE; layout.bytes];
         let mut wanted = layout.array(here.as_mut_ptr(), size, None);
         let verdicts = decode(&mut wanted).map_err(|e| e.to_string())?;
@@ -229,5 +260,5 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
             return Err(format!("values of chunks {chunk:?} in {extents:?}: {}", first_difference(&here, &back)));
         }
     }
-    Ok((count as usize, 1))
+    Ok(())
 }

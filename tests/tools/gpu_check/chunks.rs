@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random and hostile chunks: of all shapes, types and bounds, with values that fields have, and some that they should not have.
+//! Random and hostile chunks: of all shapes, types and bounds, with values that fields have, and some that they should
+//! not have.
 
 use h5z_gpu::{Bound, Class, Codec, Dtype, Engine, Params, Request};
 
@@ -107,6 +108,13 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
             }
         })
         .collect();
+    strew(r, dims, &mut v);
+    v
+}
+
+/// Odd values, strewn in or in runs, or none.
+fn strew(r: &mut Random, dims: &[u64], v: &mut [f64]) {
+    let n = v.len();
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 1e38, 1e-310, 1e-45, 1e20, 9.97e36];
     match r.below(8) {
         0 => (0..1 + n / 50).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
@@ -130,7 +138,27 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
         }
         _ => {}
     }
-    v
+}
+
+/// A bound for values, of every mode.
+fn bound(r: &mut Random, v: &[f64], integers: bool) -> Bound {
+    let power = 10f64.powi(-(r.below(7) as i32));
+    match r.below(if integers { 1 } else { 12 }) {
+        0 | 1 => Bound::Lossless,
+        2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
+        5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
+        7 => Bound::Psnr(20.0 + 10.0 * r.below(10) as f64 + r.unit()),
+        8 if r.one_in(2) => {
+            let b = f64::from_bits(r.next() >> 1);
+            Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
+        }
+        // The largest value has as many quanta as it may, or a half or a quarter.
+        9 | 10 => {
+            let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
+            Bound::Absolute(most / 2f64.powi(29 + r.below(3) as i32))
+        }
+        _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
+    }
 }
 
 pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
@@ -168,23 +196,7 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     if dtype.big_endian {
         raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
-    let power = 10f64.powi(-(r.below(7) as i32));
-    let bound = match r.below(if integers { 1 } else { 12 }) {
-        0 | 1 => Bound::Lossless,
-        2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
-        5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
-        7 => Bound::Psnr(20.0 + 10.0 * r.below(10) as f64 + r.unit()),
-        8 if r.one_in(2) => {
-            let b = f64::from_bits(r.next() >> 1);
-            Bound::Absolute(if b > 0.0 && b < 1e300 { b } else { 5e-324 })
-        }
-        // The largest value has as many quanta as it may, or a half or a quarter.
-        9 | 10 => {
-            let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
-            Bound::Absolute(most / 2f64.powi(29 + r.below(3) as i32))
-        }
-        _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
-    };
+    let bound = bound(r, &v, integers);
     let planes = !matches!(bound, Bound::PointwiseRelative(_));
     let codec = match r.below(if planes { 6 } else { 4 }) {
         k if bound == Bound::Lossless => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chunks of any magnitude under any bound: values from fractions of a quantum to 2^60 of them, where a number of the type cannot tell
-//! one quantum from the next any more, under bounds from 2^-40 to 2^60 and at the ends of the type's range; huge and tiny
-//! values side by side; missing values, infinities, NaN, subnormal numbers and fill values strewn in. Small, so that there can be many.
+//! Chunks of any magnitude under any bound: values from fractions of a quantum to 2^60 of them, where a number of the
+//! type cannot tell one quantum from the next any more, under bounds from 2^-40 to 2^60 and at the ends of the type's
+//! range; huge and tiny values side by side; missing values, infinities, NaN, subnormal numbers and fill values strewn
+//! in. Small, so that there can be many.
 
 use super::chunks::{Case, Random, extents, lost_once};
 use h5z_gpu::{Bound, Class, Codec, Dtype, Params, Request};

@@ -26,7 +26,7 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
         assert a.trial is not None
         psnr = a.trial.psnr(a.wide)
         rows.append([link, bound_text(a.how), f"{a.ratio:.1f}", common.size(a.raw), common.size(a.stored),
-                     f"{psnr:.1f}" if math.isfinite(psnr) else "exact"])  # fmt: skip
+                     f"{psnr:.1f}" if math.isfinite(psnr) else "exact"])
     if rows:
         body.append(page.table(rows, ["variable", "bound", "ratio", "from", "to", "PSNR (dB)"], [2, 3, 4, 5]))
     else:
@@ -49,7 +49,8 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
 
 
 def _said(a: Advice) -> str:
-    """What the choice makes of the values of the curves, and that these are not all: another codec may be chosen for them."""
+    """What the choice makes of the values of the curves, and that these are not all: another codec may be chosen for
+    them."""
     here, whole = a.part, a.trial
     assert here is not None and whole is not None
 
@@ -57,9 +58,9 @@ def _said(a: Advice) -> str:
         psnr = trial.psnr(a.wide)
         return f"ratio {ratio:.1f} by {trial.codec}, {f'{psnr:.1f} dB' if math.isfinite(psnr) else 'exact'}"
 
-    return (f"Curves of {here.raw // a.dtype.itemsize} values from the middle of a chunk. For these the choice, {bound_text(a.how)}, has "
-            f"{here.bits(a.dtype.itemsize):.2f} bits a value: {found(here, here.ratio)}; for the whole variable, as in the table: "
-            f"{found(whole, a.ratio)}")  # fmt: skip
+    return (f"Curves of {here.raw // a.dtype.itemsize} values from the middle of a chunk. For these the choice, "
+            f"{bound_text(a.how)}, has {here.bits(a.dtype.itemsize):.2f} bits a value: {found(here, here.ratio)}; for "
+            f"the whole variable, as in the table: {found(whole, a.ratio)}")
 
 
 def _distortion(a: Advice) -> str:
@@ -92,8 +93,9 @@ def _distortion(a: Advice) -> str:
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=9)
-    return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR. {_said(a)}",
-                       f"{_said(a)}.")  # fmt: skip
+    return page.figure(drawn, f"Rate-distortion curves of {a.name} for {', '.join(a.curves)}: bits a value and PSNR. "
+                       f"{_said(a)}",
+                       f"{_said(a)}.")
 
 
 def _ratios(a: Advice) -> str:
@@ -127,7 +129,7 @@ def _ratios(a: Advice) -> str:
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9)
     return page.figure(drawn, f"Compression ratio of {a.name} against the {mode} bound for {', '.join(a.curves)}",
-                       "Ratio against the bound, of the same values.")  # fmt: skip
+                       "Ratio against the bound, of the same values.")
 
 
 def _bound(trial: Any) -> float:

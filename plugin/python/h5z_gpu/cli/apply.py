@@ -22,7 +22,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
     stem, end = os.path.splitext(path)
     out = f"{stem}.small{end}"
     own = ["h5z-gpu", "repack", path, out, *(f"{a.name}={bound_text(a.how)}" for a in found)]
-    # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise alone hands on.
+    # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise
+    # alone hands on.
     if any(a.how.codec != "auto" or a.chunk != a.usual or a.hidden for a in found):
         own = ["h5z-gpu", "repack", path, out, "--advise"]
     repack = ["h5repack"]
@@ -43,7 +44,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         text = _folded([*copy, path, out])
         if any(a.fill is not None and not isinstance(a.how, Lossless) for a in found):
             text = (
-                "# nccopy tells the filter of no fill value: missing values that are ordinary numbers come back within the bound alone\n"
+                "# nccopy tells the filter of no fill value: missing values that are ordinary numbers come back within "
+                "the bound alone\n"
                 + text
             )
         made.append(("nccopy", text))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Boxes of a dataset that are read at a time: whole chunks, so that each chunk is decoded once and memory stays bounded."""
+"""Boxes of a dataset that are read at a time: whole chunks, so that each chunk is decoded once and memory stays
+bounded."""
 
 from __future__ import annotations
 

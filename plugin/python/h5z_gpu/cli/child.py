@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Work in a process of its own: damaged files make HDF5 crash, or never come back.
 
-`attempt` runs a function, for a limited time, and gives what it returns. `program` runs a whole command: where HDF5 crashes, the
-user reads a sentence.
+`attempt` runs a function, for a limited time, and gives what it returns. `program` runs a whole command: where HDF5
+crashes, the user reads a sentence.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from .common import Problem, say
@@ -42,7 +42,8 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
     Parameters
     ----------
     work : callable
-        Is given `note`, a function to be called with what it begins next. A child that says nothing for too long is ended.
+        Is given `note`, a function to be called with what it begins next. A child that says nothing for too long is
+        ended.
     seconds : float
         How long it may take from one note to the next.
 
@@ -61,7 +62,8 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)  # Python drops what is raised in its callbacks behind a fork
+    # Python drops what is raised in its callbacks behind a fork
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)
     pid = os.fork()
     if not pid:
         ours.close()
@@ -78,14 +80,15 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
                 value.at = at
                 raise value
             else:
-                return value
+                result: T = value
+                return result
         raise Died(f"HDF5 was still at it after {seconds:g} seconds", at)
     except (EOFError, ConnectionResetError):
         _, status = os.waitpid(pid, 0)
         pid = 0
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _CRASHES:
             raise Problem(f"the process that reads the file was ended by {_ending(status)}, as where memory is short; "
-                          "nothing was written") from None  # fmt: skip
+                          "nothing was written") from None
         raise Died(f"HDF5 crashed ({_ending(status)})", at) from None
     finally:
         ours.close()
@@ -93,7 +96,7 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
             _end(pid)
 
 
-def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any, mask: set[signal.Signals]) -> None:
+def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any, mask: Iterable[int]) -> None:
     """What the child does; it never returns."""
     try:
         os.setpgid(0, 0)  # so that it is ended with all that it starts
@@ -135,7 +138,8 @@ def _end(pid: int) -> None:
 
 
 def _ending(status: int) -> str:
-    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit status {os.waitstatus_to_exitcode(status)}"
+    return (signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status)
+            else f"exit status {os.waitstatus_to_exitcode(status)}")
 
 
 def program(command: Callable[[], int]) -> int:
@@ -171,7 +175,7 @@ def program(command: Callable[[], int]) -> int:
         return os.WEXITSTATUS(status)
     if os.WTERMSIG(status) in _CRASHES:
         say(f"h5z-gpu: HDF5 crashed ({_ending(status)}). It does so on files whose own tables are damaged: "
-              "h5z-gpu recover IN OUT takes what can be read of one", file=sys.stderr)  # fmt: skip
+              "h5z-gpu recover IN OUT takes what can be read of one", file=sys.stderr)
         return 2
     if os.WTERMSIG(status) != signal.SIGKILL:
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)

@@ -2,11 +2,14 @@
 """Copies an HDF5 file object by object, so that some of its datasets can be written anew and all else stays as it is.
 
 1. The new file has the old one's properties (creation order, user block, oldest library that has to read it).
-2. Groups are walked in the order in which their links were made, where the file has kept it: netCDF numbers dimensions and
+2. Groups are walked in the order in which their links were made, where the file has kept it: netCDF numbers dimensions
+   and
    variables by it. Hard links to one object stay links to one object; soft and external links are made anew.
-3. A dataset that stays as it is goes over by H5Ocopy, frames and all. One that is written anew is created with the same type,
+3. A dataset that stays as it is goes over by H5Ocopy, frames and all. One that is written anew is created with the same
+   type,
    extents, fill value and order of attributes, and other chunks and filters.
-4. Attributes are copied one by one in their order, in the types of the file. References lead to an address in the old file, so
+4. Attributes are copied one by one in their order, in the types of the file. References lead to an address in the old
+   file, so
    those that hold some (netCDF's and HDF5's dimension scales do) come last, each led to the same path in the new one.
 """
 
@@ -124,7 +127,8 @@ class Copier:
         """A dataset or a named type."""
         properties = self.plan(h5py.Dataset(found)) if isinstance(found, h5d.DatasetID) else None
         if properties is None and isinstance(found, h5d.DatasetID) and holds_objects(found.get_type()):
-            # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be opened.
+            # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be
+            # opened.
             made = h5d.create(
                 new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist()
             )
@@ -228,7 +232,8 @@ def address(item: Any) -> Any:
 
 
 def _links(group: h5g.GroupID) -> Iterator[tuple[bytes, int]]:
-    """Names and kinds of a group's links, in the order in which they were made or, where the file has not kept it, of names."""
+    """Names and kinds of a group's links, in the order in which they were made or, where the file has not kept it, of
+    names."""
     order = group.get_create_plist().get_link_creation_order()
     by = h5py.h5.INDEX_CRT_ORDER if order & h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME
     found: list[tuple[bytes, int]] = []

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Looks into HDF5's oldest groups for names that have vanished.
 
-Such a group is a version 1 B-tree of symbol tables, with names in a local heap (III.A, III.B and III.D of HDF5's format specification).
-None has a checksum: where the number of entries of a node was changed, HDF5 lists fewer objects and finds no fault. Two things still
-show it. The tree has the last name of each symbol table as a key. And names of links that were deleted are free space of the heap: a
-name that is neither free nor of an entry belongs to one that has vanished. Only names shorter than 8 bytes stay as they are when
-their link is deleted; of those nobody can tell.
+Such a group is a version 1 B-tree of symbol tables, with names in a local heap (III.A, III.B and III.D of HDF5's format
+specification). None has a checksum: where the number of entries of a node was changed, HDF5 lists fewer objects and
+finds no fault. Two things still show it. The tree has the last name of each symbol table as a key. And names of links
+that were deleted are free space of the heap: a name that is neither free nor of an entry belongs to one that has
+vanished. Only names shorter than 8 bytes stay as they are when their link is deleted; of those nobody can tell.
 """
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def vanished(file: h5py.File, data: int) -> tuple[dict[str, str], dict[str, str]
         sure = gone if not complete else [name for name in gone if len(name) >= _SHORT]
         for names, found in ((sure, lost), ([name for name in gone if name not in sure], doubtful)):
             if names:
-                found[group.path or "/"] = f"no object has the name {', '.join(map(repr, names[:_SHOWN]))}, which is in its table"
+                found[group.path
+                      or "/"] = f"no object has the name {', '.join(map(repr, names[:_SHOWN]))}, which is in its table"
         if not complete:
             lost.setdefault(group.path or "/", "its list of objects has lost entries")
     return lost, doubtful
@@ -82,7 +83,8 @@ def _table(data: int, at: int, length: int, signature: bytes) -> bytes:
 def _heap(data: int, base: int, at: int) -> tuple[bytes, list[tuple[int, int]]]:
     """A local heap's bytes, and beginning and end of what is free of them."""
     size, free, place = struct.unpack("<QQQ", _table(data, base + at, 32, b"HEAP")[8:])
-    segment, blocks = _table(data, base + place, size, b""), []
+    segment = _table(data, base + place, size, b"")
+    blocks: list[tuple[int, int]] = []
     while free + 16 <= len(segment) and len(blocks) < len(segment) // 16:
         after, length = struct.unpack_from("<QQ", segment, free)
         blocks.append((free, free + length))

@@ -21,23 +21,28 @@ _STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1240px; padding: 1rem 1.2rem 3rem; background: #fff; color: #1c2430;
        font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; margin: .6rem 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; border-top: 1px solid #d5dbe3; padding-top: 1rem; }
+h1 { font-size: 1.5rem; margin: .6rem 0 .2rem; }
+h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; border-top: 1px solid #d5dbe3; padding-top: 1rem; }
 p { margin: .4rem 0; } .small { color: #566072; font-size: .9rem; }
 .held, .broken { display: inline-block; border-radius: .3rem; padding: .05rem .5rem; font-weight: 600; }
 .held { background: #e2f3e7; color: #115c2b; } .broken { background: #fde5e3; color: #9a1c12; }
-.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); margin: 1rem 0; }
-figure { margin: 0; } figure img { width: 100%; height: auto; display: block; } figcaption { font-size: .9rem; color: #3b4656; }
+.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr));
+           margin: 1rem 0; }
+figure { margin: 0; } figure img { width: 100%; height: auto; display: block; }
+figcaption { font-size: .9rem; color: #3b4656; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .95rem; }
-th, td { text-align: left; padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid #e6eaf0; overflow-wrap: normal; }
+th, td { text-align: left; padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid #e6eaf0;
+         overflow-wrap: normal; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-pre { background: #f4f6f9; padding: .7rem .9rem; border-radius: .3rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; }
+pre { background: #f4f6f9; padding: .7rem .9rem; border-radius: .3rem; overflow-x: auto; font-size: .85rem;
+      line-height: 1.45; }
 """
 
 
 def ready(path: str) -> None:
     """Raises Problem where no page can be written: before anything takes time."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401  (whether it is there)
     except ImportError:
         raise Problem("--html needs matplotlib for its pictures: pip install matplotlib") from None
     with writing(path):
@@ -53,7 +58,7 @@ def write(path: str, title: str, body: Iterable[str]) -> None:
     """Writes a page."""
     parts = ['<!doctype html><html lang="en"><head><meta charset="utf-8">',
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
-             f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>", *body, "</body></html>\n"]  # fmt: skip
+             f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>", *body, "</body></html>\n"]
     with writing(path):
         put(path, "\n".join(parts).encode())
 
@@ -68,7 +73,8 @@ def table(rows: Iterable[Iterable[Any]], head: Iterable[str] = (), numbers: Iter
 
     first = "".join(cell("th", k, v) for k, v in enumerate(head))
     body = "".join(f"<tr>{''.join(cell('td', k, v) for k, v in enumerate(row))}</tr>" for row in rows)
-    return f'<div class="scroll"><table>{f"<thead><tr>{first}</tr></thead>" if first else ""}<tbody>{body}</tbody></table></div>'
+    head = f"<thead><tr>{first}</tr></thead>" if first else ""
+    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
 class Html(str):
@@ -91,7 +97,7 @@ def figure(drawn: Figure, alt: str, caption: str) -> str:
         drawn.savefig(out, format="svg", metadata={"Date": None})
     data = base64.b64encode(out.getvalue()).decode()
     return (f'<figure><img alt="{text(alt)}" src="data:image/svg+xml;base64,{data}">'
-            f"<figcaption>{text(caption)}</figcaption></figure>")  # fmt: skip
+            f"<figcaption>{text(caption)}</figcaption></figure>")
 
 
 def new_figure(width: float = 5.2, height: float = 3.7) -> tuple[Figure, Any]:

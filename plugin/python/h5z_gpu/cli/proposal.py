@@ -3,13 +3,16 @@
 
 The first that applies:
 
-    1. Values that are multiples of a step, as those of packed integers are: half a step. That much was lost by rounding; and quanta of
+    1. Values that are multiples of a step, as those of packed integers are: half a step. That much was lost by
+       rounding; and quanta of
        this width are the multiples themselves, so that lorenzo most often gives back every bit.
     2. Attributes that name significant digits or bits: half a unit of the last one.
-    3. Values of one sign over more than four decades: 0.1 % of each value, since an absolute bound would wipe out the small ones.
-    4. The noise between neighbours: half of its standard deviation σ. An error that is spread evenly within ±σ/2 makes the noise
-       1.04 times as large. σ is the least one, over the axes, that differences of order k = 3 to 6 give (median absolute difference
-       / 0.6745 / √C(2k, k)): of a smooth field they leave next to nothing, of noise all.
+    3. Values of one sign over more than four decades: 0.1 % of each value, since an absolute bound would wipe out the
+       small ones.
+    4. The noise between neighbours: half of its standard deviation σ. An error that is spread evenly within ±σ/2 makes
+       the noise
+       1.04 times as large. σ is the least one, over the axes, that differences of order k = 3 to 6 give (median
+       absolute difference / 0.6745 / √C(2k, k)): of a smooth field they leave next to nothing, of noise all.
     5. The bulk of the values (from the 0.1 % to the 99.9 % quantile) limits 4 to between 10⁻⁵ and 10⁻³ of it.
 
 Bounds of 3 to 5 are rounded down to 1, 2 or 5 times a power of ten: such a number fits into one word of the filter.
@@ -27,8 +30,8 @@ import numpy as np
 from ..filters import How, Lossless, Lossy
 from .roles import number_of
 
-_DIGITS = ("quantization_nsd", "_QuantizeBitGroomNumberOfSignificantDigits", "_QuantizeGranularBitRoundNumberOfSignificantDigits",
-           "number_of_significant_digits")  # fmt: skip
+_DIGITS = ("quantization_nsd", "_QuantizeBitGroomNumberOfSignificantDigits",
+           "_QuantizeGranularBitRoundNumberOfSignificantDigits", "number_of_significant_digits")
 _BITS = ("quantization_nsb", "_QuantizeBitRoundNumberOfSignificantBits")
 _DECADES = 4
 _MOST, _LEAST = 1e-3, 1e-5
@@ -82,7 +85,8 @@ def _propose(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], item: Any,
     if "absolute" in config and not made.step:
         small = np.abs(values) < config["absolute"]
         if np.count_nonzero(small & (values != 0)) > values.size / 4:
-            made.reason += ". Of the values, a quarter or more are smaller than this bound: where they matter, take pointwise_relative:1e-3"
+            made.reason += (". Of the values, a quarter or more are smaller than this bound: where they matter, take "
+                            "pointwise_relative:1e-3")
     return made
 
 
@@ -127,20 +131,21 @@ def _from_attributes(item: Any) -> Optional[Proposal]:
         n = number_of(item, name)
         if n is not None and 1 <= n <= 16:
             return Proposal(Lossy(pointwise_relative=float(f"5e{-int(n) - 1}")),
-                            f"{name} = {int(n)}: half a unit of the last significant digit of the largest mantissa")  # fmt: skip
+                            f"{name} = {int(n)}: half a unit of the last significant digit of the largest mantissa")
     for name in _BITS:
         n = number_of(item, name)
         if n is not None and 1 <= n <= 52:
             return Proposal(Lossy(pointwise_relative=rounded_down(2.0 ** -(n + 1))),
-                            f"{name} = {int(n)}: half a unit of the last significant bit")  # fmt: skip
+                            f"{name} = {int(n)}: half a unit of the last significant bit")
     return None
 
 
 def step_of(values: np.ndarray) -> Optional[float]:
-    """The step of which all values are multiples, but for an offset and rounding; None where there is none that can be told.
+    """The step of which all values are multiples, but for an offset and rounding; None where there is none that can be
+    told.
 
-    A guess is the least difference of two neighbours in the sorted values. Over longer and longer distances, the number of steps in
-    each is a whole one, and makes the guess sharper.
+    A guess is the least difference of two neighbours in the sorted values. Over longer and longer distances, the number
+    of steps in each is a whole one, and makes the guess sharper.
     """
     every = np.unique(values[:: max(1, values.size // _STEP_VALUES)])
     if every.size < 3 or every.size > values.size / 3:
@@ -197,12 +202,14 @@ def _from_decades(values: np.ndarray) -> Optional[Proposal]:
     low, high = np.percentile(size, [1, 99])
     if low <= 0 or not math.log10(high) - math.log10(low) > _DECADES:
         return None
-    return Proposal(Lossy(pointwise_relative=1e-3), f"values of one sign span {math.log10(high / low):.0f} decades: an absolute bound would wipe "
-                    "out the small ones")  # fmt: skip
+    return Proposal(Lossy(pointwise_relative=1e-3), f"values of one sign span {math.log10(high / low):.0f} decades: an "
+                    f"absolute bound would wipe "
+                    "out the small ones")
 
 
 def noise_of(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray]) -> Optional[float]:
-    """Standard deviation of what differences of a high order leave of the values, on the axis and of the order where it is least."""
+    """Standard deviation of what differences of a high order leave of the values, on the axis and of the order where it
+    is least."""
     rank = blocks[0].ndim if blocks else 0
     found = []
     for axis in range(rank):
@@ -252,8 +259,11 @@ def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values:
     text = f"{sigma:.2g}{_unit(unit)}" if sigma is not None else ""
     if sigma is None or sigma / 2 < _LEAST * bulk:
         bound = rounded_down(_LEAST * bulk)
-        why = f"the field is smooth (noise between neighbours {text}): 0.001 % of the bulk of its range" if sigma is not None else (
-            "too few neighbours to tell the noise: 0.001 % of the bulk of the range")  # fmt: skip
+        why = (
+            f"the field is smooth (noise between neighbours {text}): 0.001 % of the bulk of its range"
+            if sigma is not None
+            else ("too few neighbours to tell the noise: 0.001 % of the bulk of the range")
+        )
     elif sigma / 2 > _MOST * bulk:
         bound = rounded_down(_MOST * bulk)
         why = f"neighbours differ by more than this (noise {text}); 0.1 % of the bulk of the range"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Figures of quality: moments, PSNR, correlation and autocorrelation block by block; SSIM and power spectra of slices."""
+"""Figures of quality: moments, PSNR, correlation and autocorrelation block by block; SSIM and power spectra of
+slices."""
 
 from __future__ import annotations
 
@@ -196,7 +197,8 @@ def ssim(x: np.ndarray, y: np.ndarray, use: np.ndarray, wide: float) -> Optional
     more = n / (n - 1) if n > 1 else 1.0
     aa, bb, ab = (_sums(p, sides) / n for p in (a * a, b * b, a * b))
     var_a, var_b, both = more * (aa - mean_a**2), more * (bb - mean_b**2), more * (ab - mean_a * mean_b)
-    # The constants are those of the values themselves: of the mean, the square of the offset that was taken off counts too.
+    # The constants are those of the values themselves: of the mean, the square of the offset that was taken off counts
+    # too.
     shift = middle / wide
     c1, c2 = 0.01**2, 0.03**2
     mean_a, mean_b = mean_a + shift, mean_b + shift
@@ -217,9 +219,11 @@ def _sums(a: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
 
 
 def spectrum(values: np.ndarray, use: np.ndarray) -> np.ndarray:
-    """Power by wavenumber of a slice, in SPECTRUM_BINS rings from 0 to half a cycle a cell; NaN for a ring without a wave.
+    """Power by wavenumber of a slice, in SPECTRUM_BINS rings from 0 to half a cycle a cell; NaN for a ring without a
+    wave.
 
-    The slice is cut to 2048 × 2048 about its middle, its mean taken off, what is not used set to it, and a Hann window laid on.
+    The slice is cut to 2048 × 2048 about its middle, its mean taken off, what is not used set to it, and a Hann window
+    laid on.
     """
     cut = tuple(slice(max(0, (n - _SLICE) // 2), max(0, (n - _SLICE) // 2) + _SLICE) for n in values.shape)
     use = use[cut]

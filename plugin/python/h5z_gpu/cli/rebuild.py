@@ -13,8 +13,9 @@ from . import groups
 from .boxes import boxes, cut
 from .copying import copy_objects, holds_objects
 from .objects import (
-    UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, read_raw, reason, refuse_dataset, sum_of, walk,
-)  # fmt: skip
+    UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, read_raw, reason, refuse_dataset,
+    sum_of, walk,
+)
 from .repair import Lost, fill_chunks, fill_end, lost_chunk, put
 
 # An object's path, and the name of an attribute of it or None.
@@ -42,7 +43,7 @@ def survey(file: h5py.File, data: int, note: Note) -> bool:
                 chunks = chunks_of(item, data, check="header", others=True)
             except UNREADABLE:
                 return True
-            if chunks is not None and (chunks.lost_index or chunks.doubt) or chunks is None and misfit(item):
+            if (chunks is not None and (chunks.lost_index or chunks.doubt)) or (chunks is None and misfit(item)):
                 return True
         if not isinstance(item, h5py.Datatype) and _attributes(item, None, name, note):
             return True
@@ -90,7 +91,7 @@ def differences(path: str, made: Made, note: Note) -> dict[Step, str]:
 def known_sums(chunks: Chunks) -> Sums:
     """The checksums of all chunks that could be decoded."""
     return {tuple(part.start for part in box): (tuple(part.stop for part in box), sum)
-            for row, sum in chunks.sums.items() for box in [chunks.box(row)]}  # fmt: skip
+            for row, sum in chunks.sums.items() for box in [chunks.box(row)]}
 
 
 class Rebuild:
@@ -103,8 +104,8 @@ class Rebuild:
     fill : float, optional
         The value for what is lost.
     distrust : bool
-        Whether nothing is copied as it is: values go over chunk by chunk. H5Ocopy may crash, and a chunk may be in a list and
-        not be found there by its place.
+        Whether nothing is copied as it is: values go over chunk by chunk. H5Ocopy may crash, and a chunk may be in a
+        list and not be found there by its place.
     without : dict
         What is left out, an object and an attribute or None, with why.
     note : callable
@@ -112,7 +113,7 @@ class Rebuild:
     """
 
     def __init__(self, source: h5py.File, target: h5py.File, data: int, there: int, fill: Optional[float], *,
-                 distrust: bool, without: dict[Step, str], note: Note) -> None:  # fmt: skip
+                 distrust: bool, without: dict[Step, str], note: Note) -> None:
         self.source, self.target, self.data, self.there, self.fill = source, target, data, there, fill
         self.distrust, self.without, self.note = distrust, without, note
         self.lost: Lost = []
@@ -127,7 +128,7 @@ class Rebuild:
         self._group(self.source["/"], self.target["/"], "")
         self._attach_scales()
 
-    def _group(self, source, target, path):
+    def _group(self, source: h5py.Group, target: h5py.Group, path: str) -> None:
         if self._left_out(path or "/"):
             return
         try:
@@ -143,7 +144,8 @@ class Rebuild:
                 if isinstance(name, bytes):
                     raise ValueError("its name is no text in UTF-8")
                 if name in target:
-                    self.lost.append({"object": full, "why": "two objects have this name; the first is in the new file"})
+                    self.lost.append({"object": full, "why": "two objects have this name; the first is in the "
+                                      "new file"})
                     continue
                 self._link(source, target, name, full)
             except UNREADABLE as why:
@@ -153,7 +155,7 @@ class Rebuild:
                 if name in target:  # what was made of it before that
                     del target[name]
 
-    def _left_out(self, path):
+    def _left_out(self, path: str) -> bool:
         """Whether an object is left out; if not, it is told of as the next."""
         why = self.without.get((path, None))
         if why is None:
@@ -162,7 +164,7 @@ class Rebuild:
         self.lost.append({"object": path, "why": why})
         return True
 
-    def _link(self, source, target, name, full):
+    def _link(self, source: h5py.Group, target: h5py.Group, name: str, full: str) -> None:
         link = source.get(name, getlink=True)
         if link is None:
             raise KeyError("it is listed, and not found by its name")
@@ -192,7 +194,7 @@ class Rebuild:
         self._paths[address] = full
         self.lost += found
 
-    def _dataset(self, full, item, target, name):
+    def _dataset(self, full: str, item: h5py.Dataset, target: h5py.Group, name: str) -> Lost:
         """Copies a dataset, and fills what is lost of it."""
         chunks = chunks_of(item, self.data, check="decode", others=True)
         if chunks is None:
@@ -214,13 +216,13 @@ class Rebuild:
         _by_copy(item, target, name)
         return fill_chunks(full, chunks, target[name], self.fill)
 
-    def _attributes(self, source, target, path):
+    def _attributes(self, source: Any, target: Any, path: str) -> None:
         left_out = {name for object, name in self.without if object == path and name is not None}
         self.lost += [{"object": path, "attribute": name, "why": self.without[path, name]} for name in sorted(left_out)]
         self.lost += [{"object": path, "attribute": name, "why": why}
-                      for name, why in _attributes(source, target, path, self.note, left_out)]  # fmt: skip
+                      for name, why in _attributes(source, target, path, self.note, left_out)]
 
-    def _attach_scales(self):
+    def _attach_scales(self) -> None:
         """Gives datasets their dimension scales again."""
         known = set(self._paths.values())
         for path in self._paths.values():
@@ -260,7 +262,8 @@ def _sums_of_all(dataset: h5py.Dataset) -> Sums:
     if not _has_values(dataset):
         return {}
     found = boxes(dataset.shape, cut(dataset.shape, _VALUES)) if dataset.shape else [()]
-    return {tuple(part.start for part in box): (tuple(part.stop for part in box), sum_of(dataset, box)) for box in found}
+    return {tuple(part.start for part in box): (tuple(part.stop for part in box), sum_of(dataset, box))
+            for box in found}
 
 
 def _has_values(dataset: h5py.Dataset) -> bool:
@@ -292,7 +295,8 @@ def _by_values(item: h5py.Dataset, target: h5py.Group, name: str) -> None:
         new.write(here, there, values, mtype=kind)
 
 
-def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: int, fill: Optional[float], sums: Sums) -> Lost:
+def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: int, fill: Optional[float],
+               sums: Sums) -> Lost:
     """Makes a dataset of the chunks that are known."""
     old = chunks.dataset.id
     h5py.h5d.create(target.id, name.encode(), old.get_type(), old.get_space(), old.get_create_plist())
@@ -311,18 +315,21 @@ def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: i
     lost = fill_chunks(full, chunks, made, fill)
     if not chunks.lost_index:
         return lost
-    missing, why = chunks.missing(_NAMED), f"the list of chunks is damaged ({chunks.lost_index})"
+    missing, cause = chunks.missing(_NAMED), f"the list of chunks is damaged ({chunks.lost_index})"
     if missing is None:
         n = math.prod(chunks.grid) - len(chunks.at)
-        return lost + [{"object": full, "values": f"those of {n} chunks", "filled_with": str(made.fillvalue), "why": why}]
+        return [*lost, {"object": full, "values": f"those of {n} chunks", "filled_with": str(made.fillvalue),
+                        "why": cause}]
     for origin in missing.tolist():
         if tuple(origin) in chunks.twice or not _looked_up(chunks, made, origin, sums):
-            lost.append(lost_chunk(full, made, origin, put(made, origin, fill), f"it is not in the list of chunks: {why}"))
+            lost.append(lost_chunk(full, made, origin, put(made, origin, fill),
+                                   f"it is not in the list of chunks: {cause}"))
     return lost
 
 
 def _looked_up(chunks: Chunks, made: h5py.Dataset, origin: list[int], sums: Sums) -> bool:
-    """Copies a chunk that the list does not give, but that may be found by its place: the way to it may avoid what is damaged."""
+    """Copies a chunk that the list does not give, but that may be found by its place: the way to it may avoid what is
+    damaged."""
     box = tuple(slice(o, min(o + c, n)) for o, c, n in zip(origin, made.chunks, made.shape))
     try:
         mask, stored = chunks.dataset.id.read_direct_chunk(tuple(origin))
@@ -333,7 +340,8 @@ def _looked_up(chunks: Chunks, made: h5py.Dataset, origin: list[int], sums: Sums
         return False
 
 
-def _attributes(source: Any, target: Any, path: str, note: Note, left_out: Container[str] = ()) -> list[tuple[str, str]]:
+def _attributes(source: Any, target: Any, path: str, note: Note,
+                left_out: Container[str] = ()) -> list[tuple[str, str]]:
     """Copies attributes; those that cannot be read, with why. Without a target they are read alone."""
     note((path, ""))
     try:
@@ -347,11 +355,11 @@ def _attributes(source: Any, target: Any, path: str, note: Note, left_out: Conta
             continue
         note((path, text))
         try:
-            why = "its name is no text in UTF-8" if isinstance(name, bytes) else _attribute(source, target, name)
+            cause = "its name is no text in UTF-8" if isinstance(name, bytes) else _attribute(source, target, name)
         except UNREADABLE as damage:
-            why = reason(damage)
-        if why:
-            lost.append((text, why))
+            cause = reason(damage)
+        if cause:
+            lost.append((text, cause))
     return lost
 
 

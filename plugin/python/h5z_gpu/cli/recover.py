@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Copies a damaged file, keeps what is good, fills what is lost, and names it.
 
-OUT is the input byte for byte, but for chunks that cannot be decoded: each is replaced by one of the fill value. A floating-point
-dataset without a fill value of its own gets NaN. Where HDF5's own tables are damaged, what can be read goes into a new file. A
-file that was cut short is taken too. The input is only read. Exit status 1 where anything was lost.
+OUT is the input byte for byte, but for chunks that cannot be decoded: each is replaced by one of the fill value. A
+floating-point dataset without a fill value of its own gets NaN. Where HDF5's own tables are damaged, what can be read
+goes into a new file. A file that was cut short is taken too. The input is only read. Exit status 1 where anything was
+lost.
 """
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="IN", help="the damaged HDF5 or netCDF-4 file; it is not changed")
     parser.add_argument("output", metavar="OUT", help="the file to make; it must not exist")
     parser.add_argument("--fill", metavar="VALUE", help="put this number where values are lost, such as nan or -999")
-    parser.add_argument("--limit", metavar="SECONDS", type=_seconds, help="how long HDF5 may be at one object (without it: 20 seconds "
-                        "and one more for each 10 MB of the file)")  # fmt: skip
+    parser.add_argument("--limit", metavar="SECONDS", type=_seconds, help="how long HDF5 may be at one object (without "
+                        "it: 20 seconds and one more for each 10 MB of the file)")
     parser.add_argument("--json", action="store_true", help="print what was lost as JSON")
 
 
@@ -99,7 +100,7 @@ class _Made(NamedTuple):
     path: str
     lost: list[dict[str, Any]]
     wrong: dict[Step, str]
-    notes: list[str] = []  # what cannot be known of a file in which nothing is damaged
+    notes: tuple[str, ...] = ()  # what cannot be known of a file in which nothing is damaged
 
 
 def _recover(job: _Job, seconds: float) -> _Made:
@@ -107,9 +108,11 @@ def _recover(job: _Job, seconds: float) -> _Made:
     from .objects import UNREADABLE, of_the_system, reason
 
     try:
-        cut = attempt(lambda note: _open(shutil.copyfile(job.source, os.path.join(job.scratch, "copy")), job.there), seconds)
+        cut = attempt(lambda note: _open(shutil.copyfile(job.source, os.path.join(job.scratch, "copy")), job.there),
+                      seconds)
     except Died as end:
-        raise Problem(f"{end} when it opened the file, so nothing can be taken from it; --limit gives it longer") from None
+        raise Problem(f"{end} when it opened the file, so nothing can be taken from it; --limit gives it "
+                      f"longer") from None
     ways = [_in_place, _copied, _by_chunks]
     while ways:
         way, known = ways[0], len(job.without)
@@ -118,17 +121,19 @@ def _recover(job: _Job, seconds: float) -> _Made:
         except (Died, *UNREADABLE) as end:
             if of_the_system(end):
                 raise
-            if end.at is None:
-                raise Problem(f"{reason(end)} before any object was read, so nothing can be taken from the file; --limit gives it longer") from None
-            # By chunks alone HDF5 reads the least. What it still cannot read is left out, and so are attributes: for them there is
-            # no other way.
-            if way is _by_chunks or end.at[1] is not None:
-                job.without[end.at] = reason(end)
+            at = getattr(end, "at", None)
+            if at is None:
+                raise Problem(f"{reason(end)} before any object was read, so nothing can be taken from the file; "
+                              f"--limit gives it longer") from None
+            # By chunks alone HDF5 reads the least. What it still cannot read is left out, and so are attributes: for
+            # them there is no other way.
+            if way is _by_chunks or at[1] is not None:
+                job.without[at] = reason(end)
             ways = ways[-1:]
         else:
             if made is not None and not made.wrong:
                 return made._replace(lost=cut + made.lost)
-            if way is _by_chunks:
+            if made is not None and way is _by_chunks:
                 job.without.update(made.wrong)
             else:
                 ways = ways[1:]
@@ -152,7 +157,7 @@ def _in_place(job: _Job, note: Note) -> Optional[_Made]:
             if survey(file, data.fileno(), note):
                 return None
             notes += [f"{path}: {why}: its link was deleted, or the list of objects is damaged"
-                      for path, why in groups.vanished(file, data.fileno())[1].items()]  # fmt: skip
+                      for path, why in groups.vanished(file, data.fileno())[1].items()]
             if file.id.get_create_plist().get_version()[0] < 2:
                 notes.append("names, types, extents and attributes have no checksum in a file of this age")
         with h5py.File(copy, "r+") as file:
@@ -169,9 +174,10 @@ def _in_place(job: _Job, note: Note) -> Optional[_Made]:
                     lost += fill_chunks(dataset.name, chunks, dataset, job.fill)
                     sums[dataset.name] = known_sums(chunks)
     if unchecked:
-        names = ", ".join(unchecked[:_SHOWN]) + (f" and {len(unchecked) - _SHOWN} more" if len(unchecked) > _SHOWN else "")
+        names = ", ".join(unchecked[:_SHOWN]) + (f" and {len(unchecked) - _SHOWN} more" if len(unchecked) > _SHOWN
+                                                 else "")
         notes.append(f"values without a checksum are as they were found: {names}")
-    return _Made(copy, lost, differences(copy, sums, note), notes)
+    return _Made(copy, lost, differences(copy, sums, note), tuple(notes))
 
 
 def _copied(job: _Job, note: Note, distrust: bool = False) -> _Made:
@@ -182,10 +188,12 @@ def _copied(job: _Job, note: Note, distrust: bool = False) -> _Made:
 
     copy, made = job.copy(), os.path.join(job.scratch, "new")
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
-    with open(job.source, "rb") as data, h5py.File(copy, "r", rdcc_nbytes=0) as file, h5py.File(made, "w", track_order=True) as out:
+    with open(job.source,
+              "rb") as data, h5py.File(copy, "r", rdcc_nbytes=0) as file, h5py.File(made, "w", track_order=True) as out:
         new = Rebuild(file, out, data.fileno(), job.there, job.fill, distrust=distrust, without=job.without, note=note)
         new.run()
-    unknown = [{"object": "/", "why": "HDF5's tables are damaged; what they do not list any more is not in the new file"}]
+    unknown = [{"object": "/", "why": "HDF5's tables are damaged; what they do not list any more is not in the "
+                "new file"}]
     return _Made(made, new.lost or unknown, differences(made, new.made, note))
 
 
@@ -200,7 +208,7 @@ def _open(path: str, there: int) -> list[dict[str, Any]]:
 
     from .objects import UNREADABLE, reason
 
-    def try_it():
+    def try_it() -> None:
         with h5py.File(path, "r") as file:
             h5py.h5o.get_info(file["/"].id)
 
@@ -210,20 +218,21 @@ def _open(path: str, there: int) -> list[dict[str, Any]]:
     except UNREADABLE as why:
         stated = re.search(r"base_addr = (\d+), stored_eof = (\d+)", str(why))
         if stated is None:
-            raise Problem(f"HDF5 cannot read the file's table of contents, so nothing can be taken from it: {reason(why)}") from None
+            raise Problem(f"HDF5 cannot read the file's table of contents, so nothing can be taken from it: "
+                          f"{reason(why)}") from None
     should = max(int(stated[2]), there)
     os.truncate(path, should)
     try:
         try_it()
     except UNREADABLE as why:
         raise Problem(
-            f"the file is cut short ({there} of {should} bytes), and its table of contents was in the part that is missing: "
-            f"nothing can be taken from it ({reason(why)})"
+            f"the file is cut short ({there} of {should} bytes), and its table of contents was in the part that is "
+            f"missing: nothing can be taken from it ({reason(why)})"
         ) from None
     return [{"object": "the file's end", "why": f"cut short: {there} of {should} bytes are there"}]
 
 
-def _print(args: argparse.Namespace, lost: list[dict[str, Any]], notes: list[str]) -> None:
+def _print(args: argparse.Namespace, lost: list[dict[str, Any]], notes: tuple[str, ...]) -> None:
     done = f"{args.output}: {size(os.path.getsize(args.output))}"
     if not lost:
         say(f"{done}; nothing in {args.input} is damaged, this is a copy of it")
@@ -238,7 +247,8 @@ def _print(args: argparse.Namespace, lost: list[dict[str, Any]], notes: list[str
         if shown[name] > _LISTED:
             continue
         if "chunk" in what:
-            say(f"lost: {name}, chunk at {tuple(what['chunk'])}, values {what['values']}, now {what['filled_with']}: {what['why']}")
+            say(f"lost: {name}, chunk at {tuple(what['chunk'])}, values {what['values']}, now {what['filled_with']}: "
+                f"{what['why']}")
         elif "values" in what:
             say(f"lost: {name}, {what['values']} values, now {what['filled_with']}: {what['why']}")
         elif "attribute" in what:

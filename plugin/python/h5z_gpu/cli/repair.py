@@ -20,7 +20,7 @@ Lost = list[dict[str, Any]]
 def fill_chunks(name: str, chunks: Chunks, target: h5py.Dataset, fill: Optional[float]) -> Lost:
     """Puts the fill value into `target` for every chunk that cannot be decoded."""
     return [lost_chunk(name, target, chunks.origins[row].tolist(), put(target, chunks.origins[row], fill), why)
-            for row, why in sorted(chunks.damage.items())]  # fmt: skip
+            for row, why in sorted(chunks.damage.items())]
 
 
 def lost_chunk(name: str, dataset: h5py.Dataset, origin: list[int], value: str, why: str) -> dict[str, Any]:
@@ -53,7 +53,8 @@ def _element(dataset: h5py.Dataset, fill: Optional[float]) -> tuple[bytes, str]:
     defined = dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
     value = dataset.fillvalue
     if fill is not None and kind.kind in "fiu":
-        if kind.kind != "f" and not (math.isfinite(fill) and fill == int(fill) and np.iinfo(kind).min <= fill <= np.iinfo(kind).max):
+        if kind.kind != "f" and not (math.isfinite(fill) and fill == int(fill)
+                                     and np.iinfo(kind).min <= fill <= np.iinfo(kind).max):
             raise Problem(f"--fill {fill:g} is no value of {dataset.name}, which holds {kind}")
         value = fill if kind.kind == "f" else int(fill)
     elif kind.kind == "f" and not defined:
@@ -76,4 +77,4 @@ def fill_end(name: str, source: h5py.Dataset, dataset: h5py.Dataset, there: int,
         flat[first:] = np.frombuffer(element, dataset.dtype)[0]
         dataset[()] = flat.reshape(dataset.shape)
     return [{"object": name, "values": f"the last {dataset.size - first} of {dataset.size}", "filled_with": text,
-             "why": f"it ends at byte {at + stored}, the input at {there}"}]  # fmt: skip
+             "why": f"it ends at byte {at + stored}, the input at {there}"}]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the datasets of a file are for: data, which may lose bits, or what the meaning of data rests on, which may not."""
+"""What the datasets of a file are for: data, which may lose bits, or what the meaning of data rests on, which may
+not."""
 
 from __future__ import annotations
 
@@ -128,8 +129,9 @@ def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
 def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np.ndarray], Optional[str]]:
     """The value that stands for missing ones and has to keep its bits, and what speaks against a loss.
 
-    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value`: the filter knows one. netCDF declares a fill value of
-    its own where the user has none. It is so large that a bound of each value keeps it in any case; only a range would be stretched.
+    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value`: the filter knows one. netCDF declares
+    a fill value of its own where the user has none. It is so large that a bound of each value keeps it in any case;
+    only a range would be stretched.
 
     Parameters
     ----------
@@ -185,8 +187,10 @@ def why_unread(dataset: h5py.Dataset, why: Exception) -> str:
     absent = [str(n) for n, _ in filters_of(dataset) if not h5py.h5z.filter_avail(n)]
     if absent:
         return (
-            f"{dataset.file.filename}: {name} cannot be read without HDF5 filter {', '.join(absent)}; hdf5plugin has many: pip install "
-            "hdf5plugin, and add the folder that python -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)' prints to HDF5_PLUGIN_PATH"
+            f"{dataset.file.filename}: {name} cannot be read without HDF5 filter {', '.join(absent)}; hdf5plugin has "
+            f"many: pip install "
+            "hdf5plugin, and add the folder that python -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)' prints "
+            "to HDF5_PLUGIN_PATH"
         )
     text = " ".join(str(why).split()).removeprefix(f"{dataset.name}: ")
     return f"{dataset.file.filename}: {name} cannot be read: {text}; `h5z-gpu recover` copies what can be read"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Arrays to compare, from a dataset of an HDF5 file or from a .npy file, read box by box; and which belongs to which."""
+"""Arrays to compare, from a dataset of an HDF5 file or from a .npy file, read box by box; and which belongs to
+which."""
 
 from __future__ import annotations
 
@@ -36,12 +37,14 @@ class Source:
     def read(self, box: Box) -> np.ndarray:
         """The values of a box. Problem where they cannot be read.
 
-        They come through HDF5's pipeline, as every program reads them: `h5z_gpu.read` goes beside it, and has no part in a verdict.
+        They come through HDF5's pipeline, as every program reads them: `h5z_gpu.read` goes beside it, and has no part
+        in a verdict.
         """
         if self.dataset is None:
             return np.array(self.array[box])
         try:
-            return self.dataset[box]
+            values: np.ndarray = self.dataset[box]
+            return values
         except (OSError, RuntimeError, ValueError) as why:
             from .roles import why_unread
 
@@ -62,7 +65,8 @@ class Source:
         return None if self.dataset is None else _text(self.dataset, name)
 
     def northward(self, axis: int) -> bool:
-        """Whether an axis runs from south to north, as its coordinate variable says by CF's attributes and its values."""
+        """Whether an axis runs from south to north, as its coordinate variable says by CF's attributes and its
+        values."""
         if self.dataset is None or not -len(self.shape or ()) <= axis < len(self.shape or ()):
             return False
         try:
@@ -132,7 +136,8 @@ def of_npy(path: str) -> Source:
 def pairs(
     original: str, other: str, names: Iterable[str]
 ) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
-    """What is to be compared: pairs of sources, sentences on what has no partner, and names that only the other file has."""
+    """What is to be compared: pairs of sources, sentences on what has no partner, and names that only the other file
+    has."""
     names = [n.strip("/") for n in names]
     with contextlib.ExitStack() as stack:
         if is_npy(original) and is_npy(other):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Compares compressed data with the original: the exact verdict on the bound, and what was lost.
 
-Every dataset of ORIGINAL is compared with the one of the same name in COMPRESSED. The bound is the one that the filter's words
-in COMPRESSED promise, chunk by chunk where it speaks of chunks; NaN, infinities and fill values have to keep their bits, and so has
-every dataset without the filter. A bound on the command line takes the place of what the file says.
+Every dataset of ORIGINAL is compared with the one of the same name in COMPRESSED. The bound is the one that the
+filter's words in COMPRESSED promise, chunk by chunk where it speaks of chunks; NaN, infinities and fill values have to
+keep their bits, and so has every dataset without the filter. A bound on the command line takes the place of what the
+file says.
 
     h5z-gpu verify tas.nc compressed.nc --html report.html
     h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
@@ -82,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(as_json(args.original, args.compressed, results, problems, more), indent=1))
     else:
         _print(results, more, len(problems))
-    for problem in problems:
-        say(f"h5z-gpu verify: {problem}", file=sys.stderr)
+    for sentence in problems:
+        say(f"h5z-gpu verify: {sentence}", file=sys.stderr)
     if args.html and not args.json:
         say(f"The page is {args.html}")
     return 1 if not all(r.held for r in results) else 2 if problems else 0
@@ -99,7 +100,8 @@ def _print(results: list[Result], more: list[str], left: int) -> None:
         say(f"Only in the compressed file, not compared: {', '.join(more)}")
     broken = [r.name for r in results if not r.held]
     n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
-    text = f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results else "nothing was compared"
+    text = (f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results
+            else "nothing was compared")
     say(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
 
 
@@ -108,9 +110,10 @@ def as_json(
 ) -> dict[str, Any]:
     """All figures, as JSON can hold them."""
     every = [_one(r) for r in results]
-    text: dict[str, Any] = {"original": original, "compressed": compressed, "held": all(r.held for r in results) and not problems,
-                            "datasets": every, "problems": problems, "only_in_compressed": more}  # fmt: skip
-    return quality.plain(text)
+    held = all(r.held for r in results) and not problems
+    text: dict[str, Any] = quality.plain({"original": original, "compressed": compressed, "held": held,
+                                          "datasets": every, "problems": problems, "only_in_compressed": more})
+    return text
 
 
 def _one(r: Result) -> dict[str, Any]:
@@ -125,16 +128,17 @@ def _one(r: Result) -> dict[str, Any]:
         "chunks_below_psnr": [{"first": at, "psnr": p} for at, p in r.noisy],
         "special": {"nan": r.nan, "infinite": r.infinite, "fill": r.fill, "different": r.special_broken},
         "raw_bytes": r.raw, "stored_bytes": r.stored,
-    }  # fmt: skip
+    }
     if q is not None and q.n:
         found |= {
-            "largest_error": q.largest, "largest_over_bound": q.share or None, "rms_error": q.rms, "mean_error": q.mean_e,
+            "largest_error": q.largest, "largest_over_bound": q.share or None, "rms_error": q.rms,
+            "mean_error": q.mean_e,
             "range": [q.low, q.high], "psnr": q.psnr, "ssim": r.ssim, "slices": r.slices, "correlation": q.correlation,
             "error_autocorrelation": dict(zip(r.axes, q.autocorrelation())),
             "histogram": {"edges_over_bound": [-1.0, 1.0], "bins": quality.HISTOGRAM_BINS, "below": q.histogram[0],
                           "counts": q.histogram[1:-1], "above": q.histogram[-1]},
-        }  # fmt: skip
+        }
     if r.spectra is not None:
         found["spectrum"] = {"cycles_per_cell": quality.wavenumbers(), "original": r.spectra[0],
-                             "reconstruction": r.spectra[1], "error": r.spectra[2]}  # fmt: skip
+                             "reconstruction": r.spectra[1], "error": r.spectra[2]}
     return found

@@ -19,14 +19,19 @@ _SIDE = 480  # longest side of a picture, in cells
 
 
 def write(path: str, original: str, compressed: str, found: list[tuple[Source, Source, Result]], problems: list[str],
-          more: list[str]) -> None:  # fmt: skip
+          more: list[str]) -> None:
     """Writes the page; the sources are still open."""
     broken = [r for _, _, r in found if not r.held]
     good = not broken and not problems
-    words = "every promise is kept" if good else f"{len(broken)} of {len(found)} datasets break their promise" if broken else (
-        "not everything could be compared")  # fmt: skip
+    words = (
+        "every promise is kept"
+        if good
+        else f"{len(broken)} of {len(found)} datasets break their promise"
+        if broken
+        else ("not everything could be compared")
+    )
     body = [f"<h1>{page.text(compressed)}</h1>",
-            f'<p>compared with {page.text(original)}: <span class="{"held" if good else "broken"}">{words}</span></p>']  # fmt: skip
+            f'<p>compared with {page.text(original)}: <span class="{"held" if good else "broken"}">{words}</span></p>']
     body += [f'<p><span class="broken">not compared</span> {page.text(p)}</p>' for p in problems]
     rows = []
     for k, (_, _, r) in enumerate(found):
@@ -34,8 +39,8 @@ def write(path: str, original: str, compressed: str, found: list[tuple[Source, S
         name = page.Html(f'<a href="#d{k}">{page.text(r.name)}</a>') if _pictured(r) else r.name
         q = r.figures
         lossy = q is not None and q.n > 0 and r.promise.mode != "lossless"
-        rows.append([name, mark, promise_text(r), f"{q.largest:.4g}" if q and lossy else "", f"{q.psnr:.1f}" if q and lossy else "",
-                     f"{r.raw / r.stored:.2f}" if r.stored else ""])  # fmt: skip
+        rows.append([name, mark, promise_text(r), f"{q.largest:.4g}" if q and lossy else "", f"{q.psnr:.1f}" if q
+                     and lossy else "", f"{r.raw / r.stored:.2f}" if r.stored else ""])
     body.append(page.table(rows, ["dataset", "verdict", "promised", "largest error", "PSNR (dB)", "ratio"], [3, 4, 5]))
     if more:
         body.append(f'<p class="small">Only in the compressed file, not compared: {page.text(", ".join(more))}</p>')
@@ -55,8 +60,9 @@ def _section(a: Source, b: Source, r: Result) -> list[str]:
     kind = "held" if r.held else "broken"
     shape = " × ".join(f"{name} {n}" for name, n in zip(r.axes, r.shape or ()))
     body = [f'<p><span class="{kind}">{page.text(verdict(r))}</span></p>',
-            f'<p class="small">{page.text(r.dtype.name)}, {page.text(shape)}; promised: {page.text(promise_text(r))}</p>',
-            page.table(lines(r))]  # fmt: skip
+            f'<p class="small">{page.text(r.dtype.name)}, {page.text(shape)}; promised: '
+            f'{page.text(promise_text(r))}</p>',
+            page.table(lines(r))]
     pictures = []
     try:
         box, where = _shown_slice(r)
@@ -89,7 +95,7 @@ def _shown_slice(r: Result) -> tuple[Box, str]:
         ends.append(slice(start, start + length))
     lead = [f"{name} {i}" for name, i in zip(r.axes, index[:-2])]
     return tuple(slice(i, i + 1) for i in index[:-2]) + tuple(ends), (
-        f"slice at {', '.join(lead)}, with the first broken value" if lead else "with the first broken value")  # fmt: skip
+        f"slice at {', '.join(lead)}, with the first broken value" if lead else "with the first broken value")
 
 
 def _unit(r: Result) -> str:
@@ -102,7 +108,8 @@ def _axes_of(r: Result) -> tuple[str, str]:
 
 
 def _thinned(values: np.ndarray, use: np.ndarray, largest: bool) -> np.ndarray:
-    """A slice of at most _SIDE cells a side: every n-th value or, so that no peak is lost, the largest by size of each block."""
+    """A slice of at most _SIDE cells a side: every n-th value or, so that no peak is lost, the largest by size of each
+    block."""
     shown = np.where(use, values, np.nan)
     step = [max(1, -(-n // _SIDE)) for n in shown.shape]
     if max(step) == 1:
@@ -131,8 +138,9 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
         drawn = _map(
             _thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high), "both"
         )
-        found.append(page.figure(drawn, f"Map of {r.name}, {what}, {where}; colours from {low:.4g} to {high:.4g} {r.units or ''}",
-                                 f"{what.capitalize()}, {where}. Missing values are grey."))  # fmt: skip
+        found.append(page.figure(drawn, f"Map of {r.name}, {what}, {where}; colours from {low:.4g} to {high:.4g} "
+                                 f"{r.units or ''}",
+                                 f"{what.capitalize()}, {where}. Missing values are grey."))
     limit = r.limits[1]
     if r.promise.mode == "pointwise_relative":
         error = np.where(error == 0, 0, error / np.abs(x))
@@ -142,28 +150,29 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     finite = np.abs(error[use & np.isfinite(error)])
     most = float(finite.max()) if finite.size else 0.0
     reach = (limit if 0 < limit < math.inf else most) or 1.0
-    drawn = _map(_thinned(error, use, True), extent, r, f"{r.name}: error", label, "RdBu_r", (-reach, reach), "both" if most > reach else "neither",
-                 r.first.index[-2:] if r.first else None)  # fmt: skip
+    drawn = _map(_thinned(error, use, True), extent, r, f"{r.name}: error", label, "RdBu_r", (-reach, reach),
+                 "both" if most > reach else "neither", r.first.index[-2:] if r.first else None)
     bound = (
         f"colours end at the bound, {reach:.4g} {unit}"
         if 0 < limit < math.inf
         else f"colours end at {reach:.4g} {unit}"
     )
-    found.append(page.figure(drawn, f"Map of the error of {r.name}, {where}; {bound}; the largest in this slice is {most:.4g}",
+    found.append(page.figure(drawn, f"Map of the error of {r.name}, {where}; {bound}; the largest in this slice is "
+                             f"{most:.4g}",
                              f"Error (reconstruction less original), {where}; {bound}."
-                             + (" The circle marks the first broken value." if r.first else "")))  # fmt: skip
+                             + (" The circle marks the first broken value." if r.first else "")))
     return found
 
 
-def _map(values: np.ndarray, extent: tuple[float, ...], r: Result, title: str, label: str, colours: str, limits: tuple[float, float],
-         extend: str, mark: Optional[tuple[int, ...]] = None) -> Any:  # fmt: skip
+def _map(values: np.ndarray, extent: tuple[float, ...], r: Result, title: str, label: str, colours: str,
+         limits: tuple[float, float], extend: str, mark: Optional[tuple[int, ...]] = None) -> Any:
     import matplotlib
 
     drawn, axes = page.new_figure()
     colour_map = matplotlib.colormaps[colours].with_extremes(bad="#b9bec6")
     ratio = (extent[1] - extent[0]) / max(1.0, extent[2] - extent[3])
     shown = axes.imshow(values, extent=extent, cmap=colour_map, vmin=limits[0], vmax=limits[1], interpolation="nearest",
-                        aspect="equal" if 0.3 < ratio < 4 else "auto")  # fmt: skip
+                        aspect="equal" if 0.3 < ratio < 4 else "auto")
     if r.northward:
         axes.invert_yaxis()  # rows are drawn from above, and these begin in the south
     axes.set_title(title, fontsize=11)
@@ -190,7 +199,8 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
     found = []
     error = y.astype(np.float64) - x
     for values, title, label in (([(x, "original", "-"), (y, "reconstruction", "--")], r.name, _unit(r)),
-                                 ([(error, "error", "-")], f"{r.name}: error", f"error ({r.units})" if r.units else "error")):  # fmt: skip
+                                 ([(error, "error", "-")], f"{r.name}: error", f"error ({r.units})" if r.units
+                                  else "error")):
         drawn, axes = page.new_figure()
         for line, name, style in values:
             axes.plot(index, np.where(use[part], line[part], np.nan), style, linewidth=1, label=name)
@@ -202,7 +212,7 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
         axes.set_ylabel(label, fontsize=10)
         axes.legend(fontsize=9)
         found.append(page.figure(drawn, f"{title} from index {index[0]} to {index[-1]} along {r.axes[along]}",
-                                 f"{title}: {len(index)} values from index {index[0]} on."))  # fmt: skip
+                                 f"{title}: {len(index)} values from index {index[0]} on."))
     return found
 
 
@@ -221,8 +231,8 @@ def _histogram(r: Result) -> str:
     if outside:
         for sign, n in ((-1, int(q.histogram[0])), (1, int(q.histogram[-1]))):
             if n:
-                axes.annotate(f"{n} beyond", (sign * 1.06, 0), (sign * 1.06, 0.5), textcoords=("data", "axes fraction"), rotation=90,
-                              ha="center", va="center", color="#9a1c12", fontsize=9)  # fmt: skip
+                axes.annotate(f"{n} beyond", (sign * 1.06, 0), (sign * 1.06, 0.5), textcoords=("data", "axes fraction"),
+                              rotation=90, ha="center", va="center", color="#9a1c12", fontsize=9)
     axes.set_xlim(-1.14, 1.14)
     axes.margins(y=0.22)  # room for the legend
     axes.set_title(f"{r.name}: error against the bound", fontsize=11)
@@ -231,7 +241,7 @@ def _histogram(r: Result) -> str:
     axes.legend(fontsize=9, loc="upper left")
     what = f"{outside} of {q.n} values lie beyond the bound" if outside else f"all {q.n} values lie within the bound"
     return page.figure(drawn, f"Histogram of the error of {r.name} as a part of the bound; {what}",
-                       f"How errors lie within the bound, over the whole dataset: {what}.")  # fmt: skip
+                       f"How errors lie within the bound, over the whole dataset: {what}.")
 
 
 def _spectra(r: Result) -> str:
@@ -256,4 +266,4 @@ def _spectra(r: Result) -> str:
     )
     slices = f"{max(1, r.slices)} {'slice' if r.slices < 2 else 'slices'}"
     return page.figure(drawn, f"Power spectra of {r.name}: original, reconstruction and error by wavenumber; {says}",
-                       f"Mean power spectrum of {slices}: {says}.")  # fmt: skip
+                       f"Mean power spectrum of {slices}: {says}.")

@@ -18,8 +18,9 @@ def verdict(r: Result) -> str:
     kind = ""
     if r.special_broken:
         kind = f", {r.special_broken} of them NaN, infinite or fill values" if r.special_broken < r.broken else (
-            ", which had to keep its bits" if r.broken == 1 else ", which had to keep their bits")  # fmt: skip
-    return f"BROKEN for {r.broken} {what}{kind}; the first, at {_at(r.first.index)}: {r.first.original} became {r.first.became}"
+            ", which had to keep its bits" if r.broken == 1 else ", which had to keep their bits")
+    return (f"BROKEN for {r.broken} {what}{kind}; the first, at {_at(r.first.index)}: {r.first.original} became "
+            f"{r.first.became}")
 
 
 def _at(index: tuple[int, ...]) -> str:

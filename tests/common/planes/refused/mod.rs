@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the frame's rules what
-//! this codec makes of them.
+//! Frames of `planes` that every reader must refuse: one or more for each rule of §7 of its document, and for the
+//! frame's rules what this codec makes of them.
 
 mod values;
 
@@ -95,6 +95,8 @@ pub fn rules(list: &mut List) {
     heads(list);
     modes(list);
     lengths(list);
+    fields(list);
+    filling(list);
     values::exceptions(list);
     values::sums(list);
     values::fields(list);
@@ -256,14 +258,16 @@ fn modes(list: &mut List) {
     list.draft("P9-last-bit-behind-the-modes", "modes 0x8000 behind", &changed(&quanta(), |p| p.modes.push(1 << 15)));
 }
 
-/// P10 and P11.
+/// The tile's first words, in a frame of one line.
+fn short(words: usize, tile: &Tile) -> Draft {
+    let mut payload = tile.payload(4);
+    payload.truncate(4 * words);
+    line(payload)
+}
+
+/// P10: parts that a payload is too short or too long for.
 fn lengths(list: &mut List) {
     let good = quanta();
-    let short = |words: usize, tile: &Tile| {
-        let mut payload = tile.payload(4);
-        payload.truncate(4 * words);
-        line(payload)
-    };
     let whole = good.payload(4).len() / 4;
     list.draft("P10-wide-quanta-in-one-word", "head 0x00800101: 1 words where the head has 3", &short(1, &wide(1)));
     list.draft("P10-bits-in-two-words", "head 0x00800102: 2 words where the head has 3", &short(2, &wide(2)));
@@ -307,6 +311,11 @@ fn lengths(list: &mut List) {
             p.full.fill(0);
         }),
     );
+}
+
+/// P10: fields, planes and values whose numbers differ from what the tile says.
+fn fields(list: &mut List) {
+    let good = quanta();
     let whole = wide(2).payload(4).len() / 4;
     list.draft(
         "P10-class-plane-that-is-not-there",
@@ -369,7 +378,11 @@ fn lengths(list: &mut List) {
     list.draft("P10-raw-value-too-many", "raw, 42 words where 41 are needed", &line(raw(&[0; 164])));
     list.draft("P10-raw-values-beyond-the-array", "raw, 4097 words where 41 are needed", &line(raw(&[0; 4 * 4096])));
     list.draft("P10-raw-head-alone", "raw, 1 words where 41 are needed", &line(raw(&[])));
+}
 
+/// P11.
+fn filling(list: &mut List) {
+    let good = quanta();
     list.draft(
         "P11-half-byte-behind-the-nibbles",
         "nibbles 0x00181712 behind the last of 5",

@@ -307,7 +307,8 @@ fn wrong(lane: &mut Lane, batch: &Batch, outcomes: &[Outcome]) -> Result<Vec<Str
 }
 
 /// The rule by which a chunk was judged.
-/// What is wrong with a frame that the kernels leave to the CPU to read: it must be the CPU's own, and hold what it promises.
+/// What is wrong with a frame that the kernels leave to the CPU to read: it must be the CPU's own, and hold what it
+/// promises.
 fn read_by_cpu(lane: &mut Lane, k: usize, piece: &Piece, outcome: &Outcome) -> Result<Option<String>, String> {
     let (params, cpu) = (&piece.params, Engine::with_threads(1));
     let raw = lane.values(k, false, 0, params.extents.count().unwrap_or(0) as usize)?;

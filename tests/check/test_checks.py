@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Each check finds the fault that it is there for: planted here, in a tree of its own."""
+
+import subprocess
+
+import imports
+import lengths
+import licences
+import pytest
+import words
+
+LONG = "x" * 110
+
+
+def tree(root, **texts):
+    """A repository with these files; `__` in a name stands for the dot of its ending."""
+    subprocess.run(["git", "init", "-q", root], check=True)
+    for name, text in texts.items():
+        (root / name.replace("__", ".")).write_text(text)
+    return root
+
+
+def body(opening, line, count, closing):
+    return "\n".join([opening, *[line] * (count - 2), closing]) + "\n"
+
+
+PYTHON = "def long():\n" + "    pass\n" * 80
+RUST = body("    pub(crate) fn long<const D: usize>(x: [u8; 4]) -> (u8, char) where u8: Copy {", "    // }", 81,
+            "    }")
+C = body("static int long(int x)\n{", '    puts("}");', 81, "}")
+KERNEL = body("template <class T>\n__device__ void long(T* x, unsigned n) {", "    '}';", 121, "}")
+
+
+@pytest.mark.parametrize(("rule", "name", "wrong", "right"), [
+    ("columns", "a__rs", f"// {LONG}12345678\n", f"// {LONG}1234567\n"),
+    ("columns", "a__md", f"* {LONG}123456789\n", f"| {LONG}123456789 |\n"),
+    ("columns", "Makefile", f"\techo {LONG}12345\n", f"\techo {LONG}1234\n"),
+    ("lines", "a__py", "pass\n" * 501, "pass\n" * 500),
+    ("functions", "a__py", PYTHON, PYTHON.replace("    pass\n", "", 1)),
+    ("functions", "a__rs", RUST, RUST.replace("    // }\n", "", 1)),
+    ("functions", "a__c", C, C.replace('    puts("}");\n', "", 2)),
+    ("functions", "a__cuh", KERNEL, KERNEL.replace("    '}';\n", "", 2)),
+])
+def test_what_is_too_long_is_found(rule, name, wrong, right, tmp_path):
+    assert len(lengths.check(rule, tree(tmp_path, **{name: wrong}))) == 1
+    assert lengths.check(rule, tree(tmp_path, **{name: right})) == []
+
+
+def test_words_that_were_given_up_are_found(tmp_path):
+    text = ("/// Compresses by an [`Request`].\n// the ask of a user, as `planes-dense`: level A\n// He asks for an "
+            "asking price.\n")
+    found = words.check(tree(tmp_path, a__rs=text))
+    assert [line.split("`")[1] for line in found] == ["planes-dense", "level A", "an [", "the ask"]
+
+
+def package(root, **texts):
+    for name, text in texts.items():
+        path = root / "h5z_gpu" / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root / "h5z_gpu"
+
+
+def test_imports_that_go_up_or_round_are_found(tmp_path):
+    whole = {"cli__a": "from .. import filters\nfrom . import b\n", "cli__b": "import numpy\n", "filters": "",
+             "cli____init__": ""}
+    assert imports.check(package(tmp_path, **whole)) == []
+    later = "def f():\n    from .a import g\n"
+    assert "a circle" in imports.check(package(tmp_path, **whole | {"cli__b": later}))[0]
+    checked = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import g\n"
+    assert imports.check(package(tmp_path, **whole | {"cli__b": checked})) == []
+    up = imports.check(package(tmp_path, **whole | {"filters": "from .cli import b\n"}))
+    assert "h5z_gpu.filters imports h5z_gpu.cli.b" in up[-1]
+
+
+def test_licences_that_nobody_agreed_to_are_found():
+    allowed = ["MIT", "Apache-2.0", "Unicode-3.0"]
+    crate = {"name": "a", "version": "1.0.0", "source": "registry+https://github.com/rust-lang/crates.io-index"}
+    for expression in ("MIT", "MIT/Apache-2.0", "GPL-3.0-only OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"):
+        assert licences.check([crate | {"license": expression}], allowed) == []
+    for expression in ("GPL-3.0-only", "MIT AND GPL-3.0-only", None):
+        assert len(licences.check([crate | {"license": expression}], allowed)) == 1
+    assert len(licences.check([crate | {"license": "MIT", "source": "git+https://example.org/a"}], allowed)) == 1
