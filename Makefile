@@ -10,7 +10,7 @@
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
 # make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
-# make check    the rules of CONTRIBUTING.md that a machine keeps: formats, linters, types, lengths, imports, licences
+# make check    the rules of CONTRIBUTING.md that a machine keeps: formats, linters, lengths, imports, licences
 # make audit    known faults in what we depend on, by cargo-deny and pip-audit, which ask services in the network
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all
@@ -28,11 +28,12 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test check audit bench compare site doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: types plugin demo test check audit bench compare site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
-# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes into a folder of its own. The program
-# lies in ../bin of that folder, here and wherever it is installed: so it finds the plugin, and the Python package finds it.
+# cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes
+# into a folder of its own. The program lies in ../bin of that folder, here and wherever it is installed: it finds the
+# plugin, and the Python package finds it.
 
 plugin: $(PLUGIN)
 	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""
@@ -94,6 +95,9 @@ demo: $(PLUGIN) .env/demo
 test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
+
+types: .env/check
+	@.env/bin/mypy --config-file plugin/python/pyproject.toml
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check

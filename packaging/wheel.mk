@@ -24,16 +24,21 @@ THIRD    := packaging/THIRD-PARTY.txt
 
 # Plugin and program for the wheel's machine; the kernels are the same on every machine.
 portable: rust .env/zig $(CUDA_COMPILER)
-	@[ -e "$(PORTABLE)/libh5zgpu.so" ] || echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
-	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
-	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) -p h5z-gpu-plugin -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
+	@[ -e "$(PORTABLE)/libh5zgpu.so" ] || \
+	    echo "Building the plugin for glibc $(GLIBC) on $(MACHINE): some minutes the first time"
+	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || \
+	    [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
+	    -p h5z-gpu-plugin -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
 
-# $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the sources.
+# $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the
+# sources.
 staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin $(1)/h5z_gpu/bin && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
 # $(call packed,STAGE,PLUGIN,PROGRAM,INTO,MACHINE)
 packed = $(call staged,$(1)) && install -D -m 755 $(2) $(1)/h5z_gpu/plugin/libh5zgpu.so && \
-    install -D -m 755 $(3) $(1)/h5z_gpu/bin/h5z-gpu && MACHINE=$(5) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(4) $(1)
+    install -D -m 755 $(3) $(1)/h5z_gpu/bin/h5z-gpu && \
+    MACHINE=$(5) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(4) $(1)
 
 wheel: portable .env/made
 	@mkdir -p target/wheel && rm -f target/wheel/*_$(MACHINE).whl

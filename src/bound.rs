@@ -117,8 +117,8 @@ impl Bound {
 
 /// 10^(−p/20), never above the exact value, the same on every machine.
 ///
-/// Exponentials of the C library differ between machines; this one is a product of two decimal texts and a short series,
-/// all in correctly rounded operations.
+/// Exponentials of the C library differ between machines; this one is a product of two decimal texts and a short
+/// series, all in correctly rounded operations.
 fn psnr_factor(p: f64) -> f64 {
     let e = p / 20.0;
     let whole = e.floor();

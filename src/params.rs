@@ -268,8 +268,8 @@ pub struct Params {
     pub dtype: Dtype,
     /// Extents of the chunk.
     pub extents: Extents,
-    /// The fill value's bits in the element's own width, when the user defined one: kept exactly, and in no range. Without
-    /// one, +0 is in no range either: HDF5 pads chunks with it.
+    /// The fill value's bits in the element's own width, when the user defined one: kept exactly, and in no range.
+    /// Without one, +0 is in no range either: HDF5 pads chunks with it.
     pub fill: Option<u64>,
     /// False where bits must not be lost: nothing proves that the filter sees the numbers themselves.
     pub lossy_allowed: bool,

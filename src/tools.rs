@@ -53,7 +53,8 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
         (
             "xarray",
             Ok(format!(
-                "ds.to_netcdf('out.nc', engine='h5netcdf', encoding={{'v': {{'compression': {id}, 'compression_opts': {tuple}}}}})"
+                "ds.to_netcdf('out.nc', engine='h5netcdf', \
+                 encoding={{'v': {{'compression': {id}, 'compression_opts': {tuple}}}}})"
             )),
         ),
         (

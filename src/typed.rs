@@ -42,8 +42,8 @@ elements! {
     u64: integer(8, false);
 }
 
-/// Compresses an array into a frame. `shape` is its extents, slowest first; `request` a [`Bound`](crate::Bound), or a [`Request`]
-/// that names a codec too.
+/// Compresses an array into a frame. `shape` is its extents, slowest first; `request` a [`Bound`](crate::Bound), or a
+/// [`Request`] that names a codec too.
 ///
 /// Uses the process's [`Engine`]: its threads, and its GPU where there is one. NaN and infinities come back bit for
 /// bit. For fill values, other types and many arrays at a time, see [`Engine::encode_batch`].

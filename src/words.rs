@@ -23,12 +23,12 @@
 //! | 7, 8 | bits of the fill value in the element's width, low word first | 0 without flag 1 |
 //! | 9 | the one number that the user typed | 0: none, or several words |
 //! | 10 | check | below |
-//! | 11 … | extents of the chunk, slowest first: units dropped, leading ones multiplied together beyond 8 | 2 or more each |
+//! | 11 … | extents of the chunk, slowest first: units dropped, leading ones multiplied beyond 8 | 2 or more each |
 //! | last | 90000, the number for lossless | 90000 |
 //!
 //! Flag 1: a fill value is known. Flag 2: the filter sees the chunk itself, whose length is the product of extents and
-//! size; bits may be lost. Where the flag is missing another filter stands before this one, or HDF5 did not tell enough.
-//! Other flags are reserved.
+//! size; bits may be lost. Where the flag is missing another filter stands before this one, or HDF5 did not tell
+//! enough. Other flags are reserved.
 //!
 //! The last word is 90000 for the sake of others: NCO 5 hands the last word of one variable, as the only word of its
 //! filter, to variables that it writes after it. They are compressed then, and lose nothing.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An application in C that writes a whole array into a dataset, many chunks at a time, and reads a part of it back.
  *
- * HDF5 makes the file and the dataset, as in dataset.c, with HDF5_PLUGIN_PATH set. Then h5z_gpu.h encodes on all cores while
+ * HDF5 makes the file and the dataset, as in dataset.c, with HDF5_PLUGIN_PATH set. Then h5z_gpu.h encodes on all cores
+ * while
  * H5Dwrite_chunk writes; the file is the one that H5Dwrite would have made. With the root of the project in H5Z:
  *
  *     cc -o array array.c -I$H5Z/plugin/include $H5Z/target/plugin/libh5zgpu.so -Wl,-rpath,$H5Z/target/plugin \

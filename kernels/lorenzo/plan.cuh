@@ -202,7 +202,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
     const u32 axes = selection::choose_axes<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
-                                                sh.selection, lane, w);
+                                                     sh.selection, lane, w);
     if (t < selection::SETS * estimate::CLASSES) sh.classes[t] = 0;
     const u32 all = difference(sh, in, axes, work.exact(false));
     __syncthreads();

@@ -6,9 +6,10 @@
  * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame
  * is one encoded chunk; it describes itself.
  *
- * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are less than 0;
- * h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were given until they return, no
- * longer; h5z_gpu_encode_array and those that begin a transfer begin work that goes on. Where a function takes a description of chunks, it is
+ * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are
+ * less than 0; h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were
+ * given until they return, no longer; h5z_gpu_encode_array and those that begin a transfer begin work that goes on.
+ * Where a function takes a description of chunks, it is
  *
  *   words, count    what is asked, in any form; NULL and 0 for lossless
  *   type            NumPy's array.dtype.str: "<f4", ">f8", "<i4", "|u1"; anything else, such as "|V12", is bytes
@@ -41,9 +42,9 @@ const char *h5z_gpu_last_error(void);
 /* What kind of failure it was: what a function answers, and the status of a frame. */
 enum h5z_gpu_failure {
     H5Z_GPU_FAILED = -1,   /* arguments that contradict themselves, or a device that fails */
-    H5Z_GPU_DAMAGED = -2,  /* a frame is not what was written, ends early, or needs a newer version: its values are lost here */
-    H5Z_GPU_IO = -3,       /* a file could not be read or written: h5z_gpu_last_errno(). A frame in it may be sound: try again */
-    H5Z_GPU_NO_MEMORY = -4, /* too little memory, of the host or of the device: take fewer chunks at a time, or fewer threads */
+    H5Z_GPU_DAMAGED = -2,  /* a frame is not what was written, ends early, or needs a newer version */
+    H5Z_GPU_IO = -3,       /* a file could not be read or written, h5z_gpu_last_errno() says why: try again */
+    H5Z_GPU_NO_MEMORY = -4, /* too little memory of the host or the device: fewer chunks at a time, or fewer threads */
     H5Z_GPU_OTHER_WAY = -5 /* nothing is wrong: HDF5's own way is to be taken */
 };
 
@@ -60,9 +61,9 @@ int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t siz
    the length of the whole text. */
 int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
 
-/* What a request may say, as JSON: "modes", each with its names, its promise and the codecs that take it; "codecs", as they are
-   requested; "frame_codecs", the names of codecs in frames by number. At most size - 1 bytes and a NUL. Answers the length of the
-   whole text. */
+/* What a request may say, as JSON: "modes", each with its names, its promise and the codecs that take it; "codecs", as
+   they are requested; "frame_codecs", the names of codecs in frames by number. At most size - 1 bytes and a NUL.
+   Answers the length of the whole text. */
 int64_t h5z_gpu_choices(char *text, size_t size);
 
 /* The stored list, complete: what a program needs whose HDF5 cannot be asked. Answers how many words. */
@@ -144,8 +145,8 @@ int64_t h5z_gpu_encode_array(const uint32_t *words, size_t count, const h5z_gpu_
    in a process forked after the work began. */
 int64_t h5z_gpu_next(h5z_gpu_work *work, const void *const **frames, const size_t **lens);
 
-/* Ends the work, whether all frames were given or not, waits for its threads, and sets *work to NULL; nothing where it is NULL. NULL
-   is allowed. */
+/* Ends the work, whether all frames were given or not, waits for its threads, and sets *work to NULL; nothing where it
+   is NULL. NULL is allowed. */
 void h5z_gpu_end(h5z_gpu_work **work);
 
 /* Smallest and largest finite value of an array of "<f4", "<f8", ">f4" or ">f8", of n boxes that should cover it, but
@@ -153,10 +154,10 @@ void h5z_gpu_end(h5z_gpu_work **work);
 int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void *fill, size_t n,
                       const int64_t *origins, int threads, double range[2]);
 
-/* Boxes of a dataset, read or written chunk by chunk beside HDF5's pipeline: many at a time, and the file is the same. `hdf5` is any
-   function of the HDF5 library that the dataset belongs to: the others are looked up there. `type` is HDF5's type of the array's
-   elements in memory. The caller holds whatever lock that library needs, from the first call to
-   h5z_gpu_end_transfer; no thread of ours enters it.
+/* Boxes of a dataset, read or written chunk by chunk beside HDF5's pipeline: many at a time, and the file is the same.
+   `hdf5` is any function of the HDF5 library that the dataset belongs to: the others are looked up there. `type` is
+   HDF5's type of the array's elements in memory. The caller holds whatever lock that library needs, from the first call
+   to h5z_gpu_end_transfer; no thread of ours enters it.
 
    A transfer goes on by steps, between which a program may look for a signal or show its progress:
 
@@ -167,26 +168,30 @@ int64_t h5z_gpu_range(const h5z_gpu_array *of, const uint64_t *chunk, const void
          while ((n = h5z_gpu_step(transfer)) > 0) ...
      h5z_gpu_end_transfer(&transfer);
 
-   The array is kept until then, as with h5z_gpu_work. Nothing is held back: chunks of a step that has returned are in HDF5's hands. */
+   The array is kept until then, as with h5z_gpu_work. Nothing is held back: chunks of a step that has returned are in
+   HDF5's hands. */
 typedef struct h5z_gpu_transfer h5z_gpu_transfer;
 typedef void (*h5z_gpu_hdf5)(void);
 
-/* Begins to read the box from `start` on, of the array's extents. fill_damaged: not 0 puts the dataset's fill value where a chunk is
-   damaged; else that is a failure. Answers the bytes of the array, and the transfer in *transfer, which stays as it is on failure.
-   H5Z_GPU_OTHER_WAY: H5Dread is to do it, and h5z_gpu_last_error says why. H5Z_GPU_DAMAGED: the file's list of the chunks is. */
-int64_t h5z_gpu_read_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start, const h5z_gpu_array *to,
+/* Begins to read the box from `start` on, of the array's extents. fill_damaged: not 0 puts the dataset's fill value
+   where a chunk is damaged; else that is a failure. Answers the bytes of the array, and the transfer in *transfer,
+   which stays as it is on failure. H5Z_GPU_OTHER_WAY: H5Dread is to do it, and h5z_gpu_last_error says why.
+   H5Z_GPU_DAMAGED: the file's list of the chunks is. */
+int64_t h5z_gpu_read_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start,
+                             const h5z_gpu_array *to,
                              int fill_damaged, int threads, h5z_gpu_transfer **transfer);
 
 /* Begins to write it, as above. What of chunks the box cuts goes through H5Dwrite. */
-int64_t h5z_gpu_write_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start, const h5z_gpu_array *from,
+int64_t h5z_gpu_write_dataset(h5z_gpu_hdf5 hdf5, int64_t dataset, int64_t type, const uint64_t *start,
+                              const h5z_gpu_array *from,
                               int threads, h5z_gpu_transfer **transfer);
 
-/* Goes on for some tenths of a second: bytes of the array that are done; 0: all are. Failures say which chunk; those before it are
-   read or written. */
+/* Goes on for some tenths of a second: bytes of the array that are done; 0: all are. Failures say which chunk; those
+   before it are read or written. */
 int64_t h5z_gpu_step(h5z_gpu_transfer *transfer);
 
-/* Chunks that a user is told of: read, those that are damaged and hold the fill value; written, those that the box cuts. Their first
-   elements, rank numbers each, in memory of the transfer until its next step. Answers how many. */
+/* Chunks that a user is told of: read, those that are damaged and hold the fill value; written, those that the box
+   cuts. Their first elements, rank numbers each, in memory of the transfer until its next step. Answers how many. */
 int64_t h5z_gpu_special_chunks(const h5z_gpu_transfer *transfer, size_t rank, const uint64_t **origins);
 
 /* Ends the transfer, finished or not, and sets *transfer to NULL; nothing where it is NULL. NULL is allowed. */
@@ -201,22 +206,27 @@ typedef struct h5z_gpu_chunks {
     const uint32_t *masks;   /* filters that it does without, a bit each */
     const char *wrong;       /* why the list cannot be believed, "" where it can. What cannot be chunks is not in it */
     size_t twice_count;
-    const uint64_t *twice; /* places that were listed more than once, rank numbers each: none of their chunks is in the list */
+    const uint64_t *twice; /* places listed more than once, rank numbers each: none of their chunks is in the list */
 } h5z_gpu_chunks;
 
 /* Reads n bytes at a place of the file into `to`: 1, or 0 where they are not there. */
 typedef int (*h5z_gpu_fetch)(void *data, uint64_t at, void *to, size_t n);
 
-/* Every chunk of a chunked dataset, whatever its filters, where it really is: versions of HDF5 list some indexes wrongly, and count
-   addresses differently where there is a user block, so bytes are compared. H5Dflush comes first. `file` is a descriptor of the file;
-   `fetch`, if not NULL, is asked instead. Answers how many, and the list in *chunks, which h5z_gpu_end_chunks takes back. */
-int64_t h5z_gpu_list_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, int file, h5z_gpu_fetch fetch, void *data, h5z_gpu_chunks **chunks);
+/* Every chunk of a chunked dataset, whatever its filters, where it really is: versions of HDF5 list some indexes
+   wrongly, and count addresses differently where there is a user block, so bytes are compared. H5Dflush comes first.
+   `file` is a descriptor of the file; `fetch`, if not NULL, is asked instead. Answers how many, and the list in
+   *chunks, which h5z_gpu_end_chunks takes back. */
+int64_t h5z_gpu_list_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, int file, h5z_gpu_fetch fetch, void *data,
+                            h5z_gpu_chunks **chunks);
 void h5z_gpu_end_chunks(h5z_gpu_chunks **chunks);
 
-/* Asks for n chunks by their places. 0: HDF5 finds as many bytes as `lens` says, 0 for none. H5Z_GPU_DAMAGED: not for all. */
-int64_t h5z_gpu_find_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, size_t rank, size_t n, const uint64_t *origins, const uint64_t *lens);
+/* Asks for n chunks by their places. 0: HDF5 finds as many bytes as `lens` says, 0 for none. H5Z_GPU_DAMAGED: not for
+   all. */
+int64_t h5z_gpu_find_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, size_t rank, size_t n, const uint64_t *origins,
+                            const uint64_t *lens);
 
-/* Whether a chunk may be values, of `stored` bytes at `at`, which an index says is stored without filters: 0, or H5Z_GPU_DAMAGED. */
+/* Whether a chunk may be values, of `stored` bytes at `at`, which an index says is stored without filters: 0, or
+   H5Z_GPU_DAMAGED. */
 int64_t h5z_gpu_raw_chunk(int file, uint64_t at, uint64_t stored, uint64_t raw_len);
 
 /* Decodes n frames of a file that is open for reading, each lens[k] bytes from at[k] on, into an array; the file's
@@ -231,8 +241,8 @@ int64_t h5z_gpu_decode_file(int file, size_t n, const uint64_t *at, const uint64
 int64_t h5z_gpu_decode_memory(size_t n, const void *const *frames, const size_t *lens, const h5z_gpu_array *to,
                               const uint64_t *chunk, const int64_t *origins, int threads, int *status);
 
-/* Copies an array to one of the same shape and type, in host memory, between it and a device, or on one device. Steps (strides) of 0 repeat
-   an element. Answers 0. */
+/* Copies an array to one of the same shape and type, in host memory, between it and a device, or on one device. Steps
+   (strides) of 0 repeat an element. Answers 0. */
 int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
 
 /* What a frame says of itself. */
@@ -252,7 +262,8 @@ typedef struct h5z_gpu_frame {
 int64_t h5z_gpu_frames(int file, size_t n, const uint64_t *at, const uint64_t *lens, uint64_t raw_len, int whole,
                        int threads, h5z_gpu_frame *frames);
 
-/* What a comparison of values with their originals found. Special values have to keep their bits: NaN, infinities, the fill value. */
+/* What a comparison of values with their originals found. Special values have to keep their bits: NaN, infinities, the
+   fill value. */
 typedef struct h5z_gpu_verdict {
     uint64_t judged;         /* values compared with the bound: all but the special ones */
     uint64_t nan;            /* special values: originals that are NaN, */
@@ -273,19 +284,20 @@ typedef struct h5z_gpu_verdict {
 #define H5Z_GPU_SPECIAL 1u
 #define H5Z_GPU_BROKEN 2u
 
-/* Compares n values of "<f4", "<f8", ">f4" or ">f8" with their originals, in exact arithmetic. mode: that of h5z_gpu_frame; in modes 2
-   and 4 the values are one chunk. `fill`: one element, or NULL. `error` and `marks` take what is told of each value, or are both NULL:
-   the difference as a double, 0 for special values, and H5Z_GPU_SPECIAL, H5Z_GPU_BROKEN, both or 0. threads: 0 for as many as the
-   process may use. Answers 1 where every promise is kept, else 0. */
+/* Compares n values of "<f4", "<f8", ">f4" or ">f8" with their originals, in exact arithmetic. mode: that of
+   h5z_gpu_frame; in modes 2 and 4 the values are one chunk. `fill`: one element, or NULL. `error` and `marks` take what
+   is told of each value, or are both NULL: the difference as a double, 0 for special values, and H5Z_GPU_SPECIAL,
+   H5Z_GPU_BROKEN, both or 0. threads: 0 for as many as the process may use. Answers 1 where every promise is kept, else
+   0. */
 int64_t h5z_gpu_judge(int mode, double bound, const char *type, const void *fill, size_t n, const void *original,
                       const void *reconstructed, int threads, double *error, uint8_t *marks, h5z_gpu_verdict *verdict);
 
-/* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between: at most
-   size - 1 bytes and a NUL. Answers the length of the whole text. */
+/* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between:
+   at most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_hdf5_folders(char *text, size_t size);
 
-/* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a NUL.
-   Answers the length of the whole text. Starts the GPU. */
+/* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a
+   NUL. Answers the length of the whole text. Starts the GPU. */
 int64_t h5z_gpu_status(char *text, size_t size);
 
 /* Chunks that the GPU has encoded (0) or decoded (1) for this process so far. Starts nothing. */

@@ -80,8 +80,8 @@ pub(crate) fn warn_of_exact(user: &[u32], request: Request, dtype: Dtype) {
         Class::Bytes => "compounds, booleans, strings or the like",
     };
     log::warn(&format!(
-        "a bound was given for a dataset of {what}, which is stored losslessly: bounds are for f16, bfloat16, f32 and f64 values alone. \
-         90000 (lossless) asks for the same"
+        "a bound was given for a dataset of {what}, which is stored losslessly: bounds are for f16, bfloat16, f32 and \
+         f64 values alone. 90000 (lossless) asks for the same"
     ));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HDF5 as this plugin declares it: types, numbers, the record of a filter, and the functions that are looked up at run time.
+//! HDF5 as this plugin declares it: types, numbers, the record of a filter, and the functions that are looked up at run
+//! time.
 //!
 //! The plugin links no libhdf5, so no header and no bindings stand behind these lines. Instead the crate `tests/hdf5`
 //! includes this file, and the compiler compares each line with the bindings `hdf5-metno-sys`. What HDF5 declares as an

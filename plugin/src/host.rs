@@ -6,11 +6,11 @@
 //!
 //! A host without these functions is a supported state: decoding needs none of them.
 //!
-//! HDF5 2.3 may call a filter on a thread of its own while another one holds the library's lock and waits for it. There a public
-//! function of HDF5 would wait for ever, `H5allocate_memory` and those of the error stack included. Which thread it is a filter
-//! cannot find out. So `filter` enters none: what it must know is read from symbols alone ([`resolve`] calls nothing), memory
-//! comes from malloc ([`crate::buffer`]), and errors of such versions go to the log. `set_local` runs on the thread that entered
-//! HDF5, and may ask.
+//! HDF5 2.3 may call a filter on a thread of its own while another one holds the library's lock and waits for it. There
+//! a public function of HDF5 would wait for ever, `H5allocate_memory` and those of the error stack included. Which
+//! thread it is a filter cannot find out. So `filter` enters none: what it must know is read from symbols alone
+//! ([`resolve`] calls nothing), memory comes from malloc ([`crate::buffer`]), and errors of such versions go to the
+//! log. `set_local` runs on the thread that entered HDF5, and may ask.
 
 use crate::buffer::Memory;
 use crate::hdf5::{
@@ -116,7 +116,8 @@ impl Host {
         })
     }
 
-    /// Whether it is older than 1.10, whose ids have another size. Asks it where its text does not say; for `set_local` alone.
+    /// Whether it is older than 1.10, whose ids have another size. Asks it where its text does not say; for `set_local`
+    /// alone.
     pub(crate) fn is_old(&self, properties: &Properties) -> Option<Silent> {
         let version = self.version.unwrap_or_else(|| {
             let mut v = [0; 3];
@@ -176,7 +177,8 @@ pub(crate) fn of_function(start: *const c_void) -> &'static Host {
     of(start.wrapping_byte_add(1))
 }
 
-/// The host whose functions an object calls, of which `address` is some place: itself, or the library that it is linked with.
+/// The host whose functions an object calls, of which `address` is some place: itself, or the library that it is linked
+/// with.
 pub(crate) fn serving(address: *const c_void) -> &'static Host {
     let own = of_function(address);
     if own.datasets.is_some() {
@@ -226,9 +228,9 @@ fn numbers(text: &str) -> Option<[u32; 3]> {
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
-/// Whether blocks of `H5allocate_memory` are something else than malloc's, which every released build of HDF5 takes them from:
-/// a build for debugging puts marks around them, and a program may hold an allocator that nobody else sees. On Windows
-/// each module may have a C runtime of its own.
+/// Whether blocks of `H5allocate_memory` are something else than malloc's, which every released build of HDF5 takes
+/// them from: a build for debugging puts marks around them, and a program may hold an allocator that nobody else sees.
+/// On Windows each module may have a C runtime of its own.
 fn has_own_heap(module: &Module) -> bool {
     let its = |symbol| {
         // SAFETY: an address that is only compared.

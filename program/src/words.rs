@@ -195,7 +195,8 @@ fn print(request: Request, tool: Option<&str>) -> Outcome {
         }
     }
     say!(
-        "\nPut your variable for v, and for 16x64x64 a chunk of its own rank, of 1 to 16 MiB. Name each variable (nccopy: one"
+        "\nPut your variable for v, and for 16x64x64 a chunk of its own rank, of 1 to 16 MiB. \
+         Name each variable (nccopy: one"
     );
     say!("-F each): nccopy's '*' and a bare ncks --cmp take every one, and coordinates would lose bits as well.");
     Ok(())

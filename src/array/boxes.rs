@@ -109,7 +109,8 @@ impl Array {
     /// `Params` where it is not inside.
     ///
     /// # Safety
-    /// The box is used no longer than this array, and what is written through one is not used through the other meanwhile.
+    /// The box is used no longer than this array, and what is written through one is not used through the other
+    /// meanwhile.
     pub unsafe fn part(&self, start: &[u64], shape: &[u64]) -> Result<Array> {
         let inside = |((&s, &n), &whole): ((&u64, &u64), &u64)| s.checked_add(n).is_some_and(|end| end <= whole);
         let rank = self.shape.len();

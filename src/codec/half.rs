@@ -6,14 +6,15 @@
 //! reading   frame ──► codec ──► y, f32 ──► the number of 16 bits nearest to y
 //! ```
 //!
-//! That keeps the bound b. The codec promises abs(x − y) ≤ b/2. Of all numbers of 16 bits, x̂ is nearest to y, and x is one of
-//! them: abs(x̂ − y) ≤ abs(x − y). Together abs(x − x̂) ≤ b. The same holds of r · abs(x).
+//! That keeps the bound b. The codec promises abs(x − y) ≤ b/2. Of all numbers of 16 bits, x̂ is nearest to y, and x is
+//! one of them: abs(x̂ − y) ≤ abs(x − y). Together abs(x − x̂) ≤ b. The same holds of r · abs(x).
 //!
-//! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to come
-//! back as they were, and make infinities of what is larger than the largest number.
+//! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to
+//! come back as they were, and make infinities of what is larger than the largest number.
 
+use super::bytes;
 use super::chunk::{self, Chunk};
-use super::{bytes, encode as encode_settled, settle_request};
+use super::descriptor::Codec;
 use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
@@ -27,9 +28,18 @@ const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F3
 /// Values that a thread converts at a time.
 const PART: usize = 1 << 18;
 
+/// A chunk's params with a codec, and its bound used where choosing took it.
+type Settled = (Params, Option<Used>);
+
+/// What encodes a chunk of f32: the choice of its codec, and that codec.
+pub(super) struct Wide {
+    pub(super) settle: fn(&Chunk<'_>) -> Result<Settled>,
+    pub(super) encode: fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>,
+}
+
 /// Encodes a chunk of 16-bit numbers under a bound. False: the chunk is better stored.
-pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    if !encode_wide(chunk, out)? {
+pub(super) fn encode(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> {
+    if !encode_wide(chunk, by, out)? {
         return encode_exact(chunk, out);
     }
     // At fine bounds the bytes as they are may take less.
@@ -46,7 +56,7 @@ fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 }
 
 /// Encodes the numbers as f32, within half the bound.
-fn encode_wide(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> {
     let Chunk { params: asked, raw, threads, .. } = *chunk;
     let values = if asked.dtype.is_bfloat16() {
         widened(raw, asked.dtype, threads, widen_bfloat16)?
@@ -68,8 +78,8 @@ fn encode_wide(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
     params.request.bound = bound;
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None };
-    let (params, used) = settle_request(&wide)?;
-    if !encode_settled(&Chunk { params: &params, used, ..wide }, out)? {
+    let (params, used) = (by.settle)(&wide)?;
+    if !(by.encode)(&Chunk { params: &params, used, ..wide }, out)? {
         return Ok(false);
     }
     let mode = if params.request.bound == Bound::Lossless { Mode::Lossless } else { asked.request.bound.mode() };
@@ -83,10 +93,9 @@ pub(super) fn is_wide(h: &Header) -> bool {
 }
 
 /// Decodes such a frame into `out`, which has its raw length.
-pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    let Header { codec, dtype, raw_len, .. } = frame.header;
+pub(super) fn decode(frame: &Frame<'_>, codec: &Codec, threads: usize, out: &mut [u8]) -> Result<()> {
+    let Header { dtype, raw_len, .. } = frame.header;
     let len = raw_len.checked_mul(2).ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
-    let codec = super::by_id(codec).ok_or(Error::Unsupported { format: frame.version(), codec })?;
     let mut values: Vec<f32> = memory::zeros(out.len() / 2)?;
     (codec.decode)(&frame.with_type(WIDE, len), threads, bytemuck::cast_slice_mut(&mut values))?;
     if dtype.is_bfloat16() {

@@ -79,11 +79,12 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
 
 /// Encodes one chunk on the CPU into `out`, by the codec for it. False: this chunk is better stored.
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let encode = match chunk.params.lossy_half(chunk.raw.len()) {
-        true => half::encode,
-        false => by_id(codec_for(chunk.params, chunk.raw.len())).expect("a codec of this build").encode,
+    let coded = if chunk.params.lossy_half(chunk.raw.len()) {
+        half::encode(chunk, &half::Wide { settle: settle_request, encode }, out)?
+    } else {
+        (by_id(codec_for(chunk.params, chunk.raw.len())).expect("a codec of this build").encode)(chunk, out)?
     };
-    Ok(encode(chunk, out)? && out.len() < chunk.raw.len() + STORED_HEADER)
+    Ok(coded && out.len() < chunk.raw.len() + STORED_HEADER)
 }
 
 /// Stores a chunk whose request is settled: one that its codec does not make smaller, or cannot for want of memory.
@@ -98,10 +99,10 @@ pub(crate) fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
 
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    if half::is_wide(&frame.header) {
-        return half::decode(frame, threads, out);
-    }
     let id = frame.header.codec;
     let codec = by_id(id).ok_or(Error::Unsupported { format: frame.version(), codec: id })?;
-    (codec.decode)(frame, threads, out)
+    match half::is_wide(&frame.header) {
+        true => half::decode(frame, codec, threads, out),
+        false => (codec.decode)(frame, threads, out),
+    }
 }

@@ -19,8 +19,8 @@ pub(crate) fn read_at(file: RawFd, out: &mut [u8], at: u64) -> Result<()> {
 /// Fills buffers, one behind the other, from place `at` of the file on, in as few system calls as it may.
 ///
 /// # Errors
-/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long, `Unreadable` where the
-/// system says why it cannot be read.
+/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long,
+/// `Unreadable` where the system says why it cannot be read.
 pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
@@ -31,8 +31,8 @@ pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64)
         let place = at.checked_add(done).and_then(|place| i64::try_from(place).ok());
         let beyond = || Error::corrupt("the file", format!("{needed} bytes at {at}: no file is so long"));
         let place = place.ok_or_else(beyond)?;
-        // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open preadv is an
-        // error and nothing else.
+        // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open
+        // preadv is an error and nothing else.
         let read = unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) };
         match usize::try_from(read) {
             Ok(0) => return Err(Error::Length { section: "the file", needed, got: done }),

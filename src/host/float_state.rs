@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor's floating-point state: ours while we work, the caller's again when we return.
 //!
-//! A caller may round upwards, flush denormals to zero or want a signal for each inexact result: some compilers' start-up
-//! code sets such a state for the whole program, some libraries set it on request. The bound and the bytes must not depend
-//! on it. Threads that are started in between inherit the state of the thread that starts them (POSIX, `pthread_create`).
+//! A caller may round upwards, flush denormals to zero or want a signal for each inexact result: some compilers'
+//! start-up code sets such a state for the whole program, some libraries set it on request. The bound and the bytes
+//! must not depend on it. Threads that are started in between inherit the state of the thread that starts them (POSIX,
+//! `pthread_create`).
 
-/// Runs `work` in the default state: round to nearest, denormals kept, no exception raises a signal. The caller's state,
-/// flags of past exceptions included, is put back also when `work` panics.
+/// Runs `work` in the default state: round to nearest, denormals kept, no exception raises a signal. The caller's
+/// state, flags of past exceptions included, is put back also when `work` panics.
 pub fn with_default<R>(work: impl FnOnce() -> R) -> R {
     use std::hint::black_box;
     let _callers = Callers::replace();
-    // Nothing tells the compiler that arithmetic depends on this state. What goes in and what comes out pass between the
-    // two switches by `black_box`, and the work itself is a call, so none of it can move out of there.
+    // Nothing tells the compiler that arithmetic depends on this state. What goes in and what comes out pass between
+    // the two switches by `black_box`, and the work itself is a call, so none of it can move out of there.
     black_box(call(black_box(work)))
 }
 

@@ -47,8 +47,8 @@ pub(super) fn unpack(word: u32) -> Result<Request> {
         // h5py, for one, makes it of (1e-3,): who wants a bound must not get every bit in silence.
         return Err(Error::params(
             "cd_values",
-            "the number 0 means nothing; words are whole numbers, so a program that is given 1e-3 may hand on 0: absolute \
-             1e-3 is 11003, lossless is 90000 or no number",
+            "the number 0 means nothing; words are whole numbers, so a program that is given 1e-3 may hand on \
+             0: absolute 1e-3 is 11003, lossless is 90000 or no number",
         ));
     }
     let (head, ddee) = (word / 10_000, word % 10_000);

@@ -42,8 +42,8 @@ pub fn is_stored(words: &[u32]) -> bool {
     words.len() > HEAD && words[0] & !0xFF == MAGIC
 }
 
-/// The check over a list's other words. Each is mixed in by steps that can be undone, so one changed word always changes
-/// the sum; the product spreads low bits, the shift brings high ones down.
+/// The check over a list's other words. Each is mixed in by steps that can be undone, so one changed word always
+/// changes the sum; the product spreads low bits, the shift brings high ones down.
 fn check(words: &[u32]) -> u32 {
     words[..CHECK].iter().chain(&words[CHECK + 1..]).fold(0, |sum: u32, &word| {
         let product = (sum ^ word).wrapping_mul(0x9E37_79B1);
@@ -100,7 +100,8 @@ pub fn stored(words: &[u32]) -> Result<Stored> {
         }
         (layout, reader) => {
             return refuse(format!(
-                "layout {layout} for readers from {reader} on; this is reader {READER} of layout {LAYOUT}: install a newer h5z-gpu"
+                "layout {layout} for readers from {reader} on; this is reader {READER} of layout {LAYOUT}: install \
+                 a newer h5z-gpu"
             ));
         }
     }
@@ -112,8 +113,8 @@ pub fn stored(words: &[u32]) -> Result<Stored> {
     let (got, last) = (check(&words[..count - 1]), words[count - 1]);
     if got != words[CHECK] || last != LAST {
         return refuse(format!(
-            "its check is {}, the words give {got}, the last is {last} and must be {LAST}: a word was changed; copy the \
-             whole list again, or give one number such as 11003",
+            "its check is {}, the words give {got}, the last is {last} and must be {LAST}: a word was changed; copy \
+             the whole list again, or give one number such as 11003",
             words[CHECK]
         ));
     }

@@ -33,7 +33,6 @@ KERNEL = body("template <class T>\n__device__ void long(T* x, unsigned n) {", " 
 
 @pytest.mark.parametrize(("rule", "name", "wrong", "right"), [
     ("columns", "a__rs", f"// {LONG}12345678\n", f"// {LONG}1234567\n"),
-    ("columns", "a__md", f"* {LONG}123456789\n", f"| {LONG}123456789 |\n"),
     ("columns", "Makefile", f"\techo {LONG}12345\n", f"\techo {LONG}1234\n"),
     ("lines", "a__py", "pass\n" * 501, "pass\n" * 500),
     ("functions", "a__py", PYTHON, PYTHON.replace("    pass\n", "", 1)),

@@ -125,31 +125,35 @@ pub fn special(dtype: Dtype) -> Vec<u64> {
     }
 }
 
-/// Bits of a number of 16 bits that is near: rounded towards 0, small ones to 0.
-fn sixteen(x: f32, mantissa_bits: u8) -> u64 {
-    let (bits, cut) = (u64::from(x.to_bits()), 23 - mantissa_bits);
-    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
-    let offset = if mantissa_bits == 10 { 112 << 23 } else { 0 };
-    sign | magnitude.saturating_sub(offset) >> cut
+/// What a generator is told of a chunk: `n` elements of `size` bytes each over `dims`.
+struct Chunk<'a> {
+    name: &'a str,
+    seed: u64,
+    dtype: Dtype,
+    dims: &'a [u64],
+    fill: Option<u64>,
+    n: usize,
+    size: usize,
 }
 
-/// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are random.
-pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64>, len: usize) -> Vec<u8> {
-    let mut random = Random(seed);
-    let size = usize::from(dtype.size).max(1);
-    let n = len / size;
-    let line = [n as u64];
-    let dims = if dims.iter().product::<u64>() == n as u64 { dims } else { &line[..] };
-    let bits_of = |x: f64| match (dtype.class, dtype.size) {
-        (Class::Float, 4) => u64::from((x as f32).to_bits()),
-        (Class::Float, 8) => x.to_bits(),
-        (Class::Float, 2) => sixteen(x as f32, dtype.mantissa_bits),
-        _ => (x * 1000.0) as i64 as u64,
-    };
-    let mut elements: Vec<u64> = match name {
-        "wave" => wave(dims, &mut random).into_iter().map(bits_of).collect(),
-        "noise" => (0..n).map(|_| bits_of(random.unit() * 2.0 - 1.0)).collect(),
-        "bits" => (0..n).map(|_| random.bits()).collect(),
+impl Chunk<'_> {
+    /// A number in the chunk's type.
+    fn bits_of(&self, x: f64) -> u64 {
+        match (self.dtype.class, self.dtype.size) {
+            (Class::Float, 4) => u64::from((x as f32).to_bits()),
+            (Class::Float, 8) => x.to_bits(),
+            (Class::Float, 2) => sixteen(x as f32, self.dtype.mantissa_bits),
+            _ => (x * 1000.0) as i64 as u64,
+        }
+    }
+}
+
+/// Fields that are smooth, more or less, and what is strewn into them.
+fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
+    let &Chunk { name, dtype, dims, fill, n, size, .. } = chunk;
+    let bits_of = |x: f64| chunk.bits_of(x);
+    Some(match name {
+        "wave" => wave(dims, random).into_iter().map(bits_of).collect(),
         // Every third or every fortieth value is a special one.
         "hostile" | "sparse" => {
             let special = special(dtype);
@@ -341,6 +345,14 @@ fn examples(chunk: &Chunk) -> Option<Vec<u64>> {
         }
         _ => return None,
     })
+}
+
+/// Bits of a number of 16 bits that is near: rounded towards 0, small ones to 0.
+fn sixteen(x: f32, mantissa_bits: u8) -> u64 {
+    let (bits, cut) = (u64::from(x.to_bits()), 23 - mantissa_bits);
+    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
+    let offset = if mantissa_bits == 10 { 112 << 23 } else { 0 };
+    sign | magnitude.saturating_sub(offset) >> cut
 }
 
 /// `len` bytes of type `dtype` over `dims` from the generator of this name; bytes after the last whole element are

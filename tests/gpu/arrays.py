@@ -100,7 +100,8 @@ def encode(array, how, chunk, devices=None):
     try:
         checked(lib.h5z_gpu_encode_array(
             (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), ctypes.byref(view),
-            (ctypes.c_uint64 * rank)(*chunk), None, ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), 0, ctypes.byref(work),
+            (ctypes.c_uint64 * rank)(*chunk), None, ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), 0,
+            ctypes.byref(work),
         ))  # fmt: skip
         while n := checked(lib.h5z_gpu_next(work, ctypes.byref(at), ctypes.byref(lens))):
             frames += [ctypes.string_at(at[k], lens[k]) for k in range(n)]

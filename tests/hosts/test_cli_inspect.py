@@ -185,7 +185,8 @@ def test_the_command_line_itself():
 
 def test_words(tmp_path):
     """As the program beside the plugin says them; words as ncdump and h5dump show them."""
-    asked = [["abs", "2.5e-4"], ["psnr", "60", "--codec", "lorenzo"], ["lossless"], ["rel", "1.234e-5"], ["mode=abs,bound=1e-3,codec=szx"]]
+    asked = [["abs", "2.5e-4"], ["psnr", "60", "--codec", "lorenzo"], ["lossless"], ["rel", "1.234e-5"],
+             ["mode=abs,bound=1e-3,codec=szx"]]
     for call, (status, out, err) in zip(asked, many(*(["words", *call] for call in asked))):
         assert status == 0 and not err and out == run(ROOT / "target/bin/h5z-gpu", "words", *call), call
     whole(tmp_path / "a.h5")
@@ -193,10 +194,13 @@ def test_words(tmp_path):
         words = [str(w - 2**32 if w > 2**31 else w) for w in f["v"].id.get_create_plist().get_filter_by_id(443)[1]]
     assert any(w.startswith("-") for w in words)
     (status, out, _) = cli("words", "abs", "1e-3", "--json")
-    assert status == 0 and json.loads(out)["words"] == [11003] and json.loads(out)["lines"][0] == {"tool": "number", "line": "11003"}
-    wrong = [["0"], ["abs"], ["1e-3"], ["abs", "1e-3", "4"], ["abs", "1", "--tool", "none"], ["--codec", "x", "abs", "1"]]
+    assert status == 0 and json.loads(out)["words"] == [11003] and json.loads(out)["lines"][0] == {"tool": "number",
+                                                                                                   "line": "11003"}
+    wrong = [["0"], ["abs"], ["1e-3"], ["abs", "1e-3", "4"], ["abs", "1", "--tool", "none"],
+             ["--codec", "x", "abs", "1"]]
     pasted, *refused = many(["words", "443, " + ", ".join(words)], *(["words", *w] for w in wrong))
-    assert pasted[0] == 0 and "typed as   11003" in pasted[1] and "fill value -9.99e2" in pasted[1] and "f32 (" in pasted[1], pasted
+    assert pasted[0] == 0 and "typed as   11003" in pasted[1] and "fill value -9.99e2" in pasted[
+        1] and "f32 (" in pasted[1], pasted
     for call, (status, out, err) in zip(wrong, refused):
         assert status == 2 and not out and len(err.splitlines()) == 1 and len(err) > 40, (call, err)
 

@@ -114,3 +114,18 @@ def test_threads_of_one_process(tmp_path):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(0 < worst <= 1e-3 for worst in pool.map(job, range(8)))
+
+
+def test_a_damaged_chunk_in_a_box_of_few(tmp_path):
+    few = np.s_[3:17, 20:38]
+    a = sample(shape=(100, 100))
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(10, 10), fillvalue=-1, **h5z_gpu.Lossless()), a)
+    damage(tmp_path / "a.h5", (10, 20))
+    with h5py.File(tmp_path / "a.h5") as f:
+        with pytest.raises(OSError, match=r"/v: the chunk at \(10, 20\) cannot be read: .*checksum"):
+            h5z_gpu.read(f["v"], selection=few)
+        with pytest.warns(UserWarning, match=r"/v: the chunk at \(10, 20\) is damaged; it is filled with -1.0"):
+            got = h5z_gpu.read(f["v"], selection=few, on_error="fill")
+    a[10:20, 20:30] = -1
+    assert got.tobytes() == np.ascontiguousarray(a[few]).tobytes()

@@ -222,7 +222,8 @@ def test_a_box_of_few_chunks(how, maxshape, tmp_path, caplog):
     """Missing chunks, one without the filter, one that the chunk cache holds; an index that HDF5 lists wrongly."""
     a = sample(shape=(100, 100))
     with h5py.File(tmp_path / "a.h5", "w", **how) as f:
-        d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 10), maxshape=maxshape, fillvalue=-3, **h5z_gpu.Lossless())
+        d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 10), maxshape=maxshape, fillvalue=-3,
+                             **h5z_gpu.Lossless())
         assert (h5z_gpu.read(d, selection=FEW) == -3).all()
         d[:10, :30] = a[:10, :30]
         d.id.write_direct_chunk((10, 20), np.ascontiguousarray(a[10:20, 20:30]).tobytes(), filter_mask=1)
@@ -234,20 +235,6 @@ def test_a_box_of_few_chunks(how, maxshape, tmp_path, caplog):
         got = h5z_gpu.read(f["v"], selection=FEW)
         assert got.tobytes() == np.ascontiguousarray(a[FEW]).tobytes()
     assert not slow(caplog)
-
-
-def test_a_damaged_chunk_in_a_box_of_few(tmp_path):
-    a = sample(shape=(100, 100))
-    with h5py.File(tmp_path / "a.h5", "w") as f:
-        h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(10, 10), fillvalue=-1, **h5z_gpu.Lossless()), a)
-    damage(tmp_path / "a.h5", (10, 20))
-    with h5py.File(tmp_path / "a.h5") as f:
-        with pytest.raises(OSError, match=r"/v: the chunk at \(10, 20\) cannot be read: .*checksum"):
-            h5z_gpu.read(f["v"], selection=FEW)
-        with pytest.warns(UserWarning, match=r"/v: the chunk at \(10, 20\) is damaged; it is filled with -1.0"):
-            got = h5z_gpu.read(f["v"], selection=FEW, on_error="fill")
-    a[10:20, 20:30] = -1
-    assert got.tobytes() == np.ascontiguousarray(a[FEW]).tobytes()
 
 
 def test_many_variables_appended_by_another_process(tmp_path, caplog):

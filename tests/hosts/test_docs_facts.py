@@ -163,7 +163,8 @@ def test_the_c_lines_work(tool, header, body, libraries, tmp_path):
 
 def test_nobody_is_told_to_install_a_name_that_is_not_ours():
     """The package is not on PyPI: whoever takes its name there would be installed."""
-    folders = [(ROOT / "docs", "*.md"), (ROOT / "plugin/python", "*.*"), (ROOT / "program/src", "*.rs"), (ROOT / "packaging", "*.md")]
+    folders = [(ROOT / "docs", "*.md"), (ROOT / "plugin/python", "*.*"), (ROOT / "program/src", "*.rs"),
+               (ROOT / "packaging", "*.md")]
     files = [ROOT / "README.md", *(p for folder, pattern in folders for p in folder.rglob(pattern))]
     files = [p for p in files if p.suffix in (".md", ".py", ".rs", ".toml")]
     lines = [f"{p}: {line}" for p in files for line in p.read_text().splitlines()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Numbers of 16 bits, f16 and bfloat16, through HDF5: bounds in exact arithmetic, other values bit for bit, every reader."""
+"""Numbers of 16 bits, f16 and bfloat16, through HDF5: bounds in exact arithmetic, other values bit for bit, every
+reader."""
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from conftest import use
 
@@ -19,7 +19,8 @@ WRITE = """if True:
 """
 
 
-TAKEN = [(m, c) for m in MODES for c in ("auto", "szx", "lorenzo", "planes") if (m, c) != ("pointwise_relative", "planes")]
+TAKEN = [(m, c) for m in MODES for c in ("auto", "szx", "lorenzo", "planes")
+         if (m, c) != ("pointwise_relative", "planes")]
 
 
 @pytest.mark.parametrize("mode, codec", TAKEN)
@@ -49,7 +50,8 @@ def test_float16_keeps_its_bound(mode, codec, tmp_path, monkeypatch):
                 a, b = (v[r : r + 20, c : c + 50].astype("f8") for v in (x, y))
                 some = ~special[r : r + 20, c : c + 50]
                 error, span = np.abs(a - b)[some], np.ptp(a[some])
-                most = {{"absolute": 0.25, "relative": 1e-2 * span, "pointwise_relative": 2e-2 * np.abs(a[some])}}.get({mode!r})
+                most = {{"absolute": 0.25, "relative": 1e-2 * span, "pointwise_relative": 2e-2 * np.abs(a[some])}}.get(
+                    {mode!r})
                 if most is None:
                     assert 20 * np.log10(span / np.sqrt(np.mean(error**2))) >= 45
                 else:

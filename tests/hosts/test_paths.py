@@ -78,7 +78,8 @@ def test_doctor_knows_the_default_folder_of_each_hdf5(tmp_path):
     assert shlex.split(line)[1] == f"HDF5_PLUGIN_PATH={PLUGIN.parent}:{elsewhere}:{folder}"
     # A variable that hides this folder is worth a line.
     status, text = doctor(LD_LIBRARY_PATH=str(tmp_path))
-    assert f"{elsewhere}: a default folder of an HDF5 here, left out while HDF5_PLUGIN_PATH is set, has 1 plugins" in text, text
+    assert (f"{elsewhere}: a default folder of an HDF5 here, left out while HDF5_PLUGIN_PATH is set, has 1 "
+            f"plugins" in text), text
 
 
 def test_doctor_asks_the_libraries_of_wheels():

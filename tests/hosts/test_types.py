@@ -55,8 +55,8 @@ def test_bits_are_kept(name, flag, tmp_path):
     run("h5dump", tmp_path / "a.h5")
 
 
-SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f16, bfloat16, f32 and f64 values "
-        "alone. 90000 (lossless) asks for the same\n")  # fmt: skip
+SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f16, bfloat16, f32 "
+        "and f64 values alone. 90000 (lossless) asks for the same\n")  # fmt: skip
 KINDS = {"i2": "integers", ">u4": "integers", "f2": None, "?": "compounds, booleans, strings or the like",
          "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}  # fmt: skip
 
@@ -117,7 +117,8 @@ def test_types_with_a_memory_of_their_own(flag, tmp_path):
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-@pytest.mark.parametrize("bits", [(2, 6, 9, "16 bits of another make"), (4, 8, 15, "24 bits in 4 bytes"), (4, 5, 23, "odd exponent"), (8, 8, 23, "f32 in 8 bytes")],
+@pytest.mark.parametrize("bits", [(2, 6, 9, "16 bits of another make"), (4, 8, 15, "24 bits in 4 bytes"),
+                                  (4, 5, 23, "odd exponent"), (8, 8, 23, "f32 in 8 bytes")],
                          ids=lambda b: b[3])  # fmt: skip
 def test_floats_of_another_make(bits, flag, tmp_path):
     """A float type whose fields are not those of f16, bfloat16, f32 or f64 is bytes."""

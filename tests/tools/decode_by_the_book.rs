@@ -97,8 +97,7 @@ fn checksum(frame: &[u8]) -> u64 {
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     let mut f = open(bytes, expected)?;
     // §5.
-    let halves = matches!(f.codec, 1 | 2 | 5) && f.class == 1 && f.size == 2;
-    if halves {
+    if matches!(f.codec, 1 | 2 | 5) && f.class == 1 && f.size == 2 {
         let (layout, big_endian) = (f.layout, f.big_endian);
         need(matches!(layout, (1, 5, 10) | (1, 8, 7)), "type of 16 bits")?;
         f = Frame { size: 4, layout: (1, 8, 23), big_endian: false, raw_len: 2 * expected, ..f };

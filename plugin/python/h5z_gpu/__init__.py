@@ -17,11 +17,12 @@ import os as _os
 import sys as _sys
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read", "register",
-           "release_memory", "save", "write"]  # fmt: skip
+__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read",
+           "register", "release_memory", "save", "write"]  # fmt: skip
 
 try:
-    from . import library as _library  # first: where the plugin cannot be loaded, its sentence is the one to see
+    # First: where the plugin cannot be loaded, its sentence is the one to see.
+    from . import library as _library  # noqa: F401
     from . import netcdf
     from .arrays import compress, decompress
     from .datasets import read, write

@@ -22,7 +22,8 @@ def compress(array: npt.ArrayLike, how: How | None = None, fill: Any = None) -> 
     Parameters
     ----------
     array : array_like
-        Any shape, and any type that holds its values itself. Bits are lost of f16, f32 and f64 alone, in either byte order.
+        Any shape, and any type that holds its values itself. Bits are lost of f16, f32 and f64 alone, in either byte
+        order.
     how : Lossy or Lossless, optional
         Default: Lossless().
     fill : scalar, optional

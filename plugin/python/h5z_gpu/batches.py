@@ -83,7 +83,8 @@ def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None)
 def decode(frames: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
     """Decodes each frame, an array of bytes, into the array beside it, which is C-contiguous and has just its length.
 
-    Raises ValueError for the first damaged frame, and for one that holds another length, and MemoryError; the others are decoded.
+    Raises ValueError for the first damaged frame, and for one that holds another length, and MemoryError; the others
+    are decoded.
     """
     n, status = len(frames), (ctypes.c_int * len(frames))()
     lens, sizes = ((ctypes.c_size_t * n)(*(a.nbytes for a in each)) for each in (frames, arrays))

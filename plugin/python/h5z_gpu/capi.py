@@ -44,8 +44,10 @@ class Frame(ctypes.Structure):
 class Chunks(ctypes.Structure):
     """h5z_gpu_chunks: a list of a dataset's chunks."""
 
-    _fields_ = [("count", c_size_t), ("origins", POINTER(c_uint64)), ("at", POINTER(c_uint64)), ("lens", POINTER(c_uint64)),
-                ("masks", POINTER(c_uint32)), ("wrong", c_char_p), ("twice_count", c_size_t), ("twice", POINTER(c_uint64))]  # fmt: skip
+    _fields_ = [("count", c_size_t), ("origins", POINTER(c_uint64)), ("at", POINTER(c_uint64)),
+                ("lens", POINTER(c_uint64)),
+                ("masks", POINTER(c_uint32)), ("wrong", c_char_p), ("twice_count", c_size_t),
+                ("twice", POINTER(c_uint64))]  # fmt: skip
 
 
 class Verdict(ctypes.Structure):

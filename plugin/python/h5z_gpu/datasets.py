@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole arrays into h5py datasets and out of them, beside HDF5's filter pipeline.
 
-HDF5 hands a filter chunk by chunk, under one lock, and copies rows with one thread. Here the plugin gathers, encodes, decodes
-and scatters many chunks at a time; frames go into the file by H5Dwrite_chunk and are read from it by pread. The file is the
-same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. What this way cannot take goes
-through h5py as ever, and one line of the log `h5z_gpu` says why.
+HDF5 hands a filter chunk by chunk, under one lock, and copies rows with one thread. Here the plugin gathers, encodes,
+decodes and scatters many chunks at a time; frames go into the file by H5Dwrite_chunk and are read from it by pread. The
+file is the same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. What this
+way cannot take goes through h5py as ever, and one line of the log `h5z_gpu` says why.
 """
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     dataset : h5py.Dataset
         Open for writing; of a filter of this package.
     array : array_like
-        Of the shape of the selection, of any strides. NumPy's arrays are read in place, and so are those of CuPy, PyTorch, JAX
-        and others by DLPack or `__cuda_array_interface__`: in a GPU's memory it is that GPU that encodes them.
+        Of the shape of the selection, of any strides. NumPy's arrays are read in place, and so are those of CuPy,
+        PyTorch, JAX and others by DLPack or `__cuda_array_interface__`: in a GPU's memory it is that GPU that encodes
+        them.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py. Chunks that it cuts go through h5py.
     threads : int
@@ -50,16 +51,16 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     progress : bool, optional
         A progress bar; without a word where it takes more than two seconds in a terminal, if tqdm is installed.
     devices : {None, "all"}
-        "all" shares the work on arrays in host memory out between all GPUs that the process sees; without, one of them does it. An array
-        in a GPU's memory is that GPU's.
+        "all" shares the work on arrays in host memory out between all GPUs that the process sees; without, one of them
+        does it. An array in a GPU's memory is that GPU's.
 
     Raises
     ------
     TypeError, ValueError
         An argument is wrong: the shapes differ, values are masked, or the file is read-only; nothing was written.
     OSError
-        HDF5 could not write; `errno` says why (ENOSPC: the disk is full) and `filename` where. What was written before stays
-        readable, unless HDF5's tables cannot be written either.
+        HDF5 could not write; `errno` says why (ENOSPC: the disk is full) and `filename` where. What was written before
+        stays readable, unless HDF5's tables cannot be written either.
     MemoryError
         There is too little memory: write a smaller selection, or with fewer threads.
     """
@@ -91,15 +92,15 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     dataset : h5py.Dataset
         Written by any program.
     out : numpy.ndarray, or an array in a GPU's memory, optional
-        Where to read to: of the selection's shape, of any strides. That GPU decodes into CuPy's arrays, PyTorch's tensors and
-        whatever else can be written there. A new NumPy array without.
+        Where to read to: of the selection's shape, of any strides. That GPU decodes into CuPy's arrays, PyTorch's
+        tensors and whatever else can be written there. A new NumPy array without.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py.
     threads : int
         CPU threads; 0 for as many as the process may use.
     on_error : {"raise", "fill"}
-        "fill" puts the dataset's fill value where a chunk is damaged, and warns of each. What else keeps a chunk from being read, a
-        failing disk or too little memory, is raised all the same: the chunk may be sound.
+        "fill" puts the dataset's fill value where a chunk is damaged, and warns of each. What else keeps a chunk from
+        being read, a failing disk or too little memory, is raised all the same: the chunk may be sound.
     progress, devices
         As in `write`.
 
@@ -113,8 +114,8 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     ValueError
         `out` has another shape, or cannot be written.
     OSError
-        A chunk is damaged; the sentence names its place. `out` may hold anything then. Where the system could not read the file,
-        `errno` and `filename` say what and where.
+        A chunk is damaged; the sentence names its place. `out` may hold anything then. Where the system could not read
+        the file, `errno` and `filename` say what and where.
     MemoryError
         There is too little memory: read a smaller selection, or with fewer threads.
     """
@@ -159,13 +160,15 @@ def _writable(out: Any) -> np.ndarray | DeviceArray:
     elif isinstance(target, DeviceArray):
         readonly = target.readonly
     else:
-        raise TypeError(f"h5z-gpu: out is a {type(out).__name__}; a numpy.ndarray or an array in a GPU's memory is needed")
+        raise TypeError(f"h5z-gpu: out is a {type(out).__name__}; a numpy.ndarray or an array in a GPU's memory is "
+                        f"needed")
     if readonly:
         raise ValueError("h5z-gpu: out is read-only")
     return target
 
 
-# --- arrays and selections ---------------------------------------------------------------------------------------------
+# --- arrays and selections
+# ---------------------------------------------------------------------------------------------
 
 
 def _box(dataset, selection):
@@ -214,7 +217,8 @@ def _result_shape(dataset, selection):
     return h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape
 
 
-# --- many chunks at a time ------------------------------------------------------------------------------------------------
+# --- many chunks at a time
+# ------------------------------------------------------------------------------------------------
 
 
 def _write(dataset, array, start, threads, progress, devices):
@@ -225,7 +229,8 @@ def _write(dataset, array, start, threads, progress, devices):
     with phil, Transfer(dataset) as transfer:
         total = transfer.write(array, start, threads, devices)
         if cut := transfer.special():
-            log.info("%s: %d chunks that the selection cuts are written through HDF5's pipeline", dataset.name, len(cut))
+            log.info("%s: %d chunks that the selection cuts are written through HDF5's pipeline", dataset.name,
+                     len(cut))
         with bar(progress, total, "write", dataset.name) as done:
             while written := transfer.step():
                 done(written)

@@ -16,7 +16,8 @@ _LEGACY, _READY = 1, -1  # streams, as h5z_gpu.h names them
 
 class _DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
                 ("byte_offset", ctypes.c_uint64)]  # fmt: skip
 
@@ -104,7 +105,8 @@ def device_array(array: Any) -> DeviceArray | None:
         if kind == _CUDA:
             return _from_dlpack(array, device)
         if kind not in (_CPU, _CUDA_HOST, _CUDA_MANAGED):
-            raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host memory are "
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host "
+                            f"memory are "
                             "taken: copy it to host memory")  # fmt: skip
         return None
     return _from_interface(array)
@@ -123,15 +125,18 @@ def _from_dlpack(array, device):
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
-        raise TypeError(f"h5z-gpu: NumPy has no such type (DLPack's code {tensor.code}, {tensor.bits} bits): convert the array, "
+        raise TypeError(f"h5z-gpu: NumPy has no such type (DLPack's code {tensor.code}, {tensor.bits} bits): convert "
+                        f"the array, "
                         "bfloat16 to float32 for example")  # fmt: skip
     dtype = np.dtype(f"{kind}{tensor.bits // 8}")
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
-    strides = tuple(tensor.strides[k] * dtype.itemsize for k in range(tensor.ndim)) if tensor.strides else _dense(shape, dtype)
+    strides = tuple(tensor.strides[k] * dtype.itemsize
+                    for k in range(tensor.ndim)) if tensor.strides else _dense(shape, dtype)
     # JAX's arrays never change.
     readonly = type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
     # The capsule holds what the pointers lead to, and gives it back when it goes.
-    return DeviceArray((tensor.data or 0) + tensor.byte_offset, device, dtype, shape, strides, _LEGACY, readonly, (array, capsule))
+    return DeviceArray((tensor.data or 0) + tensor.byte_offset, device, dtype, shape, strides, _LEGACY, readonly,
+                       (array, capsule))
 
 
 def _from_interface(array):

@@ -233,7 +233,7 @@ class Lossy(_Filter):
         if fill_value is not None:
             config["fill_value"] = _named(_fill(fill_value))
         ranged = [k for k, m in modes.bounds().items() if m.of == "range"]
-        if of not in ("chunk", "dataset") or of == "dataset" and keyword not in ranged:
+        if of not in ("chunk", "dataset") or (of == "dataset" and keyword not in ranged):
             raise ValueError(
                 f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with {" and ".join(ranged)}, '
                 'everything else is of="chunk"'

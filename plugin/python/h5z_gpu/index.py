@@ -33,7 +33,8 @@ class ChunkList(NamedTuple):
 
     def rows(self, which: Any) -> ChunkList:
         """Some of the chunks."""
-        return ChunkList(self.origins[which], self.at[which], self.lens[which], self.masks[which], self.wrong, self.twice)
+        return ChunkList(self.origins[which], self.at[which], self.lens[which], self.masks[which], self.wrong,
+                         self.twice)
 
 
 @functools.cache

@@ -40,22 +40,26 @@ Words = ctypes.c_uint32 * capi.WORDS_MAX
 
 
 def failure(kind: int, text: str, path: str | os.PathLike[str] | None = None) -> Exception:
-    """The exception for a failure of the library: an OSError with errno and the file's name, a MemoryError, or a ValueError."""
+    """The exception for a failure of the library: an OSError with errno and the file's name, a MemoryError, or a
+    ValueError."""
     if kind == capi.IO:
         number = lib.h5z_gpu_last_errno()
-        return OSError(number, text, path) if number and path is not None else OSError(number, text) if number else OSError(text)
+        return OSError(number, text,
+                       path) if number and path is not None else OSError(number, text) if number else OSError(text)
     return (MemoryError if kind == capi.NO_MEMORY else ValueError)(text)
 
 
 def checked(answer: int, path: str | os.PathLike[str] | None = None) -> int:
-    """The answer of a function of the library, or its reason as an exception; `path` is the file that it reads or writes."""
+    """The answer of a function of the library, or its reason as an exception; `path` is the file that it reads or
+    writes."""
     if answer < 0:
         raise failure(answer, lib.h5z_gpu_last_error().decode(), path)
     return answer
 
 
 def release_memory() -> int:
-    """Gives memory of GPUs back that is kept for the next work and not in use now, and page-locked and other memory of the host.
+    """Gives memory of GPUs back that is kept for the next work and not in use now, and page-locked and other memory of
+    the host.
 
     The next work takes it again: call this before another library needs the room, not between two writes.
 

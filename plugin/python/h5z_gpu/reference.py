@@ -173,24 +173,26 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
         if head.codec in ("szx", "lorenzo", "planes") and head.type & ~0x1000 in HALVES:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
-            return ordered(lower(np.frombuffer(decoder(wide, *sections), "<f4"), head.mantissa), head)
-        return decoder(head, *sections)
+            y = np.frombuffer(decoders[head.codec](wide, *sections), "<f4")
+            return ordered(lower(y, head.mantissa), head)
+        decoded: bytes = decoders[head.codec](head, *sections)
+    return decoded
 
 
-def lower(y, mantissa):
+def lower(y: Array, mantissa: int) -> Array:
     """§5: f32 as the nearest numbers of 16 bits, of which so many are the mantissa's."""
     bits = y.view("<u4")
     sign, magnitude = bits >> 16 & 0x8000, bits & 0x7FFFFFFF
     infinity = (1 << 15) - (1 << mantissa)
     if mantissa == 7:
-        near = magnitude + 0x7FFF + (magnitude >> 16 & 1) >> 16
+        near = (magnitude + 0x7FFF + (magnitude >> 16 & 1)) >> 16
     else:
         near = np.abs(y).astype("<f2").view("<u2").astype("<u4")
-    odd = infinity | magnitude >> (23 - mantissa) & (1 << mantissa) - 1  # infinite or NaN
+    odd = infinity | magnitude >> (23 - mantissa) & ((1 << mantissa) - 1)  # infinite or NaN
     return (sign | np.where(magnitude < 0x7F800000, np.minimum(near, infinity - 1), odd)).astype("<u2")
 
 
-def ordered(words, head):
+def ordered(words: Array, head: Header) -> bytes:
     """§5: little-endian words as bytes in the type's order."""
     raw: bytes = (words.byteswap(inplace=True) if head.big_endian else words).tobytes()
     return raw

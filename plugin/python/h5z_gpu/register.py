@@ -2,14 +2,14 @@
 """Makes the filter known to every HDF5 library of this process, now and later.
 
 A process may hold several HDF5 libraries (h5py, netCDF4 and PyTables bring one each). HDF5 itself loads a filter when a
-dataset is created or read; in a dataset that is only written to, an optional filter that is not loaded yet is left out without
-a word. So each library is handed the filter (H5Zregister) as soon as it is there:
+dataset is created or read; in a dataset that is only written to, an optional filter that is not loaded yet is left out
+without a word. So each library is handed the filter (H5Zregister) as soon as it is there:
 
 * those that are there when the package is imported, found in the memory map of the process;
 * later ones when Python has loaded an extension module that calls one: its loader is extended by that question.
 
-A library that C code opens by itself afterwards is found by the next call of `register`. HDF5_PLUGIN_PATH is set too: for
-processes started from here, and for netCDF, which looks for the filters of NCZarr without HDF5.
+A library that C code opens by itself afterwards is found by the next call of `register`. HDF5_PLUGIN_PATH is set too:
+for processes started from here, and for netCDF, which looks for the filters of NCZarr without HDF5.
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _loaded(part: str) -> list[str]:
 
 
 def _tell(path, by=None):
-    """Hands the filter to the HDF5 library that the object at `path` is or depends on, if any, by its H5Zregister or `by`."""
+    """Hands the filter to the HDF5 library that the object at `path` is or depends on, if any, by its H5Zregister or
+    `by`."""
     try:
         # Nothing is loaded by this. PyDLL keeps Python's lock: no other thread can enter the library through Python.
         hdf5 = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
@@ -82,7 +83,8 @@ class _Folders(ctypes.Structure):
 
 
 def _tell_netcdf(path: str) -> None:
-    """Adds our folder to those in which netCDF 4.10 or newer, which has read the variable by now, looks for the filters of NCZarr."""
+    """Adds our folder to those in which netCDF 4.10 or newer, which has read the variable by now, looks for the filters
+    of NCZarr."""
     try:
         netcdf = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
         get, put = netcdf.nc_plugin_path_get, netcdf.nc_plugin_path_set

@@ -47,7 +47,8 @@ class StoredWords:
             return None
         if self.exponent_bits == 8:  # bfloat16 is the upper half of f32
             return cast(float, struct.unpack("<f", (self.fill_bits << 32 - 8 * self.size).to_bytes(4, "little"))[0])
-        return cast(float, struct.unpack(f"<{'e' if self.size == 2 else 'd'}", self.fill_bits.to_bytes(self.size, "little"))[0])
+        return cast(float, struct.unpack(f"<{'e' if self.size == 2 else 'd'}",
+                                         self.fill_bits.to_bytes(self.size, "little"))[0])
 
 
 @dataclass(frozen=True)

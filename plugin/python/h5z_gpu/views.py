@@ -16,7 +16,8 @@ from .library import checked, lib
 def as_array(array: Any) -> np.ndarray | DeviceArray:
     """An array as the library takes it, in place: NumPy's, or one in a GPU's memory."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise ValueError("h5z-gpu: the array has masked values, which a file cannot hold: give array.filled(-999), and that as fill_value")
+        raise ValueError("h5z-gpu: the array has masked values, which a file cannot hold: give array.filled(-999), and "
+                         "that as fill_value")
     if isinstance(array, np.ndarray):
         return array
     there = device_array(array)
@@ -26,7 +27,8 @@ def as_array(array: Any) -> np.ndarray | DeviceArray:
         try:
             return np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
-            raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read in place ({e}): give a NumPy array of it") from None
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read in place ({e}): give a NumPy array of "
+                            f"it") from None
     return np.asarray(array)
 
 

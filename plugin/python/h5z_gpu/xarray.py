@@ -306,7 +306,8 @@ def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
 
 
 def _holds_floats(v: xr.Variable) -> bool:
-    """Whether the file will hold f16, f32 or f64: these values, or what their encoding makes of them. Packing is undone."""
+    """Whether the file will hold f16, f32 or f64: these values, or what their encoding makes of them. Packing is
+    undone."""
     stored = v.encoding.get("dtype", v.dtype)
     kind = v.dtype if is_packed(v) else np.dtype(object) if stored is str else np.dtype(stored)
     return v.dtype.kind == "f" and kind.kind == "f" and kind.itemsize in (2, 4, 8)

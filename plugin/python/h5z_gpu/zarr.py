@@ -158,8 +158,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     def refused(dataset: h5py.Dataset, why: str) -> Exception:
         return Hdf5FeatureNotSupported(f"h5z-gpu: {dataset.name} {why}")
 
-    # Not of the translator: a cycle of objects with an h5py file in it may be collected by zarr's thread, which then waits for h5py's
-    # lock, while kerchunk holds it and waits for zarr.
+    # Not of the translator: a cycle of objects with an h5py file in it may be collected by zarr's thread, which then
+    # waits for h5py's lock, while kerchunk holds it and waits for zarr.
     def chunks_of(dataset: h5py.Dataset, file: Any) -> ChunkList:
         found = chunk_list(dataset, file)
         if found.wrong:
@@ -167,7 +167,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
         return found
 
     class Translator(SingleHdf5ToZarr):
-        """kerchunk knows the filters that `_decode_filters` names, and has no list to add one to. It believes HDF5's lists of chunks."""
+        """kerchunk knows the filters that `_decode_filters` names, and has no list to add one to. It believes HDF5's
+        lists of chunks."""
 
         def _storage_info_and_adj_filters(self, dataset: h5py.Dataset, filters: list[Any]) -> dict[Any, Any]:
             info = super()._storage_info_and_adj_filters(dataset, filters)
@@ -175,7 +176,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
                 return info
             found = chunks_of(dataset, self.input_file)
             cells = (found.origins // np.array(dataset.chunks)).tolist()
-            return {tuple(cell): {"offset": at, "size": n} for cell, at, n in zip(cells, found.at.tolist(), found.lens.tolist())}
+            return {tuple(cell): {"offset": at, "size": n}
+                    for cell, at, n in zip(cells, found.at.tolist(), found.lens.tolist())}
 
         def _decode_filters(self, dataset: h5py.Dataset) -> list[Any]:
             plan = dataset.id.get_create_plist()
@@ -189,7 +191,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             found = chunks_of(dataset, self.input_file)
             left_out = found.origins[found.masks != 0].tolist()
             if left_out:
-                raise refused(dataset, f"has {len(left_out)} chunks, the first at {tuple(left_out[0])}, that were stored"
+                raise refused(dataset, f"has {len(left_out)} chunks, the first at {tuple(left_out[0])}, that "
+                              f"were stored"
                                        " without the filter, which was not loaded: copy the dataset")  # fmt: skip
             return [Shuffle(dataset.dtype.itemsize)] * (len(ids) - 1) + [Compressor(cd_values=filters[-1][2])]
 
@@ -201,7 +204,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             array, dataset = json.loads(refs[key]), translator._h5f[key.removesuffix("/.zarray")]
             if not any(f["id"] == Compressor.codec_id for f in array["filters"] or ()):
                 continue
-            if len(chunks_of(dataset, translator.input_file).at) < math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks)):
+            if len(chunks_of(dataset, translator.input_file).at) < math.prod(
+                -(-n // c) for n, c in zip(dataset.shape, dataset.chunks)):
                 fill = encode_fill_value(dataset.fillvalue, dataset.dtype)
                 if array["fill_value"] not in (None, fill):
                     raise refused(dataset, f"has chunks that were never written: they hold {fill}, its _FillValue is"

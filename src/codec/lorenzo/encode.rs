@@ -106,14 +106,7 @@ impl<S: Scalar> Scratch<S> {
 /// First pass over tiles `first` to `last`.
 #[inline(always)]
 pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usize) -> Result<Run> {
-    let mut run = Run {
-        first,
-        tiles: memory::with_capacity(last - first)?,
-        symbols: memory::with_capacity((last - first) * LORENZO_TILE)?,
-        escapes: Vec::new(),
-        outliers: Vec::new(),
-        histogram: Histogram::new(),
-    };
+    let mut run = Run::new(first, last)?;
     let (log, used) = match plan.used {
         Used::Absolute(b) => (false, b),
         Used::PointwiseRelative(r) => (true, r),
@@ -301,6 +294,18 @@ impl<S: Scalar> Interpolate<'_, S> {
 }
 
 impl Run {
+    /// Room for tiles `first` to `last`.
+    fn new(first: usize, last: usize) -> Result<Self> {
+        Ok(Run {
+            first,
+            tiles: memory::with_capacity(last - first)?,
+            symbols: memory::with_capacity((last - first) * LORENZO_TILE)?,
+            escapes: Vec::new(),
+            outliers: Vec::new(),
+            histogram: Histogram::new(),
+        })
+    }
+
     /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
     #[inline(always)]
     fn push<S: Scalar>(

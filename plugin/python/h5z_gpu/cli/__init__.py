@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The command line `h5z-gpu`, also `python -m h5z_gpu`: files of HDF5 and netCDF-4 with the filter, and what is wrong with them.
+"""The command line `h5z-gpu`, also `python -m h5z_gpu`: files of HDF5 and netCDF-4 with the filter, and what is wrong
+with them.
 
 Each command is a module of this package, named in `COMMANDS` and imported when it is used:
 
@@ -9,8 +10,8 @@ Each command is a module of this package, named in `COMMANDS` and imported when 
 
 `words`, `env`, `path`, and what of `doctor` is no Python, belong to the program beside the plugin: `handed.py`.
 
-Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or input that
-cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user.
+Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or
+input that cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user.
 """
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def main(argv: Optional[list[str]] = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        What stands behind the program's name. By default the process's own arguments; the command runs in a child then, so that
-        a crash of HDF5 is told of by a sentence.
+        What stands behind the program's name. By default the process's own arguments; the command runs in a child then,
+        so that a crash of HDF5 is told of by a sentence.
 
     Returns
     -------
@@ -68,7 +69,8 @@ def main(argv: Optional[list[str]] = None) -> int:
         say(f"h5z-gpu {name}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at its end.
+        # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at
+        # its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
@@ -77,7 +79,8 @@ def _too_much(why: MemoryError) -> str:
     """A sentence for what does not fit into memory, with NumPy's own size where it states one."""
     stated = re.search(r"allocate (.+?) for an array", str(why))
     what = f"{stated[1]} at once do" if stated else "what was asked for does"
-    return (f"{what} not fit into memory; a damaged file may state extents that it has not: h5z-gpu inspect shows them, and "
+    return (f"{what} not fit into memory; a damaged file may state extents that it has not: h5z-gpu inspect shows "
+            f"them, and "
             "h5z-gpu recover takes what can be read")  # fmt: skip
 
 
@@ -88,8 +91,8 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="h5z-gpu",
         description="Error-bounded and lossless compression of floating-point data in HDF5 and netCDF-4 files.",
-        epilog="Exit status: 0 as asked; 1 something was found (damage, a broken promise, a set-up that does not work); "
-        "2 wrong use, or input that cannot be read.",
+        epilog="Exit status: 0 as asked; 1 something was found (damage, a broken promise, a set-up that does not "
+        "work); 2 wrong use, or input that cannot be read.",
     )
     parser.add_argument("--version", action="version", version=f"h5z-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Proposes a bound for each variable from the data itself, and predicts ratio, speed and error.
 
-What values and attributes say of their own precision (significant digits, steps of packing, noise between neighbours, range) gives a
-bound and a sentence why. Codecs, bounds and chunk shapes are then tried on sampled chunks; nothing is written. Coordinates, integers
-and the like stay exact. The last lines are commands that apply the advice.
+What values and attributes say of their own precision (significant digits, steps of packing, noise between neighbours,
+range) gives a bound and a sentence why. Codecs, bounds and chunk shapes are then tried on sampled chunks; nothing is
+written. Coordinates, integers and the like stay exact. The last lines are commands that apply the advice.
 
     h5z-gpu advise in.nc
     h5z-gpu advise in.nc tas=absolute:0.05 --html advice.html       with a bound of one's own
@@ -116,18 +116,20 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     kept : list, optional
         Takes the datasets that stay as they are.
     """
+    from .objects import datasets
     from .roles import Roles, lossy_already, number_of, worth_lossless
 
     named, kept = dict(named or {}), [] if kept is None else kept
     roles, chosen = Roles(file), []
-    for dataset in common.datasets(file):
+    for dataset in datasets(file):
         name = dataset.name.strip("/")
         why = roles.why_exact(dataset)
         if why is not None or dataset.is_virtual:
             step = number_of(dataset, "scale_factor")
             note = ""
             if why == "holds integers" and step:
-                note = (f"packed in steps of {step:g}: as floating-point numbers within {abs(step) / 2:g} they often take less room, "
+                note = (f"packed in steps of {step:g}: as floating-point numbers within {abs(step) / 2:g} they often "
+                        f"take less room, "
                         "see h5z_gpu.xarray.from_packing")  # fmt: skip
             kept.append(Kept(name, why or "is a virtual dataset", note))
             if not quick and worth_lossless(dataset):
@@ -155,8 +157,8 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     return found
 
 
-def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int, first_bytes: int,
-            for_curves: int) -> Advice:  # fmt: skip
+def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int,
+            first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected, text_of
     from .trials import Sampler, attempt, padded, usable
@@ -177,8 +179,8 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     if isinstance(proposal.how, Lossy) and against:
         proposal.how, proposal.reason = Lossless(), against
     raw = dataset.size * dataset.dtype.itemsize
-    advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal, fill, raw,
-                    dataset.id.get_storage_size(), chunk, hidden is not None)  # fmt: skip
+    advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal,
+                    fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None)  # fmt: skip
     whole = [padded(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
     if quick:
@@ -292,5 +294,5 @@ def _joined(a: Trial, b: Trial) -> Trial:
     from .trials import Trial
 
     codecs = {name: a.codecs.get(name, 0) + b.codecs.get(name, 0) for name in {**a.codecs, **b.codecs}}
-    return Trial(a.how, a.raw + b.raw, a.stored + b.stored, a.seconds + b.seconds, max(a.largest, b.largest), a.squares + b.squares,
-                 a.n + b.n, codecs)  # fmt: skip
+    return Trial(a.how, a.raw + b.raw, a.stored + b.stored, a.seconds + b.seconds, max(a.largest, b.largest),
+                 a.squares + b.squares, a.n + b.n, codecs)  # fmt: skip

@@ -31,14 +31,17 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
         if len(t.stored) >= a.chunks
         else f" (± {100 * 2 * t.spread:.0f} %, {len(t.stored)} of {a.chunks} chunks tried)"
     )
-    found = [("why", a.proposal.reason), ("ratio", f"{a.ratio:.2f}{sure}: {common.size(a.raw)} to {common.size(a.stored)}"),
+    found = [("why", a.proposal.reason),
+             ("ratio", f"{a.ratio:.2f}{sure}: {common.size(a.raw)} to {common.size(a.stored)}"),
              ("error", f"largest {t.largest:.4g}{unit}, PSNR {t.psnr(a.wide):.1f} dB" if t.largest else "none"),
-             ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec {a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
+             ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec "
+              f"{a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
               f"{common.size(t.speed)}/s here")]  # fmt: skip
     auto = a.curves.get("auto", [])
     same = next((p for p in auto if bound_text(p.how) == bound_text(a.how)), None)
     if same:
-        # Tried on a part of one chunk, which may be easier or harder than the variable: it is so at the proposed bound too.
+        # Tried on a part of one chunk, which may be easier or harder than the variable: it is so at the proposed bound
+        # too.
         texts = (f"{bound_text(p.how).split(':')[1]}: {p.ratio * a.ratio / same.ratio:.1f}" for p in auto)
         found.append(("other bounds", f"about {', '.join(texts)}"))
     if len(a.codecs) > 1:
@@ -56,7 +59,8 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
             say(f"    {name}: {text}")
     for k in kept:
         say(
-            f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
+            f"{k.name}: exact, as it "
+            f"{k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
         )
     if not found:
         say("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
@@ -71,7 +75,8 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
     """The advice, as JSON can hold it."""
 
     def point(t: Trial, a: Advice) -> dict[str, Any]:
-        return {"bound": bound_text(t.how), "codec": t.how.codec, "ratio": t.ratio, "bits_per_value": t.bits(a.dtype.itemsize),
+        return {"bound": bound_text(t.how), "codec": t.how.codec, "ratio": t.ratio,
+                "bits_per_value": t.bits(a.dtype.itemsize),
                 "largest_error": t.largest, "psnr": t.psnr(a.wide), "bytes_per_second": t.speed}  # fmt: skip
 
     every = []
@@ -79,9 +84,11 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
         p, t = a.proposal, a.trial
         assert t is not None
         every.append({
-            "name": a.name, "type": a.dtype.str, "shape": a.shape, "bound": bound_text(a.how), "codec": a.how.codec, "chunk": a.chunk,
+            "name": a.name, "type": a.dtype.str, "shape": a.shape, "bound": bound_text(a.how), "codec": a.how.codec,
+            "chunk": a.chunk,
             "reason": p.reason, "range": [p.low, p.high], "noise": p.noise, "step": p.step, "raw_bytes": a.raw,
-            "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread, "chunks": len(t.stored), "of": a.chunks},
+            "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread,
+                          "chunks": len(t.stored), "of": a.chunks},
             "codecs": [{"codec": c.how.codec, "ratio": c.ratio, "bytes_per_second": c.speed} for c in a.codecs],
             "lossless_ratio": a.lossless.ratio if a.lossless else None,
             "chunks": [{"chunk": s, "ratio": c.ratio} for s, c in a.shapes],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Looks into HDF5's oldest index of chunks, the version 1 B-tree, for entries that have vanished.
 
-Its nodes have no checksum. Where a node's number of entries was changed, HDF5 lists fewer chunks and finds no fault. What still shows it
-is the node's last key, which stands behind its last entry: it is the first key of the node to the right or, in the last node, the
-key of no chunk, with a length of 0 (III.A.1 of HDF5's format specification).
+Its nodes have no checksum. Where a node's number of entries was changed, HDF5 lists fewer chunks and finds no fault.
+What still shows it is the node's last key, which stands behind its last entry: it is the first key of the node to the
+right or, in the last node, the key of no chunk, with a length of 0 (III.A.1 of HDF5's format specification).
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def vanished(dataset: h5py.Dataset, file: int, origins: np.ndarray, at: np.ndarr
         end = node.keys[-1]
         if node.right == _NONE:
             if end["bytes"]:
-                return f"the last node of its B-tree, at byte {place}, ends before a chunk at {tuple(end['origin'][:rank].tolist())}"
+                return (f"the last node of its B-tree, at byte {place}, ends before a chunk at "
+                        f"{tuple(end['origin'][:rank].tolist())}")
             continue
         after = _node(file, node.right + base, kind)
         if after is None or after.keys[0]["origin"].tolist() != end["origin"].tolist():

@@ -13,30 +13,33 @@ if TYPE_CHECKING:
     import h5py
 
     from ..filters import Lossless, Lossy
-    from .objects import Note
 
 # First bytes of files that are no HDF5, and what to say of them.
 _OTHERS = [
     (b"CDF\x01", "a netCDF-3 file, which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
-    (b"CDF\x02", "a netCDF-3 file (64-bit offsets), which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
+    (b"CDF\x02", "a netCDF-3 file (64-bit offsets), which has no filters; convert it first: nccopy -k nc4 {path} "
+     "new.nc"),
     (b"CDF\x05", "a netCDF-3 file (64-bit data), which has no filters; convert it first: nccopy -k nc4 {path} new.nc"),
     (b"\x0e\x03\x13\x01", "an HDF4 file; convert it first, with h4toh5 for example"),
-    (b"\x93NUMPY", "a .npy file; h5z_gpu.save('new.h5', {{'v': numpy.load('{name}')}}, absolute=...) makes an HDF5 file of it"),
-    (b"\x89H5ZG\r\n\x1a", "one frame of the filter, not a file of datasets; python -m h5z_gpu.reference {path} shows it"),
+    (b"\x93NUMPY", "a .npy file; h5z_gpu.save('new.h5', {{'v': numpy.load('{name}')}}, absolute=...) makes an HDF5 "
+     "file of it"),
+    (b"\x89H5ZG\r\n\x1a", "one frame of the filter, not a file of datasets; python -m h5z_gpu.reference {path} "
+     "shows it"),
     (b"GRIB", "a GRIB file; convert it to netCDF-4 first, for example with cdo -f nc4 copy"),
     (b"PK\x03\x04", "a zip archive (such as .npz or .zarr.zip), not an HDF5 file"),
     (b"\x1f\x8b", "a gzip file; unpack it first: gunzip {path}"),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch it: git lfs pull"),
 ]  # fmt: skip
-# What a terminal obeys or cannot show: C0 and C1 controls, line and paragraph separators, marks that change the direction of letters,
-# and halves of surrogate pairs, by which Python stands for bytes that are no text.
+# What a terminal obeys or cannot show: C0 and C1 controls, line and paragraph separators, marks that change the
+# direction of letters, and halves of surrogate pairs, by which Python stands for bytes that are no text.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _ABSURD = 10**15  # bytes of one dataset that take weeks to read
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class Problem(Exception):
-    """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback, exit status 2."""
+    """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback, exit status
+    2."""
 
 
 @contextlib.contextmanager
@@ -121,42 +124,18 @@ def _why_not(path: str, why: OSError) -> str:
     """What HDF5's refusal of a file with the right signature means."""
     text = str(why)
     if "truncated file" in text:
-        numbers = dict(part.strip().split(" = ", 1) for part in text.split(":", 1)[1].rstrip(")").split(",") if " = " in part)
+        numbers = dict(part.strip().split(" = ", 1) for part in text.split(":", 1)[1].rstrip(")").split(",")
+                       if " = " in part)
         stated = numbers.get("stored_eof")
         return (
-            f"{path} is cut short: it has {os.path.getsize(path)} bytes{f', and should have {stated}' if stated else ''}; "
+            f"{path} is cut short: it has {os.path.getsize(path)} "
+            f"bytes{f', and should have {stated}' if stated else ''}; "
             "copy it again from where it came from"
         )
     if "lock" in text or getattr(why, "errno", None) in (11, 35):
-        return f"{path} is open for writing in another program; close it there, or set HDF5_USE_FILE_LOCKING=FALSE to read it all the same"
+        return (f"{path} is open for writing in another program; close it there, or set HDF5_USE_FILE_LOCKING=FALSE to "
+                f"read it all the same")
     return f"{path} is damaged or cut short; HDF5 says: {' '.join(text.split())}"
-
-
-def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:
-    """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
-
-    Objects that HDF5 cannot read are left out. `note` is told of what comes next.
-    """
-    import h5py
-
-    from .objects import walk
-
-    for _, found in walk(item, note):
-        if isinstance(found, h5py.Dataset):
-            yield found
-
-
-def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
-    """The dataset of this name, or a Problem that lists those that are there."""
-    import h5py
-
-    found = file.get(name)
-    if isinstance(found, h5py.Dataset):
-        return found
-    names = [d.name.lstrip("/") for d in datasets(file)]
-    there = f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else "it has no datasets"
-    what = "a group" if isinstance(found, h5py.Group) else "not there"
-    raise Problem(f"{file.filename}: {name} is {what}; {there}")
 
 
 def size(n: float) -> str:
@@ -176,7 +155,8 @@ def shown(text: str) -> str:
 
 
 def say(*lines: str, file: Optional[TextIO] = None) -> None:
-    """Prints lines, to standard output by default. A line break within one is escaped as the rest of what a terminal obeys."""
+    """Prints lines, to standard output by default. A line break within one is escaped as the rest of what a terminal
+    obeys."""
     for line in lines:
         print(shown(line), file=file)
 
@@ -189,9 +169,11 @@ def quoted(word: str) -> str:
 
 
 def refuse_absurd(name: str, stated: int) -> None:
-    """Raises Problem for a dataset of more bytes than could be gone through; extents of a damaged file may be anything."""
+    """Raises Problem for a dataset of more bytes than could be gone through; extents of a damaged file may be
+    anything."""
     if stated > _ABSURD:
-        raise Problem(f"{name} states {size(stated)} of values, more than can be gone through ({size(_ABSURD)}); its extents may be "
+        raise Problem(f"{name} states {size(stated)} of values, more than can be gone through ({size(_ABSURD)}); its "
+                      f"extents may be "
                       "damaged: h5z-gpu inspect shows them")  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .sources import Source
 READ_VALUES = 8 << 20
 """Values that are read at a time, unless a chunk has more."""
 JUDGED_VALUES = 1 << 20
-"""Values that are judged at a time where the promise is about each value: they and what is computed of them stay in a cache."""
+"""Values judged at a time where the promise is about each value: they and what is computed of them stay in a cache."""
 SLICES = 12
 """Slices of the last two axes that SSIM and spectra are computed from, evenly spaced."""
 
@@ -112,7 +112,8 @@ def compare(
         promise = promise_of(b.dataset, given)
     elif floats and given is not None:
         promise = Promise(*given, given=True)
-    result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"), a.northward(-2) or b.northward(-2))
+    result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"), a.northward(-2)
+                    or b.northward(-2))
     if a.shape is None:
         return result
     result.values = math.prod(a.shape)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Finds out why files do not open, or why data is not compressed: plugin, HDF5 libraries, variables, GPU.
 
-Each HDF5 library of Python's packages and of the system is asked in a process of its own, with the variables of now: where it looks,
-what it loads, and a small dataset through it and back. Exit status 1 where something has to be done.
+Each HDF5 library of Python's packages and of the system is asked in a process of its own, with the variables of now:
+where it looks, what it loads, and a small dataset through it and back. Exit status 1 where something has to be done.
 """
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ _SECONDS = 120
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("file", metavar="FILE", nargs="*", help="a file that does not open: what is wrong with it is said too")
-    parser.add_argument("--hdf5", metavar="LIBRARY", action="append", default=[], help="an HDF5 library to ask, beside those found")
+    parser.add_argument("file", metavar="FILE", nargs="*", help="a file that does not open: what is wrong with it is "
+                        "said too")
+    parser.add_argument("--hdf5", metavar="LIBRARY", action="append", default=[],
+                        help="an HDF5 library to ask, beside those found")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hands what Python alone can find out to the program beside the plugin, which asks everything else and prints it."""
-    told = {"python": sys.executable, "version": platform.python_version(), **_imports(), "files": [_file(path) for path in args.file]}
+    """Hands what Python alone can find out to the program beside the plugin, which asks everything else and prints
+    it."""
+    told = {"python": sys.executable, "version": platform.python_version(), **_imports(),
+            "files": [_file(path) for path in args.file]}
     named = [f"--hdf5={path}" for path in args.hdf5]
-    return handed.run(["doctor", "--python", json.dumps(told), *handed.packages(), *named, *(["--json"] if args.json else [])])
+    return handed.run(["doctor", "--python", json.dumps(told), *handed.packages(), *named,
+                       *(["--json"] if args.json else [])])
 
 
 def _imports() -> dict[str, Any]:
@@ -45,8 +50,8 @@ def _imports() -> dict[str, Any]:
     path = getattr(register, "FOUND", os.environ.get("HDF5_PLUGIN_PATH"))
     env = {k: v for k, v in (dict(os.environ) | {"HDF5_PLUGIN_PATH": path}).items() if v is not None}
     try:
-        child = subprocess.run([sys.executable, "-c", text, *PACKAGES], env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                               text=True, errors="replace", timeout=_SECONDS)  # fmt: skip
+        child = subprocess.run([sys.executable, "-c", text, *PACKAGES], env=env, stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, errors="replace", timeout=_SECONDS)  # fmt: skip
         answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, ValueError, IndexError):
         return {}
@@ -74,7 +79,8 @@ def _file(path: str) -> dict[str, Any]:
     for w in bad:
         chunks = [f"chunk at {tuple(c['origin'])}" for c in w.get("each", []) if "damaged" in c]
         more = " ..." if len(chunks) > 3 else ""
-        where = f"{w['damaged']} damaged: {', '.join(chunks[:3])}{more}" if chunks else w.get("unreadable", w.get("damaged_index", ""))
+        where = f"{w['damaged']} damaged: {', '.join(chunks[:3])}{more}" if chunks else w.get(
+            "unreadable", w.get("damaged_index", ""))
         problems.append(problem(f"{path} is damaged: {w['name']}: {where}",
                                 f"get the file again, or h5z-gpu recover {shlex.quote(path)} OUT"))  # fmt: skip
     ours = sum("asked" in w for w in found)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Commands that the program beside the plugin has, which is written in Rust and needs no Python: this one hands them over.
+"""Commands that the program beside the plugin has, which is written in Rust and needs no Python: this one hands them
+over.
 
 The program lies in ../bin of the plugin's folder: in the package, after `make`, and where `make install` puts both.
 """
@@ -40,7 +41,8 @@ def run(arguments: list[str]) -> int:
         found = register.FOUND
         env.pop("HDF5_PLUGIN_PATH", None)
         env |= {} if found is None else {"HDF5_PLUGIN_PATH": found}
-    done = subprocess.run([program(), *arguments], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    done = subprocess.run([program(), *arguments], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace")
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     return done.returncode

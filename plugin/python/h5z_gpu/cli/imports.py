@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the imports of a program bring: HDF5 libraries, and a change of HDF5_PLUGIN_PATH.
 
-Run as `python -c TEXT NAME...`, where TEXT is this file, for `doctor`: imports the packages of these names in this order, nothing of
-this package, and prints JSON in the last line.
+Run as `python -c TEXT NAME...`, where TEXT is this file, for `doctor`: imports the packages of these names in this
+order, nothing of this package, and prints JSON in the last line.
 """
 import ctypes
 import json

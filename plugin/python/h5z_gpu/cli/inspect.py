@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Shows what a file's datasets were promised, what each chunk got, and which chunks are damaged.
 
-Every frame is compared with its checksum; nothing is decoded, no GPU is needed. Exit status 1 where something is damaged.
+Every frame is compared with its checksum; nothing is decoded, no GPU is needed. Exit status 1 where something is
+damaged.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import modes
-from .common import Problem, need, one_dataset, open_file, ratio, say, sentence, size
+from .common import Problem, need, open_file, ratio, say, sentence, size
 
 # Damaged chunks that are listed one by one.
 _LISTED = 20
@@ -24,11 +25,14 @@ _WIDTH, _HEIGHT = 72, 24  # of the map
 def add(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("file", metavar="FILE", help="an HDF5 or netCDF-4 file")
-    parser.add_argument("--dataset", metavar="NAME", action="append", help="this dataset alone; may be given several times")
+    parser.add_argument("--dataset", metavar="NAME", action="append",
+                        help="this dataset alone; may be given several times")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--headers", action="store_true", help="read the first bytes of each chunk alone, for very large files")
+    how.add_argument("--headers", action="store_true", help="read the first bytes of each chunk alone, for very "
+                     "large files")
     how.add_argument("--check", action="store_true", help="decode each chunk as well")
-    parser.add_argument("--json", action="store_true", help="print JSON: every chunk with its place, size, codec and bound")
+    parser.add_argument("--json", action="store_true", help="print JSON: every chunk with its place, size, codec "
+                        "and bound")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,18 +40,24 @@ def run(args: argparse.Namespace) -> int:
     need("h5py")
     check = "decode" if args.check else "header" if args.headers else "checksum"
     with open_file(args.file) as file:
+        from .objects import one_dataset
+
         wanted = {one_dataset(file, name).name for name in args.dataset} if args.dataset else None
         found = examine(file, args.file, check, wanted)
     if not any("asked" in what or "unreadable" in what for what in found):
         filters = sorted({name for what in found for name in what["filters"]})
-        there = f"{_count(len(found), 'dataset')}{', with ' + ', '.join(filters) if filters else ', without any filter'}" if found else "none at all"
+        there = (
+            f"{_count(len(found), 'dataset')}{', with ' + ', '.join(filters) if filters else ', without any filter'}"
+            if found else "none at all")
         elsewhere = sorted({name for what in found for name in what.get("sources", ())})
-        more = f"; its data is in {', '.join(elsewhere[:4])}{' …' if len(elsewhere) > 4 else ''}: inspect those" if elsewhere else ""
+        more = (f"; its data is in {', '.join(elsewhere[:4])}{' …' if len(elsewhere) > 4 else ''}: inspect those"
+                if elsewhere else "")
         raise Problem(f"{args.file} has no dataset with the filter h5z-gpu here, but {there}{more}")
     damaged = sum(what.get("damaged", 0) for what in found) + sum("unreadable" in what for what in found)
     broken = sum("broken_promise" in what for what in found)
     if args.json:
-        report = {"file": args.file, "bytes": os.path.getsize(args.file), "checked": check, "damaged": damaged, "objects": found}
+        report = {"file": args.file, "bytes": os.path.getsize(args.file), "checked": check, "damaged": damaged,
+                  "objects": found}
         print(json.dumps(report, indent=1, default=_plain))
     else:
         _print(args.file, found, damaged, check)
@@ -102,16 +112,20 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
         what["stored_bytes"] = dataset.id.get_storage_size()
         what["layout"] = "chunks" if dataset.chunks else "contiguous"
         if getattr(dataset, "is_virtual", False):
-            what["layout"], what["sources"] = "virtual", sorted({source.file_name for source in dataset.virtual_sources()})
+            what["layout"], what["sources"] = "virtual", sorted({source.file_name
+                                                                 for source in dataset.virtual_sources()})
         return what
     what["filters"] = chunks.filters
     what |= _promise(chunks)
     n = len(chunks.at)
     # Sizes are of the dataset's values, as verify, repack and h5dump count them; a chunk at the edge has room for more.
     item = chunks.raw_len // math.prod(dataset.chunks)
-    what |= {"chunks": n, "chunks_not_stored": math.prod(chunks.grid) - n, "raw_bytes": dataset.size * item, "item_bytes": item,
-             "stored_bytes": int(chunks.stored.sum()), "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
-             "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid, "chunk_bytes": chunks.raw_len}  # fmt: skip
+    what |= {"chunks": n, "chunks_not_stored": math.prod(chunks.grid) - n, "raw_bytes": dataset.size * item,
+             "item_bytes": item,
+             "stored_bytes": int(chunks.stored.sum()),
+             "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
+             "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid,
+             "chunk_bytes": chunks.raw_len}  # fmt: skip
     what["each"] = [_chunk(chunks, row) for row in range(n)]
     if chunks.lost_index:
         what["damaged_index"] = chunks.lost_index
@@ -135,7 +149,8 @@ def _promise(chunks: Any) -> dict[str, Any]:
         how = Lossy.from_filter_options(chunks.words)
         said = meaning(chunks.words)
     except ValueError as why:
-        return {"asked": {"mode": "?", "words": chunks.words, "problem": str(why)}, "promise": f"words without a meaning: {why}"}
+        return {"asked": {"mode": "?", "words": chunks.words, "problem": str(why)},
+                "promise": f"words without a meaning: {why}"}
     asked: dict[str, Any] = {"mode": said.mode, "codec": said.codec, "words": chunks.words, "text": repr(how)}
     if said.bound is not None:
         asked["bound"] = said.bound
@@ -148,7 +163,8 @@ def _promise(chunks: Any) -> dict[str, Any]:
 
 def _chunk(chunks: Any, row: int) -> dict[str, Any]:
     """What is to be said of one chunk."""
-    what: dict[str, Any] = {"origin": chunks.origins[row].tolist(), "stored_bytes": int(chunks.stored[row]), "file_offset": int(chunks.at[row])}
+    what: dict[str, Any] = {"origin": chunks.origins[row].tolist(), "stored_bytes": int(chunks.stored[row]),
+                            "file_offset": int(chunks.at[row])}
     if row in chunks.damage:
         box = ", ".join(f"{part.start}:{part.stop}" for part in chunks.box(row))
         return what | {"damaged": chunks.damage[row], "values": f"[{box}]"}
@@ -164,13 +180,15 @@ def _chunk(chunks: Any, row: int) -> dict[str, Any]:
     return what | ({"of_each_value": True} if mode.of == "value" else {})
 
 
-# --- text --------------------------------------------------------------------------------------------------------------
+# --- text
+# --------------------------------------------------------------------------------------------------------------
 
 
 def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> None:
     ours = [what for what in found if "asked" in what]
     others = [what for what in found if "asked" not in what and "unreadable" not in what]
-    say(f"{path}: {size(os.path.getsize(path))}, {_count(len(ours), 'dataset')} with the filter h5z-gpu, {len(others)} without")
+    say(f"{path}: {size(os.path.getsize(path))}, {_count(len(ours), 'dataset')} with the filter h5z-gpu, {len(others)} "
+        f"without")
     for what in ours:
         say("")
         _print_dataset(what)
@@ -178,7 +196,8 @@ def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> 
         say("", "without the filter, exact as far as this filter goes:")
         for what in others:
             filters = ", ".join(what["filters"]) or "no filter"
-            say(f"  {what['name']}  {what['type']} {_extents(what['shape'])}, {what['layout']}, {filters}, {size(what['stored_bytes'])}")
+            say(f"  {what['name']}  {what['type']} {_extents(what['shape'])}, {what['layout']}, {filters}, "
+                f"{size(what['stored_bytes'])}")
     for what in found:
         if "unreadable" in what:
             say("", f"DAMAGED {what['name']}: HDF5 cannot read it: {what['unreadable']}")
@@ -191,11 +210,13 @@ def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> 
 
 def _print_dataset(what: dict[str, Any]) -> None:
     each = what["each"]
-    say(f"{what['name']}  {what['type']} {_extents(what['shape'])}, {_count(what['chunks'], 'chunk')} of {_extents(what['chunk_shape'])}")
+    say(f"{what['name']}  {what['type']} {_extents(what['shape'])}, {_count(what['chunks'], 'chunk')} of "
+        f"{_extents(what['chunk_shape'])}")
     _line("asked", what["asked"].get("text", ""))
     exact = not what.get("lossy", True) and what["asked"]["mode"] != "lossless"
     _line("promised", what["promise"] if not exact else
-          "every bit is kept: bits are lost of floating-point numbers alone, and of none that another filter has changed before")
+          "every bit is kept: bits are lost of floating-point numbers alone, and of none that another filter has "
+          "changed before")
     _line("used", _used(what))
     if "broken_promise" in what:
         _line("BROKEN", what["broken_promise"])
@@ -210,10 +231,13 @@ def _print_dataset(what: dict[str, Any]) -> None:
         _line("codec", ", ".join(f"{names.get(c, c)} in {n}" for c, n in sorted(codecs.items(), key=lambda i: -i[1])))
     stored = np.array([c["stored_bytes"] for c in each])
     if len(stored):
-        ends = np.minimum(np.array(what["chunk_shape"]), np.array(what["shape"]) - np.array([c["origin"] for c in each]))
+        ends = np.minimum(np.array(what["chunk_shape"]),
+                          np.array(what["shape"]) - np.array([c["origin"] for c in each]))
         ratios = np.maximum(ends, 0).prod(axis=1) * what["item_bytes"] / np.maximum(stored, 1)
-        _line("size", f"{size(what['raw_bytes'])} in {size(what['stored_bytes'])}: ratio {ratio(what['raw_bytes'], what['stored_bytes'])}; "
-                      f"chunks {_two(ratios.min())} to {_two(ratios.max())}, median {_two(float(np.median(ratios)))}")  # fmt: skip
+        _line("size", f"{size(what['raw_bytes'])} in {size(what['stored_bytes'])}: ratio "
+              f"{ratio(what['raw_bytes'], what['stored_bytes'])}; "
+                      f"chunks {_two(ratios.min())} to {_two(ratios.max())}, median "
+              f"{_two(float(np.median(ratios)))}")  # fmt: skip
     if what["chunks_not_stored"]:
         _line("", f"{_count(what['chunks_not_stored'], 'chunk')} never written: all fill value")
     if len(stored) > 1:
@@ -241,7 +265,8 @@ def _used(what: dict[str, Any]) -> str:
     if bounds:
         unit = " of each value" if any("of_each_value" in c for c in good) else ""
         low, high = min(bounds), max(bounds)
-        parts.append(f"{f'{low:.6g}' if low == high else f'{low:.6g} to {high:.6g}'}{unit} in {_count(len(bounds), 'chunk')}")
+        parts.append(f"{f'{low:.6g}' if low == high else f'{low:.6g} to {high:.6g}'}{unit} in "
+                     f"{_count(len(bounds), 'chunk')}")
     if exact:
         parts.append(f"no loss in {_count(exact, 'chunk')}")
     return ", ".join(parts) or "not seen behind the other filter"
@@ -284,7 +309,8 @@ def _map(what: dict[str, Any], ratios: np.ndarray) -> None:
     axes = " x ".join(map(str, grid))
     for k, line in enumerate(shown):
         text = "".join(line)
-        _line("map" if k == 0 else "", f"{text}{f'   {axes} chunks: class of the ratio{lost}{several}' if k == 0 else ''}")
+        _line("map" if k == 0 else "",
+              f"{text}{f'   {axes} chunks: class of the ratio{lost}{several}' if k == 0 else ''}")
 
 
 def _line(name: str, text: str) -> None:

@@ -23,11 +23,11 @@ class Judged:
     error: np.ndarray
     """Reconstruction less original, as float64, in the block's shape; 0 where bits have to be equal."""
     marks: np.ndarray
-    """SPECIAL where bits have to be equal (NaN, infinities and the fill value), BROKEN where the promise is broken, or both."""
+    """SPECIAL where bits have to be equal (NaN, infinities, the fill value), BROKEN where the promise is broken."""
     found: Verdict
     """The counts."""
     limit: Optional[float]
-    """The largest difference that is allowed (pointwise: as a part of the value), rounded; None where there is none for one value."""
+    """The largest difference allowed (pointwise: as a part of the value), rounded; None where one value has none."""
 
     @property
     def special(self) -> np.ndarray:
@@ -85,7 +85,8 @@ def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     error, marks, found = np.empty(x.shape), np.empty(x.shape, np.uint8), Verdict()
     checked(lib.h5z_gpu_judge(
-        modes.named(promise.mode).number, promise.bound, x.dtype.str.encode(), None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
+        modes.named(promise.mode).number, promise.bound, x.dtype.str.encode(), None if fill is None
+        else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),
     ))  # fmt: skip
     return Judged(error, marks, found, None if promise.mode == "psnr" else found.limit)

@@ -22,13 +22,14 @@ from ..library import lib
 from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
 from .btree import vanished
-from .common import say
+from .common import Problem, say
 from .copying import holds_objects
 
 # What h5py raises for objects that HDF5 cannot read.
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
 _SHUFFLE, _FLETCHER32 = 2, 3  # HDF5's numbers; its checksum is four bytes behind the chunk
-CHECKED = {1, _FLETCHER32, FILTER_ID}  # filters that see by a checksum whether bytes have changed: deflate, and two more
+# filters that see by a checksum whether bytes have changed: deflate, and two more
+CHECKED = {1, _FLETCHER32, FILTER_ID}
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 _AT_ONCE = 4096
 _OF_DATASETS = 1 << 1 | 1 << 8 | 1 << 11  # header messages: extents, layout, filters
@@ -163,7 +164,8 @@ class Chunks:
     damage: dict[int, str]  # why a chunk cannot be read, by its row
     lost_index: str = ""  # why the list of chunks itself cannot be believed, "" where it can
     doubt: str = ""  # what says that the dataset's type, chunks or fill value are not those it was made with
-    twice: frozenset[tuple[int, ...]] = frozenset()  # first elements that the list has more than once, and none of their chunks
+    # first elements that the list has more than once, and none of their chunks
+    twice: frozenset[tuple[int, ...]] = frozenset()
     sums: dict[int, int] = dataclasses.field(default_factory=dict)  # checksums of values that were decoded, by row
 
     @property
@@ -194,7 +196,8 @@ def filters_of(dataset: h5py.Dataset) -> list[tuple[int, int, tuple[int, ...], s
 
 
 def _filter_name(found: tuple[Any, ...]) -> str:
-    names = {1: "deflate", 2: "shuffle", _FLETCHER32: "fletcher32", 4: "szip", 5: "nbit", 6: "scale-offset", FILTER_ID: "h5z-gpu"}
+    names = {1: "deflate", 2: "shuffle", _FLETCHER32: "fletcher32", 4: "szip", 5: "nbit", 6: "scale-offset",
+             FILTER_ID: "h5z-gpu"}
     text = found[3].decode(errors="replace") if isinstance(found[3], bytes) else str(found[3])
     return names.get(found[0]) or (f"{text} ({found[0]})" if text else str(found[0]))
 
@@ -215,20 +218,23 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     """
     filters = filters_of(dataset)
     numbers = [f[0] for f in filters]
-    if dataset.chunks is None or FILTER_ID not in numbers and not others:
+    if dataset.chunks is None or (FILTER_ID not in numbers and not others):
         return None
     mine = numbers.index(FILTER_ID) if FILTER_ID in numbers else None
     shape = dataset.chunks
     raw_len = math.prod(shape) * dataset.id.get_type().get_size()
-    if not hasattr(index.hdf5(), "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
-        say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list them, an h5py "
+    if not hasattr(index.hdf5(),
+                   "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
+        say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list "
+            f"them, an h5py "
               "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
     listed = index.chunk_list(dataset, file)
     in_order = np.lexsort(listed.origins.T[::-1])
     listed = listed.rows(in_order)
     origins, at, stored, masks, lost_index, twice = listed
     raw = np.ones(len(at), bool) if mine is None else (masks >> mine & 1).astype(bool)
-    # Behind this filter: HDF5's checksum leaves the frame as it is, any other filter hides it. `alone`: no filter before it.
+    # Behind this filter: HDF5's checksum leaves the frame as it is, any other filter hides it. `alone`: no filter
+    # before it.
     fletcher, frame, alone = np.zeros(len(at), bool), ~raw, ~raw
     for place, number in enumerate(numbers):
         used = (masks >> place & 1) == 0
@@ -254,7 +260,8 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
 
 
 def _doubt(dataset: h5py.Dataset, words: tuple[int, ...]) -> str:
-    """What the filter's stored words, which have a checksum, say against the dataset's header, whose oldest version has none."""
+    """What the filter's stored words, which have a checksum, say against the dataset's header, whose oldest version has
+    none."""
     if not is_list(words):
         return ""
     try:
@@ -345,7 +352,8 @@ def _read_entries(chunks: Chunks, file: int, numbers: list[int]) -> None:
         if why:
             chunks.damage.setdefault(row, why)
     for row in np.flatnonzero(chunks.masks >> len(numbers)).tolist():
-        chunks.damage.setdefault(row, f"its filter mask is {int(chunks.masks[row]):#x}, the dataset has {len(numbers)} filters")
+        chunks.damage.setdefault(row, f"its filter mask is {int(chunks.masks[row]):#x}, the dataset has {len(numbers)} "
+                                 f"filters")
     # Bytes that two chunks claim. A frame that is well by its checksum is believed, unless both are the same.
     order = np.argsort(chunks.at, kind="stable")
     before = None
@@ -353,13 +361,15 @@ def _read_entries(chunks: Chunks, file: int, numbers: list[int]) -> None:
         if before is not None and chunks.at[row] < chunks.at[before] + chunks.stored[before]:
             for one, other in ((row, before), (before, row)):
                 if chunks.at[row] == chunks.at[before] or not chunks.frame[one]:
-                    chunks.damage.setdefault(one, f"its bytes are also those of the chunk at {tuple(chunks.origins[other].tolist())}")
+                    chunks.damage.setdefault(one, f"its bytes are also those of the chunk at "
+                                             f"{tuple(chunks.origins[other].tolist())}")
         if before is None or chunks.at[row] + chunks.stored[row] > chunks.at[before] + chunks.stored[before]:
             before = row
 
 
 def _ask_by_place(chunks: Chunks, listed: index.ChunkList) -> None:
-    """Fills `lost_index` where HDF5's search does not find what its list says: programs that read by place get other values."""
+    """Fills `lost_index` where HDF5's search does not find what its list says: programs that read by place get other
+    values."""
     if chunks.lost_index:
         return
     missing = chunks.missing(_ASKED)
@@ -368,7 +378,8 @@ def _ask_by_place(chunks: Chunks, listed: index.ChunkList) -> None:
 
 
 def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -> None:
-    """Decodes every chunk that seems well, for `damage` and `sums`: frames by the library, the others by HDF5, if it finds them.
+    """Decodes every chunk that seems well, for `damage` and `sums`: frames by the library, the others by HDF5, if it
+    finds them.
 
     `alone` tells of which chunks the library gives the values themselves: no other filter was used before it.
     """
@@ -381,7 +392,8 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
         if chunks.frame[row]:
             frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
             if lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes) < 0:
-                chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
+                chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ",
+                                                                               "").replace("damaged chunk: ", "")
                 continue
         if alone[row]:
             inside = tuple(slice(0, part.stop - part.start) for part in box)
@@ -409,3 +421,24 @@ def read_raw(dataset: h5py.Dataset, box: tuple[slice, ...]) -> tuple[h5py.h5s.Sp
         there.select_hyperslab(tuple(part.start for part in box), extents)
     dataset.id.read(here, there, values, mtype=kind)
     return here, there, values
+
+
+def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:
+    """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
+
+    Objects that HDF5 cannot read are left out. `note` is told of what comes next.
+    """
+    for _, found in walk(item, note):
+        if isinstance(found, h5py.Dataset):
+            yield found
+
+
+def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
+    """The dataset of this name, or a Problem that lists those that are there."""
+    found = file.get(name)
+    if isinstance(found, h5py.Dataset):
+        return found
+    names = [d.name.lstrip("/") for d in datasets(file)]
+    there = f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else "it has no datasets"
+    what = "a group" if isinstance(found, h5py.Group) else "not there"
+    raise Problem(f"{file.filename}: {name} is {what}; {there}")

@@ -20,7 +20,8 @@ _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1240px; padding: 1rem 1.2rem 3rem; background: #fff; color: #1c2430;
-       font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
+       font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+       overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; margin: .6rem 0 .2rem; }
 h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; border-top: 1px solid #d5dbe3; padding-top: 1rem; }
 p { margin: .4rem 0; } .small { color: #566072; font-size: .9rem; }

@@ -39,8 +39,8 @@ class Promise:
 def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None) -> Promise:
     """What holds for a dataset, in the words that lie beside it.
 
-    Bits may be lost only where the filter's list of words is complete and says so, of floats of 2, 4 and 8 bytes. Every other dataset has
-    to keep its bits.
+    Bits may be lost only where the filter's list of words is complete and says so, of floats of 2, 4 and 8 bytes. Every
+    other dataset has to keep its bits.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
         except ValueError as why:
             if given is None:
                 raise Problem(
-                    f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as --absolute 1e-3"
+                    f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as "
+                    f"--absolute 1e-3"
                 ) from None
     stored = said.stored if said is not None else None
     fill = None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from ..whole import whole
 from .child import Died, attempt
-from .common import Problem, datasets, need, refuse_others, say, size, writing
+from .common import Problem, need, refuse_others, say, size, writing
 
 if TYPE_CHECKING:
     from .objects import Note
@@ -147,7 +147,7 @@ def _in_place(job: _Job, note: Note) -> Optional[_Made]:
     import h5py
 
     from . import groups
-    from .objects import CHECKED, chunks_of, filters_of
+    from .objects import CHECKED, chunks_of, datasets, filters_of
     from .rebuild import differences, known_sums, survey
     from .repair import fill_chunks, fill_end
 

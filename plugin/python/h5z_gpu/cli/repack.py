@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Copies a file and compresses its data, by one bound, by one for each variable, or as `advise` proposes.
 
-Floating-point data gets the bound. Coordinates, integers and whatever the meaning of data rests on keep every bit, and groups,
-attributes, dimension scales and links are copied as they are. IN is only read. OUT must not exist; it appears under its name when it
-is complete. Attributes of each lossy variable say what was done.
+Floating-point data gets the bound. Coordinates, integers and whatever the meaning of data rests on keep every bit, and
+groups, attributes, dimension scales and links are copied as they are. IN is only read. OUT must not exist; it appears
+under its name when it is complete. Attributes of each lossy variable say what was done.
 
     h5z-gpu repack in.nc out.nc --absolute 1e-3
     h5z-gpu repack in.nc out.nc tas=absolute:0.01 pr=relative:1e-4
@@ -106,13 +106,15 @@ def _filter(bound: tuple[str, float], codec: str) -> How:
         raise Problem(str(why).removeprefix("h5z-gpu: ")) from None
 
 
-# --- what becomes of each dataset -----------------------------------------------------------------------------------------
+# --- what becomes of each dataset
+# -----------------------------------------------------------------------------------------
 
 
 def plan(
     file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace
 ) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
+    from .objects import datasets
     from .roles import Roles
 
     roles, parts = Roles(file), {}
@@ -121,12 +123,13 @@ def plan(
         from .advise import advise
 
         advice = {a.name: a for a in advise(file, quick=True)}
-    every = list(common.datasets(file))
+    every = list(datasets(file))
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
         names = ", ".join(d.name.strip("/") for d in every[:8])
         raise Problem(
-            f"{file.filename} has no dataset {', '.join(unknown)}; it has {names or 'none'}{' ...' if len(every) > 8 else ''}"
+            f"{file.filename} has no dataset {', '.join(unknown)}; it has "
+            f"{names or 'none'}{' ...' if len(every) > 8 else ''}"
         )
     for dataset in every:
         name = dataset.name.strip("/")
@@ -134,8 +137,8 @@ def plan(
     return parts
 
 
-def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]], bound: Optional[tuple[str, float]],
-          advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]],
+          bound: Optional[tuple[str, float]], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
     from .roles import chunk_of, lossy_already, protected, worth_lossless
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
@@ -277,8 +280,9 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
 def record(dataset: h5py.Dataset, how: Lossy, before: Optional[str]) -> None:
     """Says in attributes what was lost.
 
-    CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their only measure.
-    A bound on the error is none of these, so that its attributes stand under names that CF leaves free, in the same manner.
+    CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their
+    only measure. A bound on the error is none of these, so that its attributes stand under names that CF leaves free,
+    in the same manner.
     """
     from .. import __version__
 

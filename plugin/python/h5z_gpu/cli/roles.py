@@ -12,7 +12,7 @@ import numpy as np
 
 from ..chunks import chunk_shape
 from ..conventions import ANCILLARY, FLAGS, NAMING, names_in
-from .common import datasets
+from .objects import datasets
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {

@@ -12,7 +12,8 @@ from typing import Any, Optional
 import numpy as np
 
 from .boxes import Box
-from .common import Problem, datasets, one_dataset, open_file
+from .common import Problem, open_file
+from .objects import datasets, one_dataset
 
 _NPY = b"\x93NUMPY"
 # What CF calls a coordinate that grows towards the north.

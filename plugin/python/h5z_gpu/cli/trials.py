@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Trials of filters on sampled chunks: size, speed and error, without a file.
 
-Chunks are drawn by strata: their row is cut into as many equal parts as chunks are wanted, and one is drawn from each by a generator
-whose seed is the user's (default 0) and the dataset's name. The same file and seed give the same advice.
+Chunks are drawn by strata: their row is cut into as many equal parts as chunks are wanted, and one is drawn from each
+by a generator whose seed is the user's (default 0) and the dataset's name. The same file and seed give the same advice.
 """
 
 from __future__ import annotations
