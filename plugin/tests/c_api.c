@@ -222,17 +222,26 @@ static int threads_and_forks(const float *x) {
     return 0;
 }
 
-/* The chunks of an array with strides, and a part of them, from memory and from a file. */
-static int arrays(const float *x) {
-    enum { CHUNK_N = 16 * 128, COUNT = 3 * 4 };
-    uint64_t shape[2] = {40, 500}, chunk[2] = {16, 128};
-    int64_t origins[2 * COUNT], strides[2] = {-500 * 4, 4}, n;
-    uint32_t words[H5Z_GPU_WORDS_MAX];
-    float fill = 1e20f, *back = malloc(N * sizeof *back);
-    CHECK(back && h5z_gpu_words("mode=abs,bound=1e-3,codec=lorenzo", words) == 1);
+/* The chunks of an array with strides, and a part of them, from memory and from a file. The functions below share: */
+enum { COUNT = 3 * 4 };
+static uint64_t shape[2] = {40, 500}, chunk[2] = {16, 128}, offsets[2 * COUNT];
+static int64_t origins[2 * COUNT], strides[2] = {-500 * 4, 4}, n;
+static uint32_t words[H5Z_GPU_WORDS_MAX];
+static float fill = 1e20f, *back;
+static h5z_gpu_array from, to;
+static h5z_gpu_work *work;
+static void *copies[COUNT];
+static size_t lens[COUNT];
+static uint64_t at[COUNT], long_lens[COUNT], end = 100;
+static int status[COUNT];
+static FILE *file;
+
+/* Keeps the frames of all chunks, in memory and in a file. */
+static int encode_array(const float *x) {
+    CHECK((back = malloc(N * sizeof *back)) && h5z_gpu_words("mode=abs,bound=1e-3,codec=lorenzo", words) == 1);
     for (int k = 0; k < COUNT; k++)
         for (int a = 0; a < 2; a++)
-            origins[2 * k + a] = a ? k % 4 * 128 : k / 4 * 16;
+            origins[2 * k + a] = (int64_t)(offsets[2 * k + a] = a ? k % 4 * 128u : k / 4 * 16u);
     /* Read from its last row on. */
     from = (h5z_gpu_array){.data = (float *)x + 39 * 500, .device = -1, .type = "<f4", .rank = 2, .shape = shape,
                            .strides = strides};
@@ -313,12 +322,6 @@ static int frames_say(void) {
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 0, 2, said) == COUNT - 1 && said[3].status == 0);
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len + 4, 0, 2, said) == 0);
     fclose(file);
-    CHECK(!work);
-    h5z_gpu_end(&work);
-    h5z_gpu_end(NULL);
-    const void *const *frames;
-    const size_t *some;
-    CHECK(h5z_gpu_next(work, &frames, &some) == H5Z_GPU_FAILED);
     return 0;
 }
 
@@ -347,7 +350,7 @@ static int refused_arrays(const float *x) {
 }
 
 static int arrays(const float *x) {
-    int failed = encode_array(x) || decode_array(x) || damaged_frames() || frames_say() || write_chunks() ||
+    int failed = encode_array(x) || decode_array(x) || damaged_frames() || frames_say() ||
                  refused_arrays(x);
     for (int k = 0; k < COUNT; k++)
         free(copies[k]);

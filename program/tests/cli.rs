@@ -88,7 +88,7 @@ fn a_bound_of_many_digits_takes_three_words_where_the_tool_can() {
 fn words_are_explained_as_the_tools_print_them() {
     assert!(good("words 11003").contains("no value changes by more than 1e-3, in the units of the data"));
     assert!(good("words 31002").contains("zeros stay zero"));
-    assert!(good("words 90000").starts_with("lossless: the same bits"));
+    assert!(good("words 90000").starts_with("lossless: every bit is kept"));
     let mut params = Params::new("mode=rel,bound=1e-4".parse().unwrap(), Dtype::F32, &[1, 64, 100]).unwrap();
     params.fill = Some(1e20f32.to_bits().into());
     let list = words::store(&params, &[21004], 3).iter().map(u32::to_string).collect::<Vec<_>>();
@@ -98,7 +98,7 @@ fn words_are_explained_as_the_tools_print_them() {
     for form in [format!("\"443,{}\"", list.join(",")), format!("PARAMS {{ {signed} }}"), signed, list.join(", ")] {
         let text = good(&format!("words {form}"));
         for part in
-            ["typed as   21004", "chunk      [64, 100] (of rank 3)", "1e20", "1e-4 of the chunk", "f32", "allowed"]
+            ["typed as   21004", "chunk      [64, 100] (of rank 3)", "1e20", "1e-4 of its chunk", "f32", "allowed"]
         {
             assert!(text.contains(part), "{form}: {part} is not in\n{text}");
         }
