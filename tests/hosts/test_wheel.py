@@ -126,11 +126,15 @@ for version in sys.argv[3:]:
 """, saved(tmp_path), tmp_path / "a.zarr", version)
 
 
-def test_the_folder_for_command_line_tools(package):
+def test_the_folder_for_command_line_tools(package, tmp_path):
     env = clean(PYTHONPATH=str(package))
     folder = run(sys.executable, "-m", "h5z_gpu", "path", env=env).strip()
     assert os.listdir(folder) == ["libh5zgpu.so"]
-    # The line keeps what is set, and quotes it.
-    line = run(sys.executable, "-m", "h5z_gpu", "env", env=env | {"HDF5_PLUGIN_PATH": "/it's here:/b"})
+    # The line keeps the folders that are set, and quotes them.
+    kept = [tmp_path / "it's here", tmp_path / "b"]
+    for other in kept:
+        other.mkdir()
+    kept = ":".join(map(str, kept))
+    line = run(sys.executable, "-m", "h5z_gpu", "env", env=env | {"HDF5_PLUGIN_PATH": kept})
     shown = run("sh", "-c", line + 'printf %s "$HDF5_PLUGIN_PATH"')
-    assert shown == f"{folder}:/it's here:/b"
+    assert shown == f"{folder}:{kept}"

@@ -110,7 +110,7 @@ def test_other_types_are_kept_exactly(tmp_path):
 r = np.random.default_rng(1)
 warnings.filterwarnings("ignore", "The data type|.*does not have a Zarr V3")
 pair = [("a", "<f4"), ("b", "<i2")]
-for dtype in ("i1", "<i2", ">i2", "<u4", ">i8", "u8", "f2", ">f2", "bool", "c8", ">c16", "M8[s]", "S7", "<U3", pair):
+for dtype in ("i1", "<i2", ">i2", "<u4", ">i8", "u8", "bool", "c8", ">c16", "M8[s]", "S7", "<U3", pair):
     dtype = np.dtype(dtype)
     x = np.frombuffer(r.bytes(70 * 50 * dtype.itemsize), "u1").reshape(70, -1) % 2 + 48 * (dtype.kind in "S")
     x = r.choice(["a", "xyz", ""], (70, 50)).astype(dtype) if dtype.kind == "U" else x.view(dtype)
@@ -177,7 +177,7 @@ calls = []
 for name in ("encode_batch", "decode_batch"):
     real = getattr(h5z_gpu.library.lib, "h5z_gpu_" + name)
     at = 6 if name.startswith("e") else 0
-    setattr(h5z_gpu.library.lib, "h5z_gpu_" + name, lambda *a, real=real, at=at: calls.append(a[at].value) or real(*a))
+    setattr(h5z_gpu.library.lib, "h5z_gpu_" + name, lambda *a, real=real, at=at: calls.append(a[at]) or real(*a))
 x = sample(shape=SHAPE)
 for shards in (None, (12, 96, 64)):
     for size in (1, 8):

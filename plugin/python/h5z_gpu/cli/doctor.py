@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -38,8 +39,10 @@ def run(args: argparse.Namespace) -> int:
     it."""
     told = {"python": sys.executable, "version": platform.python_version(), **_imports(),
             "files": [_file(path) for path in args.file]}
+    # Halves of surrogate pairs, by which Python stands for bytes that are no text, no other reader of JSON takes.
+    text = re.sub("[\ud800-\udfff]", lambda half: rf"\\u{ord(half[0]):x}", json.dumps(told, ensure_ascii=False))
     named = [f"--hdf5={path}" for path in args.hdf5]
-    return handed.run(["doctor", "--python", json.dumps(told), *handed.packages(), *named,
+    return handed.run(["doctor", "--python", text, *handed.packages(), *named,
                        *(["--json"] if args.json else [])])
 
 
