@@ -64,6 +64,7 @@ step imports $python tests/check/imports.py
 step rustfmt $cargo fmt --all --check
 step clang-format sh -c "git ls-files 'kernels/*.cu' 'kernels/*.cuh' | xargs .env/bin/clang-format --dry-run -Werror"
 step ruff .env/bin/ruff check
+step mypy .env/bin/mypy --config-file plugin/python/pyproject.toml
 step licences $python tests/check/licences.py
 count checks $python -m pytest -q -p no:cacheprovider tests/check
 step clippy $cargo clippy --quiet --workspace --all-targets -- -D warnings

@@ -2,6 +2,8 @@
 """Each check finds the fault that it is there for: planted here, in a tree of its own."""
 
 import subprocess
+import sys
+from pathlib import Path
 
 import imports
 import lengths
@@ -9,6 +11,7 @@ import licences
 import pytest
 import words
 
+ROOT = Path(__file__).parents[2]
 LONG = "x" * 110
 
 
@@ -80,3 +83,11 @@ def test_licences_that_nobody_agreed_to_are_found():
     for expression in ("GPL-3.0-only", "MIT AND GPL-3.0-only", None):
         assert len(licences.check([crate | {"license": expression}], allowed)) == 1
     assert len(licences.check([crate | {"license": "MIT", "source": "git+https://example.org/a"}], allowed)) == 1
+
+
+def test_a_function_without_types_is_found(tmp_path):
+    """By mypy, as the package's configuration sets it."""
+    configured = ["-m", "mypy", "--config-file", ROOT / "plugin/python/pyproject.toml", "--cache-dir", tmp_path]
+    for text, status in (("def f(x): return x\n", 1), ("def f(x: int) -> int: return x\n", 0)):
+        (tmp_path / "a.py").write_text(text)
+        assert subprocess.run([sys.executable, *configured, tmp_path / "a.py"], cwd=tmp_path).returncode == status

@@ -167,14 +167,13 @@ def _writable(out: Any) -> np.ndarray | DeviceArray:
     return target
 
 
-# --- arrays and selections
-# ---------------------------------------------------------------------------------------------
+# --- arrays and selections ---------------------------------------------------------------------------------------
 
 
-def _box(dataset, selection):
+def _box(dataset: h5py.Dataset, selection: Any) -> tuple[tuple[int, ...] | None, tuple[int, ...], tuple[int, ...]]:
     """A selection as the first element, the extents of the box, and its extents without axes that an int selects.
 
-    The first is None where the selection is no box of step 1.
+    The first is None where the selection is no box of step 1, and both extents are what h5py reads.
     """
     if not dataset:
         raise ValueError("h5z-gpu: the dataset's file is closed")
@@ -185,7 +184,7 @@ def _box(dataset, selection):
         return (0,) * len(shape), shape, shape
     parts = list(selection) if isinstance(selection, tuple) else [selection]
     if not all(isinstance(p, (int, np.integer, slice)) or p is Ellipsis for p in parts):
-        return None, None, _result_shape(dataset, selection)
+        return _by_hdf5(dataset, selection)
     if sum(p is Ellipsis for p in parts) > 1 or len([p for p in parts if p is not Ellipsis]) > len(shape):
         raise IndexError(f"h5z-gpu: the selection {selection} for a dataset of shape {shape}")
     if Ellipsis not in parts:
@@ -197,7 +196,7 @@ def _box(dataset, selection):
         if isinstance(part, slice):
             first, last, step = part.indices(n)
             if step != 1:
-                return None, None, _result_shape(dataset, selection)
+                return _by_hdf5(dataset, selection)
             start.append(first)
             extents.append(max(0, last - first))
             dropped.append(extents[-1])
@@ -210,18 +209,19 @@ def _box(dataset, selection):
     return tuple(start), tuple(extents), tuple(dropped)
 
 
-def _result_shape(dataset, selection):
-    """The shape of what h5py reads by a selection of another kind."""
+def _by_hdf5(dataset: h5py.Dataset, selection: Any) -> tuple[None, tuple[int, ...], tuple[int, ...]]:
+    """`_box` of a selection of another kind."""
     import h5py
 
-    return h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape
+    shape = tuple(h5py._hl.selections.select(dataset.shape, selection, dataset).array_shape)
+    return None, shape, shape
 
 
-# --- many chunks at a time
-# ------------------------------------------------------------------------------------------------
+# --- many chunks at a time ---------------------------------------------------------------------------------------
 
 
-def _write(dataset, array, start, threads, progress, devices):
+def _write(dataset: h5py.Dataset, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
+           progress: bool | None, devices: str | None) -> None:  # fmt: skip
     from h5py._objects import phil
 
     if array.dtype != dataset.dtype:
@@ -236,7 +236,8 @@ def _write(dataset, array, start, threads, progress, devices):
                 done(written)
 
 
-def _read(dataset, out, start, threads, on_error, progress, devices):
+def _read(dataset: h5py.Dataset, out: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int, on_error: str,
+          progress: bool | None, devices: str | None) -> None:  # fmt: skip
     from h5py._objects import phil
 
     if out.dtype != dataset.dtype:

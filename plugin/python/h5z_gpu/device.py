@@ -85,7 +85,7 @@ class DeviceArray:
         pointer = self.pointer + sum(part.start * s for part, s in zip(slices, self.strides))
         return self._part(pointer, tuple(part.stop - part.start for part in slices), self.strides)
 
-    def _part(self, pointer, shape, strides):
+    def _part(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(pointer, self.device, self.dtype, shape, strides, self.stream, self.readonly, self.owner)
 
 
@@ -112,7 +112,7 @@ def device_array(array: Any) -> DeviceArray | None:
     return _from_interface(array)
 
 
-def _from_dlpack(array, device):
+def _from_dlpack(array: Any, device: int) -> DeviceArray:
     try:
         # The legacy default stream waits for the array's work; ours wait for that.
         capsule = array.__dlpack__(stream=_LEGACY)
@@ -139,7 +139,7 @@ def _from_dlpack(array, device):
                        (array, capsule))
 
 
-def _from_interface(array):
+def _from_interface(array: Any) -> DeviceArray | None:
     """An array by `__cuda_array_interface__`; None where it has none."""
     try:
         interface = getattr(array, "__cuda_array_interface__", None)
@@ -160,7 +160,7 @@ def _from_interface(array):
     return DeviceArray(pointer or 0, int(device), dtype, shape, strides, stream, bool(readonly), array)
 
 
-def _dense(shape, dtype):
+def _dense(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
     strides, step = [], dtype.itemsize
     for n in reversed(shape):
         strides.append(step)

@@ -70,6 +70,7 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     from h5py._objects import phil
 
     def fetch(_: Any, at: int, out: int, n: int) -> int:
+        assert not isinstance(file, int)
         file.seek(at)
         found = file.read(n)
         ctypes.memmove(out, found, len(found))
@@ -86,10 +87,10 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
         raise failure(answer, f"{dataset.name}: {lib.h5z_gpu_last_error().decode().removeprefix('h5z-gpu: ')}")
     found = place.contents
     try:
-        columns = [_column(found.origins, (found.count, rank))]
-        columns += [_column(column, (found.count,)) for column in (found.at, found.lens, found.masks)]
+        origins = _column(found.origins, (found.count, rank))
+        at, lens, masks = (_column(column, (found.count,)) for column in (found.at, found.lens, found.masks))
         twice = _column(found.twice, (found.twice_count, rank)).tolist()
-        return ChunkList(*columns, found.wrong.decode(), frozenset(map(tuple, twice)))
+        return ChunkList(origins, at, lens, masks, found.wrong.decode(), frozenset(map(tuple, twice)))
     finally:
         lib.h5z_gpu_end_chunks(ctypes.byref(place))
 
@@ -121,7 +122,7 @@ def why_not_raw(file: int, at: int, stored: int, raw_len: int) -> str:
 def _reason(answer: int) -> str:
     """What the library says is damaged, "" where nothing is."""
     if answer == capi.DAMAGED:
-        return lib.h5z_gpu_last_error().decode().removeprefix("h5z-gpu: ")
+        return str(lib.h5z_gpu_last_error().decode().removeprefix("h5z-gpu: "))
     checked(answer)
     return ""
 
@@ -129,7 +130,9 @@ def _reason(answer: int) -> str:
 def stored_size(dataset: h5py.Dataset, origin: list[int] | tuple[int, ...]) -> int:
     """Bytes of the chunk that HDF5 finds at a place, 0 for none."""
     found = ctypes.c_uint64(0)
-    ask = hdf5().H5Dget_chunk_storage_size
+    library = hdf5()
+    assert library is not None  # who has a list of chunks has the library
+    ask = library.H5Dget_chunk_storage_size
     if ask(dataset.id.id, (ctypes.c_uint64 * len(origin))(*origin), ctypes.byref(found)) < 0:
         return 0
     return found.value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _READ_ONLY, _NOT_IN_DEFINE_MODE, _NOT_NETCDF4, _LATE, _NO_FILTER = -37, -39, -111, -123, -136
 
 
-def def_filter(variable: netCDF4.Variable, how: How) -> None:
+def def_filter(variable: netCDF4.Variable[Any], how: How) -> None:
     """Gives a variable the filter. Call it right after `createVariable`, before data is written or the file is synced.
 
     A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers
@@ -95,7 +95,7 @@ def def_filter(variable: netCDF4.Variable, how: How) -> None:
         raise _refusal(lib, answer, name, variable.group().data_model)
 
 
-def filter_of(variable: netCDF4.Variable) -> How | None:
+def filter_of(variable: netCDF4.Variable[Any]) -> How | None:
     """What a variable is compressed with.
 
     Parameters

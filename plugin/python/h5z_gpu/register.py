@@ -20,6 +20,8 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any, Callable
 
 from .library import PLUGIN_PATH, checked, lib
 
@@ -27,7 +29,7 @@ from .library import PLUGIN_PATH, checked, lib
 FOUND: str | None = os.environ.get("HDF5_PLUGIN_PATH")
 
 _FILTER = ctypes.c_void_p(lib.H5PLget_plugin_info())
-_told = set()  # addresses of H5Zregister
+_told: set[int | None] = set()  # addresses of H5Zregister
 
 
 def register() -> None:
@@ -35,7 +37,7 @@ def register() -> None:
 
     Import the package, or call this, before other threads use netCDF4 or PyTables: their libraries have no lock.
     """
-    h5z = sys.modules.get("h5py.h5z")
+    h5z: Any = sys.modules.get("h5py.h5z")
     if hasattr(h5z, "register_filter"):  # by h5py itself from 3.8 on, which holds its lock meanwhile
         _tell(h5z.__file__, lambda _: 0 if h5z.register_filter(_FILTER.value) else -1)
     for path in _loaded("libhdf5"):
@@ -55,12 +57,12 @@ def _loaded(part: str) -> list[str]:
     return sorted(p for p in paths if os.path.basename(p).startswith(part))
 
 
-def _tell(path, by=None):
+def _tell(path: str, by: Callable[[ctypes.c_void_p], int] | None = None) -> None:
     """Hands the filter to the HDF5 library that the object at `path` is or depends on, if any, by its H5Zregister or
     `by`."""
     try:
         # Nothing is loaded by this. PyDLL keeps Python's lock: no other thread can enter the library through Python.
-        hdf5 = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
+        hdf5: ctypes.CDLL = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
         address = ctypes.cast(hdf5.H5Zregister, ctypes.c_void_p).value
     except (OSError, AttributeError):
         return
@@ -102,20 +104,20 @@ def _tell_netcdf(path: str) -> None:
 
 def _watch() -> None:
     """Asks every extension module that Python loads from now on for its HDF5 library."""
-    loader = importlib.machinery.ExtensionFileLoader
+    loader: Any = importlib.machinery.ExtensionFileLoader
     load = loader.exec_module
     if hasattr(load, "h5z_gpu"):
         return
 
     @functools.wraps(load)
-    def exec_module(self, module):
+    def exec_module(self: Any, module: ModuleType) -> None:
         load(self, module)
         try:
             _tell(self.path)
         except Exception:
             pass  # no import fails because of this
 
-    exec_module.h5z_gpu = True
+    exec_module.h5z_gpu = True  # type: ignore[attr-defined]
     loader.exec_module = exec_module
 
 

@@ -46,7 +46,7 @@ class Transfer:
         given = self._given(array, start, devices)
         return self._checked(lib.h5z_gpu_write_dataset(*given, threads, ctypes.byref(self.work)))
 
-    def _given(self, array, start, devices):
+    def _given(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], devices: str | None) -> tuple[Any, ...]:
         import h5py
 
         dtype = array.dtype

@@ -66,10 +66,11 @@ def expanded(array: np.ndarray | DeviceArray, shape: tuple[int, ...]) -> np.ndar
 def described(array: np.ndarray | DeviceArray, devices: str | None = None) -> Array:
     """What the library is told of an array, which lives as long as the answer. `devices`: "all" for every GPU."""
     rank = array.ndim
-    there = isinstance(array, DeviceArray)
-    pointer = array.pointer if there else array.ctypes.data
-    readonly = array.readonly if there else not array.flags.writeable
-    device, stream = (array.device, array.stream) if there else (-1, None)
+    device, stream = -1, None
+    if isinstance(array, DeviceArray):
+        pointer, readonly, device, stream = array.pointer, array.readonly, array.device, array.stream
+    else:
+        pointer, readonly = array.ctypes.data, not array.flags.writeable
     flags = READ_ONLY * readonly | EVERY_DEVICE * (devices == "all")
     view = Array(pointer, device, flags, array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
                  (ctypes.c_int64 * rank)(*array.strides), stream)  # fmt: skip

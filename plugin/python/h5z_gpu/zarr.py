@@ -96,7 +96,8 @@ class Serializer(ArrayBytesCodec):
 
 def _stored(dtype: Any) -> np.dtype:
     """How elements of a Zarr type lie in a chunk."""
-    return dtype.to_native_dtype().newbyteorder("<")
+    kept: np.dtype = dtype.to_native_dtype().newbyteorder("<")
+    return kept
 
 
 @dataclass(frozen=True, init=False)
@@ -119,7 +120,8 @@ class Frames(BytesBytesCodec):
     @property
     def codec_config(self) -> dict[str, Any]:
         """What VirtualiZarr asks for where it writes references of kerchunk."""
-        return json.loads(self.said)
+        said: dict[str, Any] = json.loads(self.said)
+        return said
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         raise NotImplementedError
@@ -155,7 +157,7 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     from kerchunk.utils import encode_fill_value
     from numcodecs import Shuffle
 
-    def refused(dataset: h5py.Dataset, why: str) -> Exception:
+    def refused(dataset: h5py.Dataset, why: str) -> Any:
         return Hdf5FeatureNotSupported(f"h5z-gpu: {dataset.name} {why}")
 
     # Not of the translator: a cycle of objects with an h5py file in it may be collected by zarr's thread, which then
@@ -166,12 +168,12 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             raise refused(dataset, f"has a damaged list of chunks: {found.wrong}")
         return found
 
-    class Translator(SingleHdf5ToZarr):
+    class Translator(SingleHdf5ToZarr):  # type: ignore[misc]
         """kerchunk knows the filters that `_decode_filters` names, and has no list to add one to. It believes HDF5's
         lists of chunks."""
 
         def _storage_info_and_adj_filters(self, dataset: h5py.Dataset, filters: list[Any]) -> dict[Any, Any]:
-            info = super()._storage_info_and_adj_filters(dataset, filters)
+            info: dict[Any, Any] = super()._storage_info_and_adj_filters(dataset, filters)
             if dataset.shape is None or dataset.chunks is None or not info:
                 return info
             found = chunks_of(dataset, self.input_file)
@@ -184,7 +186,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             filters = [plan.get_filter(i) for i in range(plan.get_nfilters())]
             ids = [number for number, *_ in filters]
             if FILTER_ID not in ids:
-                return super()._decode_filters(dataset)
+                others: list[Any] = super()._decode_filters(dataset)
+                return others
             if ids not in ([FILTER_ID], [h5py.h5z.FILTER_SHUFFLE, FILTER_ID]):
                 raise refused(dataset, f"has the filters {ids}: references are made to chunks of {FILTER_ID} alone, or"
                                        f" behind shuffle ({h5py.h5z.FILTER_SHUFFLE})")  # fmt: skip
@@ -198,7 +201,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
 
     translator = Translator(str(path), **{"error": "raise"} | options)
     try:
-        refs = (found := translator.translate())["refs"]
+        found: dict[str, Any] = translator.translate()
+        refs = found["refs"]
         # kerchunk takes the fill value from netCDF's attribute, or names none. What is in missing chunks is HDF5's.
         for key in [k for k in refs if k.endswith("/.zarray")]:
             array, dataset = json.loads(refs[key]), translator._h5f[key.removesuffix("/.zarray")]

@@ -52,7 +52,7 @@ def main(argv: Optional[list[str]] = None) -> int:
         if name in handed.COMMANDS:
             return handed.command(name, argv[1:])
         args = _parser(argv).parse_args(argv)
-        return args.run(args)
+        return int(args.run(args))
     except Problem as problem:
         say(f"h5z-gpu {name}: {problem}", file=sys.stderr)
         return 2

@@ -270,13 +270,15 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
             )
             if value <= 0 or (mode.below_one and value >= 1):
                 continue
-            points.append(attempt([piece], Lossy(**{mode.keyword: value, "codec": codec}), advice.fill))
+            how: dict[str, Any] = {mode.keyword: value, "codec": codec}
+            points.append(attempt([piece], Lossy(**how), advice.fill))
         advice.curves[codec] = points
 
 
 def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any, padded: Any) -> None:
     """Encodes more and more chunks, until their mean size is known well enough or there are no more."""
-    wanted, seen, trial = 4, set[str](), None
+    wanted, seen = 4, set[str]()
+    trial: Any = None
     while True:
         boxes = [b for b in sampler.draw(wanted) if repr(b) not in seen]
         seen.update(map(repr, boxes))

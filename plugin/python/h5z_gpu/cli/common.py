@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Optional, TextIO, Union
+from typing import TYPE_CHECKING, Any, Optional, TextIO, Union
 
 if TYPE_CHECKING:
     import h5py
@@ -82,7 +82,7 @@ def open_file(path: Union[str, os.PathLike[str]], **how: int) -> h5py.File:
         raise Problem(_why_not(path, why)) from None
 
 
-def need(module: str) -> object:
+def need(module: str) -> Any:
     """An optional package, or a Problem that says how to install it."""
     import importlib
 

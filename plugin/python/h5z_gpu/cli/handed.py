@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from .common import Problem
 
@@ -36,7 +37,7 @@ def program() -> str:
 def run(arguments: list[str]) -> int:
     """Runs the program with the variables as they were before the import of this package; its exit status."""
     env = dict(os.environ)
-    register = sys.modules.get("h5z_gpu.register")
+    register: Any = sys.modules.get("h5z_gpu.register")
     if hasattr(register, "FOUND"):
         found = register.FOUND
         env.pop("HDF5_PLUGIN_PATH", None)

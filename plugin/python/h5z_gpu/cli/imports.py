@@ -4,37 +4,40 @@
 Run as `python -c TEXT NAME...`, where TEXT is this file, for `doctor`: imports the packages of these names in this
 order, nothing of this package, and prints JSON in the last line.
 """
+from __future__ import annotations
+
 import ctypes
 import json
 import os
 import sys
+from typing import Any
 
 FILTER = 443
 
 
-def mapped():
+def mapped() -> set[str]:
     """HDF5's own libraries in this process, without their companions."""
     with open("/proc/self/maps") as f:
         paths = {line.split(maxsplit=5)[5].strip() for line in f if "/libhdf5" in line}
     return {p for p in paths if not any(part in p for part in ("_hl", "hl-", "hl.", "_cpp", "_fortran"))}
 
 
-def ask(names):
-    answer = {"imported": {}, "libraries": {}}
+def ask(names: list[str]) -> dict[str, Any]:
+    imported: dict[str, str | None] = {}
+    libraries: dict[str, dict[str, Any]] = {}
     for name in names:
         before = mapped()
         try:
             module = __import__(name)
-            answer["imported"][name] = getattr(module, "__version__", "")
+            imported[name] = getattr(module, "__version__", "")
         except Exception:  # whatever a package raises
-            answer["imported"][name] = None
+            imported[name] = None
             continue
         for path in mapped() - before:
-            answer["libraries"][path] = {"package": name}
-    answer["after"] = os.environ.get("HDF5_PLUGIN_PATH")
-    for path, what in answer["libraries"].items():
+            libraries[path] = {"package": name}
+    for path, what in libraries.items():
         what["finds"] = ctypes.CDLL(path, mode=os.RTLD_NOLOAD).H5Zfilter_avail(FILTER) > 0
-    return answer
+    return {"imported": imported, "libraries": libraries, "after": os.environ.get("HDF5_PLUGIN_PATH")}
 
 
 if __name__ == "__main__":

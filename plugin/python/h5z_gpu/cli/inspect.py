@@ -274,7 +274,8 @@ def _used(what: dict[str, Any]) -> str:
 
 def _classes(ratios: np.ndarray) -> np.ndarray:
     """0: below 2, 1: 2 to 4, ... 9: 512 and more."""
-    return np.clip(np.floor(np.log2(np.maximum(ratios, 1))), 0, 9).astype(int)
+    found: np.ndarray = np.clip(np.floor(np.log2(np.maximum(ratios, 1))), 0, 9).astype(int)
+    return found
 
 
 def _histogram(ratios: np.ndarray) -> None:

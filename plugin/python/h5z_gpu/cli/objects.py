@@ -66,7 +66,7 @@ def walk(group: h5py.Group, note: Note = lambda _: None) -> Iterator[tuple[str, 
             yield group.name, f"its list of objects is damaged: {reason(why)}"
 
 
-def _walk(group, path, seen, note):
+def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[tuple[str, Found]]:
     try:
         names = sorted(group, key=as_text)
     except UNREADABLE as why:
@@ -126,7 +126,7 @@ def as_text(name: Union[str, bytes]) -> str:
 
 def address_of(group: h5py.Group, name: str) -> int:
     """Where the object of a hard link lies. Asking the object itself would read more of it, which may be damaged."""
-    return group.id.links.get_info(name.encode(errors="surrogateescape")).u
+    return int(group.id.links.get_info(name.encode(errors="surrogateescape")).u)
 
 
 def of_the_system(why: BaseException) -> bool:
@@ -185,7 +185,8 @@ class Chunks:
             return None
         there = np.zeros(grid, bool)
         there[tuple((self.origins // self.shape).T)] = True
-        return np.argwhere(~there) * np.array(self.shape)
+        found: np.ndarray = np.argwhere(~there) * np.array(self.shape)
+        return found
 
 
 def filters_of(dataset: h5py.Dataset) -> list[tuple[int, int, tuple[int, ...], str]]:
@@ -295,7 +296,7 @@ def _is_of_type(kind: h5py.h5t.TypeID, stored: StoredWords) -> bool:
     if (kind.get_size(), kind.get_order() == h5py.h5t.ORDER_BE) != (stored.size, stored.big_endian):
         return False
     if stored.kind == "integer":
-        return (kind.get_sign() == h5py.h5t.SGN_2) == stored.signed
+        return bool((kind.get_sign() == h5py.h5t.SGN_2) == stored.signed)
     _, _, exponent, _, mantissa = kind.get_fields()
     if (exponent, mantissa) != (stored.exponent_bits, stored.mantissa_bits):
         return False
@@ -333,7 +334,12 @@ def _why(chunks: Chunks, file: int, length: int, row: int) -> str:
     answer = lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes)
     if answer >= 0:
         return f"the frame holds {answer} bytes, the chunk has {chunks.raw_len}"
-    return lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", "")
+    return _said()
+
+
+def _said() -> str:
+    """What the library says of a frame that it cannot decode."""
+    return str(lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ", "").replace("damaged chunk: ", ""))
 
 
 def _read_entries(chunks: Chunks, file: int, numbers: list[int]) -> None:
@@ -392,12 +398,11 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
         if chunks.frame[row]:
             frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
             if lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes) < 0:
-                chunks.damage[row] = lib.h5z_gpu_last_error().decode().replace("h5z-gpu: ",
-                                                                               "").replace("damaged chunk: ", "")
+                chunks.damage[row] = _said()
                 continue
         if alone[row]:
             inside = tuple(slice(0, part.stop - part.start) for part in box)
-            chunks.sums[row] = zlib.crc32(np.ascontiguousarray(values[inside]))
+            chunks.sums[row] = zlib.crc32(values[inside].tobytes())
         elif not chunks.doubt and index.stored_size(chunks.dataset, chunks.origins[row].tolist()) == chunks.stored[row]:
             try:
                 chunks.sums[row] = sum_of(chunks.dataset, box)
@@ -409,7 +414,7 @@ def sum_of(dataset: h5py.Dataset, box: tuple[slice, ...]) -> int:
     """A checksum of values as HDF5 reads them: of their bytes in the file's type, or of texts and the like."""
     if holds_objects(dataset.id.get_type()):
         return zlib.crc32(repr(dataset[box].tolist() if box else dataset[()]).encode(errors="surrogateescape"))
-    return zlib.crc32(read_raw(dataset, box)[2])
+    return zlib.crc32(read_raw(dataset, box)[2].data)
 
 
 def read_raw(dataset: h5py.Dataset, box: tuple[slice, ...]) -> tuple[h5py.h5s.SpaceID, h5py.h5s.SpaceID, np.ndarray]:

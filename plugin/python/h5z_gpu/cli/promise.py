@@ -91,7 +91,7 @@ def fill_is_defined(dataset: h5py.Dataset) -> bool:
     """Whether a fill value was declared, rather than HDF5's default zero."""
     import h5py
 
-    return dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
+    return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
 def bits_of(value: np.ndarray) -> int:

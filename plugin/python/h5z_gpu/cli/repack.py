@@ -228,7 +228,7 @@ def _fill_in(
 
     def properties(dataset: h5py.Dataset) -> Any:
         part = places.get(address(dataset))
-        if part is None or part.how is None:
+        if part is None or part.how is None or part.chunk is None:
             return None
         made = like(dataset, part.chunk)
         if part.fill is not None:

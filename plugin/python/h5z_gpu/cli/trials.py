@@ -121,7 +121,7 @@ class Sampler:
 
 def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
     """Where values are finite and not the fill value."""
-    use = np.isfinite(block)
+    use: np.ndarray = np.isfinite(block)
     if fill is not None:
         use &= words_of(block) != words_of(block).dtype.type(bits_of(fill))
     return use
