@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Payloads → values, FORMAT.md §3.4 to §5.
 //!
-//! For each tile: its outliers are found and checked; residuals are decoded, from codewords or from a fixed width; sums
-//! along the tile's axes, or interpolation, make quanta of them; quanta times the step are values, written row by row
-//! to the tile's place in the chunk; last the outliers replace theirs. Whatever the bytes are, a tile of n values takes
-//! n of each, in memory that was there before.
+//! ```text
+//! for each tile
+//!     outliers      are found, and their places checked
+//!     residuals     from codewords or from a fixed width
+//!     integrate     sums along the tile's axes, or interpolation: quanta
+//!     values        quanta times the step, row by row to the tile's place in the chunk
+//!     outliers      replace theirs
+//! ```
+//!
+//! Whatever the bytes are, a tile of n values takes n of each, in memory that was there before.
 
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor};

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tiles → plans → payloads, FORMAT.md §8, after cuSZ+ (CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047).
 //!
-//! First pass, for each tile: values become quanta, and those that miss the bound outliers; `select` chooses Lorenzo's
-//! axes; their differences are the residuals. Where a sample says that it may pay, the tile is also interpolated, from
-//! finer quanta, along the axes that the sample chose, and the predictor whose residuals cost less is kept. Residuals
-//! become symbols, which are counted. Everything a tile becomes but the codewords is known then.
+//! ```text
+//! for each tile, first pass
+//!     quantise      values to quanta; a value that would not come back within the bound is an outlier
+//!     select        the axes of Lorenzo prediction, by some of the rows
+//!     predict       differences of the quanta along these axes are the residuals
+//!     interpolate   where a sample says that it may pay: the residuals of interpolation from finer quanta instead,
+//!                   kept if they cost less
+//!     symbols       of the residuals, with runs of zeros; they are counted
+//! between           the counts of all tiles make one codebook
+//! for each tile, second pass
+//!     outliers      their places and values
+//!     store         residuals as codewords or with a fixed width, whichever is shorter; else the values as they are
+//! ```
 //!
-//! Between the passes the counts of all tiles make one codebook. Second pass: a tile's outliers, then its residuals as
-//! codewords or with a fixed width, whichever is shorter, or its values as they are where neither pays.
+//! After the first pass everything that a tile becomes is known but the codewords.
 
 use super::format::{Class, Kind, Predictor};
 use super::select;

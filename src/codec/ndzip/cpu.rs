@@ -2,10 +2,17 @@
 //! The codec on the CPU: cube after cube, threads over runs of cubes. FORMAT.md §4; ndzip (Knorr, Thoman & Fahringer,
 //! DCC 2021, doi:10.1109/DCC50243.2021.00018).
 //!
-//! The array is cut into cubes of 4096 values; `cube.rs` turns each into integer differences along every axis and those
-//! into bit planes, and drops the planes that are zero. Cubes follow each other in the stream, a table in front says
-//! where each ends, values outside whole cubes come last as they are. When encoding, a thread takes a run of cubes and
-//! appends its stream when its turn comes; when decoding, the table lets every thread begin anywhere.
+//! ```text
+//! array      cut into cubes of 4096 values; what is outside of whole cubes is the border
+//! for each cube (cube.rs)
+//!     rotate       the sign of floats becomes the lowest bit
+//!     difference   along every axis, as integers
+//!     planes       of each column of 32 or 64 differences, turned; those that are zero are dropped
+//! stream     a table of where each cube ends, the cubes one behind the other, the border as it is
+//! ```
+//!
+//! When encoding, a thread takes a run of cubes and appends its stream when its turn comes; when decoding, the table
+//! lets every thread begin anywhere.
 
 use super::cube::{self, Cube, Word};
 use super::format::{self, Grid, Stream};
