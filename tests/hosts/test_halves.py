@@ -104,3 +104,35 @@ def test_values_beyond_the_largest_number_stay_finite(tmp_path, monkeypatch):
         y = f["v"][...]
     assert np.isfinite(y).all() and np.abs(x.astype("f8") - y).max() <= 100
     """)
+
+
+def test_the_commands_take_halves_as_other_floats(tmp_path, monkeypatch):
+    """repack puts a bound on f16 and bfloat16 too, verify holds them to it, and advise tries what NumPy has."""
+    monkeypatch.chdir(tmp_path)
+    out = use(f"""{WRITE}
+    from h5z_gpu.cli import main
+    wide = waves(1 << 18).reshape(8, 128, 256)
+    kind = h5t.IEEE_F32LE.copy()
+    kind.set_fields(15, 7, 8, 0, 7)
+    kind.set_size(2)
+    kind.set_ebias(127)
+    plan = h5p.create(h5p.DATASET_CREATE)
+    plan.set_chunk((4, 128, 256))
+    with h5py.File("a.h5", "w") as f:
+        f.create_dataset("half", data=wide.astype("f2"), chunks=(4, 128, 256))
+        f.create_dataset("big", data=wide.astype(">f2"), chunks=(4, 128, 256))
+        f.create_dataset("wide", data=wide)
+        d = h5py.Dataset(h5d.create(f.id, b"brain", kind, h5s.create_simple(wide.shape), plan))
+        d[...] = wide
+    assert main(["repack", "a.h5", "b.h5", "--absolute", "0.5", "--verify"]) == 0
+    assert main(["verify", "a.h5", "b.h5"]) == 0
+    with h5py.File("a.h5") as a, h5py.File("b.h5") as b:
+        for name in a:
+            x, y = (f[name][...].astype("f8") for f in (a, b))
+            assert a[name].id.get_type() == b[name].id.get_type()
+            assert 0 < np.abs(x - y).max() <= 0.5, name
+            assert b[name].id.get_storage_size() < a[name].id.get_storage_size() / 3, name
+    assert main(["advise", "a.h5"]) == 0
+    """)
+    for proposed in ("half: float16 8x128x256: ", "big: float16 8x128x256: ", "brain: exact, as it is of a type "):
+        assert proposed in out, out

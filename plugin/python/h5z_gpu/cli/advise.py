@@ -136,6 +136,9 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
                 kept[-1].saved = _saved(dataset, seed)
         elif (lost := lossy_already(dataset)) is not None:
             kept.append(Kept(name, f"is lossy already, by {lost}", "a second loss would add to the first"))
+        elif dataset.id.get_type().get_size() != dataset.dtype.itemsize:
+            # bfloat16: HDF5 converts it to float32, and trials of that would not be of what is stored.
+            kept.append(Kept(name, "is of a type that NumPy has not", f"repack takes {name}=absolute:BOUND"))
         else:
             chosen.append(dataset)
     unknown = sorted(set(named) - {d.name.strip("/") for d in chosen})

@@ -55,9 +55,9 @@ class Roles:
             kind, size = dataset.dtype.kind, dataset.dtype.itemsize
         except (TypeError, ValueError, OSError):
             return "is of a type that NumPy has not"
-        if kind != "f" or size not in (4, 8):
+        if kind != "f" or size not in (2, 4, 8):
             return {"i": "holds integers", "u": "holds integers", "b": "holds truth values"}.get(
-                kind, "holds no float32 or float64"
+                kind, "holds no float16, float32 or float64"
             )
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"

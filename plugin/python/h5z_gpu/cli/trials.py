@@ -78,7 +78,7 @@ class Sampler:
     Parameters
     ----------
     dataset : h5py.Dataset
-        Of float32 or float64.
+        Of floating-point numbers.
     chunk : tuple of int
         Extents of a chunk.
     seed : int
