@@ -89,8 +89,25 @@ rust:
 
 # --- what users run --------------------------------------------------------------------------------------------------
 
+# Where `make` has not been called, the demo's plugin has code for the GPUs of this machine alone, and none where there
+# are none: kernels for all GPUs take most of the time of `make`.
+DEMO := target/demo/plugin
+ifneq ($(filter demo,$(MAKECMDGOALS)),)
+HERE := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+[.][0-9]$$' | \
+    tr -d . | sort -u | paste -sd,)
+endif
+
+ifeq ($(wildcard $(PLUGIN)),)
+demo: .env/demo | rust $(if $(HERE),$(CUDA_COMPILER))
+	@echo "Building the plugin for this machine: three minutes the first time"
+	@H5Z_GPU_ARCHS=$(HERE) H5Z_GPU_CUDA=$(if $(HERE),$(or $(H5Z_GPU_CUDA),auto),off) \
+	    $(CARGO) build --quiet --release -p h5z-gpu-plugin
+	@mkdir -p $(DEMO) && cp $(BUILDS)/release/libh5zgpu.so $(DEMO)
+	@HDF5_PLUGIN_PATH="$(CURDIR)/$(DEMO)" $(PY) examples/demo.py
+else
 demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
+endif
 
 test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
 	@$(MAKE) --no-print-directory $(PLUGIN)
