@@ -10,15 +10,13 @@ import argparse
 import json
 import os
 import platform
-import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from . import handed
-from .common import Problem, open_file
+from .common import Problem, open_file, quoted, shown
 
 PACKAGES = ("netCDF4", "h5py", "tables")
 """In the order that hides the most: netCDF4 sets HDF5_PLUGIN_PATH for those behind it."""
@@ -39,11 +37,18 @@ def run(args: argparse.Namespace) -> int:
     it."""
     told = {"python": sys.executable, "version": platform.python_version(), **_imports(),
             "files": [_file(path) for path in args.file]}
-    # Halves of surrogate pairs, by which Python stands for bytes that are no text, no other reader of JSON takes.
-    text = re.sub("[\ud800-\udfff]", lambda half: rf"\\u{ord(half[0]):x}", json.dumps(told, ensure_ascii=False))
     named = [f"--hdf5={path}" for path in args.hdf5]
-    return handed.run(["doctor", "--python", text, *handed.packages(), *named,
+    return handed.run(["doctor", "--python", json.dumps(_shown(told)), *handed.packages(), *named,
                        *(["--json"] if args.json else [])])
+
+
+def _shown(told: Any) -> Any:
+    """The same with what a terminal obeys escaped, and halves of surrogate pairs, which JSON has not."""
+    if isinstance(told, dict):
+        return {name: _shown(value) for name, value in told.items()}
+    if isinstance(told, list):
+        return [_shown(value) for value in told]
+    return shown(told) if isinstance(told, str) else told
 
 
 def _imports() -> dict[str, Any]:
@@ -85,7 +90,7 @@ def _file(path: str) -> dict[str, Any]:
         where = f"{w['damaged']} damaged: {', '.join(chunks[:3])}{more}" if chunks else w.get(
             "unreadable", w.get("damaged_index", ""))
         problems.append(problem(f"{path} is damaged: {w['name']}: {where}",
-                                f"get the file again, or h5z-gpu recover {shlex.quote(path)} OUT"))  # fmt: skip
+                                f"get the file again, or h5z-gpu recover {quoted(path)} OUT"))  # fmt: skip
     ours = sum("asked" in w for w in found)
     verdict = "damaged" if bad else f"well: {ours} datasets with the filter, every chunk can be decoded"
     return {"file": path, "verdict": verdict, "problems": problems}
