@@ -184,6 +184,11 @@ impl Dtype {
         self.little() == Dtype::F16 || self.is_bfloat16()
     }
 
+    /// Integers of 1 or 2 bytes.
+    pub(crate) fn is_short(self) -> bool {
+        self.class == Class::Integer && matches!(self.size, 1 | 2)
+    }
+
     /// A type that takes a bound: f16, bfloat16, f32, f64, in either byte order.
     pub fn takes_bound(self) -> bool {
         self.is_ieee() || self.is_half()

@@ -14,6 +14,7 @@ pub mod ndzip;
 pub(crate) mod plan;
 pub mod planes;
 pub(crate) mod sample;
+mod short;
 pub(crate) mod stored;
 pub mod szx;
 
@@ -79,10 +80,13 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
 
 /// Encodes one chunk on the CPU into `out`, by the codec for it. False: this chunk is better stored.
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let coded = if chunk.params.lossy_half(chunk.raw.len()) {
+    let Chunk { params, raw, .. } = *chunk;
+    let coded = if params.lossy_half(raw.len()) {
         half::encode(chunk, &half::Wide { settle: settle_request, encode }, out)?
+    } else if params.dtype.is_short() && params.fits(raw.len()) {
+        short::encode(chunk, out)?
     } else {
-        (by_id(codec_for(chunk.params, chunk.raw.len())).expect("a codec of this build").encode)(chunk, out)?
+        (by_id(codec_for(params, raw.len())).expect("a codec of this build").encode)(chunk, out)?
     };
     Ok(coded && out.len() < chunk.raw.len() + STORED_HEADER)
 }

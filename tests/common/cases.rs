@@ -396,6 +396,13 @@ planes | bfloat16-sparse       | sparse 127 | bfloat16 | 60x100   | mode=abs,bou
 planes | f16be-psnr            | wave 128   | f16be | 40x200      | mode=psnr,bound=50,codec=planes  |
 bytes  | f16-fine              | wave 130   | f16   | 3000        | mode=abs,bound=1e-6              |
 bytes  | bfloat16-of-one-value | constant 131 | bfloat16 | 3000   | mode=rel,bound=1e-3              |
+planes | i16-lossless          | patches 139 | i16   | 40x60       | mode=lossless                    |
+planes | i16be-wave            | wave 140    | i16be | 16x32x33    | mode=lossless,codec=planes       |
+planes | u16-of-components     | ramp 141    | u16   | 60x70x3     | mode=lossless,codec=planes       |
+planes | i8-steps              | steps 142   | i8    | 70x64       | mode=lossless,codec=planes       |
+planes | u8be-patches          | patches 143 | u8be  | 4500        | mode=lossless,codec=planes       |
+planes | i16-masked            | masked 144  | i16   | 50x100      | mode=abs,bound=1,codec=planes    | 0x8001
+bytes  | u8-sparse             | sparse 145  | u8    | 70x70       | mode=lossless                    |
 ";
 
 /// Every case of the list.

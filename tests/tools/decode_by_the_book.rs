@@ -11,6 +11,8 @@
 mod lorenzo;
 #[path = "book/planes.rs"]
 mod planes;
+#[path = "book/short.rs"]
+mod short;
 
 /// A reason to refuse.
 type Refusal = String;
@@ -95,46 +97,8 @@ fn checksum(frame: &[u8]) -> u64 {
 
 /// Decodes a frame that holds `expected` bytes.
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
-    let mut f = open(bytes, expected)?;
-    // §5.
-    if matches!(f.codec, 1 | 2 | 5) && f.class == 1 && f.size == 2 {
-        let (layout, big_endian) = (f.layout, f.big_endian);
-        need(matches!(layout, (1, 5, 10) | (1, 8, 7)), "type of 16 bits")?;
-        f = Frame { size: 4, layout: (1, 8, 23), big_endian: false, raw_len: 2 * expected, ..f };
-        let wide = sections(&f)?;
-        return Ok(wide
-            .chunks(4)
-            .flat_map(|y| lower(number(y, 0, 4).expect("a number") as u32, layout.2, big_endian))
-            .collect());
-    }
-    sections(&f)
-}
-
-/// §5: an f32 as the nearest number of 16 bits with so many mantissa bits, searched for among all.
-fn lower(y: u32, mantissa: u64, big_endian: bool) -> [u8; 2] {
-    let exponent = 15 - mantissa;
-    let (sign, y) = ((y >> 16) as u16 & 0x8000, y & 0x7FFF_FFFF);
-    let infinity = ((1u32 << exponent) - 1) << mantissa;
-    let value = |bits: u32| {
-        let (e, m) = ((bits >> mantissa) as i32, f64::from(bits & ((1 << mantissa) - 1)));
-        let (bias, unit) = ((1 << (exponent - 1)) - 1, 2f64.powi(-(mantissa as i32)));
-        if e == 0 { m * unit * 2f64.powi(1 - bias) } else { (1.0 + m * unit) * 2f64.powi(e - bias) }
-    };
-    let bits = if y >= 0x7F80_0000 {
-        infinity | y >> (23 - mantissa) & ((1 << mantissa) - 1)
-    } else {
-        let y = f64::from(f32::from_bits(y));
-        // The largest number that is not above y, or the one behind it.
-        let (mut low, mut high) = (0, infinity);
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if value(middle) <= y { low = middle } else { high = middle }
-        }
-        let (below, above) = (y - value(low), value(low + 1) - y);
-        if low + 1 == infinity || below < above || below == above && low % 2 == 0 { low } else { low + 1 }
-    };
-    let bits = sign | bits as u16;
-    if big_endian { bits.to_be_bytes() } else { bits.to_le_bytes() }
+    let f = open(bytes, expected)?;
+    if matches!(f.size, 1 | 2) { short::decode(f, expected) } else { sections(&f) }
 }
 
 fn sections(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {

@@ -134,6 +134,8 @@ def type_allowed(codec: str, mode: int, kind: int) -> bool:
         return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
     number, size = kind & 15, kind >> 4 & 255
     allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
+    if codec == "planes" and number == 0 and size in (1, 2):
+        return bool(allowed)
     return allowed and (codec not in ("ndzip", "planes") or (number in (0, 1) and size in (4, 8)))
 
 
@@ -175,6 +177,9 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
             y = np.frombuffer(decoders[head.codec](wide, *sections), "<f4")
             return ordered(lower(y, head.mantissa), head)
+        if head.codec == "planes" and head.size < 4:
+            wide = dataclasses.replace(head, type=0x40, raw_length=4 * head.values)
+            return ordered(np.frombuffer(planes(wide, *sections), "<u4").astype(f"<u{head.size}"), head)
         decoded: bytes = decoders[head.codec](head, *sections)
     return decoded
 

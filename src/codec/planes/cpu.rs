@@ -7,7 +7,7 @@ use super::encode::{self, TileRule};
 use super::format;
 use super::quantize::{Quantizer, fill_of};
 use super::shape::Shape;
-use super::types::Value;
+use super::types::{Held, Value};
 use super::unit::{self, Run, Unit};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{Class, Mode};
 use crate::part::Part;
-use crate::scalar::Bits;
 use crate::stage::ends::Ends;
 use crate::stage::tiles::Share;
 use crate::{memory, parallel};
@@ -39,8 +38,8 @@ pub(super) fn encode_lossy<S: Value>(
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
-pub(super) fn encode_lossless<S: Value>(
-    values: &[S],
+pub(super) fn encode_lossless<S: Value, E: Held<S>>(
+    values: &[E],
     chunk: &Chunk<'_>,
     header: Header,
     out: &mut Vec<u8>,
@@ -48,8 +47,8 @@ pub(super) fn encode_lossless<S: Value>(
     encode(values, None, chunk, header, out)
 }
 
-fn encode<S: Value>(
-    values: &[S],
+fn encode<S: Value, E: Held<S>>(
+    values: &[E],
     quantizer: Option<Quantizer<S>>,
     chunk: &Chunk<'_>,
     header: Header,
@@ -70,7 +69,7 @@ fn encode<S: Value>(
             &apart
         }
     };
-    let fill = fill_of(chunk.params).map(|bits| S::of_bits(S::Bits::from_u64(bits)).to_wide());
+    let fill = fill_of(chunk.params).map(|bits| E::of_bits(bits).widen().to_wide());
     let plan = TileRule { shape, quantizer, float: header.dtype.class == Class::Float, fill };
     let runs = tiles.div_ceil(TILES_PER_RUN);
     let mut table = memory::with_capacity(4 * tiles)?;
@@ -114,8 +113,8 @@ fn encode<S: Value>(
 }
 
 /// Appends the payloads of consecutive tiles; returns their lengths in words.
-fn encode_run<S: Value>(
-    values: &[S],
+fn encode_run<S: Value, E: Held<S>>(
+    values: &[E],
     plan: &TileRule<S>,
     tiles: Range<usize>,
     scratch: &mut encode::Scratch<S>,
@@ -124,15 +123,15 @@ fn encode_run<S: Value>(
     unit::dispatch(EncodeRun { values, plan, tiles, scratch, out })
 }
 
-struct EncodeRun<'a, S: Value> {
-    values: &'a [S],
+struct EncodeRun<'a, S: Value, E> {
+    values: &'a [E],
     plan: &'a TileRule<S>,
     tiles: Range<usize>,
     scratch: &'a mut encode::Scratch<S>,
     out: &'a mut Vec<u8>,
 }
 
-impl<S: Value> Run for EncodeRun<'_, S> {
+impl<S: Value, E: Held<S>> Run for EncodeRun<'_, S, E> {
     type Output = Result<Vec<u32>>;
 
     fn run(self, unit: impl Unit) -> Self::Output {
@@ -149,10 +148,10 @@ impl<S: Value> Run for EncodeRun<'_, S> {
 }
 
 /// Decodes a frame into `out`.
-pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+pub(super) fn decode<S: Value, E: Held<S>>(frame: &Frame<'_>, threads: usize, out: &mut [E]) -> Result<()> {
     let h = &frame.header;
-    if frame.elements(S::SIZE)? != out.len() {
-        let (needed, got) = (h.raw_len, (out.len() * S::SIZE) as u64);
+    if frame.elements(size_of::<E>())? != out.len() {
+        let (needed, got) = (h.raw_len, size_of_val(out) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
     let shape = Shape::for_extents(h.extents.as_slice())
@@ -171,12 +170,12 @@ pub(super) fn decode<S: Value>(frame: &Frame<'_>, threads: usize, out: &mut [S])
 }
 
 /// Decodes the tiles that are wanted into the array that was cut into them.
-fn decode_array<S: Value>(
+fn decode_array<S: Value, E: Held<S>>(
     ends: &Ends<'_>,
     context: &Context<S>,
     part: Option<&Part>,
     threads: usize,
-    out: &mut [S],
+    out: &mut [E],
 ) -> Result<()> {
     let shares = context.shape.grid.share(out, threads)?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, share| {
@@ -184,14 +183,14 @@ fn decode_array<S: Value>(
     })
 }
 
-struct DecodeShare<'a, 'b, S> {
+struct DecodeShare<'a, 'b, S, E> {
     ends: &'a Ends<'a>,
     context: &'a Context<S>,
     part: Option<&'a Part>,
-    share: Share<'b, S>,
+    share: Share<'b, E>,
 }
 
-impl<S: Value> Run for DecodeShare<'_, '_, S> {
+impl<S: Value, E: Held<S>> Run for DecodeShare<'_, '_, S, E> {
     type Output = Result<()>;
 
     fn run(self, unit: impl Unit) -> Self::Output {

@@ -18,7 +18,7 @@ use super::layout::Layout;
 use super::lengths::NUMBER_PLANES;
 use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
-use super::types::{Int, Value};
+use super::types::{Held, Int, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
@@ -62,13 +62,13 @@ impl<S: Value> Scratch<S> {
 }
 
 /// Decodes a tile into its place in the chunk.
-pub(super) fn tile<S: Value>(
+pub(super) fn tile<S: Value, E: Held<S>>(
     words: &[Word],
     context: &Context<S>,
     tile: &Tile,
     unit: impl Unit,
     s: &mut Scratch<S>,
-    share: &mut Share<'_, S>,
+    share: &mut Share<'_, E>,
 ) -> Result<(), Damage> {
     let shape = &context.shape;
     let allowed = Allowed { rank: shape.rank, size: S::SIZE, quanta: context.step.is_some(), float: context.float };
@@ -149,11 +149,11 @@ fn value<S: Value>(bytes: &[u8]) -> S {
 }
 
 /// Copies the values of a tile of class 3.
-fn raw<S: Value>(bytes: &[u8], shape: &Shape, tile: &Tile, share: &mut Share<'_, S>) {
+fn raw<S: Value, E: Held<S>>(bytes: &[u8], shape: &Shape, tile: &Tile, share: &mut Share<'_, E>) {
     let [ez, ey, ex] = tile.extents;
     for (k, row) in bytes.chunks_exact(ex * S::SIZE).take(ez * ey).enumerate() {
         let to = share.row(shape.grid.row(tile, k / ey, k % ey), ex);
-        to.iter_mut().zip(row.chunks_exact(S::SIZE)).for_each(|(to, bytes)| *to = value(bytes));
+        to.iter_mut().zip(row.chunks_exact(S::SIZE)).for_each(|(to, bytes)| *to = E::narrow(value(bytes)));
     }
 }
 

@@ -48,9 +48,13 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
     let header = chunk.header(CodecId::PLANES, None);
     // The bits alone count: integers go through as floats of their size, of which nothing is computed.
-    match params.dtype.size {
-        4 => cpu::encode_lossless::<f32>(&chunk.values()?, chunk, header, out),
-        _ => cpu::encode_lossless::<f64>(&chunk.values()?, chunk, header, out),
+    match (params.dtype.size, params.dtype.signed) {
+        (1, true) => cpu::encode_lossless::<f32, i8>(&chunk.values()?, chunk, header, out),
+        (1, false) => cpu::encode_lossless::<f32, u8>(&chunk.values()?, chunk, header, out),
+        (2, true) => cpu::encode_lossless::<f32, i16>(&chunk.values()?, chunk, header, out),
+        (2, false) => cpu::encode_lossless::<f32, u16>(&chunk.values()?, chunk, header, out),
+        (4, _) => cpu::encode_lossless::<f32, f32>(&chunk.values()?, chunk, header, out),
+        _ => cpu::encode_lossless::<f64, f64>(&chunk.values()?, chunk, header, out),
     }
 }
 
@@ -70,7 +74,7 @@ pub(super) fn settle_values(params: &Params, values: &mut [u8]) {
 fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let h = &frame.header;
     let allowed = match h.mode {
-        Mode::Lossless => h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8),
+        Mode::Lossless => h.dtype.is_short() || h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8),
         Mode::PointwiseRelative => false,
         _ => h.dtype.is_ieee(),
     };
@@ -78,7 +82,9 @@ fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()>
         return Err(Error::corrupt("header", format!("planes with mode {} and type {:?}", h.mode, h.dtype)));
     }
     match h.dtype.size {
-        4 => chunk::into_values::<f32>(out, h.dtype, |v| cpu::decode(frame, threads, v)),
-        _ => chunk::into_values::<f64>(out, h.dtype, |v| cpu::decode(frame, threads, v)),
+        1 => cpu::decode::<f32, u8>(frame, threads, out),
+        2 => chunk::into_values::<u16>(out, h.dtype, |v| cpu::decode::<f32, _>(frame, threads, v)),
+        4 => chunk::into_values::<f32>(out, h.dtype, |v| cpu::decode::<f32, _>(frame, threads, v)),
+        _ => chunk::into_values::<f64>(out, h.dtype, |v| cpu::decode::<f64, _>(frame, threads, v)),
     }
 }

@@ -10,6 +10,7 @@
 //! `components.rs` puts the chunk's values in that order. That axis does not count for the grid rank: nothing is alike
 //! along it.
 
+use super::types::{Held, Value};
 use crate::constants::{PLANES_COUNT, PLANES_TILE};
 use crate::part::fold;
 use crate::stage::tiles::{Grid, Share, Tile};
@@ -81,43 +82,47 @@ impl Shape {
 
     /// Copies a tile out of the chunk, filled up where it reaches beyond.
     #[inline(always)]
-    pub(super) fn gather<T: Copy>(&self, chunk: &[T], tile: &Tile, out: &mut [T; PLANES_TILE]) {
+    pub(super) fn gather<S: Value, E: Held<S>>(&self, chunk: &[E], tile: &Tile, out: &mut [S; PLANES_TILE]) {
         let [ez, ey, ex] = tile.extents;
+        let copy = |at: usize, to: &mut [S]| {
+            let (inside, beyond) = to.split_at_mut(ex);
+            inside.iter_mut().zip(&chunk[at..at + ex]).for_each(|(to, x)| *to = x.widen());
+            beyond.fill(chunk[at + ex - 1].widen());
+        };
         if self.rank == 1 {
-            let at = self.grid.row(tile, 0, 0);
-            out[..ex].copy_from_slice(&chunk[at..at + ex]);
-            out[ex..].fill(chunk[at + ex - 1]);
-            return;
+            return copy(self.grid.row(tile, 0, 0), out);
         }
         let side = if self.rank == 3 { 16 } else { ROWS };
         for (k, row) in out.as_chunks_mut::<ROW>().0.iter_mut().enumerate() {
             let at = self.grid.row(tile, (k / side).min(ez - 1), (k % side).min(ey - 1));
-            match chunk[at..].first_chunk() {
-                Some(whole) if ex == ROW => *row = *whole,
-                _ => {
-                    row[..ex].copy_from_slice(&chunk[at..at + ex]);
-                    row[ex..].fill(chunk[at + ex - 1]);
-                }
+            match chunk[at..].first_chunk::<ROW>() {
+                Some(whole) if ex == ROW => *row = whole.map(E::widen),
+                _ => copy(at, row),
             }
         }
     }
 
     /// Copies what lies in the chunk to its place: inverse of [`Shape::gather`].
     #[inline(always)]
-    pub(super) fn scatter<T: Copy>(&self, values: &[T; PLANES_TILE], tile: &Tile, share: &mut Share<'_, T>) {
+    pub(super) fn scatter<S: Value, E: Held<S>>(
+        &self,
+        values: &[S; PLANES_TILE],
+        tile: &Tile,
+        share: &mut Share<'_, E>,
+    ) {
         let [ez, ey, ex] = tile.extents;
+        let copy = |row: &[S], to: &mut [E]| to.iter_mut().zip(row).for_each(|(to, &x)| *to = E::narrow(x));
         if self.rank == 1 {
-            share.row(self.grid.row(tile, 0, 0), ex).copy_from_slice(&values[..ex]);
-            return;
+            return copy(values, share.row(self.grid.row(tile, 0, 0), ex));
         }
         let side = if self.rank == 3 { 16 } else { ROWS };
         for z in 0..ez {
             for y in 0..ey {
                 let row = &values.as_chunks::<ROW>().0[z * side + y];
                 let to = share.row(self.grid.row(tile, z, y), ex);
-                match to.first_chunk_mut() {
-                    Some(whole) => *whole = *row,
-                    None => to.copy_from_slice(&row[..ex]),
+                match to.first_chunk_mut::<ROW>() {
+                    Some(whole) => *whole = row.map(E::narrow),
+                    None => copy(row, to),
                 }
             }
         }
@@ -217,9 +222,9 @@ mod tests {
         for dims in [&[5000][..], &[150, 70], &[9, 17, 40], &[2, 5, 20, 33]] {
             let shape = Shape::for_extents(dims).unwrap();
             let n = dims.iter().product::<u32>() as usize;
-            let chunk: Vec<usize> = (0..n).collect();
+            let chunk: Vec<u16> = (0..n as u16).collect();
             let mut back = vec![0; n];
-            let mut values = [0; PLANES_TILE];
+            let mut values = [0f32; PLANES_TILE];
             for mut share in shape.grid.share(&mut back, 2).unwrap() {
                 for i in shape.grid.tiles_of(&share) {
                     let tile = shape.grid.tile(i);

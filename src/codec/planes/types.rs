@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec's two kinds of numbers: residuals of 16, 32 and 64 bits behind one name, and values of 4 and 8 bytes with
-//! what the format fixes for each.
+//! The codec's kinds of numbers: residuals of 16, 32 and 64 bits behind one name, values of 4 and 8 bytes with what the
+//! format fixes for each, and integers of 1 and 2 bytes, which are coded as values of 4.
 
 use crate::constants::{
     PLANES_BASE_F32, PLANES_BASE_F64, PLANES_LIMIT_F32, PLANES_LIMIT_F64, PLANES_STEP_LOG2_F32, PLANES_STEP_LOG2_F64,
     PLANES_UNIT_F32, PLANES_UNIT_F64,
 };
-use crate::scalar::Scalar;
+use crate::scalar::{Bits, Scalar};
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
 
@@ -291,3 +291,49 @@ impl Value for f64 {
         f64::from_bits(bits as u64)
     }
 }
+
+/// What a chunk holds: values, or integers of 1 or 2 bytes, which become the bits of values.
+pub(crate) trait Held<S: Value>: bytemuck::Pod + Send + Sync {
+    fn widen(self) -> S;
+    /// Undoes [`Held::widen`]; of a value that it never makes, the lowest bytes.
+    fn narrow(x: S) -> Self;
+    /// The element of these bits.
+    fn of_bits(bits: u64) -> Self;
+}
+
+impl<S: Value> Held<S> for S {
+    #[inline(always)]
+    fn widen(self) -> S {
+        self
+    }
+
+    #[inline(always)]
+    fn narrow(x: S) -> S {
+        x
+    }
+
+    fn of_bits(bits: u64) -> S {
+        S::of_bits(S::Bits::from_u64(bits))
+    }
+}
+
+macro_rules! held {
+    ($($t:ty)*) => {$(
+        impl Held<f32> for $t {
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                f32::from_bits(i32::from(self).cast_unsigned())
+            }
+
+            #[inline(always)]
+            fn narrow(x: f32) -> $t {
+                x.to_bits() as $t
+            }
+
+            fn of_bits(bits: u64) -> $t {
+                bits as $t
+            }
+        }
+    )*};
+}
+held!(i8 u8 i16 u16);

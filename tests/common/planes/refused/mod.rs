@@ -83,7 +83,7 @@ pub fn frame_rules(list: &mut List) {
     list.but("F9-planes-without-sign", "signed: false", &good, |d| d.kind &= !(1 << 14));
     list.but("F9-planes-with-5-exponent-bits", "exponent_bits: 5", &good, |d| d.kind = F32 - (3 << 16));
     list.but("F9-planes-of-bytes-in-mode-9", "Bytes", &lossless, |d| d.kind |= 15);
-    list.but("F9-planes-of-2-byte-numbers", "size: 2", &lossless, |d| (d.kind, d.dims[0]) = (0x4020, 80));
+    list.but("F9-planes-of-2-byte-floats", "size: 2", &lossless, |d| (d.kind, d.dims[0]) = (0x4021, 80));
     list.but("F10-planes-in-mode-9-with-a-bound", "mode 9 with bound 5e-1", &lossless, |d| d.bound = 0.5f64.to_bits());
     list.but("F11-planes-with-one-section", "1 sections", &good, |d| drop(d.sections.pop()));
     list.but("F11-planes-with-three-sections", "3 sections", &good, |d| d.sections.push(Vec::new()));
