@@ -13,6 +13,9 @@ use crate::part::Part;
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
 const MAX_SECTIONS: usize = 8;
 
+/// The bit beside the rank that says that the first two axes are exchanged.
+const SWAPPED: u8 = 0x80;
+
 /// A frame's header (FORMAT.md §2): what its writer says of the chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
@@ -124,7 +127,8 @@ pub(crate) fn head(h: &Header, sections: &[u64], stored_len: u64) -> Vec<u8> {
     let dims = h.extents.as_slice();
     let mut head = Vec::with_capacity(HEADER_FIXED + 4 * MAX_RANK + 8 * MAX_SECTIONS);
     head.extend(FRAME_MAGIC);
-    head.extend([FORMAT_VERSION, h.codec.number(), h.mode.number(), dims.len() as u8]);
+    let swapped = if h.extents.is_swapped() { SWAPPED } else { 0 };
+    head.extend([FORMAT_VERSION, h.codec.number(), h.mode.number(), dims.len() as u8 | swapped]);
     head.extend(h.dtype.pack().to_le_bytes());
     head.extend(h.raw_len.to_le_bytes());
     head.extend(stored_len.to_le_bytes());
@@ -152,6 +156,16 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes")
 }
 
+/// Whether a frame's codec has the first two axes of the chunk exchanged.
+pub(crate) fn is_swapped(frame: &[u8]) -> bool {
+    frame.get(11).is_some_and(|byte| byte & SWAPPED != 0)
+}
+
+/// The rank, and whether the first two axes are exchanged.
+fn axes(bytes: &[u8]) -> (usize, bool) {
+    (usize::from(bytes[11] & !SWAPPED), is_swapped(bytes))
+}
+
 /// Reads the fixed part and checks magic, version and stored length: all that is needed to know the raw length.
 fn fixed(bytes: &[u8]) -> Result<Header> {
     first(bytes, bytes.len() as u64)
@@ -174,9 +188,10 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
     if stored_len != len {
         return Err(Error::Length { section: "frame", needed: stored_len, got: len });
     }
-    let rank = usize::from(bytes[11]);
-    if rank > MAX_RANK {
-        return Err(Error::corrupt(S, format!("rank {rank}, limit {MAX_RANK}")));
+    let (rank, is_swapped) = axes(bytes);
+    if rank > MAX_RANK || is_swapped && rank < 2 {
+        let what = if is_swapped { " with its first two axes exchanged" } else { "" };
+        return Err(Error::corrupt(S, format!("rank {rank}{what}, limit {MAX_RANK}")));
     }
     let type_word = u32::from_le_bytes(field(bytes, 12));
     let used = f64::from_bits(u64::from_le_bytes(field(bytes, 32)));
@@ -272,7 +287,7 @@ impl<'a> Frame<'a> {
 
     fn sectioned(bytes: &'a [u8], mut header: Header) -> Result<Self> {
         const S: &str = "header";
-        let rank = usize::from(bytes[11]);
+        let (rank, is_swapped) = axes(bytes);
         let count = u64::from_le_bytes(field(bytes, 48));
         if count > MAX_SECTIONS as u64 {
             return Err(Error::corrupt(S, format!("{count} sections, limit {MAX_SECTIONS}")));
@@ -285,6 +300,7 @@ impl<'a> Frame<'a> {
         let dims: Vec<u64> = (0..rank).map(|k| u32::from_le_bytes(field(bytes, HEADER_FIXED + 4 * k)).into()).collect();
         header.extents = Extents::new(&dims)
             .filter(|e| e.as_slice().len() == rank)
+            .and_then(|e| if is_swapped { e.swapped() } else { Some(e) })
             .ok_or_else(|| Error::corrupt(S, format!("extents {dims:?}")))?;
         let mut sections = Vec::with_capacity(count);
         let mut end = (HEADER_FIXED + 4 * rank + 8 * count) as u64;

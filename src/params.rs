@@ -228,11 +228,12 @@ impl Dtype {
     }
 }
 
-/// Extents of a chunk, slowest first, unit extents dropped, at most eight.
+/// Extents of a chunk as its codec sees it, slowest first, unit extents dropped, at most eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extents {
     dims: [u32; MAX_RANK],
     rank: u8,
+    is_swapped: bool,
 }
 
 impl Extents {
@@ -256,6 +257,16 @@ impl Extents {
     /// The extents, slowest first.
     pub fn as_slice(&self) -> &[u32] {
         &self.dims[..usize::from(self.rank)]
+    }
+
+    /// The same extents of a codec's array of which the chunk has the first two axes exchanged. `None` for fewer axes.
+    pub(crate) fn swapped(self) -> Option<Self> {
+        (self.rank >= 2).then_some(Extents { is_swapped: true, ..self })
+    }
+
+    /// Whether the chunk's values lie in the chunk with the first two axes exchanged (FORMAT.md §5).
+    pub fn is_swapped(&self) -> bool {
+        self.is_swapped
     }
 
     /// Elements; `None` when 64 bits do not hold them.

@@ -40,6 +40,11 @@ impl Overlap {
         self.chunk.iter().map(|r| r.end - r.start).product()
     }
 
+    /// Where it begins in a chunk whose values are so many bytes apart along each axis.
+    pub(super) fn place(&self, steps: &[isize]) -> usize {
+        self.chunk.iter().zip(steps).map(|(r, &s)| r.start as usize * s as usize).sum()
+    }
+
     /// Where it begins in the array, and its extents.
     pub(super) fn in_array(&self) -> (Vec<i64>, Vec<u64>) {
         self.array.iter().map(|r| (r.start as i64, r.end - r.start)).unzip()
@@ -227,8 +232,7 @@ impl Array {
     pub(super) fn place(&self, overlap: &Overlap, chunk: &[u64], len: usize) -> (usize, Vec<isize>) {
         assert_eq!(chunk.iter().product::<u64>() * self.size as u64, len as u64, "a buffer of the chunk's length");
         let strides = dense(chunk, self.size);
-        let at = overlap.chunk.iter().zip(&strides).map(|(r, &s)| r.start as usize * s as usize).sum();
-        (at, strides)
+        (overlap.place(&strides), strides)
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod descriptor;
 mod half;
 pub mod lorenzo;
 pub mod ndzip;
+pub(crate) mod order;
 #[cfg(feature = "cuda")]
 pub(crate) mod plan;
 pub mod planes;
@@ -22,6 +23,7 @@ use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER};
+use crate::memory;
 use crate::params::{self, Bound, Class, Params};
 use chunk::Chunk;
 use descriptor::Codec;
@@ -105,6 +107,17 @@ pub(crate) fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let id = frame.header.codec;
     let codec = by_id(id).ok_or(Error::Unsupported { format: frame.version(), codec: id })?;
+    let extents = frame.header.extents;
+    if extents.is_swapped() {
+        let mut coded = memory::zeros(out.len())?;
+        decode_as_is(frame, codec, threads, &mut coded)?;
+        return order::restore(&extents, &coded, out, threads);
+    }
+    decode_as_is(frame, codec, threads, out)
+}
+
+/// As [`decode`], in the order that the codec has.
+fn decode_as_is(frame: &Frame<'_>, codec: &Codec, threads: usize, out: &mut [u8]) -> Result<()> {
     match half::is_wide(&frame.header) {
         true => half::decode(frame, codec, threads, out),
         false => (codec.decode)(frame, threads, out),

@@ -2,7 +2,7 @@
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 //!
 //! ```text
-//! encode_batch   settle_requests   codec and bound of each chunk whose request leaves the codec open (codec/auto.rs)
+//! encode_batch   settle.rs         order of axes, codec and bound of each chunk whose request leaves them open
 //!                gpu/encode.rs     groups of one codec and element size, where they are worth the GPU
 //!                codec::encode     on CPU threads: what the GPU did not take, or failed at
 //!                codec::store      chunks that their codec does not make smaller
@@ -13,6 +13,7 @@
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 mod job;
+mod settle;
 
 use crate::bound::Used;
 use crate::codec;
@@ -29,6 +30,7 @@ use gpu::{MinBytes, Share};
 pub use job::{DecodeJob, EncodeJob};
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
+use settle::Settled;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -173,8 +175,10 @@ impl Engine {
     #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         float_state::with_default(|| {
-            let settled = self.settle_requests(jobs);
-            self.try_to_encode(&with_settled_requests(jobs, &settled), out)
+            let settled = self.settle_all(jobs);
+            let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
+            let done = self.try_to_encode(&to_encode, out);
+            done.iter().zip(&settled).zip(out).map(|((done, settled), out)| *done && settled.is_held(out)).collect()
         })
     }
 
@@ -188,15 +192,14 @@ impl Engine {
         vec![false; jobs.len()]
     }
 
-    /// Each job's params with the codec that its request leaves open, and its bound used where choosing took it.
-    fn settle_requests(&self, jobs: &[EncodeJob<'_>]) -> Vec<(Params, Option<Used>)> {
+    /// What each job's request and order leave open, settled; as it is where there is no memory for that.
+    fn settle_all(&self, jobs: &[EncodeJob<'_>]) -> Vec<Settled> {
         let threads = self.threads_for(jobs.iter().map(|job| job.raw.len()).sum());
         let inner = threads.div_ceil(jobs.len().max(1));
         parallel::map(jobs.len(), threads, |i| {
-            let EncodeJob { params, raw } = jobs[i];
-            let settle = |threads| codec::settle_request(&Chunk { params, raw, threads, used: None });
-            let settled = catch_unwind(AssertUnwindSafe(|| with_fewer(inner, settle)));
-            settled.ok().and_then(Result::ok).unwrap_or((*params, None))
+            let settle = || with_fewer(inner, |threads| Settled::new(&jobs[i], threads));
+            let settled = catch_unwind(AssertUnwindSafe(settle)).ok().and_then(Result::ok);
+            settled.unwrap_or_else(|| Settled::unsettled(&jobs[i]))
         })
     }
 
@@ -269,14 +272,22 @@ impl Engine {
 
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let settled = self.settle_requests(jobs);
-        let jobs = with_settled_requests(jobs, &settled);
-        let done = self.try_to_encode(&jobs, out);
+        let settled = self.settle_all(jobs);
+        let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
+        let done = self.try_to_encode(&to_encode, out);
         let slots = jobs.iter().zip(&settled).zip(out.iter_mut()).zip(done);
-        let slots: Vec<_> = slots.filter(|(_, done)| !done).map(|(slot, _)| slot).collect();
-        let threads = self.threads_for(slots.iter().map(|((job, _), _)| job.raw.len()).sum());
+        let slots: Vec<_> = slots.filter(|(((_, s), out), done)| !(*done && s.is_held(out))).collect();
+        let threads = self.threads_for(slots.iter().map(|(((job, _), _), _)| job.raw.len()).sum());
         let inner = threads.div_ceil(slots.len().max(1));
-        parallel::map_mut(slots, threads, |_, ((job, &(_, used)), out)| encode_one(job, used, inner, out));
+        parallel::map_mut(slots, threads, |_, (((job, settled), out), done)| {
+            if !done {
+                encode_one(&settled.job(job), settled.used, inner, out);
+            }
+            if !settled.is_held(out) {
+                let params = settled.in_its_own_order(job);
+                encode_one(&EncodeJob { params: &params, raw: job.raw }, None, inner, out);
+            }
+        });
     }
 
     /// Encodes one chunk: a batch of one, empty where [`Engine::encode_batch`] leaves it so.
@@ -308,13 +319,9 @@ impl Engine {
             self.threads_for(jobs.iter().zip(&done).filter(|(_, d)| !**d).map(|(job, _)| job.out.len()).sum());
         let inner = threads.div_ceil(left.max(1));
         let slots: Vec<_> = jobs.iter_mut().zip(done).collect();
-        parallel::map_mut(
-            slots,
-            threads,
-            |_, (job, done)| {
-                if done { Ok(()) } else { decode_one(job.frame, inner, job.out) }
-            },
-        )
+        parallel::map_mut(slots, threads, |_, (job, done)| {
+            if done { settle::restore(job, inner) } else { decode_one(job.frame, inner, job.out) }
+        })
     }
 
     /// Decodes one frame into `out`: a batch of one.
@@ -372,11 +379,6 @@ fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Res
         Err(Error::NoMemory { .. }) if threads > 1 => run(1),
         done => done,
     }
-}
-
-/// The jobs with the params that were settled.
-fn with_settled_requests<'a>(jobs: &[EncodeJob<'a>], settled: &'a [(Params, Option<Used>)]) -> Vec<EncodeJob<'a>> {
-    jobs.iter().zip(settled).map(|(job, (params, _))| EncodeJob { params, ..*job }).collect()
 }
 
 fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut Vec<u8>) {

@@ -5,10 +5,14 @@ use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::frames::{self, Bits, Parts, tiles};
 use super::generate::Random;
 use super::planes;
+use super::seal::seal;
 use super::vectors::Case;
 
 /// The frame of a case of the generator `by-hand`.
 pub fn frame(case: &Case) -> Vec<u8> {
+    if let Some(name) = case.name.strip_suffix("-swapped") {
+        return swapped(&frame(&Case { name: name.into(), ..case.clone() }));
+    }
     let random = &mut Random(case.seed);
     let dims: Vec<u32> = case.dims.iter().map(|&d| d as u32).collect();
     match (&*case.codec, &*case.name) {
@@ -25,6 +29,14 @@ pub fn frame(case: &Case) -> Vec<u8> {
         ("planes", name) => planes::by_hand::frame_of(name, random, &dims),
         (codec, name) => panic!("{codec}/{name} is not made by hand"),
     }
+}
+
+/// The frame of the same sections whose codec has the chunk's first two axes exchanged.
+pub fn swapped(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame[11] |= 0x80;
+    seal(&mut frame);
+    frame
 }
 
 /// Words as bytes.

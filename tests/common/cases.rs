@@ -403,6 +403,13 @@ planes | i8-steps              | steps 142   | i8    | 70x64       | mode=lossle
 planes | u8be-patches          | patches 143 | u8be  | 4500        | mode=lossless,codec=planes       |
 planes | i16-masked            | masked 144  | i16   | 50x100      | mode=abs,bound=1,codec=planes    | 0x8001
 bytes  | u8-sparse             | sparse 145  | u8    | 70x70       | mode=lossless                    |
+planes | f32-levels             | stacked 90 | f32   | 4x6x30x40   | mode=abs,bound=1e-2,codec=planes         |
+planes | f64be-levels-rel       | stacked 91 | f64be | 5x2x3x24x50 | mode=rel,bound=1e-3,codec=planes         |
+planes | i16-levels             | stacked 92 | i16   | 4x6x30x40   | mode=lossless,codec=planes               |
+planes | f64-levels-lossless    | stacked 93 | f64   | 4x6x30x40   | mode=lossless,codec=planes               |
+lorenzo | f32-steps-of-planes   | stacked 94 | f32   | 4x6x30x40   | mode=abs,bound=1e-2,codec=lorenzo        |
+szx    | f32-words-above-q-swapped | by-hand 95 | f32  | 16x16       | mode=abs,bound=0.5,codec=szx     |
+lorenzo | f32-interpolated-classes-swapped | by-hand 96 | f32 | 70x130 | mode=abs,bound=0.051             |
 ";
 
 /// Every case of the list.

@@ -36,7 +36,7 @@ impl Draft {
     /// The parts of a whole frame.
     pub fn of(frame: &[u8]) -> Draft {
         let number = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().unwrap());
-        let dims = frame[56..56 + 4 * usize::from(frame[11])].chunks(4);
+        let dims = frame[56..56 + 4 * usize::from(frame[11] & 0x7F)].chunks(4);
         // Behind the header's thirteen parts.
         let sections = parts(frame).into_iter().skip(13);
         Draft {

@@ -29,6 +29,7 @@ struct Frame<'a> {
     raw_len: usize,
     bound: f64,
     extents: Vec<usize>,
+    swapped: bool,
     sections: Vec<&'a [u8]>,
 }
 
@@ -51,14 +52,14 @@ fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
     need(number(bytes, 24, 8)? == bytes.len() as u64, "stored length")?;
     need(number(bytes, 40, 8)? == checksum(bytes), "checksum")?;
     let (codec, mode) = (bytes[9], bytes[10]);
-    let rank = usize::from(bytes[11]);
+    let (rank, swapped) = (usize::from(bytes[11] % 128), bytes[11] >= 128);
     let kind = number(bytes, 12, 4)?;
     let class = (kind & 15) as u32;
     let raw_len = number(bytes, 16, 8)?;
     let bound = f64::from_bits(number(bytes, 32, 8)?);
     let count = number(bytes, 48, 8)?;
     need(matches!(mode, 1..=4 | 9), "mode")?;
-    need(rank <= 8, "rank")?;
+    need(rank <= 8 && (rank >= 2 || !swapped), "rank")?;
     need(matches!(class, 0 | 1 | 15) && kind >> 13 & 1 == 0 && kind >> 15 & 1 == 0, "type")?;
     need(if mode == 9 { bound.to_bits() == 0 } else { bound.is_finite() && bound.is_sign_positive() }, "bound")?;
     need(count <= 8, "section count")?;
@@ -80,7 +81,7 @@ fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
     need(end == bytes.len(), "sections do not end where the frame ends")?;
     let (size, big_endian) = ((kind >> 4 & 0xFF) as usize, kind >> 12 & 1 == 1);
     let layout = (kind >> 14 & 1, kind >> 16 & 0xFF, kind >> 24);
-    Ok(Frame { codec, mode, class, size, big_endian, layout, raw_len: expected, bound, extents, sections })
+    Ok(Frame { codec, mode, class, size, big_endian, layout, raw_len: expected, bound, extents, swapped, sections })
 }
 
 /// §4.2.
@@ -98,7 +99,20 @@ fn checksum(frame: &[u8]) -> u64 {
 /// Decodes a frame that holds `expected` bytes.
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     let f = open(bytes, expected)?;
-    if matches!(f.size, 1 | 2) { short::decode(f, expected) } else { sections(&f) }
+    let (extents, size, swapped) = (f.extents.clone(), f.size, f.swapped);
+    let array = if matches!(size, 1 | 2) { short::decode(f, expected) } else { sections(&f) }?;
+    if !swapped {
+        return Ok(array);
+    }
+    // §5: value (i, j, …) of the codec's array is (j, i, …) of the chunk.
+    let row = size * extents[2..].iter().product::<usize>();
+    let mut chunk = Vec::new();
+    for j in 0..extents[1] {
+        for i in 0..extents[0] {
+            chunk.extend_from_slice(&array[(i * extents[1] + j) * row..][..row]);
+        }
+    }
+    Ok(chunk)
 }
 
 fn sections(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {

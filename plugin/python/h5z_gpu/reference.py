@@ -70,6 +70,7 @@ class Header:
     checksum: int
     extents: tuple[int, ...]
     section_lengths: tuple[int, ...]
+    swapped: bool
 
     @property
     def number(self) -> int:
@@ -110,7 +111,9 @@ def header(frame: bytes) -> Header:
     refuse("F6", codec >= len(CODECS), f"codec {codec}, known are 0 to {len(CODECS) - 1}")
     name, modes, highest, sections = CODECS[codec]
     refuse("F7", mode not in modes, f"mode {mode}, {name} allows {modes}")
+    swapped, rank = rank >= 128, rank & 127
     refuse("F8", rank > highest, f"rank {rank}, {name} allows 0 to {highest}")
+    refuse("F8", swapped and rank < 2, f"rank {rank}, of which the first two axes are swapped")
     refuse("F9", not type_allowed(name, mode, kind), f"type {kind:08x}, not allowed for {name} in mode {mode}")
     unfit = not math.isfinite(bound) or frame[39] & 0x80 or (mode == 9 and bound != 0)
     refuse("F10", unfit, f"bound {bound!r} in mode {mode}")
@@ -120,7 +123,7 @@ def header(frame: bytes) -> Header:
     extents = struct.unpack_from(f"<{rank}I", frame, 56)
     lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
     refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
-    head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths)
+    head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths, swapped)
     unfit = name in ("szx", "lorenzo", "ndzip", "planes") and head.values * head.size != raw
     refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
     return head
@@ -158,6 +161,15 @@ def decode(frame: bytes, limit: "int | None" = None) -> bytes:
     """The raw bytes of the chunk. limit: the raw length that the caller expects; None takes the header's."""
     frame = bytes(frame)
     head = header(frame)
+    values = decode_in_codec_order(frame, head, limit)
+    if not head.swapped:
+        return values
+    e, f, *rest = head.extents  # §5
+    elements = np.frombuffer(values, np.uint8).reshape(e, f, math.prod(rest) * head.size)
+    return elements.swapaxes(0, 1).tobytes()
+
+
+def decode_in_codec_order(frame: bytes, head: Header, limit: "int | None") -> bytes:
     raw, sections = head.raw_length, []
     refuse("F15", limit is not None and raw != limit, f"{raw} raw bytes, expected are {limit}")
     end = 56 + 4 * len(head.extents) + 8 * len(head.section_lengths)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec of each chunk of a batch where the request leaves it open: the same choice as on the CPU
-//! (`codec/auto.rs`).
+//! The order of axes and the codec of each chunk of a batch where the request leaves them open: the same choices as on
+//! the CPU (`codec/order.rs`, `codec/auto.rs`).
 //!
 //! ```text
+//! boxes    the values by which the order is chosen, gathered by one launch; the host chooses
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
@@ -13,14 +14,17 @@
 
 use super::copies::{Copies, Side};
 use super::range::ranges;
+use crate::array::boxes::dense;
 use crate::bound::{self, Used};
 use crate::codec::auto::{requests, take};
+use crate::codec::order::Boxes;
 use crate::codec::sample::{Looked, Sample, Stack};
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::Result;
-use crate::params::Params;
+use crate::memory;
+use crate::params::{Extents, Params};
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {
@@ -30,10 +34,37 @@ pub(super) struct Open<'a> {
     pub(super) inputs: &'a [u64],
 }
 
-/// A chunk's params with the codec that was chosen, and the bound used.
-pub(super) type Chosen = (Params, Used);
+/// A chunk's params with what was chosen, and the bound used where choosing took it.
+pub(super) type Chosen = (Params, Option<Used>);
 
 impl Open<'_> {
+    /// The extents that each chunk's codec is given.
+    pub(super) fn choose_orders(&self, stream: &mut OwnStream) -> Result<Vec<Extents>> {
+        let many = self.inputs.len();
+        let Some(boxes) = Boxes::new(self.params, self.raw_len) else { return Ok(vec![self.params.extents; many]) };
+        let size = usize::from(self.params.dtype.size);
+        let (len, part) = (boxes.len() * size, boxes.part.map(|n| n as u64));
+        let own = dense(&part, size);
+        let from_steps = boxes.steps.map(|n| (n * size) as isize);
+        let output = stream.reserve(Buffer::Output, many * len)?;
+        let mut copies = Copies::default();
+        for (n, &input) in self.inputs.iter().enumerate() {
+            for (k, start) in boxes.starts.iter().enumerate() {
+                let from = Side { at: input + (start * size) as u64, steps: &from_steps };
+                let at = output + (n * len + k * (len / boxes.starts.len())) as u64;
+                copies.add(from, Side { at, steps: &own }, &part, size)?;
+            }
+        }
+        // SAFETY: boxes of the chunks, and the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(self.device, stream)?;
+        }
+        let mut sample = memory::zeros(many * len)?;
+        stream.download(Buffer::Output, vec![(0, &mut sample[..])], 1)?;
+        sample.chunks(len).map(|sample| boxes.choose(self.params, sample)).collect()
+    }
+
     /// What each chunk's encoder is asked. `None`: the kernels do not say.
     pub(super) fn choose_requests(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
         let mut chosen = vec![None; self.inputs.len()];
@@ -51,7 +82,7 @@ impl Open<'_> {
                 // A frame that the kernels leave to the CPU says nothing.
                 if !lens.contains(&0) {
                     let taken = take(&sample, *lens, values, self.raw_len);
-                    chosen[i] = taken.map(|k| (Params { request: requests[k], ..*self.params }, used[i]));
+                    chosen[i] = taken.map(|k| (Params { request: requests[k], ..*self.params }, Some(used[i])));
                 }
             }
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);

@@ -12,6 +12,7 @@ use super::copies::{Copies, Side};
 use super::runs::read_frames;
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::array::frames::{Frames, fits, frame_len, read_frame, stored_len};
+use crate::codec::order;
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
@@ -19,6 +20,7 @@ use crate::engine::gpu::decode::{BEHIND, DecodeGroup, DecodePlan, Placed, plan_o
 use crate::engine::gpu::group::offsets;
 use crate::error::{Error, Result};
 use crate::host::log;
+use crate::params::Extents;
 use crate::{memory, parallel};
 
 /// Threads, each with a stream: so many fill the bus from a file in memory.
@@ -183,9 +185,10 @@ impl Work<'_> {
             for &i in group {
                 let (Some(plan), Some(overlap)) = (&plans[i], &overlaps[i]) else { continue };
                 let slot = output + (i * step) as u64;
-                let here = in_place(self.array, overlap, self.chunk);
+                let swapped = plan.swapped.as_ref();
+                let here = in_place(self.array, overlap, self.chunk).filter(|_| swapped.is_none());
                 if here.is_none() {
-                    self.scatter(&mut boxes, overlap, slot)?;
+                    self.scatter(&mut boxes, overlap, slot, swapped)?;
                 }
                 placed.push(Placed { plan, frame: input + places[i] as u64, output: here.unwrap_or(slot) });
             }
@@ -212,13 +215,16 @@ impl Work<'_> {
         Ok(right)
     }
 
-    /// Adds what of a dense chunk goes into the array.
-    fn scatter(&self, boxes: &mut Copies, overlap: &Overlap, slot: u64) -> Result<()> {
+    /// Adds what of a dense chunk goes into the array, two axes exchanged where the codec's extents are given.
+    fn scatter(&self, boxes: &mut Copies, overlap: &Overlap, slot: u64, swapped: Option<&Extents>) -> Result<()> {
         let size = self.array.element();
         let (at, to) = self.array.place_of(overlap);
-        let (from, _) = self.array.place(overlap, self.chunk, self.raw_len);
-        let (steps, (_, extents)) = (dense(self.chunk, size), overlap.in_array());
-        boxes.add(Side { at: slot + from as u64, steps: &steps }, Side { at, steps: to }, &extents, size)
+        let (mut steps, (_, extents)) = (dense(self.chunk, size), overlap.in_array());
+        if let Some(codecs) = swapped {
+            order::swap_steps(codecs, self.chunk, &mut steps);
+        }
+        let from = slot + overlap.place(&steps) as u64;
+        boxes.add(Side { at: from, steps: &steps }, Side { at, steps: to }, &extents, size)
     }
 
     /// Brings a chunk that the CPU decoded into the array.
@@ -226,7 +232,7 @@ impl Work<'_> {
         let slot = stream.reserve(Buffer::Output, raw.len().next_multiple_of(ALIGN))?;
         stream.upload(Buffer::Output, &[(0, raw)], 1)?;
         let mut boxes = Copies::default();
-        self.scatter(&mut boxes, overlap, slot)?;
+        self.scatter(&mut boxes, overlap, slot, None)?;
         // SAFETY: as in `by_kernels`.
         #[allow(unsafe_code)]
         unsafe {

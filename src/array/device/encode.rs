@@ -15,7 +15,7 @@
 use super::base::{batch, failed};
 use super::job::{DeviceLane, Framed, How, Job, LANES, State};
 use crate::array::boxes::Array;
-use crate::codec::is_settled;
+use crate::codec::{is_settled, order};
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ impl DeviceEncoding {
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
         let how = match plan_of(&params, raw_len) {
-            Some(_) if !is_settled(&params, raw_len) => How::Open,
+            Some(_) if !is_settled(&params, raw_len) || order::is_open(&params, raw_len) => How::Open,
             Some(plan) => How::Planned(Box::new(plan)),
             None => How::ByCpu,
         };

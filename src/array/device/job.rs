@@ -11,7 +11,7 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::codec;
+use crate::codec::{self, order};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::frame::STORED_HEADER;
 use crate::host::float_state;
 use crate::memory;
-use crate::params::{Params, Request};
+use crate::params::{Extents, Params};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
@@ -50,7 +50,7 @@ pub(super) struct Job {
 pub(super) enum How {
     /// The same with all.
     Planned(Box<EncodePlan>),
-    /// The codec is chosen for each.
+    /// The order of axes, the codec or both are chosen for each.
     Open,
     /// Nothing: the CPU encodes them.
     ByCpu,
@@ -64,7 +64,7 @@ pub(super) struct DeviceLane {
     pub(super) groups: Vec<Group>,
     pub(super) state: State,
     pub(super) frames: Vec<Framed>,
-    /// What is asked of each chunk, where the codec was chosen.
+    /// What is asked of each chunk, where that was chosen.
     pub(super) chosen: Vec<Option<Chosen>>,
 }
 
@@ -83,6 +83,16 @@ pub(super) enum State {
     Idle,
     Computing,
     Fetching,
+}
+
+/// How chunks are gathered.
+#[derive(Clone, Copy)]
+enum Gathered<'a> {
+    /// Copied, or used where they are in the array, where they are dense there.
+    OrInPlace,
+    Copied,
+    /// Copied, two axes exchanged, for a codec that has these extents.
+    Swapped(&'a Extents),
 }
 
 /// Where a frame is.
@@ -151,13 +161,16 @@ impl Job {
         let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
         let input = stream.reserve(Buffer::Input, count * step)?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
-        let inputs = self.gather(stream, first, &slots, true)?;
+        let mut inputs = self.gather(stream, first, &slots, Gathered::OrInPlace)?;
         let own: Vec<Option<EncodePlan>>;
         let plans: Vec<Option<&EncodePlan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
-                let Job { device, params, raw_len, .. } = *self;
-                lane.chosen = Open { device, params: &params, raw_len, inputs: &inputs }.choose_requests(stream)?;
+                let orders = self.open(&self.params, &inputs).choose_orders(stream)?;
+                for (i, extents) in orders.iter().enumerate().filter(|(_, e)| e.is_swapped()) {
+                    inputs[i] = self.gather(stream, first + i, &slots[i..=i], Gathered::Swapped(extents))?[0];
+                }
+                lane.chosen = self.choose(stream, &orders, &inputs)?;
                 own = self.plans(&lane.chosen);
                 own.iter().map(Option::as_ref).collect()
             }
@@ -199,34 +212,59 @@ impl Job {
         Ok(stream.mark(Mark::Computed)?)
     }
 
-    /// What the GPU does with each chunk whose codec was chosen: few of them differ in more than the bound.
+    fn open<'a>(&self, params: &'a Params, inputs: &'a [u64]) -> Open<'a> {
+        Open { device: self.device, params, raw_len: self.raw_len, inputs }
+    }
+
+    /// What is asked of each chunk, whose codec has these extents.
+    fn choose(&self, stream: &mut OwnStream, orders: &[Extents], inputs: &[u64]) -> Result<Vec<Option<Chosen>>> {
+        let mut chosen = vec![None; orders.len()];
+        for (n, extents) in orders.iter().enumerate().filter(|(n, e)| !orders[..*n].contains(e)) {
+            let params = Params { extents: *extents, ..self.params };
+            let members: Vec<usize> = (n..orders.len()).filter(|&i| orders[i] == *extents).collect();
+            let requests = match codec::is_settled(&params, self.raw_len) {
+                true => vec![Some((params, None)); members.len()],
+                false => {
+                    let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
+                    self.open(&params, &inputs).choose_requests(stream)?
+                }
+            };
+            members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
+        }
+        Ok(chosen)
+    }
+
+    /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound.
     fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<EncodePlan>> {
-        let mut made: Vec<(Request, Option<EncodePlan>)> = Vec::new();
-        let mut plan = |params: &Params| match made.iter().find(|m| m.0 == params.request) {
+        let mut made: Vec<(Params, Option<EncodePlan>)> = Vec::new();
+        let mut plan = |params: &Params| match made.iter().find(|m| m.0 == *params) {
             Some(made) => made.1,
             None => {
-                made.push((params.request, plan_of(params, self.raw_len)));
+                made.push((*params, plan_of(params, self.raw_len)));
                 made[made.len() - 1].1
             }
         };
-        chosen
-            .iter()
-            .map(|chosen| chosen.as_ref().and_then(|(params, used)| Some(plan(params)?.under(*used))))
-            .collect()
+        let mut plan_for = |&(params, used): &Chosen| {
+            let plan = plan(&params)?;
+            Some(used.map_or(plan, |used| plan.under(used)))
+        };
+        chosen.iter().map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
     }
 
-    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be, which may
-    /// be the array's own for chunks that are dense there.
-    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], or_in_place: bool) -> Result<Vec<u64>> {
+    /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be.
+    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], how: Gathered<'_>) -> Result<Vec<u64>> {
         let size = self.array.element();
         let (mut fills, mut boxes) = (Copies::default(), Copies::default());
-        let steps = dense(&self.chunk, size);
+        let mut steps = dense(&self.chunk, size);
+        if let Gathered::Swapped(extents) = how {
+            order::swap_steps(extents, &self.chunk, &mut steps);
+        }
         let mut beyond = None;
         let mut inputs = Vec::with_capacity(slots.len());
         for (i, &slot) in slots.iter().enumerate() {
             let overlap = self.overlap(first + i);
             let here = overlap.as_ref().and_then(|o| in_place(&self.array, o, &self.chunk));
-            if let Some(at) = here.filter(|_| or_in_place) {
+            if let Some(at) = here.filter(|_| matches!(how, Gathered::OrInPlace)) {
                 inputs.push(at);
                 continue;
             }
@@ -241,9 +279,8 @@ impl Job {
             }
             if let Some(overlap) = overlap {
                 let (at, from) = self.array.place_of(&overlap);
-                let (to, _) = self.array.place(&overlap, &self.chunk, self.raw_len);
                 let (_, extents) = overlap.in_array();
-                let to = Side { at: slot + to as u64, steps: &steps };
+                let to = Side { at: slot + overlap.place(&steps) as u64, steps: &steps };
                 boxes.add(Side { at, steps: from }, to, &extents, size)?;
             }
         }
@@ -331,22 +368,25 @@ impl Job {
         let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
         let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
         for (n, &(i, _)) in left.iter().enumerate() {
-            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], false)?;
+            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], Gathered::Copied)?;
         }
         let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
         let mut jobs = Vec::new();
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
-            let params = lane.chosen.get(i).and_then(Option::as_ref).map_or(&self.params, |chosen| &chosen.0);
+            // Its values are here in their own order, from which the host comes to the same choice.
+            let request = lane.chosen.get(i).and_then(Option::as_ref).map_or(self.params.request, |c| c.0.request);
+            let params = Params { request, ..self.params };
             if stored {
                 let mut frame = Vec::new();
-                float_state::with_default(|| codec::store(params, raw, self.threads, &mut frame))?;
+                float_state::with_default(|| codec::store(&params, raw, self.threads, &mut frame))?;
                 lane.frames[i] = Framed::Own(frame);
             } else {
-                jobs.push((i, EncodeJob { params, raw }));
+                jobs.push((i, params, raw));
             }
         }
-        let (at, jobs): (Vec<usize>, Vec<EncodeJob<'_>>) = jobs.into_iter().unzip();
+        let at: Vec<usize> = jobs.iter().map(|job| job.0).collect();
+        let jobs: Vec<_> = jobs.iter().map(|(_, params, raw)| EncodeJob { params, raw }).collect();
         let mut frames = vec![Vec::new(); jobs.len()];
         Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
         for (i, frame) in at.into_iter().zip(frames) {

@@ -8,7 +8,7 @@ use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::DecodeJob;
 use crate::frame::Frame;
 use crate::parallel;
-use crate::params::Mode;
+use crate::params::{Extents, Mode};
 
 /// Kernels may read so many bytes behind a frame.
 pub(crate) const BEHIND: usize = 16;
@@ -17,6 +17,8 @@ pub(crate) const BEHIND: usize = 16;
 pub(crate) struct DecodePlan {
     pub(crate) needs: Needs,
     pub(crate) chunk: DecodeChunk,
+    /// The codec's extents where the chunk has two of its axes exchanged: kernels leave its values in the codec's order.
+    pub(crate) swapped: Option<Extents>,
 }
 
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
@@ -33,7 +35,8 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     }
     let gpu = codec::by_id(h.codec)?.gpu?;
     let needs = Needs { gpu, wide: h.dtype.size == 8, range: false, lossless: h.mode == Mode::Lossless };
-    Some(DecodePlan { needs, chunk: (gpu.decoding)(&frame)? })
+    let swapped = Some(h.extents).filter(Extents::is_swapped);
+    Some(DecodePlan { needs, chunk: (gpu.decoding)(&frame)?, swapped })
 }
 
 /// See [`super::decode`].

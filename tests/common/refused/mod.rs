@@ -10,7 +10,7 @@
 mod lorenzo;
 mod szx;
 
-use super::by_hand::{bytes_frame, le, zstd_runs};
+use super::by_hand::{self, bytes_frame, le, zstd_runs};
 use super::draft::{Draft, F32, F64, I32};
 use super::planes;
 use super::seal::{checksum, seal};
@@ -177,6 +177,9 @@ fn frame_rules(list: &mut List) {
     list.draft("F8-rank-9-of-512-values", "rank 9", &Draft::new(3, 9, 0.0, F32, &[2; 9], border));
     list.but("F8-stored-with-an-extent", "1 extents", &stored, |d| d.dims = vec![2]);
     list.but("F8-bytes-with-an-extent", "1 extents", &bytes, |d| d.dims = vec![64]);
+    list.bytes("F8-stored-swapped", "rank 0 with", 1, by_hand::swapped(&stored.frame()));
+    let one_axis = Draft::new(3, 9, 0.0, F32, &[512], vec![le(&[1, 512]), vec![0; 4 * 512]]);
+    list.bytes("F8-swapped-rank-1", "rank 1 with", 4 * 512, by_hand::swapped(&one_axis.frame()));
     list.but("F9-class-2", "type word", &stored, |d| d.kind = 2);
     list.but("F9-bit-13", "type word", &stored, |d| d.kind |= 1 << 13);
     list.but("F9-bit-15", "type word", &stored, |d| d.kind |= 1 << 15);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a chunk's request leaves to the writer, settled before any backend sees the chunk: the order of its axes
+//! (codec/order.rs), then its codec (codec/auto.rs).
+
+use super::job::{DecodeJob, EncodeJob};
+use crate::bound::Used;
+use crate::codec::chunk::Chunk;
+use crate::codec::{self, order};
+use crate::error::Result;
+use crate::frame::{self, Frame};
+use crate::memory;
+use crate::params::Params;
+
+/// A chunk as its codec gets it.
+pub(super) struct Settled {
+    pub(super) params: Params,
+    /// The bound used, where choosing took it.
+    pub(super) used: Option<Used>,
+    /// The chunk's values with two axes exchanged, where the codec is given them so.
+    swapped: Option<Vec<u8>>,
+}
+
+impl Settled {
+    /// Settles a job on so many threads.
+    pub(super) fn new(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
+        let params = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
+        let extents = params.extents;
+        let swapped = if extents.is_swapped() { Some(order::swapped(&extents, job.raw, threads)?) } else { None };
+        let chunk = Chunk { params: &params, raw: swapped.as_deref().unwrap_or(job.raw), threads, used: None };
+        let (params, used) = codec::settle_request(&chunk)?;
+        Ok(Settled { params, used, swapped })
+    }
+
+    /// The job as it is, for want of memory to settle it.
+    pub(super) fn unsettled(job: &EncodeJob<'_>) -> Settled {
+        Settled { params: *job.params, used: None, swapped: None }
+    }
+
+    /// The job that backends get.
+    pub(super) fn job<'a>(&'a self, job: &EncodeJob<'a>) -> EncodeJob<'a> {
+        EncodeJob { params: &self.params, raw: self.swapped.as_deref().unwrap_or(job.raw) }
+    }
+
+    /// Whether a frame holds the chunk: not where it has the exchanged values of a codec that knows no axes, which
+    /// `stored` and `bytes` are.
+    pub(super) fn is_held(&self, frame: &[u8]) -> bool {
+        self.swapped.is_none() || frame::is_swapped(frame)
+    }
+
+    /// What such a chunk is encoded with as it is.
+    pub(super) fn in_its_own_order(&self, job: &EncodeJob<'_>) -> Params {
+        Params { extents: job.params.extents, ..self.params }
+    }
+}
+
+/// Puts the values of a chunk in its own order, which a GPU has decoded in its codec's.
+pub(super) fn restore(job: &mut DecodeJob<'_>, threads: usize) -> Result<()> {
+    if !frame::is_swapped(job.frame) {
+        return Ok(());
+    }
+    let extents = Frame::open_unsummed(job.frame)?.header.extents;
+    let mut coded = memory::zeros::<u8>(job.out.len())?;
+    coded.copy_from_slice(job.out);
+    order::restore(&extents, &coded, job.out, threads)
+}
