@@ -5,8 +5,8 @@
 //! chunk      a × b × y × x: its first axis, the others but two, the last two
 //! kept       ab × y × x      its values as they are: along the slowest axis b goes on, and every b steps a
 //! swapped    ba × y × x      a goes on instead: a and b exchanged in memory, and in the frame (FORMAT.md §5)
-//! flat       a × b × yx      both go on, and the rows of a plane are one row  } `lorenzo`, or where the
-//! stacked    a × by × x      a goes on, and the planes of a step are one      } writer chooses the codec
+//! flat       a × b × yx      both go on, and the rows of a plane are one row   } `lorenzo` alone: tiles of `planes`
+//! stacked    a × by × x      a goes on, and the planes of a step are one       } have fixed sides
 //! sample     64 boxes of 2 × 2 × 2 × 33 values, as the integers that predictors see
 //! cost       bits of the differences along each set of the four axes. What an order costs: the best set of axes that
 //!            it has, where a tile's first values, and those where a step of the merged axis is none of its last axis,
@@ -107,9 +107,9 @@ impl Boxes {
         let kept = params.extents;
         let raw_len = self.extents.iter().product::<usize>() * usize::from(params.dtype.size);
         let is_lossy = params.lossy(raw_len);
-        let may_be_flat = is_lossy && params.request.codec != Codec::Planes;
+        let may_be_flat = is_lossy && params.request.codec == Codec::Lorenzo;
         let Some(numbers) = numbers(params, sample, is_lossy)? else { return Ok(kept) };
-        let costs = self.costs(&numbers, may_be_flat);
+        let costs = self.costs(&numbers, is_lossy && params.request.codec != Codec::Planes);
         let [a, b, y, x] = self.extents;
         let new = |dims: &[usize]| Extents::new(&dims.iter().map(|&n| n as u64).collect::<Vec<_>>());
         let orders = [
@@ -135,38 +135,44 @@ impl Boxes {
 
     /// Bits that the differences along each set of axes cost, in 1/256.
     fn costs(&self, numbers: &[i32], is_lossy: bool) -> [f64; 16] {
-        let width = self.part[3];
         let mut bits = vec![0; numbers.len()];
-        std::array::from_fn(|set| {
-            let differences: Vec<i32> = numbers
-                .chunks_exact(8 * width)
-                .flat_map(|values| (1..width).map(move |x| difference(values, width, x, set)))
-                .collect();
-            let length = |&d: &i32| u64::from(32 - ((d << 1) ^ (d >> 31)).leading_zeros()) << 8;
-            match is_lossy {
-                true => estimate::cost(&differences, &mut bits) as f64,
-                false => differences.iter().map(length).sum::<u64>() as f64,
-            }
+        let length = |&d: &i32| u64::from(32 - ((d << 1) ^ (d >> 31)).leading_zeros()) << 8;
+        self.differences(numbers).map(|differences| match is_lossy {
+            true => estimate::cost(&differences, &mut bits) as f64,
+            false => differences.iter().map(length).sum::<u64>() as f64,
         })
+    }
+
+    /// Along each set of axes the differences that end in the last rows of the boxes, but for the first value of each.
+    fn differences(&self, numbers: &[i32]) -> [Vec<i32>; 16] {
+        let width = self.part[3];
+        let mut all: [Vec<i32>; 16] = std::array::from_fn(|_| Vec::with_capacity(self.starts.len() * width));
+        for values in numbers.chunks_exact(8 * width) {
+            let mut rows = values.to_vec();
+            // Row k of 8 becomes the last row, less the one before it along the axes that the bits of k name.
+            for (bit, row) in [1, 2, 4].into_iter().flat_map(|bit| (0..8).map(move |row| (bit, row))) {
+                if row & bit == 0 {
+                    let (before, last) = rows.split_at_mut((row | bit) * width);
+                    for (before, last) in before[row * width..][..width].iter_mut().zip(&mut last[..width]) {
+                        (*before, *last) = (*last, last.wrapping_sub(*before));
+                    }
+                }
+            }
+            for (k, row) in rows.chunks_exact(width).enumerate() {
+                all[2 * k].extend(&row[1..]);
+                all[2 * k + 1].extend(row.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
+            }
+        }
+        all
     }
 }
 
-/// The extents that the codec of a chunk is given.
+/// The extents that the codec of a chunk is given; such as suit all where the request leaves the codec open.
 pub(crate) fn choose(params: &Params, raw: &[u8]) -> Result<Extents> {
     match Boxes::new(params, raw.len()) {
         Some(boxes) => boxes.choose(params, &boxes.gather(raw, params.dtype.size.into())),
         None => Ok(params.extents),
     }
-}
-
-/// The difference along a set of axes that ends in value x of a box's last row.
-fn difference(values: &[i32], width: usize, x: usize, set: usize) -> i32 {
-    // Behind: where the set of axes along which the value stands one step back is part of `set`.
-    let behind = (0..16usize).filter(|back| back & !set == 0);
-    behind.fold(0i32, |sum, back| {
-        let value = values[((15 ^ back) >> 1) * width + x - (back & 1)];
-        if back.count_ones() % 2 == 0 { sum.wrapping_add(value) } else { sum.wrapping_sub(value) }
-    })
 }
 
 /// The cost of the best set of these axes; for each the part of the values that go without it.

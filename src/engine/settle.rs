@@ -9,7 +9,7 @@ use crate::codec::{self, order};
 use crate::error::Result;
 use crate::frame::{self, Frame};
 use crate::memory;
-use crate::params::Params;
+use crate::params::{Extents, Params};
 
 /// A chunk as its codec gets it.
 pub(super) struct Settled {
@@ -23,12 +23,21 @@ pub(super) struct Settled {
 impl Settled {
     /// Settles a job on so many threads.
     pub(super) fn new(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
-        let params = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
-        let extents = params.extents;
-        let swapped = if extents.is_swapped() { Some(order::swapped(&extents, job.raw, threads)?) } else { None };
-        let chunk = Chunk { params: &params, raw: swapped.as_deref().unwrap_or(job.raw), threads, used: None };
-        let (params, used) = codec::settle_request(&chunk)?;
-        Ok(Settled { params, used, swapped })
+        let ordered = |extents: Extents| match extents.is_swapped() {
+            true => order::swapped(&extents, job.raw, threads).map(Some),
+            false => Ok(None),
+        };
+        let asked = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
+        let swapped = ordered(asked.extents)?;
+        let raw = swapped.as_deref().unwrap_or(job.raw);
+        let (params, used) = codec::settle_request(&Chunk { params: &asked, raw, threads, used: None })?;
+        if params.request == job.params.request {
+            return Ok(Settled { params, used, swapped });
+        }
+        // An order may suit the codec better that was chosen.
+        let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
+        let swapped = if extents == params.extents { swapped } else { ordered(extents)? };
+        Ok(Settled { params: Params { extents, ..params }, used, swapped })
     }
 
     /// The job as it is, for want of memory to settle it.

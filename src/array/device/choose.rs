@@ -24,7 +24,7 @@ use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::Result;
 use crate::memory;
-use crate::params::{Extents, Params};
+use crate::params::Params;
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {
@@ -38,10 +38,10 @@ pub(super) struct Open<'a> {
 pub(super) type Chosen = (Params, Option<Used>);
 
 impl Open<'_> {
-    /// The extents that each chunk's codec is given.
-    pub(super) fn choose_orders(&self, stream: &mut OwnStream) -> Result<Vec<Extents>> {
+    /// The values by which orders are chosen, of one chunk behind the other. `None`: there is nothing to choose.
+    pub(super) fn boxes(&self, stream: &mut OwnStream) -> Result<Option<(Boxes, Vec<u8>)>> {
         let many = self.inputs.len();
-        let Some(boxes) = Boxes::new(self.params, self.raw_len) else { return Ok(vec![self.params.extents; many]) };
+        let Some(boxes) = Boxes::new(self.params, self.raw_len) else { return Ok(None) };
         let size = usize::from(self.params.dtype.size);
         let (len, part) = (boxes.len() * size, boxes.part.map(|n| n as u64));
         let own = dense(&part, size);
@@ -62,7 +62,7 @@ impl Open<'_> {
         }
         let mut sample = memory::zeros(many * len)?;
         stream.download(Buffer::Output, vec![(0, &mut sample[..])], 1)?;
-        sample.chunks(len).map(|sample| boxes.choose(self.params, sample)).collect()
+        Ok(Some((boxes, sample)))
     }
 
     /// What each chunk's encoder is asked. `None`: the kernels do not say.

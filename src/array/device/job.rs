@@ -166,11 +166,7 @@ impl Job {
         let plans: Vec<Option<&EncodePlan>> = match &self.how {
             How::Planned(plan) => vec![Some(plan); count],
             _ => {
-                let orders = self.open(&self.params, &inputs).choose_orders(stream)?;
-                for (i, extents) in orders.iter().enumerate().filter(|(_, e)| e.is_swapped()) {
-                    inputs[i] = self.gather(stream, first + i, &slots[i..=i], Gathered::Swapped(extents))?[0];
-                }
-                lane.chosen = self.choose(stream, &orders, &inputs)?;
+                lane.chosen = self.choose(stream, first, &slots, &mut inputs)?;
                 own = self.plans(&lane.chosen);
                 own.iter().map(Option::as_ref).collect()
             }
@@ -216,8 +212,57 @@ impl Job {
         Open { device: self.device, params, raw_len: self.raw_len, inputs }
     }
 
-    /// What is asked of each chunk, whose codec has these extents.
-    fn choose(&self, stream: &mut OwnStream, orders: &[Extents], inputs: &[u64]) -> Result<Vec<Option<Chosen>>> {
+    /// What is asked of each chunk of a batch, as the engine settles it (engine/settle.rs); those whose axes are
+    /// exchanged are gathered so.
+    fn choose(
+        &self,
+        stream: &mut OwnStream,
+        first: usize,
+        slots: &[u64],
+        inputs: &mut [u64],
+    ) -> Result<Vec<Option<Chosen>>> {
+        let (count, kept) = (inputs.len(), self.params.extents);
+        let boxes = self.open(&self.params, inputs).boxes(stream)?;
+        let order = |i: usize, params: &Params| match &boxes {
+            Some((boxes, sample)) => boxes.choose(params, &sample[i * sample.len() / count..][..sample.len() / count]),
+            None => Ok(kept),
+        };
+        let orders = (0..count).map(|i| order(i, &self.params)).collect::<Result<Vec<_>>>()?;
+        self.swap(stream, first, slots, inputs, &orders, &vec![kept; count])?;
+        let mut chosen = self.choose_requests(stream, &orders, inputs)?;
+        let mut better = orders.clone();
+        for (i, (params, _)) in chosen.iter_mut().enumerate().filter_map(|(i, chosen)| Some((i, chosen.as_mut()?))) {
+            better[i] = order(i, &Params { extents: kept, ..*params })?;
+            params.extents = better[i];
+        }
+        self.swap(stream, first, slots, inputs, &better, &orders)?;
+        Ok(chosen)
+    }
+
+    /// Gathers those chunks anew that are to have their axes exchanged and have not, or the other way round.
+    fn swap(
+        &self,
+        stream: &mut OwnStream,
+        first: usize,
+        slots: &[u64],
+        inputs: &mut [u64],
+        wanted: &[Extents],
+        now: &[Extents],
+    ) -> Result<()> {
+        for (i, extents) in wanted.iter().enumerate().filter(|&(i, e)| e.is_swapped() != now[i].is_swapped()) {
+            let how = if extents.is_swapped() { Gathered::Swapped(extents) } else { Gathered::OrInPlace };
+            inputs[i] = self.gather(stream, first + i, &slots[i..=i], how)?[0];
+        }
+        Ok(())
+    }
+
+    /// What is asked of each chunk, whose codec is given these extents.
+    fn choose_requests(
+        &self,
+        stream: &mut OwnStream,
+        orders: &[Extents],
+        inputs: &[u64],
+    ) -> Result<Vec<Option<Chosen>>> {
         let mut chosen = vec![None; orders.len()];
         for (n, extents) in orders.iter().enumerate().filter(|(n, e)| !orders[..*n].contains(e)) {
             let params = Params { extents: *extents, ..self.params };

@@ -17,7 +17,7 @@ pub(crate) const BEHIND: usize = 16;
 pub(crate) struct DecodePlan {
     pub(crate) needs: Needs,
     pub(crate) chunk: DecodeChunk,
-    /// The codec's extents where the chunk has two of its axes exchanged: kernels leave its values in the codec's order.
+    /// The codec's extents where the chunk has two of its axes exchanged, which kernels leave so.
     pub(crate) swapped: Option<Extents>,
 }
 
