@@ -19,8 +19,11 @@ struct Dequantizer {
     using T = Traits<S>;
     double step;
     u64 distance;
+    S base;
+    __device__ __forceinline__ explicit Dequantizer(const DecodeChunk& c, double step_)
+        : step(step_), distance(c.distance), base((S)c.base) {}
     __device__ __forceinline__ typename T::Bits operator()(int q) const {
-        if (!LOG) return T::bits(T::round(__dmul_rn((double)q, step)));
+        if (!LOG) return T::bits(T::add(base, T::round(__dmul_rn((double)q, step))));
         const u64 size = q < 0 ? (u64)(0u - (u32)q) : (u64)(u32)q;
         constexpr u64 SIGN = 1ull << (8 * T::W - 1);
         return (typename T::Bits)((size * distance & (SIGN - 1)) | (q < 0 ? SIGN : 0));
@@ -159,7 +162,7 @@ __device__ __forceinline__ void restore(const u32* records, u32 count, const Pla
 template <class S, u32 RANK>
 __device__ __noinline__ void finish_whole(const DecodeChunk& c, Shared& sh, u32 way) {
     interpolate::points<RANK>(sh.values, way);
-    write_points<RANK>(sh.values, Out<S>(c, sh.tile), Dequantizer<S, false>{c.fine, 0});
+    write_points<RANK>(sh.values, Out<S>(c, sh.tile), Dequantizer<S, false>(c, c.fine));
 }
 
 template <class S>
@@ -168,7 +171,7 @@ __device__ __noinline__ void finish_any(const DecodeChunk& c, Shared& sh, u32 wa
     interpolate::points(sh.values, *(interpolate::AnyShared*)&sh.tables, sh.tile.extents, way);
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
     const Out<S> out(c, sh.tile);
-    write_all(sh.values, out, sh.tile.values(), Dequantizer<S, false>{c.fine, 0}, lane, w);
+    write_all(sh.values, out, sh.tile.values(), Dequantizer<S, false>(c, c.fine), lane, w);
 }
 
 // Residuals become values, which leave; nothing can be wrong any more.
@@ -193,7 +196,7 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
     } else if (lorenzo::full(t.extents) && c.mode != 3) {
         lorenzo::rows_and_lines(sh.values, kind.axes(), (int*)sh.tables.several);
         const Out<S> out(c, t);
-        const Dequantizer<S, false> linear = {c.step, 0};
+        const Dequantizer<S, false> linear(c, c.step);
         if (out.vec4) {
             // Two places a thread, in all planes.
             int2 q[16];
@@ -214,9 +217,9 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
         lorenzo::integrate(sh.values, t.extents, kind.axes(), sh.totals, lane, w);
         const Out<S> out(c, t);
         if (c.mode == 3) {
-            write_all(sh.values, out, n, Dequantizer<S, true>{0.0, c.distance}, lane, w);
+            write_all(sh.values, out, n, Dequantizer<S, true>(c, 0.0), lane, w);
         } else {
-            write_all(sh.values, out, n, Dequantizer<S, false>{c.step, 0}, lane, w);
+            write_all(sh.values, out, n, Dequantizer<S, false>(c, c.step), lane, w);
         }
     }
     if (p.outliers) {

@@ -22,6 +22,7 @@ namespace {
 
 __device__ __forceinline__ u64 aligned(u64 x) { return (x + fmt::SECTION_ALIGN - 1) & ~(fmt::SECTION_ALIGN - 1); }
 
+template <class S>
 __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     using namespace huffman;
     __shared__ codebook::Shared sh;
@@ -51,7 +52,10 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
         codes.symbols[symbol] = symbol < SYMBOLS ? code(symbol) : 0;
         codes.lens[symbol] = (u8)length;
     }
-    const u32 n = book.used, head_len = 1 + (n + 1) / 2, pairs = (c.tiles + 1) / 2;
+    // The base comes last.
+    const S base = (S)codebook->base;
+    const u32 n = book.used, base_at = 1 + (n + 1) / 2, head_len = base_at + (base != S(0) ? Traits<S>::W : 0);
+    const u32 pairs = (c.tiles + 1) / 2;
     const u64 head_at = c.table_at, kinds_at = aligned(head_at + head_len), lengths_at = aligned(kinds_at + c.tiles);
     const u64 starts_at = lengths_at + 4ull * pairs;
     const u64 ends_at = starts_at + 4ull * ((c.tiles - 1) / (u32)fmt::LORENZO_START_EVERY),
@@ -74,7 +78,8 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
                 const u32 at = 4 * t + j;
                 u32 byte = 0;
                 if (at == 0) byte = n;
-                if (at > 0 && at < head_len) byte = book.lengths[2 * at - 2] | book.lengths[2 * at - 1] << 4;
+                if (at > 0 && at < base_at) byte = book.lengths[2 * at - 2] | book.lengths[2 * at - 1] << 4;
+                if (at >= base_at && at < head_len) byte = (u32)(Traits<S>::bits(base) >> (8 * (at - base_at))) & 255u;
                 word |= byte << (8 * j);
             }
             out[head_at / 4 + t] = word;
@@ -110,7 +115,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(codebook::THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
         dependent::begin();                                                                                           \
-        make_codebook(args);                                                                                          \
+        make_codebook<S>(args);                                                                                       \
     }                                                                                                                 \
     extern "C" __global__ __launch_bounds__(                                                                          \
         THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {                       \

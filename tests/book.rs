@@ -208,6 +208,11 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
         let frame = engine.encode(&params, &generate::input(generator, 7, Dtype::F32, dims, None, n));
         frames.push((format!("{generator} {dims:?} {request}"), frame, n));
     }
+    // A smooth part that is too far from the others for interpolation.
+    let far = |i: u32| if (3000..6000).contains(&i) { 50.0 + (f64::from(i) / 30.0).sin() } else { 0.0 };
+    let raw: Vec<u8> = (0..9000).flat_map(|i| far(i).to_le_bytes()).collect();
+    let params = Params::new("mode=abs,bound=1e-6,codec=lorenzo".parse().unwrap(), Dtype::F64, &[9000]).unwrap();
+    frames.push(("a far part".into(), engine.encode(&params, &raw), raw.len()));
     frames
 }
 

@@ -142,10 +142,11 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     const Source<S> in(c, tiles::of(c.extents, c.tile, number));
     const u32 n = in.n;
     const typename Traits<S>::Bits fill = fill_of<S>(c);
-    const quantize::Linear<S> fine = units<S>(frame::used_bound(c, (const ChunkState*)args.states + chunk));
+    const Codebook* found = (const Codebook*)args.shared + chunk;
+    const quantize::Linear<S> fine = units<S>(found->used, (S)found->base);
     const interpolate::Shape shape = interpolate::shape_of(in.e);
     // Most points need no second look at their values.
-    const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step);
+    const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step) && fine.base == S(0);
     // The ways to go: the likely one; all that are possible on the grid, until one is exact; if none is, the likely one
     // again if it is shorter.
     constexpr u32 WAYS = 14, LAST = WAYS + 1;

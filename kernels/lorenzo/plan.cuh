@@ -13,6 +13,8 @@ namespace {
 // Bytes are first what predictor selection needs.
 struct PlanShared : TileShared {
     selection::Shared selection;
+    double used;
+    double base;
     // What comes after selection.
     __device__ __forceinline__ LookShared& look() { return *(LookShared*)&selection; }
 };
@@ -185,20 +187,38 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const Work work(c, number);
     const u32 n = in.n;
     const typename T::Bits fill = fill_of<S>(c);
-    const double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
     const bool log = c.bound_kind == BOUND_POINTWISE;
+    if (w == 0) {
+        // Each tile for itself: it would take longer to wait for another one.
+        double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+        S base = -S(0);
+        if (!log) {
+            used = quantize::base_of<S>(used, fill, base, lane, [&](u32 k) {
+                const auto bits = T::bits(((const S*)c.input)[(2 * k + 1) * c.values / (2 * quantize::BASE_PLACES)]);
+                return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
+            });
+        }
+        if (lane == 0) {
+            sh.used = used;
+            sh.base = (double)base;
+            Codebook* codebook = (Codebook*)args.shared + chunk;
+            if (number == 0) codebook->used = used, codebook->base = (double)base;
+        }
+    }
     sh.outliers[t] = 0;
     if (t == 0) sh.all = 0;
     if (t < selection::SETS) sh.selection.turns.inside[t] = 0;
     clear_counts(sh);
     __syncthreads();
 
+    const double used = sh.used;
+    const S base = (S)sh.base;
     bool outliers, exact;
     if (log) {
         quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, outliers, exact);
     } else {
         const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
-        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit), fill, outliers, exact);
+        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit, base), fill, outliers, exact);
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
     const u32 axes = selection::choose_axes<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
@@ -209,11 +229,13 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const huffman::Mine mine = huffman::take(sh.bytes, n);
     // A tile of one value has no axes.
     bool tried = !log && !exact && n > 1;
+    // Beside a base the type must tell multiples of interpolation's unit.
+    if (base != S(0) && T::add(base, T::round(__ddiv_rn(used, (double)interpolate::STEP + 1))) == base) tried = false;
     count(sh, mine, n, tried, lane, w);
     const u32 cost = sh.cost;
     u32 way = 0, possible = 0;
     if (tried) {
-        const quantize::Linear<S> fine = units<S>(used);
+        const quantize::Linear<S> fine = units<S>(used, base);
         // A tile that costs nothing may still be one that was interpolated before.
         const bool grid = cost == 0 && on_grid(in, fine, fill);
         if (cost > 0 || grid) {

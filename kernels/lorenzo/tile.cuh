@@ -25,6 +25,8 @@ struct Codebook {
     huffman::Codes codes;
     u64 kinds_at, lengths_at, starts_at, payload_at;
     u32 head_len, spare;
+    // The bound used, and the base as an f64, which `plan` finds.
+    double used, base;
 };
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
 
@@ -347,8 +349,9 @@ __device__ __forceinline__ void add_symbols(TileShared& sh, const huffman::Mine&
 
 // The unit of interpolation under a bound, and how values become multiples of it.
 template <class S>
-__device__ __forceinline__ quantize::Linear<S> units(double used) {
-    return {__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT};
+__device__ __forceinline__ quantize::Linear<S> units(double used, S base) {
+    return {__ddiv_rn(__dmul_rn(2.0, used), (double)((1 << interpolate::FINE) + 1)), used, (double)fmt::LORENZO_LIMIT,
+            base};
 }
 
 }  // namespace

@@ -15,24 +15,30 @@ namespace quantize {
 // of the sum are that integer's.
 constexpr double ROUND = 6755399441055744.0;
 
-// Whole multiples of a step.
+// Whole multiples of a step, from a base on.
 template <class S>
 struct Linear {
     using T = Traits<S>;
     double step, inverse, bound, limit;
-    // A rounded difference below it is an exact difference within the bound.
-    S surely;
-    __device__ __forceinline__ Linear(double step_, double bound_, double limit_)
-        : step(step_), inverse(__ddiv_rn(1.0, step_)), bound(bound_), limit(limit_), surely(T::down(bound_)) {}
+    // A rounded difference below it is an exact difference within the bound. The base: -0 for none, as nothing changes
+    // by it.
+    S surely, base;
+    __device__ __forceinline__ Linear(double step_, double bound_, double limit_, S base_)
+        : step(step_),
+          inverse(__ddiv_rn(1.0, step_)),
+          bound(bound_),
+          limit(limit_),
+          surely(T::down(bound_)),
+          base(base_) {}
 
     // x in steps, as a number and as an integer, and whether it is one that counts.
     __device__ __forceinline__ bool nearest(S x, double& whole, int& q) const {
-        const double t = __dmul_rn((double)x, inverse), sum = __dadd_rn(t, ROUND);
+        const double t = __dmul_rn((double)T::sub(x, base), inverse), sum = __dadd_rn(t, ROUND);
         q = __double2loint(sum);
         whole = __dsub_rn(sum, ROUND);
         return fabs(t) <= limit;
     }
-    __device__ __forceinline__ S value(double whole) const { return T::round(__dmul_rn(whole, step)); }
+    __device__ __forceinline__ S value(double whole) const { return T::add(base, T::round(__dmul_rn(whole, step))); }
     // Whether x has the bits of so many steps, and not those of one more.
     __device__ __forceinline__ bool tells(S x, double whole) const {
         return T::bits(value(whole)) == T::bits(x) && T::bits(value(__dadd_rn(whole, 1.0))) != T::bits(x);
@@ -40,6 +46,44 @@ struct Linear {
     __device__ __forceinline__ bool surely_holds(S x, S back) const { return fabs(T::sub(x, back)) < surely; }
     __device__ __forceinline__ bool holds(S x, S back) const { return exact::within((double)x, (double)back, bound); }
 };
+
+// The base of a chunk under an absolute bound, or -0, from the values at BASE_PLACES places, which `at(k)` tells.
+// Returns the bound used. Whole warp.
+constexpr int BASE_PLACES = 16;
+template <class S, class At>
+__device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits fill, S& base, int lane, At at) {
+    using T = Traits<S>;
+    const S x = at((u32)lane % BASE_PLACES);
+    // A unit in the last place of a slightly larger number.
+    const u64 size = Traits<double>::bits(fabs(__dmul_rn((double)x, 1.0625)));
+    const u64 e = size >> 52;
+    const double ulp = e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
+    const bool fits =
+        (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill && ulp <= bound && lane < BASE_PLACES;
+    const u32 fit = __ballot_sync(warp::ALL, fits);
+    u32 below = 0;
+#pragma unroll
+    for (int k = 0; k < BASE_PLACES; k++) {
+        const S y = warp::from(x, k);
+        below += (fit >> k & 1) && (y < x || (y == x && k < lane));
+    }
+    const u32 mid = __ballot_sync(warp::ALL, fits && below == ((u32)__popc(fit) - 1) / 2);
+    const int which = mid ? __ffs((int)mid) - 1 : 0;
+    const double middle = (double)warp::from(x, which), unit = warp::from(ulp, which);
+    base = -S(0);
+    constexpr double LEAST = T::W == 4 ? 0x1p-149 : 0x1p-1022;
+    const double inverse = __ddiv_rn(1.0, __dmul_rn(2.0, bound));
+    auto far = [&](double y) { return fabs(__dmul_rn(y, inverse)) > (double)fmt::LORENZO_BASE_FROM; };
+    const u32 near = __ballot_sync(warp::ALL, fits && !far(__dsub_rn((double)x, middle)));
+    if (!mid || !far(middle) || 4 * __popc(near) < 3 * __popc(fit) || unit < LEAST) return bound;
+    const double used = __dmul_rn(floor(__ddiv_rn(bound, unit)), unit), step = __dmul_rn(2.0, used);
+    const double t = __dmul_rn(__dmul_rn(middle, __ddiv_rn(1.0, step)), 1.0 / 256);
+    const double whole = __dsub_rn(__dadd_rn(t, ROUND), ROUND);
+    const S found = T::round(__dmul_rn(__dmul_rn(whole, 256.0), step));
+    if ((T::bits(found) & T::EXPONENT) == T::EXPONENT) return bound;
+    base = found;
+    return used;
+}
 
 // An integer as a number, without a conversion.
 __device__ __forceinline__ double number(int q) {

@@ -39,7 +39,7 @@ __device__ __forceinline__ void quantize_all(const Quanta& a) {
         quantize_with<S>(a, quantize::Log<S>(bound, (double)fmt::LORENZO_LIMIT));
     } else {
         const double limit = Traits<S>::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
-        quantize_with<S>(a, quantize::Linear<S>(__dmul_rn(2.0, bound), bound, limit));
+        quantize_with<S>(a, quantize::Linear<S>(__dmul_rn(2.0, bound), bound, limit, -S(0)));
     }
 }
 

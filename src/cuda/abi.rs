@@ -180,6 +180,8 @@ shared_structs! {
         fine: f64,
         /// The distance between the bits of its values, under a point-wise relative bound.
         distance: u64,
+        /// What is added to them, -0 for nothing; f32 in f32.
+        base: f64,
         /// Tiles of the batch before this chunk's.
         first_tile: u32,
         /// Tiles of this chunk.
@@ -315,7 +317,7 @@ pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
-pub const LORENZO_SHARED: u32 = 2800;
+pub const LORENZO_SHARED: u32 = 2816;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
 pub const LORENZO_HEAD: u32 = 448;
 /// Bytes of a row that a group of threads copies at a time.

@@ -8,14 +8,19 @@
 //! by a rounded difference, which settles nearly all, then exactly. What misses the bound, is not finite, has the fill
 //! value's bits or a quantum beyond the limit is an outlier. Its quantum is that of a neighbour, so that prediction
 //! does not notice.
+//!
+//! Where values are many steps from zero, and near each other, quanta count from a base. Differences from it are exact;
+//! and so that sums are, the bound is rounded down to a multiple of what one bit of the values is worth. Else the bound
+//! would be missed by some in as many values as it has such multiples.
 
+use crate::constants::LORENZO_BASE_FROM;
 use crate::scalar::{Bits, Scalar, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
 /// of the sum are that integer's. Compiles to two additions on every vector unit.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 
-/// Whole multiples of a step.
+/// Whole multiples of a step, from a base on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linear {
     step: f64,
@@ -23,12 +28,16 @@ pub(crate) struct Linear {
     bound: f64,
     /// Largest quantum allowed, as a number.
     limit: f64,
+    base: f64,
 }
 
+/// No base: nothing changes by what is added to it or what it is taken from, but for the sign of 0.
+pub(crate) const NO_BASE: f64 = -0.0;
+
 impl Linear {
-    /// Multiples of `step`, up to `limit` of them, that reconstruct to within `bound`.
-    pub(crate) fn new(step: f64, bound: f64, limit: i32) -> Self {
-        Linear { step, inverse: 1.0 / step, bound, limit: f64::from(limit) }
+    /// Multiples of `step`, up to `limit` of them, that reconstruct to within `bound`; `base` is a number of the type.
+    pub(crate) fn new(step: f64, bound: f64, limit: i32, base: f64) -> Self {
+        Linear { step, inverse: 1.0 / step, bound, limit: f64::from(limit), base }
     }
 
     /// What a quantum is worth.
@@ -40,14 +49,14 @@ impl Linear {
     /// x in steps: nearest integer, and whether it is one that counts.
     #[inline(always)]
     pub(crate) fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
-        let t = x.to_f64() * self.inverse;
+        let t = (x - S::from_f64(self.base)).to_f64() * self.inverse;
         ((t + ROUND).to_bits() as i32, t.abs() <= self.limit)
     }
 
     /// The value that stands for quantum `q`.
     #[inline(always)]
     pub(crate) fn value<S: Scalar>(&self, q: i32) -> S {
-        S::from_f64(f64::from(q) * self.step)
+        S::from_f64(self.base) + S::from_f64(f64::from(q) * self.step)
     }
 
     /// Whether `back` is close enough to `x`, in exact arithmetic.
@@ -61,6 +70,41 @@ impl Linear {
     pub(crate) fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool {
         (x.to_f64() - back.to_f64()).abs() < self.bound
     }
+}
+
+/// Values of a chunk that say whether it has a base.
+const PLACES: usize = 16;
+
+/// The base of a chunk under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of lorenzo, §8.
+pub(crate) fn base<S: Scalar>(values: &[S], fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
+    let none = (NO_BASE, bound);
+    // A unit in the last place of a slightly larger number: values around this one may be larger.
+    let ulp = |x: S| {
+        let exponent = (x.to_f64() * 1.0625).abs().to_bits() >> 52;
+        f64::from_bits(exponent.saturating_sub(S::MANTISSA.into()) << 52)
+    };
+    let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
+    let (mut found, mut n) = ([S::ZERO; PLACES], 0);
+    let at = |k: usize| values[((2 * k + 1) as u128 * values.len() as u128 / (2 * PLACES) as u128) as usize];
+    for x in (0..PLACES).map(at).filter(counts) {
+        found[n] = x;
+        n += 1;
+    }
+    let found = &mut found[..n];
+    found.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+    let Some(&x) = found.get(n.saturating_sub(1) / 2) else { return none };
+    let (x, ulp) = (x.to_f64(), ulp(x));
+    // Neither where the product is no number, as of 0 and an infinite inverse.
+    let far = |x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(LORENZO_BASE_FROM);
+    let near = found.iter().filter(|y| !far(y.to_f64() - x)).count();
+    if !far(x) || 4 * near < 3 * n || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+        return none;
+    }
+    let used = (bound / ulp).floor() * ulp;
+    let step = 2.0 * used;
+    let whole = ((x * (1.0 / step)) * (1.0 / 256.0) + ROUND) - ROUND;
+    let base = S::from_f64(whole * 256.0 * step);
+    if base.abs() < S::INFINITY { (base.to_f64(), used) } else { none }
 }
 
 /// Multiples of a distance between the bits of magnitudes: a logarithm, linear within each power of two.
@@ -240,7 +284,7 @@ mod tests {
 
     #[test]
     fn quanta_round_half_to_even_and_hold_the_bound() {
-        let l = Quantizer::Linear(Linear::new(2.0, 1.0, 1 << 22));
+        let l = Quantizer::Linear(Linear::new(2.0, 1.0, 1 << 22, NO_BASE));
         let x = [0.0f32, 1.0, 3.0, -1.0, -5.0, 2.5, f32::NAN, 1e30, f32::INFINITY, 7.0];
         let (mut q, mut o) = ([0; 10], [0; 10]);
         let found = l.quantize(&x, Some(7f32.to_bits()), &mut q, &mut o);
@@ -257,6 +301,38 @@ mod tests {
         assert_eq!(q, [6, 6, 6, 6]);
         bridge(&mut q, &[0; 4], 4);
         assert_eq!(q, [0; 4]);
+    }
+
+    #[test]
+    fn bases_and_their_bounds_are_multiples_of_what_a_bit_is_worth() {
+        let near = |x: f64, step: f64| -> Vec<f64> { (0..100).map(|i| x + step * f64::from(i)).collect() };
+        // 2^22 quanta from zero there is none yet.
+        assert_eq!(base(&near(8388608.0, 0.0), None, 1.0), (NO_BASE, 1.0));
+        assert_eq!(base(&near(8388609.0, 0.0), None, 1.0), (8388608.0, 1.0));
+        for (x, bound) in [(1.0, 1e-9), (-1.0, 3.3e-13), (2_461_000.5, 1e-7), (1e300, 1e288), (1.6e308, 1e300)] {
+            let (v, used) = base(&near(x, 10.0 * bound), None, bound);
+            let bit = 2f64.powi((x.abs() * 1.0625).log2().floor() as i32 - 52);
+            assert!(used <= bound && used > bound - bit && used % bit == 0.0, "{x}: {used}");
+            assert!(v % bit == 0.0 && (v - x).abs() <= 2000.0 * bound && v % (512.0 * used) == 0.0, "{x}: {v}");
+        }
+        let narrow: Vec<f32> = near(1.5, 1e-6).iter().map(|&x| x as f32).collect();
+        let (v, used) = base(&narrow, None, 1.5e-7);
+        assert_eq!((used, v % (512.0 * used), f64::from(v as f32)), (2f64.powi(-23), 0.0, v));
+        // Where a bit is worth more than the bound, arithmetic has no room for one; nor has it without a bound.
+        assert_eq!(base(&narrow, None, 1e-7), (NO_BASE, 1e-7));
+        for bound in [0.0, 5e-324, f64::MAX] {
+            assert_eq!(base(&near(1.0, 0.0), None, bound), (NO_BASE, bound));
+        }
+        // Nor is there one for values that are as far from each other as from zero.
+        assert_eq!(base(&near(1.0, 1e-2), None, 1e-9), (NO_BASE, 1e-9));
+        // The median counts, of values that have a quantum; not of fill values.
+        let mut some = near(1.0, 1e-9);
+        some[..45].fill(f64::NAN);
+        some[45..70].fill(1e20);
+        assert!(base(&some, None, 1e-9).0 > 0.9);
+        some[..45].fill(0.0);
+        assert_eq!(base(&some, None, 1e-9), (NO_BASE, 1e-9));
+        assert!(base(&some, Some(0f64.to_bits()), 1e-9).0 > 0.9);
     }
 
     #[test]

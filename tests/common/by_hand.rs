@@ -190,18 +190,6 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             p.payloads.push(in_zigzag(32, &[i32::MIN, i32::MAX, 0, -1, 1, i32::MIN]));
             p
         }
-        "worked-lattices" => {
-            let mut p = without_codebook(4, 1, 128.5, dims);
-            p.kinds.push(0xAB);
-            p.payloads.push(in_zigzag(4, &[7, -2, 1, -1, 2, 1, 0, -1, 1, -1, 0, 2, 0, 0, 1, -1]));
-            p
-        }
-        "worked-mode-3" => {
-            let mut p = without_codebook(4, 3, 0.25, dims);
-            p.kinds.push(0x21);
-            p.payloads.push(in_zigzag(10, &[254, 1, 1, 1, -511, 254]));
-            p
-        }
         // 2b / 257 is one subnormal number, 2 (b / 257) is two.
         "f64-interpolated-subnormal-bound" => {
             let mut p = without_codebook(size, 1, f64::from_bits(150), dims);
@@ -224,11 +212,17 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             p
         }
         // A bound for which 2b / 257 is another number than b · (2 / 257).
-        "f32-interpolated-classes" | "f64be-interpolated-classes" => {
+        "f32-interpolated-classes" | "f64be-interpolated-classes" | "f32-based-classes" | "f64be-based-classes" => {
             let mut p = without_codebook(size, if size == 4 { 1 } else { 2 }, 0.051, dims);
             assert_eq!(p.tiles, [64 * 128, 64 * 2, 6 * 128, 6 * 2]);
             // Fixed width, empty, fixed width with outliers, empty but for outliers; along x and y, x, y, x and y.
             p.kinds = vec![0x2B, 0x89, 0xEA, 0x4B];
+            // With a base to which nothing is added without rounding; the first tile is Lorenzo's.
+            if name.ends_with("based-classes") {
+                p.kinds[0] = 0x23;
+                let base = if size == 4 { (-3.3f32).to_bits().into() } else { 3.3e7f64.to_bits() };
+                p.head.extend(&u64::to_le_bytes(base)[..size]);
+            }
             let record = |first: u32, places: u32, random: &mut Random| {
                 [le(&[1, first | (places - 1) << 16]), value(random)].concat()
             };
@@ -244,10 +238,36 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             every_way(&mut p, random);
             p
         }
-        _ => panic!("lorenzo/{name} is not made by hand"),
+        _ => worked(name, dims),
     };
     parts.big_endian = name.contains("be-");
     parts.frame()
+}
+
+/// The examples of its document.
+fn worked(name: &str, dims: &[u32]) -> Parts {
+    match name {
+        "worked-lattices" => {
+            let mut p = without_codebook(4, 1, 128.5, dims);
+            p.kinds.push(0xAB);
+            p.payloads.push(in_zigzag(4, &[7, -2, 1, -1, 2, 1, 0, -1, 1, -1, 0, 2, 0, 0, 1, -1]));
+            p
+        }
+        "worked-mode-3" => {
+            let mut p = without_codebook(4, 3, 0.25, dims);
+            p.kinds.push(0x21);
+            p.payloads.push(in_zigzag(10, &[254, 1, 1, 1, -511, 254]));
+            p
+        }
+        "worked-base" => {
+            let mut p = without_codebook(4, 1, 0.5, dims);
+            p.head.extend(2f32.powi(20).to_le_bytes());
+            p.kinds.push(0x21);
+            p.payloads.push(in_zigzag(4, &[1, 1, -2, 5, 0]));
+            p
+        }
+        _ => panic!("lorenzo/{name} is not made by hand"),
+    }
 }
 
 /// Interpolated tiles, in turn along all sets of axes that each may have, with finer steps and without, all axes first:

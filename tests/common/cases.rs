@@ -163,6 +163,10 @@ lorenzo | f32-patches           | patches 28 | f32   | 70x140      | mode=abs,bo
 lorenzo | f64be-patches         | patches 29 | f64be | 70x140      | mode=abs,bound=1e-4,codec=lorenzo |
 lorenzo | f32-tiny-bound        | constant 30 | f32  | 300         | mode=abs,bound=5e-324,codec=lorenzo |
 lorenzo | f32-huge-bound        | constant 31 | f32  | 300         | mode=abs,bound=1.7e308,codec=lorenzo |
+lorenzo | f64-beside-3d         | beside 112 | f64   | 17x18x35    | mode=abs,bound=1e-3,codec=lorenzo |
+lorenzo | f64be-beside-rel-2d   | beside 113 | f64be | 130x140     | mode=rel,bound=1e-4,codec=lorenzo |
+lorenzo | f32-beside-1d         | beside 114 | f32   | 9000        | mode=abs,bound=1.1,codec=lorenzo  |
+lorenzo | f32be-beside-3d       | beside 115 | f32be | 20x33x35    | mode=abs,bound=1.0,codec=lorenzo  |
 stored | worked-example        | bits 2     | bytes1 | 1          | mode=lossless                    |
 szx    | worked-example        | szx-example 0 | f32 | 131        | mode=abs,bound=0.5,codec=szx     |
 lorenzo | worked-example       | lorenzo-example 0 | f32 | 99     | mode=abs,bound=0.25,codec=lorenzo |
@@ -189,6 +193,9 @@ szx    | f32-not-fused         | by-hand 4  | f32   | 128         | mode=abs,bou
 szx    | f64-not-fused         | by-hand 5  | f64   | 128         | mode=abs,bound=2.2471164185778949e307,codec=szx  |
 lorenzo | f32-interpolated-classes | by-hand 6 | f32 | 70x130     | mode=abs,bound=0.051             |
 lorenzo | f64be-interpolated-classes | by-hand 7 | f64be | 70x130 | mode=rel,bound=1e-2              |
+lorenzo | f32-based-classes    | by-hand 110 | f32 | 70x130     | mode=abs,bound=0.051             |
+lorenzo | f64be-based-classes  | by-hand 111 | f64be | 70x130   | mode=rel,bound=1e-2              |
+lorenzo | worked-base          | by-hand 116 | f32 | 5           | mode=abs,bound=0.5               |
 lorenzo | f32-pw-rel-wraps     | by-hand 8  | f32   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f64-pw-rel-wraps     | by-hand 9  | f64   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f32-only-raw-tiles   | by-hand 10 | f32   | 8200        | mode=abs,bound=1e-3              |

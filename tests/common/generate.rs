@@ -148,6 +148,11 @@ impl Chunk<'_> {
     }
 }
 
+/// Number `i` of a field far from zero beside what it varies by, with a gap here and there.
+fn beside(i: usize, x: f64) -> f64 {
+    if i % 97 == 50 { f64::NAN } else { x * 4096.0 + 1e7 }
+}
+
 /// Fields that are smooth, more or less, and what is strewn into them.
 fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
     let &Chunk { name, dtype, dims, fill, n, size, .. } = chunk;
@@ -221,6 +226,7 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
             let field = wave(dims, random).into_iter();
             field.enumerate().map(|(i, x)| bits_of(if i < n - n / 3 { x + 280.0 } else { 0.0 })).collect()
         }
+        "beside" => wave(dims, random).into_iter().enumerate().map(|(i, x)| bits_of(beside(i, x))).collect(),
         "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
         _ => return None,
     })

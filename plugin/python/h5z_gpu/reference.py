@@ -330,7 +330,7 @@ EMPTY, HUFFMAN, FIXED, RAW_TILE = 0, 1, 2, 3
 
 
 def lorenzo(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Bytes) -> bytes:
-    codebook = lorenzo_codebook(bytes(first))
+    codebook, base = lorenzo_head(head, bytes(first))
     e, t = lorenzo_tiling(head.extents)
     counts = [whole(e[k], t[k]) for k in range(3)]
     count = math.prod(counts)
@@ -339,7 +339,7 @@ def lorenzo(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: B
     out = np.empty(e, f"<u{head.size}")
     for k, (z, y, x) in enumerate(itertools.product(*map(range, counts))):
         tile = out[z * t[0] : (z + 1) * t[0], y * t[1] : (y + 1) * t[1], x * t[2] : (x + 1) * t[2]]
-        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, codebook)
+        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, codebook, base)
     return ordered(out, head)
 
 
@@ -374,9 +374,18 @@ def lorenzo_tiling(extents: tuple[int, ...]) -> tuple[list[int], list[int]]:
         t[k] = grown[k]
 
 
+def lorenzo_head(header: Header, head: bytes) -> tuple[Optional[Codebook], Optional[Array]]:
+    """§3.2: the codebook, and the base, None of none."""
+    end = 1 + whole(head[0], 2) if head else 0
+    based = header.mode != 3 and len(head) == end + header.size
+    refuse("L1", not head or (len(head) != end and not based), f"a head of {len(head)} bytes")
+    base = np.frombuffer(head[end:], f"<f{header.size}") if based else None
+    refuse("L31", base is not None and (base[0] == 0 or not np.isfinite(base[0])), f"a base of {base}")
+    return lorenzo_codebook(head[:end]), base
+
+
 def lorenzo_codebook(head: bytes) -> Optional[Codebook]:
     """§3.2: a codeword's length and meaning by the next 11 bits of a stream; None of no codewords."""
-    refuse("L1", not head or len(head) != 1 + whole(head[0], 2), f"a head of {len(head)} bytes")
     N = head[0]
     refuse("L2", N > 188, f"{N} symbols, allowed are 188")
     lengths = [four for byte in head[1 : 1 + whole(N, 2)] for four in (byte & 15, byte >> 4)]
@@ -417,7 +426,13 @@ def lorenzo_symbol(symbol: int) -> tuple[Optional[int], int, int]:
 
 
 def lorenzo_tile(
-    head: Header, where: str, kind: int, payload: bytes, shape: tuple[int, ...], codebook: Optional[Codebook]
+    head: Header,
+    where: str,
+    kind: int,
+    payload: bytes,
+    shape: tuple[int, ...],
+    codebook: Optional[Codebook],
+    base: Optional[Array],
 ) -> Array:
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
@@ -447,7 +462,7 @@ def lorenzo_tile(
         q = r.reshape(shape)
         for axis in axes:  # §4.3
             q = np.cumsum(q, axis=axis, dtype=np.int32)
-    x = lorenzo_values(head, q, interpolated).ravel()
+    x = lorenzo_values(head, q, interpolated, base).ravel()
     x[places] = values
     return x.reshape(shape)
 
@@ -575,12 +590,13 @@ def line(R: Array, parts: list[tuple[Array, Array]], new: tuple[int, ...], axis:
     return np.moveaxis(np.where(rows(even), ((b + c) >> 1) + ((b + c - a - d) >> 4), weighted), 0, axis)
 
 
-def lorenzo_values(head: Header, q: Array, interpolated: int) -> Array:
+def lorenzo_values(head: Header, q: Array, interpolated: int, base: Optional[Array]) -> Array:
     """§5: the bits of the values."""
     bits, real = f"<u{head.size}", f"<f{head.size}"
     if head.mode != 3:
         step = 2 * head.bound / 257 if interpolated else 2 * head.bound
-        return (q * np.float64(step)).astype(real).view(bits)
+        x = (q * np.float64(step)).astype(real)
+        return (x if base is None else base + x).view(bits)
     exact = head.bound * 2.0 ** (head.mantissa + 1)
     D = np.uint64(2**64 - 1 if exact >= 2**64 else max(math.floor(exact), 1))
     sign = np.uint64(8 * head.size - 1)

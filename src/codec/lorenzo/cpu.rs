@@ -14,6 +14,7 @@ use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::codebook::{self, Lengths};
 use crate::stage::huffman::{Decoder, Encoder, Histogram};
+use crate::stage::quantize::{self, NO_BASE};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
@@ -32,15 +33,23 @@ pub(crate) fn encode<S: Scalar>(
         return Ok(false);
     };
     let fill = chunk.params.fill.map(S::Bits::from_u64);
+    let (base, used) = match used {
+        Used::Absolute(bound) => {
+            let (base, bound) = quantize::base(values, fill, bound);
+            (base, Used::Absolute(bound))
+        }
+        Used::PointwiseRelative(_) => (NO_BASE, used),
+    };
+    let header = Header { used: used.value(), ..header };
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
     let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
-        (ChunkValues { values, grid: &grid, used, fill }, i * per_run, tiles.min((i + 1) * per_run))
+        (ChunkValues { values, grid: &grid, used, base, fill }, i * per_run, tiles.min((i + 1) * per_run))
     })?;
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
         memory::reserve(o, 1 + LORENZO_SYMBOLS)?;
-        format::write_head(&lengths, o);
+        format::write_head(&lengths, S::from_f64(base), o);
         Ok(())
     })?;
     writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
@@ -96,9 +105,9 @@ fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> 
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, lengths, payload] = frame.sections()?;
-    let codebook = format::read_head(head)?;
+    let (codebook, base) = format::read_head::<S>(head, log)?;
     let tiles = Tiles::new([kinds, lengths, payload], grid.tiles(), log)?;
-    Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used)))
+    Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used, base)))
 }
 
 /// Decodes a frame into `out`.

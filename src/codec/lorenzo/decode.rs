@@ -32,9 +32,9 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new<S: Scalar>(decoder: Decoder, log: bool, used: f64) -> Self {
-        let fine: Linear = fine(used);
-        Context { decoder, quantizer: quantizer::<S>(log, used), fine: Quantizer::Linear(fine) }
+    pub(super) fn new<S: Scalar>(decoder: Decoder, log: bool, used: f64, base: f64) -> Self {
+        let fine: Linear = fine(used, base);
+        Context { decoder, quantizer: quantizer::<S>(log, used, base), fine: Quantizer::Linear(fine) }
     }
 }
 

@@ -32,17 +32,17 @@ use crate::stage::quantize::{Linear, Log, Quantizer, bridge};
 use crate::stage::tiles::{Grid, Tile};
 
 /// The quantiser of Lorenzo's tiles.
-pub(super) fn quantizer<S: Scalar>(log: bool, used: f64) -> Quantizer {
+pub(super) fn quantizer<S: Scalar>(log: bool, used: f64, base: f64) -> Quantizer {
     if log {
         return Quantizer::Log(Log::new::<S>(used, LORENZO_LIMIT));
     }
     let limit = if S::SIZE == 4 { LORENZO_LIMIT_F32 } else { LORENZO_LIMIT };
-    Quantizer::Linear(Linear::new(2.0 * used, used, limit))
+    Quantizer::Linear(Linear::new(2.0 * used, used, limit, base))
 }
 
 /// The quantiser of interpolated tiles' points.
-pub(super) fn fine(used: f64) -> Linear {
-    Linear::new(2.0 * used / f64::from((1 << LORENZO_FINE_BITS) + 1), used, LORENZO_LIMIT)
+pub(super) fn fine(used: f64, base: f64) -> Linear {
+    Linear::new(2.0 * used / f64::from((1 << LORENZO_FINE_BITS) + 1), used, LORENZO_LIMIT, base)
 }
 
 /// What does not change from tile to tile.
@@ -50,6 +50,7 @@ pub(super) struct ChunkValues<'a, S: Scalar> {
     pub(super) values: &'a [S],
     pub(super) grid: &'a Grid,
     pub(super) used: Used,
+    pub(super) base: f64,
     pub(super) fill: Option<S::Bits>,
 }
 
@@ -119,7 +120,10 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
         Used::Absolute(b) => (false, b),
         Used::PointwiseRelative(r) => (true, r),
     };
-    let (coarse, fine) = (quantizer::<S>(log, used), fine(used));
+    let (coarse, fine) = (quantizer::<S>(log, used, plan.base), fine(used, plan.base));
+    // Beside a base the type must tell multiples of the unit: else a decoded tile would not come back as it is.
+    let base = S::from_f64(plan.base);
+    let told = base == S::ZERO || base + S::from_f64(used / f64::from((1 << LORENZO_FINE_BITS) + 1)) != base;
     let mut s = Scratch::<S>::new()?;
     for i in first..last {
         let tile = plan.grid.tile(i);
@@ -137,7 +141,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
         lorenzo::difference(quanta, tile.extents, axes, residuals);
         let mut predictor = Predictor::Lorenzo(axes);
         let mut outliers = found.outliers;
-        if !log && !found.exact {
+        if !log && !found.exact && told {
             let cost = match cost {
                 Some(cost) => cost,
                 None => estimate::cost(residuals, bits),

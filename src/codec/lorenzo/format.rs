@@ -7,8 +7,10 @@
 use crate::constants::{LORENZO_START_EVERY, LORENZO_SYMBOLS};
 use crate::error::{Damage, Error, Result};
 use crate::memory;
+use crate::scalar::{Bits, Scalar};
 use crate::stage::codebook::{self, Lengths};
 use crate::stage::interpolate::Way;
+use crate::stage::quantize::NO_BASE;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,16 +70,44 @@ impl Kind {
     }
 }
 
-/// Appends the head, §3.2.
-pub(super) fn write_head(lengths: &Lengths, out: &mut Vec<u8>) {
+/// Appends the head, §3.2; `base` is 0 for none.
+pub(super) fn write_head<S: Scalar>(lengths: &Lengths, base: S, out: &mut Vec<u8>) {
     let symbols = codebook::symbols(lengths);
     out.push(symbols as u8);
     out.extend(lengths[..symbols].chunks(2).map(|p| p[0] | p.get(1).unwrap_or(&0) << 4));
+    if base != S::ZERO {
+        out.extend(&base.bits().to_u64().to_le_bytes()[..S::SIZE]);
+    }
 }
 
-/// Reads the head: the codebook's lengths.
-pub(super) fn read_head(bytes: &[u8]) -> Result<Lengths> {
-    const S: &str = "lorenzo head";
+/// A head's codebook, and its base, where there are bytes for one of `size` bytes behind that; `log` where the frame's
+/// mode is 3, which has none.
+pub(super) fn split_head(head: &[u8], size: usize, log: bool) -> Result<(&[u8], f64)> {
+    let end = head.first().map_or(0, |&n| 1 + usize::from(n).div_ceil(2));
+    if log || head.len() != end + size {
+        return Ok((head, NO_BASE));
+    }
+    let (codebook, bytes) = head.split_at(end);
+    let mut bits = [0; 8];
+    bits[..size].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(bits);
+    let base = if size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) };
+    if base == 0.0 || !base.is_finite() {
+        return Err(Error::corrupt(HEAD, format!("{base} as the base")));
+    }
+    Ok((codebook, base))
+}
+
+/// Reads the head: the codebook's lengths, and the base.
+pub(super) fn read_head<S: Scalar>(bytes: &[u8], log: bool) -> Result<(Lengths, f64)> {
+    let (codebook, base) = split_head(bytes, S::SIZE, log)?;
+    Ok((read_codebook(codebook)?, base))
+}
+
+const HEAD: &str = "lorenzo head";
+
+fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
+    const S: &str = HEAD;
     let Some((&symbols, nibbles)) = bytes.split_first() else {
         return Err(Error::Length { section: S, needed: 1, got: 0 });
     };
@@ -201,9 +231,10 @@ mod tests {
         let mut lengths = [0; LORENZO_SYMBOLS];
         (lengths[0], lengths[3], lengths[14]) = (1, 2, 2);
         let mut head = Vec::new();
-        write_head(&lengths, &mut head);
+        write_head(&lengths, -0f32, &mut head);
         assert_eq!(head, [15, 1, 0x20, 0, 0, 0, 0, 0, 2]);
-        assert_eq!(read_head(&head).unwrap(), lengths);
+        let read_head = |bytes: &[u8]| read_head::<f32>(bytes, false);
+        assert_eq!(read_head(&head).unwrap(), (lengths, 0.0));
         for (at, byte, name) in [
             (0, 189, "189 symbols"),
             (8, 0x12, "after"),
@@ -223,7 +254,21 @@ mod tests {
         for cut in 0..head.len() {
             read_head(&head[..cut]).unwrap_err();
         }
-        assert_eq!(read_head(&[0]).unwrap(), [0; LORENZO_SYMBOLS]);
+        assert_eq!(read_head(&[0]).unwrap(), ([0; LORENZO_SYMBOLS], 0.0));
+        let mut based = Vec::new();
+        write_head(&lengths, 1.5f32, &mut based);
+        assert_eq!(based, [&head[..], &1.5f32.to_le_bytes()].concat());
+        assert_eq!(read_head(&based).unwrap(), (lengths, 1.5));
+        for cut in (0..based.len()).filter(|&cut| cut != head.len()) {
+            read_head(&based[..cut]).unwrap_err();
+        }
+        // In mode 3, and of values of another size, there is no such head.
+        super::read_head::<f32>(&based, true).unwrap_err();
+        super::read_head::<f64>(&based, false).unwrap_err();
+        for base in [-0f32, f32::NEG_INFINITY, f32::NAN] {
+            let why = read_head(&[&head[..], &base.to_le_bytes()].concat()).unwrap_err().to_string();
+            assert!(why.contains("base"), "{why}");
+        }
     }
 
     #[test]

@@ -58,8 +58,9 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
         head: head.words,
         ..chunk
     };
-    // Every section is filled up; no tile's payload is longer than its values, or, for a few values, than four units.
-    let capacity = head.bytes() + 1 + LORENZO_SYMBOLS / 2 + tiles + lengths + 32 + raw_len + 16 * tiles;
+    // Eight bytes for a base. Every section is filled up; no tile's payload is longer than its values, or, for a few
+    // values, than four units.
+    let capacity = head.bytes() + 1 + LORENZO_SYMBOLS / 2 + 8 + tiles + lengths + 32 + raw_len + 16 * tiles;
     (capacity / 4 <= u32::MAX as usize).then_some(ChunkPlan { chunk, capacity })
 }
 
@@ -86,11 +87,13 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     let lengths_at = before(payload_at, lengths);
     let kinds_at = before(lengths_at, kinds);
     let log = h.mode == Mode::PointwiseRelative;
-    let distance = match if size == 4 { quantizer::<f32>(log, h.used) } else { quantizer::<f64>(log, h.used) } {
-        Quantizer::Log(l) => l.step(),
-        Quantizer::Linear(_) => 0,
-    };
-    let (step, fine) = (2.0 * h.used, fine(h.used).step());
+    let (codebook, base) = format::split_head(head, size, log).ok()?;
+    let distance =
+        match if size == 4 { quantizer::<f32>(log, h.used, base) } else { quantizer::<f64>(log, h.used, base) } {
+            Quantizer::Log(l) => l.step(),
+            Quantizer::Linear(_) => 0,
+        };
+    let (step, fine) = (2.0 * h.used, fine(h.used, base).step());
     if !step.is_finite() {
         // The bits of 0 times infinity are not the same on every machine.
         return None;
@@ -101,11 +104,12 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         step,
         fine,
         distance,
+        base,
         tiles: u32::try_from(tiles).ok()?,
         table_at: u32::try_from(before(kinds_at, head)).ok()?,
         extents,
         rank: 3,
-        table_len: u32::try_from(head.len()).ok()?,
+        table_len: u32::try_from(codebook.len()).ok()?,
         kinds_at: u32::try_from(kinds_at).ok()?,
         lengths_at: u32::try_from(lengths_at).ok()?,
         tile,

@@ -30,7 +30,8 @@ pub(crate) static CODEC: Codec = Codec {
 /// What turns values into the integers that are predicted, to be compared with a kernel's.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(crate) fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Used) -> crate::stage::quantize::Quantizer {
-    encode::quantizer::<S>(matches!(used, crate::bound::Used::PointwiseRelative(_)), used.value())
+    use crate::stage::quantize::NO_BASE;
+    encode::quantizer::<S>(matches!(used, crate::bound::Used::PointwiseRelative(_)), used.value(), NO_BASE)
 }
 
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.

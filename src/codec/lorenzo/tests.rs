@@ -220,6 +220,48 @@ fn every_shape_keeps_the_bound() {
     }
 }
 
+/// Frames of a field beside `offset` times its range, and of one without, neither of more than `share` above the other.
+fn offset_costs_nothing(dims: &[u64], offset: f64, bound: f64, share: f64) {
+    let at = |offset: f64| -> Vec<f64> {
+        let values = field::<f64>(1, dims);
+        let range = bound::range(&values, None).map_or(0.0, |(low, high)| high - low);
+        values.iter().map(|&x| x + offset * range).collect()
+    };
+    let case = Case::new(dims, Bound::Relative(bound));
+    let [plain, beside] = [0.0, offset].map(|offset| case.check(&at(offset)).0.len() as f64);
+    // The base itself, and its filling.
+    assert!(
+        (beside - plain).abs() <= share * plain + 32.0,
+        "{dims:?}, {offset:e}, {bound}: {beside} bytes, {plain} without"
+    );
+}
+
+#[test]
+fn an_offset_costs_nothing() {
+    for dims in [&[20_000][..], &[130, 200], &[32, 33, 64]] {
+        for bound in [1e-2, 1e-3, 1e-4] {
+            for offset in [1e3, 1e6, 1e9, -1e9] {
+                offset_costs_nothing(dims, offset, bound, 0.02);
+            }
+        }
+        // Where 1e12 is, f64 do not tell interpolation's units from each other any more.
+        offset_costs_nothing(dims, 1e11, 1e-2, 0.02);
+    }
+}
+
+#[test]
+fn a_base_is_found_beside_values_that_have_none() {
+    let dims = &[40, 500];
+    let plain: Vec<f64> = field::<f64>(1, dims).iter().map(|x| 1.0 + 1e-9 * x).collect();
+    let len = |values: &[f64]| Case::new(dims, Bound::Absolute(1e-12)).check(values).0.len();
+    for (every, rare) in [(10, 1e20), (2, f64::NAN), (3, f64::INFINITY), (5, 0.0), (5, -7.0), (2, 1e20)] {
+        let some: Vec<f64> =
+            plain.iter().enumerate().map(|(i, &x)| if i / 8 % every == 0 { rare } else { x }).collect();
+        let most = len(&plain) + 80_000 / every + 2000;
+        assert!(len(&some) < most, "{rare}: {} bytes, {} without", len(&some), len(&plain));
+    }
+}
+
 /// Encodes again what came back, and wants every value kept.
 fn rewriting_keeps<S: Scalar>(case: Case<'_>, values: &[S]) {
     let (_, once) = case.check(values);
@@ -239,6 +281,9 @@ fn rewriting_keeps_every_value() {
                 let case = Case::new(dims, Bound::Absolute(b));
                 rewriting_keeps(case, &field::<f32>(kind, dims));
                 rewriting_keeps(case, &field::<f64>(kind, dims));
+                let beside = |offset: f64| field::<f64>(kind, dims).iter().map(|x| x + offset * b).collect::<Vec<_>>();
+                rewriting_keeps(case, &beside(1e10));
+                rewriting_keeps(case, &beside(-3e7).iter().map(|&x| x as f32).collect::<Vec<_>>());
             }
         }
     }

@@ -62,6 +62,23 @@ fn codebook(list: &mut List, good: &Draft) {
     list.but("L1-head-of-no-bytes", "head has 0 bytes where 1", good, head(&[]));
     list.but("L1-head-too-short", "head has 19 bytes where 20", good, |d| d.sections[0].truncate(19));
     list.but("L1-head-too-long", "head has 21 bytes where 20", good, |d| d.sections[0].push(0));
+    list.but("L1-head-with-half-a-base", "head has 22 bytes where 20", good, |d| d.sections[0].extend([0, 0x80]));
+    list.but("L1-head-with-a-base-in-mode-3", "head has 24 bytes where 20", good, |d| {
+        d.mode = 3;
+        d.sections[0].extend(1f32.to_le_bytes());
+    });
+    let mut wide = without_codebook(8, 1, 0.5, &[4]);
+    (wide.kinds, wide.payloads) = (vec![0], vec![Vec::new()]);
+    wide.head.extend(1f32.to_le_bytes());
+    list.draft("L1-head-with-a-base-of-another-size", "head has 5 bytes where 1", &Draft::of(&wide.frame()));
+    for (name, base) in [
+        ("L31-base-of-0", 0f32),
+        ("L31-base-of-minus-0", -0.0),
+        ("L31-infinite-base", f32::NEG_INFINITY),
+        ("L31-base-that-is-no-number", f32::NAN),
+    ] {
+        list.but(name, "as the base", good, |d| d.sections[0].extend(base.to_le_bytes()));
+    }
     list.but("L2-189-symbols", "189 symbols", good, |d| {
         // The last one in use is 188.
         d.sections[0][0] = 189;

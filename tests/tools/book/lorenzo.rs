@@ -50,7 +50,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let tiles: usize = grid.iter().product();
     let [head, kinds, lengths, payload] = f.sections[..] else { return Err("lorenzo: sections".into()) };
     need(kinds.len() == tiles, "lorenzo: kinds")?;
-    let codebook = codebook_of(head)?;
+    let (codebook, base) = codebook_of(f, head)?;
     let ends = ends_of(lengths, tiles)?;
     need(ends[tiles - 1] == payload.len(), "lorenzo: payload")?;
     let mut values = vec![0; n];
@@ -61,7 +61,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         let extents = [0, 1, 2].map(|a| t[a].min(e[a] - first[a]));
         let payload = &payload[begin..ends[k]];
         begin = ends[k];
-        let tile = tile(f, &codebook, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
+        let tile = tile(f, &codebook, base, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
         for (i, v) in tile.into_iter().enumerate() {
             let [z, y, x] = indices(extents, i);
             values[((first[0] + z) * e[1] + first[1] + y) * e[2] + first[2] + x] = v;
@@ -120,10 +120,19 @@ fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
     [i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]]
 }
 
-/// §3.2.
-fn codebook_of(head: &[u8]) -> Result<Vec<Codeword>, Refusal> {
+/// §3.2, with the base, where there is one.
+fn codebook_of(f: &Frame<'_>, head: &[u8]) -> Result<(Vec<Codeword>, Option<u64>), Refusal> {
     let symbols = number(head, 0, 1)? as usize;
-    need(symbols <= 188 && head.len() == 1 + symbols.div_ceil(2), "lorenzo: symbols")?;
+    let base_at = 1 + symbols.div_ceil(2);
+    need(symbols <= 188 && head.len() >= base_at, "lorenzo: symbols")?;
+    let mut base = None;
+    if head.len() > base_at {
+        need(f.mode != 3 && head.len() == base_at + f.size, "lorenzo: what follows the codebook")?;
+        let bits = number(head, base_at, f.size)?;
+        let x = float(f, bits);
+        need(x != 0.0 && x.is_finite(), "lorenzo: a base that is no number or 0")?;
+        base = Some(bits);
+    }
     let length = |s: usize| u32::from(head[1 + s / 2] >> (4 * (s % 2)) & 15);
     need(symbols.is_multiple_of(2) || length(symbols) == 0, "lorenzo: a length after the last")?;
     let mut codewords = Vec::new();
@@ -140,11 +149,16 @@ fn codebook_of(head: &[u8]) -> Result<Vec<Codeword>, Refusal> {
     need(symbols == 0 || length(symbols - 1) > 0, "lorenzo: the last symbol is not in use")?;
     need(symbols == 0 || sum <= 1 << 11, "lorenzo: over-full")?;
     need(symbols == 0 || sum >= 1 << 11, "lorenzo: under-full")?;
-    Ok(codewords)
+    Ok((codewords, base))
+}
+
+/// The number that has these bits.
+fn float(f: &Frame<'_>, bits: u64) -> f64 {
+    if f.size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
 
 /// One tile: the bits of its values.
-fn tile(f: &Frame<'_>, codebook: &[Codeword], tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
+fn tile(f: &Frame<'_>, codebook: &[Codeword], base: Option<u64>, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
     let n: usize = tile.extents.iter().product();
     // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
@@ -191,6 +205,10 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], tile: &Tile<'_>) -> Result<Vec<u64
     } else {
         running_sums(tile.extents, axes, residuals).into_iter().map(|q| value(f, q)).collect()
     };
+    if let Some(base) = base {
+        // The sum of two f32, both exact in f64, is rounded once.
+        values.iter_mut().for_each(|v| *v = rounded(f, float(f, base) + float(f, *v)));
+    }
     for (i, bits) in replaced {
         values[i] = bits;
     }
