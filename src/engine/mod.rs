@@ -212,7 +212,11 @@ impl Engine {
     fn try_to_decode(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(share) = self.gpu {
-            return gpu::decode(jobs, share, self.threads);
+            let done = gpu::decode(jobs, share, self.threads);
+            let inner = self.threads.div_ceil(jobs.len().max(1));
+            let jobs = jobs.iter_mut().zip(done).collect();
+            let restore = |_, (job, done)| done && settle::restore(job, inner).is_ok();
+            return parallel::map_mut(jobs, self.threads, restore);
         }
         vec![false; jobs.len()]
     }
@@ -319,9 +323,13 @@ impl Engine {
             self.threads_for(jobs.iter().zip(&done).filter(|(_, d)| !**d).map(|(job, _)| job.out.len()).sum());
         let inner = threads.div_ceil(left.max(1));
         let slots: Vec<_> = jobs.iter_mut().zip(done).collect();
-        parallel::map_mut(slots, threads, |_, (job, done)| {
-            if done { settle::restore(job, inner) } else { decode_one(job.frame, inner, job.out) }
-        })
+        parallel::map_mut(
+            slots,
+            threads,
+            |_, (job, done)| {
+                if done { Ok(()) } else { decode_one(job.frame, inner, job.out) }
+            },
+        )
     }
 
     /// Decodes one frame into `out`: a batch of one.

@@ -2,13 +2,12 @@
 //! What a chunk's request leaves to the writer, settled before any backend sees the chunk: the order of its axes
 //! (codec/order.rs), then its codec (codec/auto.rs).
 
-use super::job::{DecodeJob, EncodeJob};
+use super::job::EncodeJob;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::codec::{self, order};
 use crate::error::Result;
-use crate::frame::{self, Frame};
-use crate::memory;
+use crate::frame;
 use crate::params::{Extents, Params};
 
 /// A chunk as its codec gets it.
@@ -63,12 +62,13 @@ impl Settled {
 }
 
 /// Puts the values of a chunk in its own order, which a GPU has decoded in its codec's.
-pub(super) fn restore(job: &mut DecodeJob<'_>, threads: usize) -> Result<()> {
+#[cfg(feature = "cuda")]
+pub(super) fn restore(job: &mut super::DecodeJob<'_>, threads: usize) -> Result<()> {
     if !frame::is_swapped(job.frame) {
         return Ok(());
     }
-    let extents = Frame::open_unsummed(job.frame)?.header.extents;
-    let mut coded = memory::zeros::<u8>(job.out.len())?;
+    let extents = frame::Frame::open_unsummed(job.frame)?.header.extents;
+    let mut coded = crate::memory::zeros::<u8>(job.out.len())?;
     coded.copy_from_slice(job.out);
     order::restore(&extents, &coded, job.out, threads)
 }
