@@ -81,7 +81,7 @@ impl Boxes {
         let start = |k: usize| {
             let at = |d: usize| {
                 let place = PLACES[d].wrapping_mul(k as u64 + 1);
-                (u128::from(place) * (extents[d] - part[d] + 1) as u128 >> 64) as usize * steps[d]
+                ((u128::from(place) * (extents[d] - part[d] + 1) as u128) >> 64) as usize * steps[d]
             };
             (0..4).map(at).sum()
         };
