@@ -63,7 +63,7 @@ impl Settled {
 
 /// Puts the values of a chunk in its own order, which a GPU has decoded in its codec's.
 #[cfg(feature = "cuda")]
-pub(super) fn restore(job: &mut super::DecodeJob<'_>, threads: usize) -> Result<()> {
+pub(super) fn restore(job: &mut super::job::DecodeJob<'_>, threads: usize) -> Result<()> {
     if !frame::is_swapped(job.frame) {
         return Ok(());
     }
