@@ -44,7 +44,7 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
     ]
     .map(|(name, begin, end)| (name.to_string(), begin, end))
     .into();
-    let rank = usize::from(frame[11]);
+    let rank = usize::from(frame[11] & 0x7F);
     let sections = frame[48] as usize;
     let table = 56 + 4 * rank;
     parts.push(("extents".into(), 56, table));
