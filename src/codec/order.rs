@@ -248,7 +248,16 @@ pub(crate) fn restore(extents: &Extents, coded: &[u8], out: &mut [u8], threads: 
     transpose(coded, out, [first, second], threads)
 }
 
+/// Whether the two exchanged axes are whole axes of the chunk, which a frame of another writer need not say.
+#[cfg(feature = "cuda")]
+pub(crate) fn is_of_axes(extents: &Extents, chunk: &[u64]) -> bool {
+    let [first, second, ..] = extents.as_slice() else { return false };
+    let ends = |n: u64| (0..=chunk.len()).any(|k| chunk[..k].iter().product::<u64>() == n);
+    ends(u64::from(*second)) && ends(u64::from(*second) * u64::from(*first))
+}
+
 /// Bytes from one value to the next along each axis of a chunk, in the order that its codec wants: `steps` in its own.
+/// Only where [`is_of_axes`] is true.
 #[cfg(feature = "cuda")]
 pub(crate) fn swap_steps(extents: &Extents, chunk: &[u64], steps: &mut [isize]) {
     let [first, second, ..] = *extents.as_slice() else { unreachable!("two axes are exchanged") };
@@ -323,6 +332,7 @@ mod tests {
     fn steps_lead_to_the_exchanged_place() {
         for (chunk, coded) in [(&[1, 2, 1, 3, 4, 1, 5][..], [12, 2, 5]), (&[6, 2, 2, 1, 5], [4, 6, 5])] {
             let extents = Extents::new(&coded).unwrap().swapped().unwrap();
+            assert!(is_of_axes(&extents, chunk) && !is_of_axes(&extents, &[5, 24]));
             let n: u64 = chunk.iter().product();
             let raw: Vec<u8> = (0..n as u8).collect();
             let there = swapped(&extents, &raw, 1).unwrap();

@@ -28,7 +28,7 @@ def test_values_are_where_they_were(shape, kind, tmp_path, monkeypatch):
     use(f"""{WRITE}
     shape, chunk, kind = {shape!r}, {SHAPES[shape]!r}, {kind!r}
     a = levels(shape, kind)
-    random, swapped, orders = np.random.default_rng(1), 0, set()
+    random, orders = np.random.default_rng(1), set()
     codecs = ["auto", "lorenzo", "planes", "szx"] if a.dtype.kind == "f" else []
     hows = [Lossless()] + [Lossy(absolute=1e-3, codec=c) for c in codecs]
     for how in hows:

@@ -137,7 +137,10 @@ impl Work<'_> {
             if read.is_ok() {
                 *read = fits(frame, self.raw_len);
             }
-            plans.push(if read.is_ok() { plan_of(frame, self.raw_len) } else { None });
+            let plan = if read.is_ok() { plan_of(frame, self.raw_len) } else { None };
+            // Steps along the array's axes exchange whole axes; the CPU exchanges any.
+            let fits = |plan: &DecodePlan| plan.swapped.is_none_or(|e| order::is_of_axes(&e, self.chunk));
+            plans.push(plan.filter(fits));
         }
         let right = self.by_kernels(stream, &plans, &overlaps, &places, end)?;
         for i in 0..count {
