@@ -47,10 +47,11 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	    --platform manylinux_2_28_x86_64 hdf5plugin==7.1.0)
 	@$(if $(WITH_PEERS),cd $(BUNDLE)/peers/hdf5plugin/plugins && ls | grep -vE 'h5(blosc2|zfp|sz3)\.so' | xargs rm -f \
 	    && strip --strip-unneeded *.so)
-	@test $$(du -sm $(BUNDLE) | cut -f1) -le 60 || { echo "$(BUNDLE) is larger than 60 MiB"; exit 1; }
+	@tar czf $(BUNDLE).tgz -C $(dir $(BUNDLE)) $(notdir $(BUNDLE))
+	@test $$(du -m $(BUNDLE).tgz | cut -f1) -le 60 || { echo "$(BUNDLE).tgz is larger than 60 MiB"; exit 1; }
 	@grep -qE '(NVRTC|nvcc) [0-9]+\.[0-9]' $(BUNDLE)/plugin/libh5zgpu.so \
 	    || { echo "The plugin was built without GPU code."; exit 1; }
-	@echo "$(BUNDLE): $$(du -sm $(BUNDLE) | cut -f1) MiB.  On a machine with a GPU: ./run.sh"
+	@echo "$(BUNDLE).tgz: $$(du -m $(BUNDLE).tgz | cut -f1) MiB.  Unpack it on a machine with a GPU, ./run.sh in it"
 
 gpu-record-check:
 	@tests/gpu/record.sh
