@@ -16,7 +16,8 @@ pub fn frame(case: &Case) -> Vec<u8> {
     let random = &mut Random(case.seed);
     let dims: Vec<u32> = case.dims.iter().map(|&d| d as u32).collect();
     match (&*case.codec, &*case.name) {
-        ("bytes", "several-tiles") => several_tiles(random),
+        ("bytes", "several-tiles") => several_tiles(2, random),
+        ("bytes", "several-tiles-of-bits") => several_tiles(1 << 16 | 2, random),
         ("bytes", "zstd-without-size") => {
             let codes = [zstd_runs(&[(7, 200), (9, 200)]), zstd_runs(&[(0, 100)])];
             bytes_frame(500, 4, 400, &codes).frame()
@@ -49,7 +50,7 @@ fn any_bytes(n: usize, random: &mut Random) -> Vec<u8> {
 }
 
 /// Five tiles of 1000 bytes and shorter, shuffled by two; the third is raw, the last one ends in half an element.
-fn several_tiles(random: &mut Random) -> Vec<u8> {
+fn several_tiles(stride_and_unit: u32, random: &mut Random) -> Vec<u8> {
     let code = |k: usize| {
         let n = if k < 4 { 1000 } else { 301 };
         if k == 2 {
@@ -61,7 +62,7 @@ fn several_tiles(random: &mut Random) -> Vec<u8> {
         zstd::bulk::compress(&shuffled, 3).unwrap()
     };
     let codes: Vec<Vec<u8>> = (0..5).map(code).collect();
-    Draft { kind: 0x4020, ..bytes_frame(4301, 2, 1000, &codes) }.frame()
+    Draft { kind: 0x4020, ..bytes_frame(4301, stride_and_unit, 1000, &codes) }.frame()
 }
 
 /// A Zstandard frame (RFC 8878 §3.1.1) of blocks of one byte repeated, without a content size.
@@ -76,14 +77,14 @@ pub fn zstd_runs(runs: &[(u8, u32)]) -> Vec<u8> {
     out
 }
 
-/// A frame of `bytes`: its tiles' codes.
-pub fn bytes_frame(raw_len: u64, stride: u32, tile: u32, codes: &[Vec<u8>]) -> Draft {
+/// A frame of `bytes`: its tiles' codes. The upper half of the stride's word is the unit.
+pub fn bytes_frame(raw_len: u64, stride_and_unit: u32, tile: u32, codes: &[Vec<u8>]) -> Draft {
     let mut end = 0;
     let ends = codes.iter().flat_map(|code| {
         end += code.len() as u64;
         end.to_le_bytes()
     });
-    let sections = vec![le(&[stride, tile]), ends.collect(), codes.concat()];
+    let sections = vec![le(&[stride_and_unit, tile]), ends.collect(), codes.concat()];
     Draft { raw_len, ..Draft::new(4, 9, 0.0, 0xF, &[], sections) }
 }
 

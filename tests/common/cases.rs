@@ -417,6 +417,12 @@ planes | f64-levels-lossless    | stacked 93 | f64   | 4x6x30x40   | mode=lossle
 lorenzo | f32-steps-of-planes   | stacked 94 | f32   | 4x6x30x40   | mode=abs,bound=1e-2,codec=lorenzo        |
 szx    | f32-words-above-q-swapped | by-hand 95 | f32  | 16x16       | mode=abs,bound=0.5,codec=szx     |
 lorenzo | f32-interpolated-classes-swapped | by-hand 96 | f32 | 70x130 | mode=abs,bound=0.051             |
+bytes  | u8-mask                | mask 146   | u8    | 90x101      | mode=lossless                            |
+bytes  | u16-counts-odd-length  | counts 147 | u16   | 6003 bytes  | mode=lossless                            |
+bytes  | u16be-counts           | counts 148 | u16be | 50x61       | mode=lossless                            |
+bytes  | compound-4-of-counts   | counts 149 | bytes4 | 51x59      | mode=lossless                            |
+bytes  | unknown-counts         | counts 150 | unknown | 5005 bytes | mode=lossless                           |
+bytes  | several-tiles-of-bits  | by-hand 0  | u16   | 4301 bytes  | mode=lossless                            |
 ";
 
 /// Every case of the list.

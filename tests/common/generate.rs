@@ -311,6 +311,24 @@ fn numbers(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
     })
 }
 
+/// Numbers of few bits.
+fn few(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
+    Some(match chunk.name {
+        // Where a field is above zero, with ragged edges.
+        "mask" => {
+            let field = wave(chunk.dims, random);
+            field.into_iter().map(|x| u64::from(x + random.unit() - 0.5 > 0.0)).collect()
+        }
+        // How many of twelve events are there; where a field is high, most.
+        "counts" => {
+            let field = wave(chunk.dims, random);
+            let mut count = |rate: f64| (0..12).filter(|_| random.unit() < rate).count() as u64;
+            field.into_iter().map(|x| count((x + 5.0) / 30.0)).collect()
+        }
+        _ => return None,
+    })
+}
+
 /// What §9 of the codecs' documents shows.
 fn examples(chunk: &Chunk) -> Option<Vec<u64>> {
     let &Chunk { n, name, .. } = chunk;
@@ -370,7 +388,10 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
     let line = [n as u64];
     let dims = if dims.iter().product::<u64>() == n as u64 { dims } else { &line[..] };
     let chunk = Chunk { name, seed, dtype, dims, fill, n, size };
-    let made = fields(&chunk, &mut random).or_else(|| numbers(&chunk, &mut random)).or_else(|| examples(&chunk));
+    let made = fields(&chunk, &mut random)
+        .or_else(|| numbers(&chunk, &mut random))
+        .or_else(|| few(&chunk, &mut random))
+        .or_else(|| examples(&chunk));
     let Some(mut elements) = made else { panic!("no generator {name:?}; there are {NAMES:?}") };
     if dtype.size < 8 {
         let mask = (1u64 << (8 * size)) - 1;

@@ -87,6 +87,8 @@ MISREADINGS = {
         "2 * head.bound / 257", "head.bound / 128.5", "lorenzo/f64-interpolated-infinite-step"),
     "lorenzo 5, abs(-2^31) in 32 bits": (
         "np.abs(q.astype(np.int64))", "np.abs(q).astype(np.int64)", "lorenzo/f64-pw-rel-lowest-quantum"),
+    "bytes 4, the highest bit first": (
+        'np.unpackbits(planes, axis=2, bitorder="little")', "np.unpackbits(planes, axis=2)", "bytes/u8-mask"),
     "planes 5, a step that is too large before it is rounded": (
         "1 / limit <= s <= limit", "1 / limit <= head.bound * 1.9921875 <= limit", "planes/f32-step-that-rounds-down"),
     "planes 5, a step that is too small before it is rounded": (

@@ -158,11 +158,12 @@ fn shuffled(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     need(f.mode == 9 && f.extents.is_empty(), "bytes: mode or rank")?;
     let [head, ends, payload] = f.sections[..] else { return Err("bytes: sections".into()) };
     need(head.len() == 8, "bytes: head")?;
-    let (stride, tile) = (number(head, 0, 4)? as usize, number(head, 4, 4)? as usize);
+    let (stride, unit, tile) = (number(head, 0, 2)? as usize, number(head, 2, 2)?, number(head, 4, 4)? as usize);
     need(
         (1..=255).contains(&stride) && (1..=1_048_576).contains(&tile) && tile % stride == 0,
         "bytes: stride or tile",
     )?;
+    need(unit <= 1, "bytes: unit")?;
     let tiles = f.raw_len.div_ceil(tile);
     need(ends.len() == 8 * tiles, "bytes: tile ends")?;
     let mut raw = Vec::new();
@@ -179,19 +180,37 @@ fn shuffled(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
             need(zstd::zstd_safe::find_frame_compressed_size(code) == Ok(code.len()), "bytes: not one zstd frame")?;
             let b = zstd::bulk::decompress(code, n).map_err(|e| e.to_string())?;
             need(b.len() == n, "bytes: zstd gives another length")?;
-            let m = n / stride;
-            let mut t = b.clone();
-            for i in 0..m {
-                for j in 0..stride {
-                    t[i * stride + j] = b[j * m + i];
-                }
-            }
-            raw.extend(t);
+            raw.extend(if unit == 0 { bytes_back(&b, stride) } else { bits_back(&b, stride) });
         }
         begin = end;
     }
     need(begin == payload.len(), "bytes: payload")?;
     Ok(raw)
+}
+
+/// §4, unit 0.
+fn bytes_back(b: &[u8], stride: usize) -> Vec<u8> {
+    let m = b.len() / stride;
+    let mut raw = b.to_vec();
+    for i in 0..m {
+        for j in 0..stride {
+            raw[i * stride + j] = b[j * m + i];
+        }
+    }
+    raw
+}
+
+/// §4, unit 1.
+fn bits_back(b: &[u8], stride: usize) -> Vec<u8> {
+    let q = b.len() / (8 * stride);
+    let mut raw = b.to_vec();
+    raw[..8 * q * stride].fill(0);
+    for (i, j) in (0..8 * q).flat_map(|i| (0..stride).map(move |j| (i, j))) {
+        for t in 0..8 {
+            raw[i * stride + j] |= (b[(8 * j + t) * q + i / 8] >> (i % 8) & 1) << t;
+        }
+    }
+    raw
 }
 
 // ---- src/codec/szx/FORMAT.md ----

@@ -656,9 +656,10 @@ def ndzip_cube(head: Header, k: int, words: Array, shape: tuple[int, ...]) -> Ar
 # ------------------------------------------------------------------------------------------------ bytes.FORMAT.md
 def shuffled(head: Header, first: Bytes, ends: Bytes, payload: Bytes) -> bytes:
     refuse("B1", len(first) != 8, f"a head of {len(first)} bytes, not 8")
-    stride, step = struct.unpack_from("<II", first)
+    stride, unit, step = struct.unpack_from("<HHI", first)
     refuse("B2", not 1 <= stride <= 255, f"stride {stride}, allowed are 1 to 255")
     refuse("B3", not 1 <= step <= 1048576 or step % stride, f"tiles of {step} bytes with stride {stride}")
+    refuse("B10", unit > 1, f"unit {unit}, allowed are 0, bytes, and 1, bits")
     count = whole(head.raw_length, step)
     refuse("B4", len(ends) != 8 * count, f"ends of {len(ends)} bytes for {count} tiles")
     begin, parts = 0, []
@@ -671,14 +672,20 @@ def shuffled(head: Header, first: Bytes, ends: Bytes, payload: Bytes) -> bytes:
         parts.append((bytes(payload[begin:end]), n))
         begin = end
     refuse("B7", begin != len(payload), f"the last tile ends at {begin}, the payload at {len(payload)}")
-    return b"".join(unshuffled(f"tile {k}", *part, stride) for k, part in enumerate(parts))
+    return b"".join(unshuffled(f"tile {k}", *part, stride, unit) for k, part in enumerate(parts))
 
 
-def unshuffled(what: str, code: bytes, n: int, stride: int) -> bytes:
+def unshuffled(what: str, code: bytes, n: int, stride: int, unit: int) -> bytes:
     """§4: the n raw bytes of a tile."""
     if len(code) == n:
         return code
     b = np.frombuffer(zstd(what, code, n), np.uint8)
+    if unit:
+        q = n // (8 * stride)  # whole groups of 8 elements
+        planes = b[: 8 * q * stride].reshape(stride, 8, q)  # byte, bit, group
+        bits = np.unpackbits(planes, axis=2, bitorder="little")
+        raw = np.packbits(bits, axis=1, bitorder="little").reshape(stride, 8 * q)
+        return raw.T.tobytes() + b[8 * q * stride :].tobytes()
     m = n // stride  # whole elements
     return b[: m * stride].reshape(stride, m).T.tobytes() + b[m * stride :].tobytes()
 

@@ -2,11 +2,13 @@
 //! The codec `bytes` on the CPU: shuffle, then zstd, tile by tile. FORMAT.md §4 and §8.
 //!
 //! Bytes of equal place in their elements are alike, so each tile is shuffled: all first bytes, all second bytes, and
-//! so on; then zstd codes it. Whether the element's size or 1 (no shuffle) is the better stride, the first 64 KiB tell.
+//! so on; then zstd codes it. Where few bits of a byte vary, as in masks and counts, bits of equal place are still more
+//! alike, and each tile is shuffled bit by bit. Whether the element's size or 1 (no shuffle) is the better stride, and
+//! whether bits are better than bytes, the first 64 KiB tell.
 //! Tiles are coded apart from each other, by as many threads as there are; one that zstd cannot make smaller stays raw.
 
 use super::format::{HEAD_LEN, Head, Tiles};
-use super::shuffle::{shuffle, unshuffle};
+use super::shuffle::{Shuffle, Unit};
 use crate::codec_id::CodecId;
 use crate::constants::BYTES_LEVEL;
 use crate::error::{Damage, Error, Result};
@@ -15,19 +17,22 @@ use crate::params::{Dtype, Extents, Mode};
 use crate::{memory, parallel};
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
-/// Bytes of the chunk on which the stride is chosen.
+/// Bytes of the chunk on which the shuffle is chosen.
 const SAMPLE: usize = 1 << 16;
+/// In hundredths: bits are shuffled where the sample takes less than this part of what it takes with bytes shuffled. A
+/// sample may be wrong by some hundredths, and bytes are shuffled faster.
+const BITS_GAIN: usize = 98;
 
 /// Encodes bytes into a frame. A tile that zstd cannot make smaller is kept raw.
 pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    let head = Head::new(stride(raw, usize::from(dtype.size))?);
+    let head = Head::new(choose(raw, usize::from(dtype.size))?);
     let tiles = raw.len().div_ceil(head.tile);
     let run = parallel::run_length(tiles, threads);
     let coded = parallel::try_map(tiles.div_ceil(run), threads, |r| {
         let mut coder = Coder::new()?;
         let mut codes = memory::with_capacity(run)?;
         for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
-            let code = coder.code(tile, head.stride)?;
+            let code = coder.code(tile, head.shuffle)?;
             codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
         }
         Ok(codes)
@@ -63,27 +68,28 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     Ok(())
 }
 
-/// The element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. FORMAT.md §8.
-fn stride(raw: &[u8], size: usize) -> Result<usize> {
+/// Bytes by the element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. Bits
+/// where they make it smaller by two hundredths more. FORMAT.md §8.
+fn choose(raw: &[u8], size: usize) -> Result<Shuffle> {
     let candidates: &[usize] = match size {
         0 => &[1, 2, 4, 8],
         1 => &[1],
         _ => &[1, size],
     };
-    if candidates.len() == 1 {
-        return Ok(1);
-    }
     let sample = &raw[..raw.len().min(SAMPLE)];
     let mut coder = Coder::new()?;
+    let mut len = |shuffle| coder.code(sample, shuffle).map(|code| code.map_or(sample.len(), <[u8]>::len));
     // The first of equals: candidates rise.
-    let (mut best, mut least) = (1, usize::MAX);
-    for &s in candidates {
-        let len = coder.code(sample, s)?.map_or(sample.len(), <[u8]>::len);
+    let (mut best, mut least) = (Shuffle::NONE, usize::MAX);
+    for &stride in candidates {
+        let shuffle = Shuffle { stride, unit: Unit::Byte };
+        let len = len(shuffle)?;
         if len < least {
-            (best, least) = (s, len);
+            (best, least) = (shuffle, len);
         }
     }
-    Ok(best)
+    let bits = Shuffle { stride: if size == 0 { best.stride } else { size }, unit: Unit::Bit };
+    Ok(if 100 * len(bits)? < BITS_GAIN * least { bits } else { best })
 }
 
 /// zstd found no memory; the number is what this level takes for a tile, about.
@@ -111,13 +117,13 @@ impl Coder {
     }
 
     /// The tile shuffled and coded; `None` when that is not smaller.
-    fn code(&mut self, tile: &[u8], stride: usize) -> Result<Option<&[u8]>> {
+    fn code(&mut self, tile: &[u8], shuffle: Shuffle) -> Result<Option<&[u8]>> {
         lengthen(&mut self.code, zstd_safe::compress_bound(tile.len()))?;
-        let from = if stride == 1 {
+        let from = if shuffle == Shuffle::NONE {
             tile
         } else {
             lengthen(&mut self.shuffled, tile.len())?;
-            shuffle(tile, stride, &mut self.shuffled);
+            shuffle.shuffle(tile, &mut self.shuffled);
             &self.shuffled
         };
         // The buffer holds the longest code: only memory can be missing.
@@ -129,15 +135,15 @@ impl Coder {
 /// Decodes a frame into `out`, which has the frame's raw length.
 pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let tiles = Tiles::open(frame, out.len())?;
-    let Head { stride, tile } = tiles.head;
+    let Head { shuffle, tile } = tiles.head;
     let run = parallel::run_length(out.len().div_ceil(tile), threads);
     let runs = out.chunks_mut(run * tile);
     parallel::try_each(runs.len(), runs, threads, |r, raws| {
-        let mut decoder = Decoder::new(stride, tile.min(raws.len()))?;
+        let mut decoder = Decoder::new(shuffle, tile.min(raws.len()))?;
         raws.chunks_mut(tile).zip(r * run..).try_for_each(|(raw, k)| {
             let code = tiles.code(k);
             decoder
-                .decode(code, stride, raw)
+                .decode(code, raw)
                 .map_err(|why| Error::corrupt("bytes payload", format!("tile {k}, {} bytes: {why}", code.len())))
         })
     })
@@ -145,17 +151,18 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
 
 /// zstd's working memory and one tile, kept from tile to tile.
 struct Decoder {
+    shuffle: Shuffle,
     zstd: DCtx<'static>,
     shuffled: Vec<u8>,
 }
 
 impl Decoder {
-    fn new(stride: usize, tile: usize) -> Result<Self> {
-        let shuffled = memory::zeros(if stride == 1 { 0 } else { tile })?;
-        Ok(Decoder { zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
+    fn new(shuffle: Shuffle, tile: usize) -> Result<Self> {
+        let shuffled = memory::zeros(if shuffle == Shuffle::NONE { 0 } else { tile })?;
+        Ok(Decoder { shuffle, zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
     }
 
-    fn decode(&mut self, code: &[u8], stride: usize, raw: &mut [u8]) -> Result<(), Damage> {
+    fn decode(&mut self, code: &[u8], raw: &mut [u8]) -> Result<(), Damage> {
         if code.len() == raw.len() {
             raw.copy_from_slice(code);
             return Ok(());
@@ -171,12 +178,12 @@ impl Decoder {
             Ok(n) => Err(format!("zstd gives {n} bytes where {} are needed", out.len()).into()),
             Err(e) => Err(format!("zstd: {}", zstd_safe::get_error_name(e)).into()),
         };
-        if stride == 1 {
+        if self.shuffle == Shuffle::NONE {
             return inflate(raw);
         }
         let shuffled = &mut self.shuffled[..raw.len()];
         inflate(shuffled)?;
-        unshuffle(shuffled, stride, raw);
+        self.shuffle.unshuffle(shuffled, raw);
         Ok(())
     }
 }
@@ -237,17 +244,52 @@ mod tests {
         let lens: Vec<usize> = (0..6).map(|k| tiles.code(k).len()).collect();
         assert_eq!(lens[2..4], [BYTES_TILE; 2], "{lens:?}");
         assert!(lens[0] < BYTES_TILE * 2 / 3 && lens[5] < BYTES_TILE * 2 / 3, "{lens:?}");
-        assert_eq!(tiles.head.stride, 2);
+        assert_eq!(tiles.head.shuffle, Shuffle { stride: 2, unit: Unit::Byte });
     }
 
     #[test]
     fn the_stride_of_unknown_elements_is_found() {
         let doubles: Vec<u8> = (0..4000).flat_map(|i| (f64::from(i) * 0.37).sin().to_le_bytes()).collect();
-        assert_eq!(stride(&doubles, 0), Ok(8));
+        assert_eq!(choose(&doubles, 0).unwrap().stride, 8);
         let text = b"the same line again and again; ".repeat(100);
-        assert_eq!(stride(&text, 0), Ok(1));
-        assert_eq!(stride(&text, 4), Ok(1));
-        assert_eq!(stride(&[], 0), Ok(1));
+        for (raw, size) in [(&text[..], 0), (&text, 1), (&text, 4), (&[], 0), (&[], 1), (&[], 4)] {
+            assert_eq!(choose(raw, size), Ok(Shuffle::NONE), "size {size}, {} bytes", raw.len());
+        }
+    }
+
+    /// A mask of ones with ragged edges, as elements of `size` bytes.
+    fn mask(n: usize, size: usize) -> Vec<u8> {
+        let noise = mixed(3 * n);
+        let one = |i: usize| u8::from((i / 100 + usize::from(noise[n + i] & 31)) % 64 < 32);
+        (0..n).flat_map(|i| [vec![one(i)], vec![0; size - 1]].concat()).collect()
+    }
+
+    #[test]
+    fn bits_are_shuffled_where_few_of_them_vary() {
+        for size in [1, 2, 4] {
+            let raw = mask(3 * BYTES_TILE / size + 77, size);
+            let shuffle = choose(&raw, size).unwrap();
+            assert_eq!(shuffle, Shuffle { stride: size, unit: Unit::Bit });
+            let (with, bytes) = (frame(&raw, size as u8, 2), Shuffle { stride: size, unit: Unit::Byte });
+            let without: usize = raw
+                .chunks(BYTES_TILE)
+                .map(|tile| Coder::new().unwrap().code(tile, bytes).unwrap().map_or(tile.len(), <[u8]>::len))
+                .sum();
+            assert!(with.len() < without * 9 / 10, "size {size}: {} of {without} bytes", with.len());
+            assert!(back(&with, 2).unwrap() == raw, "size {size}");
+        }
+        // Of elements of unknown size too.
+        assert_eq!(choose(&mask(5000, 1), 0), Ok(Shuffle { stride: 1, unit: Unit::Bit }));
+        assert_eq!(choose(&mask(5000, 2), 0).unwrap().unit, Unit::Bit);
+    }
+
+    #[test]
+    fn bytes_are_shuffled_where_bits_gain_next_to_nothing() {
+        // Any bytes, each followed by one that is 0 so often that half of the element is the noise alone.
+        let noise = mixed(3 * SAMPLE)[SAMPLE..2 * SAMPLE].to_vec();
+        let raw: Vec<u8> = noise.iter().enumerate().flat_map(|(i, &b)| [b, u8::from(i % 2000 == 9)]).collect();
+        assert_eq!(choose(&raw, 2), Ok(Shuffle { stride: 2, unit: Unit::Byte }));
+        assert_eq!(choose(&noise, 1), Ok(Shuffle::NONE));
     }
 
     #[test]
@@ -293,6 +335,8 @@ mod tests {
         says(sealed(&|[_, _, p]| p.push(0)), "payload");
         says(sealed(&|[h, _, _]| h[0] = 0), "stride 0");
         says(sealed(&|[h, _, _]| h[1] = 1), "stride 258");
+        says(sealed(&|[h, _, _]| h[2] = 2), "unit 2");
+        says(sealed(&|[h, _, _]| h[3] = 1), "unit 256");
         says(sealed(&|[h, _, _]| h[4] = 1), "tiles of 1048577 bytes");
         says(sealed(&|[h, _, _]| h.truncate(7)), "head has 7 bytes");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Head and table of a `bytes` frame, FORMAT.md §3. No loops over data.
 
+use super::shuffle::{Shuffle, Unit};
 use crate::constants::{BYTES_STRIDE_MAX, BYTES_TILE};
 use crate::error::{Error, Result};
 use crate::frame::Frame;
@@ -13,20 +14,24 @@ pub(crate) const HEAD_LEN: usize = 8;
 /// How tiles are cut and shuffled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Element size by which tiles are shuffled; 1 for not at all.
-    pub(crate) stride: usize,
+    pub(crate) shuffle: Shuffle,
     /// Raw bytes of every tile but the last.
     pub(crate) tile: usize,
 }
 
 impl Head {
-    /// The tiles that a writer cuts for `stride`: whole elements, as many as fit.
-    pub(crate) fn new(stride: usize) -> Self {
-        Head { stride, tile: BYTES_TILE - BYTES_TILE % stride }
+    /// The tiles that a writer cuts: whole elements, as many as fit.
+    pub(crate) fn new(shuffle: Shuffle) -> Self {
+        Head { shuffle, tile: BYTES_TILE - BYTES_TILE % shuffle.stride }
     }
 
     pub(crate) fn write(self, out: &mut Vec<u8>) {
-        out.extend((self.stride as u32).to_le_bytes());
+        let unit = match self.shuffle.unit {
+            Unit::Byte => 0u16,
+            Unit::Bit => 1,
+        };
+        out.extend((self.shuffle.stride as u16).to_le_bytes());
+        out.extend(unit.to_le_bytes());
         out.extend((self.tile as u32).to_le_bytes());
     }
 
@@ -34,7 +39,7 @@ impl Head {
         let &[a, b, c, d, e, f, g, h] = bytes else {
             return Err(Error::Length { section: "bytes head", needed: 8, got: bytes.len() as u64 });
         };
-        let (stride, tile) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
+        let (stride, tile) = (usize::from(u16::from_le_bytes([a, b])), u32::from_le_bytes([e, f, g, h]) as usize);
         if !(1..=BYTES_STRIDE_MAX).contains(&stride) || !(1..=BYTES_TILE).contains(&tile) || tile % stride != 0 {
             return Err(Error::corrupt(
                 "bytes head",
@@ -44,7 +49,17 @@ impl Head {
                 ),
             ));
         }
-        Ok(Head { stride, tile })
+        let unit = match u16::from_le_bytes([c, d]) {
+            0 => Unit::Byte,
+            1 => Unit::Bit,
+            unit => {
+                return Err(Error::corrupt(
+                    "bytes head",
+                    format!("unit {unit}; allowed are 0, bytes, and 1, bits; a newer release may read it"),
+                ));
+            }
+        };
+        Ok(Head { shuffle: Shuffle { stride, unit }, tile })
     }
 }
 

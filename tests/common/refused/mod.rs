@@ -293,6 +293,12 @@ fn bytes_rules(list: &mut List) {
     code[4] = 0xC0;
     code.splice(6..6, (1u64 << 40).to_le_bytes());
     list.draft("B9-size-of-a-terabyte", "tile 0", &tile(code));
+    // The upper half of the stride's word is the unit.
+    let long = bytes_frame(256, 1 << 16 | 256, 512, &[runs(256)]);
+    list.draft("B2-stride-256-of-bits-of-one-element", "stride 256", &long);
+    list.but("B3-bits-of-cut-elements", "tiles of 100 bytes", &good, head(1 << 16 | 3, 100));
+    list.but("B10-unit-2", "unit 2;", &good, head(2 << 16 | 2, 100));
+    list.but("B10-unit-256", "unit 256", &good, head(256 << 16 | 2, 100));
 }
 
 fn ndzip_rules(list: &mut List) {
