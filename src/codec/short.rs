@@ -16,7 +16,7 @@ use crate::memory;
 use crate::params::{Codec, Params, Request};
 
 /// Runs of values that `bytes` is tried on.
-const RUNS: usize = 4;
+const RUNS: usize = 16;
 /// Values that a chunk has at least where not all of it is the sample.
 const WHOLE: usize = 1 << 17;
 
@@ -29,7 +29,7 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         return (planes::CODEC.encode)(&chunk, out);
     }
     let values = chunk.raw.len() / usize::from(params.dtype.size);
-    let sample = Sample::new(&params, Looked::AtFirst).filter(|_| values >= WHOLE);
+    let sample = Sample::new(&params, Looked::AtAll).filter(|_| values >= WHOLE);
     match sample.as_ref().and_then(|sample| Some((sample, sample.of[LOSSLESS]?))) {
         Some((sample, stack)) => match is_predictable(&chunk, sample, stack)? {
             true => (planes::CODEC.encode)(&chunk, out),
