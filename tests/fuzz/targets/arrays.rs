@@ -18,7 +18,7 @@ const BEFORE: u8 = 0xEE;
 /// The extents of a frame's chunk and the bytes of an element, as its header says, where its raw length agrees.
 fn extents(frame: &[u8]) -> Option<(Vec<u64>, usize)> {
     let header = frame::header(frame).ok()?;
-    let (rank, size) = (usize::from(frame[11]), usize::from(header.dtype.size).max(1));
+    let (rank, size) = (usize::from(frame[11] & 0x7F), usize::from(header.dtype.size).max(1));
     let raw_len = usize::try_from(header.raw_len).ok().filter(|&n| n > 0 && n <= LIMIT)?;
     let dims: Vec<u64> =
         frame.get(56..56 + 4 * rank)?.chunks(4).map(|d| u32::from_le_bytes(d.try_into().unwrap()).into()).collect();

@@ -7,6 +7,8 @@ const MAGIC: [u8; 8] = [0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A];
 /// Bytes before the extents, and the most extents and sections that a header has.
 const FIXED: usize = 56;
 const MOST: u8 = 8;
+/// The codec whose last section is a frame.
+const SCALED: u8 = 6;
 
 /// The frame of `data`, of codec `codec` where one is given.
 ///
@@ -21,14 +23,15 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
     out[..8].copy_from_slice(&MAGIC);
     if !keep[0] {
         out[8] = 1;
-        out[11] = out[11].min(MOST);
+        // Bit 7 says that axes are swapped.
+        out[11] = out[11] & 0x80 | (out[11] & 0x7F).min(MOST);
         out[48] = out[48].min(MOST);
         out[49..FIXED].fill(0);
     }
     if let Some(codec) = codec {
         out[9] = codec;
     }
-    let (rank, sections) = (usize::from(out[11].min(MOST)), usize::from(out[48].min(MOST)));
+    let (rank, sections) = (usize::from((out[11] & 0x7F).min(MOST)), usize::from(out[48].min(MOST)));
     let table = FIXED + 4 * rank;
     let end = table + 8 * sections;
     if out.len() < end {
@@ -41,9 +44,27 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
     }
     if !keep[2] {
         end_sections(&mut out, table, end, !keep[3]);
+        if out[9] == SCALED && sections == 3 {
+            repair_inner(&mut out, table, end);
+        }
     }
     seal(&mut out);
     out
+}
+
+/// Repairs the frame that is the last section of a frame of `scaled`.
+fn repair_inner(out: &mut Vec<u8>, table: usize, mut end: usize) {
+    for at in (table..table + 16).step_by(8) {
+        let len = usize::try_from(number(&out[at..at + 8])).unwrap_or(usize::MAX);
+        end = end.next_multiple_of(8).saturating_add(len);
+    }
+    let begin = end.checked_next_multiple_of(8).unwrap_or(usize::MAX);
+    if begin < out.len() && out.get(begin + 9) != Some(&SCALED) {
+        let inner = repair(&out[begin..], None);
+        out.truncate(begin);
+        out.extend(&inner);
+        out[table + 16..table + 24].copy_from_slice(&(inner.len() as u64).to_le_bytes());
+    }
 }
 
 /// A little-endian number.
