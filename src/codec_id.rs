@@ -21,8 +21,11 @@ impl CodecId {
     /// Lossy or lossless, speed and ratio at once, for 4- and 8-byte numbers.
     pub const PLANES: CodecId = CodecId(5);
 
+    /// Lossless, for 4- and 8-byte numbers that are whole numbers times a unit.
+    pub const SCALED: CodecId = CodecId(6);
+
     /// Names by number.
-    pub const NAMES: [&str; 6] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"];
+    pub const NAMES: [&str; 7] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"];
 
     /// The number.
     pub fn number(self) -> u8 {

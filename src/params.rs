@@ -10,7 +10,7 @@ pub use crate::mode::{Bound, Mode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Codec {
-    /// The writer chooses, from the data and the words alone; without a bound `planes`.
+    /// The writer chooses, from the data and the words alone.
     #[default]
     Auto,
     /// Lossy, speed first (SZx/UFZ).
@@ -262,6 +262,11 @@ impl Extents {
     /// The same extents of a codec's array of which the chunk has the first two axes exchanged. `None` for fewer axes.
     pub(crate) fn swapped(self) -> Option<Self> {
         (self.rank >= 2).then_some(Extents { is_swapped: true, ..self })
+    }
+
+    /// The extents of the codec's array, nothing said of the chunk's.
+    pub(crate) fn unswapped(self) -> Self {
+        Extents { is_swapped: false, ..self }
     }
 
     /// Whether the chunk's values lie in the chunk with the first two axes exchanged (FORMAT.md §5).

@@ -12,7 +12,7 @@ use common::generate::{self, Random};
 use common::seal::{lorenzo_kinds, seal};
 use common::vectors::{CODECS, Vector};
 use common::{by_hand, difference, fnv, fuzz};
-use h5z_gpu::{Dtype, Engine, Params};
+use h5z_gpu::{Class, Dtype, Engine, Params};
 
 #[test]
 fn every_vector_is_read_by_the_book() {
@@ -27,13 +27,17 @@ fn every_vector_is_read_by_the_book() {
     }
 }
 
-const DOCUMENTS: [&str; 6] = [
+const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
+const I64: Dtype = Dtype { size: 8, ..I32 };
+
+const DOCUMENTS: [&str; 7] = [
     include_str!("../src/FORMAT.md"),
     include_str!("../src/codec/szx/FORMAT.md"),
     include_str!("../src/codec/lorenzo/FORMAT.md"),
     include_str!("../src/codec/ndzip/FORMAT.md"),
     include_str!("../src/codec/bytes/FORMAT.md"),
     include_str!("../src/codec/planes/FORMAT.md"),
+    include_str!("../src/codec/scaled/FORMAT.md"),
 ];
 
 /// The blocks of a kind in a document's section 9, and for each the vector that was named last before it.
@@ -216,6 +220,28 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     frames
 }
 
+/// Frames of whole numbers times a unit: a name, the frame, the raw length.
+fn frames_of_multiples(engine: &Engine) -> Vec<(String, Vec<u8>, usize)> {
+    let be = |d| Dtype { big_endian: true, ..d };
+    let mut frames = Vec::new();
+    let integers = ["clock", "identifiers", "jitter", "tens"];
+    let floats = ["hundredths", "feet", "unpacked", "holed-hundredths"];
+    let types = |names: [&'static str; 4], dtypes: [Dtype; 4]| {
+        names.into_iter().flat_map(move |name| dtypes.into_iter().map(move |d| (name, d)))
+    };
+    let of_integers = types(integers, [I32, I64, be(I32), be(I64)]);
+    let of_floats = types(floats, [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64)]);
+    for (g, (generator, d)) in of_integers.chain(of_floats).enumerate() {
+        for dims in [&[3000u64][..], &[70, 140], &[9, 32, 64], &[2, 3, 20, 90]] {
+            let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
+            let params = Params::new("mode=lossless".parse().unwrap(), d, dims).unwrap();
+            let raw = generate::input(generator, g as u64, d, dims, None, n);
+            frames.push((format!("{generator} {dims:?} {d:?}"), engine.encode(&params, &raw), n));
+        }
+    }
+    frames
+}
+
 #[test]
 fn what_the_crate_writes_is_read_by_the_book() {
     let engine = Engine::with_threads(1);
@@ -223,7 +249,7 @@ fn what_the_crate_writes_is_read_by_the_book() {
     let mut kinds = [0; 256];
     // Frames of lorenzo with joint symbols and without, and those with starts.
     let (mut joint, mut apart, mut starts) = (0, 0, 0);
-    for (name, frame, n) in frames() {
+    for (name, frame, n) in frames().into_iter().chain(frames_of_multiples(&engine)) {
         if frame[9] == 2 {
             let all = lorenzo_kinds(&frame);
             all.iter().for_each(|&k| kinds[usize::from(k)] += 1);

@@ -28,7 +28,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 40] = [
+    let cases: [(&str, Dtype, &[u64], &str); 44] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),
@@ -69,6 +69,10 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("packed", f32be, &[130, 3], "mode=lossless,codec=planes"),
         ("single", Dtype::F64, &[20, 30], "mode=lossless,codec=planes"),
         ("holes", Dtype::F32, &[20, 30], "mode=lossless,codec=planes"),
+        ("tens", i32, &[20, 30], "mode=lossless"),
+        ("clock", i32, &[900], "mode=lossless"),
+        ("holed-hundredths", Dtype::F64, &[20, 30], "mode=lossless"),
+        ("unpacked", f32be, &[20, 30], "mode=lossless"),
     ];
     let engine = Engine::with_threads(1);
     let mut samples: Vec<(String, Vec<u8>)> = cases

@@ -110,7 +110,7 @@ fn sample_lens(
     let lens = parallel::try_map(requests.len(), threads, |k| {
         let raw = sample.of[k].map_or(raw, |stack| &stacks[stack]);
         let Some(params) = sample.params(params, k, requests[k]) else { return Ok(u64::MAX) };
-        let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used) };
+        let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used), kept: None };
         let mut frame = Vec::new();
         Ok(if encode(&chunk, &mut frame)? { frame.len() as u64 } else { u64::MAX })
     })?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn chunk<'a>(params: &'a Params, raw: &'a [u8], threads: usize) -> Chunk<'a> {
-        Chunk { params, raw, threads, used: None }
+        Chunk { params, raw, threads, used: None, kept: None }
     }
 
     fn bytes(n: usize, f: impl Fn(usize) -> f32) -> Vec<u8> {

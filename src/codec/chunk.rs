@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a codec is told of a chunk, and its bytes as numbers.
 
+use super::kept::Kept;
 use crate::bound::{self, Used};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ pub(crate) struct Chunk<'a> {
     pub(crate) threads: usize,
     /// The bound used, where it is known already.
     pub(crate) used: Option<Used>,
+    /// What keeps the chunk without loss, where it is known already.
+    pub(crate) kept: Option<Kept>,
 }
 
 impl<'a> Chunk<'a> {

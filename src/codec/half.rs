@@ -68,7 +68,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
         false => widen_binary16(bits as u16).to_bits().into(),
     });
     let mut params = Params { dtype: WIDE, fill, ..*asked };
-    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None };
+    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
     let bound = match wide.used::<f32>()? {
         Used::Absolute(b) => Bound::Absolute(mul_down(0.5, b)),
         Used::PointwiseRelative(r) => Bound::PointwiseRelative(mul_down(0.5, r)),
@@ -77,7 +77,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
         return Ok(false);
     }
     params.request.bound = bound;
-    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None };
+    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
     let (params, used) = (by.settle)(&wide)?;
     if !(by.encode)(&Chunk { params: &params, used, ..wide }, out)? {
         return Ok(false);

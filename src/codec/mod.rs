@@ -7,7 +7,9 @@ pub(crate) mod auto;
 pub mod bytes;
 pub(crate) mod chunk;
 pub(crate) mod descriptor;
+pub(crate) mod exact;
 mod half;
+pub(crate) mod kept;
 pub mod lorenzo;
 pub mod ndzip;
 pub(crate) mod order;
@@ -15,6 +17,7 @@ pub(crate) mod order;
 pub(crate) mod plan;
 pub mod planes;
 pub(crate) mod sample;
+pub mod scaled;
 mod short;
 pub(crate) mod stored;
 pub mod szx;
@@ -30,7 +33,7 @@ use descriptor::Codec;
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
-    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC, &planes::CODEC];
+    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC, &planes::CODEC, &scaled::CODEC];
 
 /// The codec of this number; `None` where this build lacks it.
 pub(crate) fn by_id(id: CodecId) -> Option<&'static Codec> {
@@ -61,7 +64,8 @@ pub(crate) fn is_settled(params: &Params, raw_len: usize) -> bool {
 }
 
 /// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. A chunk
-/// whose codec could not be chosen for lack of memory goes to `lorenzo`.
+/// whose codec could not be chosen for lack of memory goes to `lorenzo`; one without loss whose codec is still open to
+/// `scaled`, which is the CPU's, and finds out there.
 pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     let dtype = params.dtype;
     if params.lossy(raw_len) {
@@ -73,6 +77,7 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
         match params.request.codec {
             params::Codec::Ndzip => CodecId::NDZIP,
+            _ if exact::is_open(params, raw_len) => CodecId::SCALED,
             _ => CodecId::PLANES,
         }
     } else {
@@ -87,6 +92,8 @@ pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         half::encode(chunk, &half::Wide { settle: settle_request, encode }, out)?
     } else if params.dtype.is_short() && params.fits(raw.len()) {
         short::encode(chunk, out)?
+    } else if exact::is_open(params, raw.len()) {
+        exact::encode(chunk, out)?
     } else {
         (by_id(codec_for(params, raw.len())).expect("a codec of this build").encode)(chunk, out)?
     };

@@ -18,6 +18,7 @@ mod settle;
 use crate::bound::Used;
 use crate::codec;
 use crate::codec::chunk::Chunk;
+use crate::codec::kept::Kept;
 use crate::device::{GpuCode, GpuDevice, GpuFrom};
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame};
@@ -285,11 +286,11 @@ impl Engine {
         let inner = threads.div_ceil(slots.len().max(1));
         parallel::map_mut(slots, threads, |_, (((job, settled), out), done)| {
             if !done {
-                encode_one(&settled.job(job), settled.used, inner, out);
+                encode_one(&settled.job(job), settled.used, settled.kept, inner, out);
             }
             if !settled.is_held(out) {
                 let params = settled.in_its_own_order(job);
-                encode_one(&EncodeJob { params: &params, raw: job.raw }, None, inner, out);
+                encode_one(&EncodeJob { params: &params, raw: job.raw }, None, settled.kept, inner, out);
             }
         });
     }
@@ -389,11 +390,11 @@ fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Res
     }
 }
 
-fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, threads: usize, out: &mut Vec<u8>) {
+fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, kept: Option<Kept>, threads: usize, out: &mut Vec<u8>) {
     // A codec that panics has a bug; the user's data is not the place to find out.
     let coded = catch_unwind(AssertUnwindSafe(|| {
         with_fewer(threads, |threads| {
-            let chunk = Chunk { params: job.params, raw: job.raw, threads, used };
+            let chunk = Chunk { params: job.params, raw: job.raw, threads, used, kept };
             codec::encode(&chunk, out)
         })
     }));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a chunk's request leaves to the writer, settled before any backend sees the chunk: the order of its axes
-//! (codec/order.rs), then its codec (codec/auto.rs).
+//! (codec/order.rs), then its codec (codec/auto.rs, codec/exact.rs).
 
 use super::job::EncodeJob;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
-use crate::codec::{self, order};
+use crate::codec::kept::Kept;
+use crate::codec::{self, exact, order};
 use crate::error::Result;
 use crate::frame;
 use crate::params::{Extents, Params};
@@ -15,6 +16,8 @@ pub(super) struct Settled {
     pub(super) params: Params,
     /// The bound used, where choosing took it.
     pub(super) used: Option<Used>,
+    /// What keeps the chunk without loss, where choosing its codec took that.
+    pub(super) kept: Option<Kept>,
     /// The chunk's values with two axes exchanged, where the codec is given them so.
     swapped: Option<Vec<u8>>,
 }
@@ -29,19 +32,24 @@ impl Settled {
         let asked = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
         let swapped = ordered(asked.extents)?;
         let raw = swapped.as_deref().unwrap_or(job.raw);
-        let (params, used) = codec::settle_request(&Chunk { params: &asked, raw, threads, used: None })?;
+        let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
+        if exact::is_open(&asked, raw.len()) {
+            let kept = exact::choose(&chunk)?;
+            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped });
+        }
+        let (params, used) = codec::settle_request(&chunk)?;
         if params.request == job.params.request {
-            return Ok(Settled { params, used, swapped });
+            return Ok(Settled { params, used, kept: None, swapped });
         }
         // An order may suit the codec better that was chosen.
         let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
         let swapped = if extents == params.extents { swapped } else { ordered(extents)? };
-        Ok(Settled { params: Params { extents, ..params }, used, swapped })
+        Ok(Settled { params: Params { extents, ..params }, used, kept: None, swapped })
     }
 
     /// The job as it is, for want of memory to settle it.
     pub(super) fn unsettled(job: &EncodeJob<'_>) -> Settled {
-        Settled { params: *job.params, used: None, swapped: None }
+        Settled { params: *job.params, used: None, kept: None, swapped: None }
     }
 
     /// The job that backends get.

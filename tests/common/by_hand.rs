@@ -7,6 +7,7 @@ use super::generate::Random;
 use super::planes;
 use super::seal::seal;
 use super::vectors::Case;
+use h5z_gpu::Dtype;
 
 /// The frame of a case of the generator `by-hand`.
 pub fn frame(case: &Case) -> Vec<u8> {
@@ -27,6 +28,7 @@ pub fn frame(case: &Case) -> Vec<u8> {
         ("ndzip", "f32-no-cube") => no_cube(F32, &dims, &[5, 8], random),
         ("ndzip", "f64be-no-cube") => no_cube(F64 | BIG_ENDIAN, &dims, &[1, 1, 7], random),
         ("ndzip", "i32-planes-of-zeros") => planes_of_zeros(&dims),
+        ("scaled", name) => scaled(name, random, case.dtype(), &dims).frame(),
         ("planes", name) => planes::by_hand::frame_of(name, random, &dims),
         (codec, name) => panic!("{codec}/{name} is not made by hand"),
     }
@@ -86,6 +88,56 @@ pub fn bytes_frame(raw_len: u64, stride_and_unit: u32, tile: u32, codes: &[Vec<u
     });
     let sections = vec![le(&[stride_and_unit, tile]), ends.collect(), codes.concat()];
     Draft { raw_len, ..Draft::new(4, 9, 0.0, 0xF, &[], sections) }
+}
+
+/// The head of a frame of `scaled`: map, order, special; unit, origin, step, the bits of factor and addend, those of
+/// the special number.
+pub fn scaled_head(first: [u8; 3], words: [u64; 6]) -> Vec<u8> {
+    let first = first.into_iter().chain([0; 5]);
+    first.chain(words.into_iter().flat_map(u64::to_le_bytes)).collect()
+}
+
+/// A frame of codes inside one of `scaled`: integers of `size` bytes, by `bytes`, of one tile as it is.
+pub fn scaled_codes(size: u32, codes: Vec<u8>) -> Vec<u8> {
+    let len = codes.len() as u32;
+    let frame = bytes_frame(len.into(), 1, len, &[codes]);
+    Draft { kind: 1 << 14 | size << 4, ..frame }.frame()
+}
+
+/// The worked example; else any codes, small and large, through the map and the order that the name says, with a
+/// special number where there can be one, and two exceptions.
+fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft {
+    let number = |at: &str| name.split_once(at).map_or(0, |(_, rest)| rest.as_bytes()[0] - b'0');
+    let (map, order) = (number("map-"), number("order-"));
+    let size = usize::from(dtype.size);
+    let kind = match (map, size) {
+        (0, _) if name != "worked-example" => 1 << 14 | (size as u32) << 4,
+        (_, 4) => F32,
+        _ => F64,
+    };
+    let kind = if dtype.big_endian { kind | BIG_ENDIAN } else { kind };
+    let n = dims.iter().product::<u32>() as usize;
+    if name == "worked-example" {
+        let head = scaled_head([1, 1, 0], [25, 25, 1, 100f64.to_bits(), 0, 0]);
+        let exceptions = le(&[4, f32::NAN.to_bits()]);
+        return Draft::new(6, 9, 0.0, kind, dims, vec![head, exceptions, Vec::new()]);
+    }
+    let lowest = 1u64 << (8 * size - 1);
+    let code = |i: usize| match i % 7 {
+        3 => random.bits(),
+        5 => lowest,
+        _ => (random.below(2000) as u64).wrapping_sub(1000),
+    };
+    let codes: Vec<u8> = (0..n).map(code).flat_map(|c| c.to_le_bytes()[..size].to_vec()).collect();
+    let (unit, origin) = (1 + random.below(90) as u64, random.bits());
+    let step = if matches!(order, 0 | 3) { 0 } else { random.bits() >> 40 };
+    let factor = if map == 0 { 0 } else { 0.3048f64.to_bits() };
+    let addend = if map < 2 { 0 } else { (-273.15f64).to_bits() };
+    let odd = random.bits() >> (64 - 8 * size);
+    let head = scaled_head([map, order, 1], [unit, origin, step, factor, addend, odd]);
+    let places = le(&[0, n as u32 - 1]);
+    let exceptions = [places, any_bytes(2 * size, random)].concat();
+    Draft::new(6, 9, 0.0, kind, dims, vec![head, exceptions, scaled_codes(size as u32, codes)])
 }
 
 /// One tile of `szx` from its parts.

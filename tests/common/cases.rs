@@ -347,7 +347,7 @@ planes | f32-auto-sampled       | noise 95    | f32   | 36000       | mode=abs,b
 planes | f64be-auto-packed      | packed 95   | f64be | 60x600      | mode=abs,bound=1e-4                      |
 planes | f32-auto-packed        | packed 95   | f32   | 64x100      | mode=rel,bound=1e-5                      |
 planes | f32-auto-lossless      | wave 91     | f32   | 16x17x33    | mode=lossless                            |
-planes | i32-auto-bound-on-integers | wave 13     | i32   | 64x70       | mode=abs,bound=1e-3                      |
+scaled | i32-auto-bound-on-integers | wave 13     | i32   | 64x70       | mode=abs,bound=1e-3                      |
 lorenzo | f32-auto-masked-sampled | masked 95 | f32  | 128x300     | mode=abs,bound=1e-4              | 0x60ad78ec
 lorenzo | f32-auto-pw-rel       | noise 92   | f32   | 4096        | mode=pw_rel,bound=1e-3           |
 lorenzo | f32-auto-small        | wave 93    | f32   | 10x12x13    | mode=abs,bound=1e-3              |
@@ -423,6 +423,29 @@ bytes  | u16be-counts           | counts 148 | u16be | 50x61       | mode=lossle
 bytes  | compound-4-of-counts   | counts 149 | bytes4 | 51x59      | mode=lossless                            |
 bytes  | unknown-counts         | counts 150 | unknown | 5005 bytes | mode=lossless                           |
 bytes  | several-tiles-of-bits  | by-hand 0  | u16   | 4301 bytes  | mode=lossless                            |
+scaled | worked-example         | by-hand 150 | f32   | 8           | mode=lossless                            |
+scaled | i64-clock              | clock 151   | i64   | 20000       | mode=lossless                            |
+scaled | u32be-clock            | clock 152   | u32be | 3000        | mode=lossless                            |
+scaled | i64be-identifiers      | identifiers 153 | i64be | 5000    | mode=lossless                            |
+scaled | i64-jitter             | jitter 154  | i64   | 5000        | mode=lossless                            |
+scaled | i32-tens               | tens 155    | i32   | 60x90       | mode=lossless                            |
+scaled | f32-hundredths         | hundredths 156 | f32 | 60x90      | mode=lossless                            |
+scaled | f64be-hundredths-3d    | hundredths 157 | f64be | 9x20x35  | mode=lossless                            |
+scaled | f32-feet               | feet 159    | f32   | 60x90       | mode=lossless                            |
+scaled | f32be-unpacked         | unpacked 160 | f32be | 60x90      | mode=lossless                            |
+scaled | f64-unpacked           | unpacked 161 | f64  | 60x90       | mode=lossless                            |
+scaled | f32-holed-hundredths   | holed-hundredths 162 | f32 | 60x90 | mode=lossless                           |
+scaled | f64-holed-hundredths   | holed-hundredths 163 | f64 | 60x90 | mode=lossless                           |
+scaled | i32-map-0-order-1      | by-hand 164 | i32   | 300         | mode=lossless                            |
+scaled | i64be-map-0-order-2    | by-hand 165 | i64be | 300         | mode=lossless                            |
+scaled | f32-map-1-order-2      | by-hand 166 | f32   | 300         | mode=lossless                            |
+scaled | f64be-map-1-order-0    | by-hand 167 | f64be | 300         | mode=lossless                            |
+scaled | f32be-map-2-order-0    | by-hand 168 | f32be | 17x20       | mode=lossless                            |
+scaled | f64-map-2-order-1      | by-hand 169 | f64   | 300         | mode=lossless                            |
+scaled | f32-map-3-order-0      | by-hand 170 | f32   | 17x20       | mode=lossless                            |
+scaled | i32-map-0-order-3      | by-hand 172 | i32   | 6x5x13      | mode=lossless                            |
+scaled | f64be-map-2-order-3    | by-hand 173 | f64be | 17x20       | mode=lossless                            |
+scaled | f32-map-3-order-2-swapped | by-hand 171 | f32 | 17x20      | mode=lossless                            |
 ";
 
 /// Every case of the list.

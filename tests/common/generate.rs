@@ -329,6 +329,41 @@ fn few(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
     })
 }
 
+/// Whole numbers times a unit: what `scaled` is for.
+fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
+    let &Chunk { name, dtype, dims, n, .. } = chunk;
+    let size = dtype.size;
+    let bits_of = |x: f64| chunk.bits_of(x);
+    let whole = |x: f64| (x * 200.0).floor();
+    // In the arithmetic of the type: a factor and an offset of 32 bits for f32.
+    let unpacked = |k: f64| match size {
+        4 => u64::from((k as f32 * 0.001_7 + 273.15).to_bits()),
+        _ => (k * 0.001_7 + 273.15).to_bits(),
+    };
+    let mut sum = 0i64;
+    let mut rising = |step: u64| (sum = sum.wrapping_add(step as i64), sum as u64).1;
+    Some(match name {
+        // A clock that stands still for an hour now and then.
+        "clock" => (0..n).map(|i| rising(60 + if i % 997 == 996 { 3600 } else { 0 })).collect(),
+        "identifiers" => (0..n).map(|_| rising(1 + random.below(40) as u64)).collect(),
+        "jitter" => (0..n).map(|_| rising(999_000 + 10 * random.below(200) as u64)).collect(),
+        "tens" => wave(dims, random).into_iter().map(|x| (10 * whole(x) as i64 + 3) as u64).collect(),
+        "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
+        "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),
+        "unpacked" => wave(dims, random).into_iter().map(|x| unpacked(whole(x) + random.below(16) as f64)).collect(),
+        // Hundredths with holes of one kind in runs, and numbers that are no hundredths.
+        "holed-hundredths" => {
+            let value = |(i, x): (usize, f64)| match i {
+                _ if i / 40 % 4 == 1 => f64::NAN,
+                _ if i % 211 == 5 => x,
+                _ => whole(x) / 100.0,
+            };
+            wave(dims, random).into_iter().enumerate().map(value).map(bits_of).collect()
+        }
+        _ => return None,
+    })
+}
+
 /// What §9 of the codecs' documents shows.
 fn examples(chunk: &Chunk) -> Option<Vec<u64>> {
     let &Chunk { n, name, .. } = chunk;
@@ -391,6 +426,7 @@ pub fn input(name: &str, seed: u64, dtype: Dtype, dims: &[u64], fill: Option<u64
     let made = fields(&chunk, &mut random)
         .or_else(|| numbers(&chunk, &mut random))
         .or_else(|| few(&chunk, &mut random))
+        .or_else(|| multiples(&chunk, &mut random))
         .or_else(|| examples(&chunk));
     let Some(mut elements) = made else { panic!("no generator {name:?}; there are {NAMES:?}") };
     if dtype.size < 8 {

@@ -10,7 +10,7 @@ import pytest
 from cli import BAD, PYTHONS, change, cli, damaged, many, other_files, whole
 from conftest import ROOT, run, use
 
-CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes"]
+CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"]
 
 
 def told(path, *arguments, **how):

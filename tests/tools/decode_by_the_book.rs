@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A second decoder, written from the FORMAT.md files in their own order: src/FORMAT.md, then those of `bytes`, `szx`,
-//! `ndzip`, `lorenzo` and `planes`. It is slow, plain, and uses nothing of the crate: where it would have to look into
-//! the code, a document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
+//! `ndzip`, `lorenzo`, `planes` and `scaled`. Slow and plain, it uses nothing of the crate: where it would have to look
+//! into the code, a document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
 //!
 //! ```text
 //! cargo run -p h5z-gpu-tools --bin decode_by_the_book -- FRAME RAW
@@ -11,6 +11,8 @@
 mod lorenzo;
 #[path = "book/planes.rs"]
 mod planes;
+#[path = "book/scaled.rs"]
+mod scaled;
 #[path = "book/short.rs"]
 mod short;
 
@@ -127,6 +129,7 @@ fn sections(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         3 => ndzip(f),
         4 => shuffled(f),
         5 => planes::decode(f),
+        6 => scaled::decode(f),
         n => Err(format!("codec {n}")),
     }
 }

@@ -327,7 +327,8 @@ class Lossless(_Filter):
     Parameters
     ----------
     codec : {"auto", "planes", "ndzip"}
-        "auto" takes planes.
+        With "auto" a sample of each chunk chooses: planes, which a GPU codes too, or what makes the chunk smaller on
+        the CPU. The others are always those named.
 
     Raises
     ------

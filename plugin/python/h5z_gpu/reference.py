@@ -3,7 +3,7 @@
 
 For people who have such a file and no plugin, and a second opinion in the plugin's tests. It needs no HDF5, GPU or
 compiled library: only NumPy and, for the codec `bytes`, Python 3.14 or the package `zstandard`. It follows the texts in
-their order: § stands for their sections, F1, S1, L1, N1, B1, P1 ... for the rules of their sections 7.
+their order: § stands for their sections, F1, S1, L1, N1, B1, P1, K1 ... for the rules of their sections 7.
 
 decode(frame, limit=None)   the chunk's bytes in the dataset's own byte order; limit: how many there have to be
 header(frame)               the fields of the header, checked by the rules F1 to F14
@@ -38,6 +38,7 @@ CODECS = [  # §3.2: name, modes, highest rank, sections
     ("ndzip", (9,), 8, 2),
     ("bytes", (9,), 0, 3),
     ("planes", (1, 2, 4, 9), 8, 2),
+    ("scaled", (9,), 8, 3),
 ]
 HALVES = (0x0A054021, 0x07084021)  # types of 16 bits, §5: f16, bfloat16
 
@@ -124,7 +125,7 @@ def header(frame: bytes) -> Header:
     lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
     refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
     head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths, swapped)
-    unfit = name in ("szx", "lorenzo", "ndzip", "planes") and head.values * head.size != raw
+    unfit = name in ("szx", "lorenzo", "ndzip", "planes", "scaled") and head.values * head.size != raw
     refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
     return head
 
@@ -139,7 +140,9 @@ def type_allowed(codec: str, mode: int, kind: int) -> bool:
     allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
     if codec == "planes" and number == 0 and size in (1, 2):
         return bool(allowed)
-    return allowed and (codec not in ("ndzip", "planes") or (number in (0, 1) and size in (4, 8)))
+    if codec == "scaled" and number == 1:
+        return kind & ~0x1000 in (0x17084041, 0x340B4081)
+    return allowed and (codec not in ("ndzip", "planes", "scaled") or (number in (0, 1) and size in (4, 8)))
 
 
 def frame_checksum(frame: Bytes) -> int:
@@ -183,7 +186,9 @@ def decode_in_codec_order(frame: bytes, head: Header, limit: "int | None") -> by
     if head.codec == "stored":
         refuse("F15", len(sections[0]) != raw, f"a section of {len(sections[0])} bytes, {raw} raw bytes")
         return bytes(sections[0])
-    decoders: dict[str, Any] = {"szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes}
+    decoders: dict[str, Any] = {
+        "szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes, "scaled": scaled,
+    }
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
         if head.codec in ("szx", "lorenzo", "planes") and head.type & ~0x1000 in HALVES:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
@@ -953,6 +958,94 @@ def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array
         return m
     top = bits.type(1) << bits.type(8 * head.size - 1)
     return np.where(m & top, m ^ (top - bits.type(1)), m)
+
+
+# ----------------------------------------------------------------------------------------------- scaled.FORMAT.md
+WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT = 0, 1, 2, 3
+
+
+def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes:
+    bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
+    kind, order, special, unit, origin, step, factor, addend, odd = scaled_head(head, bytes(first))
+    count, left = divmod(len(exceptions), 4 + head.size)
+    places = np.frombuffer(exceptions[: 4 * count], "<u4").astype(np.int64)
+    unfit = left or (np.diff(places) <= 0).any() or (places >= head.values).any()
+    refuse("K7", unfit, f"exceptions of {len(exceptions)} bytes, at {places} of {head.values} numbers")
+    modulus = 2 ** (8 * head.size)
+    c = k = scaled_codes(head, bytes(codes)).astype(bits)
+    low = bits.type(modulus // 2)
+    marked = special * (c == low)
+    if order:
+        steps = np.where(marked, bits.type(0), c)
+        d = scaled_differences(order, steps, marked, bits.type(step % modulus), head.extents)
+        k = np.where(marked, low, np.cumsum(d, dtype=bits))
+    q = (bits.type(origin % modulus) + bits.type(unit % modulus) * k).view(signed)
+    if kind == WHOLE:
+        x = q.view(bits)
+    elif kind == QUOTIENT:
+        x = (q.astype("<f8") / factor).astype(real).view(bits)
+    elif kind == PRODUCT:
+        x = (q.astype("<f8") * factor + addend).astype(real).view(bits)
+    else:
+        x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
+    if special:
+        x = np.where(k == low, bits.type(odd), x)
+    x[places] = np.frombuffer(exceptions[4 * count :], bits)
+    return ordered(x, head)
+
+
+def scaled_head(head: Header, first: bytes) -> tuple[Any, ...]:
+    """§3.1: map, order, special, unit, origin, step, factor, addend, the special number's bits."""
+    refuse("K1", len(first) != 56, f"a head of {len(first)} bytes, it has 56")
+    kind, order, special, *zeros = struct.unpack_from("<8B", first)
+    numbers = unit, _, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
+    unfit = kind > SHORT_PRODUCT or order > 3 or special > 1 or any(zeros)
+    refuse("K2", unfit, f"a head that begins with {first[:8].hex()}")
+    unfit = (kind == WHOLE) != (head.number == 0) or (kind == SHORT_PRODUCT and head.size != 4)
+    unfit |= order == 3 and len(head.extents) < 2
+    refuse("K3", unfit, f"map {kind}, order {order} of type {head.type:08x}, extents {head.extents}")
+    refuse("K4", unit == 0 or (order in (0, 3) and step), f"unit {unit}, step {step} with order {order}")
+    unfit = any(first[32:40]) if kind == WHOLE else not (math.isfinite(factor) and factor > 0)
+    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT) else not math.isfinite(addend)
+    refuse("K5", unfit, f"factor {factor!r}, addend {addend!r} with map {kind}")
+    refuse("K6", odd >= 1 << 8 * head.size or (odd and not special), f"special {special} with the bits {odd:#x}")
+    return (kind, order, special, *numbers)
+
+
+def scaled_differences(order: int, c: Array, marked: Array, step: Any, extents: tuple[int, ...]) -> Array:
+    """§4: d(i) of the orders 1 to 3; where `marked` is, they are 0."""
+    if order == 1:
+        d = c + step
+        d[0] = 0
+    elif order == 2:
+        c[0], c[1:2] = 0, step
+        total = np.cumsum(c, dtype=c.dtype)
+        last = np.maximum.accumulate(np.where(marked, np.arange(len(c)), -1))  # place that is marked, up to here
+        d = total - np.where(last < 0, c.dtype.type(0), total[last])
+    else:
+        d = c.reshape(-1, extents[-1])
+        for above, row, holes in zip(d, d[1:], marked.reshape(d.shape)[1:]):
+            row += above
+            row[holes != 0] = 0
+        d = d.ravel()
+    return np.where(marked, c.dtype.type(0), d)
+
+
+def scaled_codes(head: Header, codes: bytes) -> Array:
+    """§3.2."""
+    if not codes:
+        return np.zeros(head.values, f"<u{head.size}")
+    try:
+        inner = header(codes)
+    except Refused as reason:
+        raise Refused(f"K8: codes that are refused by {reason}") from None
+    unfit = inner.codec not in ("bytes", "planes") or inner.type != 0x4000 | head.size << 4 or inner.swapped
+    unfit |= inner.raw_length != head.raw_length or (inner.codec == "planes" and inner.extents != head.extents)
+    refuse("K8", unfit, f"codes of {inner}")
+    try:
+        return np.frombuffer(decode(codes), f"<u{head.size}")
+    except Refused as reason:
+        raise Refused(f"K8: codes that are refused by {reason}") from None
 
 
 def main(path: str, *out: str) -> None:

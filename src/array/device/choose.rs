@@ -17,14 +17,16 @@ use super::range::ranges;
 use crate::array::boxes::dense;
 use crate::bound::{self, Used};
 use crate::codec::auto::{requests, take};
+use crate::codec::exact::Look;
+use crate::codec::kept::Kept;
 use crate::codec::order::Boxes;
 use crate::codec::sample::{Looked, Sample, Stack};
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use crate::error::Result;
-use crate::memory;
 use crate::params::Params;
+use crate::{memory, parallel};
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {
@@ -89,6 +91,42 @@ impl Open<'_> {
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
         }
         Ok(chosen)
+    }
+
+    /// What is asked of each chunk that loses nothing: `planes`, or what leaves it to the CPU. The host chooses.
+    pub(super) fn choose_kept(&self, stream: &mut OwnStream, threads: usize) -> Result<Vec<Option<Chosen>>> {
+        let many = self.inputs.len();
+        let chosen = |kept: Kept| Some((kept.settle(*self.params), None));
+        let Some(look) = Look::new(self.params, self.raw_len) else { return Ok(vec![chosen(Kept::Planes); many]) };
+        let size = usize::from(self.params.dtype.size);
+        let len = look.len(self.raw_len, size);
+        let output = stream.reserve(Buffer::Output, many * len)?;
+        let mut copies = Copies::default();
+        let one = [size as isize];
+        match look.stack() {
+            Some(stack) => gather(&mut copies, stack, self.inputs, (output, len), size)?,
+            None => {
+                for (n, &input) in self.inputs.iter().enumerate() {
+                    let to = Side { at: output + (n * len) as u64, steps: &one };
+                    copies.add(Side { at: input, steps: &one }, to, &[(len / size) as u64], size)?;
+                }
+            }
+        }
+        let run = look.run();
+        let runs_at = len - look.starts.len() * run * size;
+        for (n, (k, start)) in (0..many).flat_map(|n| look.starts.iter().enumerate().map(move |start| (n, start))) {
+            let from = Side { at: self.inputs[n] + (start * size) as u64, steps: &one };
+            let to = Side { at: output + (n * len + runs_at + k * run * size) as u64, steps: &one };
+            copies.add(from, to, &[run as u64], size)?;
+        }
+        // SAFETY: boxes of the chunks, and the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(self.device, stream)?;
+        }
+        let mut seen = memory::zeros(many * len)?;
+        stream.download(Buffer::Output, vec![(0, &mut seen[..])], 1)?;
+        parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
     /// The bound used on each chunk.

@@ -15,7 +15,8 @@
 use super::base::{batch, failed};
 use super::job::{DeviceLane, Framed, How, Job, LANES, State};
 use crate::array::boxes::Array;
-use crate::codec::{is_settled, order};
+use crate::codec::kept::Kept;
+use crate::codec::{exact, is_settled, order};
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
 use crate::error::{Error, Result};
@@ -60,8 +61,12 @@ impl DeviceEncoding {
         let (device, user) = super::base::device_and_stream(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
-        let how = match plan_of(&params, raw_len) {
-            Some(_) if !is_settled(&params, raw_len) || order::is_open(&params, raw_len) => How::Open,
+        // Without loss the CPU may be the one that keeps a chunk best: planes' plan stands for what the GPU can do.
+        let is_exact = exact::is_open(&params, raw_len);
+        let planned = if is_exact { Kept::Planes.settle(params) } else { params };
+        let is_open = is_exact || !is_settled(&params, raw_len) || order::is_open(&params, raw_len);
+        let how = match plan_of(&planned, raw_len) {
+            Some(_) if is_open => How::Open,
             Some(plan) => How::Planned(Box::new(plan)),
             None => How::ByCpu,
         };

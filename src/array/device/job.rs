@@ -11,7 +11,7 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::codec::{self, order};
+use crate::codec::{self, exact, order};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
@@ -267,12 +267,13 @@ impl Job {
         for (n, extents) in orders.iter().enumerate().filter(|(n, e)| !orders[..*n].contains(e)) {
             let params = Params { extents: *extents, ..self.params };
             let members: Vec<usize> = (n..orders.len()).filter(|&i| orders[i] == *extents).collect();
+            let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
             let requests = match codec::is_settled(&params, self.raw_len) {
-                true => vec![Some((params, None)); members.len()],
-                false => {
-                    let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
-                    self.open(&params, &inputs).choose_requests(stream)?
+                true if exact::is_open(&params, self.raw_len) => {
+                    self.open(&params, &inputs).choose_kept(stream, self.threads)?
                 }
+                true => vec![Some((params, None)); members.len()],
+                false => self.open(&params, &inputs).choose_requests(stream)?,
             };
             members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
         }

@@ -35,7 +35,7 @@ impl<'a> Case<'a> {
         params.fill = self.fill;
         let used = bound::resolve(self.bound, || bound::range(values, self.fill));
         let raw = bytemuck::cast_slice(values);
-        let chunk = Chunk { params: &params, raw, threads: self.threads, used: None };
+        let chunk = Chunk { params: &params, raw, threads: self.threads, used: None, kept: None };
         let mut out = Vec::new();
         let header = chunk.header(CodecId::LORENZO, Some(used));
         cpu::encode(values, &chunk, used, header, &mut out).unwrap();

@@ -22,7 +22,7 @@ fn encode<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>, threads: usi
     let mut params = Params::new(request, dtype::<S>(), &[values.len() as u64]).unwrap();
     params.fill = fill;
     let used = bound::resolve(bound, || bound::range(values, fill));
-    let chunk = Chunk { params: &params, raw: bytemuck::cast_slice(values), threads, used: None };
+    let chunk = Chunk { params: &params, raw: bytemuck::cast_slice(values), threads, used: None, kept: None };
     let mut out = Vec::new();
     cpu::encode(values, &chunk, used, chunk.header(CodecId::SZX, Some(used)), &mut out).unwrap();
     (out, used)

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which codec keeps a chunk of numbers of 4 or 8 bytes without loss where the user leaves it to the writer.
+//!
+//! ```text
+//! candidates   planes   predicts each number from its neighbours
+//!              bytes    finds what repeats; only where a sample has few different numbers
+//!              scaled   whole numbers times a unit (scaled/find.rs), by planes, or by bytes where few of them differ;
+//!                       or those of their differences that have the fewest bits, by bytes, along a line by planes too
+//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs. All of a small chunk. Differences
+//!              are taken of each run by itself
+//! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. bytes is several
+//!              times as slow: it has to be shorter by 1/16, of floats by 1/8
+//! ```
+//!
+//! A chunk that cannot be kept as its sample said goes to planes.
+
+use super::chunk::Chunk;
+use super::kept::{Inner, Kept, Scale, Way};
+use super::sample::{LOSSLESS, Looked, Sample, Stack};
+use super::{bytes, planes, scaled};
+use crate::constants::LORENZO_TILE;
+use crate::error::Result;
+use crate::frame::STORED_HEADER;
+use crate::memory;
+use crate::params::{Bound, Class, Codec, Extents, Params, Request};
+
+/// Fewer numbers go to planes unseen.
+const LEAST: usize = 256;
+/// Runs of numbers that `bytes` and differences are tried on, at most, and at least where they are of whole rows; rows
+/// of such a run, at least.
+const RUNS: usize = 16;
+const RUNS_OF_ROWS: usize = 3;
+const ROWS: usize = 8;
+/// Numbers among which repeated ones are counted.
+const COUNTED: usize = 4096;
+/// Bytes of a frame that do not grow with the chunk, about.
+const FRAME: usize = 80;
+
+impl Kept {
+    /// The params of a chunk that is kept so: with a request that names `planes`, which a GPU takes, or leaves the CPU
+    /// to find out once more.
+    pub(crate) fn settle(self, params: Params) -> Params {
+        match self {
+            Kept::Planes => Params { request: Request { codec: Codec::Planes, ..params.request }, ..params },
+            _ => params,
+        }
+    }
+}
+
+/// Whether the codec of a chunk of so many bytes is looked for here.
+pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
+    let dtype = params.dtype;
+    let is_number = dtype.is_ieee() || dtype.class == Class::Integer && matches!(dtype.size, 4 | 8);
+    let asked = params.request.codec;
+    is_number
+        && !matches!(asked, Codec::Ndzip | Codec::Planes)
+        && !params.lossy(raw_len)
+        && params.fits(raw_len)
+        && raw_len / usize::from(dtype.size) >= LEAST
+}
+
+/// What is looked at of a chunk: a stack of tiles, and runs of numbers, of whole rows where rows are short.
+pub(crate) struct Look {
+    sample: Sample,
+    /// Number of the stack in the sample; `None`: all of the chunk is looked at.
+    stack: Option<usize>,
+    /// Numbers of a run, and where each begins: none where tiles are runs.
+    run: usize,
+    pub(crate) starts: Vec<usize>,
+}
+
+impl Look {
+    /// `None` where no memory holds the chunk.
+    pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Look> {
+        let sample = Sample::new(params, Looked::AtFirst)?;
+        let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
+        let (mut run, mut starts) = (0, Vec::new());
+        if let Some(stack) = stack.filter(|_| !is_line(params)) {
+            let (n, seen) = (raw_len / usize::from(params.dtype.size), sample.stacks[stack].len());
+            let row = params.extents.as_slice().last().map_or(1, |&x| x as usize);
+            let rows = (seen / RUNS).div_ceil(row).max(ROWS);
+            let unit = if rows * row > seen { 1 } else { row };
+            run = if unit == 1 { seen / RUNS } else { rows * row };
+            let runs = (seen / run).max(RUNS_OF_ROWS);
+            starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
+        }
+        Some(Look { sample, stack, run, starts })
+    }
+
+    /// The tiles; `None`: all of the chunk.
+    pub(crate) fn stack(&self) -> Option<&Stack> {
+        self.stack.map(|k| &self.sample.stacks[k])
+    }
+
+    /// Numbers of a run.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn run(&self) -> usize {
+        self.run
+    }
+
+    /// Bytes that are looked at, of a chunk of so many.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn len(&self, raw_len: usize, size: usize) -> usize {
+        self.stack().map_or(raw_len, |stack| (stack.len() + self.starts.len() * self.run) * size)
+    }
+
+    /// The bytes of the tiles, then those of the runs.
+    fn gather(&self, raw: &[u8], size: usize) -> Result<Vec<u8>> {
+        let Some(stack) = self.stack() else { return memory::collect(raw.len(), raw.iter().copied()) };
+        let tiles = stack.len() * size;
+        let mut seen = memory::zeros(tiles + self.starts.len() * self.run * size)?;
+        stack.gather(raw, size, &mut seen[..tiles]);
+        for (to, start) in seen[tiles..].chunks_exact_mut((self.run * size).max(1)).zip(&self.starts) {
+            to.copy_from_slice(&raw[start * size..][..self.run * size]);
+        }
+        Ok(seen)
+    }
+
+    /// What keeps a chunk of which these bytes were gathered.
+    pub(crate) fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+        let size = usize::from(params.dtype.size);
+        let tiles = self.stack().map_or(seen.len(), |stack| stack.len() * size);
+        let stacked = self.sample.params(params, LOSSLESS, params.request).unwrap_or(*params);
+        let (tiles, runs) = seen.split_at(tiles);
+        let runs = if runs.is_empty() { tiles } else { runs };
+        let run = match self.stack {
+            None => runs.len(),
+            Some(_) if is_line(params) => LORENZO_TILE * size,
+            Some(_) => self.run * size,
+        };
+        Try { params, stacked: &stacked, tiles, runs, run, threads }.choose()
+    }
+}
+
+/// Whether a chunk has one axis.
+fn is_line(params: &Params) -> bool {
+    params.extents.as_slice().len() <= 1
+}
+
+/// The candidates are tried on these bytes.
+struct Try<'a> {
+    params: &'a Params,
+    /// Params of the tiles as a chunk.
+    stacked: &'a Params,
+    tiles: &'a [u8],
+    /// Runs of so many bytes.
+    runs: &'a [u8],
+    run: usize,
+    threads: usize,
+}
+
+impl Try<'_> {
+    fn choose(&self) -> Result<Kept> {
+        let size = usize::from(self.params.dtype.size);
+        let is_float = self.params.dtype.class == Class::Float;
+        let repeats = repeats(self.runs, size);
+        let scale = scaled::find(self.params, self.runs);
+        let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
+        let mut candidates = vec![Kept::Planes];
+        candidates.extend(repeats.then_some(Kept::Bytes));
+        if let Some(scale) = scale.filter(|scale| !scale.is_plain()) {
+            candidates.push(way(scale, 0, Inner::Planes));
+            candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
+        }
+        if let Some(scale) = scale.or((!is_float).then_some(Scale::WHOLE)) {
+            let inner = if is_line(self.params) { &[Inner::Planes, Inner::Bytes][..] } else { &[Inner::Bytes] };
+            let order = self.shortest_order(scale)?;
+            candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
+        }
+        if candidates.len() == 1 {
+            return Ok(Kept::Planes);
+        }
+        let mut best = (u64::MAX, Kept::Planes);
+        for kept in candidates {
+            let weight = match kept {
+                Kept::Planes => 800,
+                Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
+                _ if is_float => 914,
+                _ => 853,
+            };
+            let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
+            if cost < best.0 {
+                best = (cost, kept);
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// The order of differences that leaves the fewest bits; `None`: not one can be taken.
+    fn shortest_order(&self, scale: Scale) -> Result<Option<u8>> {
+        let mut best = (u64::MAX, None);
+        for order in 1..=3 {
+            let way = Way { scale, order, inner: Inner::Bytes };
+            let bits = self.sum_of_runs(|chunk| scaled::bits(chunk, &way))?.unwrap_or(u64::MAX);
+            if bits < best.0 {
+                best = (bits, Some(order));
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// Bytes that the sample takes so, but for what does not grow with it; `None`: it cannot be kept so.
+    fn len(&self, kept: &Kept) -> Result<Option<u64>> {
+        let encoded = |chunk: &Chunk<'_>| {
+            let mut out = Vec::new();
+            let coded = encode_as(chunk, kept, &mut out)?;
+            Ok(coded.then(|| out.len().saturating_sub(FRAME) as u64))
+        };
+        match kept {
+            Kept::Planes | Kept::Scaled(Way { inner: Inner::Planes, order: 0, .. }) => {
+                encoded(&self.chunk(self.stacked, self.tiles))
+            }
+            Kept::Scaled(Way { order: 1.., .. }) => self.sum_of_runs(encoded),
+            _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs)),
+        }
+    }
+
+    fn chunk<'a>(&self, params: &'a Params, raw: &'a [u8]) -> Chunk<'a> {
+        Chunk { params, raw, threads: self.threads, used: None, kept: None }
+    }
+
+    /// The sum over the runs, each as a chunk of its own; `None` where one has none.
+    fn sum_of_runs(&self, of: impl Fn(&Chunk<'_>) -> Result<Option<u64>>) -> Result<Option<u64>> {
+        let row =
+            self.params.extents.as_slice().last().map_or(1, |&x| x as usize) * usize::from(self.params.dtype.size);
+        let mut sum = 0;
+        for raw in self.runs.chunks(self.run) {
+            let rows = if raw.len() % row == 0 { (raw.len() / row) as u64 } else { 0 };
+            let extents = match rows {
+                _ if self.stack_is_whole() => self.params.extents,
+                2.. if !is_line(self.params) => {
+                    let row = self.params.extents.as_slice().last().map_or(1, |&x| u64::from(x));
+                    Extents::new(&[rows, row]).unwrap_or_else(|| line(raw, self.params))
+                }
+                _ => line(raw, self.params),
+            };
+            match of(&self.chunk(&Params { extents, ..*self.params }, raw))? {
+                Some(one) => sum += one,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(sum))
+    }
+
+    /// Whether the sample is all of the chunk.
+    fn stack_is_whole(&self) -> bool {
+        self.params.fits(self.tiles.len())
+    }
+}
+
+/// Extents of these bytes as one row.
+fn line(raw: &[u8], params: &Params) -> Extents {
+    Extents::new(&[(raw.len() / usize::from(params.dtype.size)) as u64]).unwrap_or_default()
+}
+
+/// Whether every fourth number or more occurred before, as far as a small table remembers.
+fn repeats(raw: &[u8], size: usize) -> bool {
+    let mut table = [0u64; 2 * COUNTED];
+    let (mut count, mut again) = (0, 0);
+    for number in raw.chunks_exact(size).take(COUNTED) {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(number);
+        let word = u64::from_le_bytes(word);
+        let slot = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - 13);
+        again += usize::from(std::mem::replace(&mut table[slot as usize], word) == word);
+        count += 1;
+    }
+    again * 4 >= count
+}
+
+/// What keeps a chunk that is open.
+pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
+    let Some(look) = Look::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
+    match look.stack {
+        Some(_) => look.choose(chunk.params, &look.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
+        None => look.choose(chunk.params, chunk.raw, chunk.threads),
+    }
+}
+
+/// Encodes a chunk that is open. False: it is better stored.
+pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let kept = if let Some(kept) = chunk.kept { kept } else { choose(chunk)? };
+    Ok(encode_as(chunk, &kept, out)? || kept != Kept::Planes && encode_as(chunk, &Kept::Planes, out)?)
+}
+
+fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {
+    let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
+    let chunk = Chunk { params: &params, ..*chunk };
+    match kept {
+        Kept::Planes => (planes::CODEC.encode)(&chunk, out),
+        Kept::Bytes => (bytes::CODEC.encode)(&chunk, out),
+        Kept::Scaled(way) => Ok(scaled::encode(&chunk, way, out)? && out.len() < chunk.raw.len() + STORED_HEADER),
+    }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The codec `scaled` on the CPU, FORMAT.md §4 and §8.
+//!
+//! ```text
+//! writing   numbers ──► whole numbers and exceptions ──► differences ──► frame of planes or bytes
+//! reading   frame of planes or bytes ──► sums ──► numbers, in the same memory ──► exceptions
+//! ```
+//!
+//! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
+
+use super::format::{HEAD_LEN, Head, Opened};
+use super::scale::{Word, Work, code_type};
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::kept::{Inner, Scale, Way};
+use crate::codec::{bytes, planes};
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Writer};
+use crate::params::{Bound, Class, Codec, Mode, Params, Request};
+use crate::{memory, parallel};
+
+/// Numbers that a thread maps at a time.
+const PART: usize = 1 << 17;
+/// Numbers that are mapped without a look at which of them is an exception.
+const BLOCK: usize = 64;
+/// Of so many numbers one may be an exception.
+const RARE: usize = 32;
+
+/// Encodes a chunk of numbers of 4 or 8 bytes this way. False: it cannot be kept so.
+pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
+    match chunk.params.dtype.size {
+        4 => encode_words::<i32>(&chunk.values()?, chunk, way, out),
+        _ => encode_words::<i64>(&chunk.values()?, chunk, way, out),
+    }
+}
+
+fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
+    let Some(coded) = code(values, chunk, way)? else { return Ok(false) };
+    let Coded { mut codes, exceptions, head } = coded;
+    let mut inner = Vec::new();
+    if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, chunk, way, &mut inner)? {
+        return Ok(false);
+    }
+    let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), 3)?;
+    w.section(|o| {
+        memory::reserve(o, HEAD_LEN)?;
+        o.extend(head.bytes());
+        Ok(())
+    })?;
+    w.section(|o| {
+        memory::reserve(o, (4 + W::SIZE) * exceptions.len())?;
+        exceptions.iter().for_each(|&i| o.extend((i as u32).to_le_bytes()));
+        exceptions.iter().for_each(|&i| o.extend(&values[i].bits().to_le_bytes()[..W::SIZE]));
+        Ok(())
+    })?;
+    w.section(|o| memory::append(o, &inner))?;
+    w.seal(chunk.threads);
+    Ok(true)
+}
+
+/// A chunk's codes, the places of its exceptions, and how numbers are made of the codes.
+struct Coded<W> {
+    codes: Vec<W>,
+    exceptions: Vec<usize>,
+    head: Head,
+}
+
+/// The codes of a chunk. `None`: it cannot be kept this way.
+fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Coded<W>>> {
+    let extents = chunk.params.extents.as_slice();
+    // Places of exceptions have 32 bits.
+    if u32::try_from(values.len()).is_err() || way.order == 3 && extents.len() < 2 {
+        return Ok(None);
+    }
+    let mut scale = way.scale;
+    if way.order > 0
+        && let Some(first) = values.first()
+    {
+        scale.origin = scale.whole(*first).unwrap_or(scale.origin);
+    }
+    let mut codes: Vec<W> = memory::zeros(values.len())?;
+    let parts = codes.chunks_mut(PART).zip(values.chunks(PART));
+    let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
+        scale.with_map(Divide { scale, values, codes })
+    });
+    let count = found.iter().map(|part| part.as_ref().map_or(0, Vec::len)).sum::<usize>();
+    if count > values.len() / RARE {
+        return Ok(None);
+    }
+    let mut exceptions = memory::with_capacity(count)?;
+    for (k, part) in found.into_iter().enumerate() {
+        exceptions.extend(part?.into_iter().map(|i| k * PART + i));
+    }
+    let has_special = scale.special.is_some();
+    instead(&mut codes, &exceptions, has_special);
+    let row = extents.last().map_or(1, |&x| x as usize);
+    let step = differences(&mut codes, way.order, row, has_special)?;
+    Ok(step.map(|step| Coded { codes, exceptions, head: Head { scale, order: way.order, step } }))
+}
+
+/// Gives exceptions the whole number before them.
+fn instead<W: Word>(k: &mut [W], exceptions: &[usize], has_special: bool) {
+    let (mut last, mut from) = (W::cut(0), 0);
+    for &i in exceptions {
+        // Between exceptions the last one that is a whole number counts.
+        let before = k[from..i].iter().rev().find(|k| !(has_special && **k == W::MIN));
+        last = before.copied().unwrap_or(last);
+        (k[i], from) = (last, i + 1);
+    }
+}
+
+/// Bits that the codes of a chunk take, about: those behind the first 1, and what an entropy coder takes to say how
+/// many there are; more for each exception. `None`: it cannot be kept this way.
+pub(crate) fn bits(chunk: &Chunk<'_>, way: &Way) -> Result<Option<u64>> {
+    fn of<W: Word>(chunk: &Chunk<'_>, way: &Way) -> Result<Option<u64>> {
+        let Some(coded) = code::<W>(&chunk.values()?, chunk, way)? else { return Ok(None) };
+        let mut lengths = [0u64; 65];
+        for c in &coded.codes {
+            // First differences are not negative.
+            let size = match c.wide() {
+                _ if *c == W::MIN && way.scale.special.is_some() => 0,
+                c if way.order == 1 => c,
+                c => (c << 1) ^ (c >> 63),
+            };
+            lengths[64 - size.leading_zeros() as usize] += 1;
+        }
+        // 256 times the binary logarithm, straight between powers of two: the same on every machine.
+        let log = |n: u64| u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256;
+        let all = coded.codes.len() as u64;
+        let of_length = |(length, &n): (usize, &u64)| match n {
+            0 => 0,
+            n => n * (256 * length.saturating_sub(1) as u64 + log(all) - log(n)),
+        };
+        let exceptions = (coded.exceptions.len() * 8 * (4 + W::SIZE)) as u64;
+        Ok(Some(lengths.iter().enumerate().map(of_length).sum::<u64>() / 256 + exceptions))
+    }
+    if chunk.params.dtype.size == 4 { of::<i32>(chunk, way) } else { of::<i64>(chunk, way) }
+}
+
+/// The frame of the codes.
+fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
+    let params = Params {
+        request: Request { codec: Codec::Planes, bound: Bound::Lossless },
+        dtype: code_type(W::SIZE as u8),
+        extents: chunk.params.extents.unswapped(),
+        fill: way.scale.special.map(|_| W::MIN.bits()),
+        lossy_allowed: false,
+    };
+    let raw = bytemuck::cast_slice_mut(codes);
+    if cfg!(target_endian = "big") {
+        chunk::swap(raw, W::SIZE);
+    }
+    let codec = if way.inner == Inner::Planes { &planes::CODEC } else { &bytes::CODEC };
+    (codec.encode)(&Chunk { params: &params, raw, ..*chunk }, out)
+}
+
+/// Replaces whole numbers, of rows of so many, by their codes; the step. Where there is a special number its code
+/// stands already. `None`: it would not be told from another code.
+fn differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
+    let mut is_special = memory::zeros::<bool>(if has_special && order > 0 { k.len() } else { 0 })?;
+    for i in 0..is_special.len() {
+        is_special[i] = k[i] == W::MIN;
+        if is_special[i] {
+            k[i] = if i == 0 { W::cut(0) } else { k[i - 1] };
+        }
+    }
+    let special = |i: usize| is_special.get(i) == Some(&true);
+    let less = |a: W, b: W| W::cut(a.wide().wrapping_sub(b.wide()));
+    let mut step = 0;
+    match order {
+        0 => return Ok(Some(0)),
+        3 => {
+            for i in (1..k.len()).rev() {
+                k[i] = less(k[i], k[i - 1]);
+            }
+            for i in (row..k.len()).rev() {
+                k[i] = less(k[i], k[i - row]);
+            }
+        }
+        _ => {
+            for i in (1..k.len()).rev() {
+                k[i] = less(k[i], k[i - 1]);
+            }
+            let own = |i: &usize| !special(*i);
+            if order == 1 {
+                step = (1..k.len()).filter(own).map(|i| k[i].wide()).min().unwrap_or(0);
+                k.iter_mut().for_each(|d| *d = less(*d, W::cut(step)));
+            } else if k.len() > 1 {
+                step = k[1].wide();
+                for i in (2..k.len()).rev() {
+                    k[i] = less(k[i], k[i - 1]);
+                }
+            }
+            let ignored = k.len().min(order.into());
+            k[..ignored].fill(W::cut(0));
+        }
+    }
+    for (i, c) in k.iter_mut().enumerate().take(is_special.len()) {
+        if special(i) {
+            *c = W::MIN;
+        } else if *c == W::MIN {
+            return Ok(None);
+        }
+    }
+    Ok(Some(step))
+}
+
+/// Undoes [`differences`], but for the special code, which stays.
+fn sum<W: Word>(codes: &mut [W], order: u8, step: i64, row: usize, has_special: bool) -> Result<()> {
+    let is_special = |c: W| has_special && c == W::MIN;
+    let (mut d, mut r) = (0i64, 0i64);
+    match order {
+        0 => {}
+        1 => codes.iter_mut().enumerate().filter(|(_, c)| !is_special(**c)).for_each(|(i, c)| {
+            r = if i == 0 { 0 } else { r.wrapping_add(step).wrapping_add(c.wide()) };
+            *c = W::cut(r);
+        }),
+        2 => codes.iter_mut().enumerate().for_each(|(i, c)| {
+            d = match i {
+                _ if is_special(*c) => return d = 0,
+                0 => 0,
+                1 => step,
+                _ => d.wrapping_add(c.wide()),
+            };
+            r = r.wrapping_add(d);
+            *c = W::cut(r);
+        }),
+        _ => {
+            // Differences along the row before.
+            let mut d = memory::zeros::<i64>(row)?;
+            for codes in codes.chunks_mut(row) {
+                for (c, d) in codes.iter_mut().zip(&mut d) {
+                    if is_special(*c) {
+                        *d = 0;
+                        continue;
+                    }
+                    *d = d.wrapping_add(c.wide());
+                    r = r.wrapping_add(*d);
+                    *c = W::cut(r);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// From numbers to multiples of the unit; the places of the exceptions.
+struct Divide<'a, W> {
+    scale: Scale,
+    values: &'a [W],
+    codes: &'a mut [W],
+}
+
+impl<W: Word> Work<W> for Divide<'_, W> {
+    type Out = Result<Vec<usize>>;
+
+    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
+        let Scale { origin, unit, special, .. } = self.scale;
+        let unit = unit as i64;
+        // An exception is told by the code: whatever the guess was, it comes back or it does not.
+        let one = |x: W| {
+            let k = from(x).wrapping_sub(origin);
+            W::cut(if unit == 1 { k } else { k / unit })
+        };
+        let back = |k: W| to(W::cut(origin.wrapping_add(unit.wrapping_mul(k.wide()))));
+        let mut exceptions = Vec::new();
+        let blocks = self.values.chunks(BLOCK).zip(self.codes.chunks_mut(BLOCK));
+        for (b, (values, codes)) in blocks.enumerate() {
+            let mut good = true;
+            for (x, k) in values.iter().zip(&mut *codes) {
+                *k = one(*x);
+                good &= back(*k) == *x && (special.is_none() || *k != W::MIN);
+            }
+            if good {
+                continue;
+            }
+            memory::reserve(&mut exceptions, BLOCK)?;
+            for (i, (x, k)) in values.iter().zip(codes).enumerate() {
+                if special == Some(x.bits()) {
+                    *k = W::MIN;
+                } else if back(*k) != *x || special.is_some() && *k == W::MIN {
+                    exceptions.push(b * BLOCK + i);
+                }
+            }
+        }
+        Ok(exceptions)
+    }
+}
+
+/// The whole number that one number is made of.
+struct Whole<W>(W);
+
+impl<W: Word> Work<W> for Whole<W> {
+    type Out = Option<i64>;
+
+    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
+        let q = from(self.0);
+        (to(W::cut(q)) == self.0 && W::cut(q).wide() == q).then_some(q)
+    }
+}
+
+impl Scale {
+    /// The whole number that a number is made of; `None` where it is made of none.
+    pub(super) fn whole<W: Word>(&self, x: W) -> Option<i64> {
+        self.with_map(Whole(x))
+    }
+}
+
+/// From multiples of the unit to numbers.
+struct Multiply<'a, W> {
+    scale: Scale,
+    codes: &'a mut [W],
+}
+
+impl<W: Word> Work<W> for Multiply<'_, W> {
+    type Out = ();
+
+    fn run(self, to: impl Fn(W) -> W, _: impl Fn(W) -> i64) {
+        let Scale { origin, unit, special, .. } = self.scale;
+        let unit = unit as i64;
+        let number = |k: W| to(W::cut(origin.wrapping_add(unit.wrapping_mul(k.wide()))));
+        match special {
+            None => self.codes.iter_mut().for_each(|c| *c = number(*c)),
+            Some(bits) => {
+                let bits = W::cut(bits as i64);
+                self.codes.iter_mut().for_each(|c| *c = if *c == W::MIN { bits } else { number(*c) });
+            }
+        }
+    }
+}
+
+/// Decodes a frame into `out`, which has the frame's raw length.
+pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let h = &frame.header;
+    let is_number = h.dtype.is_ieee() || h.dtype.class == Class::Integer && matches!(h.dtype.size, 4 | 8);
+    if !is_number || h.mode != Mode::Lossless {
+        return Err(Error::corrupt("header", format!("scaled with mode {} and type {:?}", h.mode, h.dtype)));
+    }
+    match h.dtype.size {
+        4 => chunk::into_values::<i32>(out, h.dtype, |words| decode_words(frame, threads, words)),
+        _ => chunk::into_values::<i64>(out, h.dtype, |words| decode_words(frame, threads, words)),
+    }
+}
+
+fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Result<()> {
+    let n = frame.elements(W::SIZE)?;
+    let mut opened = Opened::<W>::open(frame, threads, n)?;
+    let Head { scale, order, step } = opened.head;
+    match &mut opened.codes {
+        Some(codes) => {
+            if order == 0 {
+                codes.wanted = frame.wanted.clone();
+            }
+            let codec = if codes.header.codec == CodecId::PLANES { &planes::CODEC } else { &bytes::CODEC };
+            let raw = bytemuck::cast_slice_mut(out);
+            (codec.decode)(codes, threads, raw)?;
+            if cfg!(target_endian = "big") {
+                chunk::swap(raw, W::SIZE);
+            }
+        }
+        None => out.fill(W::cut(0)),
+    }
+    let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
+    sum(out, order, step, row, scale.special.is_some())?;
+    parallel::try_each(n.div_ceil(PART), out.chunks_mut(PART), threads, |_, codes: &mut [W]| {
+        scale.with_map(Multiply { scale, codes });
+        Ok(())
+    })?;
+    for (place, bits) in opened.exceptions() {
+        bytemuck::bytes_of_mut(&mut out[place]).copy_from_slice(bits);
+        if cfg!(target_endian = "big") {
+            out[place] = W::cut(out[place].wide().swap_bytes() >> (64 - 8 * W::SIZE));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Of which unit the numbers of a chunk are multiples, by a sample of them. FORMAT.md §8.
+//!
+//! ```text
+//! integers   the common divisor of their differences
+//! floats     1. multiples of 10^-e: the lowest e at which x = nearest(x · 10^e) / 10^e for nearly all of them
+//!            2. else a common divisor d of their differences, which rounding has blurred: Euclid's algorithm with a
+//!               tolerance, from the least difference to the largest, each of which says d more precisely; then the
+//!               decimal of fewest digits within what is left of the blur, as a factor, or as a divisor
+//!            then the common divisor of the whole numbers found
+//! ```
+//!
+//! Where that was wrong, numbers become exceptions: no bit depends on it.
+
+use super::scale::Word;
+use crate::codec::kept::{Map, Scale};
+use crate::params::{Class, Params};
+
+/// Runs of the sample that are looked at, and numbers of each: what lies side by side shows the unit of a clock.
+const RUNS: usize = 32;
+const RUN: usize = 64;
+/// At least so many numbers say something.
+const LEAST: usize = 16;
+/// Powers of ten that are tried.
+const DECIMALS: i32 = 10;
+/// Of so many numbers one may be no multiple.
+const RARE: usize = 40;
+/// A number for what is missing is at least one of so many.
+const FREQUENT: usize = 64;
+/// Digits of a factor.
+const DIGITS: usize = 9;
+
+/// What the numbers of a chunk are multiples of; `None`: nothing that was found. `size` and type as in the params.
+pub(crate) fn find(params: &Params, sample: &[u8]) -> Option<Scale> {
+    let values = |size: usize| {
+        let apart = (sample.len() / RUNS / size).max(RUN) * size;
+        sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN))
+    };
+    let bits = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        if params.dtype.big_endian {
+            word[..bytes.len()].reverse();
+        }
+        u64::from_le_bytes(word)
+    };
+    match params.dtype.size {
+        4 => among(params, values(4).map(|b| bits(b) as u32 as i32).collect()),
+        _ => among(params, values(8).map(|b| bits(b) as i64).collect()),
+    }
+}
+
+fn among<W: Word>(params: &Params, mut values: Vec<W>) -> Option<Scale> {
+    let is_float = params.dtype.class == Class::Float;
+    let special = special(params, &values, is_float);
+    values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
+    if values.len() < LEAST {
+        return None;
+    }
+    let scale = if is_float { decimal(&values).or_else(|| product(&values))? } else { Scale::WHOLE };
+    let whole: Vec<i64> = values.iter().filter_map(|x| scale.whole(*x)).collect();
+    let divisor = whole.iter().fold(0, |g, q| gcd(g, q.wrapping_sub(whole[0]).unsigned_abs()));
+    if divisor == 0 || !is_float && divisor == 1 && special.is_none() {
+        return None;
+    }
+    let unit = divisor.min(1 << 62);
+    let unit = if unit == divisor { unit } else { 1 };
+    Some(Scale { unit, origin: whole[0].rem_euclid(unit as i64), special, ..scale })
+}
+
+/// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if
+/// it occurs.
+fn special<W: Word>(params: &Params, values: &[W], is_float: bool) -> Option<u64> {
+    let odd = |x: &&W| is_float && !x.float().is_finite();
+    let first = values.iter().find(odd).map(|x| x.bits());
+    let fill = params.fill.filter(|fill| values.iter().any(|x| x.bits() == *fill));
+    fill.or(first).or_else(|| far(values, is_float))
+}
+
+/// The lowest or the highest number, if it is frequent and farther from all others than these are from each other: what
+/// stands for missing numbers where no fill value was defined.
+fn far<W: Word>(values: &[W], is_float: bool) -> Option<u64> {
+    let number = |x: &W| if is_float { x.float() } else { x.wide() as f64 };
+    let mut sorted: Vec<W> = values.to_vec();
+    sorted.sort_unstable_by(|a, b| number(a).total_cmp(&number(b)));
+    let (low, high) = (*sorted.first()?, *sorted.last()?);
+    let often = values.len() / FREQUENT;
+    let rest: Vec<f64> = sorted.iter().filter(|x| **x != low).map(&number).collect();
+    let [a, .., z] = rest[..] else { return None };
+    if values.len() - rest.len() > often && a - number(&low) > z - a {
+        return Some(low.bits());
+    }
+    let rest: Vec<f64> = sorted.iter().filter(|x| **x != high).map(&number).collect();
+    let [a, .., z] = rest[..] else { return None };
+    (values.len() - rest.len() > often && number(&high) - z > z - a).then(|| high.bits())
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Significant bits that whole numbers may have: some less than the type's, or all numbers are multiples.
+fn most<W: Word>() -> f64 {
+    if W::SIZE == 4 { 2f64.powi(22) } else { 2f64.powi(50) }
+}
+
+/// How many of the numbers are no multiples; `None`: more than one in [`RARE`].
+fn misses<W: Word>(scale: &Scale, values: &[W]) -> Option<usize> {
+    let mut misses = 0;
+    for (i, x) in values.iter().enumerate() {
+        misses += usize::from(scale.whole(*x).is_none_or(|q| q.unsigned_abs() as f64 > most::<W>()));
+        if misses > LEAST / 4 + i / RARE {
+            return None;
+        }
+    }
+    (misses <= values.len() / RARE).then_some(misses)
+}
+
+/// Quotients by a power of ten.
+fn decimal<W: Word>(values: &[W]) -> Option<Scale> {
+    let scales = (0..=DECIMALS).map(|e| Scale { map: Map::Quotient, factor: 10f64.powi(e), ..Scale::WHOLE });
+    scales.into_iter().find(|scale| misses(scale, values).is_some())
+}
+
+/// Products, or quotients, by a common divisor of the differences.
+fn product<W: Word>(values: &[W]) -> Option<Scale> {
+    let mut numbers: Vec<f64> = values.iter().map(|x| x.float()).collect();
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.dedup();
+    let [low, .., high] = numbers[..] else { return None };
+    // Rounding moves a difference by one unit in the last place of the largest number; what is computed here, again.
+    let blur = 3.0 * low.abs().max(high.abs()) * if W::SIZE == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let mut steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    let mut divisor = steps[0];
+    // Each difference is a multiple, blurred once, of a divisor that is known better the larger the multiple was.
+    let mut error = blur;
+    let all = steps.iter().copied().chain(numbers.iter().map(|x| x - low));
+    for step in all.clone().chain(all) {
+        let times = (step / divisor).round();
+        let rest = (step - times * divisor).abs();
+        if divisor < 3.0 * blur || !divisor.is_finite() {
+            return None;
+        }
+        if times >= 1.0 && rest <= blur + times * error {
+            if blur / times < error {
+                (divisor, error) = (step / times, blur / times);
+            }
+        } else if rest > blur + times * error {
+            (divisor, error) = (rest, blur + times * error);
+        }
+    }
+    let range = high - low;
+    let times = (range / divisor).round();
+    (divisor, error) = (range / times, blur / times);
+    if divisor < 3.0 * blur || times > most::<W>() {
+        return None;
+    }
+    candidates::<W>(divisor, error, &numbers)
+        .into_iter()
+        .filter_map(|scale| Some((misses(&scale, values)?, scale)))
+        .min_by_key(|(misses, _)| *misses)
+        .map(|(_, scale)| scale)
+}
+
+/// The decimal of fewest digits within `error` of `x`.
+fn short(x: f64, error: f64) -> Option<f64> {
+    let texts = (0..DIGITS).map(|digits| format!("{x:.digits$e}"));
+    texts.filter_map(|text| text.parse().ok()).find(|short: &f64| (short - x).abs() <= error)
+}
+
+/// Maps whose factor is this divisor.
+fn candidates<W: Word>(divisor: f64, error: f64, numbers: &[f64]) -> Vec<Scale> {
+    let inverse = 1.0 / divisor;
+    let quotient = short(inverse, inverse * inverse * error);
+    let factors = [short(divisor, error), Some(divisor)];
+    let divisor = factors[0].unwrap_or(divisor);
+    let low = numbers[0];
+    // What is left of the numbers, on average: rounding goes either way.
+    let rest = |x: &f64| x - low - ((x - low) / divisor).round() * divisor;
+    let mean = low + numbers.iter().map(rest).sum::<f64>() / numbers.len() as f64;
+    let phase = mean - (mean / divisor).round() * divisor;
+    let mut all = Vec::new();
+    let mut addends = vec![mean];
+    // Nearly zero where the numbers themselves are multiples.
+    if phase.abs() < divisor / 8.0 {
+        all.extend(quotient.map(|factor| Scale { map: Map::Quotient, factor, ..Scale::WHOLE }));
+        addends = vec![0.0];
+    } else {
+        addends.extend(offsets(divisor, mean, low, numbers[numbers.len() - 1]));
+    }
+    for (factor, addend) in factors.into_iter().flatten().flat_map(|f| addends.iter().map(move |a| (f, *a))) {
+        all.push(Scale { map: Map::Product, factor, addend, ..Scale::WHOLE });
+        if W::SIZE == 4 {
+            let (factor, addend) = (f64::from(factor as f32), f64::from(addend as f32));
+            all.push(Scale { map: Map::ShortProduct, factor, addend, ..Scale::WHOLE });
+        }
+    }
+    all
+}
+
+/// Decimals of few digits in the range of the numbers that are multiples like them, as offsets mostly are: of each
+/// number of digits those next to the middle.
+fn offsets(divisor: f64, mean: f64, low: f64, high: f64) -> Vec<f64> {
+    let middle = (low + high) / 2.0;
+    let of = |digits| {
+        let unit = 10f64.powi(digits);
+        let (first, last) = ((low * unit).ceil(), (high * unit).floor());
+        let all = (0..(last - first + 1.0).clamp(0.0, 4096.0) as usize).map(|k| (first + k as f64) / unit);
+        let mut near: Vec<f64> = all
+            .filter(|x| {
+                let times = (x - mean) / divisor;
+                (times - times.round()).abs() < 1.0 / 64.0
+            })
+            .collect();
+        near.sort_by(|a, b| (a - middle).abs().total_cmp(&(b - middle).abs()));
+        near.truncate(4);
+        near
+    };
+    (0..4).flat_map(of).collect()
+}

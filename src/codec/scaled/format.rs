@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Head and exceptions of a `scaled` frame, FORMAT.md §3. No loops over numbers.
+
+use super::scale::{Word, code_type};
+use crate::codec::kept::{Map, Scale};
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Header};
+use crate::params::{Class, Mode};
+
+/// Bytes of the head.
+pub(super) const HEAD_LEN: usize = 56;
+
+/// What a frame's first section says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Head {
+    pub(super) scale: Scale,
+    pub(super) order: u8,
+    pub(super) step: i64,
+}
+
+impl Head {
+    pub(super) fn bytes(&self) -> [u8; HEAD_LEN] {
+        let Scale { map, factor, addend, unit, origin, special } = self.scale;
+        let mut out = [0; HEAD_LEN];
+        out[..3].copy_from_slice(&[map as u8, self.order, special.is_some().into()]);
+        let words = [unit, origin as u64, self.step as u64, factor.to_bits(), addend.to_bits(), special.unwrap_or(0)];
+        for (to, word) in out[8..].as_chunks_mut().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        out
+    }
+
+    /// Reads the head of a frame of numbers of this type.
+    fn read(bytes: &[u8], header: &Header) -> Result<Head> {
+        let Ok(&bytes) = <&[u8; HEAD_LEN]>::try_from(bytes) else {
+            return Err(Error::Length { section: "scaled head", needed: HEAD_LEN as u64, got: bytes.len() as u64 });
+        };
+        let wrong = |why: String| Err(Error::corrupt("scaled head", why));
+        let [map, order, special, ref zeros @ ..] = bytes[..8] else { unreachable!("eight bytes") };
+        let word = |k: usize| u64::from_le_bytes(bytes[8 + 8 * k..16 + 8 * k].try_into().expect("eight bytes"));
+        let (unit, step, bits) = (word(0), word(2) as i64, word(5));
+        let (factor, addend) = (f64::from_bits(word(3)), f64::from_bits(word(4)));
+        let Some(map) = Map::ALL.get(usize::from(map)).copied().filter(|_| order <= 3 && special <= 1) else {
+            return wrong(format!("map {map}, order {order}, special {special}; limits are 3, 3 and 1"));
+        };
+        if zeros.iter().any(|&b| b != 0) {
+            return wrong(format!("bytes 3 to 7 are {zeros:02x?}, not 0"));
+        }
+        let (class, size) = (header.dtype.class, header.dtype.size);
+        let is_allowed = (map == Map::Whole) == (class == Class::Integer) && (map != Map::ShortProduct || size == 4);
+        let rank = header.extents.as_slice().len();
+        if !is_allowed || order == 3 && rank < 2 {
+            return wrong(format!("map {map:?}, order {order} of {size} bytes, {class:?}, rank {rank}"));
+        }
+        if unit == 0 || matches!(order, 0 | 3) && step != 0 {
+            return wrong(format!("unit {unit}, step {step} with order {order}; a unit is 1 or more"));
+        }
+        let has_factor = if map == Map::Whole { word(3) == 0 } else { factor.is_finite() && factor > 0.0 };
+        let has_addend = if matches!(map, Map::Whole | Map::Quotient) { word(4) == 0 } else { addend.is_finite() };
+        if !has_factor || !has_addend {
+            return wrong(format!("factor {factor:e}, addend {addend:e} with map {map:?}"));
+        }
+        if bits >> (8 * size - 1) > 1 || special == 0 && bits != 0 {
+            return wrong(format!("special {special} with the bits {bits:#x} of {size} bytes"));
+        }
+        let special = (special == 1).then_some(bits);
+        let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special };
+        Ok(Head { scale, order, step })
+    }
+}
+
+/// A validated frame of this codec.
+pub(super) struct Opened<'a, W> {
+    pub(super) head: Head,
+    places: &'a [[u8; 4]],
+    bits: &'a [u8],
+    /// The inner frame; `None`: all codes are 0.
+    pub(super) codes: Option<Frame<'a>>,
+    word: std::marker::PhantomData<W>,
+}
+
+impl<'a, W: Word> Opened<'a, W> {
+    /// Checks head and exceptions, and opens the inner frame. FORMAT.md §7.
+    pub(super) fn open(frame: &Frame<'a>, threads: usize, n: usize) -> Result<Self> {
+        let [head, exceptions, codes] = frame.sections()?;
+        let head = Head::read(head, &frame.header)?;
+        let count = exceptions.len() / (4 + W::SIZE);
+        let (places, bits) = exceptions.split_at(4 * count);
+        let (places, _) = places.as_chunks();
+        if exceptions.len() != count * (4 + W::SIZE) {
+            let needed = ((count + 1) * (4 + W::SIZE)) as u64;
+            return Err(Error::Length { section: "scaled exceptions", needed, got: exceptions.len() as u64 });
+        }
+        let place = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+        let rise = places.windows(2).all(|pair| place(&pair[0]) < place(&pair[1]));
+        if !rise || places.last().is_some_and(|last| place(last) >= n) {
+            let why = format!("{count} places that do not rise, or not below {n}");
+            return Err(Error::corrupt("scaled exceptions", why));
+        }
+        let codes = if codes.is_empty() { None } else { Some(Self::inner(codes, &frame.header, threads, n)?) };
+        Ok(Opened { head, places, bits, codes, word: std::marker::PhantomData })
+    }
+
+    fn inner(codes: &'a [u8], outer: &Header, threads: usize, n: usize) -> Result<Frame<'a>> {
+        let frame = Frame::open(codes, threads)?;
+        let h = &frame.header;
+        let has_shape = match h.codec {
+            CodecId::PLANES => h.extents == outer.extents.unswapped(),
+            codec => codec == CodecId::BYTES,
+        };
+        if !has_shape
+            || h.mode != Mode::Lossless
+            || h.dtype != code_type(W::SIZE as u8)
+            || h.raw_len != (n * W::SIZE) as u64
+        {
+            let why = format!(
+                "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes or bytes without loss, signed \
+                 little-endian integers of {} bytes, and {} of them",
+                h.codec,
+                h.mode,
+                h.dtype,
+                h.extents.as_slice(),
+                h.raw_len,
+                W::SIZE,
+                n
+            );
+            return Err(Error::corrupt("scaled codes", why));
+        }
+        Ok(frame)
+    }
+
+    /// Places and bits of the exceptions.
+    pub(super) fn exceptions(&self) -> impl Iterator<Item = (usize, &'a [u8])> {
+        let places = self.places.iter().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+        places.zip(self.bits.chunks_exact(W::SIZE))
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
+mod cpu;
+mod find;
+mod format;
+mod scale;
+#[cfg(test)]
+mod tests;
+
+use crate::codec::descriptor::Codec;
+use crate::codec::kept::Kept;
+use crate::codec_id::CodecId;
+pub(super) use cpu::{bits, encode};
+pub(super) use find::find;
+
+/// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::SCALED,
+    sections: &["head", "exceptions", "codes"],
+    encode: |chunk, out| match chunk.kept {
+        Some(Kept::Scaled(way)) => encode(chunk, &way, out),
+        _ => Ok(false),
+    },
+    decode: cpu::decode,
+    #[cfg(feature = "cuda")]
+    gpu: None,
+};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames that break a rule of `scaled`.
+
+use super::super::by_hand::{bytes_frame, le, scaled_codes, scaled_head};
+use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
+use super::List;
+
+/// A factor of 0.25, and an addend of 1.
+const QUARTER: u64 = 0x3FD0 << 48;
+const ONE: u64 = 0x3FF0 << 48;
+
+fn frame(kind: u32, head: Vec<u8>, exceptions: Vec<u8>, codes: Vec<u8>) -> Draft {
+    Draft::new(6, 9, 0.0, kind, &[10], vec![head, exceptions, codes])
+}
+
+pub fn rules(list: &mut List) {
+    let good = frame(F32, scaled_head([1, 0, 0], [1, 0, 0, QUARTER, 0, 0]), Vec::new(), scaled_codes(4, vec![1; 40]));
+    let whole = frame(I32, scaled_head([0, 1, 0], [1, 0, 2, 0, 0, 0]), Vec::new(), Vec::new());
+    list.but("F7-scaled-in-mode-1", "scaled with mode", &good, |d| (d.mode, d.bound) = (1, 0.5f64.to_bits()));
+    list.but("F9-scaled-of-bytes", "Bytes", &whole, |d| d.kind |= 15);
+    let half = frame(0x0A05_4021, scaled_head([1, 0, 0], [1, 0, 0, QUARTER, 0, 0]), Vec::new(), Vec::new());
+    list.draft("F9-scaled-of-f16", "size: 2", &half);
+    list.but("F11-scaled-with-two-sections", "2 sections", &good, |d| drop(d.sections.pop()));
+    list.but("F14-scaled-with-other-extents", "raw length 40", &whole, |d| d.dims[0] = 11);
+    list.but("K1-head-of-55-bytes", "head has 55 bytes", &whole, |d| d.sections[0].truncate(55));
+    list.but("K1-head-of-57-bytes", "head has 57 bytes", &whole, |d| d.sections[0].push(0));
+    let first = |first: [u8; 3]| move |d: &mut Draft| d.sections[0][..3].copy_from_slice(&first);
+    let word = |k: usize, word: u64| {
+        move |d: &mut Draft| d.sections[0][8 + 8 * k..16 + 8 * k].copy_from_slice(&word.to_le_bytes())
+    };
+    list.but("K2-map-4", "map 4", &good, first([4, 0, 0]));
+    list.but("K2-order-4", "order 4", &good, first([1, 4, 0]));
+    list.but("K2-special-2", "special 2", &good, first([1, 0, 2]));
+    list.but("K2-byte-7", "bytes 3 to 7", &good, |d| d.sections[0][7] = 1);
+    list.but("K3-quotients-that-are-integers", "map Quotient", &good, |d| d.kind = I32);
+    list.but("K3-whole-numbers-that-are-floats", "map Whole", &whole, |d| d.kind = F32);
+    let double =
+        Draft::new(6, 9, 0.0, F64, &[10], vec![scaled_head([3, 0, 0], [1, 0, 0, QUARTER, 0, 0]), vec![], vec![]]);
+    list.draft("K3-short-products-of-8-bytes", "map ShortProduct", &double);
+    let line = scaled_head([0, 3, 0], [1, 0, 0, 0, 0, 0]);
+    list.draft("K3-rows-of-one-axis", "rank 1", &frame(I32, line, Vec::new(), Vec::new()));
+    list.but("K4-unit-0", "unit 0", &good, word(0, 0));
+    let rows = Draft::new(6, 9, 0.0, I32, &[2, 5], vec![scaled_head([0, 3, 0], [1, 0, 2, 0, 0, 0]), vec![], vec![]]);
+    list.draft("K4-step-of-order-3", "step 2 with order 3", &rows);
+    list.but("K4-step-of-order-0", "step 2 with order 0", &whole, first([0, 0, 0]));
+    list.but("K5-factor-0", "factor 0e0", &good, word(3, 0));
+    list.but("K5-negative-factor", "factor -2.5e-1", &good, word(3, QUARTER | 1 << 63));
+    list.but("K5-infinite-factor", "factor inf", &good, word(3, 0x7FF0 << 48));
+    list.but("K5-factor-of-whole-numbers", "factor 2.5e-1", &whole, word(3, QUARTER));
+    list.but("K5-factor-of-minus-zero", "factor -0e0", &whole, word(3, 1 << 63));
+    list.but("K5-addend-of-quotients", "addend 1e0", &good, word(4, ONE));
+    list.but("K5-addend-that-is-no-number", "addend NaN", &good, |d| {
+        first([2, 0, 0])(d);
+        word(4, 0x7FF8 << 48)(d);
+    });
+    list.but("K6-bits-without-special", "special 0 with", &good, word(5, 1));
+    list.but("K6-bits-of-another-size", "special 1 with", &good, |d| {
+        first([1, 0, 1])(d);
+        word(5, 1 << 32)(d);
+    });
+    list.but("K7-exceptions-of-9-bytes", "exceptions has 9 bytes where 16", &good, |d| d.sections[1] = vec![0; 9]);
+    list.but("K7-place-10-of-10", "not below 10", &good, |d| d.sections[1] = le(&[10, 0]));
+    list.but("K7-a-place-twice", "do not rise", &good, |d| d.sections[1] = le(&[3, 3, 0, 0]));
+    list.but("K7-places-that-fall", "do not rise", &good, |d| d.sections[1] = le(&[4, 3, 0, 0]));
+    let codes = |change: &dyn Fn(&mut Draft)| {
+        let mut inner = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(40, 1, 40, &[vec![1; 40]]) };
+        change(&mut inner);
+        let codes = inner.frame();
+        move |d: &mut Draft| d.sections[2] = codes
+    };
+    list.but("K8-a-byte-of-codes", "header has 1 bytes", &good, |d| d.sections[2] = vec![0]);
+    list.but("K8-stored-codes", "stored with mode", &good, codes(&|d| (d.codec, d.sections) = (0, vec![vec![1; 40]])));
+    list.but("K8-codes-of-unsigned-integers", "signed: false", &good, codes(&|d| d.kind = 4 << 4));
+    list.but("K8-big-endian-codes", "big_endian: true", &good, codes(&|d| d.kind |= BIG_ENDIAN));
+    list.but("K8-codes-of-8-bytes", "size: 8", &good, codes(&|d| d.kind = 1 << 14 | 8 << 4));
+    let shorter = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(36, 1, 36, &[vec![1; 36]]) }.frame();
+    list.but("K8-nine-codes-of-ten", "36 raw bytes", &good, |d| d.sections[2] = shorter);
+    list.but("K8-codes-with-a-rule-broken", "bytes head", &good, codes(&|d| d.sections[0][0] = 0));
+    // Zeros by `planes`, a tile of one word: of one axis, where the frame has two.
+    let planes = Draft::new(5, 9, 0.0, I32, &[10], vec![le(&[4]), le(&[2, 0, 0, 0])]).frame();
+    let two = Draft { dims: vec![2, 5], ..good.clone() };
+    list.but("K8-codes-of-other-extents", "extents [10]", &two, |d| d.sections[2] = planes);
+}
