@@ -191,7 +191,7 @@ impl Try<'_> {
         let mut best = (u64::MAX, None);
         for order in 1..=3 {
             let way = Way { scale, order, inner: Inner::Bytes };
-            let bits = self.sum_of_runs(|chunk| scaled::bits(chunk, &way))?.unwrap_or(u64::MAX);
+            let bits = self.with_runs(|runs| scaled::bits(runs, &way))?.unwrap_or(u64::MAX);
             if bits < best.0 {
                 best = (bits, Some(order));
             }
@@ -199,51 +199,46 @@ impl Try<'_> {
         Ok(best.1)
     }
 
-    /// Bytes that the sample takes so, but for what does not grow with it; `None`: it cannot be kept so.
+    /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
+    /// be kept so.
     fn len(&self, kept: &Kept) -> Result<Option<u64>> {
         let encoded = |chunk: &Chunk<'_>| {
             let mut out = Vec::new();
             let coded = encode_as(chunk, kept, &mut out)?;
             Ok(coded.then(|| out.len().saturating_sub(FRAME) as u64))
         };
-        match kept {
+        let len = match kept {
             Kept::Planes | Kept::Scaled(Way { inner: Inner::Planes, order: 0, .. }) => {
-                encoded(&self.chunk(self.stacked, self.tiles))
+                return encoded(&self.chunk(self.stacked, self.tiles));
             }
-            Kept::Scaled(Way { order: 1.., .. }) => self.sum_of_runs(encoded),
-            _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs)),
-        }
+            Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way))?,
+            _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs))?,
+        };
+        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
     }
 
     fn chunk<'a>(&self, params: &'a Params, raw: &'a [u8]) -> Chunk<'a> {
         Chunk { params, raw, threads: self.threads, used: None, kept: None }
     }
 
-    /// The sum over the runs, each as a chunk of its own; `None` where one has none.
-    fn sum_of_runs(&self, of: impl Fn(&Chunk<'_>) -> Result<Option<u64>>) -> Result<Option<u64>> {
-        let row =
-            self.params.extents.as_slice().last().map_or(1, |&x| x as usize) * usize::from(self.params.dtype.size);
-        let mut sum = 0;
-        for raw in self.runs.chunks(self.run) {
-            let rows = if raw.len() % row == 0 { (raw.len() / row) as u64 } else { 0 };
-            let extents = match rows {
-                _ if self.stack_is_whole() => self.params.extents,
-                2.. if !is_line(self.params) => {
-                    let row = self.params.extents.as_slice().last().map_or(1, |&x| u64::from(x));
-                    Extents::new(&[rows, row]).unwrap_or_else(|| line(raw, self.params))
-                }
-                _ => line(raw, self.params),
-            };
-            match of(&self.chunk(&Params { extents, ..*self.params }, raw))? {
-                Some(one) => sum += one,
-                None => return Ok(None),
+    /// Gives `of` the runs, each as a chunk of its own.
+    fn with_runs<R>(&self, of: impl FnOnce(&[Chunk<'_>]) -> Result<R>) -> Result<R> {
+        let row = self.params.extents.as_slice().last().map_or(1, |&x| u64::from(x));
+        let extents = |raw: &[u8]| match (raw.len() / usize::from(self.params.dtype.size)) as u64 {
+            _ if self.is_whole() => self.params.extents,
+            n if !is_line(self.params) && n % row == 0 && n > row => {
+                Extents::new(&[n / row, row]).unwrap_or_else(|| line(raw, self.params))
             }
-        }
-        Ok(Some(sum))
+            _ => line(raw, self.params),
+        };
+        let runs = self.runs.chunks(self.run);
+        let params: Vec<Params> = runs.clone().map(|raw| Params { extents: extents(raw), ..*self.params }).collect();
+        let runs: Vec<Chunk<'_>> = params.iter().zip(runs).map(|(params, raw)| self.chunk(params, raw)).collect();
+        of(&runs)
     }
 
     /// Whether the sample is all of the chunk.
-    fn stack_is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.params.fits(self.tiles.len())
     }
 }

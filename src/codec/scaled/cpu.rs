@@ -16,7 +16,7 @@ use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Writer};
-use crate::params::{Bound, Class, Codec, Mode, Params, Request};
+use crate::params::{Bound, Class, Codec, Extents, Mode, Params, Request};
 use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
@@ -109,13 +109,36 @@ fn instead<W: Word>(k: &mut [W], exceptions: &[usize], has_special: bool) {
     }
 }
 
-/// Bits that the codes of a chunk take, about: those behind the first 1, and what an entropy coder takes to say how
-/// many there are; more for each exception. `None`: it cannot be kept this way.
-pub(crate) fn bits(chunk: &Chunk<'_>, way: &Way) -> Result<Option<u64>> {
-    fn of<W: Word>(chunk: &Chunk<'_>, way: &Way) -> Result<Option<u64>> {
+/// The codes of several chunks, one behind the other, and how many exceptions there are. Of more than one chunk those
+/// codes are left out that have nothing before them: a larger chunk has fewer. `None`: one cannot be kept this way.
+fn code_all<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<(Vec<W>, u64)>> {
+    let (mut codes, mut exceptions) = (Vec::new(), 0);
+    for chunk in chunks {
         let Some(coded) = code::<W>(&chunk.values()?, chunk, way)? else { return Ok(None) };
+        let first = match way.order {
+            _ if chunks.len() == 1 => 0,
+            3 => chunk.params.extents.as_slice().last().map_or(1, |&x| x as usize),
+            order => order.into(),
+        };
+        memory::append(&mut codes, coded.codes.get(first..).unwrap_or(&[]))?;
+        exceptions += coded.exceptions.len() as u64;
+    }
+    Ok(Some((codes, exceptions)))
+}
+
+/// How much of several chunks [`code_all`] looks at: all over what is left.
+fn share<W: Word>(chunks: &[Chunk<'_>], codes: &[W]) -> (u64, u64) {
+    let all: usize = chunks.iter().map(|chunk| chunk.raw.len() / W::SIZE).sum();
+    (all as u64, codes.len().max(1) as u64)
+}
+
+/// Bits that the codes of these chunks take, about: those behind the first 1, and what an entropy coder takes to say
+/// how many there are; more for each exception. `None`: one cannot be kept this way.
+pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+        let Some((codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let mut lengths = [0u64; 65];
-        for c in &coded.codes {
+        for c in &codes {
             // First differences are not negative.
             let size = match c.wide() {
                 _ if *c == W::MIN && way.scale.special.is_some() => 0,
@@ -126,15 +149,32 @@ pub(crate) fn bits(chunk: &Chunk<'_>, way: &Way) -> Result<Option<u64>> {
         }
         // 256 times the binary logarithm, straight between powers of two: the same on every machine.
         let log = |n: u64| u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256;
-        let all = coded.codes.len() as u64;
+        let (all, left) = share(chunks, &codes);
         let of_length = |(length, &n): (usize, &u64)| match n {
             0 => 0,
-            n => n * (256 * length.saturating_sub(1) as u64 + log(all) - log(n)),
+            n => n * (256 * length.saturating_sub(1) as u64 + log(left) - log(n)),
         };
-        let exceptions = (coded.exceptions.len() * 8 * (4 + W::SIZE)) as u64;
-        Ok(Some(lengths.iter().enumerate().map(of_length).sum::<u64>() / 256 + exceptions))
+        let bits = lengths.iter().enumerate().map(of_length).sum::<u64>() / 256;
+        Ok(Some(bits * all / left + exceptions * 8 * (4 + W::SIZE as u64)))
     }
-    if chunk.params.dtype.size == 4 { of::<i32>(chunk, way) } else { of::<i64>(chunk, way) }
+    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
+}
+
+/// Bytes that the inner frame of these chunks' codes together and their exceptions take. `None` as for [`bits`].
+pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+        let Some((mut codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
+        let (all, left) = share(chunks, &codes);
+        let Some(extents) = Extents::new(&[codes.len() as u64]) else { return Ok(None) };
+        let params = Params { extents, ..*chunks[0].params };
+        let mut inner = Vec::new();
+        let chunk = Chunk { params: &params, ..chunks[0] };
+        if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, &chunk, way, &mut inner)? {
+            return Ok(None);
+        }
+        Ok(Some(inner.len() as u64 * all / left + exceptions * (4 + W::SIZE as u64)))
+    }
+    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
 }
 
 /// The frame of the codes.

@@ -11,7 +11,7 @@ mod tests;
 use crate::codec::descriptor::Codec;
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
-pub(super) use cpu::{bits, encode};
+pub(super) use cpu::{bits, encode, len};
 pub(super) use find::find;
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
