@@ -1038,14 +1038,16 @@ def scaled_codes(head: Header, codes: bytes) -> Array:
     try:
         inner = header(codes)
     except Refused as reason:
-        raise Refused(f"K8: codes that are refused by {reason}") from None
+        refuse("K8", True, f"codes that are refused by {reason}")
+        raise
     unfit = inner.codec not in ("bytes", "planes") or inner.type != 0x4000 | head.size << 4 or inner.swapped
     unfit |= inner.raw_length != head.raw_length or (inner.codec == "planes" and inner.extents != head.extents)
     refuse("K8", unfit, f"codes of {inner}")
     try:
         return np.frombuffer(decode(codes), f"<u{head.size}")
     except Refused as reason:
-        raise Refused(f"K8: codes that are refused by {reason}") from None
+        refuse("K8", True, f"codes that are refused by {reason}")
+        raise
 
 
 def main(path: str, *out: str) -> None:
