@@ -16,9 +16,11 @@ use super::scale::Word;
 use crate::codec::kept::{Map, Scale};
 use crate::params::{Class, Params};
 
-/// Runs of the sample that are looked at, and numbers of each: what lies side by side shows the unit of a clock.
-const RUNS: usize = 32;
+/// Numbers of a run that are looked at: what lies side by side shows the unit of a clock. One number in so many is
+/// looked at, in so many runs: looking takes a small part of what encoding takes.
 const RUN: usize = 64;
+const PART: usize = 32;
+const RUNS: std::ops::RangeInclusive<usize> = 4..=32;
 /// At least so many numbers say something.
 const LEAST: usize = 16;
 /// Powers of ten that are tried.
@@ -33,7 +35,8 @@ const DIGITS: usize = 9;
 /// What the numbers of a chunk are multiples of; `None`: nothing that was found. `size` and type as in the params.
 pub(crate) fn find(params: &Params, sample: &[u8]) -> Option<Scale> {
     let values = |size: usize| {
-        let apart = (sample.len() / RUNS / size).max(RUN) * size;
+        let runs = (sample.len() / size / RUN / PART).clamp(*RUNS.start(), *RUNS.end());
+        let apart = (sample.len() / runs / size).max(RUN) * size;
         sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN))
     };
     let bits = |bytes: &[u8]| {
@@ -81,18 +84,16 @@ fn special<W: Word>(params: &Params, values: &[W], is_float: bool) -> Option<u64
 /// stands for missing numbers where no fill value was defined.
 fn far<W: Word>(values: &[W], is_float: bool) -> Option<u64> {
     let number = |x: &W| if is_float { x.float() } else { x.wide() as f64 };
-    let mut sorted: Vec<W> = values.to_vec();
-    sorted.sort_unstable_by(|a, b| number(a).total_cmp(&number(b)));
-    let (low, high) = (*sorted.first()?, *sorted.last()?);
-    let often = values.len() / FREQUENT;
-    let rest: Vec<f64> = sorted.iter().filter(|x| **x != low).map(&number).collect();
-    let [a, .., z] = rest[..] else { return None };
-    if values.len() - rest.len() > often && a - number(&low) > z - a {
-        return Some(low.bits());
-    }
-    let rest: Vec<f64> = sorted.iter().filter(|x| **x != high).map(&number).collect();
-    let [a, .., z] = rest[..] else { return None };
-    (values.len() - rest.len() > often && number(&high) - z > z - a).then(|| high.bits())
+    let less = |a: &&W, b: &&W| number(a).total_cmp(&number(b));
+    let ends = [*values.iter().min_by(less)?, *values.iter().max_by(less)?];
+    let is_far = |end: &W| {
+        let rest = values.iter().filter(|x| *x != end).map(number);
+        let (count, low, high) =
+            rest.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(n, low, high), x| (n + 1, low.min(x), high.max(x)));
+        let gap = if number(end) < low { low - number(end) } else { number(end) - high };
+        count > 1 && values.len() - count > values.len() / FREQUENT && gap > high - low
+    };
+    ends.iter().find(|end| is_far(end)).map(|end| end.bits())
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -134,8 +135,11 @@ fn product<W: Word>(values: &[W]) -> Option<Scale> {
     // Rounding moves a difference by one unit in the last place of the largest number; what is computed here, again.
     let blur = 3.0 * low.abs().max(high.abs()) * if W::SIZE == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let mut steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut divisor = steps.iter().copied().fold(f64::INFINITY, f64::min);
+    if divisor < 3.0 * blur {
+        return None;
+    }
     steps.sort_unstable_by(f64::total_cmp);
-    let mut divisor = steps[0];
     // Each difference is a multiple, blurred once, of a divisor that is known better the larger the multiple was.
     let mut error = blur;
     let all = steps.iter().copied().chain(numbers.iter().map(|x| x - low));
