@@ -12,7 +12,7 @@
 //!              times as slow: it has to be shorter by 1/16, of floats by 1/8
 //! ```
 //!
-//! A chunk that cannot be kept as its sample said goes to planes.
+//! A chunk that cannot be kept as its sample said goes to planes, and so does one that planes makes smaller after all.
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
@@ -33,6 +33,8 @@ const RUNS_OF_ROWS: usize = 3;
 const ROWS: usize = 8;
 /// Numbers among which repeated ones are counted.
 const COUNTED: usize = 4096;
+/// What is this many times smaller than the chunk is not compared with planes once more.
+const SURE: usize = 4;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
 
@@ -275,7 +277,17 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
 /// Encodes a chunk that is open. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let kept = if let Some(kept) = chunk.kept { kept } else { choose(chunk)? };
-    Ok(encode_as(chunk, &kept, out)? || kept != Kept::Planes && encode_as(chunk, &Kept::Planes, out)?)
+    let coded = encode_as(chunk, &kept, out)?;
+    if kept == Kept::Planes || coded && out.len() < chunk.raw.len() / SURE {
+        return Ok(coded);
+    }
+    // A sample may be wrong: of little gain it proves little.
+    let mut planes = Vec::new();
+    if encode_as(chunk, &Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
+        *out = planes;
+        return Ok(true);
+    }
+    Ok(coded)
 }
 
 fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {

@@ -19,7 +19,7 @@ use crate::params::{Class, Params};
 /// Numbers of a run that are looked at: what lies side by side shows the unit of a clock. One number in so many is
 /// looked at, in so many runs: looking takes a small part of what encoding takes.
 const RUN: usize = 64;
-const PART: usize = 32;
+const PART: usize = 16;
 const RUNS: std::ops::RangeInclusive<usize> = 4..=32;
 /// At least so many numbers say something.
 const LEAST: usize = 16;
