@@ -309,7 +309,8 @@ impl<W: Word> Work<W> for Divide<'_, W> {
             let mut good = true;
             for (x, k) in values.iter().zip(&mut *codes) {
                 *k = one(*x);
-                good &= back(*k) == *x && (special.is_none() || *k != W::MIN);
+                // The special number may be a multiple too: its code is its own all the same.
+                good &= back(*k) == *x && special.is_none_or(|bits| *k != W::MIN && x.bits() != bits);
             }
             if good {
                 continue;

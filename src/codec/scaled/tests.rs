@@ -125,6 +125,18 @@ fn decimal_grids_are_kept_as_whole_numbers() {
     }
 }
 
+/// An integer that nobody declared stands for what is missing: it is a multiple like all others, and has its own code.
+#[test]
+fn a_number_for_what_is_missing_costs_little() {
+    let value = |i: usize| ((i % 200) as f64 * 0.06).sin() * 3000.0 + (noise(i) * 20.0).floor();
+    let field =
+        |missing: f64| (0..60_000).map(|i| if i / 37 % 3 == 0 { missing } else { value(i) }).collect::<Vec<_>>();
+    let [near, far] = [0.0, -2_147_483_647.0].map(|missing| coded(I32, &[300, 200], &raw(I32, &field(missing)), None));
+    assert_eq!(codec(&far), CodecId::SCALED);
+    assert_eq!(Frame::open(&far, 1).unwrap().sections::<3>().unwrap()[0][2], 1, "special");
+    assert!(far.len() <= near.len(), "{} {}", far.len(), near.len());
+}
+
 /// Numbers that no unit fits, among those that one does: some of each, at random.
 #[test]
 fn every_bit_comes_back_from_a_model_of_everything() {
