@@ -116,9 +116,8 @@ __device__ __forceinline__ Looked look(const int* quanta, const Source<S>& in, c
         }
         auto units = [&](S v, u32 bit, u32& bad) {
             const auto bits = in.swap ? swapped(T::bits(v)) : T::bits(v);
-            double whole;
             int q;
-            if (!fine.nearest(T::value(bits), whole, q) || bits == fill) bad |= bit;
+            if (!fine.nearest(T::value(bits), q) || bits == fill) bad |= bit;
             return (u32)q;
         };
         const int* quantum = quanta + (p.z * e.y + p.y) * e.x + p.x;

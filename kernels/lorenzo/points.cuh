@@ -32,9 +32,8 @@ static_assert(sizeof(interpolate::Lattice) <= huffman::BINS * 4 &&
 // A value in interpolation's units, or `NONE`.
 template <class S>
 __device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, typename Traits<S>::Bits fill) {
-    double whole;
     int q;
-    return fine.nearest(x, whole, q) && Traits<S>::bits(x) != fill ? q : NONE;
+    return fine.nearest(x, q) && Traits<S>::bits(x) != fill ? q : NONE;
 }
 
 // Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated before.
