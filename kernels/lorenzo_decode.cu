@@ -6,6 +6,7 @@
 // along its axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or
 // interpolation; values leave; outliers over them.
 #include "lorenzo/payload.cuh"
+#include "prim/block.cuh"
 #include "prim/dependent.cuh"
 #include "prim/load.cuh"
 #include "stage/interpolate/points.cuh"
@@ -157,6 +158,44 @@ __device__ __forceinline__ void restore(const u32* records, u32 count, const Pla
     }
 }
 
+// The same of a mask. Its bits come together in shared memory first. All threads; a function of its own as the others
+// below.
+template <class S>
+__device__ __noinline__ void restore_mask(const DecodeChunk& c, Shared& sh, const u32* payload, u32 head) {
+    constexpr u32 MARKS = tiles::MOST / 32;
+    static_assert(sizeof(sh.tables) >= 4 * MARKS, "bits take the place of tables");
+    const u32 t = threadIdx.x, n = sh.tile.values(), count = count_of(head);
+    const Three e = sh.tile.extents;
+    const Out<S> out(c, sh.tile);
+    const Places<S> places(out);
+    const auto x = stored<S>(payload + 1, 0);
+    const u32* runs = payload + 1 + sizeof(x) / 4;
+    u32* marks = (u32*)&sh.tables;
+    if (t < MARKS) marks[t] = 0;
+    __syncthreads();
+    for (u32 first = 0, before = 0; first < count; first += THREADS) {
+        const u32 run = first + t < count ? mask_run(runs, first + t) : 0, ones = run >> 8;
+        u32 all;
+        const u32 from = before + block::sum_before<THREADS>((run & 255u) + ones, (u32*)sh.totals, all) + (run & 255u);
+        before += all;
+        for (u32 at = from; at < from + ones;) {
+            const u32 end = min(from + ones, (at / 32 + 1) * 32), many = end - at;
+            atomicOr(marks + at / 32, (many == 32 ? warp::ALL : (1u << many) - 1) << (at % 32));
+            at = end;
+        }
+    }
+    __syncthreads();
+    // Places one `step` from each other are one thread's where a bit says whether the next one is like the last.
+    const u32 step = head & DIFFERENCES ? (e.z > 1 ? e.y * e.x : e.x) : n;
+    for (u32 column = t; column < step; column += THREADS) {
+        u32 odd = 0;
+        for (u32 i = column; i < n; i += step) {
+            odd ^= marks[i / 32] >> (i % 32) & 1;
+            if (odd) places.put(i, x);
+        }
+    }
+}
+
 // Functions of their own: inlined, they take registers from the stream's decoding, and all other tiles are 3 to 10 %
 // slower.
 template <class S, u32 RANK>
@@ -224,6 +263,10 @@ __device__ __forceinline__ void finish_tile(const DecodeChunk& c, Shared& sh, co
     }
     if (p.outliers) {
         __syncthreads();
+        if (p.outliers & MASK) {
+            restore_mask<S>(c, sh, payload, p.outliers);
+            return;
+        }
         const Out<S> out(c, t);
         restore<S>(payload + 1, p.outliers, Places<S>(out), lane, w);
     }

@@ -19,6 +19,11 @@ fn tile(p: &Parts, mask: u8, bits: u8) -> Option<usize> {
     p.kinds.iter().position(|k| k & mask == bits)
 }
 
+/// A tile whose outliers are records, or a mask.
+fn outliers(p: &Parts, mask: bool) -> Option<usize> {
+    (0..p.kinds.len()).find(|&k| p.kinds[k] & 0x40 != 0 && p.has_mask(k) == mask)
+}
+
 /// Changes what stands in four bytes of a payload.
 fn put(p: &mut Parts, tile: usize, at: usize, value: u32) -> bool {
     p.payloads[tile][at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -191,17 +196,48 @@ const BREAKAGES: &[Breakage] = &[
         })
     }),
     ("an outlier beyond the tile", |p, random| {
-        tile(p, 0x40, 0x40).is_some_and(|k| {
+        outliers(p, false).is_some_and(|k| {
             let last = (p.outliers(k) - 4) / (4 + p.size);
             let places = random.below(p.tiles[k]) as u32;
             put(p, k, 4 * last, (p.tiles[k] as u32 - places) | places << 16)
         })
     }),
     ("outliers that overlap", |p, _| {
-        tile(p, 0x40, 0x40).is_some_and(|k| {
+        outliers(p, false).is_some_and(|k| {
             let first = u32::from_le_bytes(p.payloads[k][4..8].try_into().unwrap());
             p.outliers(k) > 4 + 4 + p.size && put(p, k, 8, (first & 0xFFFF) + (first >> 16))
         })
+    }),
+    ("a mask of no runs", |p, _| outliers(p, true).is_some_and(|k| put(p, k, 0, 1 << 31))),
+    ("a mask of more runs than values", |p, random| {
+        outliers(p, true).is_some_and(|k| {
+            let runs = p.tiles[k] + 1 + random.below(3);
+            let mine = 4 + p.size..p.outliers(k);
+            p.payloads[k].splice(mine, vec![0; 4 * runs.div_ceil(2)]);
+            put(p, k, 0, 1 << 31 | runs as u32)
+        })
+    }),
+    ("runs of a mask beyond the tile", |p, random| {
+        outliers(p, true).is_some_and(|k| {
+            let runs = p.tiles[k] / 255 + 1;
+            let mut bytes = vec![0; 4 * runs.div_ceil(2)];
+            (0..runs).for_each(|run| bytes[2 * run + random.below(2)] = 255);
+            let mine = 4 + p.size..p.outliers(k);
+            p.payloads[k].splice(mine, bytes);
+            p.tiles[k] >= runs && put(p, k, 0, 1 << 31 | runs as u32)
+        })
+    }),
+    ("a byte behind a mask's runs", |p, random| {
+        let odd = |&k: &usize| p.kinds[k] & 0x40 != 0 && p.has_mask(k) && p.payloads[k][0] & 1 == 1;
+        (0..p.kinds.len()).find(odd).is_some_and(|k| {
+            let end = p.outliers(k);
+            p.payloads[k][end - 1 - random.below(2)] = 1 + random.below(255) as u8;
+            true
+        })
+    }),
+    ("differences of a mask in one row", |p, _| {
+        let row = |&k: &usize| p.kinds[k] & 0x40 != 0 && p.has_mask(k) && p.extents[k][..2] == [1, 1];
+        (0..p.kinds.len()).find(row).map(|k| p.payloads[k][3] |= 0x40).is_some()
     }),
     ("residuals of 0 bits", |p, _| {
         tile(p, FIXED[0], FIXED[1]).is_some_and(|k| {

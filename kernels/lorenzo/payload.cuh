@@ -87,9 +87,13 @@ struct Kind {
 };
 enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
 
+// The first word of outliers, FORMAT.md §3.4: how many records, or with MASK how many runs of a mask.
+constexpr u32 MASK = 1u << 31, DIFFERENCES = 1u << 30;
+__device__ __forceinline__ u32 count_of(u32 head) { return head & MASK ? head & ~(MASK | DIFFERENCES) : head; }
+
 // What a payload consists of, in words from its first.
 struct Parts {
-    // Records of outliers; 0 for none.
+    // The first word of outliers; 0 for none.
     u32 outliers;
     // The width of fixed width, or the stream.
     u32 stream;
@@ -104,12 +108,13 @@ __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, 
     u32 at = 0;
     if (kind.outliers()) {
         p.outliers = words ? payload[0] : 0;
-        if (p.outliers == 0 || p.outliers > n || p.outliers * (1 + W / 4) >= words) {
+        const u32 count = count_of(p.outliers);
+        at = p.outliers & MASK ? 1 + W / 4 + (count + 1) / 2 : 1 + count * (1 + W / 4);
+        if (count == 0 || count > n || at > words) {
             p.outliers = 0;
             p.right = false;
             return p;
         }
-        at = 1 + p.outliers * (1 + W / 4);
     }
     const u32 left = words - at;
     p.stream = at;
@@ -141,6 +146,21 @@ struct InOrder {
     __device__ __forceinline__ void operator()(u32 place, int residual) const { values[place] = residual; }
 };
 
+// Run `k` of a mask: zeros in the lower byte, ones in the upper.
+__device__ __forceinline__ u32 mask_run(const u32* runs, u32 k) { return runs[k / 2] >> (k % 2 * 16) & 0xffffu; }
+
+// Whether a mask's runs stay inside, nothing fills up but zeros, and differences have an axis. One warp.
+__device__ __forceinline__ bool mask_right(const u32* runs, u32 head, const Three& e, int lane) {
+    const u32 count = count_of(head);
+    u32 places = 0;
+    for (u32 k = lane; k < count; k += 32) {
+        const u32 run = mask_run(runs, k);
+        places += (run & 255u) + (run >> 8);
+    }
+    return warp::total(places) <= e.z * e.y * e.x && (count % 2 == 0 || runs[count / 2] >> 16 == 0) &&
+           !(head & DIFFERENCES && e.z * e.y == 1);
+}
+
 // Whether records rise and stay inside, as this thread sees them.
 __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32 n) {
     bool right = true;
@@ -155,7 +175,13 @@ __device__ __forceinline__ bool records_right(const u32* records, u32 count, u32
 // waits.
 __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 words, const Parts& p, Kind kind, u32 n) {
     if (!p.right || sh.tables.bad) return false;
-    bool right = records_right(payload + 1, p.outliers, n);
+    bool right = true;
+    if (!(p.outliers & MASK)) {
+        right = records_right(payload + 1, p.outliers, n);
+    } else if (threadIdx.x < 32) {
+        right = mask_right(payload + p.stream - (count_of(p.outliers) + 1) / 2, p.outliers, sh.tile.extents,
+                           (int)threadIdx.x);
+    }
     if (kind.coding() == HUFFMAN) {
         const InOrder put = {sh.values};
         // Words known to be in shared memory come faster.

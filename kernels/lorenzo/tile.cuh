@@ -30,12 +30,20 @@ struct Codebook {
 };
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
 
-// What `plan` and `interpolate` tell `write` of a tile; with `TRIED` in its kind, `plan` tells `interpolate` what it
-// costs, and the way that may pay by the byte above the kind's, 0 for none, by the next one the sets under which it may
-// have been interpolated before.
+// A tile's outliers, FORMAT.md §3.4: their first word, which counts records or, with MASK, a mask's runs.
+constexpr u32 MASK = 1u << 31, DIFFERENCES = 1u << 30;
+template <int W>
+__device__ __forceinline__ u32 outlier_words(u32 head) {
+    const u32 count = head & ~(MASK | DIFFERENCES);
+    return head & MASK ? 1 + W / 4 + (count + 1) / 2 : 1 + count * (1 + W / 4);
+}
+
+// What `plan` and `interpolate` tell `write` of a tile, with the first word of its outliers; with `TRIED` in its kind,
+// `plan` tells `interpolate` what it costs, and the way that may pay by the byte above the kind's, 0 for none, by the
+// next one the sets under which it may have been interpolated before.
 constexpr u32 TRIED = 1u << 31, TRIED_WAY = 8, TRIED_SETS = 16;
 struct Meta {
-    u32 kind, width, records, cost;
+    u32 kind, width, outliers, cost;
 };
 
 // A tile's part of the chunk's working memory.
@@ -52,12 +60,15 @@ struct Work {
     // A bit for each outlier; one for the first of each record.
     __device__ __forceinline__ u32* marks() const { return (u32*)(at + LORENZO_HEAD + capacity); }
     __device__ __forceinline__ u32* starts() const { return (u32*)(at + LORENZO_HEAD + capacity + capacity / 8); }
+    // Or a mask: the bits of its values, and its runs.
+    __device__ __forceinline__ u64* alike() const { return (u64*)(at + LORENZO_HEAD) - 1; }
+    __device__ __forceinline__ unsigned short* runs() const { return (unsigned short*)(at + LORENZO_HEAD + capacity); }
     // Zigzag values that no byte holds, at their places: Lorenzo's, then interpolation's.
     __device__ __forceinline__ u32* exact(bool interpolated) const {
-        return (u32*)(at + LORENZO_HEAD + capacity + capacity / 4) + (interpolated ? capacity : 0);
+        return (u32*)(at + LORENZO_HEAD + 2 * capacity) + (interpolated ? capacity : 0);
     }
 };
-static_assert(sizeof(Meta) + 2 * huffman::SYMBOLS <= LORENZO_HEAD, "the counts fit");
+static_assert(sizeof(Meta) + 2 * huffman::SYMBOLS + sizeof(u64) <= LORENZO_HEAD, "the counts fit");
 
 // A tile's values in the chunk.
 template <class S>
@@ -263,23 +274,113 @@ __device__ __forceinline__ void keep_four(u32* bytes, u32 i, const u32 (&d)[4], 
         zigzag_four(d, all, [&](const u32(&z)[4]) { *(uint4*)(exact + i) = make_uint4(z[0], z[1], z[2], z[3]); });
 }
 
-// Marks the first outlier of every record: those behind each other with the same bits are one. Returns the records.
+// The place behind the run of ones that a mask has at `at`, below `n`.
+__device__ __forceinline__ u32 run_end(const u32* marks, u32 at, u32 n) {
+    u32 word = at / 32, stops = ~marks[word] & ~((2u << (at % 32)) - 1);
+    while (!stops && ++word < MARKS) stops = ~marks[word];
+    return word < MARKS ? min(32 * word + (u32)__ffs((int)stops) - 1, n) : n;
+}
+
+// The place behind the last one before `at`, 0 if there is none.
+__device__ __forceinline__ u32 run_before(const u32* marks, u32 at) {
+    u32 word = at / 32, ones = marks[word] & ((1u << (at % 32)) - 1);
+    while (!ones && word > 0) ones = marks[--word];
+    return ones ? 32 * word + estimate::highest(ones) + 1 : 0;
+}
+
+// Calls `f` for each run of ones that begins in this thread's word: first place, the one behind it, and the one behind
+// the run before.
+template <class F>
+__device__ __forceinline__ void each_run_of(const u32* marks, u32 n, F f) {
+    const u32 t = threadIdx.x, before = t ? marks[t - 1] >> 31 : 0;
+    for (u32 starts = marks[t] & ~(marks[t] << 1 | before); starts; starts &= starts - 1) {
+        const u32 at = 32 * t + (u32)__ffs((int)starts) - 1;
+        f(at, run_end(marks, at, n), run_before(marks, at));
+    }
+}
+
+constexpr u32 RUN_MOST = 255;
+
+// Makes a mask of the tile's outliers, which all have the same bits, if it takes fewer than `most` words; with `step`,
+// from neighbour to neighbour along the slowest axis, also one of differences. Its runs go to `runs`. Returns the first
+// word of the outliers, or 0. All threads; overwrites `sh.points`. A function of its own, as few tiles need it.
+__device__ __noinline__ u32 make_mask(TileShared& sh, unsigned short* runs, u32 n, u32 step, u32 value_words,
+                                      u32 most) {
+    const u32 t = threadIdx.x;
+    u32 *differences = (u32*)sh.points, *marks = sh.outliers;
+    const u32 whole = step / 32;
+    auto word = [&](u32 k) { return t >= k ? marks[t - k] : 0; };
+    u32 own = marks[t] ^ __funnelshift_l(word(whole + 1), word(whole), step % 32);
+    // What was moved behind the last value.
+    own &= 32 * t >= n ? 0 : n - 32 * t < 32 ? (1u << (n - 32 * t)) - 1 : warp::ALL;
+    differences[t] = own;
+    __syncthreads();
+    auto count = [&](const u32* of, u32& before) {
+        u32 mine = 0, all;
+        each_run_of(of, n, [&](u32 at, u32 end, u32 last) {
+            mine += (at - last) / RUN_MOST + (end - at + RUN_MOST - 1) / RUN_MOST;
+        });
+        before = block::sum_before<THREADS>(mine, sh.scratch, all);
+        return all;
+    };
+    u32 before, before_other, all = count(marks, before), head = MASK;
+    if (step) {
+        const u32 other = count(differences, before_other);
+        if (other < all) {
+            all = other;
+            before = before_other;
+            head |= DIFFERENCES;
+        }
+    }
+    if (1 + value_words + (all + 1) / 2 >= most || all > (n + 1) / 2) return 0;
+    each_run_of(head & DIFFERENCES ? differences : marks, n, [&](u32 at, u32 end, u32 last) {
+        u32 zeros = at - last, ones = end - at;
+        for (; zeros >= RUN_MOST; zeros -= RUN_MOST) runs[before++] = RUN_MOST;
+        while (ones) {
+            const u32 some = min(ones, RUN_MOST);
+            runs[before++] = (unsigned short)(zeros | some << 8);
+            zeros = 0;
+            ones -= some;
+        }
+    });
+    if (t == 0 && all % 2) runs[all] = 0;
+    return head | all;
+}
+
+// Keeps a tile's outliers: as a mask, or with the first one of every record marked: those behind each other with the
+// same bits are one. Returns their first word. All threads.
 template <class S>
-__device__ __forceinline__ u32 records(TileShared& sh, const Source<S>& in, const Work& work) {
+__device__ __forceinline__ u32 outliers_of(TileShared& sh, const Source<S>& in, const Work& work) {
+    using Bits = typename Traits<S>::Bits;
     const u32 t = threadIdx.x;
     const u32* marks = sh.outliers;
-    u32 starts = 0;
+    u32 starts = 0, first = 0;
+    while (first + 32 < MARKS && !__ballot_sync(warp::ALL, marks[first + t % 32])) first += 32;
+    const u32 word = first + (u32)__ffs((int)__ballot_sync(warp::ALL, marks[first + t % 32])) - 1;
+    const Bits bits = Traits<S>::bits(in.one(32 * word + (u32)__ffs((int)marks[word]) - 1));
+    bool alike = true;
     for (u32 left = marks[t]; left; left &= left - 1) {
         const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
         const bool follows = at > 0 && (marks[(at - 1) / 32] >> ((at - 1) % 32) & 1);
-        if (!follows || Traits<S>::bits(in.one(at)) != Traits<S>::bits(in.one(at - 1))) starts |= 1u << i;
+        const Bits own = Traits<S>::bits(in.one(at));
+        if (!follows || own != Traits<S>::bits(in.one(at - 1))) starts |= 1u << i;
+        alike = alike && own == bits;
+    }
+    alike = __syncthreads_and(alike);
+    u32 total;
+    block::sum_before<THREADS>((u32)__popc(starts), sh.scratch, total);
+    if (alike) {
+        const u32 step = in.e.z > 1 ? in.e.x * in.e.y : in.e.y > 1 ? in.e.x : 0;
+        const u32 head = make_mask(sh, work.runs(), in.n, step, Traits<S>::W / 4, outlier_words<Traits<S>::W>(total));
+        if (head) {
+            if (t == 0) *work.alike() = (u64)bits;
+            return head;
+        }
     }
     if (32 * t < in.n) {
         work.marks()[t] = marks[t];
         work.starts()[t] = starts;
     }
-    u32 total;
-    block::sum_before<THREADS>((u32)__popc(starts), sh.scratch, total);
     return total;
 }
 
@@ -288,13 +389,13 @@ template <class S>
 __device__ __forceinline__ Meta settle_tile(TileShared& sh, const Source<S>& in, const Work& work,
                                             const huffman::Mine& mine, u32 predictor, bool outliers, u32 all,
                                             int lane) {
-    const u32 n = in.n, t = threadIdx.x, found = outliers ? records(sh, in, work) : 0;
+    const u32 n = in.n, t = threadIdx.x, found = outliers ? outliers_of(sh, in, work) : 0;
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
     if (lane == 0 && all) atomicOr(&sh.all, all);
     __syncthreads();
     const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;
-    const u32 stored = outliers ? 4 + found * (4 + Traits<S>::W) : 0;
+    const u32 stored = outliers ? 4 * outlier_words<Traits<S>::W>(found) : 0;
     u32 kind = predictor;
     if (stored + huffman::fixed_len(n, width) >= n * Traits<S>::W) {
         kind = RAW;

@@ -22,7 +22,7 @@ struct WriteShared {
     frame::Sums<THREADS> sums;
     u32 scan[THREADS / 32];
     // The waiting tile; whether there is one, and tiles of its chunk that are not yet counted.
-    u32 old_tile, old_chunk, old_kind, old_records, old_front, old_words, old, done;
+    u32 old_tile, old_chunk, old_kind, old_outliers, old_front, old_words, old, done;
     u32 start, last;
     // The tile at work and the one to come.
     Next next[2];
@@ -30,7 +30,7 @@ struct WriteShared {
 
 // Values of a raw tile; or its outliers. Written into the frame as they come; returns what they add to the checksum.
 template <class S>
-__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 records, u64 word0,
+__device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 kind, u32 outliers, u64 word0,
                                            u32* scan) {
     using T = Traits<S>;
     const Source<S> in(c, tiles::of(c.extents, c.tile, tile));
@@ -40,22 +40,32 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
         out[at] = word;
         sum += frame::term(word, word0 + at);
     };
-    auto value = [&](u32 at, S x) {
-        const auto b = T::bits(x);
+    auto bits = [&](u32 at, u64 b) {
         put(at, (u32)b);
-        if (T::W == 8) put(at + 1, (u32)((u64)b >> 32));
+        if (T::W == 8) put(at + 1, (u32)(b >> 32));
     };
+    auto value = [&](u32 at, S x) { bits(at, (u64)T::bits(x)); };
     if ((kind & CLASS) == RAW) {
         for (u32 i = threadIdx.x; i < in.n; i += THREADS) value(i * (T::W / 4), in.one(i));
         return sum;
     }
     const Work work(c, tile);
+    if (outliers & MASK) {
+        constexpr u32 RUNS = 1 + T::W / 4;
+        if (threadIdx.x == 0) {
+            put(0, outliers);
+            bits(1, *work.alike());
+        }
+        const u32* runs = (const u32*)work.runs();
+        for (u32 i = threadIdx.x; i < outlier_words<T::W>(outliers) - RUNS; i += THREADS) put(RUNS + i, runs[i]);
+        return sum;
+    }
     const u32 t = threadIdx.x, words = (in.n + 31) / 32;
     const u32* marks = work.marks();
     const u32* starts = work.starts();
     u32 left = t < words ? starts[t] : 0, total;
     u32 k = block::sum_before<THREADS>((u32)__popc(left), scan, total);
-    if (t == 0) put(0, records);
+    if (t == 0) put(0, outliers);
     for (; left; left &= left - 1, k++) {
         const u32 i = (u32)__ffs((int)left) - 1, at = 32 * t + i;
         // Up to the next record, or the next value that is no outlier.
@@ -63,7 +73,7 @@ __device__ __forceinline__ u64 write_front(const EncodeChunk& c, u32 tile, u32 k
         while (!stops && ++word < words) stops = starts[word] | ~marks[word];
         const u32 end = word < words ? min(32 * word + (u32)__ffs((int)stops) - 1, in.n) : in.n;
         put(1 + k, at | (end - at - 1) << 16);
-        value(1 + records + k * (T::W / 4), in.one(at));
+        value(1 + outliers + k * (T::W / 4), in.one(at));
     }
     return sum;
 }
@@ -98,7 +108,7 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
     }
     __syncthreads();
     const u64 word0 = codebook->payload_at / 4 + sh.start;
-    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_records, word0, sh.scan);
+    if (front) sum += write_front<S>(c, t, sh.old_kind, sh.old_outliers, word0, sh.scan);
     sum += frame::copy_summed<THREADS, 4>((u32*)c.frame + word0 + front, sh.stage, word0 + front, words);
     if (finish) {
         const u64 added = sh.sums.gather(sum, lane, w);
@@ -146,7 +156,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
         Meta meta = *work.meta();
         u32 front = 0, words = 0;
         if ((meta.kind & CLASS) == RAW) front = n * (Traits<S>::W / 4);
-        if (meta.kind & OUTLIERS) front = 1 + meta.records * (1 + Traits<S>::W / 4);
+        if (meta.kind & OUTLIERS) front = outlier_words<Traits<S>::W>(meta.outliers);
         if ((meta.kind & CLASS) == HUFFMAN) {
             const u32 bits = huffman::length(work.counts(), ((const Codebook*)args.shared + at)->codes, lane);
             const u32 fixed = huffman::fixed_len(n, meta.width) / 4;
@@ -204,7 +214,7 @@ __device__ __forceinline__ void write(const EncodeArgs& args) {
             sh.old_tile = number;
             sh.old_chunk = chunk;
             sh.old_kind = kind;
-            sh.old_records = meta.records;
+            sh.old_outliers = meta.outliers;
             sh.old_front = front;
             sh.old_words = words;
             sh.done++;

@@ -285,6 +285,16 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
             p.payloads.push(record(3, 5, random));
             p
         }
+        // Any runs, of differences in every other tile; under every second kind nothing but outliers.
+        "f32-masks" | "f64be-masks" => {
+            let mut p = without_codebook(size, 1, 0.051, dims);
+            for (k, &n) in p.tiles.iter().enumerate() {
+                let residuals = if k / 2 % 2 == 0 { fixed_width(n, 3, || random.bits()) } else { Vec::new() };
+                p.kinds.push(if residuals.is_empty() { 0x47 } else { 0x63 });
+                p.payloads.push([frames::mask(n, k % 2 == 1, size, random), residuals].concat());
+            }
+            p
+        }
         "f32-every-symbol" => every_symbol(dims),
         "f32-interpolated-every-way" | "f64be-interpolated-every-way" | "f32-interpolated-lines" => {
             let mut p = without_codebook(size, 1, 0.051, dims);
@@ -317,6 +327,12 @@ fn worked(name: &str, dims: &[u32]) -> Parts {
             p.head.extend(2f32.powi(20).to_le_bytes());
             p.kinds.push(0x21);
             p.payloads.push(in_zigzag(4, &[1, 1, -2, 5, 0]));
+            p
+        }
+        "worked-mask" => {
+            let mut p = without_codebook(4, 1, 0.5, dims);
+            p.kinds.push(0x40);
+            p.payloads.push(le(&[3 << 30 | 2, 1e20f32.to_bits(), 0x0108_0201]));
             p
         }
         _ => panic!("lorenzo/{name} is not made by hand"),

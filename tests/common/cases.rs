@@ -167,6 +167,11 @@ lorenzo | f64-beside-3d         | beside 112 | f64   | 17x18x35    | mode=abs,bo
 lorenzo | f64be-beside-rel-2d   | beside 113 | f64be | 130x140     | mode=rel,bound=1e-4,codec=lorenzo |
 lorenzo | f32-beside-1d         | beside 114 | f32   | 9000        | mode=abs,bound=1.1,codec=lorenzo  |
 lorenzo | f32be-beside-3d       | beside 115 | f32be | 20x33x35    | mode=abs,bound=1.0,codec=lorenzo  |
+lorenzo | f32-land-3d           | land 180   | f32   | 20x33x40    | mode=abs,bound=1e-2,codec=lorenzo | 0x60ad78ec
+lorenzo | f64-land-coarse-3d  | land 181 | f64  | 18x35x70   | mode=abs,bound=0.3,codec=lorenzo | 0x4415af1d78b58c40
+lorenzo | f64be-land-2d         | land 182   | f64be | 130x140     | mode=abs,bound=1e-2,codec=lorenzo |
+lorenzo | f32be-land-pw-rel     | land 183   | f32be | 9000        | mode=pw_rel,bound=1e-2,codec=lorenzo |
+lorenzo | f32-land-5d           | land 184   | f32   | 2x3x4x17x33 | mode=abs,bound=1e-2,codec=lorenzo | 0x60ad78ec
 stored | worked-example        | bits 2     | bytes1 | 1          | mode=lossless                    |
 szx    | worked-example        | szx-example 0 | f32 | 131        | mode=abs,bound=0.5,codec=szx     |
 lorenzo | worked-example       | lorenzo-example 0 | f32 | 99     | mode=abs,bound=0.25,codec=lorenzo |
@@ -195,7 +200,10 @@ lorenzo | f32-interpolated-classes | by-hand 6 | f32 | 70x130     | mode=abs,bou
 lorenzo | f64be-interpolated-classes | by-hand 7 | f64be | 70x130 | mode=rel,bound=1e-2              |
 lorenzo | f32-based-classes    | by-hand 110 | f32 | 70x130     | mode=abs,bound=0.051             |
 lorenzo | f64be-based-classes  | by-hand 111 | f64be | 70x130   | mode=rel,bound=1e-2              |
+lorenzo | f32-masks            | by-hand 185 | f32 | 20x20x40   | mode=abs,bound=0.051             |
+lorenzo | f64be-masks          | by-hand 186 | f64be | 70x130   | mode=abs,bound=0.051             |
 lorenzo | worked-base          | by-hand 116 | f32 | 5           | mode=abs,bound=0.5               |
+lorenzo | worked-mask          | by-hand 187 | f32 | 3x4         | mode=abs,bound=0.5               |
 lorenzo | f32-pw-rel-wraps     | by-hand 8  | f32   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f64-pw-rel-wraps     | by-hand 9  | f64   | 300         | mode=pw_rel,bound=0.9            |
 lorenzo | f32-only-raw-tiles   | by-hand 10 | f32   | 8200        | mode=abs,bound=1e-3              |

@@ -109,8 +109,12 @@ fn stream(book: &[(usize, u32, u64)], n: usize, random: &mut Random) -> Option<V
     Some(bits.words())
 }
 
-/// Outliers of a tile of `n` values.
-fn outliers(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
+/// Outliers of a tile: records, or a mask.
+fn outliers([a, b, c]: [usize; 3], size: usize, random: &mut Random) -> Vec<u8> {
+    let n = a * b * c;
+    if random.below(2) == 0 {
+        return mask(n, a * b > 1 && random.below(2) == 0, size, random);
+    }
     let (mut records, mut at) = (Vec::new(), 0);
     let step = 1 + random.below(n);
     loop {
@@ -129,6 +133,27 @@ fn outliers(n: usize, size: usize, random: &mut Random) -> Vec<u8> {
     let mut out = (records.len() as u32).to_le_bytes().to_vec();
     out.extend(records.iter().flat_map(|r| r.to_le_bytes()));
     out.extend(records.iter().flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
+    out
+}
+
+/// Outliers that all have the same bits, in a tile of `n` values.
+pub fn mask(n: usize, differences: bool, size: usize, random: &mut Random) -> Vec<u8> {
+    let (mut runs, mut at) = (Vec::new(), 0);
+    let most = [2, 5, 40, 256][random.below(4)];
+    while runs.len() < n {
+        let run = [random.below(most), random.below(most)];
+        at += run[0] + run[1];
+        if at > n || random.below(500) == 0 {
+            break;
+        }
+        runs.push(run.map(|places| places as u8));
+    }
+    if runs.is_empty() {
+        runs.push([0, 1]);
+    }
+    let head = 1 << 31 | u32::from(differences) << 30 | runs.len() as u32;
+    let mut out = [&head.to_le_bytes()[..], &random.bits().to_le_bytes()[..size], runs.as_flattened()].concat();
+    out.resize(out.len().next_multiple_of(4), 0);
     out
 }
 
@@ -206,9 +231,19 @@ impl Parts {
 
     /// Bytes of outliers at the head of a tile's payload.
     pub fn outliers(&self, tile: usize) -> usize {
-        let p = &self.payloads[tile];
-        let count = || u32::from_le_bytes(p[..4].try_into().unwrap()) as usize;
-        if self.kinds[tile] & 0x40 == 0 { 0 } else { 4 + count() * (4 + self.size) }
+        if self.kinds[tile] & 0x40 == 0 {
+            return 0;
+        }
+        let head = u32::from_le_bytes(self.payloads[tile][..4].try_into().unwrap());
+        match head as usize & 0x3FFF_FFFF {
+            runs if self.has_mask(tile) => 4 + self.size + 4 * runs.div_ceil(2),
+            records => 4 + records * (4 + self.size),
+        }
+    }
+
+    /// Whether a tile's outliers are a mask.
+    pub fn has_mask(&self, tile: usize) -> bool {
+        self.kinds[tile] & 0x70 != 0x30 && self.kinds[tile] & 0x40 != 0 && self.payloads[tile][3] & 0x80 != 0
     }
 }
 
@@ -265,7 +300,7 @@ pub fn lorenzo(random: &mut Random) -> Parts {
             payload.extend((0..n).flat_map(|_| random.bits().to_le_bytes()[..size].to_vec()));
         } else {
             if with_outliers {
-                payload.extend(outliers(n, size, random));
+                payload.extend(outliers(e, size, random));
             }
             let coded = if class == 1 { stream(&book, n, random) } else { None };
             if let Some(bytes) = coded {

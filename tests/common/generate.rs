@@ -148,6 +148,13 @@ impl Chunk<'_> {
     }
 }
 
+/// Whether value `i` is on land along the last two axes, which grows a little from one to the next of the others.
+fn is_land(dims: &[u64], i: usize) -> bool {
+    let (width, height) = (dims[dims.len() - 1] as usize, dims.iter().rev().nth(1).map_or(1, |&h| h as usize));
+    let (x, y, z) = (i % width, i / width % height, i / width / height);
+    parabola(x as f64 / 31.0) + parabola(y as f64 / 23.0) > 1.2 - (z / 3) as f64 / 16.0
+}
+
 /// Number `i` of a field far from zero beside what it varies by, with a gap here and there.
 fn beside(i: usize, x: f64) -> f64 {
     if i % 97 == 50 { f64::NAN } else { x * 4096.0 + 1e7 }
@@ -188,11 +195,11 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
                 })
                 .collect()
         }
-        "masked" => {
+        "masked" | "land" => {
             let fill = fill.unwrap_or_else(|| bits_of(1e20));
-            let mut list: Vec<u64> = wave(dims, random).into_iter().map(bits_of).collect();
-            list.chunks_mut(77).step_by(3).for_each(|part| part.fill(fill));
-            list
+            let hidden = |i: usize| if name == "land" { is_land(dims, i) } else { i / 77 % 3 == 0 };
+            let all = wave(dims, random).into_iter().enumerate();
+            all.map(|(i, x)| if hidden(i) { fill } else { bits_of(x) }).collect()
         }
         // A field in steps of 2^-7, as packed integers have them when they are unpacked.
         "packed" => wave(dims, random).into_iter().map(|x| bits_of((x * 128.0).floor() / 128.0)).collect(),

@@ -453,7 +453,7 @@ def lorenzo_tile(
         refuse("L17", len(payload) != n * head.size, f"{len(payload)} bytes {where}, which is raw, of {n} values")
         return np.frombuffer(payload, bits, n).reshape(shape)
 
-    places, values, rest = lorenzo_outliers(where, payload, n, bits) if outliers else ([], [], payload)
+    places, values, rest = lorenzo_outliers(where, payload, shape, bits) if outliers else ([], [], payload)
     refuse("L18", group == EMPTY and rest, f"{len(rest)} bytes of residuals {where}, which is empty")
     if group == EMPTY:
         z = np.zeros(n, np.uint32)
@@ -472,13 +472,31 @@ def lorenzo_tile(
     return x.reshape(shape)
 
 
-def lorenzo_outliers(where: str, payload: bytes, n: int, bits: np.dtype[Any]) -> tuple[list[int], Array, bytes]:
+def lorenzo_outliers(
+    where: str, payload: bytes, shape: tuple[int, ...], bits: np.dtype[Any]
+) -> tuple[Any, Array, bytes]:
     """§3.4: the places of the outliers, the bits of their values, and what follows in the payload."""
+    n = math.prod(shape)
     refuse("L20", len(payload) < 4, f"no count of outliers {where}")
-    (count,) = struct.unpack_from("<I", payload)
-    refuse("L19", not 1 <= count <= n, f"{count} records of outliers {where}, allowed are 1 to {n}")
-    end = 4 + (4 + bits.itemsize) * count
+    (head,) = struct.unpack_from("<I", payload)
+    mask, differences, count = head >> 31, head >> 31 & head >> 30, head & (0x3FFFFFFF if head >> 31 else 0xFFFFFFFF)
+    refuse("L19", not 1 <= count <= n, f"{count} records or runs of outliers {where}, allowed are 1 to {n}")
+    end = 4 + (bits.itemsize + 4 * whole(count, 2) if mask else (4 + bits.itemsize) * count)
     refuse("L20", end > len(payload), f"outliers of {end} bytes {where}, which has {len(payload)}")
+    if mask:
+        runs = np.frombuffer(payload, np.uint8, 2 * count, 4 + bits.itemsize)
+        filling = payload[4 + bits.itemsize + 2 * count : end]
+        refuse("L32", any(filling), f"bytes behind the last run of outliers {where}")
+        last = int(runs.sum(dtype=np.int64))
+        refuse("L33", last > n, f"runs of outliers {where} up to place {last - 1} of {n}")
+        slowest = next((axis for axis in (0, 1) if shape[axis] > 1), None)
+        refuse("L34", differences and slowest is None, f"differences of a mask {where}, which has one row")
+        marks = np.zeros(n, np.int64)
+        marks[:last] = np.repeat(np.arange(2 * count) % 2, runs)
+        if differences and slowest is not None:
+            marks = np.cumsum(marks.reshape(shape), axis=slowest).ravel() % 2
+        same = np.frombuffer(payload, bits, 1, 4)
+        return np.flatnonzero(marks), same, payload[end:]
     records = np.frombuffer(payload, "<u4", count, 4).astype(np.int64)
     first, many = records & 0xFFFF, (records >> 16) + 1
     behind = first + many

@@ -144,9 +144,9 @@ pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
-        let len = grid.tile(tile).len();
+        let extents = grid.tile(tile).extents;
         let (kind, bytes, end) = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
-        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &context, &mut scratch, len);
+        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &context, &mut scratch, extents);
         all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
     }
     Ok(all)

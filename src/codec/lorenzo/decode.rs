@@ -14,10 +14,11 @@
 
 use super::encode::{fine, quantizer};
 use super::format::{Class, Kind, Predictor};
+use super::outliers::{Outliers, value};
 use crate::constants::LORENZO_TILE;
 use crate::error::{Damage, Error};
 use crate::memory;
-use crate::scalar::{Bits, Scalar};
+use crate::scalar::Scalar;
 use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
@@ -74,6 +75,17 @@ impl<S: Scalar> Place<'_, '_, S> {
             }
         }
     }
+
+    /// Puts `v` at `len` places of the tile from `start` on.
+    fn fill(&mut self, mut start: usize, len: usize, v: S) {
+        let ([_, b, c], end) = (self.tile.extents, start + len);
+        while start < end {
+            let (row, at) = (start / c, start % c);
+            let many = (end - start).min(c - at);
+            self.share.row(self.grid.row(&self.tile, row / b, row % b), c)[at..at + many].fill(v);
+            start += many;
+        }
+    }
 }
 
 /// Decodes one tile, whose payload is the first `len` bytes of `bytes`.
@@ -102,8 +114,10 @@ pub(super) fn tile<S: Scalar>(
         );
         return Ok(());
     }
-    let outliers = if kind.outliers { Outliers::open::<S>(payload, n)? } else { Outliers::default() };
-    let at = outliers.len;
+    let (outliers, at) = match kind.outliers {
+        true => Outliers::open::<S>(payload, place.tile.extents).map(|(outliers, len)| (Some(outliers), len))?,
+        false => (None, 0),
+    };
     residuals(kind.class, &bytes[at..], len - at, context, n, &mut s.residuals)?;
     let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
@@ -126,8 +140,8 @@ pub(super) fn tile<S: Scalar>(
         #[inline(always)]
         |at, row| quantizer.dequantize(&quanta[at..], row),
     );
-    if kind.outliers {
-        outliers.restore(&mut place);
+    if let Some(outliers) = outliers {
+        outliers.each(n, |start, len, v| place.fill(start, len, v));
     }
     Ok(())
 }
@@ -139,12 +153,13 @@ pub(super) fn tile_residuals<'s, S: Scalar>(
     payload: &[u8],
     context: &Context,
     s: &'s mut Scratch,
-    n: usize,
+    extents: [usize; 3],
 ) -> Result<&'s [i32], Damage> {
+    let n = extents.iter().product();
     if kind.class == Class::Raw {
         s.residuals[0][..n].fill(0);
     } else {
-        let at = if kind.outliers { Outliers::open::<S>(payload, n)?.len } else { 0 };
+        let at = if kind.outliers { Outliers::open::<S>(payload, extents)?.1 } else { 0 };
         residuals(kind.class, &payload[at..], payload.len() - at, context, n, &mut s.residuals)?;
     }
     Ok(&s.residuals[0][..n])
@@ -197,78 +212,4 @@ fn fixed(bytes: &[u8], n: usize, out: &mut [i32]) -> Result<(), Damage> {
         return Err("bits after the last residual".into());
     }
     Ok(())
-}
-
-fn value<S: Scalar>(bytes: &[u8]) -> S {
-    let mut bits = [0; 8];
-    bits[..S::SIZE].copy_from_slice(bytes);
-    S::of_bits(S::Bits::from_u64(u64::from_le_bytes(bits)))
-}
-
-/// A tile's outliers, checked.
-#[derive(Default)]
-struct Outliers<'a> {
-    records: &'a [u8],
-    values: &'a [u8],
-    /// Bytes of the payload that they take.
-    len: usize,
-}
-
-impl<'a> Outliers<'a> {
-    fn open<S: Scalar>(payload: &'a [u8], n: usize) -> Result<Self, Damage> {
-        let Some((count, rest)) = payload.split_first_chunk::<4>() else {
-            return Err("no count of outliers".into());
-        };
-        let count = u32::from_le_bytes(*count) as usize;
-        if count == 0 || count > n {
-            return Err(format!("{count} outliers among {n} values").into());
-        }
-        let needed = count * (4 + S::SIZE);
-        if rest.len() < needed {
-            return Err(format!("{count} outliers need {needed} bytes of {}", rest.len()).into());
-        }
-        let (records, values) = rest[..needed].split_at(4 * count);
-        let e = Outliers { records, values, len: 4 + needed };
-        let mut next = 0;
-        for (start, len) in e.runs() {
-            if start < next || start + len > n {
-                return Err(
-                    format!("outliers at {start} to {}, after {next}, among {n} values", start + len - 1).into()
-                );
-            }
-            next = start + len;
-        }
-        Ok(e)
-    }
-
-    /// First place and length of every record.
-    fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.records.as_chunks::<4>().0.iter().map(|r| {
-            let r = u32::from_le_bytes(*r) as usize;
-            (r & 0xffff, (r >> 16) + 1)
-        })
-    }
-
-    fn restore<S: Scalar>(&self, place: &mut Place<'_, '_, S>) {
-        let mut all = self.runs().zip(self.values.chunks_exact(S::SIZE));
-        let mut current = all.next();
-        place.rows(
-            #[inline(always)]
-            |at, row| {
-                while let Some(((start, len), bits)) = current {
-                    if start >= at + row.len() {
-                        return;
-                    }
-                    let v: S = value(bits);
-                    let from = start.max(at) - at;
-                    let to = (start + len).min(at + row.len()) - at;
-                    row[from..to].fill(v);
-                    if start + len > at + row.len() {
-                        return;
-                    }
-                    current = all.next();
-                }
-            },
-        );
-    }
 }

@@ -18,7 +18,7 @@
 //! After the first pass everything that a tile becomes is known but the codewords.
 
 use super::format::{Class, Kind, Predictor};
-use super::select;
+use super::{outliers, select};
 use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
 use crate::error::Result;
@@ -190,7 +190,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
                 }
             }
         }
-        run.push(x, residuals, predictor, outliers.then_some(regular))?;
+        run.push(x, tile.extents, residuals, predictor, outliers.then_some(&*regular))?;
     }
     Ok(run)
 }
@@ -323,9 +323,10 @@ impl Run {
     fn push<S: Scalar>(
         &mut self,
         x: &[S],
+        extents: [usize; 3],
         residuals: &[i32],
         predictor: Predictor,
-        regular: Option<&mut [u8]>,
+        regular: Option<&[u8]>,
     ) -> Result<()> {
         let n = x.len();
         let all = residuals.iter().fold(
@@ -335,12 +336,12 @@ impl Run {
         );
         let width = 32 - all.leading_zeros();
         let before = self.outliers.len();
-        let outliers = regular.is_some();
+        let has_outliers = regular.is_some();
         if let Some(regular) = regular {
-            write_outliers(x, regular, &mut self.outliers)?;
+            outliers::write(x, extents, regular, &mut self.outliers)?;
         }
         let mut planned = Planned {
-            kind: Kind { predictor, class: Class::Huffman, outliers },
+            kind: Kind { predictor, class: Class::Huffman, outliers: has_outliers },
             symbols: 0,
             escapes: 0,
             outliers: self.outliers.len() - before,
@@ -369,31 +370,6 @@ impl Run {
 /// Bytes of a fixed-width part: its width and its words. None for a tile of zeros.
 fn fixed_len(n: usize, width: u32) -> usize {
     if width == 0 { 0 } else { 4 + 4 * (n * width as usize).div_ceil(32) }
-}
-
-/// Appends the outliers of a tile: runs of equal bits.
-fn write_outliers<S: Scalar>(x: &[S], regular: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let most = regular.iter().filter(|&&o| o == 0).count();
-    memory::reserve(out, 4 + most * (4 + S::SIZE))?;
-    let at = out.len();
-    // Their number is written last.
-    out.extend([0; 4]);
-    let mut open: Option<(usize, usize)> = None;
-    let mut record = |(start, len): (usize, usize)| out.extend((start as u32 | (len as u32 - 1) << 16).to_le_bytes());
-    for (i, _) in regular.iter().enumerate().filter(|&(_, &o)| o == 0) {
-        match &mut open {
-            Some((start, len)) if *start + *len == i && x[*start].bits() == x[i].bits() => *len += 1,
-            _ => open.replace((i, 1)).into_iter().for_each(&mut record),
-        }
-    }
-    open.into_iter().for_each(record);
-    let count = (out.len() - at) / 4 - 1;
-    out[at..at + 4].copy_from_slice(&(count as u32).to_le_bytes());
-    for k in 1..=count {
-        let start = u16::from_le_bytes([out[at + 4 * k], out[at + 4 * k + 1]]);
-        out.extend(&x[usize::from(start)].bits().to_u64().to_le_bytes()[..S::SIZE]);
-    }
-    Ok(())
 }
 
 /// Second pass: appends the payloads of a run's tiles to `out`, their kinds to `kinds`; returns their lengths in units

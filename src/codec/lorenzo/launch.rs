@@ -44,7 +44,8 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     let lengths = format::lengths_len(tiles).iter().sum::<usize>();
     let sections = [0, tiles as u64, lengths as u64, 0];
     let head = Head::new(params, CodecId::LORENZO, Some(chunk.bound), &sections, 0, &[]);
-    // A byte a value, two bits a value for outliers, and for either predictor a word a value for escapes.
+    // A byte a value, another one for outliers (half as many runs of a mask as values, two bytes each), and for either
+    // predictor a word a value for escapes.
     let values = tile.iter().product::<u32>().next_multiple_of(64);
     let chunk = EncodeChunk {
         tiles: u32::try_from(tiles).ok()?,
@@ -53,7 +54,7 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
         payload_len_at: Head::section_len_at(params, 3),
         extents,
         rank: 3,
-        work_stride: LORENZO_HEAD + values + values / 4 + 8 * values,
+        work_stride: LORENZO_HEAD + 2 * values + 8 * values,
         tile,
         head: head.words,
         ..chunk

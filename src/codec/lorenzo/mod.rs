@@ -11,6 +11,7 @@ mod encode;
 mod format;
 #[cfg(feature = "cuda")]
 mod launch;
+mod outliers;
 mod select;
 #[cfg(test)]
 mod tests;

@@ -176,6 +176,7 @@ fn payloads(list: &mut List, good: &Draft) {
     list.but("L22-65536-exceptions-from-the-last-place", "outliers at 98 to 65633", good, |d| {
         d.sections[3][8..12].copy_from_slice(&[98, 0, 255, 255]);
     });
+    masks(list);
     let fixed = |n: usize, payload: Vec<u8>| {
         let mut p: Parts = without_codebook(4, 1, 0.5, &[n as u32]);
         p.kinds.push(0x20);
@@ -190,6 +191,31 @@ fn payloads(list: &mut List, good: &Draft) {
     let mut bits = fixed_width(5, 7, || 1);
     bits[4 + 4] |= 1 << 3;
     list.draft("L25-bit-behind-the-last-residual", "bits after the last residual", &fixed(5, bits));
+}
+
+/// L19, L20 and L32 to L34: masks.
+fn masks(list: &mut List) {
+    let empty = |dims: &[u32], words: &[u32]| {
+        let mut p: Parts = without_codebook(4, 1, 0.5, dims);
+        p.kinds.push(0x40);
+        p.payloads.push(le(words));
+        Draft::of(&p.frame())
+    };
+    const MASK: u32 = 1 << 31;
+    let of_99 = |words: &[u32]| empty(&[99], words);
+    list.draft("L19-mask-of-no-runs", "0 runs of outliers", &of_99(&[MASK, 1]));
+    list.draft("L19-mask-of-more-runs-than-values", "6 runs of outliers", &empty(&[5], &[MASK | 6, 1, 0, 0, 0]));
+    list.draft("L20-mask-beyond-the-payload", "need 12 bytes of 8", &of_99(&[MASK | 4, 1, 0x0101_0101]));
+    list.draft("L20-mask-without-a-value", "need 8 bytes of 0", &of_99(&[MASK | 1]));
+    list.draft(
+        "L32-byte-behind-an-odd-number-of-runs",
+        "behind the last run",
+        &of_99(&[MASK | 1, 1, 1 << 16 | 0x0401]),
+    );
+    list.draft("L33-runs-beyond-the-tile", "100 places of 99", &of_99(&[MASK | 2, 1, 0x6201_0001]));
+    list.draft("L33-zeros-beyond-the-tile", "100 places of 99", &of_99(&[MASK | 2, 1, 0x0063_0100]));
+    list.draft("L34-differences-in-one-row", "among [1, 1, 99]", &of_99(&[MASK | 1 << 30 | 1, 1, 0x0401]));
+    list.draft("L34-differences-of-one-value", "among [1, 1, 1]", &empty(&[], &[MASK | 1 << 30 | 1, 1, 0x0100]));
 }
 
 /// L26 to L30: streams.

@@ -173,22 +173,7 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], base: Option<u64>, tile: &Tile<'_>
         need(axes != 0 && (0..3).all(|k| !on(k) || tile.extents[k] > 1), "lorenzo: axes of interpolation")?;
         need(f.mode != 3, "lorenzo: interpolation in mode 3")?;
     }
-    // §3.4, outliers.
-    let mut rest = tile.payload;
-    let mut replaced = Vec::new();
-    if outliers {
-        let count = number(rest, 0, 4)? as usize;
-        need((1..=n).contains(&count), "lorenzo: count of outliers")?;
-        let mut free = 0;
-        for k in 0..count {
-            let (first, more) = (number(rest, 4 + 4 * k, 2)? as usize, number(rest, 6 + 4 * k, 2)? as usize);
-            need(free <= first && first + more < n, "lorenzo: places of outliers")?;
-            free = first + more + 1;
-            let bits = number(rest, 4 + 4 * count + f.size * k, f.size)?;
-            replaced.extend((first..free).map(|i| (i, bits)));
-        }
-        rest = &rest[4 + 4 * count + f.size * count..];
-    }
+    let (replaced, rest) = if outliers { outliers_of(f, tile)? } else { (Vec::new(), tile.payload) };
     // Residuals by class.
     let residuals = match class {
         0 => {
@@ -213,6 +198,48 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], base: Option<u64>, tile: &Tile<'_>
         values[i] = bits;
     }
     Ok(values)
+}
+
+/// Places in a tile with the bits of their values, and what follows.
+type Replaced<'a> = (Vec<(usize, u64)>, &'a [u8]);
+
+/// §3.4, outliers.
+fn outliers_of<'a>(f: &Frame<'_>, tile: &Tile<'a>) -> Result<Replaced<'a>, Refusal> {
+    let (rest, n) = (tile.payload, tile.extents.iter().product::<usize>());
+    let head = number(rest, 0, 4)? as usize;
+    let (mask, differences) = (head >> 31 == 1, head >> 30 == 3);
+    let count = if mask { head & 0x3fff_ffff } else { head };
+    need((1..=n).contains(&count), "lorenzo: count of outliers")?;
+    let mut replaced = Vec::new();
+    if mask {
+        let bits = number(rest, 4, f.size)?;
+        let end = 4 + f.size + 4 * count.div_ceil(2);
+        need(rest.len() >= end, "lorenzo: a mask is longer than the payload")?;
+        let mut ones = Vec::new();
+        for k in 0..2 * count {
+            ones.resize(ones.len() + usize::from(rest[4 + f.size + k]), k % 2 == 1);
+        }
+        need(ones.len() <= n, "lorenzo: runs of a mask")?;
+        need(rest[4 + f.size + 2 * count..end].iter().all(|&b| b == 0), "lorenzo: filling of a mask")?;
+        ones.resize(n, false);
+        let slowest = (0..2).find(|&axis| tile.extents[axis] > 1);
+        need(!differences || slowest.is_some(), "lorenzo: differences in one row")?;
+        for i in 0..n {
+            let axis = slowest.unwrap_or(0);
+            let stride: usize = tile.extents[axis + 1..].iter().product();
+            ones[i] ^= differences && indices(tile.extents, i)[axis] > 0 && ones[i - stride];
+        }
+        return Ok(((0..n).filter(|&i| ones[i]).map(|i| (i, bits)).collect(), &rest[end..]));
+    }
+    let mut free = 0;
+    for k in 0..count {
+        let (first, more) = (number(rest, 4 + 4 * k, 2)? as usize, number(rest, 6 + 4 * k, 2)? as usize);
+        need(free <= first && first + more < n, "lorenzo: places of outliers")?;
+        free = first + more + 1;
+        let bits = number(rest, 4 + 4 * count + f.size * k, f.size)?;
+        replaced.extend((first..free).map(|i| (i, bits)));
+    }
+    Ok((replaced, &rest[4 + 4 * count + f.size * count..]))
 }
 
 /// §3.2, zigzag order.

@@ -126,13 +126,14 @@ fn strew(r: &mut Random, dims: &[u64], v: &mut [f64]) {
         2 => (0..1 + n / 200).for_each(|_| v[r.below(n as u64) as usize] *= 1e6),
         // A few.
         3 => (0..1 + r.below(4)).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
-        // Land between seas: coasts along the last two axes, some now and then with a gap.
+        // Land between seas: coasts along the last two axes, some now and then with a gap; at all times the same.
         4 => {
             let (x, width) = (odd[r.below(odd.len() as u64) as usize], *dims.last().expect("an axis") as usize);
             let (f, g, level) = (0.01 + r.unit() * 0.2, 0.01 + r.unit() * 0.2, r.unit() * 2.0 - 1.0);
             let gaps = r.one_in(2);
+            let height = if r.one_in(2) { *dims.iter().nth_back(1).unwrap_or(&1) as usize } else { usize::MAX };
             for (i, v) in v.iter_mut().enumerate() {
-                let land = ((i % width) as f64 * f).sin() + ((i / width) as f64 * g).cos() > level;
+                let land = ((i % width) as f64 * f).sin() + ((i / width % height) as f64 * g).cos() > level;
                 *v = if land && !(gaps && r.one_in(500)) { x } else { *v };
             }
         }
