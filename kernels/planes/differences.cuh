@@ -83,8 +83,9 @@ __device__ __forceinline__ u32 length(const u32 (&a)[8], const u32 (&b)[8], u32 
     return 32 - (u32)__clz((int)((all | all >> 16) & 0x7fffu));
 }
 
-// The cheapest predictor for a tile, from plane 1 of its first block.
-__device__ __forceinline__ u32 select(u32 (&a)[8], u32 (&b)[8], u32 rank, int lane) {
+// The cheapest predictor for a tile, from plane 1 of its first block; `held` of its planes hold values, and those
+// beyond are zeros along all axes.
+__device__ __forceinline__ u32 select(u32 (&a)[8], u32 (&b)[8], u32 rank, u32 held, int lane) {
     Before none(rank);
     u32 cost01 = length(a, b, CLEAN - ZEROS), cost23 = 0xffffffffu;
     forward_x(a, b, rank, none, lane);
@@ -100,10 +101,13 @@ __device__ __forceinline__ u32 select(u32 (&a)[8], u32 (&b)[8], u32 rank, int la
         }
         cost23 = warp::total(cost2 | cost3 << 16);
     }
-    u32 best = cost01 & 0xffff, which = 0;
-    if (cost01 >> 16 < best) best = cost01 >> 16, which = 1;
-    if ((cost23 & 0xffff) < best) best = cost23 & 0xffff, which = 2;
-    if (cost23 >> 16 < best) which = 3;
+    const u32 costs[4] = {cost01 & 0xffff, cost01 >> 16, cost23 & 0xffff, cost23 >> 16};
+    u32 best = 8 * costs[0], which = 0;
+#pragma unroll
+    for (u32 k = 1; k < 4; k++) {
+        const u32 cost = costs[k] * (k == rank ? held : 8);
+        if (cost < best) best = cost, which = k;
+    }
     return which;
 }
 

@@ -204,7 +204,7 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
         u32 ta[8], tb[8];
 #pragma unroll
         for (int k = 0; k < 8; k++) ta[k] = a[k], tb[k] = b[k];
-        const u32 best = select(ta, tb, s.chunk.array.rank, lane);
+        const u32 best = select(ta, tb, s.chunk.array.rank, held_of(s.chunk.array, now.p, lane), lane);
         if (lane == 0) s.predictor = best;
         __syncwarp();
     }

@@ -76,6 +76,14 @@ __device__ __forceinline__ u32 inside_of(const Array& c, const Tile& p) {
     return (u32)(min(p.values(), 32) * min(p.rows(), c.rank == 2 ? 128 : 16) * (c.rank == 2 ? 1 : p.planes()));
 }
 
+// Planes of the tile that hold values of the array.
+__device__ __forceinline__ u32 held_of(const Array& c, const Tile& p, int lane) {
+    if (LIKELY(p.left == 0)) return 8;
+    if (c.rank == 3) return (u32)p.planes();
+    if (c.rank == 2) return min(((u32)(p.rows() + 4 * (lane / 8)) + 15) / 16, 8u);
+    return ((u32)(p.values() + 4 * lane) + 511) / 512;
+}
+
 // Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the
 // code around it.
 template <class S>

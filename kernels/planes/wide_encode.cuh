@@ -95,11 +95,11 @@ struct Target {
 
 // Chooses the predictor for numbers whose first block is in the stage, all of whose bits are in s.special. Whole CTA.
 template <class S>
-__device__ __forceinline__ u32 choose_predictor(Stage<S>& s, u32 rank, int w, int lane) {
+__device__ __forceinline__ u32 choose_predictor(Stage<S>& s, u32 rank, u32 held, int w, int lane) {
     Int<S> any = 0;
 #pragma unroll
     for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
-    try_predictor(s, rank, zeros_of<S>(any), w, lane);
+    try_predictor(s, rank, held, zeros_of<S>(any), w, lane);
     __syncthreads();
     u32 cost;
     return best_predictor(s, cost);
@@ -170,7 +170,7 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
         for (int k = 0; k < 8; k++) store4(s.first[k][lane], v[k]);
     }
     __syncthreads();
-    plan.head |= choose_predictor(s, c.array.rank, w, lane) << 2;
+    plan.head |= choose_predictor(s, c.array.rank, held_of(c.array, in.p, lane), w, lane) << 2;
     if (w == 0 && lane == 0) s.plan = plan;
     __syncthreads();
     return true;
@@ -214,7 +214,7 @@ __device__ __forceinline__ void survey_bits(Stage<S>& s, u32 slot, u32 index, u3
     __syncthreads();
     const u32 specials = s.specials;
     if (LIKELY(specials == 0)) {
-        try_predictor(s, c.array.rank, 0, w, lane);
+        try_predictor(s, c.array.rank, held_of(c.array, in.p, lane), 0, w, lane);
         const I base = (I)s.plan.base;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] -= base;

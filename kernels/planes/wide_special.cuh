@@ -280,7 +280,7 @@ __device__ __forceinline__ u32 zeros_of(Int<S> any) {
 // What the predictor of a warp's number costs in plane 1 of the first block, whose numbers are in shared memory.
 // `zeros`: low zeros of all numbers of the tile. FORMAT.md §8.2. Whole warp.
 template <class S>
-__device__ __forceinline__ void try_predictor(Stage<S>& s, u32 rank, u32 zeros, int predictor, int lane) {
+__device__ __forceinline__ void try_predictor(Stage<S>& s, u32 rank, u32 held, u32 zeros, int predictor, int lane) {
     using I = Int<S>;
     u32 cost = 0, some = 0;
     if (predictor <= (int)rank) {
@@ -299,6 +299,7 @@ __device__ __forceinline__ void try_predictor(Stage<S>& s, u32 rank, u32 zeros, 
         }
     }
     cost = warp::total(cost - zeros * some);
+    cost *= predictor == (int)rank ? held : 8;
     if (lane == 0) s.costs[predictor] = predictor <= (int)rank ? cost : ~0u;
 }
 
@@ -360,7 +361,7 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
         I any = 0;
 #pragma unroll 1
         for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
-        try_predictor(s, in.array.rank, zeros_of<S>(any), block, lane);
+        try_predictor(s, in.array.rank, held_of(in.array, in.p, lane), zeros_of<S>(any), block, lane);
         __syncthreads();
         u32 cost;
         p.head |= best_predictor(s, cost) << 2;

@@ -8,7 +8,7 @@ use super::lengths;
 use super::shape::{LAYER, ROW, row_of};
 use super::types::Int;
 use super::unit::Unit;
-use crate::constants::{PLANES_LANES, PLANES_NEAR, PLANES_TILE};
+use crate::constants::{PLANES_COUNT, PLANES_LANES, PLANES_NEAR, PLANES_TILE};
 
 /// A tile's integers.
 pub(super) type Ints<I> = [I; PLANES_TILE];
@@ -167,26 +167,48 @@ fn all_below(v: &Ints<i16>, bits: u32) -> bool {
     v.iter().fold(0, |all, v| all | v.fold()) >> bits == 0
 }
 
+/// A tile's grid rank, and how many of its layers hold values of the chunk.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    pub(super) rank: usize,
+    pub(super) layers: usize,
+}
+
+impl Held {
+    /// Of a tile of these extents.
+    pub(super) fn of(rank: usize, [z, y, x]: [usize; 3]) -> Held {
+        let layers = match rank {
+            3 => z,
+            2 => y.div_ceil(LAYER / ROW),
+            _ => x.div_ceil(LAYER),
+        };
+        Held { rank, layers }
+    }
+}
+
 /// The predictor that §8.2 chooses, by the residuals of layer 1.
-pub(super) fn choose_predictor<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> usize {
+pub(super) fn choose_predictor<I: Int>(v: &Ints<I>, held: Held, unit: impl Unit) -> usize {
     unit.run(
         #[inline(always)]
-        || least(v, rank, cost).0,
+        || least(v, held, cost).0,
     )
 }
 
+/// What follows the chunk is like its last layer: nothing is left of it along the slowest axis.
 #[inline(always)]
-fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * LAYER], usize) -> u32) -> (usize, u32) {
+fn least<I: Int>(v: &Ints<I>, held: Held, cost: impl Fn(&[I; 2 * LAYER], usize) -> u32) -> (usize, u32) {
+    let rank = held.rank;
     let first: &[I; 2 * LAYER] = v.first_chunk().expect("two layers");
     let mut d = *first;
-    let (mut best, mut least) = (0, cost(&d, rank));
+    let (mut best, mut least) = (0, cost(&d, rank) * PLANES_COUNT as u32);
     for predictor in 1..=rank {
         match predictor {
             1 => along_x(first, &mut d, rank),
             2 => along_y(&mut d, rank),
             _ => along_z(&mut d),
         }
-        let cost = cost(&d, rank);
+        let layers = if predictor == rank { held.layers } else { PLANES_COUNT };
+        let cost = cost(&d, rank) * layers as u32;
         if cost < least {
             (best, least) = (predictor, cost);
         }
@@ -194,13 +216,13 @@ fn least<I: Int>(v: &Ints<I>, rank: usize, cost: impl Fn(&[I; 2 * LAYER], usize)
     (best, least)
 }
 
-/// The predictor that §8.2 chooses in classes 1 and 2, and the sum that it has.
-pub(super) fn shortest<I: Int>(v: &Ints<I>, rank: usize, unit: impl Unit) -> (usize, u32) {
+/// The predictor that §8.2 chooses in classes 1 and 2, and what it costs.
+pub(super) fn shortest<I: Int>(v: &Ints<I>, held: Held, unit: impl Unit) -> (usize, u32) {
     unit.run(
         #[inline(always)]
         || {
             let zeros = lengths::zeros(v);
-            least(v, rank, |d, _| lengths::cost(&d[LAYER..], zeros))
+            least(v, held, |d, _| lengths::cost(&d[LAYER..], zeros))
         },
     )
 }
@@ -271,9 +293,10 @@ mod tests {
     fn a_slope_is_differenced_along_its_axes() {
         let slope = |i: usize| (i % 32 * 5 + i / 32 % 16 * 3 + i / 512 * 7) as i32;
         let v: Ints<i32> = std::array::from_fn(slope);
-        assert_eq!(choose_predictor(&v, 3, Portable), 3);
+        let full = |rank| Held { rank, layers: 8 };
+        assert_eq!(choose_predictor(&v, full(3), Portable), 3);
         let noise: Ints<i32> = std::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B1) as i32 >> 20);
-        assert_eq!(choose_predictor(&noise, 3, Portable), 0);
-        assert_eq!(choose_predictor(&std::array::from_fn(|i| i as i64 * 100), 1, Portable), 1);
+        assert_eq!(choose_predictor(&noise, full(3), Portable), 0);
+        assert_eq!(choose_predictor(&std::array::from_fn(|i| i as i64 * 100), full(1), Portable), 1);
     }
 }

@@ -18,7 +18,7 @@
 //! cache.
 
 use super::bitplanes::{self, Extent};
-use super::difference::{self, Ints};
+use super::difference::{self, Held, Ints};
 use super::exceptions::{self, Candidates, Flags, Set};
 use super::format::{Class, Exceptions, Head, Masks};
 use super::lengths::{Counted, NUMBER_PLANES};
@@ -161,6 +161,8 @@ impl<S: Value> TileRule<S> {
 
 /// Makes a tile's parts, as the lowest class that takes it.
 fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
+    let rank = plan.shape.rank;
+    let held = Held::of(rank, tile.extents);
     let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, unit)).map(|(lo, hi)| (lo + hi) >> 1);
     if let Some(base) = mid.and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;
@@ -168,7 +170,7 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
         if let Some(exceptions) = regular(plan, tile, &s.x, (S::Wide::truncate(base), true), unit, v, flags, &mut s.set)
         {
             let way = Way { class: Class::Quanta, exceptions, plan, unit };
-            let (mut head, masks) = way.residuals(v, d, &s.set, &mut s.parts);
+            let (mut head, masks) = way.residuals(held, v, d, &s.set, &mut s.parts);
             head.base = (base / S::UNIT) as i32;
             return Coded { head, base: None, masks };
         }
@@ -179,9 +181,8 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
         let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
         Some((base, exceptions))
     });
-    let rank = plan.shape.rank;
     if let Some((base, exceptions)) = wide {
-        let (predictor, _) = difference::shortest(v, rank, unit);
+        let (predictor, _) = difference::shortest(v, held, unit);
         difference::difference(v, rank, predictor, unit, d);
         let way = Way { class: Class::Wide, exceptions, plan, unit };
         let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
@@ -199,7 +200,7 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
         if exceptions != Exceptions::None {
             exceptions::bridge(m, flags);
         }
-        let (predictor, cost) = difference::shortest(m, rank, unit);
+        let (predictor, cost) = difference::shortest(m, held, unit);
         (base, predictor, cost)
     };
     numbers::bits(settled, plan.float, unit, v);
@@ -256,9 +257,16 @@ struct Way<'a, S: Value, L> {
 
 impl<S: Value, L: Unit> Way<'_, S, L> {
     /// Makes the parts of a tile's integers; its head, and the modes of its masks. `d` is written over.
-    fn residuals(&self, v: &Ints<i16>, d: &mut Ints<i16>, set: &Set<S::Wide>, parts: &mut Parts) -> (Head, u32) {
-        let rank = self.plan.shape.rank;
-        let predictor = difference::choose_predictor(v, rank, self.unit);
+    fn residuals(
+        &self,
+        held: Held,
+        v: &Ints<i16>,
+        d: &mut Ints<i16>,
+        set: &Set<S::Wide>,
+        parts: &mut Parts,
+    ) -> (Head, u32) {
+        let rank = held.rank;
+        let predictor = difference::choose_predictor(v, held, self.unit);
         difference::difference(v, rank, predictor, self.unit, d);
         let mut head = Head { class: self.class, predictor, exceptions: self.exceptions, ..Head::RAW };
         let mut masks = 0;
