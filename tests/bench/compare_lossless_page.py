@@ -109,9 +109,12 @@ def whole_page(measured, filters):
 
 
 def detectors(sets, filters):
-    """Frames of detectors, one a chunk: the table of docs/detectors.md."""
+    """Frames of detectors, one a chunk: the section of docs/detectors.md."""
     names = [n for n in filters if n != "OpenZL" and not n.startswith("shuffle")]
-    lines = head("ratio; write, read in MB/s", "type", *names)
+    lines = [f"One frame a chunk, on one core of {processor()} by CPU time, {datetime.date.today()}: ratio; write, "
+             f"read in MB/s of raw data. [Measurements](measurements.md#without-loss) says how. In brackets: the codec "
+             f"that h5z-gpu chose. \\* is a model with a fixed seed.", "",
+             *head("frames", "type, values of a frame", *names)]
     for s in sets.values():
         if s["frames"]:
             cells = []
@@ -119,7 +122,8 @@ def detectors(sets, filters):
                 r = s["chunks"].get(n)
                 text = f"{number(r['ratio'])}; {r['write']:,.0f}, {r['read']:,.0f}" if isinstance(r, dict) else "–"
                 cells.append(f"{text} ({', '.join(r['codecs'])})" if n == OURS and isinstance(r, dict) else text)
-            lines.append(rows(s["title"] + (" \\*" if s["computed"] else ""), s["type"], *cells))
+            lines.append(rows(s["title"] + (" \\*" if s["computed"] else ""),
+                              f"{s['type']}, {' × '.join(map(str, s['shape'][1:]))}", *cells))
     return "\n".join([*lines, ""])
 
 

@@ -99,7 +99,7 @@ def land(path):
 
 # name, title, package, file, reader
 FROM_FILES = {INTEGERS: [
-    ("relief", "relief of the Earth", "ferret-datasets", "etopo5.cdf", lambda p: whole(variable(p, "ROSE"), "i2")),
+    ("relief_i16", "relief of the Earth", "ferret-datasets", "etopo5.cdf", lambda p: whole(variable(p, "ROSE"), "i2")),
     ("spectrograph", "spectrograph frame", "eso-midas-testdata", "thar5s.fit", fits),
     ("telescope", "telescope frame", "eso-midas-testdata", "badfitskeys.mt", fits),
     ("telescope_small", "telescope frame, small", "eso-midas-testdata", "nttexample.mt", fits),
