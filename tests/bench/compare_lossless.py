@@ -16,6 +16,7 @@ OpenZL is not trained: it tries its general graph with and without differences a
 both. What was measured is kept in OUT/lossless.json, and --again makes tables of it without measuring.
 """
 import argparse
+import datetime
 import importlib.util
 import json
 import os
@@ -208,7 +209,8 @@ def main():
         assert len({p.stem for p in paths}) == len(paths), "two sets have one name"
         kept.write_text(json.dumps({"rounds": a.rounds, "most": a.most, "sets": compare(paths, a)}, indent=1))
     measured = json.loads(kept.read_text())
-    text, table = whole_page(measured, FILTERS), detectors(measured["sets"], FILTERS)
+    measured["day"] = datetime.date.fromtimestamp(kept.stat().st_mtime).isoformat()
+    text, table = whole_page(measured, FILTERS), detectors(measured, FILTERS)
     (a.out / "lossless.md").write_text(f"{text}\n{table}")
     if a.page:
         section(a.page, "### Without loss", text)

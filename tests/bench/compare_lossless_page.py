@@ -2,6 +2,7 @@
 """The tables of compare_lossless.py."""
 import datetime
 import re
+import textwrap
 from importlib.metadata import version
 
 from compare_page import mean, processor
@@ -31,6 +32,16 @@ def number(v):
 
 def rows(*cells):
     return f"| {' | '.join(cells)} |"
+
+
+def prose(text):
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def spelled(day):
+    """A date as the pages have it."""
+    day = datetime.date.fromisoformat(day)
+    return f"{day.day} {day:%B %Y}"
 
 
 def head(*cells):
@@ -92,30 +103,30 @@ def whole_page(measured, filters):
     """The section of docs/measurements.md."""
     sets = measured["sets"]
     versions = ", ".join(f"{p} {version(p)}" for p in ("h5py", "hdf5plugin", "pcodec", "openzl"))
-    return "\n".join([
-        f"One core of {processor()} by CPU time, in memory, {datetime.date.today()}; {versions}; fastest of "
+    return "\n".join([prose(
+        f"One core of {processor()} by CPU time, in memory, {spelled(measured['day'])}; {versions}; fastest of "
         f"{measured['rounds']} rounds in which filters took turns. Up to {measured['most'] / 1e6:.0f} MB of each set, "
         f"once as one chunk and once in chunks of about 1 MiB along the slowest axis, a frame each where it is a "
         f"detector's. Every value was compared. Blosc2 is the better of its byte and bit shuffle with zstd 5. pcodec "
         f"and OpenZL have no filter for HDF5 and got the same chunks as arrays. OpenZL is not trained: it takes the "
-        f"smaller of its general graph with and without differences. \\* is a model with a fixed seed.", "",
+        f"smaller of its general graph with and without differences. \\* is a model with a fixed seed."), "",
         "In brackets: on how many sets a filter is smaller than h5z-gpu.", "", *means(sets, filters), "",
-        f"A clock or a mask of thousands to 1 weighs a lot in such a mean. With each ratio counted as 100 at most, "
-        f"integers in one chunk are: {capped(sets)}.", "", *speeds(sets, filters), "",
+        prose(f"A clock or a mask of thousands to 1 weighs a lot in such a mean. With each ratio counted as 100 at "
+              f"most, integers in one chunk are: {capped(sets)}."), "", *speeds(sets, filters), "",
         "Ratios set by set, in one chunk:", "",
         *one_by_one(sets, filters, ("integers, real", "integers, models"), "integers"), "",
         *one_by_one(sets, filters, ("decimals",), "decimals"), "",
         *one_by_one(sets, filters, ("floats",), "floats"), ""])
 
 
-def detectors(sets, filters):
+def detectors(measured, filters):
     """Frames of detectors, one a chunk: the section of docs/detectors.md."""
     names = [n for n in filters if n != "OpenZL" and not n.startswith("shuffle")]
-    lines = [f"One frame a chunk, on one core of {processor()} by CPU time, {datetime.date.today()}: ratio; write, "
-             f"read in MB/s of raw data. [Measurements](measurements.md#without-loss) says how. In brackets: the codec "
-             f"that h5z-gpu chose. \\* is a model with a fixed seed.", "",
-             *head("frames", "type, values of a frame", *names)]
-    for s in sets.values():
+    said = (f"One frame a chunk, on one core of {processor()} by CPU time, {spelled(measured['day'])}: ratio; "
+            f"write, read in MB/s of raw data. [Measurements](measurements.md#without-loss) says how. In brackets: the "
+            f"codec that h5z-gpu chose. \\* is a model with a fixed seed.")
+    lines = [prose(said), "", *head("frames", "type, values of a frame", *names)]
+    for s in measured["sets"].values():
         if s["frames"]:
             cells = []
             for n in names:
