@@ -5,7 +5,8 @@
 //! candidates   planes   predicts each value from its neighbours: pictures, reliefs, signals, packed fields
 //!              bytes    finds what repeats: masks, sparse counts, noise of few values
 //! sample       of planes tiles, as in sample.rs; of bytes as many values in as many runs. All of a small chunk
-//! rule         planes where it is asked for by name, or where its frame of the sample is at most as long
+//! rule         planes where it is asked for by name, or where its frame of the sample is at most as long. Where either
+//!              makes the sample 16 times smaller, its few bytes say little, and both are quick: the chunk goes to both
 //! ```
 
 use super::chunk::Chunk;
@@ -19,6 +20,8 @@ use crate::params::{Codec, Params, Request};
 const RUNS: usize = 16;
 /// Values that a chunk has at least where not all of it is the sample.
 const WHOLE: usize = 1 << 17;
+/// How many times smaller a sample says little.
+const LITTLE: usize = 16;
 
 /// Encodes the chunk by the better of the two. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
@@ -30,11 +33,10 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
     let values = chunk.raw.len() / usize::from(params.dtype.size);
     let sample = Sample::new(&params, Looked::AtAll).filter(|_| values >= WHOLE);
-    match sample.as_ref().and_then(|sample| Some((sample, sample.of[LOSSLESS]?))) {
-        Some((sample, stack)) => match is_predictable(&chunk, sample, stack)? {
-            true => (planes::CODEC.encode)(&chunk, out),
-            false => (bytes::CODEC.encode)(&chunk, out),
-        },
+    let sample = sample.as_ref().and_then(|sample| Some((sample, sample.of[LOSSLESS]?)));
+    match sample.map(|(sample, stack)| is_predictable(&chunk, sample, stack)).transpose()?.flatten() {
+        Some(true) => (planes::CODEC.encode)(&chunk, out),
+        Some(false) => (bytes::CODEC.encode)(&chunk, out),
         None => {
             let mut other = Vec::new();
             let repeating = (bytes::CODEC.encode)(&chunk, &mut other)?;
@@ -47,16 +49,16 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
-/// Whether `planes` makes the sample at most as long as `bytes` does.
-fn is_predictable(chunk: &Chunk<'_>, sample: &Sample, stack: usize) -> Result<bool> {
+/// Whether `planes` makes the sample at most as long as `bytes` does; `None`: it says little.
+fn is_predictable(chunk: &Chunk<'_>, sample: &Sample, stack: usize) -> Result<Option<bool>> {
     let (raw, size) = (chunk.raw, usize::from(chunk.params.dtype.size));
     let len = sample.stacks[stack].len() * size;
     let mut values = memory::zeros(len)?;
     sample.stacks[stack].gather(raw, size, &mut values);
-    let Some(params) = sample.params(chunk.params, LOSSLESS, chunk.params.request) else { return Ok(false) };
+    let Some(params) = sample.params(chunk.params, LOSSLESS, chunk.params.request) else { return Ok(Some(false)) };
     let (mut tiles, mut runs) = (Vec::new(), Vec::new());
     if !(planes::CODEC.encode)(&Chunk { params: &params, raw: &values, ..*chunk }, &mut tiles)? {
-        return Ok(false);
+        return Ok(Some(false));
     }
     let run = len / RUNS / size * size;
     for (k, to) in values.chunks_exact_mut(run).enumerate().take(RUNS) {
@@ -64,7 +66,8 @@ fn is_predictable(chunk: &Chunk<'_>, sample: &Sample, stack: usize) -> Result<bo
         to.copy_from_slice(&raw[at..at + run]);
     }
     (bytes::CODEC.encode)(&Chunk { raw: &values[..RUNS * run], ..*chunk }, &mut runs)?;
-    Ok(tiles.len() <= runs.len())
+    let says_much = tiles.len().min(runs.len()) > len / LITTLE;
+    Ok(says_much.then_some(tiles.len() <= runs.len()))
 }
 
 #[cfg(test)]
