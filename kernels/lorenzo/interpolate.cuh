@@ -190,7 +190,8 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     }
     u32* counts = ((Codebook*)args.shared + chunk)->counts;
     if (taken) {
-        meta = settle_tile(sh, in, work, mine, INTERPOLATED | way, sh.some, all, lane);
+        meta =
+            settle_tile(sh, args, args.tiles - 1 - blockIdx.x, in, work, mine, INTERPOLATED | way, sh.some, all, lane);
         if ((meta.kind & CLASS) == HUFFMAN) add_symbols(sh, mine, n, work.counts(), counts, true);
     } else if ((meta.kind & CLASS) == HUFFMAN && t < huffman::SYMBOLS) {
         // What `plan` has left is good.

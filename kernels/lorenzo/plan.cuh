@@ -245,7 +245,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         }
         tried = way || (possible && (grid || on_grid(in, fine, fill)));
     }
-    Meta meta = settle_tile(sh, in, work, mine, axes, outliers, all, lane);
+    Meta meta = settle_tile(sh, args, blockIdx.x, in, work, mine, axes, outliers, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN)
         add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
     if (tried) meta.kind |= TRIED | way << TRIED_WAY | possible << TRIED_SETS, meta.cost = cost;

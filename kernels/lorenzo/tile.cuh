@@ -303,9 +303,9 @@ constexpr u32 RUN_MOST = 255;
 
 // Makes a mask of the tile's outliers, which all have the same bits, if it takes fewer than `most` words; with `step`,
 // from neighbour to neighbour along the slowest axis, also one of differences. Its runs go to `runs`. Returns the first
-// word of the outliers, or 0. All threads; overwrites `sh.points`. A function of its own, as few tiles need it.
-__device__ __noinline__ u32 make_mask(TileShared& sh, unsigned short* runs, u32 n, u32 step, u32 value_words,
-                                      u32 most) {
+// word of the outliers, or 0. All threads; overwrites `sh.points`.
+__device__ __forceinline__ u32 make_mask(TileShared& sh, unsigned short* runs, u32 n, u32 step, u32 value_words,
+                                         u32 most) {
     const u32 t = threadIdx.x;
     u32 *differences = (u32*)sh.points, *marks = sh.outliers;
     const u32 whole = step / 32;
@@ -348,9 +348,14 @@ __device__ __noinline__ u32 make_mask(TileShared& sh, unsigned short* runs, u32 
 }
 
 // Keeps a tile's outliers: as a mask, or with the first one of every record marked: those behind each other with the
-// same bits are one. Returns their first word. All threads.
+// same bits are one. Returns their first word. All threads; overwrites `sh.points`. A function of its own, as few tiles
+// need it: its registers are not those of all others.
 template <class S>
-__device__ __forceinline__ u32 outliers_of(TileShared& sh, const Source<S>& in, const Work& work) {
+__device__ __noinline__ u32 outliers_of(TileShared& sh, const EncodeChunk* chunks, u32 chunk_count, u32 tile) {
+    const EncodeChunk& c = chunks[frame::chunk_of(chunks, chunk_count, tile, (int)threadIdx.x & 31)];
+    const u32 number = tile - c.first_tile;
+    const Source<S> in(c, tiles::of(c.extents, c.tile, number));
+    const Work work(c, number);
     using Bits = typename Traits<S>::Bits;
     const u32 t = threadIdx.x;
     const u32* marks = sh.outliers;
@@ -384,12 +389,15 @@ __device__ __forceinline__ u32 outliers_of(TileShared& sh, const Source<S>& in, 
     return total;
 }
 
-// Says what a tile is to be, from its predictor and all zigzag values of this thread, and leaves its bytes for `write`.
+// Says what tile `tile` of the batch is to be, from its predictor and all zigzag values of this thread, and leaves its
+// bytes for `write`.
 template <class S>
-__device__ __forceinline__ Meta settle_tile(TileShared& sh, const Source<S>& in, const Work& work,
-                                            const huffman::Mine& mine, u32 predictor, bool outliers, u32 all,
-                                            int lane) {
-    const u32 n = in.n, t = threadIdx.x, found = outliers ? outliers_of(sh, in, work) : 0;
+__device__ __forceinline__ Meta settle_tile(TileShared& sh, const EncodeArgs& args, u32 tile, const Source<S>& in,
+                                            const Work& work, const huffman::Mine& mine, u32 predictor, bool outliers,
+                                            u32 all, int lane) {
+    const u32 n = in.n, t = threadIdx.x;
+    // What it takes is found anew: kept, it would be in registers of all tiles.
+    const u32 found = outliers ? outliers_of<S>(sh, (const EncodeChunk*)args.chunks, args.chunk_count, tile) : 0;
 #pragma unroll
     for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
     if (lane == 0 && all) atomicOr(&sh.all, all);

@@ -7,10 +7,11 @@
 // does not hold is an outlier, as are those that are not finite, have the fill value's bits or a quantum beyond the
 // limit.
 //
-// Most f32 values need no f64, which many GPUs compute at a 64th of the speed: `quick` finds the same quantum by sums
-// and products of f32, and says whether it is sure of it.
+// Most f32 values need no f64, which many GPUs compute at a 64th of the speed (SLOW_F64): `quick` finds the same
+// quantum by sums and products of f32, and says whether it is sure of it.
 #pragma once
 #include "../prim/warp.cuh"
+#include "../tuning.cuh"
 
 namespace quantize {
 
@@ -61,7 +62,7 @@ struct Linear {
 
     // x in steps as an integer, and whether it counts.
     __device__ __forceinline__ bool nearest(S x, int& q) const {
-        if constexpr (T::W == 4) {
+        if constexpr (T::W == 4 && SLOW_F64) {
             float whole, above;
             if (quick(x, whole, above, q)) return true;
         }
@@ -160,7 +161,7 @@ template <class S>
 __device__ __forceinline__ u32 four(const Linear<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid,
                                     int (&q)[4], typename Traits<S>::Bits& differ) {
     using T = Traits<S>;
-    if constexpr (T::W == 4) {
+    if constexpr (T::W == 4 && SLOW_F64) {
         // What is behind the end is like the last one. A value that is surely not its quantum's, further from it than
         // rounding can take it, says that the tile is not exact; 0 surely is; the others are asked below.
         bool sure = true, far = differ != 0, zeros = true;
