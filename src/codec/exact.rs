@@ -6,8 +6,8 @@
 //!              bytes    finds what repeats; only where a sample has few different numbers
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, or by bytes where few of them differ;
 //!                       or those of their differences that have the fewest bits, by bytes, along a line by planes too
-//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs. All of a small chunk. Differences
-//!              are taken of each run by itself
+//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
+//!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. bytes is several
 //!              times as slow: it has to be shorter by 1/16, of floats by 1/8
 //! ```
@@ -31,6 +31,8 @@ const LEAST: usize = 256;
 const RUNS: usize = 16;
 const RUNS_OF_ROWS: usize = 3;
 const ROWS: usize = 8;
+/// Of a small chunk runs are an eighth, or a tile's numbers: what repeats takes most of the time of choosing.
+const PART_OF_RUNS: usize = 8;
 /// Numbers among which repeated ones are counted.
 const COUNTED: usize = 4096;
 /// What is this many times smaller than the chunk is not compared with planes once more.
@@ -78,10 +80,12 @@ impl Look {
         let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
         let (mut run, mut starts) = (0, Vec::new());
         if let Some(stack) = stack.filter(|_| !is_line(params)) {
-            let (n, seen) = (raw_len / usize::from(params.dtype.size), sample.stacks[stack].len());
+            let n = raw_len / usize::from(params.dtype.size);
+            let most = sample.stacks[stack].len();
+            let seen = most.min((n / PART_OF_RUNS).max(LORENZO_TILE));
             let row = params.extents.as_slice().last().map_or(1, |&x| x as usize);
             let rows = (seen / RUNS).div_ceil(row).max(ROWS);
-            let unit = if rows * row > seen { 1 } else { row };
+            let unit = if rows * row > most { 1 } else { row };
             run = if unit == 1 { seen / RUNS } else { rows * row };
             let runs = (seen / run).max(RUNS_OF_ROWS);
             starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
