@@ -197,7 +197,7 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         }
         "masked" | "land" => {
             let fill = fill.unwrap_or_else(|| bits_of(1e20));
-            let hidden = |i: usize| if name == "land" { is_land(dims, i) } else { i / 77 % 3 == 0 };
+            let hidden = |i: usize| if name == "land" { is_land(dims, i) } else { (i / 77).is_multiple_of(3) };
             let all = wave(dims, random).into_iter().enumerate();
             all.map(|(i, x)| if hidden(i) { fill } else { bits_of(x) }).collect()
         }
