@@ -6,7 +6,7 @@ use crate::error::{Result, fenced};
 use crate::report::Failures;
 use crate::{FILTER_ID, report};
 use h5z_gpu::words::{self, STORED_MAX};
-use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request, frame};
+use h5z_gpu::{Bound, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request, frame};
 use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -91,7 +91,9 @@ unsafe fn params(
     // SAFETY: the caller's promise, for all four.
     let (user, dims, name) = unsafe { (slice(user, count)?, slice(dims, rank)?, string(datatype, "type")?) };
     let mut params = Params::new(words::request(user)?, dtype(&name)?, dims)?;
-    if !fill.is_null() && matches!(params.dtype.size, 1..=8) {
+    // As `set_local` does: without loss it plays no part, and would be another frame's bytes.
+    let lossy = params.request.bound != Bound::Lossless && params.dtype.takes_bound();
+    if lossy && !fill.is_null() && matches!(params.dtype.size, 1..=8) {
         // SAFETY: one element of the type.
         let value: &[u8] = unsafe { slice(fill.cast(), params.dtype.size.into())? };
         params.fill = Some(crate::dataset::bits(value, params.dtype.big_endian));
