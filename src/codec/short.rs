@@ -6,7 +6,7 @@
 //!              bytes    finds what repeats: masks, sparse counts, noise of few values
 //! sample       of planes tiles, as in sample.rs; of bytes as many values in as many runs. All of a small chunk
 //! rule         planes where it is asked for by name, or where its frame of the sample is at most as long. Where either
-//!              makes the sample 16 times smaller, its few bytes say little, and both are quick: the chunk goes to both
+//!              makes the sample 64 times smaller, its few bytes say little, and both are quick: the chunk goes to both
 //! ```
 
 use super::chunk::Chunk;
@@ -21,7 +21,7 @@ const RUNS: usize = 16;
 /// Values that a chunk has at least where not all of it is the sample.
 const WHOLE: usize = 1 << 17;
 /// How many times smaller a sample says little.
-const LITTLE: usize = 16;
+const LITTLE: usize = 64;
 
 /// Encodes the chunk by the better of the two. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
