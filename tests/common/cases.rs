@@ -219,6 +219,7 @@ planes | f64-3d                 | wave 1      | f64   | 16x32x33    | mode=abs,b
 planes | f32be-3d               | wave 2      | f32be | 8x16x32     | mode=abs,bound=1e-3,codec=planes         |
 planes | f64be-3d               | wave 2      | f64be | 13x16x40    | mode=abs,bound=1e-3,codec=planes         |
 planes | f32-coarse-3d          | wave 3      | f32   | 18x35x70    | mode=abs,bound=3e-2,codec=planes         |
+planes | f64-raw-patch          | patches 188 | f64   | 8x8x160     | mode=lossless,codec=planes           |
 planes | f32-2d                 | wave 4      | f32   | 128x32      | mode=abs,bound=1e-2,codec=planes         |
 planes | f32-2d-cut             | wave 4      | f32   | 129x33      | mode=abs,bound=1e-2,codec=planes         |
 planes | f64-2d-cut             | wave 5      | f64   | 250x40      | mode=abs,bound=1e-2,codec=planes         |
