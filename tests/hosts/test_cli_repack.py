@@ -261,6 +261,9 @@ def test_nothing_is_left_of_what_is_stopped(tmp_path):
             p.send_signal(number)
             err = p.communicate(timeout=60)[1]
         ended = {signal.SIGINT: (130, "h5z-gpu repack: stopped\n"), signal.SIGTERM: (-signal.SIGTERM, "")}
+        # Where the signal falls into a finaliser or a callback, Python says so and goes on: it is answered at the end.
+        if number == signal.SIGTERM and err.startswith("Exception ignored in"):
+            err = ""
         assert (p.returncode, err) == ended[number], (p.returncode, err)
         assert os.listdir(tmp_path) == ["a.h5"]
     assert (tmp_path / "a.h5").read_bytes() == before
