@@ -135,10 +135,9 @@ pub(super) fn write<S: Scalar>(x: &[S], extents: [usize; 3], regular: &[u8], out
         let bits = x[start].bits();
         alike &= *first.get_or_insert(bits) == bits;
         records += 1;
-        for pair in x[start..end].windows(2).filter(|pair| pair[0].bits() != pair[1].bits()) {
-            alike &= pair[0].bits() == pair[1].bits();
-            records += 1;
-        }
+        let changes = x[start..end].windows(2).filter(|pair| pair[0].bits() != pair[1].bits()).count();
+        alike &= changes == 0;
+        records += changes;
     });
     memory::reserve(out, 4 + records * (4 + S::SIZE))?;
     if let (true, Some(bits)) = (alike, first) {
