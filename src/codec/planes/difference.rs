@@ -304,8 +304,7 @@ mod tests {
     fn layers_beyond_the_chunk_cost_the_last_predictor_nothing() {
         // A slope along x and y, and noise whose sign changes from layer to layer: differencing along z doubles it.
         let noise = |i: usize| ((i as u32).wrapping_mul(0x9E37_79B1) ^ (i as u32 * 77) << 19) as i32 >> 27;
-        let value =
-            |i: usize| (i % 32 + i / 32 % 16) as i32 * 100 + noise(i % 512) * if i / 512 % 2 == 0 { 1 } else { -1 };
+        let value = |i: usize| (i % 32 + i / 32 % 16) as i32 * 100 + noise(i % 512) * [1, -1][i / 512 % 2];
         let v: Ints<i32> = std::array::from_fn(value);
         assert_eq!([8, 4].map(|layers| choose_predictor(&v, Held { rank: 3, layers }, Portable)), [2, 3]);
     }
