@@ -324,8 +324,8 @@ impl<'a> Frame<'a> {
     }
 
     /// The same frame as its codec takes it, whose numbers are of a wider type than the dataset's (FORMAT.md §5).
-    pub(crate) fn with_type(&self, dtype: Dtype, raw_len: u64) -> Self {
-        Frame { header: Header { dtype, raw_len, ..self.header }, ..self.clone() }
+    pub(crate) fn with_header(&self, header: Header) -> Self {
+        Frame { header, ..self.clone() }
     }
 
     /// The sections, which must be exactly `N`.

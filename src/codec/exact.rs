@@ -3,19 +3,22 @@
 //!
 //! ```text
 //! candidates   planes   predicts each number from its neighbours
+//!              lorenzo  does so too, with an entropy coder behind: integers
 //!              bytes    finds what repeats; only where a sample has few different numbers
-//!              scaled   whole numbers times a unit (scaled/find.rs), by planes, or by bytes where few of them differ;
-//!                       or those of their differences that have the fewest bits, by bytes, along a line by planes too
+//!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
+//!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
+//!                       by the others too
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
-//! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. bytes is several
-//!              times as slow: it has to be shorter by 1/16, of floats by 1/8
+//! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
+//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8
 //! ```
 //!
 //! A chunk that cannot be kept as its sample said goes to planes, and so does one that planes makes smaller after all.
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
+use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
@@ -163,13 +166,15 @@ impl Try<'_> {
         let scale = scaled::find(self.params, self.runs);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
         let mut candidates = vec![Kept::Planes];
+        candidates.extend((!is_float).then_some(Kept::Lorenzo));
         candidates.extend(repeats.then_some(Kept::Bytes));
         if let Some(scale) = scale.filter(|scale| !scale.is_plain()) {
-            candidates.push(way(scale, 0, Inner::Planes));
+            candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
             candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
         }
         if let Some(scale) = scale.or((!is_float).then_some(Scale::WHOLE)) {
-            let inner = if is_line(self.params) { &[Inner::Planes, Inner::Bytes][..] } else { &[Inner::Bytes] };
+            let all = [Inner::Bytes, Inner::Planes, Inner::Lorenzo];
+            let inner = if is_line(self.params) { &all[..] } else { &all[..1] };
             let order = self.shortest_order(scale)?;
             candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
         }
@@ -181,6 +186,7 @@ impl Try<'_> {
             let weight = match kept {
                 Kept::Planes => 800,
                 Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
+                Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
                 _ if is_float => 914,
                 _ => 853,
             };
@@ -214,7 +220,9 @@ impl Try<'_> {
             Ok(coded.then(|| out.len().saturating_sub(FRAME) as u64))
         };
         let len = match kept {
-            Kept::Planes | Kept::Scaled(Way { inner: Inner::Planes, order: 0, .. }) => {
+            Kept::Planes
+            | Kept::Lorenzo
+            | Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, order: 0, .. }) => {
                 return encoded(&self.chunk(self.stacked, self.tiles));
             }
             Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way))?,
@@ -299,6 +307,7 @@ fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> 
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {
         Kept::Planes => (planes::CODEC.encode)(&chunk, out),
+        Kept::Lorenzo => integers::encode(&chunk, None, out),
         Kept::Bytes => (bytes::CODEC.encode)(&chunk, out),
         Kept::Scaled(way) => Ok(scaled::encode(&chunk, way, out)? && out.len() < chunk.raw.len() + STORED_HEADER),
     }

@@ -97,7 +97,8 @@ pub(super) fn decode(frame: &Frame<'_>, codec: &Codec, threads: usize, out: &mut
     let Header { dtype, raw_len, .. } = frame.header;
     let len = raw_len.checked_mul(2).ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
     let mut values: Vec<f32> = memory::zeros(out.len() / 2)?;
-    (codec.decode)(&frame.with_type(WIDE, len), threads, bytemuck::cast_slice_mut(&mut values))?;
+    let wide = frame.with_header(Header { dtype: WIDE, raw_len: len, ..frame.header });
+    (codec.decode)(&wide, threads, bytemuck::cast_slice_mut(&mut values))?;
     if dtype.is_bfloat16() {
         narrow(&values, dtype, threads, out, narrow_bfloat16)
     } else {

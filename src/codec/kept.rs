@@ -46,6 +46,7 @@ impl Scale {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inner {
     Planes,
+    Lorenzo,
     Bytes,
 }
 
@@ -62,6 +63,7 @@ pub(crate) struct Way {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kept {
     Planes,
+    Lorenzo,
     Bytes,
     Scaled(Way),
 }

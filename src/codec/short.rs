@@ -3,14 +3,18 @@
 //!
 //! ```text
 //! candidates   planes   predicts each value from its neighbours: pictures, reliefs, signals, packed fields
-//!              bytes    finds what repeats: masks, sparse counts, noise of few values
-//! sample       of planes tiles, as in sample.rs; of bytes as many values in as many runs. All of a small chunk
-//! rule         planes where it is asked for by name, or where its frame of the sample is at most as long. Where either
-//!              makes the sample 64 times smaller, its few bytes say little, and both are quick: the chunk goes to both
+//!              lorenzo  does so too, with an entropy coder behind
+//!              bytes    finds what repeats: masks, labels
+//! sample       of planes and lorenzo tiles, as in sample.rs; of bytes as many values in as many runs. All of a small
+//!              chunk
+//! rule         planes where it is asked for by name. Else the one whose frame of the sample is shortest; lorenzo,
+//!              half as fast as planes, has to be shorter by 1/32. Where one makes the sample 64 times smaller, its few
+//!              bytes say little, and all are quick: the chunk goes to all
 //! ```
 
 use super::chunk::Chunk;
-use super::sample::{LOSSLESS, Looked, Sample};
+use super::lorenzo::integers;
+use super::sample::{LORENZO, LOSSLESS, Looked, Sample};
 use super::{bytes, planes};
 use crate::error::Result;
 use crate::memory;
@@ -23,51 +27,80 @@ const WHOLE: usize = 1 << 17;
 /// How many times smaller a sample says little.
 const LITTLE: usize = 64;
 
-/// Encodes the chunk by the better of the two. False: it is better stored.
+/// What encodes a chunk.
+type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
+
+/// A candidate, its number in a sample, and what its frame's length counts.
+struct Candidate {
+    encode: Encode,
+    stack: Option<usize>,
+    weight: usize,
+}
+
+const PLANES: Candidate =
+    Candidate { encode: |c, out| (planes::CODEC.encode)(c, out), stack: Some(LOSSLESS), weight: 32 };
+const ALL: [Candidate; 3] = [
+    PLANES,
+    Candidate { encode: |c, out| integers::encode(c, None, out), stack: Some(LORENZO), weight: 33 },
+    Candidate { encode: |c, out| (bytes::CODEC.encode)(c, out), stack: None, weight: 32 },
+];
+
+/// Encodes the chunk by the best of them. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let asked = chunk.params.request.codec;
     let params = Params { request: Request::default(), ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     if asked == Codec::Planes {
-        return (planes::CODEC.encode)(&chunk, out);
+        return (PLANES.encode)(&chunk, out);
     }
     let values = chunk.raw.len() / usize::from(params.dtype.size);
-    let sample = Sample::new(&params, Looked::AtAll).filter(|_| values >= WHOLE);
-    let sample = sample.as_ref().and_then(|sample| Some((sample, sample.of[LOSSLESS]?)));
-    match sample.map(|(sample, stack)| is_predictable(&chunk, sample, stack)).transpose()?.flatten() {
-        Some(true) => (planes::CODEC.encode)(&chunk, out),
-        Some(false) => (bytes::CODEC.encode)(&chunk, out),
-        None => {
-            let mut other = Vec::new();
-            let repeating = (bytes::CODEC.encode)(&chunk, &mut other)?;
-            let coded = (planes::CODEC.encode)(&chunk, out)?;
-            if repeating && !(coded && out.len() <= other.len()) {
-                *out = other;
-            }
-            Ok(coded || repeating)
+    let sample = Sample::new(&params, Looked::AtAll).filter(|sample| values >= WHOLE && !sample.stacks.is_empty());
+    if let Some(best) = sample.map(|sample| by_sample(&chunk, &sample)).transpose()?.flatten() {
+        return (best.encode)(&chunk, out);
+    }
+    let (mut least, mut other) = (None, Vec::new());
+    for Candidate { encode, weight, .. } in ALL {
+        if encode(&chunk, &mut other)? && least.is_none_or(|least| other.len() * weight < least) {
+            least = Some(other.len() * weight);
+            std::mem::swap(out, &mut other);
         }
     }
+    Ok(least.is_some())
 }
 
-/// Whether `planes` makes the sample at most as long as `bytes` does; `None`: it says little.
-fn is_predictable(chunk: &Chunk<'_>, sample: &Sample, stack: usize) -> Result<Option<bool>> {
+/// The candidate that makes the sample shortest; `None`: it says little.
+fn by_sample(chunk: &Chunk<'_>, sample: &Sample) -> Result<Option<Candidate>> {
     let (raw, size) = (chunk.raw, usize::from(chunk.params.dtype.size));
-    let len = sample.stacks[stack].len() * size;
-    let mut values = memory::zeros(len)?;
-    sample.stacks[stack].gather(raw, size, &mut values);
-    let Some(params) = sample.params(chunk.params, LOSSLESS, chunk.params.request) else { return Ok(Some(false)) };
-    let (mut tiles, mut runs) = (Vec::new(), Vec::new());
-    if !(planes::CODEC.encode)(&Chunk { params: &params, raw: &values, ..*chunk }, &mut tiles)? {
-        return Ok(Some(false));
+    let (mut best, mut least) = (PLANES, u128::MAX);
+    let mut says_much = true;
+    for candidate in ALL {
+        let stack = candidate.stack.and_then(|k| Some((k, &sample.stacks[sample.of[k]?])));
+        let len = stack.map_or_else(|| sample.len(LOSSLESS, raw.len() / size), |(_, stack)| stack.len()) * size;
+        let mut values = memory::zeros(len)?;
+        let mut params = Some(*chunk.params);
+        if let Some((k, stack)) = stack {
+            stack.gather(raw, size, &mut values);
+            params = sample.params(chunk.params, k, chunk.params.request);
+        } else {
+            let run = len / RUNS / size * size;
+            for (k, to) in values.chunks_exact_mut(run).enumerate().take(RUNS) {
+                let at = (raw.len() - run) / (RUNS - 1) * k / size * size;
+                to.copy_from_slice(&raw[at..at + run]);
+            }
+            values.truncate(RUNS * run);
+        }
+        let mut frame = Vec::new();
+        let Some(params) = params else { continue };
+        if (candidate.encode)(&Chunk { params: &params, raw: &values, ..*chunk }, &mut frame)? {
+            says_much &= frame.len() > values.len() / LITTLE;
+            // As if all had the same sample.
+            let cost = (frame.len() * candidate.weight) as u128 * raw.len() as u128 / values.len() as u128;
+            if cost < least {
+                (best, least) = (candidate, cost);
+            }
+        }
     }
-    let run = len / RUNS / size * size;
-    for (k, to) in values.chunks_exact_mut(run).enumerate().take(RUNS) {
-        let at = (raw.len() - run) / (RUNS - 1) * k / size * size;
-        to.copy_from_slice(&raw[at..at + run]);
-    }
-    (bytes::CODEC.encode)(&Chunk { raw: &values[..RUNS * run], ..*chunk }, &mut runs)?;
-    let says_much = tiles.len().min(runs.len()) > len / LITTLE;
-    Ok(says_much.then_some(tiles.len() <= runs.len()))
+    Ok(says_much.then_some(best))
 }
 
 #[cfg(test)]
@@ -129,11 +162,11 @@ mod tests {
 
     /// A large chunk's codec is that of its sample.
     #[test]
-    fn what_neighbours_predict_goes_to_planes_and_what_repeats_to_bytes() {
+    fn what_neighbours_predict_goes_to_lorenzo_and_what_repeats_to_bytes() {
         let smooth = |i: usize| ((i % 1024) as f64 * 0.01).sin() * 8000.0 + (i / 1024) as f64 * 7.0;
         for dims in [&[512u64, 1024][..], &[8, 64, 1024], &[1 << 19]] {
             let dtype = integer(2, true, false);
-            assert_eq!(kept(dtype, dims, "mode=lossless", |i| smooth(i) as i64 + hash(i) % 16), CodecId::PLANES);
+            assert_eq!(kept(dtype, dims, "mode=lossless", |i| smooth(i) as i64 + hash(i) % 16), CodecId::LORENZO);
             assert_eq!(kept(dtype, dims, "mode=lossless", |i| hash(i % 5000) % 20_000), CodecId::BYTES);
         }
     }

@@ -75,8 +75,9 @@ impl Linear {
 /// Values of a chunk that say whether it has a base.
 const PLACES: usize = 16;
 
-/// The base of a chunk under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of lorenzo, §8.
-pub(crate) fn base<S: Scalar>(values: &[S], fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
+/// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
+/// lorenzo, §8.
+pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
     let none = (NO_BASE, bound);
     // A unit in the last place of a slightly larger number: values around this one may be larger.
     let ulp = |x: S| {
@@ -84,20 +85,20 @@ pub(crate) fn base<S: Scalar>(values: &[S], fill: Option<S::Bits>, bound: f64) -
         f64::from_bits(exponent.saturating_sub(S::MANTISSA.into()) << 52)
     };
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
-    let (mut found, mut n) = ([S::ZERO; PLACES], 0);
-    let at = |k: usize| values[((2 * k + 1) as u128 * values.len() as u128 / (2 * PLACES) as u128) as usize];
+    let (mut found, mut many) = ([S::ZERO; PLACES], 0);
+    let at = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
     for x in (0..PLACES).map(at).filter(counts) {
-        found[n] = x;
-        n += 1;
+        found[many] = x;
+        many += 1;
     }
-    let found = &mut found[..n];
+    let found = &mut found[..many];
     found.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
-    let Some(&x) = found.get(n.saturating_sub(1) / 2) else { return none };
+    let Some(&x) = found.get(many.saturating_sub(1) / 2) else { return none };
     let (x, ulp) = (x.to_f64(), ulp(x));
     // Neither where the product is no number, as of 0 and an infinite inverse.
     let far = |x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(LORENZO_BASE_FROM);
     let near = found.iter().filter(|y| !far(y.to_f64() - x)).count();
-    if !far(x) || 4 * near < 3 * n || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+    if !far(x) || 4 * near < 3 * many || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
         return none;
     }
     let used = (bound / ulp).floor() * ulp;
@@ -303,36 +304,40 @@ mod tests {
         assert_eq!(q, [0; 4]);
     }
 
+    fn base_of<S: Scalar>(values: &[S], fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
+        base(values.len(), |i| values[i], fill, bound)
+    }
+
     #[test]
     fn bases_and_their_bounds_are_multiples_of_what_a_bit_is_worth() {
         let near = |x: f64, step: f64| -> Vec<f64> { (0..100).map(|i| x + step * f64::from(i)).collect() };
         // 2^22 quanta from zero there is none yet.
-        assert_eq!(base(&near(8388608.0, 0.0), None, 1.0), (NO_BASE, 1.0));
-        assert_eq!(base(&near(8388609.0, 0.0), None, 1.0), (8388608.0, 1.0));
+        assert_eq!(base_of(&near(8388608.0, 0.0), None, 1.0), (NO_BASE, 1.0));
+        assert_eq!(base_of(&near(8388609.0, 0.0), None, 1.0), (8388608.0, 1.0));
         for (x, bound) in [(1.0, 1e-9), (-1.0, 3.3e-13), (2_461_000.5, 1e-7), (1e300, 1e288), (1.6e308, 1e300)] {
-            let (v, used) = base(&near(x, 10.0 * bound), None, bound);
+            let (v, used) = base_of(&near(x, 10.0 * bound), None, bound);
             let bit = 2f64.powi((x.abs() * 1.0625).log2().floor() as i32 - 52);
             assert!(used <= bound && used > bound - bit && used % bit == 0.0, "{x}: {used}");
             assert!(v % bit == 0.0 && (v - x).abs() <= 2000.0 * bound && v % (512.0 * used) == 0.0, "{x}: {v}");
         }
         let narrow: Vec<f32> = near(1.5, 1e-6).iter().map(|&x| x as f32).collect();
-        let (v, used) = base(&narrow, None, 1.5e-7);
+        let (v, used) = base_of(&narrow, None, 1.5e-7);
         assert_eq!((used, v % (512.0 * used), f64::from(v as f32)), (2f64.powi(-23), 0.0, v));
         // Where a bit is worth more than the bound, arithmetic has no room for one; nor has it without a bound.
-        assert_eq!(base(&narrow, None, 1e-7), (NO_BASE, 1e-7));
+        assert_eq!(base_of(&narrow, None, 1e-7), (NO_BASE, 1e-7));
         for bound in [0.0, 5e-324, f64::MAX] {
-            assert_eq!(base(&near(1.0, 0.0), None, bound), (NO_BASE, bound));
+            assert_eq!(base_of(&near(1.0, 0.0), None, bound), (NO_BASE, bound));
         }
         // Nor is there one for values that are as far from each other as from zero.
-        assert_eq!(base(&near(1.0, 1e-2), None, 1e-9), (NO_BASE, 1e-9));
+        assert_eq!(base_of(&near(1.0, 1e-2), None, 1e-9), (NO_BASE, 1e-9));
         // The median counts, of values that have a quantum; not of fill values.
         let mut some = near(1.0, 1e-9);
         some[..45].fill(f64::NAN);
         some[45..70].fill(1e20);
-        assert!(base(&some, None, 1e-9).0 > 0.9);
+        assert!(base_of(&some, None, 1e-9).0 > 0.9);
         some[..45].fill(0.0);
-        assert_eq!(base(&some, None, 1e-9), (NO_BASE, 1e-9));
-        assert!(base(&some, Some(0f64.to_bits()), 1e-9).0 > 0.9);
+        assert_eq!(base_of(&some, None, 1e-9), (NO_BASE, 1e-9));
+        assert!(base_of(&some, Some(0f64.to_bits()), 1e-9).0 > 0.9);
     }
 
     #[test]

@@ -170,15 +170,15 @@ impl Grid {
         blocks.flat_map(move |block| block * inner..(block + 1) * inner)
     }
 
-    /// Copies a tile's values out of the chunk, in order.
+    /// Copies a tile's values out of the chunk, in order, each as `to` makes it.
     #[inline(always)]
-    pub(crate) fn gather<T: Copy>(&self, chunk: &[T], tile: &Tile, out: &mut [T]) {
+    pub(crate) fn gather<N: Copy, T>(&self, chunk: &[N], tile: &Tile, to: impl Fn(N) -> T, out: &mut [T]) {
         let [_, b, c] = tile.extents;
         // Whole rows lie one behind the other.
         let (b, c) = if c == self.extents[2] { (1, b * c) } else { (b, c) };
         for (row, out) in out.chunks_exact_mut(c).enumerate() {
             let at = self.row(tile, row / b, row % b);
-            out.copy_from_slice(&chunk[at..at + c]);
+            out.iter_mut().zip(&chunk[at..at + c]).for_each(|(out, n)| *out = to(*n));
         }
     }
 
@@ -215,7 +215,7 @@ mod tests {
             for i in 0..grid.tiles() {
                 let tile = grid.tile(i);
                 let mut values = vec![0; tile.len()];
-                grid.gather(&chunk, &tile, &mut values);
+                grid.gather(&chunk, &tile, |v| v, &mut values);
                 values.iter().for_each(|&v| seen[v] += 1);
             }
             assert!(seen.iter().all(|&s| s == 1), "{dims:?}");

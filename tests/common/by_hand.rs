@@ -24,6 +24,8 @@ pub fn frame(case: &Case) -> Vec<u8> {
             bytes_frame(500, 4, 400, &codes).frame()
         }
         ("szx", name) => szx(name, random, &dims),
+        ("lorenzo", "i64-ends") => Draft::of_integers(&ends(&dims), 0x4080).frame(),
+        ("lorenzo", "u16be-ends") => Draft::of_integers(&ends(&dims), BIG_ENDIAN | 0x20).frame(),
         ("lorenzo", name) => lorenzo(name, random, &dims),
         ("ndzip", "f32-no-cube") => no_cube(F32, &dims, &[5, 8], random),
         ("ndzip", "f64be-no-cube") => no_cube(F64 | BIG_ENDIAN, &dims, &[1, 1, 7], random),
@@ -305,6 +307,29 @@ fn lorenzo(name: &str, random: &mut Random, dims: &[u32]) -> Vec<u8> {
     };
     parts.big_endian = name.contains("be-");
     parts.frame()
+}
+
+/// 36 values between integers, and beyond them.
+pub fn ends(dims: &[u32]) -> Vec<u8> {
+    let two = |n: i32| 2f64.powi(n);
+    let values = [
+        [0.5, 1.5, 2.5, 0.49999999999999994, 127.5, 65535.5],
+        [two(31) + 0.5, two(51) - 0.5, two(52) + 1.0, two(53) + 2.0, two(62) + two(10), two(63) - two(10)],
+        [two(63), two(64), 1e300, f64::INFINITY, f64::NAN, 0.0],
+    ];
+    let all = values.concat().into_iter().flat_map(|x| [x, -x]);
+    let mut p = without_codebook(8, 1, 0.5, dims);
+    p.kinds.push(0x30);
+    p.payloads.push(all.flat_map(f64::to_le_bytes).collect());
+    p.frame()
+}
+
+/// Zeros of f64, of one tile.
+pub fn no_values(dims: &[u32]) -> Vec<u8> {
+    let mut p = without_codebook(8, 1, 0.5, dims);
+    p.kinds.push(0);
+    p.payloads.push(Vec::new());
+    p.frame()
 }
 
 /// The examples of its document.

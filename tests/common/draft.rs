@@ -51,6 +51,13 @@ impl Draft {
         }
     }
 
+    /// Of a frame of f64 by `lorenzo` that of integers of this type which holds the same sections.
+    pub fn of_integers(frame: &[u8], kind: u32) -> Draft {
+        let of = Draft::of(frame);
+        let raw_len = of.raw_len / 8 * u64::from(kind >> 4 & 0xFF);
+        Draft { mode: 9, bound: 0, kind, raw_len, ..of }
+    }
+
     /// Where its first section begins.
     pub fn sections_at(&self) -> usize {
         (56 + 4 * self.dims.len() + 8 * self.sections.len()).next_multiple_of(8)

@@ -354,6 +354,17 @@ fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         "clock" => (0..n).map(|i| rising(60 + if i % 997 == 996 { 3600 } else { 0 })).collect(),
         "identifiers" => (0..n).map(|_| rising(1 + random.below(40) as u64)).collect(),
         "jitter" => (0..n).map(|_| rising(999_000 + 10 * random.below(200) as u64)).collect(),
+        // Whole numbers as they are: a relief, the same far from zero, and with a few numbers far from all others.
+        "relief" | "far-relief" | "odd-relief" => {
+            let (scale, low) = if size == 1 { (50.0, 100) } else { (900.0, 20_000) };
+            let low = if name == "far-relief" { 1_500_000_000 } else { low };
+            let value = |(i, x): (usize, f64)| match i % 997 {
+                5 if name == "odd-relief" => -2_147_483_647 + (i / 997 % 2) as i64,
+                _ => (x * scale) as i64 + low + random.below(3) as i64,
+            };
+            let field = wave(dims, &mut Random(chunk.seed));
+            field.into_iter().enumerate().map(value).map(|x| x as u64).collect()
+        }
         "tens" => wave(dims, random).into_iter().map(|x| (10 * whole(x) as i64 + 3) as u64).collect(),
         "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
         "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),

@@ -58,6 +58,7 @@ impl Case {
             "i32" => integer(4, true),
             "u32" => integer(4, false),
             "i64" => integer(8, true),
+            "u64" => integer(8, false),
             "unknown" => Dtype::bytes(0),
             _ => Dtype::bytes(stem.strip_prefix("bytes").and_then(|n| n.parse().ok()).expect("a type's name")),
         };

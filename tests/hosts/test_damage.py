@@ -16,7 +16,8 @@ CODECS = {
     "ndzip": (lambda: sample(np.float32, (16, 32, 32), noise=1e-4), 390000),
     "ndzip f64": (lambda: sample(np.float64, (16, 32, 32), noise=1e-4), 390000),
     "bytes": (lambda: 997 * np.random.default_rng(2).integers(-9, 9, (16, 32, 32), "i2"), 90000),
-    "planes i2": (lambda: (sample(np.float64, (16, 32, 32)) * 10).astype("i2"), 90000),
+    "planes i2": (lambda: (sample(np.float64, (16, 32, 32)) * 10).astype("i2"), 590000),
+    "lorenzo i2": (lambda: (sample(np.float64, (16, 32, 32)) * 10).astype("i2"), 90000),
     "stored": (lambda: np.random.default_rng(1).integers(0, 256, (16, 32, 32), np.uint8), 90000),
 }
 NUMBER = {"stored": 0, "szx": 1, "lorenzo": 2, "ndzip": 3, "bytes": 4, "planes": 5}

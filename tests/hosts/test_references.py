@@ -60,7 +60,8 @@ with h5py.File(path / "a.h5", "w") as f:
     f.create_dataset("gzip", data=x, chunks=CHUNK, compression="gzip")
     f.create_dataset("plain", data=x[0])
 refs = references(path / "a.h5")
-assert sum(isinstance(r, list) and r[0] == str(path / "a.h5") for r in refs["refs"].values()) > 300
+found = sum(isinstance(r, list) and r[0] == str(path / "a.h5") for r in refs["refs"].values())
+assert found > 250, found  # shorter ones are in the references themselves
 assert len(compare(path / "a.h5", refs)) == 35
 lossy = opened(refs)["whole/0"][...]
 assert 0 < np.abs(lossy.astype("f8") - (x * 10).astype("f4")).max() <= 1e-3

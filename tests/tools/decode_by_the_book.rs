@@ -102,7 +102,7 @@ fn checksum(frame: &[u8]) -> u64 {
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     let f = open(bytes, expected)?;
     let (extents, size, swapped) = (f.extents.clone(), f.size, f.swapped);
-    let array = if matches!(size, 1 | 2) { short::decode(f, expected) } else { sections(&f) }?;
+    let array = short::decode(f, expected)?;
     if !swapped {
         return Ok(array);
     }

@@ -34,7 +34,7 @@ VERSION = 1
 CODECS = [  # §3.2: name, modes, highest rank, sections
     ("stored", (9,), 0, 1),
     ("szx", (1, 2, 3, 4), 8, 2),
-    ("lorenzo", (1, 2, 3, 4), 8, 4),
+    ("lorenzo", (1, 2, 3, 4, 9), 8, 4),
     ("ndzip", (9,), 8, 2),
     ("bytes", (9,), 0, 3),
     ("planes", (1, 2, 4, 9), 8, 2),
@@ -111,7 +111,8 @@ def header(frame: bytes) -> Header:
     refuse("F5", checksum != found, f"the checksum is {found:016x}, the header says {checksum:016x}")
     refuse("F6", codec >= len(CODECS), f"codec {codec}, known are 0 to {len(CODECS) - 1}")
     name, modes, highest, sections = CODECS[codec]
-    refuse("F7", mode not in modes, f"mode {mode}, {name} allows {modes}")
+    lossy = mode == 9 and name == "lorenzo" and kind & 15 != 0
+    refuse("F7", mode not in modes or lossy, f"mode {mode}, {name} allows {modes}, 9 for integers alone")
     swapped, rank = rank >= 128, rank & 127
     refuse("F8", rank > highest, f"rank {rank}, {name} allows 0 to {highest}")
     refuse("F8", swapped and rank < 2, f"rank {rank}, of which the first two axes are swapped")
@@ -132,12 +133,14 @@ def header(frame: bytes) -> Header:
 
 def type_allowed(codec: str, mode: int, kind: int) -> bool:
     """F9: §2.1, then §2 of the codec's document."""
+    number, size = kind & 15, kind >> 4 & 255
+    allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
+    if codec == "lorenzo" and mode == 9:
+        return bool(allowed and number == 0 and size in (1, 2, 4, 8))
     if codec in ("szx", "lorenzo", "planes") and kind & ~0x1000 in HALVES:
         return True
     if codec in ("szx", "lorenzo") or (codec == "planes" and mode != 9):
         return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
-    number, size = kind & 15, kind >> 4 & 255
-    allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
     if codec == "planes" and number == 0 and size in (1, 2):
         return bool(allowed)
     if codec == "scaled" and number == 1:
@@ -194,6 +197,10 @@ def decode_in_codec_order(frame: bytes, head: Header, limit: "int | None") -> by
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
             y = np.frombuffer(decoders[head.codec](wide, *sections), "<f4")
             return ordered(lower(y, head.mantissa), head)
+        if head.codec == "lorenzo" and head.mode == 9:
+            wide = dataclasses.replace(head, type=0x340B4081, raw_length=8 * head.values, mode=1, bound=0.5)
+            y = np.frombuffer(lorenzo(wide, *sections), "<f8")
+            return ordered(nearest(y).astype(f"<u{head.size}"), head)
         if head.codec == "planes" and head.size < 4:
             wide = dataclasses.replace(head, type=0x40, raw_length=4 * head.values)
             return ordered(np.frombuffer(planes(wide, *sections), "<u4").astype(f"<u{head.size}"), head)
@@ -212,6 +219,14 @@ def lower(y: Array, mantissa: int) -> Array:
         near = np.abs(y).astype("<f2").view("<u2").astype("<u4")
     odd = infinity | magnitude >> (23 - mantissa) & ((1 << mantissa) - 1)  # infinite or NaN
     return (sign | np.where(magnitude < 0x7F800000, np.minimum(near, infinity - 1), odd)).astype("<u2")
+
+
+def nearest(y: Array) -> Array:
+    """§5: f64 as the nearest integers of 8 bytes."""
+    inside = np.abs(y) < 2.0**63
+    whole = np.where(inside, np.rint(y), 0).astype("<i8")
+    ends = np.where(y < 0, -(2**63), np.where(y > 0, 2**63 - 1, 0)).astype("<i8")
+    return np.where(inside, whole, ends).view("<u8")
 
 
 def ordered(words: Array, head: Header) -> bytes:
@@ -1058,8 +1073,8 @@ def scaled_codes(head: Header, codes: bytes) -> Array:
     except Refused as reason:
         refuse("K8", True, f"codes that are refused by {reason}")
         raise
-    unfit = inner.codec not in ("bytes", "planes") or inner.type != 0x4000 | head.size << 4 or inner.swapped
-    unfit |= inner.raw_length != head.raw_length or (inner.codec == "planes" and inner.extents != head.extents)
+    unfit = inner.codec not in ("bytes", "planes", "lorenzo") or inner.type != 0x4000 | head.size << 4 or inner.swapped
+    unfit |= inner.raw_length != head.raw_length or (inner.codec != "bytes" and inner.extents != head.extents)
     refuse("K8", unfit, f"codes of {inner}")
     try:
         return np.frombuffer(decode(codes), f"<u{head.size}")

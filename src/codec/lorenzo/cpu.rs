@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
-use super::decode::{self, Context, Place, Scratch};
-use super::encode::{self, ChunkValues};
-use super::format::{self, Tiles};
+use super::decode::{self, Alone, Context, Place, Rows, Scratch};
+use super::encode::{self, ChunkValues, Numbers, Source};
+use super::format::{self, Coded, Tiles};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
@@ -26,21 +26,32 @@ pub(crate) fn encode<S: Scalar>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
+    encode_source(&Numbers(values, |x| x), chunk, used, header, out)
+}
+
+/// The same of what need not be values of its own type. Of the chunk fill value and threads count.
+pub(crate) fn encode_source<S: Scalar>(
+    values: &dyn Source<S>,
+    chunk: &Chunk<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
     // No tile's payload is longer than its values, or, for a few values, than four units.
-    let fits = |g: &Grid| size_of_val(values) / 4 + 4 * g.tiles() <= u32::MAX as usize;
+    let fits = |g: &Grid| values.len() * S::SIZE / 4 + 4 * g.tiles() <= u32::MAX as usize;
     let Some(grid) = grid.filter(fits) else {
         return Ok(false);
     };
     let fill = chunk.params.fill.map(S::Bits::from_u64);
     let (base, used) = match used {
         Used::Absolute(bound) => {
-            let (base, bound) = quantize::base(values, fill, bound);
+            let (base, bound) = quantize::base(values.len(), |i| values.at(i), fill, bound);
             (base, Used::Absolute(bound))
         }
         Used::PointwiseRelative(_) => (NO_BASE, used),
     };
-    let header = Header { used: used.value(), ..header };
+    let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
     let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
@@ -110,8 +121,55 @@ fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> 
     Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used, base)))
 }
 
+/// Whether a tile could be decoded.
+type Decoded = std::result::Result<(), Damage>;
+
 /// Decodes a frame into `out`.
 pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    each_tile::<S, S>(
+        frame,
+        threads,
+        out,
+        0,
+        #[inline(always)]
+        |coded, context, scratch, _, place| decode::tile(&coded, context, scratch, place),
+    )
+}
+
+/// The same into numbers of another type: `to` makes a row of them of a row of values.
+pub(crate) fn decode_into<S: Scalar, N: Copy + Send>(
+    frame: &Frame<'_>,
+    threads: usize,
+    out: &mut [N],
+    to: impl Fn(&mut [N], &[S]) + Sync,
+) -> Result<()> {
+    each_tile::<S, N>(
+        frame,
+        threads,
+        out,
+        LORENZO_TILE,
+        #[inline(always)]
+        |coded, context, scratch, own, mut place| {
+            let extents = place.tile.extents;
+            let values = &mut own[..place.tile.len()];
+            decode::alone(&coded, context, scratch, Alone { extents, values })?;
+            place.rows(
+                #[inline(always)]
+                |at, row| to(row, &values[at..at + row.len()]),
+            );
+            Ok(())
+        },
+    )
+}
+
+/// Gives `decode` each tile that is wanted, with memory for `own` values, and its place in the thread's part of `out`.
+fn each_tile<S: Scalar, N: Send>(
+    frame: &Frame<'_>,
+    threads: usize,
+    out: &mut [N],
+    own: usize,
+    decode: impl Fn(Coded<'_>, &Context, &mut Scratch, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
+) -> Result<()> {
     if frame.elements(S::SIZE)? != out.len() {
         let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
@@ -122,13 +180,13 @@ pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
         vectorize(
             #[inline(always)]
             || {
-                let mut scratch = Scratch::new()?;
+                let (mut scratch, mut own) = (Scratch::new()?, memory::zeros(own)?);
                 for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
                     let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
                     let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
-                    let (kind, bytes, len) = tiles.tile(tile).map_err(corrupt)?;
-                    scratch.reserve(kind, place.tile.len())?;
-                    decode::tile(kind, bytes, len, &context, &mut scratch, place).map_err(corrupt)?;
+                    let coded = tiles.tile(tile).map_err(corrupt)?;
+                    scratch.reserve(coded.kind, place.tile.len())?;
+                    decode(coded, &context, &mut scratch, &mut own, place).map_err(corrupt)?;
                 }
                 Ok(())
             },
@@ -145,8 +203,8 @@ pub(crate) fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
         let extents = grid.tile(tile).extents;
-        let (kind, bytes, end) = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
-        let residuals = decode::tile_residuals::<S>(kind, &bytes[..end], &context, &mut scratch, extents);
+        let coded = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
+        let residuals = decode::tile_residuals::<S>(&coded, &context, &mut scratch, extents);
         all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
     }
     Ok(all)

@@ -13,12 +13,13 @@
 //! Whatever the bytes are, a tile of n values takes n of each, in memory that was there before.
 
 use super::encode::{fine, quantizer};
-use super::format::{Class, Kind, Predictor};
+use super::format::{Class, Coded, Kind, Predictor};
 use super::outliers::{Outliers, value};
 use crate::constants::LORENZO_TILE;
 use crate::error::{Damage, Error};
 use crate::memory;
 use crate::scalar::Scalar;
+use crate::simd::vectorize;
 use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
@@ -64,8 +65,23 @@ pub(super) struct Place<'p, 'a, S> {
     pub(super) share: &'p mut Share<'a, S>,
 }
 
-impl<S: Scalar> Place<'_, '_, S> {
+/// Where a tile's values go.
+pub(super) trait Rows<S> {
+    fn extents(&self) -> [usize; 3];
+
     /// The tile's rows, each with the place of its first value in the tile.
+    fn rows(&mut self, f: impl FnMut(usize, &mut [S]));
+
+    /// Puts `v` at `len` places of the tile from `start` on.
+    fn fill(&mut self, start: usize, len: usize, v: S);
+}
+
+impl<S: Copy> Rows<S> for Place<'_, '_, S> {
+    #[inline(always)]
+    fn extents(&self) -> [usize; 3] {
+        self.tile.extents
+    }
+
     #[inline(always)]
     fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
         let [a, b, c] = self.tile.extents;
@@ -76,7 +92,6 @@ impl<S: Scalar> Place<'_, '_, S> {
         }
     }
 
-    /// Puts `v` at `len` places of the tile from `start` on.
     fn fill(&mut self, mut start: usize, len: usize, v: S) {
         let ([_, b, c], end) = (self.tile.extents, start + len);
         while start < end {
@@ -88,17 +103,51 @@ impl<S: Scalar> Place<'_, '_, S> {
     }
 }
 
-/// Decodes one tile, whose payload is the first `len` bytes of `bytes`.
-#[inline(always)]
-pub(super) fn tile<S: Scalar>(
-    kind: Kind,
-    bytes: &[u8],
-    len: usize,
+/// A tile's values, one row behind the other.
+pub(super) struct Alone<'v, S> {
+    pub(super) extents: [usize; 3],
+    pub(super) values: &'v mut [S],
+}
+
+impl<S: Copy> Rows<S> for Alone<'_, S> {
+    #[inline(always)]
+    fn extents(&self) -> [usize; 3] {
+        self.extents
+    }
+
+    #[inline(always)]
+    fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
+        f(0, self.values);
+    }
+
+    fn fill(&mut self, start: usize, len: usize, v: S) {
+        self.values[start..start + len].fill(v);
+    }
+}
+
+/// [`tile`] as a function of its own, vectorised.
+pub(super) fn alone<S: Scalar>(
+    coded: &Coded<'_>,
     context: &Context,
     s: &mut Scratch,
-    mut place: Place<'_, '_, S>,
+    place: Alone<'_, S>,
 ) -> Result<(), Damage> {
-    let n = place.tile.len();
+    vectorize(
+        #[inline(always)]
+        || tile(coded, context, s, place),
+    )
+}
+
+/// Decodes one tile.
+#[inline(always)]
+pub(super) fn tile<S: Scalar>(
+    coded: &Coded<'_>,
+    context: &Context,
+    s: &mut Scratch,
+    mut place: impl Rows<S>,
+) -> Result<(), Damage> {
+    let (&Coded { kind, bytes, len }, extents) = (coded, place.extents());
+    let n = extents.iter().product::<usize>();
     let payload = &bytes[..len];
     if kind.class == Class::Raw {
         if len != n * S::SIZE {
@@ -115,24 +164,22 @@ pub(super) fn tile<S: Scalar>(
         return Ok(());
     }
     let (outliers, at) = match kind.outliers {
-        true => Outliers::open::<S>(payload, place.tile.extents).map(|(outliers, len)| (Some(outliers), len))?,
+        true => Outliers::open::<S>(payload, extents).map(|(outliers, len)| (Some(outliers), len))?,
         false => (None, 0),
     };
     residuals(kind.class, &bytes[at..], len - at, context, n, &mut s.residuals)?;
     let residuals = &mut s.residuals[0][..n];
     let (quantizer, quanta) = match kind.predictor {
         Predictor::Lorenzo(axes) => {
-            lorenzo::integrate(residuals, place.tile.extents, axes);
+            lorenzo::integrate(residuals, extents, axes);
             (&context.quantizer, &*residuals)
         }
         Predictor::Interpolation(way) => {
-            if way.axes & !interpolate::axes(place.tile.extents) != 0 {
-                return Err(
-                    format!("interpolation along axes {:#05b} of {:?} values", way.axes, place.tile.extents).into()
-                );
+            if way.axes & !interpolate::axes(extents) != 0 {
+                return Err(format!("interpolation along axes {:#05b} of {:?} values", way.axes, extents).into());
             }
             let points = &mut s.points[..n];
-            interpolate::reconstruct(residuals, place.tile.extents, way, &mut s.work, points);
+            interpolate::reconstruct(residuals, extents, way, &mut s.work, points);
             (&context.fine, &*points)
         }
     };
@@ -149,12 +196,12 @@ pub(super) fn tile<S: Scalar>(
 /// A tile's `n` residuals, 0 where it has none.
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub(super) fn tile_residuals<'s, S: Scalar>(
-    kind: Kind,
-    payload: &[u8],
+    coded: &Coded<'_>,
     context: &Context,
     s: &'s mut Scratch,
     extents: [usize; 3],
 ) -> Result<&'s [i32], Damage> {
+    let (kind, payload) = (coded.kind, &coded.bytes[..coded.len]);
     let n = extents.iter().product();
     if kind.class == Class::Raw {
         s.residuals[0][..n].fill(0);

@@ -24,6 +24,7 @@ use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORE
 use crate::error::Result;
 use crate::memory;
 use crate::scalar::{Bits, Scalar};
+use crate::simd::vectorize;
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
 use crate::stage::interpolate::{self, Way, Work};
@@ -45,9 +46,36 @@ pub(super) fn fine(used: f64, base: f64) -> Linear {
     Linear::new(2.0 * used / f64::from((1 << LORENZO_FINE_BITS) + 1), used, LORENZO_LIMIT, base)
 }
 
+/// Where tiles get a chunk's values from: numbers of its own type, or of another one.
+pub(crate) trait Source<S>: Sync {
+    fn len(&self) -> usize;
+    fn at(&self, i: usize) -> S;
+    fn gather(&self, grid: &Grid, tile: &Tile, x: &mut [S]);
+}
+
+/// A chunk's numbers, and what makes values of them.
+pub(crate) struct Numbers<'a, N, F>(pub(crate) &'a [N], pub(crate) F);
+
+impl<S: Scalar, N: Copy + Sync, F: Fn(N) -> S + Sync> Source<S> for Numbers<'_, N, F> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn at(&self, i: usize) -> S {
+        (self.1)(self.0[i])
+    }
+
+    fn gather(&self, grid: &Grid, tile: &Tile, x: &mut [S]) {
+        vectorize(
+            #[inline(always)]
+            || grid.gather(self.0, tile, &self.1, x),
+        );
+    }
+}
+
 /// What does not change from tile to tile.
 pub(super) struct ChunkValues<'a, S: Scalar> {
-    pub(super) values: &'a [S],
+    pub(super) values: &'a dyn Source<S>,
     pub(super) grid: &'a Grid,
     pub(super) used: Used,
     pub(super) base: f64,
@@ -131,7 +159,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
         let Scratch { x, stream, lattices, quanta, residuals, points, sampled, look, regular, good, bits, work } =
             &mut s;
         let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
-        plan.grid.gather(plan.values, &tile, x);
+        plan.values.gather(plan.grid, &tile, x);
         let found = coarse.quantize(x, plan.fill, quanta, regular);
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
@@ -386,6 +414,7 @@ pub(super) fn write<S: Scalar>(
     let mut lens = memory::with_capacity(run.tiles.len())?;
     let (mut symbols, mut escapes, mut outliers) = (&run.symbols[..], &run.escapes[..], &run.outliers[..]);
     let mut stream = memory::zeros(huffman::stream_capacity(LORENZO_TILE))?;
+    let mut x = Vec::new();
     for (i, p) in (run.first..).zip(&run.tiles) {
         let start = out.len();
         let (mine, rest) = outliers.split_at(p.outliers);
@@ -397,7 +426,7 @@ pub(super) fn write<S: Scalar>(
         escapes = rest;
         let mut kind = p.kind;
         if kind.class == Class::Raw {
-            write_raw(plan, &plan.grid.tile(i), out)?;
+            write_raw(plan, &plan.grid.tile(i), &mut x, out)?;
         } else if kind.class == Class::Huffman {
             let bits = encoder.encode(bytes, mine, &mut stream);
             let len = 4 * bits.div_ceil(32);
@@ -416,14 +445,12 @@ pub(super) fn write<S: Scalar>(
     Ok(lens)
 }
 
-fn write_raw<S: Scalar>(plan: &ChunkValues<'_, S>, tile: &Tile, out: &mut Vec<u8>) -> Result<()> {
-    let [a, b, c] = tile.extents;
+fn write_raw<S: Scalar>(plan: &ChunkValues<'_, S>, tile: &Tile, x: &mut Vec<S>, out: &mut Vec<u8>) -> Result<()> {
+    memory::reserve(x, tile.len().saturating_sub(x.len()))?;
+    x.resize(tile.len(), S::ZERO);
+    plan.values.gather(plan.grid, tile, x);
     memory::reserve(out, tile.len() * S::SIZE)?;
-    for row in 0..a * b {
-        for v in &plan.values[plan.grid.row(tile, row / b, row % b)..][..c] {
-            out.extend_from_slice(&v.bits().to_u64().to_le_bytes()[..S::SIZE]);
-        }
-    }
+    x.iter().for_each(|v| out.extend_from_slice(&v.bits().to_u64().to_le_bytes()[..S::SIZE]));
     Ok(())
 }
 

@@ -199,14 +199,22 @@ impl<'a> Tiles<'a> {
         if k == 0 { 0 } else { 4 * u64::from(u32::from_le_bytes(self.starts[k - 1])) }
     }
 
-    /// A tile's kind, the payload section from its first byte on, and its length.
-    pub(super) fn tile(&self, tile: usize) -> Result<(Kind, &'a [u8], usize), Damage> {
+    /// A tile as it is stored.
+    pub(super) fn tile(&self, tile: usize) -> Result<Coded<'a>, Damage> {
         let byte = self.kinds[tile];
         let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
         let k = tile / LORENZO_START_EVERY;
         let start = self.start(k) + sum(&self.lengths[k * LORENZO_START_EVERY..tile]);
-        Ok((kind, &self.payload[start as usize..], sum(&self.lengths[tile..=tile]) as usize))
+        let len = sum(&self.lengths[tile..=tile]) as usize;
+        Ok(Coded { kind, bytes: &self.payload[start as usize..], len })
     }
+}
+
+/// A tile as it is stored: its payload is the first `len` of the bytes.
+pub(super) struct Coded<'a> {
+    pub(super) kind: Kind,
+    pub(super) bytes: &'a [u8],
+    pub(super) len: usize,
 }
 
 /// Bytes that payloads of these lengths take together.
@@ -285,7 +293,7 @@ mod tests {
             let all = Tiles::new([&kinds, &table, &payload], tiles, false).unwrap();
             let mut start = 0;
             for (tile, len) in lengths.enumerate() {
-                let (_, bytes, got) = all.tile(tile).unwrap();
+                let Coded { bytes, len: got, .. } = all.tile(tile).unwrap();
                 assert_eq!((payload.len() - bytes.len(), got), (start, 4 * len as usize));
                 start += got;
             }

@@ -9,6 +9,7 @@ pub(crate) mod cpu;
 mod decode;
 mod encode;
 mod format;
+pub(crate) mod integers;
 #[cfg(feature = "cuda")]
 mod launch;
 mod outliers;
@@ -22,6 +23,9 @@ pub(crate) static CODEC: Codec = Codec {
     sections: &["head", "kinds", "lengths", "payload"],
     encode: |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode),
     decode: |frame, threads, out| {
+        if integers::is_wide(&frame.header) {
+            return integers::decode(frame, threads, out);
+        }
         chunk::decode_lossy(&frame.header, out, |v| cpu::decode(frame, threads, v), |v| cpu::decode(frame, threads, v))
     },
     #[cfg(feature = "cuda")]

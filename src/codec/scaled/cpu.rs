@@ -2,8 +2,8 @@
 //! The codec `scaled` on the CPU, FORMAT.md §4 and §8.
 //!
 //! ```text
-//! writing   numbers ──► whole numbers and exceptions ──► differences ──► frame of planes or bytes
-//! reading   frame of planes or bytes ──► sums ──► numbers, in the same memory ──► exceptions
+//! writing   numbers ──► whole numbers and exceptions ──► differences ──► frame of planes, lorenzo or bytes
+//! reading   that frame ──► sums ──► numbers, in the same memory ──► exceptions
 //! ```
 //!
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
@@ -12,6 +12,7 @@ use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{Word, Work, code_type};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Scale, Way};
+use crate::codec::lorenzo::{self, integers};
 use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
@@ -190,8 +191,12 @@ fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mu
     if cfg!(target_endian = "big") {
         chunk::swap(raw, W::SIZE);
     }
-    let codec = if way.inner == Inner::Planes { &planes::CODEC } else { &bytes::CODEC };
-    (codec.encode)(&Chunk { params: &params, raw, ..*chunk }, out)
+    let chunk = Chunk { params: &params, raw, ..*chunk };
+    match way.inner {
+        Inner::Planes => (planes::CODEC.encode)(&chunk, out),
+        Inner::Lorenzo => integers::encode(&chunk, way.scale.special.map(|_| W::MIN.wide() as f64), out),
+        Inner::Bytes => (bytes::CODEC.encode)(&chunk, out),
+    }
 }
 
 /// Replaces whole numbers, of rows of so many, by their codes; the step. Where there is a special number its code
@@ -392,9 +397,12 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
             if order == 0 {
                 codes.wanted = frame.wanted.clone();
             }
-            let codec = if codes.header.codec == CodecId::PLANES { &planes::CODEC } else { &bytes::CODEC };
             let raw = bytemuck::cast_slice_mut(out);
-            (codec.decode)(codes, threads, raw)?;
+            match codes.header.codec {
+                CodecId::PLANES => (planes::CODEC.decode)(codes, threads, raw)?,
+                CodecId::LORENZO => (lorenzo::CODEC.decode)(codes, threads, raw)?,
+                _ => (bytes::CODEC.decode)(codes, threads, raw)?,
+            }
             if cfg!(target_endian = "big") {
                 chunk::swap(raw, W::SIZE);
             }

@@ -106,7 +106,7 @@ impl<'a, W: Word> Opened<'a, W> {
         let frame = Frame::open(codes, threads)?;
         let h = &frame.header;
         let has_shape = match h.codec {
-            CodecId::PLANES => h.extents == outer.extents.unswapped(),
+            CodecId::PLANES | CodecId::LORENZO => h.extents == outer.extents.unswapped(),
             codec => codec == CodecId::BYTES,
         };
         if !has_shape
@@ -115,8 +115,8 @@ impl<'a, W: Word> Opened<'a, W> {
             || h.raw_len != (n * W::SIZE) as u64
         {
             let why = format!(
-                "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes or bytes without loss, signed \
-                 little-endian integers of {} bytes, and {} of them",
+                "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes, lorenzo or bytes without \
+                 loss, signed little-endian integers of {} bytes, and {} of them",
                 h.codec,
                 h.mode,
                 h.dtype,

@@ -190,6 +190,9 @@ fn frame_rules(list: &mut List) {
     list.but("F9-szx-with-5-exponent-bits", "exponent_bits: 5", &szx, |d| d.kind = F32 - (3 << 16));
     list.but("F9-lorenzo-without-sign", "signed: false", &lorenzo, |d| d.kind &= !(1 << 14));
     list.but("F9-lorenzo-with-10-mantissa-bits", "mantissa_bits: 10", &lorenzo, |d| d.kind -= 13 << 24);
+    let whole = Draft::of_integers(&by_hand::ends(&[36]), 0x4080);
+    list.but("F9-lorenzo-of-integers-in-mode-1", "Integer", &whole, |d| d.mode = 1);
+    list.draft("F9-lorenzo-of-integers-of-3-bytes", "size: 3", &Draft { kind: 0x4030, raw_len: 36 * 3, ..whole });
     list.but("F9-ndzip-of-bytes", "Bytes", &ndzip, |d| d.kind |= 15);
     list.but("F9-ndzip-of-2-byte-numbers", "elements of 2 bytes", &ndzip, |d| {
         (d.kind, d.dims[0]) = (0x4020, 2 * d.dims[0]);

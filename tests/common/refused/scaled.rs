@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames that break a rule of `scaled`.
 
-use super::super::by_hand::{bytes_frame, le, scaled_codes, scaled_head};
+use super::super::by_hand::{bytes_frame, le, no_values, scaled_codes, scaled_head};
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::List;
 
@@ -80,4 +80,6 @@ pub fn rules(list: &mut List) {
     let planes = Draft::new(5, 9, 0.0, I32, &[10], vec![le(&[4]), le(&[2, 0, 0, 0])]).frame();
     let two = Draft { dims: vec![2, 5], ..good.clone() };
     list.but("K8-codes-of-other-extents", "extents [10]", &two, |d| d.sections[2] = planes);
+    let lorenzo = Draft::of_integers(&no_values(&[10]), I32).frame();
+    list.but("K8-codes-of-lorenzo-of-other-extents", "extents [10]", &two, |d| d.sections[2] = lorenzo);
 }

@@ -79,7 +79,7 @@ fn numbers(f: &Frame<'_>, codes: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
     }
     let inner = open(codes, f.raw_len)?;
     let kind = number(codes, 12, 4)?;
-    need(matches!(inner.codec, 4 | 5) && !inner.swapped, "K8, codec")?;
+    need(matches!(inner.codec, 2 | 4 | 5) && !inner.swapped, "K8, codec")?;
     need(kind == 1 << 14 | (f.size as u64) << 4, "K8, type")?;
     need(inner.codec == 4 || inner.extents == f.extents, "K8, extents")?;
     let raw = decode_frame(codes, f.raw_len)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! src/FORMAT.md §5: numbers of 1 and 2 bytes, whose frames hold numbers of 4.
+//! src/FORMAT.md §5: numbers whose frames hold others: those of 1 and 2 bytes, and integers in quanta.
 
 use super::{Frame, Refusal, need, number, sections};
 
@@ -14,6 +14,22 @@ pub fn decode(mut f: Frame<'_>, expected: usize) -> Result<Vec<u8>, Refusal> {
             .chunks(4)
             .flat_map(|y| lower(number(y, 0, 4).expect("a number") as u32, layout.2, big_endian))
             .collect());
+    }
+    if f.codec == 2 && f.class == 0 && matches!(f.size, 1 | 2 | 4 | 8) {
+        need(f.mode == 9, "F9, lorenzo: type")?;
+        let (size, big_endian) = (f.size, f.big_endian);
+        let (layout, raw_len) = ((1, 11, 52), expected / size * 8);
+        f = Frame { class: 1, size: 8, layout, big_endian: false, mode: 1, bound: 0.5, raw_len, ..f };
+        let integer = |y: &[u8]| {
+            // Rust's conversion is that of the text.
+            let whole = f64::from_bits(number(y, 0, 8).expect("a number")).round_ties_even() as i64;
+            let mut bytes = whole.to_le_bytes()[..size].to_vec();
+            if big_endian {
+                bytes.reverse();
+            }
+            bytes
+        };
+        return Ok(sections(&f)?.chunks(8).flat_map(integer).collect());
     }
     if f.codec == 5 && f.class == 0 && matches!(f.size, 1 | 2) {
         need(f.mode == 9, "F9, planes: type")?;
