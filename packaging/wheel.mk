@@ -29,34 +29,37 @@ portable: rust .env/zig $(CUDA_COMPILER)
 	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || \
 	    [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
-	    -p h5z-gpu-plugin -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
+	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
 
 # $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the
 # sources.
-staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && rm -rf $(1)/h5z_gpu/plugin $(1)/h5z_gpu/bin && \
+staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && \
+    rm -rf $(addprefix $(1)/h5z_gpu/,plugin preload bin) && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
-# $(call packed,STAGE,PLUGIN,PROGRAM,INTO,MACHINE)
-packed = $(call staged,$(1)) && install -D -m 755 $(2) $(1)/h5z_gpu/plugin/libh5zgpu.so && \
-    install -D -m 755 $(3) $(1)/h5z_gpu/bin/h5z-gpu && \
-    MACHINE=$(5) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(4) $(1)
+# $(call packed,STAGE,FOLDER OF WHAT WAS BUILT,INTO,MACHINE)
+packed = $(call staged,$(1)) && install -D -m 755 $(2)/libh5zgpu.so $(1)/h5z_gpu/plugin/libh5zgpu.so && \
+    install -D -m 755 $(2)/libh5zgpu_preload.so $(1)/h5z_gpu/preload/libh5zgpu_preload.so && \
+    install -D -m 755 $(2)/h5z-gpu $(1)/h5z_gpu/bin/h5z-gpu && \
+    MACHINE=$(4) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(3) $(1)
 
 wheel: portable .env/made
 	@mkdir -p target/wheel && rm -f target/wheel/*_$(MACHINE).whl
-	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE)/libh5zgpu.so,$(PORTABLE)/h5z-gpu,target/wheel,$(MACHINE))
+	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE),target/wheel,$(MACHINE))
 	@ls target/wheel/*_$(MACHINE).whl
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here
-	@$(call packed,$(STAGE)/here,$(PLUGIN),target/bin/h5z-gpu,target/wheel-here,$(shell uname -m))
+	@$(call packed,$(STAGE)/here,$(BUILDS)/$(PROFILE),target/wheel-here,$(shell uname -m))
 	@ls target/wheel-here/*.whl
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(STAGE)/source/rust/plugin $(STAGE)/source/rust/program
+	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,plugin preload program)
 	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
+	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["plugin", "program"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
+	@sed -e 's/^members = .*/members = ["plugin", "preload", "program"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
 	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null

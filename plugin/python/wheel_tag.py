@@ -14,15 +14,17 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # What these versions of glibc were called before names had numbers; pip before 20.3 knows no others.
 OLD_NAMES = {17: "manylinux2014"}
+# The plugin, the library of `h5z-gpu run`, and the program.
+BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "bin/h5z-gpu"
 
 
 class TagHook(BuildHookInterface):
     def initialize(self, version, build_data):
-        plugin, program = Path(self.root, "h5z_gpu/plugin/libh5zgpu.so"), Path(self.root, "h5z_gpu/bin/h5z-gpu")
-        if not plugin.exists():
-            build(Path(self.root, "rust"), plugin, program)
+        files = [Path(self.root, "h5z_gpu", name) for name in BUILT]
+        if not files[0].exists():
+            build(Path(self.root, "rust"), files)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{tag(plugin.read_bytes() + program.read_bytes())}"
+        build_data["tag"] = f"py3-none-{tag(b''.join(file.read_bytes() for file in files))}"
 
 
 def tag(files):
@@ -35,14 +37,14 @@ def tag(files):
     return f"{old}manylinux_2_{needed}_{machine}"
 
 
-def build(sources, plugin, program):
+def build(sources, files):
     if not sources.is_dir():
-        raise FileNotFoundError(f"{plugin}: run `make wheel` in the root of the repository, which puts it there")
+        raise FileNotFoundError(f"{files[0]}: run `make wheel` in the root of the repository, which puts it there")
     if not shutil.which("cargo"):
         raise RuntimeError("cargo is missing, which builds the plugin: install Rust 1.89 or newer, and a C compiler")
-    command = ["cargo", "build", "--profile", "dist", "-p", "h5z-gpu-plugin", "-p", "h5z-gpu-program",
-               "--target-dir", str(sources / "target")]  # fmt: skip
+    command = ["cargo", "build", "--profile", "dist", "-p", "h5z-gpu-plugin", "-p", "h5z-gpu-preload",
+               "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
     subprocess.run(command, cwd=sources, check=True)
-    for built in (plugin, program):
+    for built in files:
         built.parent.mkdir(exist_ok=True)
         shutil.copy(sources / "target/dist" / built.name, built)

@@ -19,6 +19,7 @@ mod library;
 mod places;
 mod probe;
 mod round_trip;
+mod run;
 mod variable;
 mod words;
 
@@ -48,6 +49,8 @@ enum Command {
     Path,
     /// Finds out why files do not open or data is not compressed: plugin, HDF5 libraries, variables, GPU
     Doctor(doctor::Args),
+    /// Runs a program whose HDF5 reads and writes many chunks at a time (`run -- h5repack …`)
+    Run(run::Args),
     /// Opens an HDF5 library, a plugin or the driver, for `doctor`
     #[command(hide = true)]
     Probe(probe::Args),
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
         Command::Env(a) => variable::run(&a),
         Command::Path => variable::plugin().map(|file| say!("{}", file.parent().unwrap_or(&file).display())),
         Command::Doctor(a) => doctor::run(&a),
+        Command::Run(a) => run::run(&a),
         Command::Probe(a) => probe::run(&a),
         Command::Elsewhere(typed) => elsewhere(&typed),
     };

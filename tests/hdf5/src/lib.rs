@@ -61,13 +61,24 @@ mod hdf5;
 #[path = "../../../plugin/src/netcdf.rs"]
 mod netcdf;
 #[allow(dead_code)]
+#[path = "../../../preload/src/hdf5.rs"]
+mod preload;
+#[allow(dead_code)]
 #[path = "../../../program/src/abi.rs"]
 mod program;
 
 /// The address of a symbol of the libraries that this program is linked with.
 fn exported(symbol: &str) -> *mut std::ffi::c_void {
     /// Later than 1.10, with which this may be built; the plugin goes without them there.
-    const LATER: [&str; 5] = ["H5Eis_paused", "H5E_resume_stack", "H5E_pause_stack", "H5Dchunk_iter", "H5Dread_chunk2"];
+    const LATER: [&str; 7] = [
+        "H5Eis_paused",
+        "H5E_resume_stack",
+        "H5E_pause_stack",
+        "H5Dchunk_iter",
+        "H5Dread_chunk2",
+        "H5TSmutex_acquire",
+        "H5TSmutex_release",
+    ];
     // The linker leaves a library out of which nothing is used.
     std::hint::black_box((theirs::H5Zfilter_avail as *const (), theirs::nc_inq_libvers as *const ()));
     let name = CString::new(symbol).unwrap();
@@ -150,6 +161,15 @@ numbers! { hdf5: H5S_UNLIMITED H5F_ACC_RDWR H5F_ACC_SWMR_READ H5F_ACC_SWMR_WRITE
 const _: () = {
     assert!(hdf5::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
     assert!(hdf5::H5S_SELECT_SET == theirs::H5S_seloper_t::H5S_SELECT_SET as i32);
+};
+numbers! { preload: H5S_ALL H5S_MAX_RANK H5P_DEFAULT H5T_INTEGER H5T_FLOAT H5T_ORDER_BE H5T_SGN_NONE H5E_DEFAULT }
+const _: () = {
+    assert!(preload::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
+    assert!(preload::H5S_SIMPLE == theirs::H5S_class_t::H5S_SIMPLE as i32);
+    assert!(preload::H5S_SEL_HYPERSLABS == theirs::H5S_sel_type::H5S_SEL_HYPERSLABS as i32);
+    assert!(preload::H5S_SEL_ALL == theirs::H5S_sel_type::H5S_SEL_ALL as i32);
+    assert!(preload::H5I_DATASET == theirs::H5I_type_t::H5I_DATASET as i32);
+    assert!(preload::H5I_DATATYPE == theirs::H5I_type_t::H5I_DATATYPE as i32);
 };
 numbers! { netcdf: NC_NOERR NC_ENOMEM NC_EFILTER NC_ENDIAN_NATIVE NC_ENDIAN_BIG }
 

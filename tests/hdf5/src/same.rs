@@ -3,8 +3,8 @@
 
 use crate::hdf5::{CanApply, ErrorRecord, FilterLen, SetLocal};
 use crate::theirs::{
-    H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t, H5E_direction_t, H5E_error2_t, H5S_seloper_t, H5T_class_t,
-    H5T_norm_t, H5T_order_t, H5T_sign_t, hbool_t,
+    H5D_fill_time_t, H5D_fill_value_t, H5D_layout_t, H5E_direction_t, H5E_error2_t, H5I_type_t, H5S_class_t,
+    H5S_sel_type, H5S_seloper_t, H5T_class_t, H5T_norm_t, H5T_order_t, H5T_sign_t, hbool_t,
 };
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -37,6 +37,7 @@ same! {
     u64 => u64,
     usize => usize,
     isize => isize,
+    f64 => f64,
     // C's `bool`: the bindings take any byte.
     hbool_t => bool,
     H5E_error2_t => ErrorRecord,
@@ -45,6 +46,9 @@ same! {
     H5D_fill_time_t => c_int,
     H5D_fill_value_t => c_int,
     H5D_layout_t => c_int,
+    H5I_type_t => c_int,
+    H5S_class_t => c_int,
+    H5S_sel_type => c_int,
     H5S_seloper_t => c_int,
     H5T_class_t => c_int,
     H5T_norm_t => c_int,

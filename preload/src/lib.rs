@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `H5Dread` and `H5Dwrite` of programs that cannot be changed, at the speed of whole arrays.
+//!
+//! The loader puts this library before HDF5 (`LD_PRELOAD`, which `h5z-gpu run` sets), so that a program's calls arrive
+//! here. It links neither HDF5 nor the plugin.
+//!
+//! ```text
+//! program, h5py, netCDF  ──►  H5Dread
+//!                               │
+//!                             door.rs     few values, another filter, what fits the chunk cache … ──► HDF5's H5Dread
+//!                               │         decided by questions that are cheap beside what HDF5 would do itself
+//!                             space.rs    both selections are boxes: where in the dataset, and strides in memory
+//!                               │
+//!                             plugin.rs   h5z_gpu_read_dataset of the plugin, which lies in ../plugin
+//!                                         "another way", or any failure of reading ──► HDF5's H5Dread
+//! ```
+//!
+//! Nothing is kept from one call to the next that could change: no index, no dataset, no open file. Nothing is held
+//! back: what a call has written is in HDF5's hands when it returns. A failure to read is left to HDF5, which reads
+//! once more and gives the error that the program knows.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+#[macro_use]
+mod real;
+mod door;
+#[path = "../../plugin/src/entry.rs"]
+#[allow(unused)]
+mod entry;
+mod explain;
+mod hdf5;
+mod plugin;
+mod space;
+
+use crate::hdf5::Hid;
+use libc::{c_int, c_void};
+
+entry::entry6! {
+    /// HDF5's function of this name.
+    #[unsafe(export_name = "H5Dread")]
+    h5dread => door_read(dataset: Hid, memory: Hid, here: Hid, there: Hid, list: Hid, values: *mut c_void) -> c_int
+}
+
+entry::entry6! {
+    /// HDF5's function of this name.
+    #[unsafe(export_name = "H5Dwrite")]
+    h5dwrite => door_write(dataset: Hid, memory: Hid, here: Hid, there: Hid, list: Hid, values: *const c_void) -> c_int
+}
+
+/// # Safety
+/// As HDF5 says of `H5Dread`; `ret` is where the call returns to.
+unsafe extern "C" fn door_read(
+    dataset: Hid,
+    memory: Hid,
+    here: Hid,
+    there: Hid,
+    list: Hid,
+    values: *mut c_void,
+    ret: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { door::read(ret, &door::Call { dataset, memory, here, there, list }, values) }
+}
+
+/// # Safety
+/// As HDF5 says of `H5Dwrite`; `ret` is where the call returns to.
+unsafe extern "C" fn door_write(
+    dataset: Hid,
+    memory: Hid,
+    here: Hid,
+    there: Hid,
+    list: Hid,
+    values: *const c_void,
+    ret: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { door::write(ret, &door::Call { dataset, memory, here, there, list }, values) }
+}

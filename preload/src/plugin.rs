@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plugin's C interface, `h5z_gpu.h`, in the library that lies in ../plugin of this one's folder. It is loaded when
+//! a call needs it first.
+
+use crate::real::typed;
+use libc::{c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// `h5z_gpu_array`.
+#[repr(C)]
+pub(crate) struct Array {
+    pub(crate) data: *mut c_void,
+    pub(crate) device: i32,
+    pub(crate) flags: u32,
+    pub(crate) datatype: *const c_char,
+    pub(crate) rank: usize,
+    pub(crate) shape: *const u64,
+    pub(crate) strides: *const i64,
+    pub(crate) stream: *mut c_void,
+}
+
+/// In host memory.
+pub(crate) const HOST: i32 = -1;
+/// `H5Z_GPU_READ_ONLY`, `H5Z_GPU_OTHER_WAY`.
+pub(crate) const READ_ONLY: u32 = 1;
+const OTHER_WAY: i64 = -5;
+
+type Function = unsafe extern "C" fn();
+type Begin = unsafe extern "C" fn(Function, i64, i64, *const u64, *const Array, c_int, *mut *mut c_void) -> i64;
+type BeginRead =
+    unsafe extern "C" fn(Function, i64, i64, *const u64, *const Array, c_int, c_int, *mut *mut c_void) -> i64;
+
+/// What is called.
+pub(crate) struct Plugin {
+    read_dataset: BeginRead,
+    write_dataset: Begin,
+    step: unsafe extern "C" fn(*mut c_void) -> i64,
+    end_transfer: unsafe extern "C" fn(*mut *mut c_void),
+    last_error: unsafe extern "C" fn() -> *const c_char,
+    last_errno: unsafe extern "C" fn() -> c_int,
+}
+
+/// Why a transfer was not made, or not to its end.
+pub(crate) struct Failed {
+    pub(crate) why: String,
+    /// HDF5's pipeline is to do it: nothing was tried.
+    pub(crate) other_way: bool,
+    /// The system's number; 0 where it is none of its failures.
+    pub(crate) errno: c_int,
+}
+
+/// A dataset's box on its way. It ends with this value.
+struct Transfer<'a> {
+    plugin: &'a Plugin,
+    work: *mut c_void,
+}
+
+impl Drop for Transfer<'_> {
+    fn drop(&mut self) {
+        // SAFETY: work of the plugin's, or null.
+        unsafe { (self.plugin.end_transfer)(&mut self.work) };
+    }
+}
+
+/// The plugin, or why it is not there.
+pub(crate) fn get() -> Result<&'static Plugin, &'static str> {
+    static PLUGIN: OnceLock<Result<Plugin, String>> = OnceLock::new();
+    PLUGIN.get_or_init(load).as_ref().map_err(|why| why.as_str())
+}
+
+fn load() -> Result<Plugin, String> {
+    // SAFETY: all-zero is a valid Dl_info; the address is one of ours, so the name is that of this library.
+    let own = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(get as *const c_void, &mut info) == 0 || info.dli_fname.is_null() {
+            return Err("this library does not know where it lies".into());
+        }
+        CStr::from_ptr(info.dli_fname)
+    };
+    let own = Path::new(OsStr::from_bytes(own.to_bytes()));
+    let folder = own.canonicalize().ok().and_then(|own| Some(own.parent()?.parent()?.join("plugin")));
+    let file = folder.ok_or("this library's folder cannot be found")?.join("libh5zgpu.so");
+    let name = CString::new(file.as_os_str().as_bytes()).map_err(|_| "a path with a NUL")?;
+    // SAFETY: the plugin, which is made to be loaded into any program.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        // SAFETY: the loader's text, or null.
+        let why = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text).to_string_lossy().into_owned()) };
+        return Err(why.unwrap_or_else(|| format!("{} cannot be loaded", file.display())));
+    }
+    let lacks = |name| format!("{} has no {name}", file.display());
+    // SAFETY: functions of these names have the types that the header says.
+    unsafe {
+        Ok(Plugin {
+            read_dataset: typed(library, "h5z_gpu_read_dataset\0").ok_or_else(|| lacks("h5z_gpu_read_dataset"))?,
+            write_dataset: typed(library, "h5z_gpu_write_dataset\0").ok_or_else(|| lacks("h5z_gpu_write_dataset"))?,
+            step: typed(library, "h5z_gpu_step\0").ok_or_else(|| lacks("h5z_gpu_step"))?,
+            end_transfer: typed(library, "h5z_gpu_end_transfer\0").ok_or_else(|| lacks("h5z_gpu_end_transfer"))?,
+            last_error: typed(library, "h5z_gpu_last_error\0").ok_or_else(|| lacks("h5z_gpu_last_error"))?,
+            last_errno: typed(library, "h5z_gpu_last_errno\0").ok_or_else(|| lacks("h5z_gpu_last_errno"))?,
+        })
+    }
+}
+
+impl Plugin {
+    /// Reads a box into an array, or writes it out of one.
+    ///
+    /// # Safety
+    /// As `h5z_gpu.h` says of both functions.
+    pub(crate) unsafe fn transfer(
+        &self,
+        hdf5: Function,
+        dataset: i64,
+        memory: i64,
+        start: &[u64],
+        array: &Array,
+    ) -> Result<(), Failed> {
+        let mut transfer = Transfer { plugin: self, work: ptr::null_mut() };
+        let (start, work) = (start.as_ptr(), &mut transfer.work);
+        // SAFETY: the caller's promise.
+        let mut answer = unsafe {
+            match array.flags & READ_ONLY {
+                0 => (self.read_dataset)(hdf5, dataset, memory, start, array, 0, 0, work),
+                _ => (self.write_dataset)(hdf5, dataset, memory, start, array, 0, work),
+            }
+        };
+        while answer > 0 {
+            // SAFETY: work that was begun.
+            answer = unsafe { (self.step)(transfer.work) };
+        }
+        if answer == 0 { Ok(()) } else { Err(self.failed(answer)) }
+    }
+
+    fn failed(&self, answer: i64) -> Failed {
+        // SAFETY: a text of the plugin's, until its next call.
+        let why = unsafe { CStr::from_ptr((self.last_error)()).to_string_lossy().into_owned() };
+        // SAFETY: no preconditions.
+        Failed { why, other_way: answer == OTHER_WAY, errno: unsafe { (self.last_errno)() } }
+    }
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`h5z-gpu run`: programs that cannot be changed, whose calls go past HDF5's pipeline, and do the same."""
+import re
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from conftest import HERE, ROOT, clean, hdf5_dir, run, sample
+
+H5Z_GPU = ROOT / "target/bin/h5z-gpu"
+OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
+SHORT = "by many chunks at a time"
+
+
+def under(*command, **how):
+    """The output of a program under `h5z-gpu run --explain`, and the lines that explain it."""
+    lines = run(H5Z_GPU, "run", "--explain", "--", *command, **how).splitlines(keepends=True)
+    explains = [line for line in lines if re.match(r"h5z-gpu: .*: (read|write) \d+ times by ", line)]
+    return "".join(line for line in lines if line not in explains), "".join(explains)
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_every_value_is_the_same_as_in_numpy(version):
+    env = clean(PYTHONPATH=str(ROOT / ".env/older" / OLDER[version]) if OLDER[version] else "")
+    seeds = [str(n) for n in (1000, 1012)]
+    said, why = under(sys.executable, HERE / "every_way.py", *seeds, env=env)
+    assert f"HDF5 {version}" in said and "read " in why and SHORT in why
+    for reason in ("few values", "no boxes", "chunk cache", "fewer than two whole chunks"):
+        assert reason in why, reason
+
+
+def test_a_c_program_does_what_it_did(tmp_path):
+    """Offsets, other extents, transforms, conversions, steps, read-only files, edges without filters, mistakes."""
+    program, lib = tmp_path / "ways", hdf5_dir()
+    run("cc", "-O1", "-o", program, HERE / "ways.c", "-I/usr/include/hdf5/serial", f"-L{lib}", "-lhdf5")
+    plain = run(program, tmp_path / "a.h5")
+    said, why = under(program, tmp_path / "b.h5")
+    assert said == plain and plain.count("failed") == 3, (said, plain)
+    # Both spaces at once, memory of other extents, and a line: these are boxes.
+    assert re.search(rf"read 4 times {SHORT}", why) and re.search(rf"write 1 times {SHORT}", why), why
+    for reason in ("transfer list", "no boxes", "not one of NumPy's numbers", "reading only", "have no filter"):
+        assert reason in why, (reason, why)
+
+
+WRITE = """
+import h5py, sys
+import numpy as np
+from conftest import sample
+x = sample(np.float32, (40, 130, 170), noise=0.1)
+with h5py.File(sys.argv[1], "w", rdcc_nbytes=0) as f:
+    for name, words in (("lossy", 11002), ("exact", 90000), ("lorenzo", 211003)):
+        d = f.create_dataset(name, x.shape, "f4", chunks=(10, 64, 64), compression=443, compression_opts=(words,))
+        d[...] = x
+        d[5:25, :128, 3:] = x[5:25, :128, 3:] + 1
+"""
+
+
+def frames(path):
+    with h5py.File(path) as f:
+        return {(name, at): f[name].id.read_direct_chunk(at) for name in f for at in
+                np.ndindex(4, 3, 3) for at in [tuple(k * c for k, c in zip(at, (10, 64, 64)))]}
+
+
+def test_chunks_are_those_of_the_filter(tmp_path):
+    env = clean(PYTHONPATH=str(HERE))
+    run(sys.executable, "-c", WRITE, tmp_path / "a.h5", env=env)
+    _, why = under(sys.executable, "-c", WRITE, tmp_path / "b.h5", env=env)
+    assert why.count(f"write 2 times {SHORT}") == 3, why
+    assert frames(tmp_path / "a.h5") == frames(tmp_path / "b.h5")
+
+
+def test_h5repack_packs_and_unpacks(tmp_path):
+    with h5py.File(tmp_path / "plain.h5", "w") as f:
+        f.create_dataset("x", data=sample(np.float32, (40, 256, 256)), chunks=(4, 256, 256))
+        f["small"] = np.arange(5)
+    _, packed = under("h5repack", "-f", "x:UD=443,0,1,11002", tmp_path / "plain.h5", tmp_path / "small.h5")
+    _, unpacked = under("h5repack", "-f", "x:NONE", tmp_path / "small.h5", tmp_path / "again.h5")
+    assert f"write 1 times {SHORT}" in packed and f"read 1 times {SHORT}" in unpacked
+    assert "its filters are others than 443 alone" in packed and "it is not stored in chunks" in packed
+    with h5py.File(tmp_path / "plain.h5") as f, h5py.File(tmp_path / "again.h5") as g:
+        assert 0 < np.abs(f["x"][...] - g["x"][...]).max() <= 1e-2 and (g["small"][...] == np.arange(5)).all()
+
+
+NETCDF = """
+import ctypes, netCDF4, sys
+import numpy as np
+from conftest import sample
+from wheel import loaded, u32
+x = sample(np.float32, (40, 256, 256))
+with netCDF4.Dataset(sys.argv[1], "w") as d:
+    for name, n in zip("tyx", x.shape):
+        d.createDimension(name, n)
+    v = d.createVariable("v", "f4", tuple("tyx"), chunksizes=(4, 256, 256))
+    lib = loaded("netcdf4.libs/libnetcdf")
+    assert lib.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1), u32([11002])) == 0
+    v[:] = x
+with netCDF4.Dataset(sys.argv[1]) as d:
+    assert 0 < np.abs(d["v"][:] - x).max() <= 1e-2
+"""
+
+
+def test_netcdf_writes_and_reads(tmp_path):
+    _, why = under(sys.executable, "-c", NETCDF, tmp_path / "a.nc", env=clean(PYTHONPATH=str(HERE)))
+    assert f"write 1 times {SHORT}" in why and f"read 1 times {SHORT}" in why, why
+
+
+def test_a_damaged_chunk_gives_the_error_that_it_gives_natively(tmp_path):
+    run(sys.executable, "-c", WRITE, tmp_path / "a.h5", env=clean(PYTHONPATH=str(HERE)))
+    with h5py.File(tmp_path / "a.h5", "a") as f:
+        mask, frame = f["exact"].id.read_direct_chunk((10, 64, 64))
+        f["exact"].id.write_direct_chunk((10, 64, 64), frame[:-9] + b"x" + frame[-8:], mask)
+    code = "import h5py, sys\ntry:\n    h5py.File(sys.argv[1])['exact'][...]\nexcept OSError as e:\n    print(e)"
+    plain = run(sys.executable, "-c", code, tmp_path / "a.h5")
+    said, why = under(sys.executable, "-c", code, tmp_path / "a.h5")
+    assert said == plain and "checksum" in plain and "cannot be read" in why, (plain, said, why)
+
+
+def test_what_is_missing_is_said(tmp_path):
+    assert "No such file" in run(H5Z_GPU, "run", "--", "no-such-program", ok=False)
+    nowhere = clean(H5Z_GPU_PLUGIN_PATH=str(tmp_path))
+    assert "H5Z_GPU_PLUGIN_PATH" in run(H5Z_GPU, "run", "--", "true", env=nowhere, ok=False)
+    told = run(H5Z_GPU, "run", "--", "env", env={"PATH": clean()["PATH"], "LD_PRELOAD": ""})
+    assert f"LD_PRELOAD={ROOT}/target/preload/libh5zgpu_preload.so" in told.splitlines()
+    assert f"HDF5_PLUGIN_PATH={ROOT}/target/bin/../plugin" in told or f"HDF5_PLUGIN_PATH={ROOT}/target/plugin" in told
