@@ -30,10 +30,21 @@ def test_every_value_is_the_same_as_in_numpy(version):
         assert reason in why, reason
 
 
+def built(name, folder):
+    """A C program of this folder with Debian's HDF5."""
+    link = ["-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lpthread"]
+    run("cc", "-O1", "-o", folder / name, HERE / f"{name}.c", *link)
+    return folder / name
+
+
+def test_threads_of_one_program(tmp_path):
+    said, why = under(built("shared", tmp_path), tmp_path / "a.h5")
+    assert said == "shared: 1, wrong: 0\n" and why.count(f"read 40 times {SHORT}") == 4, (said, why)
+
+
 def test_a_c_program_does_what_it_did(tmp_path):
     """Offsets, other extents, transforms, conversions, steps, read-only files, edges without filters, mistakes."""
-    program, lib = tmp_path / "ways", hdf5_dir()
-    run("cc", "-O1", "-o", program, HERE / "ways.c", "-I/usr/include/hdf5/serial", f"-L{lib}", "-lhdf5")
+    program = built("ways", tmp_path)
     plain = run(program, tmp_path / "a.h5")
     said, why = under(program, tmp_path / "b.h5")
     assert said == plain and plain.count("failed") == 3, (said, plain)
