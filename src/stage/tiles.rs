@@ -47,7 +47,12 @@ pub(crate) struct Share<'a, T> {
     pieces: Vec<&'a mut [T]>,
 }
 
-impl<T> Share<'_, T> {
+impl<'a, T> Share<'a, T> {
+    /// All of a chunk of one tile.
+    pub(crate) fn of_all(chunk: &'a mut [T]) -> Self {
+        Share { axis: 0, tiles: 0..1, whole: chunk.len(), skipped: 0, pieces: vec![chunk] }
+    }
+
     /// The `len` values from place `at` of the chunk on, in one row of one of the share's tiles.
     #[inline(always)]
     pub(crate) fn row(&mut self, at: usize, len: usize) -> &mut [T] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
-use super::decode::{self, Alone, Context, Place, Rows, Scratch};
+use super::decode::{self, Context, Place, Scratch};
 use super::encode::{self, ChunkValues, Numbers, Source};
 use super::format::{self, Coded, Tiles};
 use crate::bound::Used;
@@ -15,7 +15,7 @@ use crate::simd::vectorize;
 use crate::stage::codebook::{self, Lengths};
 use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::quantize::{self, NO_BASE};
-use crate::stage::tiles::Grid;
+use crate::stage::tiles::{Grid, Share};
 use crate::{memory, parallel};
 
 /// Encodes a chunk. False: its payload may be too long for the starts.
@@ -126,14 +126,9 @@ type Decoded = std::result::Result<(), Damage>;
 
 /// Decodes a frame into `out`.
 pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
-    each_tile::<S, S>(
-        frame,
-        threads,
-        out,
-        0,
-        #[inline(always)]
-        |coded, context, scratch, _, place| decode::tile(&coded, context, scratch, place),
-    )
+    each_tile::<S, S>(frame, threads, out, 0, |coded, context, scratch, _, place| {
+        decode::tile(coded, context, scratch, place)
+    })
 }
 
 /// The same into numbers of another type: `to` makes a row of them of a row of values.
@@ -143,23 +138,22 @@ pub(crate) fn decode_into<S: Scalar, N: Copy + Send>(
     out: &mut [N],
     to: impl Fn(&mut [N], &[S]) + Sync,
 ) -> Result<()> {
-    each_tile::<S, N>(
-        frame,
-        threads,
-        out,
-        LORENZO_TILE,
-        #[inline(always)]
-        |coded, context, scratch, own, mut place| {
-            let extents = place.tile.extents;
-            let values = &mut own[..place.tile.len()];
-            decode::alone(&coded, context, scratch, Alone { extents, values })?;
-            place.rows(
-                #[inline(always)]
-                |at, row| to(row, &values[at..at + row.len()]),
-            );
-            Ok(())
-        },
-    )
+    each_tile::<S, N>(frame, threads, out, LORENZO_TILE, |coded, context, scratch, own, mut place| {
+        let alone = Grid::with_sides(place.tile.extents, place.tile.extents);
+        let values = &mut own[..place.tile.len()];
+        let share = &mut Share::of_all(values);
+        decode::tile(coded, context, scratch, Place { grid: &alone, tile: alone.tile(0), share })?;
+        vectorize(
+            #[inline(always)]
+            || {
+                place.rows(
+                    #[inline(always)]
+                    |at, row| to(row, &values[at..at + row.len()]),
+                );
+            },
+        );
+        Ok(())
+    })
 }
 
 /// Gives `decode` each tile that is wanted, with memory for `own` values, and its place in the thread's part of `out`.
@@ -168,7 +162,7 @@ fn each_tile<S: Scalar, N: Send>(
     threads: usize,
     out: &mut [N],
     own: usize,
-    decode: impl Fn(Coded<'_>, &Context, &mut Scratch, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
+    decode: impl Fn(&Coded<'_>, &Context, &mut Scratch, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
 ) -> Result<()> {
     if frame.elements(S::SIZE)? != out.len() {
         let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
@@ -177,20 +171,15 @@ fn each_tile<S: Scalar, N: Send>(
     let (grid, tiles, context) = open::<S>(frame)?;
     let (shares, part) = (grid.share(out, threads)?, frame.wanted_in(grid.extents()));
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
-        vectorize(
-            #[inline(always)]
-            || {
-                let (mut scratch, mut own) = (Scratch::new()?, memory::zeros(own)?);
-                for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
-                    let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
-                    let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
-                    let coded = tiles.tile(tile).map_err(corrupt)?;
-                    scratch.reserve(coded.kind, place.tile.len())?;
-                    decode(coded, &context, &mut scratch, &mut own, place).map_err(corrupt)?;
-                }
-                Ok(())
-            },
-        )
+        let (mut scratch, mut own) = (Scratch::new()?, memory::zeros(own)?);
+        for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
+            let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
+            let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
+            let coded = tiles.tile(tile).map_err(corrupt)?;
+            scratch.reserve(coded.kind, place.tile.len())?;
+            decode(&coded, &context, &mut scratch, &mut own, place).map_err(corrupt)?;
+        }
+        Ok(())
     })
 }
 

@@ -65,25 +65,10 @@ pub(super) struct Place<'p, 'a, S> {
     pub(super) share: &'p mut Share<'a, S>,
 }
 
-/// Where a tile's values go.
-pub(super) trait Rows<S> {
-    fn extents(&self) -> [usize; 3];
-
+impl<S: Copy> Place<'_, '_, S> {
     /// The tile's rows, each with the place of its first value in the tile.
-    fn rows(&mut self, f: impl FnMut(usize, &mut [S]));
-
-    /// Puts `v` at `len` places of the tile from `start` on.
-    fn fill(&mut self, start: usize, len: usize, v: S);
-}
-
-impl<S: Copy> Rows<S> for Place<'_, '_, S> {
     #[inline(always)]
-    fn extents(&self) -> [usize; 3] {
-        self.tile.extents
-    }
-
-    #[inline(always)]
-    fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
+    pub(super) fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
         let [a, b, c] = self.tile.extents;
         for z in 0..a {
             for y in 0..b {
@@ -92,6 +77,7 @@ impl<S: Copy> Rows<S> for Place<'_, '_, S> {
         }
     }
 
+    /// Puts `v` at `len` places of the tile from `start` on.
     fn fill(&mut self, mut start: usize, len: usize, v: S) {
         let ([_, b, c], end) = (self.tile.extents, start + len);
         while start < end {
@@ -103,51 +89,28 @@ impl<S: Copy> Rows<S> for Place<'_, '_, S> {
     }
 }
 
-/// A tile's values, one row behind the other.
-pub(super) struct Alone<'v, S> {
-    pub(super) extents: [usize; 3],
-    pub(super) values: &'v mut [S],
-}
-
-impl<S: Copy> Rows<S> for Alone<'_, S> {
-    #[inline(always)]
-    fn extents(&self) -> [usize; 3] {
-        self.extents
-    }
-
-    #[inline(always)]
-    fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
-        f(0, self.values);
-    }
-
-    fn fill(&mut self, start: usize, len: usize, v: S) {
-        self.values[start..start + len].fill(v);
-    }
-}
-
-/// [`tile`] as a function of its own, vectorised.
-pub(super) fn alone<S: Scalar>(
-    coded: &Coded<'_>,
-    context: &Context,
-    s: &mut Scratch,
-    place: Alone<'_, S>,
-) -> Result<(), Damage> {
-    vectorize(
-        #[inline(always)]
-        || tile(coded, context, s, place),
-    )
-}
-
 /// Decodes one tile.
-#[inline(always)]
 pub(super) fn tile<S: Scalar>(
     coded: &Coded<'_>,
     context: &Context,
     s: &mut Scratch,
-    mut place: impl Rows<S>,
+    place: Place<'_, '_, S>,
 ) -> Result<(), Damage> {
-    let (&Coded { kind, bytes, len }, extents) = (coded, place.extents());
-    let n = extents.iter().product::<usize>();
+    vectorize(
+        #[inline(always)]
+        || plain_tile(coded, context, s, place),
+    )
+}
+
+#[inline(always)]
+fn plain_tile<S: Scalar>(
+    coded: &Coded<'_>,
+    context: &Context,
+    s: &mut Scratch,
+    mut place: Place<'_, '_, S>,
+) -> Result<(), Damage> {
+    let (&Coded { kind, bytes, len }, extents) = (coded, place.tile.extents);
+    let n = place.tile.len();
     let payload = &bytes[..len];
     if kind.class == Class::Raw {
         if len != n * S::SIZE {

@@ -15,7 +15,7 @@ use super::encode::Numbers;
 use crate::bound::Used;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec_id::CodecId;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::frame::{Frame, Header};
 use crate::params::{Class, Dtype, Mode, Params};
 
@@ -66,8 +66,8 @@ macro_rules! for_type {
     };
 }
 
-/// Encodes a chunk of integers of 1, 2, 4 or 8 bytes; `special`, an integer that is no prediction's, as f64. False: the
-/// chunk is better kept otherwise.
+/// Encodes a chunk of integers of 1, 2, 4 or 8 bytes. `special`, as f64: the integer that is an outlier wherever it is.
+/// False: the chunk is better kept otherwise.
 pub(crate) fn encode(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Vec<u8>) -> Result<bool> {
     for_type!(chunk.params.dtype, encode_type(chunk, special, out))
 }
@@ -98,11 +98,9 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
 }
 
 fn decode_type<N: Integer>(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    let Header { dtype, raw_len, .. } = frame.header;
-    let len = (raw_len / size_of::<N>() as u64).checked_mul(size_of::<f64>() as u64);
-    let len = len.ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
-    let header = Header { dtype: WIDE, raw_len: len, mode: Mode::Absolute, used: HALF, ..frame.header };
-    chunk::into_values(out, dtype, |numbers: &mut [N]| {
+    let raw_len = (frame.elements(size_of::<N>())? * size_of::<f64>()) as u64;
+    let header = Header { dtype: WIDE, raw_len, mode: Mode::Absolute, used: HALF, ..frame.header };
+    chunk::into_values(out, frame.header.dtype, |numbers: &mut [N]| {
         cpu::decode_into(
             &frame.with_header(header),
             threads,

@@ -192,6 +192,8 @@ fn frame_rules(list: &mut List) {
     list.but("F9-lorenzo-with-10-mantissa-bits", "mantissa_bits: 10", &lorenzo, |d| d.kind -= 13 << 24);
     let whole = Draft::of_integers(&by_hand::ends(&[36]), 0x4080);
     list.but("F9-lorenzo-of-integers-in-mode-1", "Integer", &whole, |d| d.mode = 1);
+    let odd = Draft { raw_len: 36 * 8 + 1, ..whole.clone() };
+    list.draft("F14-lorenzo-of-integers-and-a-byte", "raw length 289", &odd);
     list.draft("F9-lorenzo-of-integers-of-3-bytes", "size: 3", &Draft { kind: 0x4030, raw_len: 36 * 3, ..whole });
     list.but("F9-ndzip-of-bytes", "Bytes", &ndzip, |d| d.kind |= 15);
     list.but("F9-ndzip-of-2-byte-numbers", "elements of 2 bytes", &ndzip, |d| {
