@@ -4,7 +4,7 @@
 //! The library `libh5zgpu_preload.so` stands before HDF5 in that program and in what it starts, and in nothing else:
 //! the variables are set for it alone. Never put them into a shell's profile.
 
-use crate::places::PLUGIN;
+use crate::places::{PLUGIN, Packages};
 use crate::{Fail, Outcome, variable};
 use std::env;
 use std::ffi::OsString;
@@ -20,6 +20,8 @@ pub(crate) struct Args {
     /// At its end the program says of each dataset which way its calls went, and why
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    packages: Packages,
     /// The program and its arguments, behind `--`
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM ARGS")]
     line: Vec<OsString>,
@@ -30,10 +32,15 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let plugin = variable::plugin()?;
     let library = preload(&plugin)?;
     let mut command = Command::new(&a.line[0]);
-    command.args(&a.line[1..]).env("LD_PRELOAD", before("LD_PRELOAD", &library, " ")?);
-    let folder = plugin.parent().unwrap_or(&plugin);
-    if !searched().iter().any(|f| f.join(PLUGIN).is_file()) {
-        command.env("HDF5_PLUGIN_PATH", before("HDF5_PLUGIN_PATH", folder, ":")?);
+    let mut libraries = OsString::from(library);
+    if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+        libraries.push(" ");
+        libraries.push(theirs);
+    }
+    command.args(&a.line[1..]).env("LD_PRELOAD", libraries);
+    let searched = env::var_os("HDF5_PLUGIN_PATH").unwrap_or_default();
+    if !env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file()) {
+        command.env("HDF5_PLUGIN_PATH", variable::value(&a.packages)?);
     }
     if a.explain {
         command.env("H5Z_GPU_EXPLAIN", "1");
@@ -63,19 +70,4 @@ fn preload(plugin: &Path) -> Outcome<PathBuf> {
         )));
     }
     Ok(file)
-}
-
-/// Folders that HDF5 searches by the variable.
-fn searched() -> Vec<PathBuf> {
-    env::var_os("HDF5_PLUGIN_PATH").iter().flat_map(env::split_paths).collect()
-}
-
-/// A variable's value with ours before it.
-fn before(name: &str, ours: &Path, between: &str) -> Outcome<OsString> {
-    let mut value = OsString::from(ours);
-    if let Some(theirs) = env::var_os(name).filter(|v| !v.is_empty()) {
-        value.push(between);
-        value.push(theirs);
-    }
-    Ok(value)
 }

@@ -26,8 +26,14 @@ pub(crate) fn plugin() -> Outcome<PathBuf> {
     )))
 }
 
-/// Prints `export HDF5_PLUGIN_PATH=...`: our folder, then what is set, or what HDF5 would search without the variable.
+/// Prints `export HDF5_PLUGIN_PATH=...`.
 pub(crate) fn run(a: &Packages) -> Outcome {
+    say!("export HDF5_PLUGIN_PATH={}", quoted(&value(a)?));
+    Ok(())
+}
+
+/// What HDF5_PLUGIN_PATH is to be: our folder, then what is set, or what HDF5 would search without the variable.
+pub(crate) fn value(a: &Packages) -> Outcome<String> {
     let file = plugin()?;
     let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
     let others: Vec<PathBuf> = match env::var_os("HDF5_PLUGIN_PATH").filter(|v| !v.is_empty()) {
@@ -46,9 +52,7 @@ pub(crate) fn run(a: &Packages) -> Outcome {
     }
     let refuse =
         || Fail::Wrong(format!("h5z-gpu: {folders:?}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it"));
-    let value = env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())?;
-    say!("export HDF5_PLUGIN_PATH={}", quoted(&value));
-    Ok(())
+    env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())
 }
 
 /// As one word of a shell's line.

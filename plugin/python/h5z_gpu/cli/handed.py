@@ -59,4 +59,4 @@ def packages() -> list[str]:
 
 def command(name: str, arguments: list[str]) -> int:
     """Runs a command that is handed over as it was typed."""
-    return run([name, *(packages() if name == "env" else []), *arguments])
+    return run([name, *(packages() if name in ("env", "run") else []), *arguments])
