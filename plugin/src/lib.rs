@@ -15,9 +15,10 @@ mod entry;
 mod error;
 mod facts;
 #[macro_use]
-mod module;
+mod table;
 mod hdf5;
 mod host;
+mod module;
 mod nczarr;
 mod netcdf;
 mod report;

@@ -21,7 +21,7 @@ use crate::hdf5::{
 use crate::plugin::{self, Array, HOST, READ_ONLY};
 use crate::real::{self, Host};
 use crate::space::{self, Placed};
-use libc::{c_char, c_int, c_uint, c_void};
+use libc::{c_int, c_uint, c_void};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -44,14 +44,27 @@ pub(crate) struct Call {
 }
 
 /// Why a call goes HDF5's way.
-pub(crate) type Why = Cow<'static, str>;
+type Why = Cow<'static, str>;
 
 /// How a call ended.
 enum Outcome {
+    /// The short way, so many bytes.
     Done(u64),
-    HdfsWay(Why),
+    /// It is HDF5's to do.
+    Native(Why),
     /// The system has failed in the middle of a write: what HDF5 is to say.
     Failed(String),
+}
+
+impl Outcome {
+    /// The bytes that took the short way, or why they did not.
+    fn told(&self) -> Result<u64, &str> {
+        match self {
+            Outcome::Done(bytes) => Ok(*bytes),
+            Outcome::Native(why) => Err(why),
+            Outcome::Failed(why) => Err(why),
+        }
+    }
 }
 
 /// # Safety
@@ -60,16 +73,7 @@ pub(crate) unsafe fn read(ret: *const c_void, call: &Call, values: *mut c_void) 
     let Some(host) = real::of(ret) else { return -1 };
     // SAFETY: the caller's promise.
     let outcome = unsafe { short_way(host, call, values, 0) };
-    explain::note(
-        host,
-        call.dataset,
-        "read",
-        match &outcome {
-            Outcome::Done(bytes) => Ok(*bytes),
-            Outcome::HdfsWay(why) => Err(why),
-            Outcome::Failed(why) => Err(why),
-        },
-    );
+    explain::note(host, call.dataset, "read", outcome.told());
     match outcome {
         Outcome::Done(_) => 0,
         // SAFETY: as above.
@@ -83,21 +87,12 @@ pub(crate) unsafe fn write(ret: *const c_void, call: &Call, values: *const c_voi
     let Some(host) = real::of(ret) else { return -1 };
     // SAFETY: the caller's promise; of an array that is read only nothing is written.
     let outcome = unsafe { short_way(host, call, values.cast_mut(), READ_ONLY) };
-    explain::note(
-        host,
-        call.dataset,
-        "write",
-        match &outcome {
-            Outcome::Done(bytes) => Ok(*bytes),
-            Outcome::HdfsWay(why) => Err(why),
-            Outcome::Failed(why) => Err(why),
-        },
-    );
+    explain::note(host, call.dataset, "write", outcome.told());
     match outcome {
         Outcome::Done(_) => 0,
         Outcome::Failed(why) => fail(host, &why),
         // SAFETY: as above.
-        Outcome::HdfsWay(_) => unsafe {
+        Outcome::Native(_) => unsafe {
             (host.real.write)(call.dataset, call.memory, call.here, call.there, call.list, values)
         },
     }
@@ -131,12 +126,12 @@ fn fail(host: &Host, why: &str) -> c_int {
 /// # Safety
 /// As of [`read`] and, with the flag `READ_ONLY`, of [`write`].
 unsafe fn short_way(host: &'static Host, call: &Call, values: *mut c_void, flags: u32) -> Outcome {
-    let Some(q) = &host.questions else { return Outcome::HdfsWay("HDF5 is older than 1.10".into()) };
+    let Some(q) = &host.questions else { return Outcome::Native("HDF5 is older than 1.10".into()) };
     // SAFETY: the caller's promise.
     match unsafe { judge(q, call, flags) } {
         // SAFETY: as above.
         Ok(judged) => unsafe { transfer(host, q, call, &judged, values, flags) },
-        Err(why) => Outcome::HdfsWay(why),
+        Err(why) => Outcome::Native(why),
     }
 }
 
@@ -380,15 +375,15 @@ unsafe fn transfer(
 ) -> Outcome {
     let plugin = match plugin::get() {
         Ok(plugin) => plugin,
-        Err(why) => return Outcome::HdfsWay(why.into()),
+        Err(why) => return Outcome::Native(why.into()),
     };
-    let Some(_locked) = Locked::new(host, q) else { return Outcome::HdfsWay("another thread is in HDF5".into()) };
+    let Some(_locked) = Locked::new(host, q) else { return Outcome::Native("another thread is in HDF5".into()) };
     let _silence = Silence::new(q);
     let Placed { there, first, steps } = &judged.placed;
     let size = judged.size as i64;
     let strides: Option<Vec<i64>> = steps.iter().map(|step| step.checked_mul(size)).collect();
     let (Some(strides), Some(first)) = (strides, first.checked_mul(size)) else {
-        return Outcome::HdfsWay("its places in memory are too far apart".into());
+        return Outcome::Native("its places in memory are too far apart".into());
     };
     let array = Array {
         data: values.wrapping_byte_offset(first as isize),
@@ -409,15 +404,6 @@ unsafe fn transfer(
     match unsafe { plugin.transfer(hdf5, call.dataset, call.memory, &there.start, &array) } {
         Ok(()) => Outcome::Done(there.shape.iter().product::<u64>() * judged.size as u64),
         Err(failed) if flags & READ_ONLY != 0 && failed.errno != 0 && !failed.other_way => Outcome::Failed(failed.why),
-        Err(failed) => Outcome::HdfsWay(failed.why.into()),
+        Err(failed) => Outcome::Native(failed.why.into()),
     }
-}
-
-/// A name that HDF5 tells; empty where it has none.
-pub(crate) fn name(tell: unsafe extern "C" fn(Hid, *mut c_char, usize) -> isize, id: Hid) -> String {
-    let mut text = vec![0u8; 4096];
-    // SAFETY: room for as many bytes as are said.
-    let n = unsafe { tell(id, text.as_mut_ptr().cast(), text.len()) };
-    text.truncate(usize::try_from(n).unwrap_or(0).min(4095));
-    String::from_utf8_lossy(&text).into_owned()
 }

@@ -2,9 +2,9 @@
 //! `H5Z_GPU_EXPLAIN=1`, which `h5z-gpu run --explain` sets: at the end of the process, for each dataset which way its
 //! calls went, and why.
 
-use crate::door::name;
 use crate::hdf5::Hid;
 use crate::real::Host;
+use libc::c_char;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -39,6 +39,15 @@ pub(crate) fn note(host: &Host, dataset: Hid, what: &'static str, how: Result<u6
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = told.entry((place, what, why)).or_default();
     *entry = (entry.0 + 1, entry.1 + bytes);
+}
+
+/// A name that HDF5 tells; empty where it has none.
+fn name(tell: unsafe extern "C" fn(Hid, *mut c_char, usize) -> isize, id: Hid) -> String {
+    let mut text = vec![0u8; 4096];
+    // SAFETY: room for as many bytes as are said.
+    let n = unsafe { tell(id, text.as_mut_ptr().cast(), text.len()) };
+    text.truncate(usize::try_from(n).unwrap_or(0).min(4095));
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 extern "C" fn tell() {

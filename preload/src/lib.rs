@@ -21,15 +21,18 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[path = "../../plugin/src/table.rs"]
 #[macro_use]
-mod real;
+mod table;
 mod door;
 #[path = "../../plugin/src/entry.rs"]
 #[allow(unused)]
 mod entry;
 mod explain;
 mod hdf5;
+mod module;
 mod plugin;
+mod real;
 mod space;
 
 use crate::hdf5::Hid;

@@ -2,7 +2,7 @@
 //! The plugin's C interface, `h5z_gpu.h`, in the library that lies in ../plugin of this one's folder. It is loaded when
 //! a call needs it first.
 
-use crate::real::typed;
+use crate::module::{Module, file_of};
 use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -30,18 +30,19 @@ pub(crate) const READ_ONLY: u32 = 1;
 const OTHER_WAY: i64 = -5;
 
 type Function = unsafe extern "C" fn();
-type Begin = unsafe extern "C" fn(Function, i64, i64, *const u64, *const Array, c_int, *mut *mut c_void) -> i64;
-type BeginRead =
-    unsafe extern "C" fn(Function, i64, i64, *const u64, *const Array, c_int, c_int, *mut *mut c_void) -> i64;
 
-/// What is called.
-pub(crate) struct Plugin {
-    read_dataset: BeginRead,
-    write_dataset: Begin,
-    step: unsafe extern "C" fn(*mut c_void) -> i64,
-    end_transfer: unsafe extern "C" fn(*mut *mut c_void),
-    last_error: unsafe extern "C" fn() -> *const c_char,
-    last_errno: unsafe extern "C" fn() -> c_int,
+table! {
+    /// What is called.
+    Plugin {
+        fn read_dataset = h5z_gpu_read_dataset(
+            Function, i64, i64, *const u64, *const Array, c_int, c_int, *mut *mut c_void) -> i64;
+        fn write_dataset = h5z_gpu_write_dataset(
+            Function, i64, i64, *const u64, *const Array, c_int, *mut *mut c_void) -> i64;
+        fn step = h5z_gpu_step(*mut c_void) -> i64;
+        fn end_transfer = h5z_gpu_end_transfer(*mut *mut c_void);
+        fn last_error = h5z_gpu_last_error() -> *const c_char;
+        fn last_errno = h5z_gpu_last_errno() -> c_int;
+    }
 }
 
 /// Why a transfer was not made, or not to its end.
@@ -73,37 +74,12 @@ pub(crate) fn get() -> Result<&'static Plugin, &'static str> {
 }
 
 fn load() -> Result<Plugin, String> {
-    // SAFETY: all-zero is a valid Dl_info; the address is one of ours, so the name is that of this library.
-    let own = unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(get as *const c_void, &mut info) == 0 || info.dli_fname.is_null() {
-            return Err("this library does not know where it lies".into());
-        }
-        CStr::from_ptr(info.dli_fname)
-    };
-    let own = Path::new(OsStr::from_bytes(own.to_bytes()));
-    let folder = own.canonicalize().ok().and_then(|own| Some(own.parent()?.parent()?.join("plugin")));
-    let file = folder.ok_or("this library's folder cannot be found")?.join("libh5zgpu.so");
-    let name = CString::new(file.as_os_str().as_bytes()).map_err(|_| "a path with a NUL")?;
-    // SAFETY: the plugin, which is made to be loaded into any program.
-    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if library.is_null() {
-        // SAFETY: the loader's text, or null.
-        let why = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text).to_string_lossy().into_owned()) };
-        return Err(why.unwrap_or_else(|| format!("{} cannot be loaded", file.display())));
-    }
-    let lacks = |name| format!("{} has no {name}", file.display());
-    // SAFETY: functions of these names have the types that the header says.
-    unsafe {
-        Ok(Plugin {
-            read_dataset: typed(library, "h5z_gpu_read_dataset\0").ok_or_else(|| lacks("h5z_gpu_read_dataset"))?,
-            write_dataset: typed(library, "h5z_gpu_write_dataset\0").ok_or_else(|| lacks("h5z_gpu_write_dataset"))?,
-            step: typed(library, "h5z_gpu_step\0").ok_or_else(|| lacks("h5z_gpu_step"))?,
-            end_transfer: typed(library, "h5z_gpu_end_transfer\0").ok_or_else(|| lacks("h5z_gpu_end_transfer"))?,
-            last_error: typed(library, "h5z_gpu_last_error\0").ok_or_else(|| lacks("h5z_gpu_last_error"))?,
-            last_errno: typed(library, "h5z_gpu_last_errno\0").ok_or_else(|| lacks("h5z_gpu_last_errno"))?,
-        })
-    }
+    let own = file_of(get as *const c_void).map(|own| Path::new(OsStr::from_bytes(own.to_bytes())));
+    let own = own.and_then(|own| own.canonicalize().ok()).ok_or("this library does not know where it lies")?;
+    let folder = own.parent().and_then(Path::parent).unwrap_or(&own).join("plugin");
+    let file =
+        CString::new(folder.join("libh5zgpu.so").into_os_string().as_bytes()).map_err(|_| "a path with a NUL")?;
+    Plugin::find(&Module::load(&file)?).map_err(|name| format!("{file:?} is of another version: it has no {name}"))
 }
 
 impl Plugin {
@@ -140,5 +116,18 @@ impl Plugin {
         let why = unsafe { CStr::from_ptr((self.last_error)()).to_string_lossy().into_owned() };
         // SAFETY: no preconditions.
         Failed { why, other_way: answer == OTHER_WAY, errno: unsafe { (self.last_errno)() } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_header() {
+        let header = include_str!("../../plugin/include/h5z_gpu.h");
+        for line in [format!("H5Z_GPU_OTHER_WAY = {OTHER_WAY} "), format!("#define H5Z_GPU_READ_ONLY {READ_ONLY}u\n")] {
+            assert!(header.contains(&line), "{line}");
+        }
     }
 }
