@@ -2,7 +2,7 @@
 //! Frames from a file or from memory into an array.
 
 use super::boxes::{Array, Overlap};
-use super::frames::{Frames, fits, frame_len, most, read_frame, stored_len};
+use super::frames::{Frames, Unpack, fits, read_frame, stored_len};
 use super::sharing::{Coder, Sharing};
 use crate::engine::{DecodeJob, Engine};
 use crate::error::{Error, Result};
@@ -15,36 +15,24 @@ use std::sync::Mutex;
 /// GPU.
 const PART: u64 = 4;
 
-/// See [`super::decode`], whose arguments were checked.
-pub(super) fn decode(
-    frames: Frames<'_>,
-    array: &Array,
-    chunk: &[u64],
-    origins: &[i64],
-    raw_len: usize,
-    sharing: Sharing,
-) -> Vec<Result<()>> {
-    let n = origins.len() / chunk.len();
-    let work = Work { frames, array, chunk, origins, raw_len, sharing };
-    let size = work.sharing.batch;
-    let batch = |b: usize| work.batch(b * size, size.min(n - b * size));
-    parallel::map(n.div_ceil(size), work.sharing.lanes, batch).into_iter().flatten().collect()
+/// What is to be done: the arguments of [`super::decode`] and [`super::unpack`], which were checked.
+pub(super) struct Work<'a> {
+    pub(super) frames: Frames<'a>,
+    pub(super) array: &'a Array,
+    pub(super) chunk: &'a [u64],
+    pub(super) origins: &'a [i64],
+    pub(super) raw_len: usize,
+    pub(super) sharing: Sharing,
+    /// What decodes the chunks where they are no frames.
+    pub(super) unpack: Option<&'a dyn Unpack>,
 }
 
-struct Work<'a> {
-    frames: Frames<'a>,
-    array: &'a Array,
-    chunk: &'a [u64],
-    origins: &'a [i64],
-    raw_len: usize,
-    sharing: Sharing,
-}
-
-/// Memory of a thread, for one chunk at a time. Neither is ever made shorter.
+/// Memory of a thread, for one chunk at a time. None is ever made shorter.
 #[derive(Default)]
 struct Scratch {
     frame: Vec<u8>,
     raw: Vec<u8>,
+    between: Vec<u8>,
 }
 
 /// Memory that no thread uses now: reading small parts again and again would else spend its time on fresh pages.
@@ -69,7 +57,7 @@ impl Scratch {
     }
 
     fn give_back(self) {
-        let len = |s: &Scratch| s.frame.len() + s.raw.len();
+        let len = |s: &Scratch| s.frame.len() + s.raw.len() + s.between.len();
         if let Ok(mut spare) = SPARE.try_lock()
             && spare.iter().map(len).sum::<usize>() + len(&self) <= KEPT
         {
@@ -87,6 +75,13 @@ impl Scratch {
 }
 
 impl Work<'_> {
+    /// Answers for each frame, in order.
+    pub(super) fn all(&self) -> Vec<Result<()>> {
+        let (n, size) = (self.origins.len() / self.chunk.len(), self.sharing.batch);
+        let batch = |b: usize| self.batch(b * size, size.min(n - b * size));
+        parallel::map(n.div_ceil(size), self.sharing.lanes, batch).into_iter().flatten().collect()
+    }
+
     fn overlap(&self, k: usize) -> Option<Overlap> {
         let rank = self.chunk.len();
         self.array.overlap(&self.origins[k * rank..][..rank], self.chunk)
@@ -111,7 +106,10 @@ impl Work<'_> {
     /// Decodes frame `k` on the CPU.
     fn one(&self, k: usize, scratch: &mut Scratch) -> Result<()> {
         let Some(overlap) = self.overlap(k) else { return Ok(()) };
-        let Scratch { frame, raw } = scratch;
+        if let Some(unpack) = self.unpack {
+            return self.unpacked(k, &overlap, unpack, scratch);
+        }
+        let Scratch { frame, raw, .. } = scratch;
         let engine = self.engine(k);
         // SAFETY: no other frame of this call has these values: `apart` has seen to it.
         #[allow(unsafe_code)]
@@ -125,6 +123,29 @@ impl Work<'_> {
         let raw = Scratch::of(raw, self.raw_len)?;
         engine.decode_part(Frame::open_summed(frame, sum)?, self.chunk, &overlap.chunk, raw)?;
         self.array.scatter(&overlap, self.chunk, raw);
+        Ok(())
+    }
+
+    /// Decodes chunk `k`, which is no frame.
+    fn unpacked(&self, k: usize, overlap: &Overlap, unpack: &dyn Unpack, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { frame, raw, between } = scratch;
+        let stored = match self.frames {
+            Frames::Memory(chunks) => chunks[k],
+            Frames::File(fd, places) => {
+                let (at, len) = places[k];
+                let own = Scratch::of(frame, usize::try_from(len).unwrap_or(usize::MAX))?;
+                file::read_at(fd, own, at)?;
+                own
+            }
+        };
+        // SAFETY: no other chunk of this call has these values: `apart` has seen to it.
+        #[allow(unsafe_code)]
+        if let Some(to) = unsafe { self.array.dense_mut(overlap, self.chunk) } {
+            return unpack.unpack(k, stored, between, to);
+        }
+        let raw = Scratch::of(raw, self.raw_len)?;
+        unpack.unpack(k, stored, between, raw)?;
+        self.array.scatter(overlap, self.chunk, raw);
         Ok(())
     }
 
@@ -176,8 +197,7 @@ impl Work<'_> {
         if let Frames::Memory(frames) = self.frames {
             return Ok(frames[k]);
         }
-        let len = frame_len(self.frames, k).min(most(self.raw_len)) as usize;
-        let own = Scratch::of(own, len)?;
+        let own = Scratch::of(own, stored_len(self.frames, k, self.raw_len)?)?;
         read_frame(self.frames, k, self.raw_len, own)?;
         Ok(own)
     }

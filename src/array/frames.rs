@@ -25,6 +25,16 @@ impl Frames<'_> {
     }
 }
 
+/// How chunks are decoded that other filters wrote.
+pub trait Unpack: Sync {
+    /// Fills `raw` with the values of chunk `k`, of which `stored` is in the file. `between` is memory for steps on the
+    /// way.
+    ///
+    /// # Errors
+    /// Where the stored bytes are not such a chunk.
+    fn unpack(&self, k: usize, stored: &[u8], between: &mut Vec<u8>, raw: &mut [u8]) -> Result<()>;
+}
+
 /// Bytes of frame `k`, as who gave it said.
 pub(super) fn frame_len(frames: Frames<'_>, k: usize) -> u64 {
     match frames {

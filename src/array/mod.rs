@@ -33,6 +33,8 @@ mod tests;
 pub use boxes::{Array, OnDevice};
 pub use frames::Frames;
 #[doc(hidden)]
+pub use frames::Unpack;
+#[doc(hidden)]
 pub use headers::{Checked, headers};
 
 use crate::error::{Error, Result};
@@ -157,16 +159,45 @@ fn decode_by(
     threads: usize,
     sharing: impl FnOnce(usize, usize) -> Sharing,
 ) -> Result<Vec<Result<()>>> {
+    let raw_len = placed(frames, array, chunk, origins)?;
+    if array.device().is_some() {
+        return device::decode(frames, array, chunk, origins, raw_len, threads);
+    }
+    let sharing = sharing(frames.count(), raw_len);
+    Ok(decode::Work { frames, array, chunk, origins, raw_len, sharing, unpack: None }.all())
+}
+
+/// Bytes of a chunk; refuses frames that do not fit the array, or meet.
+fn placed(frames: Frames<'_>, array: &Array, chunk: &[u64], origins: &[i64]) -> Result<usize> {
     let raw_len = raw_len(array, chunk, origins)?;
     let n = frames.count();
     if n * chunk.len() != origins.len() {
         return Err(Error::params("frames", format!("{n}; there are {} origins", origins.len() / chunk.len())));
     }
     apart(chunk, origins)?;
+    Ok(raw_len)
+}
+
+/// As [`decode`], for chunks that other filters wrote, on the CPU's threads alone. The caller has seen that none is
+/// longer than such a chunk may be: memory is taken for it.
+///
+/// # Errors
+/// As of [`decode`]; an array on a device is refused.
+#[doc(hidden)]
+pub fn unpack(
+    chunks: Frames<'_>,
+    array: &mut Array,
+    chunk: &[u64],
+    origins: &[i64],
+    threads: usize,
+    unpack: &dyn Unpack,
+) -> Result<Vec<Result<()>>> {
+    let raw_len = placed(chunks, array, chunk, origins)?;
     if array.device().is_some() {
-        return device::decode(frames, array, chunk, origins, raw_len, threads);
+        return Err(Error::params("an array", "it is on a device, and its chunks are of another filter"));
     }
-    Ok(decode::decode(frames, array, chunk, origins, raw_len, sharing(n, raw_len)))
+    let sharing = Sharing::on_cpu(chunks.count(), raw_len, threads);
+    Ok(decode::Work { frames: chunks, array, chunk, origins, raw_len, sharing, unpack: Some(unpack) }.all())
 }
 
 /// Gives back the host memory that [`decode`] keeps for its next call, up to 192 MiB.

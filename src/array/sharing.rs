@@ -57,14 +57,18 @@ impl Sharing {
     }
 
     fn among(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
-        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
-        let batch = |size: usize| (size / bytes.max(1)).clamp(1, chunks.max(1));
         if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes))) {
-            let batch = batch(GPU_BATCH);
+            let batch = (GPU_BATCH / bytes.max(1)).clamp(1, chunks.max(1));
             let lanes = (GPU_BATCHES * gpus.len()).min(chunks.div_ceil(batch));
             return Sharing { batch, lanes, engine: Coder::Gpu(gpus) };
         }
-        let batch = batch(CPU_BATCH);
+        Sharing::on_cpu(chunks, bytes, threads)
+    }
+
+    /// The same on CPU threads alone.
+    pub(super) fn on_cpu(chunks: usize, bytes: usize, threads: usize) -> Sharing {
+        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
+        let batch = (CPU_BATCH / bytes.max(1)).clamp(1, chunks.max(1));
         let lanes = threads.min(chunks.div_ceil(batch)).max(1);
         Sharing { batch, lanes, engine: Coder::Cpu(Engine::with_threads(threads / lanes)) }
     }

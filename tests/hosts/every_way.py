@@ -5,8 +5,9 @@
 
 Writes and reads of boxes, steps, points and rows through two handles of a dataset, resizes, flushes, files that are
 opened again, chunks that are copied as they are; of several types, ranks, fill values, chunk caches, versions of the
-file's format, with edges and without. Prints how many steps each seed had. Run with the library of `h5z-gpu run` and
-without it, for every HDF5 that there is: it knows neither.
+file's format, with edges and without; by our filter, or by deflate, shuffle and checksums in any order. Prints how
+many steps each seed had. Run with the library of `h5z-gpu run` and without it, for every HDF5 that there is: it knows
+neither.
 """
 import os
 import sys
@@ -22,6 +23,17 @@ CACHES = {"rdcc_nbytes": 0, "rdcc_nslots": 0}, {"rdcc_nbytes": 2000}, {"rdcc_nby
 def words(r):
     """Lossless, by a codec of its own or by the one that the writer takes."""
     return (int(r.choice([90000, 590000, 90000])),)
+
+
+def filters(r):
+    """Ours, or some of HDF5's own in any order, or none."""
+    if r.random() < 0.6:
+        return {"compression": 443, "compression_opts": words(r)}
+    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    add = [dcpl.set_shuffle, dcpl.set_fletcher32, lambda: dcpl.set_deflate(int(r.integers(0, 6)))]
+    for k in r.permutation(3)[:r.integers(0, 4)]:
+        add[k]()
+    return {"dcpl": dcpl}
 
 
 class Model:
@@ -40,8 +52,8 @@ class Model:
         self.userblock = int(r.choice([0, 0, 512]))
         self.model = np.full(shape, 0 if self.fill is None else self.fill, self.dtype)
         with self.open("w") as f:
-            kind = {"compression": 443, "compression_opts": words(r), "fillvalue": self.fill}
-            f.create_dataset("g/x", shape, self.dtype, chunks=self.chunk, maxshape=most, **kind)
+            more = {"fillvalue": self.fill, **filters(r)}
+            f.create_dataset("g/x", shape, self.dtype, chunks=self.chunk, maxshape=most, **more)
         self.start()
 
     def open(self, mode):

@@ -2,13 +2,20 @@
 //! Whether a dataset may be read and written chunk by chunk beside the pipeline, and what must be known of it.
 
 use super::dataset::{Access, Dataset, tuple};
+use super::others::Pipeline;
 use crate::FILTER_ID;
 use crate::error::{Error, Result};
 
+/// What a dataset's chunks went through.
+pub(super) enum Filters {
+    /// Ours alone, and its words as they are stored.
+    Ours(Vec<u32>),
+    Others(Pipeline),
+}
+
 /// A dataset that may.
 pub(super) struct Layout {
-    /// The filter's, as they are stored.
-    pub(super) words: Vec<u32>,
+    pub(super) filters: Filters,
     pub(super) chunk: Vec<u64>,
     /// What an element holds that was never written.
     pub(super) fill: Vec<u8>,
@@ -26,11 +33,16 @@ impl Layout {
         let other = |why: &str| Err(Error::other_way(why));
         let creation = dataset.creation()?;
         let Some(chunk) = creation.chunk else { return other("the dataset is not stored in chunks") };
-        let words = match &creation.filters[..] {
-            [(FILTER_ID, words)] => words.clone(),
+        let filters = match &creation.filters[..] {
+            [(FILTER_ID, words)] => Filters::Ours(words.clone()),
             filters => {
                 let ids: Vec<_> = filters.iter().map(|f| f.0).collect();
-                return Err(Error::other_way(format!("its filters are {ids:?}, not {FILTER_ID} alone")));
+                let why = || {
+                    Error::other_way(format!(
+                        "its filters are {ids:?}, neither {FILTER_ID} alone nor gzip and its like"
+                    ))
+                };
+                Filters::Others(Pipeline::of(filters).ok_or_else(why)?)
             }
         };
         if dataset.element()? != Some(element) {
@@ -57,6 +69,6 @@ impl Layout {
             let (from, of) = (tuple(start), tuple(&extents.shape));
             return Err(format!("a box of {} at {from} is not in a dataset of {of}", tuple(shape)).into());
         }
-        Ok(Layout { words, chunk, fill, shape: extents.shape, most: extents.most, access })
+        Ok(Layout { filters, chunk, fill, shape: extents.shape, most: extents.most, access })
     }
 }

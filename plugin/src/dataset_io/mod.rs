@@ -15,6 +15,7 @@
 //!   by place: H5Dread_chunk   whole chunks: gathered and encoded ahead by threads, written by H5Dwrite_chunk
 //!      │
 //!   many, by the list (index.rs): threads read by pread
+//!   chunks of deflate and its like: decoded by others.rs
 //! ```
 //!
 //! What is asked of HDF5 is the trait [`Dataset`]; `native.rs` asks the library that the dataset belongs to. Nothing is
@@ -27,6 +28,7 @@ mod dataset;
 pub(crate) mod index;
 mod layout;
 pub(crate) mod native;
+mod others;
 mod reading;
 pub(crate) mod writing;
 

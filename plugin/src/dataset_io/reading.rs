@@ -4,10 +4,11 @@
 use super::cells::Cells;
 use super::dataset::{Dataset, Stored, tuple};
 use super::index::{self, List};
-use super::layout::Layout;
+use super::layout::{Filters, Layout};
+use super::others::Pipeline;
 use crate::error::{Error, Kind, Result};
 use crate::report::without_name;
-use h5z_gpu::array::{self, Array, Frames, decode};
+use h5z_gpu::array::{self, Array, Frames, Unpack, decode, unpack};
 use h5z_gpu::frame::STORED_HEADER;
 use libc::c_int;
 use std::fs::File;
@@ -74,6 +75,12 @@ impl Reading {
         fills: bool,
     ) -> Result<Reading> {
         let layout = Layout::of(dataset, array.element(), start, array.shape())?;
+        let others = matches!(layout.filters, Filters::Others(_));
+        // What is damage here may be none for HDF5.
+        let fills = fills && !others;
+        if array.device().is_some() && others {
+            return Err(Error::other_way("its filters are decoded by CPUs, and the array is on a device"));
+        }
         let cells = Cells::of(start, array.shape(), &layout.chunk);
         let raw = if array.device().is_some() { RAW_IN_A_STEP_ON_GPU } else { RAW_IN_A_STEP };
         let raw_len = layout.chunk.iter().fold(array.element() as u64, |a, &n| a.saturating_mul(n));
@@ -107,11 +114,24 @@ impl Reading {
                     return self.unfiltered_in_file(file, k, stored);
                 }
                 let some: Vec<_> = list.frames.drain(..self.at_once.min(list.frames.len())).collect();
-                let (numbers, places): (Vec<usize>, Vec<(u64, u64)>) =
-                    some.iter().map(|&(k, s)| (k, (s.at, s.len))).unzip();
+                let places: Vec<_> = some.iter().map(|(_, s)| (s.at, s.len)).collect();
+                let which: Vec<_> = some.iter().map(|&(k, s)| (k, s.mask)).collect();
                 let frames = Frames::File(list.file, &places);
-                self.decode(frames, &numbers)
+                self.decode(frames, &which)
             }
+        }
+    }
+
+    /// Whether what a chunk with this filter mask has is values.
+    fn is_unfiltered(&self, mask: u32) -> bool {
+        matches!(self.layout.filters, Filters::Ours(_)) && mask & 1 != 0
+    }
+
+    /// Bytes of the longest stored chunk.
+    fn most(&self) -> u64 {
+        match self.layout.filters {
+            Filters::Ours(_) => self.raw_len() + STORED_HEADER as u64,
+            Filters::Others(_) => Pipeline::most(self.raw_len()),
         }
     }
 
@@ -148,7 +168,7 @@ impl Reading {
             return Err(damaged_list(&wrong));
         }
         found.sort_by_key(|(_, stored)| stored.at);
-        let (frames, unfiltered) = found.into_iter().partition(|(_, stored)| stored.mask & 1 == 0);
+        let (unfiltered, frames) = found.into_iter().partition(|(_, stored)| self.is_unfiltered(stored.mask));
         Ok(ByList { file, missing, unfiltered, frames })
     }
 
@@ -196,9 +216,9 @@ impl Reading {
 
     /// Reads chunks from number `first` on, by their places.
     fn some_by_place(&mut self, dataset: &dyn Dataset, first: usize, mut missing: Vec<usize>) -> Result<u64> {
-        let (raw_len, end) = (self.raw_len(), self.cells.count());
+        let (most, end) = (self.most(), self.cells.count());
         let (mut next, mut done, mut bytes) = (first, 0, Vec::new());
-        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        let (mut which, mut ends) = (Vec::new(), Vec::new());
         while next < end && next - first < self.at_once && bytes.len() < STORED_IN_A_STEP {
             let (k, origin) = (next, self.cells.origin(next));
             next += 1;
@@ -212,7 +232,6 @@ impl Reading {
                 done += self.fill(k)?;
                 continue;
             }
-            let most = raw_len + STORED_HEADER as u64;
             if len > most {
                 done += self.bad(k, format!("the file's index: a frame of {len} bytes, {most} at most"))?;
                 continue;
@@ -230,8 +249,8 @@ impl Reading {
                 }
                 Err(e) => return Err(self.unread(&[(k, e)])),
             };
-            if mask & 1 == 0 {
-                numbers.push(k);
+            if !self.is_unfiltered(mask) {
+                which.push((k, mask));
                 ends.push(from..bytes.len());
                 continue;
             }
@@ -239,7 +258,7 @@ impl Reading {
             done += self.unfiltered(k, len, &mut raw)?;
         }
         let frames: Vec<&[u8]> = ends.into_iter().map(|range| &bytes[range]).collect();
-        done += self.decode(Frames::Memory(&frames), &numbers)?;
+        done += self.decode(Frames::Memory(&frames), &which)?;
         if next == end && !missing.is_empty() {
             self.not_listed(dataset, &missing)?;
             missing.clear();
@@ -248,26 +267,30 @@ impl Reading {
         Ok(done)
     }
 
-    /// Decodes the frames of some chunks.
-    fn decode(&mut self, frames: Frames<'_>, numbers: &[usize]) -> Result<u64> {
-        if numbers.is_empty() {
+    /// Decodes what is stored of some chunks, each with its filter mask.
+    fn decode(&mut self, stored: Frames<'_>, which: &[(usize, u32)]) -> Result<u64> {
+        if which.is_empty() {
             return Ok(0);
         }
-        let origins: Vec<Vec<u64>> = numbers.iter().map(|&k| self.cells.origin(k)).collect();
-        let in_array: Vec<i64> = origins.iter().flat_map(|o| self.cells.in_array(o)).collect();
-        let results = decode(frames, &mut self.array, &self.layout.chunk, &in_array, self.threads)?;
-        let bad: Vec<_> = results
-            .into_iter()
-            .zip(numbers)
-            .filter_map(|(result, &k)| result.err().map(|e| (k, Error::from(e))))
-            .collect();
+        let numbers = || which.iter().map(|&(k, _)| k);
+        let in_array: Vec<i64> =
+            numbers().flat_map(|k| self.cells.in_array(&self.cells.origin(k)).collect::<Vec<_>>()).collect();
+        let results = match &self.layout.filters {
+            Filters::Ours(_) => decode(stored, &mut self.array, &self.layout.chunk, &in_array, self.threads)?,
+            Filters::Others(pipeline) => {
+                let chunks = Chunks { pipeline, which };
+                unpack(stored, &mut self.array, &self.layout.chunk, &in_array, self.threads, &chunks)?
+            }
+        };
+        let bad: Vec<_> =
+            numbers().zip(results).filter_map(|(k, result)| result.err().map(|e| (k, Error::from(e)))).collect();
         if bad.iter().any(|(_, e)| !self.fills || e.kind() != Kind::Damaged) {
             return Err(self.unread(&bad));
         }
         for (k, _) in &bad {
             self.note_damage(*k)?;
         }
-        Ok(numbers.iter().map(|&k| self.bytes(k)).sum())
+        Ok(numbers().map(|k| self.bytes(k)).sum())
     }
 
     /// A chunk that the file's list says is stored without the filter.
@@ -348,7 +371,25 @@ impl Reading {
             let some: Vec<String> = bad.iter().take(8).map(|(k, _)| place(k)).collect();
             text += &format!(" ({} such chunks so far: [{}])", bad.len(), some.join(", "));
         }
+        if error.kind() == Kind::Damaged && matches!(self.layout.filters, Filters::Others(_)) {
+            // HDF5 reads it, or says what is wrong in its own words.
+            return Error::other_way(text);
+        }
         error.saying(text)
+    }
+}
+
+/// Chunks that other filters wrote, each with its number and its filter mask.
+struct Chunks<'a> {
+    pipeline: &'a Pipeline,
+    which: &'a [(usize, u32)],
+}
+
+impl Unpack for Chunks<'_> {
+    fn unpack(&self, k: usize, stored: &[u8], between: &mut Vec<u8>, raw: &mut [u8]) -> h5z_gpu::Result<()> {
+        let section = "what other filters stored";
+        let read = self.pipeline.read(stored, self.which[k].1, between, raw);
+        read.map_err(|why| h5z_gpu::Error::Corrupt { section, why })
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::cells::Cells;
 use super::dataset::{Dataset, tuple};
-use super::layout::Layout;
+use super::layout::{Filters, Layout};
+use crate::FILTER_ID;
 use crate::dataset::bits;
 use crate::error::{Error, Result};
 use h5z_gpu::array::{self, Array, Encoding};
@@ -14,6 +15,8 @@ pub(crate) struct Writing {
     pub(super) array: Array,
     cells: Cells,
     layout: Layout,
+    /// The filter's, as they are stored.
+    words: Vec<u32>,
     dtype: Dtype,
     threads: usize,
     /// First elements of chunks that the box cuts, and how many of them are written.
@@ -38,6 +41,10 @@ impl Writing {
         threads: usize,
     ) -> Result<Writing> {
         let layout = Layout::of(dataset, array.element(), start, array.shape())?;
+        let Filters::Ours(words) = &layout.filters else {
+            return Err(Error::other_way(format!("its filters are others than {FILTER_ID} alone: they are only read")));
+        };
+        let words = words.clone();
         if !layout.access.writable {
             // HDF5 says so in its own words; H5Dwrite_chunk would fail when the file is closed.
             return Err(Error::other_way("the file is open for reading only"));
@@ -48,7 +55,7 @@ impl Writing {
             if cells.has_all_of(&origin, &layout.shape) { &mut whole } else { &mut cut }.extend(origin);
         }
         let (cut_done, whole_done) = (0, 0);
-        Ok(Writing { array, cells, layout, dtype, threads, cut, cut_done, whole, whole_done, encoding: None })
+        Ok(Writing { array, cells, layout, words, dtype, threads, cut, cut_done, whole, whole_done, encoding: None })
     }
 
     /// Writes some chunks: how many bytes of the array; 0 when all are written.
@@ -84,8 +91,8 @@ impl Writing {
 
     /// Begins to encode the chunks that are whole.
     fn encode(&self) -> Result<Encoding> {
-        let Layout { words, chunk, fill, .. } = &self.layout;
-        let params = params(words, self.dtype, chunk, Some(fill))?;
+        let Layout { chunk, fill, .. } = &self.layout;
+        let params = params(&self.words, self.dtype, chunk, Some(fill))?;
         let origins: Vec<i64> =
             self.whole.chunks_exact(chunk.len()).flat_map(|origin| self.cells.in_array(origin)).collect();
         // SAFETY: whoever holds this value holds the array's memory; the encoding is dropped with it.

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Datasets that other filters wrote, read by many chunks at a time: gzip, Zstandard, shuffle, checksums."""
+import re
+import sys
+
+import h5py
+import hdf5plugin
+import numpy as np
+import pytest
+from conftest import HERE, clean, run, sample, use
+from test_run import SHORT, under
+
+X = sample(np.float32, (40, 130, 170), noise=0.1)
+KINDS = {
+    "gzip": {"compression": "gzip"},
+    "shuffled": {"compression": "gzip", "shuffle": True, "compression_opts": 1},
+    "summed": {"compression": "gzip", "shuffle": True, "fletcher32": True},
+    "sum": {"fletcher32": True},
+    "shuffle": {"shuffle": True},
+    "plain": {},
+    "zstd": {**hdf5plugin.Zstd(3), "shuffle": True},
+    # Left to HDF5.
+    "lzf": {"compression": "lzf"},
+    "szip": {"compression": "szip"},
+    "both": {"compression": 443, "compression_opts": (90000,), "fletcher32": True},
+}
+LEFT = {"lzf", "szip", "both"}
+NO_SUM = {"shuffle", "plain", "zstd"}
+READ = """
+import h5py, hdf5plugin, hashlib, sys
+if sys.argv[2:]:
+    import h5z_gpu
+with h5py.File(sys.argv[1], rdcc_nbytes=0) as f:
+    for name in sorted(f):
+        for at in ((), (slice(3, 33), slice(None), slice(7, 150))):
+            try:
+                x = h5z_gpu.read(f[name], selection=at) if sys.argv[2:] else f[name][at]
+                print(name, hashlib.sha256(x.tobytes()).hexdigest())
+            except OSError as e:
+                print(name, e)
+"""
+
+
+def written(path, dtype="f4"):
+    with h5py.File(path, "w") as f:
+        for name, kind in KINDS.items():
+            more = {"chunks": (8, 40, 64), **kind}
+            d = f.create_dataset(name, X.shape, dtype, maxshape=(None, 130, 170), fillvalue=3, **more)
+            d[:, :100] = X[:, :100].astype(dtype)
+            if name in ("gzip", "shuffled", "zstd"):
+                # Chunks that go without each of the filters, and without the last of two.
+                chunk = X[16:24, 40:80, 64:128].astype(dtype)
+                d.id.write_direct_chunk((16, 40, 64), chunk.tobytes(), 3)
+                if name != "gzip":
+                    bytes_first = chunk.reshape(-1).view("u1").reshape(-1, chunk.itemsize).T
+                    d.id.write_direct_chunk((24, 40, 64), bytes_first.tobytes(), 2)
+            noise = np.random.default_rng(1).integers(0, 2**63, X.shape)
+            f.create_dataset(f"{name} of noise", data=noise, **more)
+    return path
+
+
+@pytest.mark.parametrize("dtype", ["f4", "<i2", "f8", "u1"])
+def test_their_values(tmp_path, dtype):
+    path = written(tmp_path / "a.h5", dtype)
+    plain = run(sys.executable, "-c", READ, path)
+    assert use(READ, path, "by h5z_gpu.read") == plain
+    said, why = under(sys.executable, "-c", READ, path)
+    assert said == plain
+    for name in KINDS:
+        for which in name, f"{name} of noise":
+            way = "HDF5: its filters are" if name in LEFT else SHORT
+            assert re.search(rf"/{which}: read 2 times {SHORT if way == SHORT else 'by ' + way}", why), (which, why)
+
+
+def test_an_archive_is_packed_anew(tmp_path):
+    written(tmp_path / "a.h5")
+    _, why = under("h5repack", "-f", "summed:UD=443,0,1,11003", tmp_path / "a.h5", tmp_path / "b.h5")
+    for way in r"read \d+", "write 1":
+        assert re.search(rf"/summed: {way} times {SHORT}", why), why
+    with h5py.File(tmp_path / "b.h5") as f:
+        assert 0 < np.abs(f["summed"][:, :100] - X[:, :100]).max() <= 1e-3 and (f["summed"][:, 100:] == 3).all()
+
+
+def test_damage_is_told_by_hdf5(tmp_path):
+    path = written(tmp_path / "a.h5")
+    with h5py.File(path) as f:
+        places = {name: f[name].id.get_chunk_info_by_coord((8, 40, 64)) for name in KINDS if name not in LEFT | NO_SUM}
+    with open(path, "r+b") as raw:
+        for place in places.values():
+            raw.seek(place.byte_offset + place.size // 2)
+            raw.write(b"damaged")
+    plain = run(sys.executable, "-c", READ, path)
+    said, why = under(sys.executable, "-c", READ, path)
+    assert said == plain and plain.count("filter returned failure") == 2 * len(places), plain
+    assert len(re.findall(r"the chunk at \(8, 40, 64\) cannot be read", why)) == len(places), why
+    assert use(READ, path, "by h5z_gpu.read") == plain
+
+
+NETCDF = """
+import netCDF4, sys
+import numpy as np
+from conftest import sample
+x = sample(np.float32, (40, 256, 256))
+with netCDF4.Dataset(sys.argv[1], "w") as d:
+    for name, n in zip("tyx", (None, 256, 256)):
+        d.createDimension(name, n)
+    v = d.createVariable("v", "f4", tuple("tyx"), chunksizes=(4, 256, 256), zlib=True, fletcher32=True)
+    v[:] = x
+with netCDF4.Dataset(sys.argv[1]) as d:
+    assert (d["v"][:] == x).all()
+"""
+
+
+def test_netcdf(tmp_path):
+    _, why = under(sys.executable, "-c", NETCDF, tmp_path / "a.nc", env=clean(PYTHONPATH=str(HERE)))
+    assert f"/v: read 1 times {SHORT}" in why and "its filters are others than 443 alone" in why, why
