@@ -166,7 +166,8 @@ def test_what_cannot_be_taken_goes_through_the_pipeline(tmp_path, caplog):
             want = d[...]
             np.testing.assert_array_equal(want, values.astype(want.dtype))
             got = h5z_gpu.read(d, np.empty(a.shape, "f8") if d.name == "/narrower" else None)
-            assert reason in slow(caplog)[0]
+            # Chunks of gzip are read on all cores, and written by HDF5.
+            assert slow(caplog) == [] if d.name == "/gzip" else reason in slow(caplog)[0]
             np.testing.assert_array_equal(got, want)
 
 

@@ -6,7 +6,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from conftest import HERE, ROOT, clean, hdf5_dir, run, sample
+from conftest import HERE, PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
 
 H5Z_GPU = ROOT / "target/bin/h5z-gpu"
 OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
@@ -142,3 +142,32 @@ def test_what_is_missing_is_said(tmp_path):
     # As `h5z-gpu env` says: what HDF5 searches without the variable is searched still.
     (line,) = [line for line in told.splitlines() if line.startswith("HDF5_PLUGIN_PATH=")]
     assert run(H5Z_GPU, "env", env={"PATH": clean()["PATH"]}).strip() == f"export {line}"
+
+
+FIRST = """
+import h5z_gpu.everywhere
+import h5py, netCDF4, sys
+with h5py.File(sys.argv[1], rdcc_nbytes=0) as f:
+    x = f["lossy"][...]
+with netCDF4.Dataset(sys.argv[1]) as d:
+    assert (d["lossy"][:] == x).all()
+import h5z_gpu
+assert (h5z_gpu.load(sys.argv[1])["lossy"] == x).all()
+print(abs(x).sum())
+"""
+
+
+def test_everywhere_in_one_process(tmp_path):
+    run(sys.executable, "-c", WRITE, tmp_path / "a.h5", env=clean(PYTHONPATH=str(HERE)))
+    said = use(FIRST, tmp_path / "a.h5", H5Z_GPU_EXPLAIN="1")
+    assert f"/lossy: read 2 times {SHORT}" in said, said
+    (tmp_path / "script.py").write_text(FIRST.replace("import h5z_gpu.everywhere\n", ""))
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), H5Z_GPU_EXPLAIN="1")
+    for how in [tmp_path / "script.py"], ["-m", "script"]:
+        by = run(sys.executable, "-m", "h5z_gpu.everywhere", *how, tmp_path / "a.h5", env=env, cwd=tmp_path)
+        assert by == said
+
+
+def test_everywhere_too_late():
+    said = use("import h5py\ntry:\n    import h5z_gpu.everywhere\nexcept ImportError as e:\n    print(e)")
+    assert "libhdf5" in said and "before h5py" in said

@@ -8,26 +8,36 @@ netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of 
 xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving what was opened
 compress, decompress   the codecs on NumPy arrays, without HDF5
 release_memory   gives back what is kept of a GPU's memory for the next work
+everywhere   imported before h5py and netCDF4: their own reads and writes work on many chunks at a time
 register   called on import; call it again where C code has opened another HDF5 library since
 dask.Plugin   brings the filter to the workers of dask.distributed
 dask.write, parallel.join   one dataset of files that several processes write
 zarr.Serializer, zarr.Compressor, zarr.references   the same frames in Zarr 3 and 2, and for kerchunk
 """
+import importlib as _importlib
 import os as _os
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 __version__ = "0.1.0"
 __all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "read",
            "register", "release_memory", "save", "write"]  # fmt: skip
 
-try:
-    # First: where the plugin cannot be loaded, its sentence is the one to see.
-    from . import library as _library  # noqa: F401
+if _TYPE_CHECKING:
     from . import netcdf
     from .arrays import compress, decompress
     from .datasets import read, write
     from .files import load, save
     from .filters import FILTER_ID, Lossless, Lossy
+
+# What is imported when it is first asked for: NumPy and h5py come with it, and `h5z_gpu.everywhere` has to be there
+# before h5py.
+_LATER = {"FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters", "compress": "arrays",
+          "decompress": "arrays", "load": "files", "netcdf": "netcdf", "read": "datasets", "save": "files",
+          "write": "datasets"}  # fmt: skip
+
+try:
     from .library import PLUGIN_PATH, release_memory
     from .register import _watch, register
 
@@ -37,3 +47,15 @@ except ImportError:
     # `h5z-gpu doctor` and `python -m h5z_gpu doctor` say what is wrong with the plugin, and work without NumPy.
     if _os.path.basename(_sys.argv[0] if _sys.argv else "") not in ("h5z-gpu", "-m"):
         raise
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _importlib.import_module(f"{__name__}.{_LATER[name]}")
+    globals()[name] = module if _LATER[name] == name else getattr(module, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

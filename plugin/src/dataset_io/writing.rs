@@ -41,10 +41,15 @@ impl Writing {
         threads: usize,
     ) -> Result<Writing> {
         let layout = Layout::of(dataset, array.element(), start, array.shape())?;
-        let Filters::Ours(words) = &layout.filters else {
-            return Err(Error::other_way(format!("its filters are others than {FILTER_ID} alone: they are only read")));
+        let words = match &layout.filters {
+            Filters::Ours(words) => words.clone(),
+            Filters::Others(list) => {
+                let ids = &list.ids;
+                return Err(Error::other_way(format!(
+                    "its filters are {ids:?}, not {FILTER_ID} alone: they are read, not written"
+                )));
+            }
         };
-        let words = words.clone();
         if !layout.access.writable {
             // HDF5 says so in its own words; H5Dwrite_chunk would fail when the file is closed.
             return Err(Error::other_way("the file is open for reading only"));
