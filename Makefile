@@ -55,7 +55,7 @@ $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
 
 rust:
-	@command -v $(CARGO) >/dev/null || { echo "Missing: cargo. Install Rust 1.89 or newer (rustup.rs)."; exit 1; }
+	@tests/rust.sh $(CARGO)
 	@tests/need.sh cc=gcc
 
 # --- Python environments: one folder, one stamp for each set of packages ------------------------------------------
