@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// File name of the library that stands before HDF5.
-const PRELOAD: &str = "libh5zgpu_preload.so";
+pub(crate) const PRELOAD: &str = "libh5zgpu_preload.so";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
