@@ -44,6 +44,7 @@ include tests/machines.mk
 include packaging/install.mk
 include packaging/wheel.mk
 include packaging/check.mk
+include wasm/wasm.mk
 
 $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"

@@ -306,9 +306,9 @@ fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> 
     let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {
-        Kept::Planes => (planes::CODEC.encode)(&chunk, out),
+        Kept::Planes => planes::ENCODE(&chunk, out),
         Kept::Lorenzo => integers::encode(&chunk, None, out),
-        Kept::Bytes => (bytes::CODEC.encode)(&chunk, out),
+        Kept::Bytes => bytes::ENCODE(&chunk, out),
         Kept::Scaled(way) => Ok(scaled::encode(&chunk, way, out)? && out.len() < chunk.raw.len() + STORED_HEADER),
     }
 }

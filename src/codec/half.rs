@@ -52,7 +52,7 @@ pub(super) fn encode(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<
 
 fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params { request: Request::default(), ..*chunk.params };
-    (bytes::CODEC.encode)(&Chunk { params: &params, ..*chunk }, out)
+    bytes::ENCODE(&Chunk { params: &params, ..*chunk }, out)
 }
 
 /// Encodes the numbers as f32, within half the bound.

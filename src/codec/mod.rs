@@ -29,7 +29,7 @@ use crate::frame::{Frame, STORED_HEADER};
 use crate::memory;
 use crate::params::{self, Bound, Class, Params};
 use chunk::Chunk;
-use descriptor::Codec;
+use descriptor::{Codec, Encode};
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
@@ -85,6 +85,18 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     }
 }
 
+/// What encodes by a codec that [`codec_for`] answers.
+fn encoder(id: CodecId) -> Encode {
+    match id {
+        CodecId::SZX => szx::ENCODE,
+        CodecId::LORENZO => lorenzo::ENCODE,
+        CodecId::NDZIP => ndzip::ENCODE,
+        CodecId::PLANES => planes::ENCODE,
+        CodecId::SCALED => scaled::ENCODE,
+        _ => bytes::ENCODE,
+    }
+}
+
 /// Encodes one chunk on the CPU into `out`, by the codec for it. False: this chunk is better stored.
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let Chunk { params, raw, .. } = *chunk;
@@ -95,7 +107,7 @@ pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     } else if exact::is_open(params, raw.len()) {
         exact::encode(chunk, out)?
     } else {
-        (by_id(codec_for(params, raw.len())).expect("a codec of this build").encode)(chunk, out)?
+        encoder(codec_for(params, raw.len()))(chunk, out)?
     };
     Ok(coded && out.len() < chunk.raw.len() + STORED_HEADER)
 }

@@ -37,12 +37,11 @@ struct Candidate {
     weight: usize,
 }
 
-const PLANES: Candidate =
-    Candidate { encode: |c, out| (planes::CODEC.encode)(c, out), stack: Some(LOSSLESS), weight: 32 };
+const PLANES: Candidate = Candidate { encode: planes::ENCODE, stack: Some(LOSSLESS), weight: 32 };
 const ALL: [Candidate; 3] = [
     PLANES,
     Candidate { encode: |c, out| integers::encode(c, None, out), stack: Some(LORENZO), weight: 33 },
-    Candidate { encode: |c, out| (bytes::CODEC.encode)(c, out), stack: None, weight: 32 },
+    Candidate { encode: bytes::ENCODE, stack: None, weight: 32 },
 ];
 
 /// Encodes the chunk by the best of them. False: it is better stored.

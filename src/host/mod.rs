@@ -2,7 +2,9 @@
 //! What a program that hosts the engine needs, such as the HDF5 plugin and the command line: one log, the environment
 //! variables, the floating-point state.
 
+#[cfg(unix)]
 pub mod elf;
+#[cfg(unix)]
 #[allow(unsafe_code)]
 pub(crate) mod file;
 #[allow(unsafe_code)]

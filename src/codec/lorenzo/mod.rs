@@ -2,7 +2,7 @@
 #![doc = include_str!("FORMAT.md")]
 
 use crate::codec::chunk;
-use crate::codec::descriptor::Codec;
+use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
 
 pub(crate) mod cpu;
@@ -21,7 +21,6 @@ mod tests;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::LORENZO,
     sections: &["head", "kinds", "lengths", "payload"],
-    encode: |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode),
     decode: |frame, threads, out| {
         if integers::is_wide(&frame.header) {
             return integers::decode(frame, threads, out);
@@ -31,6 +30,8 @@ pub(crate) static CODEC: Codec = Codec {
     #[cfg(feature = "cuda")]
     gpu: Some(&launch::GPU),
 };
+
+pub(crate) const ENCODE: Encode = |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode);
 
 /// What turns values into the integers that are predicted, to be compared with a kernel's.
 #[cfg(all(feature = "cuda", feature = "testing"))]

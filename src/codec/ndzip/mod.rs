@@ -10,7 +10,7 @@ mod launch;
 mod tests;
 
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::descriptor::Codec;
+use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
@@ -19,11 +19,12 @@ use crate::frame::Frame;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::NDZIP,
     sections: &["grid", "stream"],
-    encode: encode_chunk,
     decode: decode_frame,
     #[cfg(feature = "cuda")]
     gpu: Some(&launch::GPU),
 };
+
+pub(crate) const ENCODE: Encode = encode_chunk;
 
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let header = chunk.header(CodecId::NDZIP, None);

@@ -24,7 +24,7 @@ mod types;
 mod unit;
 
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::descriptor::Codec;
+use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
@@ -35,11 +35,12 @@ pub(crate) use types::Value;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::PLANES,
     sections: &["table", "payload"],
-    encode: encode_chunk,
     decode: decode_frame,
     #[cfg(feature = "cuda")]
     gpu: Some(&launch::GPU),
 };
+
+pub(crate) const ENCODE: Encode = encode_chunk;
 
 fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let params = chunk.params;

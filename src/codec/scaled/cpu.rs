@@ -193,9 +193,9 @@ fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mu
     }
     let chunk = Chunk { params: &params, raw, ..*chunk };
     match way.inner {
-        Inner::Planes => (planes::CODEC.encode)(&chunk, out),
+        Inner::Planes => planes::ENCODE(&chunk, out),
         Inner::Lorenzo => integers::encode(&chunk, way.scale.special.map(|_| W::MIN.wide() as f64), out),
-        Inner::Bytes => (bytes::CODEC.encode)(&chunk, out),
+        Inner::Bytes => bytes::ENCODE(&chunk, out),
     }
 }
 

@@ -8,7 +8,7 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-use crate::codec::descriptor::Codec;
+use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
 pub(super) use cpu::{bits, encode, len};
@@ -18,11 +18,12 @@ pub(super) use find::find;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::SCALED,
     sections: &["head", "exceptions", "codes"],
-    encode: |chunk, out| match chunk.kept {
-        Some(Kept::Scaled(way)) => encode(chunk, &way, out),
-        _ => Ok(false),
-    },
     decode: cpu::decode,
     #[cfg(feature = "cuda")]
     gpu: None,
+};
+
+pub(crate) const ENCODE: Encode = |chunk, out| match chunk.kept {
+    Some(Kept::Scaled(way)) => encode(chunk, &way, out),
+    _ => Ok(false),
 };

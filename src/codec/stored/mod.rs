@@ -12,7 +12,6 @@ use crate::params::Mode;
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::STORED,
     sections: &["raw bytes"],
-    encode: |_, _| Ok(false),
     decode: |frame, _, out| decode(frame, out),
     #[cfg(feature = "cuda")]
     gpu: None,

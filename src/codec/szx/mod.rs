@@ -13,17 +13,18 @@ pub(crate) mod steps;
 mod tests;
 
 use crate::codec::chunk;
-use crate::codec::descriptor::Codec;
+use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
 
 /// What everybody else knows of this codec.
 pub(crate) static CODEC: Codec = Codec {
     id: CodecId::SZX,
     sections: &["table", "payload"],
-    encode: |c, out| chunk::encode_lossy(c, CodecId::SZX, out, cpu::encode, cpu::encode),
     decode: |frame, threads, out| {
         chunk::decode_lossy(&frame.header, out, |v| cpu::decode(frame, threads, v), |v| cpu::decode(frame, threads, v))
     },
     #[cfg(feature = "cuda")]
     gpu: Some(&launch::GPU),
 };
+
+pub(crate) const ENCODE: Encode = |c, out| chunk::encode_lossy(c, CodecId::SZX, out, cpu::encode, cpu::encode);

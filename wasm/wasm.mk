@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# make wasm    decoders of all codecs as WebAssembly, in target/wasm: the module, its interface for JavaScript, and a
+#              page that draws a file. Needs clang, for zstd; a rustup installs Rust's library for the target.
+
+WASM := wasm32-unknown-unknown
+
+.PHONY: wasm
+
+wasm: rust
+	@tests/need.sh clang=clang
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" ] || rustup --quiet target add $(WASM) || \
+	    { echo "Missing: Rust's library for $(WASM). Type: rustup target add $(WASM)"; exit 1; }
+	@RUSTFLAGS="-C target-feature=+simd128" $(CARGO) build --quiet --profile wasm -p h5z-gpu-wasm --target $(WASM)
+	@mkdir -p target/wasm && cp wasm/h5z_gpu.mjs wasm/view.html target/wasm/
+	@cp $(BUILDS)/$(WASM)/wasm/h5z_gpu_wasm.wasm target/wasm/h5z_gpu.wasm
+	@echo "target/wasm/h5z_gpu.wasm: $$(wc -c <target/wasm/h5z_gpu.wasm) bytes," \
+	    "$$(gzip -9c target/wasm/h5z_gpu.wasm | wc -c) with gzip"
