@@ -36,7 +36,7 @@ name=$(package)
 if command -v rustup >/dev/null; then
     echo "    rustup default stable && rustup update stable" >&2
 elif [ -n "$name" ]; then
-    echo "    sudo apt-get install $name" >&2
+    echo "    sudo apt-get update && sudo apt-get install --no-install-recommends $name" >&2
 else
     echo "    curl https://sh.rustup.rs -sSf | sh -s -- -y && . ~/.cargo/env" >&2
 fi
