@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions and variables of a library, looked up by their names. Used by the plugin and by `preload`, each with a
-//! `Module` of its own.
+//! Functions and variables of a library, looked up by their names. Used by the plugin and
+//! by the doors, each with a `Module` of its own.
 
 /// A table of functions and of ids of the host: every one is there, or there is no table.
 macro_rules! table {
@@ -11,15 +11,15 @@ macro_rules! table {
     }) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name {
-            $(pub(crate) $fun: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            $(pub(crate) $more: unsafe extern "C" fn($($more_arg),*, ...) -> $more_ret,)*
-            $(pub(crate) $id: *const Hid,)*
+        pub struct $name {
+            $(pub $fun: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            $(pub $more: unsafe extern "C" fn($($more_arg),*, ...) -> $more_ret,)*
+            $(pub $id: *const Hid,)*
         }
 
         impl $name {
             /// `Err`: the first symbol that is missing.
-            pub(crate) fn find(module: &$crate::module::Module) -> Result<Self, &'static str> {
+            pub fn find(module: &$crate::module::Module) -> Result<Self, &'static str> {
                 // SAFETY: a symbol of such a name in an HDF5 of 1.10 or later, or in a netCDF of 4.9 or later, has the
                 // type that its table says: `tests/hdf5` compares them.
                 unsafe {

@@ -7,35 +7,20 @@
 //! ```text
 //! program, h5py, netCDF  ──►  H5Dread
 //!                               │
-//!                             door.rs     few values, another filter, what fits the chunk cache … ──► HDF5's H5Dread
-//!                               │         decided by questions that are cheap beside what HDF5 would do itself
-//!                             space.rs    both selections are boxes: where in the dataset, and strides in memory
+//!                             real.rs     whose HDF5 it is that the caller would have called without us
 //!                               │
-//!                             plugin.rs   h5z_gpu_read_dataset of the plugin, which lies in ../plugin
-//!                                         "another way", or any failure of reading ──► HDF5's H5Dread
+//!                             doors/      which way the call goes ──► HDF5's H5Dread, or many chunks at a time
 //! ```
-//!
-//! Nothing is kept from one call to the next that could change: no index, no dataset, no open file. Nothing is held
-//! back: what a call has written is in HDF5's hands when it returns. A failure to read is left to HDF5, which reads
-//! once more and gives the error that the program knows.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-#[path = "../../plugin/src/table.rs"]
-#[macro_use]
-mod table;
-mod door;
 #[path = "../../plugin/src/entry.rs"]
 #[allow(unused)]
 mod entry;
-mod explain;
-mod hdf5;
-mod module;
-mod plugin;
 mod real;
-mod space;
 
-use crate::hdf5::Hid;
+use h5z_gpu_doors::door::{self, Call, Outcome};
+use h5z_gpu_doors::hdf5::Hid;
 use libc::{c_int, c_void};
 
 entry::entry6! {
@@ -61,8 +46,14 @@ unsafe extern "C" fn door_read(
     values: *mut c_void,
     ret: *const c_void,
 ) -> c_int {
+    let Some(host) = real::of(ret) else { return -1 };
+    let call = Call { dataset, memory, here, there, list, is_inside: false };
     // SAFETY: the caller's promise.
-    unsafe { door::read(ret, &door::Call { dataset, memory, here, there, list }, values) }
+    match unsafe { door::read(host, &call, values) } {
+        Outcome::Done(_) => 0,
+        // SAFETY: as above.
+        _ => unsafe { (host.real.read)(dataset, memory, here, there, list, values) },
+    }
 }
 
 /// # Safety
@@ -76,6 +67,13 @@ unsafe extern "C" fn door_write(
     values: *const c_void,
     ret: *const c_void,
 ) -> c_int {
+    let Some(host) = real::of(ret) else { return -1 };
+    let call = Call { dataset, memory, here, there, list, is_inside: false };
     // SAFETY: the caller's promise.
-    unsafe { door::write(ret, &door::Call { dataset, memory, here, there, list }, values) }
+    match unsafe { door::write(host, &call, values) } {
+        Outcome::Done(_) => 0,
+        Outcome::Failed(why) => door::fail(host, &why),
+        // SAFETY: as above.
+        Outcome::Native(_) => unsafe { (host.real.write)(dataset, memory, here, there, list, values) },
+    }
 }

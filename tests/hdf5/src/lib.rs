@@ -55,14 +55,14 @@ macro_rules! any {
 }
 
 #[allow(dead_code)]
+#[path = "../../../doors/src/hdf5.rs"]
+mod doors;
+#[allow(dead_code)]
 #[path = "../../../plugin/src/hdf5.rs"]
 mod hdf5;
 #[allow(dead_code)]
 #[path = "../../../plugin/src/netcdf.rs"]
 mod netcdf;
-#[allow(dead_code)]
-#[path = "../../../preload/src/hdf5.rs"]
-mod preload;
 #[allow(dead_code)]
 #[path = "../../../program/src/abi.rs"]
 mod program;
@@ -162,14 +162,14 @@ const _: () = {
     assert!(hdf5::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
     assert!(hdf5::H5S_SELECT_SET == theirs::H5S_seloper_t::H5S_SELECT_SET as i32);
 };
-numbers! { preload: H5S_ALL H5S_MAX_RANK H5P_DEFAULT H5T_INTEGER H5T_FLOAT H5T_ORDER_BE H5T_SGN_NONE H5E_DEFAULT }
+numbers! { doors: H5S_ALL H5S_MAX_RANK H5P_DEFAULT H5T_INTEGER H5T_FLOAT H5T_ORDER_BE H5T_SGN_NONE H5E_DEFAULT }
 const _: () = {
-    assert!(preload::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
-    assert!(preload::H5S_SIMPLE == theirs::H5S_class_t::H5S_SIMPLE as i32);
-    assert!(preload::H5S_SEL_HYPERSLABS == theirs::H5S_sel_type::H5S_SEL_HYPERSLABS as i32);
-    assert!(preload::H5S_SEL_ALL == theirs::H5S_sel_type::H5S_SEL_ALL as i32);
-    assert!(preload::H5I_DATASET == theirs::H5I_type_t::H5I_DATASET as i32);
-    assert!(preload::H5I_DATATYPE == theirs::H5I_type_t::H5I_DATATYPE as i32);
+    assert!(doors::H5D_CHUNKED == theirs::H5D_layout_t::H5D_CHUNKED as i32);
+    assert!(doors::H5S_SIMPLE == theirs::H5S_class_t::H5S_SIMPLE as i32);
+    assert!(doors::H5S_SEL_HYPERSLABS == theirs::H5S_sel_type::H5S_SEL_HYPERSLABS as i32);
+    assert!(doors::H5S_SEL_ALL == theirs::H5S_sel_type::H5S_SEL_ALL as i32);
+    assert!(doors::H5I_DATASET == theirs::H5I_type_t::H5I_DATASET as i32);
+    assert!(doors::H5I_DATATYPE == theirs::H5I_type_t::H5I_DATATYPE as i32);
 };
 numbers! { netcdf: NC_NOERR NC_ENOMEM NC_EFILTER NC_ENDIAN_NATIVE NC_ENDIAN_BIG }
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HDF5 as this library declares it. It links no libhdf5; `tests/hdf5` has each line compared with bindings.
+//! HDF5 as the doors declare it. They link no libhdf5; `tests/hdf5` has each line compared with bindings.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// HDF5's `hid_t` since 1.10.
-pub(crate) type Hid = i64;
+pub type Hid = i64;
 
 /// All of a space; the greatest number of those that are no identifiers (`H5S_BLOCK`, `H5S_PLIST`).
-pub(crate) const H5S_ALL: Hid = 0;
-pub(crate) const H5S_PLIST: Hid = 2;
-pub(crate) const H5S_MAX_RANK: usize = 32;
-pub(crate) const H5S_SIMPLE: c_int = 1;
-pub(crate) const H5S_SEL_HYPERSLABS: c_int = 2;
-pub(crate) const H5S_SEL_ALL: c_int = 3;
-pub(crate) const H5I_DATASET: c_int = 5;
-pub(crate) const H5I_DATATYPE: c_int = 3;
-pub(crate) const H5P_DEFAULT: Hid = 0;
-pub(crate) const H5D_CHUNKED: c_int = 2;
-pub(crate) const H5T_INTEGER: c_int = 0;
-pub(crate) const H5T_FLOAT: c_int = 1;
-pub(crate) const H5T_ORDER_BE: c_int = 1;
-pub(crate) const H5T_SGN_NONE: c_int = 0;
-pub(crate) const H5E_DEFAULT: Hid = 0;
+pub const H5S_ALL: Hid = 0;
+pub const H5S_PLIST: Hid = 2;
+pub const H5S_MAX_RANK: usize = 32;
+pub const H5S_SIMPLE: c_int = 1;
+pub const H5S_SEL_HYPERSLABS: c_int = 2;
+pub const H5S_SEL_ALL: c_int = 3;
+pub const H5I_DATASET: c_int = 5;
+pub const H5I_DATATYPE: c_int = 3;
+pub const H5P_DEFAULT: Hid = 0;
+pub const H5D_CHUNKED: c_int = 2;
+pub const H5T_INTEGER: c_int = 0;
+pub const H5T_FLOAT: c_int = 1;
+pub const H5T_ORDER_BE: c_int = 1;
+pub const H5T_SGN_NONE: c_int = 0;
+pub const H5E_DEFAULT: Hid = 0;
 
 /// What HDF5 calls for a failure where it prints by itself.
-pub(crate) type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
+pub type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
 
 table! {
     /// The functions that stand behind ours.

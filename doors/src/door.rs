@@ -18,8 +18,8 @@ use crate::hdf5::{
     Auto, H5D_CHUNKED, H5E_DEFAULT, H5I_DATASET, H5I_DATATYPE, H5P_DEFAULT, H5S_ALL, H5S_MAX_RANK, H5S_PLIST,
     H5T_FLOAT, H5T_INTEGER, H5T_ORDER_BE, H5T_SGN_NONE, Hid, Lock, Questions,
 };
+use crate::host::Host;
 use crate::plugin::{self, Array, HOST, READ_ONLY};
-use crate::real::{self, Host};
 use crate::space::{self, Placed};
 use libc::{c_int, c_uint, c_void};
 use std::borrow::Cow;
@@ -35,19 +35,21 @@ const MUCH: u64 = 4 << 20;
 const FILTER: c_int = 443;
 
 /// The arguments of a call but for its values.
-pub(crate) struct Call {
-    pub(crate) dataset: Hid,
-    pub(crate) memory: Hid,
-    pub(crate) here: Hid,
-    pub(crate) there: Hid,
-    pub(crate) list: Hid,
+pub struct Call {
+    pub dataset: Hid,
+    pub memory: Hid,
+    pub here: Hid,
+    pub there: Hid,
+    pub list: Hid,
+    /// Whether HDF5 itself calls, and holds the lock that its threads share.
+    pub is_inside: bool,
 }
 
 /// Why a call goes HDF5's way.
-type Why = Cow<'static, str>;
+pub type Why = Cow<'static, str>;
 
 /// How a call ended.
-enum Outcome {
+pub enum Outcome {
     /// The short way, so many bytes.
     Done(u64),
     /// It is HDF5's to do.
@@ -67,44 +69,35 @@ impl Outcome {
     }
 }
 
+/// Reads by the short way, if the call may take it. Else nothing has happened that counts, and HDF5 is to do it.
+///
 /// # Safety
-/// As HDF5 says of `H5Dread`; `ret` is where the call returns to.
-pub(crate) unsafe fn read(ret: *const c_void, call: &Call, values: *mut c_void) -> c_int {
-    let Some(host) = real::of(ret) else { return -1 };
+/// As HDF5 says of `H5Dread`, of a dataset of this host.
+pub unsafe fn read(host: &'static Host, call: &Call, values: *mut c_void) -> Outcome {
     // SAFETY: the caller's promise.
     let outcome = unsafe { short_way(host, call, values, 0) };
     explain::note(host, call.dataset, "read", outcome.told());
-    match outcome {
-        Outcome::Done(_) => 0,
-        // SAFETY: as above.
-        _ => unsafe { (host.real.read)(call.dataset, call.memory, call.here, call.there, call.list, values) },
-    }
+    outcome
 }
 
+/// Writes by the short way, if the call may take it.
+///
 /// # Safety
-/// As HDF5 says of `H5Dwrite`; `ret` is where the call returns to.
-pub(crate) unsafe fn write(ret: *const c_void, call: &Call, values: *const c_void) -> c_int {
-    let Some(host) = real::of(ret) else { return -1 };
+/// As HDF5 says of `H5Dwrite`, of a dataset of this host.
+pub unsafe fn write(host: &'static Host, call: &Call, values: *const c_void) -> Outcome {
     // SAFETY: the caller's promise; of an array that is read only nothing is written.
     let outcome = unsafe { short_way(host, call, values.cast_mut(), READ_ONLY) };
     explain::note(host, call.dataset, "write", outcome.told());
-    match outcome {
-        Outcome::Done(_) => 0,
-        Outcome::Failed(why) => fail(host, &why),
-        // SAFETY: as above.
-        Outcome::Native(_) => unsafe {
-            (host.real.write)(call.dataset, call.memory, call.here, call.there, call.list, values)
-        },
-    }
+    outcome
 }
 
-/// Says why a write failed on HDF5's error stack.
-fn fail(host: &Host, why: &str) -> c_int {
+/// Says why a write failed on HDF5's error stack. Answers what such a call answers.
+pub fn fail(host: &Host, why: &str) -> c_int {
     if let (Some(errors), Ok(why)) = (&host.errors, CString::new(why)) {
         // SAFETY: texts that end in NUL, and ids of the library's own.
         unsafe {
             let (class, major, minor) = (*errors.class, *errors.major, *errors.minor);
-            let (file, function, text) = (c"preload/src/door.rs", c"H5Dwrite", c"%s");
+            let (file, function, text) = (c"doors/src/door.rs", c"H5Dwrite", c"%s");
             (errors.push)(
                 H5E_DEFAULT,
                 file.as_ptr(),
@@ -142,24 +135,33 @@ struct Judged {
     size: usize,
 }
 
+/// What the selections alone say of a call: the cheapest question, which needs no dataset.
+///
 /// # Safety
-/// As of [`short_way`].
-unsafe fn judge(q: &Questions, call: &Call, flags: u32) -> Result<Judged, Why> {
-    let &Call { dataset, memory, here, there, list } = call;
+/// Two identifiers, which HDF5 checks.
+pub unsafe fn glance(q: &Questions, here: Hid, there: Hid) -> Result<(), Why> {
     let is_space = |space: Hid| space == H5S_ALL || space > H5S_PLIST;
     if !is_space(here) || !is_space(there) {
         return Err("a space of another kind".into());
     }
     let space = if there == H5S_ALL { here } else { there };
-    // SAFETY: ids that HDF5 checks.
     if space != H5S_ALL {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         let count = unsafe { (q.count)(space) };
         // SAFETY: as above.
         if count < FEW || count < LONG && unsafe { space::is_row(q, space, count as u64) } {
             return Err("few values".into());
         }
     }
+    Ok(())
+}
+
+/// # Safety
+/// As of [`short_way`].
+unsafe fn judge(q: &Questions, call: &Call, flags: u32) -> Result<Judged, Why> {
+    let &Call { dataset, memory, here, there, list, .. } = call;
+    // SAFETY: ids that HDF5 checks.
+    unsafe { glance(q, here, there)? };
     // SAFETY: as above.
     if unsafe { (q.kind)(dataset) != H5I_DATASET || (q.kind)(memory) != H5I_DATATYPE } {
         return Err("no dataset, or no type".into());
@@ -386,7 +388,8 @@ unsafe fn transfer(
         Ok(plugin) => plugin,
         Err(why) => return Outcome::Native(why.into()),
     };
-    let Some(_locked) = Locked::new(host, q) else { return Outcome::Native("another thread is in HDF5".into()) };
+    let locked = if call.is_inside { Some(Locked(None)) } else { Locked::new(host, q) };
+    let Some(_locked) = locked else { return Outcome::Native("another thread is in HDF5".into()) };
     let _silence = Silence::new(q);
     let Placed { there, first, steps } = &judged.placed;
     let size = judged.size as i64;

@@ -3,7 +3,7 @@
 //! calls went, and why.
 
 use crate::hdf5::Hid;
-use crate::real::Host;
+use crate::host::Host;
 use libc::c_char;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,7 +13,8 @@ type Told = BTreeMap<(String, &'static str, Option<String>), (u64, u64)>;
 
 static TOLD: Mutex<Told> = Mutex::new(BTreeMap::new());
 
-fn is_wanted() -> bool {
+/// Whether it is to be told.
+pub fn is_wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| {
         let wanted = std::env::var_os("H5Z_GPU_EXPLAIN").is_some_and(|v| v == "1");
