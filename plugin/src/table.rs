@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions and variables of a library, looked up by their names. Used by the plugin and
-//! by the doors, each with a `Module` of its own.
+//! Functions and variables of a library, looked up by their names. Used by the plugin and by the doors, each
+//! with a `Module` of its own.
 
 /// A table of functions and of ids of the host: every one is there, or there is no table.
 macro_rules! table {
