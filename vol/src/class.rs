@@ -9,8 +9,8 @@ use std::mem::offset_of;
 pub(crate) const NAME: &CStr = c"h5z_gpu";
 /// HDF5's name of the connector whose functions these are.
 pub(crate) const NATIVE: &CStr = c"native";
-/// A number of those that HDF5 leaves free for trials.
-pub(crate) const NUMBER: c_int = 443;
+/// A number of those that HDF5 leaves free for trials. Not that of the filter: see [`NOBODY`].
+pub(crate) const NUMBER: c_int = 511;
 /// The version of the record that is declared here.
 pub(crate) const VERSION: c_uint = 3;
 
@@ -74,6 +74,19 @@ pub(crate) struct Class {
     token: [Other; 3],
     optional: Other,
 }
+
+/// What is nobody's record: no version, no number, no name.
+///
+/// HDF5 1.10 takes whatever a library of its plugins' folders hands out for the record of a filter, whose number stands
+/// where a connector's does, and ends its search where it is handed nothing: no plugin behind this library would be
+/// found. So nothing is handed out as this.
+#[repr(C, align(8))]
+pub(crate) struct Nobody {
+    version: c_uint,
+    number: c_int,
+    rest: [u8; size_of::<Class>() - 8],
+}
+pub(crate) static NOBODY: Nobody = Nobody { version: 0, number: -1, rest: [0; size_of::<Class>() - 8] };
 
 /// A field, its name in the headers, and where it is. `tests/hosts/test_vol.py` reads these lines.
 macro_rules! places {

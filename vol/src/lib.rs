@@ -55,12 +55,12 @@ pub extern "C" fn H5PLget_plugin_type() -> c_int {
 }
 
 entry::entry0! {
-    /// The record of the connector; null for a library whose records are others.
+    /// The record of the connector; nobody's for a library whose records are others.
     #[unsafe(export_name = "H5PLget_plugin_info")]
     plugin_info => record_for() -> *const c_void
 }
 
 /// The record for the library that calls; `ret` is where the call returns to.
 extern "C" fn record_for(ret: *const c_void) -> *const c_void {
-    connector::of(ret).map_or(std::ptr::null(), |class| std::ptr::from_ref(class).cast())
+    connector::of(ret).map_or((&raw const class::NOBODY).cast(), |class| std::ptr::from_ref(class).cast())
 }
