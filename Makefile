@@ -51,8 +51,9 @@ $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@$(CARGO) build --quiet --profile $(PROFILE)
 	@mkdir -p target/plugin target/bin
 	@cmp -s $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/
-	@mkdir -p target/preload && { cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/libh5zgpu_preload.so || \
-	    install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/; }
+	@for door in preload vol; do mkdir -p target/$$door && { \
+	    cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu_$$door.so target/$$door/libh5zgpu_$$door.so || \
+	    install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu_$$door.so target/$$door/; }; done
 	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
 
 rust:

@@ -29,16 +29,17 @@ portable: rust .env/zig $(CUDA_COMPILER)
 	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || \
 	    [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
-	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
+	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-vol -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
 
 # $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the
 # sources.
 staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && \
-    rm -rf $(addprefix $(1)/h5z_gpu/,plugin preload bin) && \
+    rm -rf $(addprefix $(1)/h5z_gpu/,plugin preload vol bin) && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
 # $(call packed,STAGE,FOLDER OF WHAT WAS BUILT,INTO,MACHINE)
 packed = $(call staged,$(1)) && install -D -m 755 $(2)/libh5zgpu.so $(1)/h5z_gpu/plugin/libh5zgpu.so && \
     install -D -m 755 $(2)/libh5zgpu_preload.so $(1)/h5z_gpu/preload/libh5zgpu_preload.so && \
+    install -D -m 755 $(2)/libh5zgpu_vol.so $(1)/h5z_gpu/vol/libh5zgpu_vol.so && \
     install -D -m 755 $(2)/h5z-gpu $(1)/h5z_gpu/bin/h5z-gpu && \
     MACHINE=$(4) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(3) $(1)
 
@@ -54,12 +55,14 @@ wheel-here: $(PLUGIN) .env/made
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,plugin preload program)
+	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,doors plugin preload program vol)
 	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
-	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
+	@cp -r doors/Cargo.toml doors/src $(STAGE)/source/rust/doors/
+	@for door in preload vol; do \
+	    cp -r $$door/Cargo.toml $$door/build.rs $$door/src $(STAGE)/source/rust/$$door/; done
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["plugin", "preload", "program"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
+	@sed -e 's/^members = .*/members = ["doors", "plugin", "preload", "program", "vol"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
 	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null

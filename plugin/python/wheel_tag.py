@@ -14,8 +14,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # What these versions of glibc were called before names had numbers; pip before 20.3 knows no others.
 OLD_NAMES = {17: "manylinux2014"}
-# The plugin, the library of `h5z-gpu run`, and the program.
-BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "bin/h5z-gpu"
+# The plugin, the libraries of `h5z-gpu run`, and the program.
+BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "vol/libh5zgpu_vol.so", "bin/h5z-gpu"
 
 
 class TagHook(BuildHookInterface):
@@ -43,7 +43,7 @@ def build(sources, files):
     if not shutil.which("cargo"):
         raise RuntimeError("cargo is missing, which builds the plugin: install Rust 1.89 or newer, and a C compiler")
     command = ["cargo", "build", "--profile", "dist", "-p", "h5z-gpu-plugin", "-p", "h5z-gpu-preload",
-               "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
+               "-p", "h5z-gpu-vol", "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
     subprocess.run(command, cwd=sources, check=True)
     for built in files:
         built.parent.mkdir(exist_ok=True)

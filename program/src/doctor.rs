@@ -9,6 +9,7 @@
 //! ```
 
 mod checks;
+mod doors;
 mod examination;
 mod gpu;
 mod report;
@@ -59,6 +60,7 @@ impl Examination {
     fn conclude(&mut self) {
         self.check_files();
         self.check_variables();
+        self.check_doors();
         self.folders = self.look_into_folders();
         self.check_plugin();
         self.check_libraries();

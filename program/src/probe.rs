@@ -44,7 +44,8 @@ pub(crate) fn ask(what: &str, arguments: &[&OsStr], variables: &[(&str, Option<&
 fn asked(what: &str, arguments: &[&OsStr], variables: &[(&str, Option<&str>)]) -> Answer {
     let text = |e: std::io::Error| e.to_string();
     let mut command = Command::new(env::current_exe().map_err(text)?);
-    command.arg("probe").arg(what).args(arguments);
+    // A connector that is named and not found ends HDF5; what is asked is not asked of it.
+    command.arg("probe").arg(what).args(arguments).env_remove("HDF5_VOL_CONNECTOR");
     for (name, value) in variables {
         match value {
             Some(value) => command.env(name, value),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run`: a program that cannot be changed, whose HDF5 reads and writes many chunks at a time.
 //!
-//! The library `libh5zgpu_preload.so` stands before HDF5 in that program and in what it starts, and in nothing else:
-//! the variables are set for it alone. Never put them into a shell's profile.
+//! There are two doors. `libh5zgpu_preload.so` stands before HDF5's functions; `libh5zgpu_vol.so` is a connector that
+//! HDF5 1.14 and newer load by themselves. Either is there for that program and for what it starts, and for nothing
+//! else: the variables are set for it alone. Never put them into a shell's profile. HDF5 2.0 and 2.2 crash where the
+//! connector that the variable names is not found, so what is named is opened before.
 
-use crate::places::{PLUGIN, Packages};
+use crate::places::{CONNECTOR, PLUGIN, PRELOAD, Packages, VOL};
 use crate::{Fail, Outcome, variable};
 use std::env;
 use std::ffi::OsString;
@@ -12,14 +14,23 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// File name of the library that stands before HDF5.
-pub(crate) const PRELOAD: &str = "libh5zgpu_preload.so";
+/// Where calls of a program are met.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Door {
+    /// Before HDF5's functions (LD_PRELOAD): HDF5 1.10.3 and newer
+    Preload,
+    /// Inside of HDF5, by a connector of its own kind: HDF5 1.14 to 2.2, also of programs that look functions up by name
+    Vol,
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// At its end the program says of each dataset which way its calls went, and why
     #[arg(long)]
     explain: bool,
+    /// Where its calls are met
+    #[arg(long, value_enum, default_value_t = Door::Preload)]
+    door: Door,
     #[command(flatten)]
     packages: Packages,
     /// The program and its arguments, behind `--`
@@ -30,44 +41,77 @@ pub(crate) struct Args {
 /// Starts the program in this one's place.
 pub(crate) fn run(a: &Args) -> Outcome {
     let plugin = variable::plugin()?;
-    let library = preload(&plugin)?;
     let mut command = Command::new(&a.line[0]);
-    let mut libraries = OsString::from(library);
-    if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
-        libraries.push(" ");
-        libraries.push(theirs);
-    }
-    command.args(&a.line[1..]).env("LD_PRELOAD", libraries);
+    command.args(&a.line[1..]);
     let searched = env::var_os("HDF5_PLUGIN_PATH").unwrap_or_default();
-    if !env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file()) {
-        command.env("HDF5_PLUGIN_PATH", variable::value(&a.packages)?);
+    let leads = env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file());
+    let folders = if leads { searched } else { variable::value(&a.packages)?.into() };
+    match a.door {
+        Door::Preload => {
+            let mut libraries = OsString::from(preload(&plugin)?);
+            if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+                libraries.push(" ");
+                libraries.push(theirs);
+            }
+            command.env("LD_PRELOAD", libraries).env("HDF5_PLUGIN_PATH", folders);
+        }
+        Door::Vol => {
+            let mut path = OsString::from(connector(&plugin)?);
+            path.push(":");
+            path.push(folders);
+            command.env("HDF5_VOL_CONNECTOR", CONNECTOR).env("HDF5_PLUGIN_PATH", path);
+        }
     }
     if a.explain {
         command.env("H5Z_GPU_EXPLAIN", "1");
     }
     let why = command.exec();
-    Err(Fail::Wrong(format!("h5z-gpu run: {}: {why}", a.line[0].to_string_lossy())))
+    Err(wrong(format!("{}: {why}", a.line[0].to_string_lossy())))
 }
 
-/// The library in ../preload of the plugin's folder, which the loader can open.
+fn wrong(why: impl std::fmt::Display) -> Fail {
+    Fail::Wrong(format!("h5z-gpu run: {why}"))
+}
+
+/// The library that stands before HDF5.
 fn preload(plugin: &Path) -> Outcome<PathBuf> {
-    let file = plugin.parent().and_then(Path::parent).map(|f| f.join("preload").join(PRELOAD)).unwrap_or_default();
+    let file = opened(plugin, "preload", PRELOAD)?;
+    if file.to_string_lossy().contains([' ', ':']) {
+        let file = file.display();
+        return Err(wrong(format!("{file}: the loader takes no path with a blank or a colon, move it")));
+    }
+    Ok(file)
+}
+
+/// The connector's folder, where nothing keeps HDF5 from it.
+fn connector(plugin: &Path) -> Outcome<PathBuf> {
+    let other = env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
+    if !other.trim().is_empty() && other.split_ascii_whitespace().next() != Some(CONNECTOR) {
+        return Err(wrong(format!(
+            "HDF5_VOL_CONNECTOR is '{other}': a program has one connector, unset it, or take --door preload"
+        )));
+    }
+    if env::var_os("HDF5_PLUGIN_PRELOAD").is_some_and(|v| v == "::") {
+        return Err(wrong("HDF5_PLUGIN_PRELOAD is '::', which forbids HDF5 every plugin: unset it"));
+    }
+    let file = opened(plugin, "vol", VOL)?;
+    if file.to_string_lossy().contains(':') {
+        let file = file.display();
+        return Err(wrong(format!("{file}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it")));
+    }
+    Ok(file.parent().map(Path::to_path_buf).unwrap_or_default())
+}
+
+/// A library in a folder beside the plugin's, which the loader can open.
+fn opened(plugin: &Path, folder: &str, name: &str) -> Outcome<PathBuf> {
+    let file = plugin.parent().and_then(Path::parent).map(|f| f.join(folder).join(name)).unwrap_or_default();
     let file = file.canonicalize().map_err(|why| {
-        Fail::Wrong(format!(
-            "h5z-gpu run: {}: {why}; in the sources `make` puts it there, else install again",
-            file.display()
-        ))
+        wrong(format!("{}: {why}; in the sources `make` puts it there, else install again", file.display()))
     })?;
     // SAFETY: the library runs nothing when it is opened.
     match unsafe { libloading::Library::new(&file) } {
         Ok(library) => drop(library),
-        Err(why) => return Err(Fail::Wrong(format!("h5z-gpu run: {} cannot be loaded: {why}", file.display()))),
-    }
-    if file.to_string_lossy().contains([' ', ':']) {
-        let file = file.display();
-        return Err(Fail::Wrong(format!(
-            "h5z-gpu run: {file}: the loader takes no path with a blank or a colon, move it"
-        )));
+        Err(why) => return Err(wrong(format!("{} cannot be loaded: {why}", file.display()))),
     }
     Ok(file)
 }

@@ -4,7 +4,6 @@
 use super::examination::{Examination, digest, some, variable};
 use crate::places::{PLUGIN, folder_fault, opened_by_hdf5, package_of};
 use crate::probe::{default_folders, texts};
-use crate::run::PRELOAD;
 use crate::variable::quoted;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,6 @@ impl Examination {
         if variable("HDF5_PLUGIN_PRELOAD") == "::" {
             self.problem("HDF5_PLUGIN_PRELOAD is \"::\", which forbids HDF5 every plugin", "unset HDF5_PLUGIN_PRELOAD");
         }
-        self.check_preload();
         let path = self.path.clone().unwrap_or_default();
         for (folder, why) in path.split(':').filter(|f| !f.is_empty()).filter_map(|f| Some((f, folder_fault(f)?))) {
             let looks = |a: &Value| texts(&a["folders"]).iter().any(|f| f == folder) && !some(&a["plugin"]);
@@ -47,22 +45,6 @@ impl Examination {
         }
         if !path.is_empty() {
             self.note_hidden_folders();
-        }
-    }
-
-    /// What `h5z-gpu run` sets for one program, and what belongs into no profile.
-    fn check_preload(&mut self) {
-        let libraries = variable("LD_PRELOAD");
-        let ours = libraries.split([' ', ':']).filter(|path| path.ends_with(PRELOAD));
-        for path in ours {
-            let remedy =
-                "unset LD_PRELOAD, and start programs by `h5z-gpu run -- PROGRAM`, which sets it for them alone";
-            if Path::new(path).is_file() {
-                self.notes.push(format!("LD_PRELOAD names {path}, for every program that is started here; {remedy}"));
-            } else {
-                let text = format!("LD_PRELOAD names {path}, which is not there: every program complains of it");
-                self.problem(text, remedy);
-            }
         }
     }
 
