@@ -79,6 +79,18 @@ rust:
 	@echo "h5py with $*"
 	@rm -rf $@ && $(PIP) --no-deps --target $@ -r $< && touch $@
 
+# HDF5's headers, out of the crates that build it: for programs that are linked with the libraries of wheels.
+.env/headers/1.14: CRATE := 0.9.5
+.env/headers/2.0: CRATE := 0.10.0
+.env/headers/2.2: CRATE := 0.10.4
+HEADERS := $(addprefix .env/headers/,1.14 2.0 2.2)
+$(HEADERS): | rust
+	@echo "Headers of HDF5 $(@F)"
+	@rm -rf $@.new $@ && mkdir -p $@.new/src && touch $@.new/src/lib.rs && cd $@.new && printf '%s\n' '[package]' \
+	    'name = "headers"' 'version = "0.0.0"' 'edition = "2024"' '[workspace]' '[dependencies]' \
+	    'hdf5-metno-src = "=$(CRATE)"' >Cargo.toml && $(CARGO) vendor --quiet >/dev/null
+	@mv $@.new $@
+
 .env/check: tests/check/requirements.txt .env/tests
 	@echo "Python packages that check the tree"
 	@$(PIP) -r $< && touch $@
@@ -113,7 +125,7 @@ demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
 endif
 
-test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
+test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(HEADERS) $(CUDA_COMPILER)
 	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 

@@ -13,9 +13,9 @@ OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
 SHORT = "by many chunks at a time"
 
 
-def under(*command, **how):
+def under(*command, door="preload", **how):
     """The output of a program under `h5z-gpu run --explain`, and the lines that explain it."""
-    lines = run(H5Z_GPU, "run", "--explain", "--", *command, **how).splitlines(keepends=True)
+    lines = run(H5Z_GPU, "run", "--door", door, "--explain", "--", *command, **how).splitlines(keepends=True)
     explains = [line for line in lines if re.match(r"h5z-gpu: .*: (read|write) \d+ times by ", line)]
     return "".join(line for line in lines if line not in explains), "".join(explains)
 
