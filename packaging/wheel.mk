@@ -62,7 +62,8 @@ sdist: .env/made
 	@for door in preload vol; do \
 	    cp -r $$door/Cargo.toml $$door/build.rs $$door/src $(STAGE)/source/rust/$$door/; done
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["doors", "plugin", "preload", "program", "vol"]/' Cargo.toml >$(STAGE)/source/rust/Cargo.toml
+	@sed -e 's/^members = .*/members = ["doors", "plugin", "preload", "program", "vol"]/' Cargo.toml \
+	    >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
 	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null

@@ -52,7 +52,8 @@ impl Module {
     }
 }
 
-/// The name of the object that holds an address.
+/// The name of the object that holds an address, which is compared and never read.
+#[allow(clippy::not_unsafe_ptr_arg_deref)]
 pub fn file_of(address: *const c_void) -> Option<&'static CStr> {
     // SAFETY: all-zero is a valid Dl_info; dladdr only compares the address with the loaded objects' ranges. The name
     // lives as long as the object, which is asked for at once, or is our own.

@@ -19,7 +19,7 @@ use std::process::Command;
 enum Door {
     /// Before HDF5's functions (LD_PRELOAD): HDF5 1.10.3 and newer
     Preload,
-    /// Inside of HDF5, by a connector of its own kind: HDF5 1.14 to 2.2, also of programs that look functions up by name
+    /// Inside of HDF5, by a connector: HDF5 1.14 to 2.2, also of programs that look functions up by name
     Vol,
 }
 

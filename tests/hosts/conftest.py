@@ -34,8 +34,8 @@ class Failed(AssertionError):
 
 
 def run(*command, env=None, ok=True, cwd=None, input=None):
-    """Runs a program to its end; gives stdout + stderr. With ok=False it must fail, but not by a signal; with ok=None it
-    may."""
+    """Runs a program to its end; gives stdout + stderr. With ok=False it must fail, with ok=None it may; never by a
+    signal."""
     r = subprocess.run([str(c) for c in command], env=env or clean(), cwd=cwd, input=input, text=True, errors="replace",
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     if r.returncode < 0 or r.returncode > 128 or ok not in (None, r.returncode == 0):

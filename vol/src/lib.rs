@@ -5,9 +5,9 @@
 //! HDF5 1.14 and newer look for it where `HDF5_VOL_CONNECTOR` names `h5z_gpu`, in the folders of `HDF5_PLUGIN_PATH`;
 //! `h5z-gpu run --door vol` sets both. It links neither HDF5 nor the plugin.
 //!
-//! A connector is a record of some 70 functions, by which HDF5 does everything that concerns files. HDF5's own, "native"
-//! one is such a record too, and gives itself away (`H5VLintrospect_get_conn_cls`). Ours is a copy of it, under another
-//! name, in which three functions are replaced:
+//! A connector is a record of some 70 functions, by which HDF5 does everything that concerns files. HDF5's own, the
+//! "native" one, is such a record too, and HDF5 hands it out (`H5VLintrospect_get_conn_cls`). Ours is a copy of it,
+//! under another name, in which three functions are replaced:
 //!
 //! ```text
 //! HDF5  ──►  read, write of a dataset     doors/ decides ──► many chunks at a time
