@@ -68,6 +68,20 @@ int main(int argc, char **argv) {
     told("not waited for", wrote < 0 ? wrote : read);
     printf("left: %d, failed: %d\n", (int)left, (int)failed);
 
+    /* Spaces that are none: a block of memory, and a selection in the transfer list. */
+    hsize_t start[2] = {50, 30}, step[2] = {1, 1}, count[2] = {300, 200};
+    hid_t there = H5Dget_space(sets[0]), transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL);
+    H5Pset_dataset_io_hyperslab_selection(transfer, 2, H5S_SELECT_SET, start, step, count, step);
+    for (int k = 0; k < 2; k++) {
+        float *block = &b[0][0][0];
+        int wrong = H5Dread(sets[0], H5T_NATIVE_FLOAT, H5S_BLOCK, k ? H5S_PLIST : there, k ? transfer : H5P_DEFAULT, block);
+        for (int i = 0; i < 300; i++)
+            wrong |= memcmp(block + 200 * i, &a[0][50 + i][30], 200 * sizeof(float));
+        printf("block: %s\n", wrong ? "wrong" : "right");
+        memset(b, 0, sizeof b);
+    }
+
     /* Open objects are counted as ever, and a dataset that is closed is closed. */
     printf("open: %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL));
     for (int k = 0; k < 2; k++)

@@ -116,7 +116,8 @@ def test_a_c_program_does_what_it_did(program, version, tmp_path):
     said, why = vol(made, tmp_path / "b.h5")
     assert said == plain and plain.count("failed") == {"ways": 3, "several": 1}[program], (said, plain)
     if program == "several":
-        assert plain.count("as written") == 4 and "open: 1, references: 1" in plain
+        assert plain.count("as written") == 4 and plain.count("right") == 2 and "a space of another kind" in why
+        assert "open: 1, references: 1" in plain
         ways = re.findall(rf"/(\w+): (read|write) (\d) times {SHORT}", why)
         assert [" ".join(w) for w in ways] == ["first read 4", "first write 3", "last read 4", "last write 2"], why
         assert why.count("plain: read 4 times by HDF5") == 1, why
@@ -218,6 +219,45 @@ def test_mistakes_and_damage_give_the_errors_that_they_give_natively(version, h5
     said, why = vol(sys.executable, "-c", ERRORS, tmp_path, tmp_path / "a.h5", env=env)
     assert said == plain and plain.count("checksum") == 2 and "FileNotFoundError" in plain, (plain, said)
     assert why.count("cannot be read") >= 1 and "reading only" in why, why
+
+
+OTHERS = """
+import h5py, io, sys
+import numpy as np
+from conftest import sample
+x = sample(np.float32, (40, 130, 170))
+kind = {"chunks": (10, 64, 64), "compression": 443, "compression_opts": (90000,)}
+def tried(name, *target, again={}, **how):
+    with h5py.File(*(target or [sys.argv[1] + name]), "w", **how) as f:
+        f.create_dataset(name, data=x, **kind)
+        assert (f[name][...] == x).all(), name
+    with h5py.File(*(target or [sys.argv[1] + name]), "r", **again) as f:
+        assert (f[name][...] == x).all(), name
+tried("core", driver="core", again={"driver": "core"})
+tried("object", io.BytesIO())
+tried("family", sys.argv[1] + "%d", driver="family", memb_size=1 << 20, again={"driver": "family", "memb_size": 1 << 20})
+tried("pages", fs_strategy="page", fs_page_size=4096, page_buf_size=1 << 20, again={"page_buf_size": 1 << 20})
+tried("block", userblock_size=512)
+with h5py.File(sys.argv[1] + "swmr", "w", libver="latest") as f:
+    d = f.create_dataset("swmr", x.shape, "f4", maxshape=(None, None, None), **kind)
+    f.swmr_mode = True
+    d[...] = x
+    with h5py.File(sys.argv[1] + "swmr", "r", libver="latest", swmr=True) as g:
+        g["swmr"].refresh()
+        d.flush()
+        assert (g["swmr"][...] == x).all()
+"""
+
+
+@WITH
+def test_other_drivers_page_buffers_and_swmr_are_left_to_hdf5(version, h5pys, tmp_path):
+    said, why = vol(sys.executable, "-c", OTHERS, f"{tmp_path}/", env=environment(h5pys, version))
+    ways = dict.fromkeys(("core", "object", "family"), "by HDF5: the file is open by another driver than sec2")
+    ways |= {"pages": "by HDF5: the file has a page buffer", "block": SHORT, "swmr": "by HDF5: the file is open for single"}
+    for name, way in ways.items():
+        lines = [line for line in why.splitlines() if f":/{name}: " in line or f"{name}:: " in line]
+        assert lines and all(way in line for line in lines), (name, lines, why)
+    assert said == "", said
 
 
 PACKAGE = """
