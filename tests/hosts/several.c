@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
     H5Pset_dataset_io_hyperslab_selection(transfer, 2, H5S_SELECT_SET, start, step, count, step);
     for (int k = 0; k < 2; k++) {
         float *block = &b[0][0][0];
-        int wrong = H5Dread(sets[0], H5T_NATIVE_FLOAT, H5S_BLOCK, k ? H5S_PLIST : there, k ? transfer : H5P_DEFAULT, block);
+        hid_t list = k ? transfer : H5P_DEFAULT;
+        int wrong = H5Dread(sets[0], H5T_NATIVE_FLOAT, H5S_BLOCK, k ? H5S_PLIST : there, list, block);
         for (int i = 0; i < 300; i++)
             wrong |= memcmp(block + 200 * i, &a[0][50 + i][30], 200 * sizeof(float));
         printf("block: %s\n", wrong ? "wrong" : "right");

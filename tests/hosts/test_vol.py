@@ -235,8 +235,9 @@ def tried(name, *target, again={}, **how):
         assert (f[name][...] == x).all(), name
 tried("core", driver="core", again={"driver": "core"})
 tried("object", io.BytesIO())
-tried("family", sys.argv[1] + "%d", driver="family", memb_size=1 << 20, again={"driver": "family", "memb_size": 1 << 20})
-tried("pages", fs_strategy="page", fs_page_size=4096, page_buf_size=1 << 20, again={"page_buf_size": 1 << 20})
+family, buffer = {"driver": "family", "memb_size": 1 << 20}, {"page_buf_size": 1 << 20}
+tried("family", sys.argv[1] + "%d", **family, again=family)
+tried("pages", fs_strategy="page", fs_page_size=4096, **buffer, again=buffer)
 tried("block", userblock_size=512)
 with h5py.File(sys.argv[1] + "swmr", "w", libver="latest") as f:
     d = f.create_dataset("swmr", x.shape, "f4", maxshape=(None, None, None), **kind)
@@ -253,7 +254,8 @@ with h5py.File(sys.argv[1] + "swmr", "w", libver="latest") as f:
 def test_other_drivers_page_buffers_and_swmr_are_left_to_hdf5(version, h5pys, tmp_path):
     said, why = vol(sys.executable, "-c", OTHERS, f"{tmp_path}/", env=environment(h5pys, version))
     ways = dict.fromkeys(("core", "object", "family"), "by HDF5: the file is open by another driver than sec2")
-    ways |= {"pages": "by HDF5: the file has a page buffer", "block": SHORT, "swmr": "by HDF5: the file is open for single"}
+    ways |= {"pages": "by HDF5: the file has a page buffer", "swmr": "by HDF5: the file is open for single",
+             "block": SHORT}
     for name, way in ways.items():
         lines = [line for line in why.splitlines() if f":/{name}: " in line or f"{name}:: " in line]
         assert lines and all(way in line for line in lines), (name, lines, why)
