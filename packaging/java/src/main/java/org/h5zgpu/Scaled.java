@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package org.h5zgpu;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * The codec {@code scaled}, src/codec/scaled/FORMAT.md: whole numbers times a unit. The whole numbers, or their
+ * differences, are the codes of a frame inside the frame.
+ *
+ * <pre>
+ * codes of the inner frame, little-endian, in the chunk's own bytes
+ * for each number: k from the codes; q = origin + unit · k; x from q by the map
+ * exceptions take their places
+ * </pre>
+ *
+ * <p>A number replaces its code, so the differences before it are kept beside: one for the orders 1 and 2, a row of them
+ * for order 3.
+ */
+final strictfp class Scaled {
+    private static final int HEAD = 56;
+
+    private final Header header;
+    private final Section head;
+    private final Section exceptions;
+    private final Section codes;
+    private final int size;
+    private final int n;
+
+    private int map;
+    private int order;
+    private boolean special;
+    private long unit;
+    private long origin;
+    private long step;
+    private double factor;
+    private double addend;
+    private long specialBits;
+
+    Scaled(Header header, Section[] sections) {
+        this.header = header;
+        head = sections[0];
+        exceptions = sections[1];
+        codes = sections[2];
+        size = header.size();
+        n = header.values();
+    }
+
+    byte[] decode() throws Refused {
+        readHead();
+        int listed = exceptions.length / (4 + size);
+        Refused.when(exceptions.length % (4 + size) != 0, "K7", "%d bytes of exceptions", exceptions.length);
+        long last = -1;
+        for (int k = 0; k < listed; k++) {
+            long place = exceptions.u32(4 * k);
+            Refused.when(place <= last || place >= n, "K7", "an exception at place %d of %d, the one before at %d",
+                    place, n, last);
+            last = place;
+        }
+        byte[] raw = codes.length == 0 ? new byte[(int) header.rawLength] : inner();
+        ByteBuffer in = ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer out = ByteBuffer.wrap(raw).order(header.bigEndian() ? ByteOrder.BIG_ENDIAN
+                : ByteOrder.LITTLE_ENDIAN);
+        if (size == 8) {
+            numbers(in, out);
+        } else {
+            shortNumbers(in, out);
+        }
+        for (int k = 0; k < listed; k++) {
+            int place = exceptions.i32(4 * k);
+            int at = 4 * listed + size * k;
+            if (size == 8) {
+                out.putLong(8 * place, exceptions.i64(at));
+            } else {
+                out.putInt(4 * place, exceptions.i32(at));
+            }
+        }
+        return raw;
+    }
+
+    private void readHead() throws Refused {
+        Refused.when(head.length != HEAD, "K1", "a head of %d bytes, it has %d", head.length, HEAD);
+        map = head.u8(0);
+        order = head.u8(1);
+        Refused.when(map > 3 || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
+                "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
+        special = head.u8(2) == 1;
+        boolean integers = header.numberClass() == Header.INTEGER;
+        boolean fits = integers ? map == 0 : map != 0 && (map != 3 || size == 4);
+        Refused.when(!fits || (order == 3 && header.extents.length < 2), "K3", "map %d, order %d for this type and rank",
+                map, order);
+        unit = head.i64(8);
+        origin = head.i64(16);
+        step = head.i64(24);
+        Refused.when(unit == 0 || (step != 0 && order % 3 == 0), "K4", "unit %d, step %d with order %d", unit, step,
+                order);
+        factor = Double.longBitsToDouble(head.i64(32));
+        addend = Double.longBitsToDouble(head.i64(40));
+        boolean factorFits = map == 0 ? head.i64(32) == 0 : factor > 0 && factor < Double.POSITIVE_INFINITY;
+        boolean addendFits = map < 2 ? head.i64(40) == 0 : Math.abs(addend) < Double.POSITIVE_INFINITY;
+        Refused.when(!factorFits || !addendFits, "K5", "factor %s, addend %s in map %d", factor, addend, map);
+        specialBits = head.i64(48);
+        Refused.when(special ? size == 4 && specialBits >>> 32 != 0 : specialBits != 0, "K6", "special bits %016x",
+                specialBits);
+    }
+
+    private byte[] inner() throws Refused {
+        byte[] frame = Arrays.copyOfRange(codes.bytes, codes.begin, codes.begin + codes.length);
+        Header h = Header.read(frame);
+        boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES;
+        boolean shaped = h.codec == Header.BYTES || (Arrays.equals(h.extents, header.extents) && !h.swapped);
+        // Class 0, of this size, signed, and no other bit.
+        int type = size << 4 | 1 << 14;
+        Refused.when(!codec || h.mode != 9 || h.type != type || h.rawLength != header.rawLength || !shaped, "K8",
+                "codes by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
+                Long.toUnsignedString(h.rawLength));
+        return Frame.decode(frame, header.rawLength);
+    }
+
+    /** Section 4, of 8 bytes. */
+    private void numbers(ByteBuffer in, ByteBuffer out) {
+        int row = order == 3 ? (int) header.extents[header.extents.length - 1] : 1;
+        long[] before = new long[row];
+        long r = 0;
+        for (int i = 0, column = 0; i < n; i++) {
+            long c = in.getLong(8 * i);
+            boolean isSpecial = special && c == Long.MIN_VALUE;
+            if (order == 0) {
+                r = c;
+            } else {
+                long d = isSpecial ? 0 : difference(i, c, before[column]);
+                before[column] = d;
+                r += d;
+                column = column + 1 == row ? 0 : column + 1;
+                isSpecial = special && (isSpecial || r == Long.MIN_VALUE);
+            }
+            out.putLong(8 * i, isSpecial ? specialBits : number(origin + unit * r));
+        }
+    }
+
+    /** The same of 4 bytes, whose sums wrap around earlier. */
+    private void shortNumbers(ByteBuffer in, ByteBuffer out) {
+        int row = order == 3 ? (int) header.extents[header.extents.length - 1] : 1;
+        int[] before = new int[row];
+        int r = 0;
+        for (int i = 0, column = 0; i < n; i++) {
+            int c = in.getInt(4 * i);
+            boolean isSpecial = special && c == Integer.MIN_VALUE;
+            if (order == 0) {
+                r = c;
+            } else {
+                int d = isSpecial ? 0 : (int) difference(i, c, before[column]);
+                before[column] = d;
+                r += d;
+                column = column + 1 == row ? 0 : column + 1;
+                isSpecial = special && (isSpecial || r == Integer.MIN_VALUE);
+            }
+            out.putInt(4 * i, isSpecial ? (int) specialBits : shortNumber((int) origin + (int) unit * r));
+        }
+    }
+
+    /** d(i) from the code and the difference one before, or one row before with order 3. */
+    private long difference(int i, long c, long before) {
+        switch (order) {
+            case 1:
+                return i == 0 ? 0 : step + c;
+            case 2:
+                return i == 0 ? 0 : i == 1 ? step : before + c;
+            default:
+                return before + c;
+        }
+    }
+
+    /** Section 5. */
+    private long number(long q) {
+        if (map == 0) {
+            return q;
+        }
+        double x = map == 1 ? q / factor : q * factor + addend;
+        return Double.doubleToRawLongBits(x);
+    }
+
+    private int shortNumber(int q) {
+        switch (map) {
+            case 0:
+                return q;
+            case 1:
+                return Float.floatToRawIntBits((float) (q / factor));
+            case 2:
+                return Float.floatToRawIntBits((float) (q * factor + addend));
+            default:
+                return Float.floatToRawIntBits((float) q * (float) factor + (float) addend);
+        }
+    }
+}
