@@ -43,6 +43,7 @@ include tests/fuzz/fuzz.mk
 include tests/machines.mk
 include packaging/install.mk
 include packaging/wheel.mk
+include packaging/java/java.mk
 include packaging/check.mk
 include wasm/wasm.mk
 

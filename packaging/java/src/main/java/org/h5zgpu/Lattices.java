@@ -109,34 +109,40 @@ final class Lattices {
         assert next == points;
     }
 
-    /** Predictions along the row itself. */
+    /** Predictions along the row itself. All but the first new point and the last two are regular on a long row. */
     private void along(Axis x, int at, int[] into) {
         int[] values = r;
         int h = x.h;
         int[] fresh = x.fresh;
-        for (int i = 0; i < fresh.length; i++) {
-            int p = at + fresh[i];
-            if (x.regular[i]) {
-                int inner = values[p - h] + values[p + h];
-                into[i] = (inner >> 1) + (inner - values[p - 3 * h] - values[p + 3 * h] >> 4);
-            } else {
-                into[i] = weighted(x, i, p, 1);
-            }
+        int from = x.regularFrom;
+        int to = x.regularTo;
+        for (int i = 0; i < from; i++) {
+            into[i] = weighted(x, i, at + fresh[i], 1);
+        }
+        for (int i = from, p = at + (2 * from + 1) * h; i < to; i++, p += 2 * h) {
+            int inner = values[p - h] + values[p + h];
+            into[i] = (inner >> 1) + (inner - values[p - 3 * h] - values[p + 3 * h] >> 4);
+        }
+        for (int i = to; i < fresh.length; i++) {
+            into[i] = weighted(x, i, at + fresh[i], 1);
         }
     }
 
     /** Predictions for a row along another axis: its neighbours are rows, and all points have the same weights. */
     private void across(Axis axis, int i, int stride, int at, int[] xs, int[] into) {
         int[] values = r;
-        int h = axis.h * stride;
-        for (int k = 0; k < xs.length; k++) {
-            int p = at + xs[k];
-            if (axis.regular[i]) {
-                int inner = values[p - h] + values[p + h];
-                into[k] = (inner >> 1) + (inner - values[p - 3 * h] - values[p + 3 * h] >> 4);
-            } else {
-                into[k] = weighted(axis, i, p, stride);
+        int count = xs.length;
+        if (i < axis.regularFrom || i >= axis.regularTo) {
+            for (int k = 0; k < count; k++) {
+                into[k] = weighted(axis, i, at + xs[k], stride);
             }
+            return;
+        }
+        int h = axis.h * stride;
+        for (int k = 0; k < count; k++) {
+            int p = at + xs[k];
+            int inner = values[p - h] + values[p + h];
+            into[k] = (inner >> 1) + (inner - values[p - 3 * h] - values[p + 3 * h] >> 4);
         }
     }
 
@@ -153,14 +159,21 @@ final class Lattices {
         int[] p = predicted[0];
         int[] q = predicted[1];
         int[] t = predicted[2];
-        for (int i = 0; i < xs.length; i++) {
-            int value = p[i];
-            if (lines == 2) {
-                value = q[i] + (p[i] - q[i] >> 1);
-            } else if (lines == 3) {
-                value = t[i] + (85 * (p[i] + q[i] - 2 * t[i]) + 128 >> 8);
+        int[] from = residuals;
+        int begin = next;
+        if (lines == 1) {
+            for (int i = 0; i < xs.length; i++) {
+                r[at + xs[i]] = p[i] + s * from[begin + i];
             }
-            r[at + xs[i]] = value + s * residuals[next + i];
+        } else if (lines == 2) {
+            for (int i = 0; i < xs.length; i++) {
+                r[at + xs[i]] = q[i] + (p[i] - q[i] >> 1) + s * from[begin + i];
+            }
+        } else {
+            for (int i = 0; i < xs.length; i++) {
+                int value = t[i] + (85 * (p[i] + q[i] - 2 * t[i]) + 128 >> 8);
+                r[at + xs[i]] = value + s * from[begin + i];
+            }
         }
         next += xs.length;
     }
@@ -170,8 +183,9 @@ final class Lattices {
         final int h;
         final int[] coarse;
         final int[] fresh;
-        /** Whether a, b, c and d are 3h, h, h and 3h away; else the weights tell. */
-        final boolean[] regular;
+        /** From this new point up to that one a, b, c and d are 3h, h, h and 3h away; of others the weights tell. */
+        int regularFrom;
+        int regularTo;
         /** How far away they are, in places; 0 for one that does not exist. */
         final int[] a;
         final int[] b;
@@ -187,7 +201,6 @@ final class Lattices {
             int news = n == 2 ? 1 : (n - 1) / 2;
             fresh = new int[news];
             coarse = new int[n - news];
-            regular = new boolean[news];
             a = new int[news];
             b = new int[news];
             c = new int[news];
@@ -216,7 +229,10 @@ final class Lattices {
                 int place = Math.min(Math.min(i + 3, n - 1) * h, last);
                 d[k] = place - x - c[k] >= h ? place - x : 0;
             }
-            regular[k] = a[k] == 3 * h && b[k] == h && c[k] == h && d[k] == 3 * h;
+            if (a[k] == 3 * h && b[k] == h && c[k] == h && d[k] == 3 * h) {
+                regularFrom = regularTo == 0 ? k : regularFrom;
+                regularTo = k + 1;
+            }
             wa[k] = weight(-a[k], -b[k], c[k], d[k]);
             wc[k] = weight(c[k], -a[k], -b[k], d[k]);
             wd[k] = weight(d[k], -a[k], -b[k], c[k]);

@@ -20,6 +20,7 @@ import java.util.Map;
  *     rows of the tile to their places
  * </pre>
  */
+@SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Lorenzo {
     private static final int TILE = 8192;
     private static final int EMPTY = 0;

@@ -2,6 +2,7 @@
 package org.h5zgpu;
 
 /** Section 5 of the FORMAT.md of {@code planes}: what integers mean, in the arithmetic of the type. */
+@SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class PlanesNumbers {
     final boolean usable;
     private final float step4;

@@ -18,6 +18,7 @@ import java.util.Arrays;
  * <p>A number replaces its code, so the differences before it are kept beside: one for the orders 1 and 2, a row of them
  * for order 3.
  */
+@SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Scaled {
     private static final int HEAD = 56;
 

@@ -21,6 +21,7 @@ import java.util.Arrays;
  * <p>A coded value is base + k · g, in the arithmetic of its type, where g is a power of two and k the word; in mode 3
  * its bits are the word's, shifted up.
  */
+@SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Szx {
     private static final int BLOCK = 128;
     private static final int TILE = 4096;

@@ -40,6 +40,11 @@ final class BackwardBits {
         return (int) at(left - count) & (1 << count) - 1;
     }
 
+    /** The next 56 bits, which stay; as many must be left. */
+    long ahead56() {
+        return at(left - 56);
+    }
+
     /** 57 bits or more from a place on, with zeros before the begin. */
     private long at(int place) {
         if (place < 0) {

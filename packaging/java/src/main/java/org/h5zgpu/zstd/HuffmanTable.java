@@ -90,7 +90,21 @@ final class HuffmanTable {
     void decode(BackwardBits in, int from, int to, byte[] out, int at, int count) throws Damaged {
         in.open(from, to);
         int width = log;
-        for (int end = at + count; at < end; at++) {
+        int end = at + count;
+        short[] entries = entry;
+        int mask = (1 << width) - 1;
+        // Five of 11 bits are in 56, so as long as so many are left the stream is looked at once for five.
+        while (end - at >= 5 && in.left >= 56) {
+            long ahead = in.ahead56();
+            int free = 56 - width;
+            for (int k = 0; k < 5; k++) {
+                int found = entries[(int) (ahead >>> free) & mask];
+                out[at++] = (byte) found;
+                free -= found >> 8;
+            }
+            in.left -= 56 - width - free;
+        }
+        for (; at < end; at++) {
             int found = entry[in.peek(width)];
             out[at] = (byte) found;
             in.left -= found >> 8;
