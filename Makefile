@@ -10,6 +10,7 @@
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
 # make wheel    the Python package for glibc 2.17 and newer, in target/wheel (MACHINE=aarch64; make sdist)
+# make java     the jar with which netCDF-Java reads, in target/java, and its check
 # make check    the rules of CONTRIBUTING.md that a machine keeps: formats, linters, lengths, imports, licences
 # make audit    known faults in what we depend on, by cargo-deny and pip-audit, which ask services in the network
 # make unit     the library's unit tests, after a change in src

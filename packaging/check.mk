@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files; needs a
-#                        network and
-#                        a quarter to half an hour on two cores. K=debian names one of them.
+# make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files, and the
+#                        jar for netCDF-Java; needs a network and a quarter to half an hour on two cores. K=debian names
+#                        one of them.
 
 .PHONY: check-packages
 
@@ -14,6 +14,7 @@ target/package-env/made: packaging/check/requirements.txt
 
 check-packages: $(PLUGIN) target/package-env/made
 	@tests/need.sh dh=debhelper lintian=lintian fakeroot=fakeroot qemu-aarch64=qemu-user readelf=binutils \
+	    javac=default-jdk-headless \
 	    h5repack=hdf5-tools \
 	    /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev cmake=cmake pkg-config=pkgconf modulecmd=environment-modules
 	@target/package-env/bin/python -m pytest -v -p no:cacheprovider packaging/check $(if $(K),-k $(K))

@@ -213,6 +213,24 @@ def test_netcdf_java_refuses_a_damaged_chunk_and_reads_the_others(jar, tmp_path)
             assert got[name][0] == "refused" and "h5z-gpu: a chunk cannot be read" in got[name][1], (name, got[name])
 
 
+@with_netcdf_java
+def test_the_page_shows_a_program_that_reads(jar, tmp_path):
+    import h5py
+
+    page = (ROOT / "docs/languages.md").read_text()
+    (program,) = re.findall(r"^```java\n(// (Read[.]java)\n.*?)^```$", page, re.M | re.S)
+    (tmp_path / program[1]).write_text(program[0])
+    with_plugin()
+    with h5py.File(tmp_path / "small.nc", "w", libver=("earliest", "v108")) as f:
+        f.create_dataset("tas", data=np.arange(8 * 6 * 9, dtype="f4").reshape(8, 6, 9), chunks=(8, 6, 9),
+                         compression=443, compression_opts=(90000,))
+    path = f"{JAR}:{os.environ['NETCDF_JAVA']}:{tmp_path}"
+    run("javac", "-nowarn", "-cp", path, "-d", tmp_path, tmp_path / "Read.java")
+    assert run("java", "-cp", path, "Read", tmp_path / "small.nc").split()[-4:] == ["0.0", "1.0", "2.0", "3.0"]
+    dumped = run("java", "-cp", path, "ucar.nc2.write.Ncdump", tmp_path / "small.nc", "-v", "tas")
+    assert "428.0, 429.0, 430.0, 431.0" in dumped, dumped
+
+
 def with_plugin():
     """HDF5 of this process finds the plugin that was built."""
     import h5py

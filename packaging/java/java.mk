@@ -3,8 +3,8 @@
 #              Then its check: all golden vectors, frames to be refused, frames that are changed at random, speed.
 #              NETCDF_JAVA=netcdfAll.jar (a class path) adds values that netCDF-Java reads out of tests/files
 #
-# The jar is compiled against src/stub, two classes of netCDF-Java as far as they are used, and holds neither. It needs no
-# other jar. Java 8 and newer run it.
+# The jar is compiled against src/stub, two classes of netCDF-Java as far as they are used, and holds neither. It needs
+# no other jar. Java 8 and newer run it.
 
 JAVA     := packaging/java
 JAR_NAME := h5z-gpu-netcdf-java.jar

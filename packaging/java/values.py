@@ -3,8 +3,8 @@
 
     NETCDF_JAVA=netcdfAll.jar python3 packaging/java/values.py JAR
 
-in the root of the project reads every file of tests/files and compares each variable with the hash that is written beside
-it. NETCDF_JAVA is a class path. `read` is what packaging/check/test_java.py asks.
+in the root of the project reads every file of tests/files and compares each variable with the hash that is written
+beside it. NETCDF_JAVA is a class path. `read` is what packaging/check/test_java.py asks.
 """
 import json
 import os
@@ -19,7 +19,8 @@ UNKNOWN = {"halves"}
 
 
 def read(jar, folder, *files):
-    """What netCDF-Java reads: {variable: (type, count, SHA-256 of all values, of the inner ones) or ("refused", why)}."""
+    """What netCDF-Java reads: {variable: (type, count, SHA-256 of all values, of the inner ones) or ("refused", why)}.
+    """
     path = os.pathsep.join([str(jar), os.environ["NETCDF_JAVA"]])
     source = ROOT / "packaging/java/src/netcdf-check/java/org/h5zgpu/check/Values.java"
     subprocess.run(["javac", "--release", "8", "-nowarn", "-Xlint:none", "-cp", path, "-d", folder, source], check=True)

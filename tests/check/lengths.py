@@ -12,7 +12,7 @@ import sys
 from tree import ROOT, files, finish
 
 COLUMNS, LINES, FUNCTION, KERNEL = 120, 500, 80, 120
-CODE = (".rs", ".py", ".c", ".h", ".cu", ".cuh", ".sh", ".mk", "Makefile")
+CODE = (".rs", ".py", ".c", ".h", ".cu", ".cuh", ".java", ".sh", ".mk", "Makefile")
 WHOLE = "plugin/python/h5z_gpu/reference.py"
 
 
@@ -31,7 +31,7 @@ def lines(name, text):
 
 
 def bare(text):
-    """Code of Rust, C or CUDA with comments, strings and characters blanked out; lines stay where they are."""
+    """Code of Rust, C, CUDA or Java with comments, strings and characters blanked out; lines stay where they are."""
     token = re.compile(
         r"""//[^\n]*|/\*.*?\*/|b?r(\#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\(?:u\{\w+\}|x\w\w|.)|[^'\\\n])'""", re.S
     )
@@ -45,7 +45,8 @@ def brace_functions(name, text):
         head = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? |const |unsafe |extern\s+|async )*fn (\w+)", re.M)
     else:
         # A head begins a line with a type and ends before a brace: so does neither a call nor a `struct`.
-        head = re.compile(r"^[ \t]*(?!return\b|else\b|typedef\b)[\w:*&<>, ]+[ *&](\w+)\([^;{}]*\)[\w ]*(?=\s*\{)", re.M)
+        returns = r"^[ \t]*(?!return\b|else\b|typedef\b)[\w:*&<>,\[\] ]+"
+        head = re.compile(returns + r"[ *&](\w+)\([^;{}]*\)[\w ]*(?=\s*\{)", re.M)
     for found in head.finditer(code):
         if found[1] in ("if", "for", "while", "switch"):
             continue
@@ -70,7 +71,7 @@ def functions(name, text):
     if name.endswith(".py"):
         spans = [(n.name, n.lineno, n.end_lineno) for n in ast.walk(ast.parse(text))
                  if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    elif name.endswith((".rs", ".c", ".h", ".cu", ".cuh")):
+    elif name.endswith((".rs", ".c", ".h", ".cu", ".cuh", ".java")):
         spans = brace_functions(name, text)
     else:
         return

@@ -6,7 +6,7 @@ python   all of a page in one namespace, in this process; with a file's name alo
 sh   by `sh -eu`
 text   what the block before it prints; `…` stands for anything
 c, fortran, rust, r, cmake   with a file's name in its first line, a comment: the block becomes that file
-console, julia, matlab   shown, not run
+console, java, julia, matlab   shown, not run
 {name}   a directive of the site's: left to Sphinx
 """
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILES = ("c", "fortran", "rust", "r", "cmake")
-SHOWN = ("console", "julia", "matlab")
+SHOWN = ("console", "java", "julia", "matlab")
 
 
 class Block(NamedTuple):

@@ -14,8 +14,8 @@ package org.h5zgpu;
  *             combine them; R = prediction + s · next residual               row
  * </pre>
  *
- * <p>R stands at the points' own places in the tile. Where the points of each lattice lie along an axis, and the weights
- * of their neighbours, depends on the axis' length alone and is worked out once.
+ * <p>R stands at the points' own places in the tile. Where the points of each lattice lie along an axis, and the
+ * weights of their neighbours, depends on the axis' length alone and is worked out once.
  */
 final class Lattices {
     private static final int X = 2;

@@ -2,8 +2,8 @@
 package org.h5zgpu;
 
 /**
- * The outliers of a tile of {@code lorenzo}, section 3.4 of its FORMAT.md: records of places that have the same bits, or
- * a mask of places that all have.
+ * The outliers of a tile of {@code lorenzo}, section 3.4 of its FORMAT.md: records of places that have the same bits,
+ * or a mask of places that all have.
  *
  * <p>Both become a list of (first place, count, bits), which {@link #replace} writes over what the tile decoded to.
  */

@@ -2,8 +2,8 @@
 package org.h5zgpu;
 
 /**
- * Lengths and fields of wide residuals, section 3.4 of the FORMAT.md of {@code planes}: three bit planes give each value
- * a number, the number a bin of lengths, the bin the width of the value's field and what is added to it.
+ * Lengths and fields of wide residuals, section 3.4 of the FORMAT.md of {@code planes}: three bit planes give each
+ * value a number, the number a bin of lengths, the bin the width of the value's field and what is added to it.
  *
  * <p>Fields stand block by block, in a block lane by lane, in a lane by layer, row and column, so their bits are one
  * stream. {@link #measure} finds how long a block's is before anything is decoded.

@@ -6,9 +6,9 @@ import java.util.Arrays;
 /**
  * The parts of a tile's payload that bit planes are made of, section 3.3 of the FORMAT.md of {@code planes}.
  *
- * <p>Modes say of each bit plane, in order of coding, whether it is absent, full or sparse. A sparse one has a ballot of
- * the words that are not zero, for each of these a nibble of the bytes that are not zero, and these bytes. Each kind of
- * part stands together for all bit planes, so the lengths are counted first and four cursors go along.
+ * <p>Modes say of each bit plane, in order of coding, whether it is absent, full or sparse. A sparse one has a ballot
+ * of the words that are not zero, for each of these a nibble of the bytes that are not zero, and these bytes. Each kind
+ * of part stands together for all bit planes, so the lengths are counted first and four cursors go along.
  */
 final class PlanesParts {
     private static final int FULL = 1;

@@ -15,8 +15,8 @@ import java.util.Arrays;
  * exceptions take their places
  * </pre>
  *
- * <p>A number replaces its code, so the differences before it are kept beside: one for the orders 1 and 2, a row of them
- * for order 3.
+ * <p>A number replaces its code, so the differences before it are kept beside: one for the orders 1 and 2, a row of
+ * them for order 3.
  */
 @SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Scaled {
@@ -89,8 +89,8 @@ final strictfp class Scaled {
         special = head.u8(2) == 1;
         boolean integers = header.numberClass() == Header.INTEGER;
         boolean fits = integers ? map == 0 : map != 0 && (map != 3 || size == 4);
-        Refused.when(!fits || (order == 3 && header.extents.length < 2), "K3", "map %d, order %d for this type and rank",
-                map, order);
+        Refused.when(!fits || (order == 3 && header.extents.length < 2), "K3",
+                "map %d, order %d for this type and rank", map, order);
         unit = head.i64(8);
         origin = head.i64(16);
         step = head.i64(24);

@@ -20,14 +20,16 @@ import org.h5zgpu.Refused;
  * Changes frames at random.
  *
  * <pre>
- * changed:  up to four bytes, a range, or the end of a golden frame; all must be refused, by the checksum if by nothing else
- * sealed:   the same with a new checksum, so that decoders see what is wrong; each must be refused, or decoded to as many
- *           bytes as expected, within a second and the memory that there is
+ * changed:  up to four bytes, a range, or the end of a golden frame; all must be refused, by the checksum if by nothing
+ *           else
+ * sealed:   the same with a new checksum, so that decoders see what is wrong; each must be refused, or decoded to as
+ *           many bytes as expected, within a second and the memory that there is
  * </pre>
  *
- * <p>{@code java org.h5zgpu.check.Damage tests/vectors ROUNDS SEED [FOLDER]} prints the counts, and ends with 1 where one
- * is wrong. With a FOLDER it writes the sealed frames there, {@code frames} with (length as u32, expected as u32, bytes),
- * and {@code verdicts}, a line each: the hash of what was decoded, or the rule. Another reader must come to the same.
+ * <p>{@code java org.h5zgpu.check.Damage tests/vectors ROUNDS SEED [FOLDER]} prints the counts, and ends with 1 where
+ * one is wrong. With a FOLDER it writes the sealed frames there, {@code frames} with (length as u32, expected as u32,
+ * bytes), and {@code verdicts}, a line each: the hash of what was decoded, or the rule. Another reader must come to the
+ * same.
  */
 public final class Damage {
     private static final long LONGEST = 1_000_000_000L;

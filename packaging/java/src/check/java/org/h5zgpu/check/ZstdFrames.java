@@ -59,8 +59,8 @@ public final class ZstdFrames {
                 damaged += refused(zstd, other, frame.length, content.length) ? 1 : 0;
             }
         }
-        System.out.println("zstd: " + count + " frames, " + wrong + " wrong; of " + 5 * count + " changed ones " + damaged
-                + " refused");
+        System.out.println("zstd: " + count + " frames, " + wrong + " wrong; of " + 5 * count + " changed ones "
+                + damaged + " refused");
         System.exit(count > 0 && wrong == 0 ? 0 : 1);
     }
 

@@ -6,8 +6,8 @@ import ucar.nc2.filter.Filter;
 import ucar.nc2.filter.FilterProvider;
 
 /**
- * How netCDF-Java finds the filter: by the file META-INF/services/ucar.nc2.filter.FilterProvider of this jar. HDF5 files
- * name the filter and its number; the number decides.
+ * How netCDF-Java finds the filter: by the file META-INF/services/ucar.nc2.filter.FilterProvider of this jar. HDF5
+ * files name the filter and its number; the number decides.
  */
 public final class H5zGpuFilterProvider implements FilterProvider {
     @Override
