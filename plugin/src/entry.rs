@@ -28,13 +28,6 @@ macro_rules! entry {
     };
 }
 
-/// An entry without arguments.
-macro_rules! entry0 {
-    ($($entry:tt)*) => {
-        $crate::entry::entry! { ["endbr64" "mov rdi, [rsp]" "jmp {}"] ["hint #34" "mov x0, x30" "b {}"] $($entry)* }
-    };
-}
-
 /// An entry of three arguments.
 macro_rules! entry3 {
     ($($entry:tt)*) => {
@@ -55,6 +48,4 @@ macro_rules! entry6 {
     };
 }
 
-#[allow(unused)]
-pub(crate) use entry0;
 pub(crate) use {entry, entry3, entry6};
