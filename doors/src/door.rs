@@ -415,7 +415,10 @@ unsafe fn transfer(
     // SAFETY: the caller's promise: values of this type at these places, a dataset and a type that stay open.
     match unsafe { plugin.transfer(hdf5, call.dataset, call.memory, &there.start, &array) } {
         Ok(()) => Outcome::Done(there.shape.iter().product::<u64>() * judged.size as u64),
-        Err(failed) if flags & READ_ONLY != 0 && failed.errno != 0 && !failed.other_way => Outcome::Failed(failed.why),
+        Err(failed) if flags & READ_ONLY != 0 && failed.errno != 0 && !failed.other_way => {
+            // As HDF5 ends such a text: h5py looks for the number in it.
+            Outcome::Failed(format!("{}, errno = {}", failed.why, failed.errno))
+        }
         Err(failed) => Outcome::Native(failed.why.into()),
     }
 }
