@@ -84,7 +84,7 @@ public final class Damage {
                 }
             }
         }
-        System.out.println("changed: " + count + " frames, all refused");
+        System.out.println("changed: " + count + " frames, " + failures + " not refused");
     }
 
     private void sealed(List<byte[]> frames, int rounds, OutputStream bytes, BufferedWriter verdicts)

@@ -19,6 +19,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.h5zgpu.Frame;
 import org.h5zgpu.Refused;
+import org.h5zgpu.StoredWords;
 
 /**
  * Reads all golden vectors: tests/vectors, whose README.md says what is there.
@@ -27,6 +28,7 @@ import org.h5zgpu.Refused;
  * every frame decodes to bytes with the hash that is written beside it, and to those of its .raw where there is one
  * every frame is refused where the caller expects a byte less or more
  * every frame of v1/refused is refused, and by the rule that it breaks where it breaks that one alone
+ * the filter's words tell a chunk's length, and nothing where one of them was changed
  * </pre>
  *
  * <p>{@code java org.h5zgpu.check.Vectors tests/vectors} prints the counts, and ends with 1 where one is wrong.
@@ -46,6 +48,7 @@ public final class Vectors {
         Path root = Paths.get(args[0]);
         all.decodeAll(root.resolve("v1"));
         all.refuseAll(root);
+        all.words();
         System.exit(all.failures == 0 ? 0 : 1);
     }
 
@@ -122,6 +125,29 @@ public final class Vectors {
         System.out.println("vectors: " + total + " decoded, " + bytes + " bytes " + counts);
         if (total == 0) {
             wrong(folder, "no vectors");
+        }
+    }
+
+    /** A list of src/words/stored.rs: szx of a chunk of 4 × 1 × 32 f32. */
+    private void words() {
+        int[] list = {
+            (int) 4055948802L, 33554702, 386416705, 33751825, (int) 3539053052L, 1062232653, 0, 1621981420, 0, 111003,
+            (int) 3580096363L, 4, 32, 90000
+        };
+        if (StoredWords.chunkLength(list) != 512) {
+            wrong("words", "a chunk of " + StoredWords.chunkLength(list) + " bytes, not 512");
+        }
+        for (int k = 0; k < list.length; k++) {
+            for (int bit = 0; bit < 32; bit++) {
+                int[] other = list.clone();
+                other[k] ^= 1 << bit;
+                if (StoredWords.chunkLength(other) != Frame.ANY_LENGTH) {
+                    wrong("words", "believed though bit " + bit + " of word " + k + " was changed");
+                }
+            }
+            if (StoredWords.chunkLength(Arrays.copyOf(list, k)) != Frame.ANY_LENGTH) {
+                wrong("words", "believed though the last " + (list.length - k) + " are missing");
+            }
         }
     }
 
