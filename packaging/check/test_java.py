@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The jar for netCDF-Java: by its own check, beside the plugin on damaged frames, beside zstd, and inside netCDF-Java.
 
-netCDF-Java cannot be had from the registries that the other checks use. NETCDF_JAVA, a class path such as
-netcdfAll-5.6.0.jar, brings it; without it what needs it is skipped.
+netCDF-Java itself is not fetched here: NETCDF_JAVA, a class path such as netcdfAll-5.6.0.jar, says where it is. Without
+it what needs it is skipped.
 """
 import ctypes
 import hashlib
@@ -26,7 +26,7 @@ with_netcdf_java = pytest.mark.skipif("NETCDF_JAVA" not in os.environ, reason="N
 
 @pytest.fixture(scope="module")
 def jar():
-    said = run("make", "--no-print-directory", "java", H5Z_GPU_CUDA="off")
+    said = run("make", "--no-print-directory", "java")
     assert re.search(r"vectors: [1-9]\d* decoded", said) and re.search(r"refused: [1-9]\d* frames", said), said
     return JAR
 

@@ -49,11 +49,20 @@ public final class H5zGpuFilter extends Filter {
     @Override
     public byte[] decode(byte[] frame) throws IOException {
         try {
-            boolean any = chunkLength == Frame.ANY_LENGTH
-                    || (!optional && Frame.type(frame) == BYTES_OF_UNKNOWN_SHAPE);
-            return Frame.decode(frame, any ? Frame.ANY_LENGTH : chunkLength);
+            return held(frame);
         } catch (Refused e) {
             throw new IOException("h5z-gpu: a chunk cannot be read. " + e.getMessage(), e);
+        }
+    }
+
+    private byte[] held(byte[] frame) throws Refused {
+        try {
+            return Frame.decode(frame, chunkLength);
+        } catch (Refused e) {
+            if (optional || !e.rule.equals("F15") || Frame.type(frame) != BYTES_OF_UNKNOWN_SHAPE) {
+                throw e;
+            }
+            return Frame.decode(frame, Frame.ANY_LENGTH);
         }
     }
 }
