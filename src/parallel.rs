@@ -13,6 +13,9 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 /// Most threads taken when nobody says otherwise: chunks are a few megabytes, and DataLoader workers multiply.
 const DEFAULT_MOST: usize = 8;
 
+/// Whether there is one thread and never another: in WebAssembly. What several threads need is left out of the module.
+const ALONE: bool = cfg!(target_family = "wasm");
+
 /// CPU threads to use: `H5Z_GPU_THREADS`, else the affinity mask, at most eight.
 pub(crate) fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
@@ -33,7 +36,7 @@ pub(crate) fn cores() -> usize {
 /// `f(0), f(1), … f(n - 1)` in order of index, computed by up to `threads` threads that take the next
 /// index as they become free. For a few results: memory for them is not asked for, but taken.
 pub(crate) fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    if threads.min(n) <= 1 {
+    if ALONE || threads.min(n) <= 1 {
         return (0..n).map(f).collect();
     }
     let mut done = in_any_order(n, threads, Vec::with_capacity(n), f);
@@ -44,7 +47,7 @@ pub(crate) fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sy
 /// As [`map`], where `f` and finding memory for the results may fail: the first failure in order of index.
 pub(crate) fn try_map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> Result<R> + Sync) -> Result<Vec<R>> {
     let mut all = memory::with_capacity(n)?;
-    if threads.min(n) <= 1 {
+    if ALONE || threads.min(n) <= 1 {
         for i in 0..n {
             all.push(f(i)?);
         }
