@@ -47,6 +47,7 @@ include packaging/wheel.mk
 include packaging/java/java.mk
 include packaging/check.mk
 include wasm/wasm.mk
+include wasm/h5wasm/h5wasm.mk
 
 $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
