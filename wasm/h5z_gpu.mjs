@@ -6,6 +6,7 @@
 //     decode(chunk)      // an ArrayBuffer or its view, as it lies in the file; gives the values' bytes, a Uint8Array
 //
 // jsfive:   Filters.set(443, (chunk) => decode(chunk).buffer)
+// zarrita:  for (const name of ["h5z_gpu", "h5z-gpu", "numcodecs.h5z-gpu"]) registry.set(name, () => codec(decode))
 
 /** Makes a decoder of the module's bytes, or of a compiled WebAssembly.Module. */
 export async function decoder(module) {
@@ -22,5 +23,27 @@ export async function decoder(module) {
     const answer = new Uint8Array(w.memory.buffer, w.h5z_gpu_answer(), w.h5z_gpu_answer_len()).slice();
     if (failed) throw new Error(new TextDecoder().decode(answer));
     return answer;
+  };
+}
+
+/** The codec of zarrita and of numcodecs.js that decodes by such a function. */
+export function codec(decode) {
+  return class {
+    static codecId = "h5z-gpu";
+    kind = "bytes_to_bytes";
+
+    static fromConfig() {
+      return new this();
+    }
+
+    decode(chunk, out) {
+      const values = decode(chunk);
+      out?.set(values);
+      return out ?? values;
+    }
+
+    encode() {
+      throw new Error("h5z-gpu: there is no encoder in a browser");
+    }
   };
 }
