@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The decoders as a plugin of h5wasm, which is HDF5 in WebAssembly: it reads what h5py reads, and refuses damage."""
+import functools
 import hashlib
+import http.server
 import os
 import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +17,28 @@ from conftest import ROOT, run
 os.environ["HDF5_PLUGIN_PATH"] = str(ROOT / "target/plugin")
 import h5py  # noqa: E402
 
+PAGE = """<!doctype html><meta charset="utf-8"><pre></pre><script type="module">
+import { Dataset, File, ready } from "./node_modules/h5wasm/dist/esm/hdf5_hl.js";
+const { FS, get_plugin_search_paths } = await ready;
+const fetched = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const folder = get_plugin_search_paths().at(-1);
+FS.mkdirTree(folder);
+FS.writeFile(`${folder}/libH5Zh5zgpu.so`, await fetched("libH5Zh5zgpu.so"));
+FS.writeFile("all.h5", await fetched("all.h5"));
+const file = new File("all.h5", "r");
+for (const name of file.keys().filter((name) => name !== "halves")) {
+  const hash = await crypto.subtle.digest("SHA-256", Float64Array.from(file.get(name).value, Number));
+  const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  document.querySelector("pre").textContent += `${name} ${hex}\n`;
+}
+</script>"""
 SOURCES = "lib/rustlib/src/rust/library/std"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with h5wasm, the plugin and what reads by them."""
-    run(ROOT / "tests/need.sh", "node=nodejs", "npm=npm")
+    run(ROOT / "tests/need.sh", "node=nodejs", "npm=npm", "chromium=chromium")
     path = os.environ["PATH"]
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True).stdout.strip()
     if not (Path(sysroot or "/") / SOURCES).exists():
@@ -96,3 +114,17 @@ def test_the_plugin_asks_of_h5wasm_what_it_has(folder):
               "for (const i of WebAssembly.Module.imports(m)) if (i.kind === 'function' && !own.has(i.name))"
               " console.log(i.name)")  # fmt: skip
     assert set(run("node", "-e", script, cwd=folder).split()) <= {"malloc", "free", "calloc", "iprintf"}
+
+
+def test_a_browser_reads_the_golden_file(folder):
+    shutil.copy(ROOT / "tests/files/0.1.0/all.h5", folder)
+    (folder / "page.html").write_text(PAGE)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        said = run("chromium", "--headless", "--no-sandbox", "--virtual-time-budget=60000", "--dump-dom",
+                   f"http://127.0.0.1:{server.server_port}/page.html")
+        server.shutdown()
+    want = hashes(ROOT / "tests/files/0.1.0/all.h5")
+    want.pop("halves")
+    assert dict(re.findall(r"(\w+) ([0-9a-f]{64})$", said, re.M)) == want
