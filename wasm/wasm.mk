@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make wasm    decoders of all codecs as WebAssembly, in target/wasm: the module, its interface for JavaScript, and a
-#              page that draws a file. Needs clang, for zstd, and binaryen; a rustup installs Rust's library for the
-#              target.
+#              page that draws a file. Needs clang, for zstd, and binaryen. Rust's library for the target is installed
+#              by rustup; where there is none it is compiled from its sources (Debian's rust-web-src), which stable Rust
+#              has to be allowed to do.
 
 WASM := wasm32-unknown-unknown
 # What Rust's target has, and vectors.
@@ -13,9 +14,16 @@ WASM_FEATURES := $(addprefix --enable-,simd bulk-memory sign-ext nontrapping-flo
 # Rust exports zstd's allocator too, and what that needs; metadce leaves what exports.json names.
 wasm: rust
 	@tests/need.sh clang=clang wasm-opt=binaryen
-	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" ] || rustup --quiet target add $(WASM) || \
-	    { echo "Missing: Rust's library for $(WASM). Type: rustup target add $(WASM)"; exit 1; }
-	@RUSTFLAGS="-C target-feature=+simd128" $(CARGO) build --quiet --profile wasm -p h5z-gpu-wasm --target $(WASM)
+	@own=$$(rustc --print sysroot)/lib/rustlib; anew=; \
+	    if [ ! -d "$$own/$(WASM)" ]; then \
+	        if [ -d "$$own/src/rust/library/std" ]; then anew="-Z build-std=std,panic_abort"; export RUSTC_BOOTSTRAP=1; \
+	        elif ! { command -v rustup >/dev/null && rustup --quiet target add $(WASM); }; then echo "Missing: Rust's library for $(WASM). Type:"; \
+	            echo "    rustup target add $(WASM), or with Debian's Rust: sudo apt-get install rust-web-src"; exit 1; \
+	        fi; fi; \
+	    ls "$$own"/*/bin/rust-lld >/dev/null 2>&1 || \
+	        { tests/need.sh wasm-ld=lld && export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld; }; \
+	    RUSTFLAGS="-C target-feature=+simd128" \
+	    $(CARGO) build --quiet --profile wasm -p h5z-gpu-wasm --target $(WASM) $$anew
 	@mkdir -p target/wasm && cp wasm/h5z_gpu.mjs wasm/view.html target/wasm/
 	@wasm-metadce $(WASM_FEATURES) --graph-file wasm/exports.json -o target/wasm/whole.wasm \
 	    $(BUILDS)/$(WASM)/wasm/h5z_gpu_wasm.wasm >/dev/null
