@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT, run
 
 os.environ["HDF5_PLUGIN_PATH"] = str(ROOT / "target/plugin")
-import h5py  # noqa: E402
+import h5py
 
 PAGE = """<!doctype html><meta charset="utf-8"><pre></pre><script type="module">
 import { Dataset, File, ready } from "./node_modules/h5wasm/dist/esm/hdf5_hl.js";
