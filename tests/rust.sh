@@ -14,7 +14,8 @@ reaches() {
     [ "$(printf '%s\n' "$needed" "${1:-0}" | sort -V | head -n 1)" = "$needed" ]
 }
 
-# package: Debian's package with a cargo that is new enough. Debian keeps a newer Rust beside its first one, for browsers.
+# package: Debian's package with a cargo that is new enough. Debian keeps a newer Rust beside its first one, for
+# browsers.
 package() {
     for name in cargo cargo-web; do
         version=$(apt-cache policy $name 2>/dev/null | sed -n 's/^ *Candidate: \([0-9.]*\).*/\1/p')

@@ -17,7 +17,8 @@ wasm: rust
 	@own=$$(rustc --print sysroot)/lib/rustlib; anew=; \
 	    if [ ! -d "$$own/$(WASM)" ]; then \
 	        if [ -d "$$own/src/rust/library/std" ]; then anew="-Z build-std=std,panic_abort"; export RUSTC_BOOTSTRAP=1; \
-	        elif ! { command -v rustup >/dev/null && rustup --quiet target add $(WASM); }; then echo "Missing: Rust's library for $(WASM). Type:"; \
+	        elif ! { command -v rustup >/dev/null && rustup --quiet target add $(WASM); }; then \
+	            echo "Missing: Rust's library for $(WASM). Type:"; \
 	            echo "    rustup target add $(WASM), or with Debian's Rust: sudo apt-get install rust-web-src"; exit 1; \
 	        fi; fi; \
 	    ls "$$own"/*/bin/rust-lld >/dev/null 2>&1 || \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decoders as a filter plugin of h5wasm, which is HDF5 in WebAssembly: a side module that shares its memory.
 //!
-//! HDF5 asks [`H5PLget_plugin_info`] for the filter and calls [`filter`] with each chunk. Memory is that of the main
+//! HDF5 asks [`H5PLget_plugin_info`] for the filter and calls `filter` with each chunk. Memory is that of the main
 //! module's malloc, which is also what Rust allocates from: two allocators must not grow one memory. There is no
 //! encoder, and HDF5 says so to whoever wants to write.
 
