@@ -133,7 +133,11 @@ impl Work<'_> {
             Frames::Memory(chunks) => chunks[k],
             Frames::File(fd, places) => {
                 let (at, len) = places[k];
-                let own = Scratch::of(frame, usize::try_from(len).unwrap_or(usize::MAX))?;
+                let most = unpack.most(self.raw_len as u64);
+                if len > most {
+                    return Err(Error::corrupt("the file's index", format!("a chunk of {len} bytes, {most} at most")));
+                }
+                let own = Scratch::of(frame, len as usize)?;
                 file::read_at(fd, own, at)?;
                 own
             }

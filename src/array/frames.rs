@@ -27,6 +27,9 @@ impl Frames<'_> {
 
 /// How chunks are decoded that other filters wrote.
 pub trait Unpack: Sync {
+    /// Bytes of the longest stored chunk of `raw_len` bytes: what a file says is longer is refused, and not read.
+    fn most(&self, raw_len: u64) -> u64;
+
     /// Fills `raw` with the values of chunk `k`, of which `stored` is in the file. `between` is memory for steps on the
     /// way.
     ///

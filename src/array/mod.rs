@@ -178,8 +178,7 @@ fn placed(frames: Frames<'_>, array: &Array, chunk: &[u64], origins: &[i64]) -> 
     Ok(raw_len)
 }
 
-/// As [`decode`], for chunks that other filters wrote, on the CPU's threads alone. The caller has seen that none is
-/// longer than such a chunk may be: memory is taken for it.
+/// As [`decode`], for chunks that other filters wrote, on the CPU's threads alone.
 ///
 /// # Errors
 /// As of [`decode`]; an array on a device is refused.

@@ -96,6 +96,19 @@ def test_damage_is_told_by_hdf5(tmp_path):
     assert use(READ, path, "by h5z_gpu.read") == plain
 
 
+def test_a_chunk_that_is_longer_than_its_filters_leave_one_is_read_by_hdf5(tmp_path):
+    """No memory is taken for what a file says is stored beyond that: HDF5's zlib stops where the stream ends."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("x", (40, 128, 128), "f4", chunks=(8, 128, 128), compression="gzip")
+        d[...] = 1
+        _, stored = d.id.read_direct_chunk((8, 0, 0))
+        d.id.write_direct_chunk((8, 0, 0), stored + bytes(600_000), 0)
+    plain = run(sys.executable, "-c", READ, path)
+    said, why = under(sys.executable, "-c", READ, path)
+    assert said == plain and "a chunk of 600" in why and "533504 at most" in why, (plain, said, why)
+
+
 NETCDF = """
 import netCDF4, sys
 import numpy as np

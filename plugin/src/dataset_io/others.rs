@@ -75,8 +75,9 @@ impl Pipeline {
     pub(super) fn read(&self, stored: &[u8], mask: u32, between: &mut Vec<u8>, raw: &mut [u8]) -> Result<(), String> {
         let steps: Vec<Step> =
             (0..).zip(&self.steps).filter(|(k, _)| mask >> k & 1 == 0).map(|(_, &step)| step).collect();
-        // At most a compressor's and a shuffle's, each with a checksum.
-        let room = 2 * (raw.len() + SUM);
+        // What the first of them gives goes to `raw`. At most a compressor's and a shuffle's are between, each with a
+        // checksum.
+        let room = steps.len().saturating_sub(1).min(2) * (raw.len() + SUM);
         if between.len() < room {
             between.try_reserve(room - between.len()).map_err(|_| format!("no memory for {room} bytes"))?;
             between.resize(room, 0);

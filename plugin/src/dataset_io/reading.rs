@@ -386,6 +386,10 @@ struct Chunks<'a> {
 }
 
 impl Unpack for Chunks<'_> {
+    fn most(&self, raw_len: u64) -> u64 {
+        Pipeline::most(raw_len)
+    }
+
     fn unpack(&self, k: usize, stored: &[u8], between: &mut Vec<u8>, raw: &mut [u8]) -> h5z_gpu::Result<()> {
         let section = "what other filters stored";
         let read = self.pipeline.read(stored, self.which[k].1, between, raw);
