@@ -79,6 +79,14 @@ def plugin():
     return PLUGIN
 
 
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory):
+    """faults.c as a library for LD_PRELOAD."""
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    run("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, HERE / "faults.c", "-ldl")
+    return str(library)
+
+
 @functools.cache
 def hdf5_dir():
     """Debian's directory of HDF5's static libraries."""

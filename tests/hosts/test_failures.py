@@ -18,14 +18,6 @@ def write(**more):
 """
 
 
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory):
-    library = tmp_path_factory.mktemp("faults") / "faults.so"
-    conftest.run("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, HERE / "faults.c",
-                 "-ldl")
-    return str(library)
-
-
 def run(code, *args, **more):
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | more
     said = conftest.run(sys.executable, "-c", BEGIN + code + "\nprint('all well')", *args, env=env)
