@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The record of a connector, `H5VL_class_t`, of version 3: that of HDF5 1.14, 2.0, 2.1 and 2.2.
 
-use crate::hdf5::Hid;
+use h5z_gpu_doors::hdf5::Hid;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 
