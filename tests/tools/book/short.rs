@@ -17,6 +17,7 @@ pub fn decode(mut f: Frame<'_>, expected: usize) -> Result<Vec<u8>, Refusal> {
     }
     if f.codec == 2 && f.class == 0 && matches!(f.size, 1 | 2 | 4 | 8) {
         need(f.mode == 9, "F9, lorenzo: type")?;
+        need(expected.is_multiple_of(f.size), "F14, lorenzo: a part of an integer")?;
         let (size, big_endian) = (f.size, f.big_endian);
         let (layout, raw_len) = ((1, 11, 52), expected / size * 8);
         f = Frame { class: 1, size: 8, layout, big_endian: false, mode: 1, bound: 0.5, raw_len, ..f };
@@ -33,6 +34,7 @@ pub fn decode(mut f: Frame<'_>, expected: usize) -> Result<Vec<u8>, Refusal> {
     }
     if f.codec == 5 && f.class == 0 && matches!(f.size, 1 | 2) {
         need(f.mode == 9, "F9, planes: type")?;
+        need(expected.is_multiple_of(f.size), "F14, planes: a part of an integer")?;
         let (size, big_endian) = (f.size, f.big_endian);
         f = Frame { size: 4, big_endian: false, raw_len: expected / size * 4, ..f };
         let lowest = |i: &[u8]| if big_endian { i[..size].iter().rev().copied().collect() } else { i[..size].to_vec() };
