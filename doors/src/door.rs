@@ -2,12 +2,12 @@
 //! Which way a call goes.
 //!
 //! ```text
-//! HDF5's way     few values, no dataset in chunks, other filters than ours alone, a transfer list that says
-//!                something, selections that are no boxes, values of another type than the dataset's, parts of chunks
-//!                that all fit the dataset's chunk cache (so that loops over rows decode each chunk once), a write of
-//!                fewer than two whole chunks, a library older than 1.10.3, one that another thread has locked; what
-//!                the plugin says no to: another driver than sec2, a page buffer, single writer and multiple readers,
-//!                edges without filters
+//! HDF5's way     few values, no dataset in chunks, a filter that is not known (to be written: any but ours), a
+//!                transfer list that says something, selections that are no boxes, values of another type than the
+//!                dataset's, parts of chunks that all fit the dataset's chunk cache (so that loops over rows decode
+//!                each chunk once), a write of fewer than two whole chunks, a library older than 1.10.3, one that
+//!                another thread has locked, another connector; what the plugin says no to: another driver than sec2, a
+//!                page buffer, single writer and multiple readers, edges without filters
 //! short way      all else
 //! ```
 //!
@@ -121,7 +121,11 @@ pub fn fail(host: &Host, why: &str) -> c_int {
 unsafe fn short_way(host: &'static Host, call: &Call, values: *mut c_void, flags: u32) -> Outcome {
     let Some(q) = &host.questions else { return Outcome::Native("HDF5 is older than 1.10".into()) };
     // SAFETY: the caller's promise.
-    match unsafe { judge(q, call, flags) } {
+    let judged = unsafe { judge(q, call, flags) };
+    // SAFETY: as above.
+    let native = || call.is_inside || unsafe { is_native(host, call.dataset) };
+    match judged {
+        Ok(_) if !native() => Outcome::Native("another connector's dataset".into()),
         // SAFETY: as above.
         Ok(judged) => unsafe { transfer(host, q, call, &judged, values, flags) },
         Err(why) => Outcome::Native(why),
@@ -133,6 +137,19 @@ struct Judged {
     placed: Placed,
     datatype: CString,
     size: usize,
+}
+
+/// Whether a dataset is HDF5's own, no other connector's, which may not have done yet what it was asked for.
+///
+/// # Safety
+/// `dataset` is an open dataset.
+unsafe fn is_native(host: &Host, dataset: Hid) -> bool {
+    const NATIVE: &CStr = c"native";
+    let Some(connectors) = &host.connectors else { return true };
+    let mut name = [0; 8];
+    // SAFETY: as above; the text is as long as it is said to be, and ends in NUL.
+    let len = unsafe { (connectors.name)(dataset, name.as_mut_ptr(), name.len()) };
+    len == NATIVE.count_bytes() as isize && name.iter().zip(NATIVE.to_bytes()).all(|(&a, &b)| a as u8 == b)
 }
 
 /// What the selections alone say of a call: the cheapest question, which needs no dataset.
@@ -236,7 +253,7 @@ fn is_read(filter: c_int) -> bool {
     [FILTER, 1, 2, 3, 32015].contains(&filter)
 }
 
-/// Extents of the chunks of a dataset whose filters are known; to be written, of ours alone.
+/// Extents of the chunks of a dataset whose filters are known; to be written, of ours alone or none.
 ///
 /// # Safety
 /// `dataset` is an open dataset.
@@ -254,8 +271,8 @@ unsafe fn chunk_of(q: &Questions, dataset: Hid, flags: u32) -> Result<Vec<u64>, 
         };
         let found = if (q.layout)(list) != H5D_CHUNKED {
             Err("it is not stored in chunks")
-        } else if flags & READ_ONLY != 0 && ((q.filters)(list) != 1 || filter(0) != FILTER) {
-            Err("its filters are others than 443 alone")
+        } else if flags & READ_ONLY != 0 && !((q.filters)(list) == 0 || (q.filters)(list) == 1 && filter(0) == FILTER) {
+            Err("its filters are others than 443 alone, or none")
         } else if !(0..(q.filters)(list).max(0) as c_uint).all(|k| is_read(filter(k))) {
             Err("its filters are others than 443 alone, or gzip and its like")
         } else {

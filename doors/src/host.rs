@@ -3,6 +3,7 @@
 
 use crate::hdf5::{Errors, Lock, Questions, Real};
 use crate::module::Module;
+use crate::newer::{Connectors, Several};
 use std::sync::{Mutex, PoisonError};
 
 /// An HDF5 library, by what of it is called.
@@ -10,6 +11,9 @@ pub struct Host {
     pub real: Real,
     /// `None`: older than 1.10. All its calls go straight on.
     pub questions: Option<Questions>,
+    /// `None`: older than 1.14.
+    pub several: Option<Several>,
+    pub(crate) connectors: Option<Connectors>,
     pub(crate) lock: Option<Lock>,
     pub(crate) errors: Option<Errors>,
 }
@@ -31,6 +35,8 @@ impl Host {
         let host: &'static Host = Box::leak(Box::new(Host {
             real: Real::find(library).ok()?,
             questions: Questions::find(library).ok(),
+            several: Several::find(library).ok(),
+            connectors: Connectors::find(library).ok(),
             lock: Lock::find(library).ok(),
             errors: Errors::find(library).ok(),
         }));

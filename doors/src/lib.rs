@@ -4,6 +4,8 @@
 //! the arguments; here it is decided which way the call goes.
 //!
 //! ```text
+//! several.rs  calls for several datasets: one by one
+//!   │
 //! door.rs     few values, another filter, what fits the chunk cache … ──► HDF5's own way
 //!   │         decided by questions that are cheap beside what HDF5 would do itself
 //! space.rs    both selections are boxes: where in the dataset, and strides in memory
@@ -26,5 +28,7 @@ pub mod explain;
 pub mod hdf5;
 pub mod host;
 pub mod module;
+pub mod newer;
 mod plugin;
+pub mod several;
 mod space;

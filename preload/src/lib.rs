@@ -5,7 +5,7 @@
 //! here. It links neither HDF5 nor the plugin.
 //!
 //! ```text
-//! program, h5py, netCDF  ──►  H5Dread
+//! program, h5py, netCDF  ──►  H5Dread                        several.rs: H5Dread_multi, H5Dread_async
 //!                               │
 //!                             real.rs     whose HDF5 it is that the caller would have called without us
 //!                               │
@@ -18,6 +18,7 @@
 #[allow(unused)]
 mod entry;
 mod real;
+mod several;
 
 use h5z_gpu_doors::door::{self, Call, Outcome};
 use h5z_gpu_doors::hdf5::Hid;

@@ -131,6 +131,12 @@ impl Array {
         self.every_gpu
     }
 
+    /// The array's bytes, where they lie one behind the other in host memory, the slowest axis first.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        let whole = self.overlap(&vec![0; self.shape.len()], &self.shape)?;
+        if self.device.is_some() { None } else { self.dense(&whole, &self.shape) }
+    }
+
     /// The device that it is on; `None` in host memory.
     pub fn device(&self) -> Option<OnDevice> {
         self.device

@@ -26,10 +26,15 @@ def words(r):
 
 
 def filters(r):
-    """Ours, or some of HDF5's own in any order, or none."""
-    if r.random() < 0.6:
+    """Ours, or some of HDF5's own in any order, or none, allocated late or early."""
+    kind = r.random()
+    if kind < 0.5:
         return {"compression": 443, "compression_opts": words(r)}
     dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if kind < 0.7:
+        if kind < 0.6:
+            dcpl.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        return {"dcpl": dcpl}
     add = [dcpl.set_shuffle, dcpl.set_fletcher32, lambda: dcpl.set_deflate(int(r.integers(0, 6)))]
     for k in r.permutation(3)[:r.integers(0, 4)]:
         add[k]()

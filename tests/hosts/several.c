@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
    Calls for several datasets at once, and calls that need not wait, which HDF5 has from 1.14 on: each line must be the
-   same under `h5z-gpu run`. Built by test_vol.py: several FILE. */
+   same under `h5z-gpu run`, by both doors. Built by test_vol.py: several FILE. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +24,23 @@ static hid_t made(hid_t file, const char *name, int in_chunks) {
     }
     H5Pset_chunk_cache(access, 0, 0, 0);
     return H5Dcreate2(file, name, H5T_NATIVE_FLOAT, H5Screate_simple(2, dims, NULL), H5P_DEFAULT, list, access);
+}
+
+/* Spaces that are none: a block of memory, and a selection in the transfer list. */
+static void without_spaces(hid_t set) {
+    hsize_t start[2] = {50, 30}, step[2] = {1, 1}, count[2] = {300, 200};
+    hid_t there = H5Dget_space(set), transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL);
+    H5Pset_dataset_io_hyperslab_selection(transfer, 2, H5S_SELECT_SET, start, step, count, step);
+    for (int k = 0; k < 2; k++) {
+        float *block = &b[0][0][0];
+        hid_t list = k ? transfer : H5P_DEFAULT;
+        int wrong = H5Dread(set, H5T_NATIVE_FLOAT, H5S_BLOCK, k ? H5S_PLIST : there, list, block);
+        for (int i = 0; i < 300; i++)
+            wrong |= memcmp(block + 200 * i, &a[0][50 + i][30], 200 * sizeof(float));
+        printf("block: %s\n", wrong ? "wrong" : "right");
+        memset(b, 0, sizeof b);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -63,25 +80,14 @@ int main(int argc, char **argv) {
     wrote = H5Dwrite_async(sets[0], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a[0], set);
     for (int k = 0; k < 2; k++)
         read = H5Dread_async(sets[k], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, k ? b[2] : b[0], set);
+    read |= H5Dwrite_multi_async(2, sets, types, all, all, H5P_DEFAULT, from, set);
+    read |= H5Dread_multi_async(2, sets, types, all, all, H5P_DEFAULT, to, set);
     read |= H5Dread(plain, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, b[1]);
     H5ESwait(set, H5ES_WAIT_FOREVER, &left, &failed);
     told("not waited for", wrote < 0 ? wrote : read);
     printf("left: %d, failed: %d\n", (int)left, (int)failed);
 
-    /* Spaces that are none: a block of memory, and a selection in the transfer list. */
-    hsize_t start[2] = {50, 30}, step[2] = {1, 1}, count[2] = {300, 200};
-    hid_t there = H5Dget_space(sets[0]), transfer = H5Pcreate(H5P_DATASET_XFER);
-    H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL);
-    H5Pset_dataset_io_hyperslab_selection(transfer, 2, H5S_SELECT_SET, start, step, count, step);
-    for (int k = 0; k < 2; k++) {
-        float *block = &b[0][0][0];
-        hid_t list = k ? transfer : H5P_DEFAULT;
-        int wrong = H5Dread(sets[0], H5T_NATIVE_FLOAT, H5S_BLOCK, k ? H5S_PLIST : there, list, block);
-        for (int i = 0; i < 300; i++)
-            wrong |= memcmp(block + 200 * i, &a[0][50 + i][30], 200 * sizeof(float));
-        printf("block: %s\n", wrong ? "wrong" : "right");
-        memset(b, 0, sizeof b);
-    }
+    without_spaces(sets[0]);
 
     /* Open objects are counted as ever, and a dataset that is closed is closed. */
     printf("open: %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL));

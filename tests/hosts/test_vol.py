@@ -66,9 +66,21 @@ def vol(*command, **how):
 
 
 # --- what is declared ------------------------------------------------------------------------------------------------
-C = {"*mut c_uint": "unsigned *", "*const c_char": "const char *", "*mut c_void": "void *", "Hid": "hid_t",
+C = {"c_uint": "unsigned", "usize": "size_t", "isize": "ssize_t", "*mut Hid": "hid_t *", "*mut c_char": "char *",
+     "*mut *mut c_void": "void **", "*mut *const c_void": "const void **", "*const c_void": "const void *",
+     "*mut c_uint": "unsigned *", "*const c_char": "const char *", "*mut c_void": "void *", "Hid": "hid_t",
      "c_int": "int", "*mut *const Class": "const H5VL_class_t **"}
 CALLBACK = "herr_t (*{})(size_t, void *[], hid_t[], hid_t[], hid_t[], hid_t, {}void *[], void **)"
+
+
+def declared(file, *tables):
+    """Name, arguments and answer of each function of these tables."""
+    calls, text = [], (ROOT / file).read_text()
+    for name in tables:
+        (table,) = re.findall(rf"    {name} \{{(.*?)\n    \}}|$", text, re.S)[:1]
+        calls += (found := re.findall(r"fn \w+ = (\w+)\(\s*(.*?)\) -> (\w+);", table, re.S))
+        assert found and len(found) == table.count("fn "), name
+    return calls
 
 
 @pytest.mark.parametrize("version", HDF5)
@@ -78,9 +90,7 @@ def test_the_record_is_that_of_the_headers(version, tmp_path):
     fields = re.search(r"struct Class \{(.*?)\n\}", text, re.S)[1]
     assert [p[0] for p in places] == re.findall(r"^    (?:pub\(crate\) )?(\w+): ", fields, re.M)
     (number,) = re.findall(r"NUMBER: c_int = (\d+);", text)
-    (layer,) = re.findall(r"Layer \{(.*?)\}", (ROOT / "vol/src/hdf5.rs").read_text(), re.S)
-    calls = re.findall(r"fn \w+ = (\w+)\((.*?)\) -> (\w+);", layer)
-    assert len(calls) == layer.count("fn ")
+    calls = declared("vol/src/hdf5.rs", "Layer") + declared("doors/src/newer.rs", "Several", "Connectors")
     lines = [f"#include <{file}>" for file in ("hdf5.h", "H5VLconnector.h", "H5VLconnector_passthru.h", "stddef.h")]
     lines += [f'_Static_assert(offsetof(H5VL_class_t, {theirs}) == {at}, "{ours}");' for ours, theirs, at in places]
     lines += ["_Static_assert(H5VL_VERSION == 3 && sizeof(H5VL_class_t) == 632 && sizeof(hid_t) == 8, \"\");",
@@ -91,8 +101,8 @@ def test_the_record_is_that_of_the_headers(version, tmp_path):
               f"{CALLBACK.format('write', 'const ')} = c->dataset_cls.write;",
               "herr_t (*close)(void *, hid_t, void **) = c->dataset_cls.close; (void)read; (void)write; (void)close; }"]
     for name, arguments, answer in calls:
-        given = ", ".join(f"({C[a]})0" for a in arguments.split(", "))
-        lines += [f'_Static_assert(__builtin_types_compatible_p(__typeof__({name}({given})), {C[answer]}), "{name}");']
+        call = f"({name})({', '.join(f'({C[a.strip()]})0' for a in arguments.split(','))})"
+        lines += [f'_Static_assert(__builtin_types_compatible_p(__typeof__({call}), {C[answer]}), "{name}");']
     (tmp_path / "record.c").write_text("\n".join(lines) + "\n")
     run("cc", "-Werror", "-Wall", "-c", "-o", tmp_path / "record.o", tmp_path / "record.c", *headers(version, tmp_path))
 
@@ -107,21 +117,26 @@ def test_every_value_is_the_same_as_in_numpy(version, h5pys):
 
 
 @pytest.mark.parametrize("version", HDF5)
-@pytest.mark.parametrize("program", ["ways", "several"])
-def test_a_c_program_does_what_it_did(program, version, tmp_path):
-    """ways: offsets, other extents, transforms, conversions, steps, read-only files, edges without filters, mistakes.
-    several: calls for several datasets, and those that are not waited for."""
-    made = built(program, version, tmp_path)
+@pytest.mark.parametrize("door", ["preload", "vol"])
+def test_calls_for_several_datasets_and_those_that_are_not_waited_for(door, version, tmp_path):
+    made = built("several", version, tmp_path)
+    plain = run(made, tmp_path / "a.h5")
+    said, why = under(made, tmp_path / "b.h5", door=door)
+    assert said == plain and plain.count("failed") == 1, (said, plain)
+    assert plain.count("as written") == 4 and plain.count("right") == 2 and "a space of another kind" in why
+    assert "open: 1, references: 1" in plain
+    ways = re.findall(rf"/(\w+): (read|write) (\d) times {SHORT}", why)
+    assert [" ".join(w) for w in ways] == ["first read 5", "first write 4", "last read 5", "last write 3"], why
+    assert why.count("plain: read 4 times by HDF5") == 1, why
+
+
+@pytest.mark.parametrize("version", HDF5)
+def test_a_c_program_does_what_it_did(version, tmp_path):
+    """Offsets, other extents, transforms, conversions, steps, read-only files, edges without filters, mistakes."""
+    made = built("ways", version, tmp_path)
     plain = run(made, tmp_path / "a.h5")
     said, why = vol(made, tmp_path / "b.h5")
-    assert said == plain and plain.count("failed") == {"ways": 3, "several": 1}[program], (said, plain)
-    if program == "several":
-        assert plain.count("as written") == 4 and plain.count("right") == 2 and "a space of another kind" in why
-        assert "open: 1, references: 1" in plain
-        ways = re.findall(rf"/(\w+): (read|write) (\d) times {SHORT}", why)
-        assert [" ".join(w) for w in ways] == ["first read 4", "first write 3", "last read 4", "last write 2"], why
-        assert why.count("plain: read 4 times by HDF5") == 1, why
-        return
+    assert said == plain and plain.count("failed") == 3, (said, plain)
     assert re.search(rf"read 4 times {SHORT}", why) and re.search(rf"write 1 times {SHORT}", why), why
     for reason in ("transfer list", "no boxes", "not one of NumPy's numbers", "reading only", "have no filter"):
         assert reason in why, (reason, why)

@@ -15,6 +15,7 @@ use h5z_gpu_doors::explain;
 use h5z_gpu_doors::hdf5::Questions;
 use h5z_gpu_doors::host::Host;
 use h5z_gpu_doors::module::{Module, file_of};
+use h5z_gpu_doors::several::{One, Several};
 use libc::{c_int, c_void};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -160,25 +161,17 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// The arguments of a call for one dataset.
-struct One {
-    dataset: *mut c_void,
-    memory: Hid,
-    here: Hid,
-    there: Hid,
-    list: Hid,
-}
-
 /// How a call by the short way ended. `None`: it was not tried.
 ///
 /// # Safety
 /// What HDF5 has just given this connector, and `go` does with the call what HDF5 has asked for.
-unsafe fn short_way(
+unsafe fn short_way<V>(
     connector: &'static Connector,
-    one: &One,
-    go: impl FnOnce(&'static Host, &Call) -> Outcome,
+    one: One<*mut c_void, V>,
+    list: Hid,
+    go: impl FnOnce(&'static Host, &Call, V) -> Outcome,
 ) -> Option<Outcome> {
-    let &One { dataset, memory, here, there, list } = one;
+    let One { dataset, memory, here, there, values } = one;
     // What is read and written while a dataset is lent comes from ourselves.
     if !LENT.get().is_null() {
         return None;
@@ -189,48 +182,7 @@ unsafe fn short_way(
     }
     // SAFETY: as above.
     let lent = unsafe { Lent::new(connector, dataset)? };
-    Some(go(connector.host, &Call { dataset: lent.id, memory, here, there, list, is_inside: true }))
-}
-
-/// The numbers of the datasets that are left to HDF5, or a failure.
-type Left = Result<Vec<usize>, c_int>;
-
-/// Hands each dataset of a call to the short way.
-///
-/// # Safety
-/// Arrays of `count` elements, and as of [`short_way`].
-unsafe fn each<const K: usize>(
-    count: usize,
-    arrays: [*mut Hid; 3],
-    datasets: *mut *mut c_void,
-    list: Hid,
-    go: impl Fn(usize, &'static Host, &Call) -> Outcome,
-) -> Option<(&'static Connector, Left)> {
-    let connector = CONNECTORS[K].get()?;
-    let mut left = Vec::new();
-    for k in 0..count {
-        // SAFETY: the caller's promise.
-        let outcome = unsafe {
-            let [memory, here, there] = arrays.map(|ids| *ids.add(k));
-            let one = One { dataset: *datasets.add(k), memory, here, there, list };
-            short_way(connector, &one, |host, call| go(k, host, call))
-        };
-        match outcome {
-            Some(Outcome::Done(_)) => {}
-            Some(Outcome::Failed(why)) => return Some((connector, Err(door::fail(connector.host, &why)))),
-            Some(Outcome::Native(_)) | None => left.push(k),
-        }
-    }
-    Some((connector, Ok(left)))
-}
-
-/// Those elements of an array that are left.
-///
-/// # Safety
-/// The array has an element of each number.
-unsafe fn only<T: Copy>(left: &[usize], array: *mut T) -> Vec<T> {
-    // SAFETY: the caller's promise.
-    left.iter().map(|&k| unsafe { *array.add(k) }).collect()
+    Some(go(connector.host, &Call { dataset: lent.id, memory, here, there, list, is_inside: true }, values))
 }
 
 macro_rules! transfer {
@@ -250,37 +202,21 @@ macro_rules! transfer {
             values: *mut $values,
             request: *mut *mut c_void,
         ) -> c_int {
-            // SAFETY: the caller's promise: arrays of `count` elements, and what they say goes together.
-            let done = unsafe {
-                each::<K>(count, [memory, here, there], datasets, list, |k, host, call| {
-                    door::$name(host, call, *values.add(k))
-                })
+            let Some(connector) = CONNECTORS[K].get() else { return -1 };
+            // SAFETY: the caller's promise, of all datasets or some.
+            let native = |count, datasets, [memory, here, there]: [*mut Hid; 3], values| unsafe {
+                (connector.native.$name)(count, datasets, memory, here, there, list, values, request)
             };
-            let Some((connector, left)) = done else { return -1 };
-            let native = connector.native.$name;
-            match left {
-                Err(failed) => failed,
-                Ok(left) if left.is_empty() && count > 0 => 0,
-                // SAFETY: as above.
-                Ok(left) if left.len() == count => unsafe {
-                    native(count, datasets, memory, here, there, list, values, request)
-                },
-                // SAFETY: as above, of some of the datasets.
-                Ok(left) => unsafe {
-                    let (mut datasets, mut values) = (only(&left, datasets), only(&left, values));
-                    let [mut memory, mut here, mut there] = [memory, here, there].map(|ids| only(&left, ids));
-                    native(
-                        left.len(),
-                        datasets.as_mut_ptr(),
-                        memory.as_mut_ptr(),
-                        here.as_mut_ptr(),
-                        there.as_mut_ptr(),
-                        list,
-                        values.as_mut_ptr(),
-                        request,
-                    )
-                },
-            }
+            let spaces = [memory, here, there];
+            // SAFETY: as above: arrays of `count` elements.
+            let Some(several) = (unsafe { Several::new(count, datasets, spaces, values) }) else {
+                return native(count, datasets, spaces, values);
+            };
+            let short = |one: One<_, _>| {
+                // SAFETY: as above: what the arrays say of a dataset goes together.
+                unsafe { short_way(connector, one, list, |host, call, values| door::$name(host, call, values)) }
+            };
+            several.go(connector.host, short, native)
         }
     };
 }

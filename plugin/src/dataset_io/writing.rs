@@ -15,16 +15,28 @@ pub(crate) struct Writing {
     pub(super) array: Array,
     cells: Cells,
     layout: Layout,
-    /// The filter's, as they are stored.
-    words: Vec<u32>,
-    dtype: Dtype,
-    threads: usize,
+    stored: Stored,
     /// First elements of chunks that the box cuts, and how many of them are written.
     pub(super) cut: Vec<u64>,
     cut_done: usize,
     /// The same of the others.
     whole: Vec<u64>,
     whole_done: usize,
+}
+
+/// What is stored of chunks that are whole.
+enum Stored {
+    /// Frames, which threads make ahead.
+    Frames(Frames),
+    /// Values as they are, of a dataset without filters: a chunk of them, where the array's do not lie together.
+    Values(Vec<u8>),
+}
+
+struct Frames {
+    /// The filter's, as they are stored.
+    words: Vec<u32>,
+    dtype: Dtype,
+    threads: usize,
     encoding: Option<Encoding>,
 }
 
@@ -41,14 +53,18 @@ impl Writing {
         threads: usize,
     ) -> Result<Writing> {
         let layout = Layout::of(dataset, array.element(), start, array.shape())?;
-        let words = match &layout.filters {
-            Filters::Ours(words) => words.clone(),
-            Filters::Others(list) => {
+        let stored = match &layout.filters {
+            Filters::Ours(words) => Stored::Frames(Frames { words: words.clone(), dtype, threads, encoding: None }),
+            Filters::Others(list) if !list.ids.is_empty() => {
                 let ids = &list.ids;
                 return Err(Error::other_way(format!(
-                    "its filters are {ids:?}, not {FILTER_ID} alone: they are read, not written"
+                    "its filters are {ids:?}, not {FILTER_ID} alone or none: they are read, not written"
                 )));
             }
+            Filters::Others(_) if array.device().is_some() => {
+                return Err(Error::other_way("the dataset has no filter, and the array is on a device"));
+            }
+            Filters::Others(_) => Stored::Values(Vec::new()),
         };
         if !layout.access.writable {
             // HDF5 says so in its own words; H5Dwrite_chunk would fail when the file is closed.
@@ -60,7 +76,7 @@ impl Writing {
             if cells.has_all_of(&origin, &layout.shape) { &mut whole } else { &mut cut }.extend(origin);
         }
         let (cut_done, whole_done) = (0, 0);
-        Ok(Writing { array, cells, layout, words, dtype, threads, cut, cut_done, whole, whole_done, encoding: None })
+        Ok(Writing { array, cells, layout, stored, cut, cut_done, whole, whole_done })
     }
 
     /// Writes some chunks: how many bytes of the array; 0 when all are written.
@@ -74,17 +90,29 @@ impl Writing {
         if self.whole_done * rank == self.whole.len() {
             return Ok(0);
         }
-        if self.encoding.is_none() {
-            self.encoding = Some(self.encode()?);
-        }
-        let frames = self.encoding.as_mut().map_or(Ok(Vec::new()), Encoding::next)?;
+        let origins = self.whole[self.whole_done * rank..].chunks_exact(rank);
+        let Writing { array, cells, layout, stored, .. } = self;
+        let part;
+        let chunks = match stored {
+            Stored::Frames(Frames { encoding: Some(encoding), .. }) => encoding.next()?,
+            Stored::Frames(frames) => {
+                let encoding = frames.begin(array, cells, layout, origins.clone())?;
+                frames.encoding.insert(encoding).next()?
+            }
+            Stored::Values(buffer) => {
+                let own = cells.part(&self.whole[self.whole_done * rank..][..rank]);
+                // SAFETY: the part is gone before the array.
+                part = unsafe { array.part(&own.in_array, &own.shape)? };
+                vec![dense(&part, &layout.chunk, &layout.fill, buffer)?]
+            }
+        };
         let mut bytes = 0;
-        for (frame, origin) in frames.iter().zip(self.whole[self.whole_done * rank..].chunks_exact(rank)) {
-            if let Err(error) = dataset.write_chunk(origin, frame) {
+        for (chunk, origin) in chunks.iter().zip(origins) {
+            if let Err(error) = dataset.write_chunk(origin, chunk) {
                 return Err(not_written(origin, &error, self.whole_done));
             }
             self.whole_done += 1;
-            bytes += self.cells.part(origin).count() * self.array.element() as u64;
+            bytes += cells.part(origin).count() * array.element() as u64;
         }
         Ok(bytes)
     }
@@ -94,36 +122,60 @@ impl Writing {
         self.cells.part(origin).count() * self.array.element() as u64
     }
 
-    /// Begins to encode the chunks that are whole.
-    fn encode(&self) -> Result<Encoding> {
-        let Layout { chunk, fill, .. } = &self.layout;
-        let params = params(&self.words, self.dtype, chunk, Some(fill))?;
-        let origins: Vec<i64> =
-            self.whole.chunks_exact(chunk.len()).flat_map(|origin| self.cells.in_array(origin)).collect();
-        // SAFETY: whoever holds this value holds the array's memory; the encoding is dropped with it.
-        let array = unsafe { self.array.part(&vec![0; chunk.len()], self.array.shape())? };
-        Ok(Encoding::new(array, params, chunk, &origins, Some(fill), self.threads)?)
-    }
-
     /// Writes what of a chunk lies in the box through HDF5's pipeline.
     fn write_cut(&self, dataset: &dyn Dataset, origin: &[u64]) -> Result<()> {
         let part = self.cells.part(origin);
-        let bytes = part.count() * self.array.element() as u64;
-        let mut values = Vec::new();
-        values.try_reserve_exact(bytes as usize).map_err(|_| h5z_gpu::Error::NoMemory { bytes })?;
-        values.resize(bytes as usize, 0);
-        // SAFETY: the values outlive the dense array; the part is gone before the array.
-        unsafe {
-            let mut dense = Array::new(values.as_mut_ptr(), self.array.element(), &part.shape, None)?;
-            array::copy(&self.array.part(&part.in_array, &part.shape)?, &mut dense)?;
-        }
-        dataset.write(&part.in_dataset, &part.shape, &values).map_err(|error| {
+        // SAFETY: the box is gone before the array.
+        let values = unsafe { self.array.part(&part.in_array, &part.shape)? };
+        let mut buffer = Vec::new();
+        let values = dense(&values, &part.shape, &self.layout.fill, &mut buffer)?;
+        dataset.write(&part.in_dataset, &part.shape, values).map_err(|error| {
             let (at, why) = (tuple(origin), told(&error));
             let text =
                 format!("HDF5 cannot write a part of the chunk at {at}: {why}. {} others are written", self.cut_done);
             error.saying(text)
         })
     }
+}
+
+impl Frames {
+    /// Begins to encode the chunks that are whole.
+    fn begin<'a>(
+        &self,
+        array: &Array,
+        cells: &Cells,
+        layout: &Layout,
+        origins: impl Iterator<Item = &'a [u64]>,
+    ) -> Result<Encoding> {
+        let Layout { chunk, fill, .. } = layout;
+        let params = params(&self.words, self.dtype, chunk, Some(fill))?;
+        let origins: Vec<i64> = origins.flat_map(|origin| cells.in_array(origin)).collect();
+        // SAFETY: whoever holds this value holds the array's memory; the encoding is dropped with it.
+        let array = unsafe { array.part(&vec![0; chunk.len()], array.shape())? };
+        Ok(Encoding::new(array, params, chunk, &origins, Some(fill), self.threads)?)
+    }
+}
+
+/// The bytes of a box of these extents that begins with `part`: the array's own where they lie together, or a copy in
+/// `buffer`, with the fill value behind.
+fn dense<'a>(part: &'a Array, extents: &[u64], fill: &[u8], buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let is_all = part.shape() == extents;
+    if let Some(bytes) = part.bytes().filter(|_| is_all) {
+        return Ok(bytes);
+    }
+    let bytes = extents.iter().fold(part.element() as u64, |a, &n| a.saturating_mul(n));
+    let more = (bytes as usize).saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| h5z_gpu::Error::NoMemory { bytes })?;
+    buffer.resize(bytes as usize, 0);
+    if !is_all {
+        buffer.chunks_exact_mut(fill.len()).for_each(|element| element.copy_from_slice(fill));
+    }
+    // SAFETY: the buffer has the bytes of all extents, and outlives both arrays.
+    unsafe {
+        let whole = Array::new(buffer.as_mut_ptr(), part.element(), extents, None)?;
+        array::copy(part, &mut whole.part(&vec![0; extents.len()], part.shape())?)?;
+    }
+    Ok(buffer)
 }
 
 /// What is asked of an array's chunks. A stored list says it all, and must be of this type and these extents.
