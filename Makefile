@@ -149,6 +149,8 @@ compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/don
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_lossless.py target/fields/lossless \
 	    target/fields/full
+	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python \
+	    $(PY) tests/bench/unchanged.py
 	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
 	    H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_gpu.py target/fields/full; }
 

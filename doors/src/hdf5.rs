@@ -22,6 +22,7 @@ pub const H5T_FLOAT: c_int = 1;
 pub const H5T_ORDER_BE: c_int = 1;
 pub const H5T_SGN_NONE: c_int = 0;
 pub const H5E_DEFAULT: Hid = 0;
+pub const HADDR_UNDEF: u64 = u64::MAX;
 
 /// What HDF5 calls for a failure where it prints by itself.
 pub type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
@@ -42,6 +43,7 @@ table! {
         fn create_list = H5Dget_create_plist(Hid) -> Hid;
         fn access_list = H5Dget_access_plist(Hid) -> Hid;
         fn space = H5Dget_space(Hid) -> Hid;
+        fn offset = H5Dget_offset(Hid) -> u64;
         fn layout = H5Pget_layout(Hid) -> c_int;
         fn chunk = H5Pget_chunk(Hid, c_int, *mut u64) -> c_int;
         fn filters = H5Pget_nfilters(Hid) -> c_int;

@@ -9,6 +9,7 @@
 #include "../stage/huffman_decode.cuh"
 #include "../stage/tiles.cuh"
 #include "../tuning.cuh"
+#include "outliers.cuh"
 
 namespace {
 
@@ -87,10 +88,6 @@ struct Kind {
 };
 enum Coding { EMPTY, HUFFMAN, FIXED, RAW };
 
-// The first word of outliers, FORMAT.md §3.4: how many records, or with MASK how many runs of a mask.
-constexpr u32 MASK = 1u << 31, DIFFERENCES = 1u << 30;
-__device__ __forceinline__ u32 count_of(u32 head) { return head & MASK ? head & ~(MASK | DIFFERENCES) : head; }
-
 // What a payload consists of, in words from its first.
 struct Parts {
     // The first word of outliers; 0 for none.
@@ -109,7 +106,7 @@ __device__ __forceinline__ Parts part(const u32* payload, u32 words, Kind kind, 
     if (kind.outliers()) {
         p.outliers = words ? payload[0] : 0;
         const u32 count = count_of(p.outliers);
-        at = p.outliers & MASK ? 1 + W / 4 + (count + 1) / 2 : 1 + count * (1 + W / 4);
+        at = outlier_words<W>(p.outliers);
         if (count == 0 || count > n || at > words) {
             p.outliers = 0;
             p.right = false;

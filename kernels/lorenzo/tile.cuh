@@ -8,6 +8,7 @@
 #include "../stage/interpolate/formulas.cuh"
 #include "../stage/quantize.cuh"
 #include "../tuning.cuh"
+#include "outliers.cuh"
 #include "select.cuh"
 
 namespace {
@@ -29,14 +30,6 @@ struct Codebook {
     double used, base;
 };
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");
-
-// A tile's outliers, FORMAT.md §3.4: their first word, which counts records or, with MASK, a mask's runs.
-constexpr u32 MASK = 1u << 31, DIFFERENCES = 1u << 30;
-template <int W>
-__device__ __forceinline__ u32 outlier_words(u32 head) {
-    const u32 count = head & ~(MASK | DIFFERENCES);
-    return head & MASK ? 1 + W / 4 + (count + 1) / 2 : 1 + count * (1 + W / 4);
-}
 
 // What `plan` and `interpolate` tell `write` of a tile, with the first word of its outliers; with `TRIED` in its kind,
 // `plan` tells `interpolate` what it costs, and the way that may pay by the byte above the kind's, 0 for none, by the

@@ -57,7 +57,8 @@ impl Sharing {
     }
 
     fn among(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
-        if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes))) {
+        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
+        if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes), threads)) {
             let batch = (GPU_BATCH / bytes.max(1)).clamp(1, chunks.max(1));
             let lanes = (GPU_BATCHES * gpus.len()).min(chunks.div_ceil(batch));
             return Sharing { batch, lanes, engine: Coder::Gpu(gpus) };

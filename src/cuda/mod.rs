@@ -79,6 +79,11 @@ pub(crate) fn status() -> Result<&'static str, String> {
     started().map(|device| device.name.as_str())
 }
 
+/// Whether the process's device has been started.
+pub(crate) fn is_started() -> bool {
+    DEVICE.get().is_some()
+}
+
 /// The kernels of this build.
 pub(crate) fn code() -> Option<GpuCode> {
     let images: Vec<String> = image::IMAGES.iter().map(image::Image::name).collect();

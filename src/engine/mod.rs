@@ -34,6 +34,8 @@ use once_cell::sync::OnceCell;
 use settle::Settled;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(feature = "cuda")]
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Encodes and decodes batches of chunks. Get it from [`Engine::global`].
 #[derive(Debug)]
@@ -50,9 +52,13 @@ pub struct Engine {
 /// this size or less is coded by the thread that brings it.
 const PER_THREAD: usize = 256 << 10;
 
-/// Raw bytes of an array for which the GPU is started: less is done before it is there.
+/// Raw bytes of an array that are worth the GPU.
 #[cfg(feature = "cuda")]
 const FOR_GPU: usize = 64 << 20;
+/// Raw bytes of arrays, for each thread, with which the GPU is started: its start takes half a second, in which the
+/// threads do about as many. So no process waits for a start that does not pay, and none does without a GPU for long.
+#[cfg(feature = "cuda")]
+const FOR_START: usize = 32 << 20;
 
 impl Engine {
     /// The process's engine, as `H5Z_GPU_THREADS`, `H5Z_GPU_DEVICE` and `H5Z_GPU_MIN_BYTES` say when it is first asked
@@ -247,14 +253,22 @@ impl Engine {
         if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
-    /// Whether a batch of so many raw bytes may go to a GPU, which is started where it may.
-    pub(crate) fn uses_gpu(&self, bytes: usize) -> bool {
+    /// Whether an array of so many raw bytes may go to a GPU, which is started where that pays. Otherwise so many
+    /// threads take it.
+    pub(crate) fn uses_gpu(&self, bytes: usize, threads: usize) -> bool {
         #[cfg(feature = "cuda")]
         if let Some(share) = self.gpu {
-            let least = if let MinBytes::Fixed(least) = share.least { least } else { FOR_GPU };
-            return bytes >= least && crate::cuda::status().is_ok();
+            /// Raw bytes of arrays that were worth the GPU and came before it was started.
+            static BEFORE: AtomicUsize = AtomicUsize::new(0);
+            let pays = || {
+                let all = BEFORE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+                crate::cuda::is_started() || all >= threads.saturating_mul(FOR_START)
+            };
+            let may =
+                if let MinBytes::Fixed(least) = share.least { bytes >= least } else { bytes >= FOR_GPU && pays() };
+            return may && crate::cuda::status().is_ok();
         }
-        let _ = bytes;
+        let _ = (bytes, threads);
         false
     }
 

@@ -90,6 +90,7 @@ if [[ $parts == *bench* ]]; then
     table lane ./gpu_bench "$FIELDS" --only lane
     table datasets python3 arrays.py "$FIELDS" "$scratch" --reps 5
     table h5py python3 through_h5py.py "$FIELDS" "$scratch"
+    table unchanged python3 unchanged.py --program bin/h5z-gpu --dir "$scratch" --rows "lorenzo;planes;gzip"
 fi
 [ $failed -eq 0 ] && echo "all well" || echo "SOMETHING FAILED"
 exit $failed

@@ -11,7 +11,7 @@ pub(crate) use hdf5_metno_sys::h5d::H5Dread_chunk2;
 pub(crate) use hdf5_metno_sys::h5d::{
     H5D_FILL_TIME_NEVER, H5D_FILL_VALUE_UNDEFINED, H5D_FILL_VALUE_USER_DEFINED, H5D_fill_time_t, H5D_fill_value_t,
     H5D_layout_t, H5Dflush, H5Dget_access_plist, H5Dget_chunk_index_type, H5Dget_chunk_info,
-    H5Dget_chunk_info_by_coord, H5Dget_create_plist, H5Dget_num_chunks, H5Dget_space, H5Dget_type,
+    H5Dget_chunk_info_by_coord, H5Dget_create_plist, H5Dget_num_chunks, H5Dget_offset, H5Dget_space, H5Dget_type,
     H5Dread_chunk1 as H5Dread_chunk, H5Dwrite_chunk,
 };
 pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
