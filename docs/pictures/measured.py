@@ -4,6 +4,7 @@
 
 speed_kernels.svg   compression and decompression in the GPU's memory, geometric means over five fields
 speed_file.svg   through h5py, beside other filters, and whole arrays
+speed_unchanged.svg   programs as they are, and under `h5z-gpu run`
 """
 import re
 import sys
@@ -34,6 +35,8 @@ def bars(path, rows, title, unit, *, log=False):
     figure, axes = plt.subplots(figsize=(8.6, 0.62 * len(rows) + 1.5), layout="constrained")
     for at, (_, *speeds) in enumerate(rows):
         for shift, speed, colour in ((-0.19, speeds[0], WRITE), (0.19, speeds[1], READ)):
+            if not speed:
+                continue  # it only reads
             axes.barh(at + shift, speed, 0.36, color=colour)
             text = f"{speed:,.{0 if speed >= 10 else 1 if speed >= 1 else 2}f}"
             axes.annotate(text, (speed, at + shift), (4, 0), textcoords="offset points", va="center", fontsize=9)
@@ -91,7 +94,25 @@ def files(path):
          log=True)
 
 
+def unchanged(path):
+    """From `unchanged`: each program plain and under `run`."""
+    lines = table("unchanged").split("1074 MB")[0].splitlines()
+    lines = [line for line in lines if re.match(r"\| (h5py|netCDF4|gzip)", line)]
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
+    rows = []
+    for name, plain, preload, *_ in cells:
+        if re.search("szx|lossless", name):
+            continue
+        for how, speeds in (("as it is", plain), ("under run", preload)):
+            write, read = ["0", *speeds.split(", ")][-2:]
+            shown = name.replace("gzip, shuffle", "h5py, others' gzip")
+            rows.append((f"{shown}\n{how}", float(write), float(read)))
+    title = "Programs that were not changed: 264 MB of f32, written to a file in memory and read."
+    bars(path, rows, f"{title}\n{said('device')}, 16 cores, {said('date')}", "GB/s of uncompressed data")
+
+
 if __name__ == "__main__":
     into = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     kernels(into / "speed_kernels.svg")
     files(into / "speed_file.svg")
+    unchanged(into / "speed_unchanged.svg")

@@ -78,7 +78,7 @@ impl Encoding {
         threads: usize,
     ) -> Result<Encoding> {
         let every = array.is_for_every_gpu();
-        let sharing = |n, bytes| Sharing::to_encode(n, bytes, threads, every);
+        let sharing = |n, bytes| Sharing::to_encode(&params, n, bytes, threads, every);
         Encoding::by(array, params, chunk, origins, beyond, threads, sharing)
     }
 

@@ -62,7 +62,7 @@ if [[ $parts == *checks* ]]; then
     check arrays-python timeout 120 python3 arrays.py . "$scratch" --only check
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
     # Side by side: none of them keeps a core or the GPU busy. Racecheck takes 80 ms a chunk, the others 4 to 10.
-    for tool in memcheck:4100 racecheck:1000 initcheck:4100 synccheck:4100; do
+    for tool in memcheck:4100 racecheck:700 initcheck:4100 synccheck:4100; do
         check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3 &
     done
