@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -16,10 +17,17 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 OLD_NAMES = {17: "manylinux2014"}
 # The plugin, the libraries of `h5z-gpu run`, and the program.
 BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "vol/libh5zgpu_vol.so", "bin/h5z-gpu"
+# Of a file for macOS: processors by their numbers, and the commands that tell the oldest system.
+MACH_O, BUILD_VERSION, VERSION_MIN = b"\xcf\xfa\xed\xfe", 0x32, 0x24
+PROCESSORS = {0x0100000C: "arm64", 0x01000007: "x86_64"}
 
 
 class TagHook(BuildHookInterface):
     def initialize(self, version, build_data):
+        macos = Path(self.root, "h5z_gpu/plugin/libh5zgpu.dylib")
+        if macos.exists():
+            build_data.update(pure_python=False, tag=f"py3-none-{macos_tag(macos.read_bytes())}")
+            return
         files = [Path(self.root, "h5z_gpu", name) for name in BUILT]
         if not files[0].exists():
             build(Path(self.root, "rust"), files)
@@ -35,6 +43,19 @@ def tag(files):
     needed = max(needed, min(OLD_NAMES))
     old = f"{OLD_NAMES[needed]}_{machine}." if needed in OLD_NAMES else ""
     return f"{old}manylinux_2_{needed}_{machine}"
+
+
+def macos_tag(library):
+    """The platform of a library of macOS: the oldest system that takes it, and the processor."""
+    magic, processor, _, _, count = struct.unpack_from("<4s4I", library)
+    assert magic == MACH_O
+    at, oldest = 32, None
+    for _ in range(count):
+        command, size = struct.unpack_from("<II", library, at)
+        if command in (BUILD_VERSION, VERSION_MIN):
+            (oldest,) = struct.unpack_from("<I", library, at + (12 if command == BUILD_VERSION else 8))
+        at += size
+    return f"macosx_{oldest >> 16}_{oldest >> 8 & 0xFF}_{PROCESSORS[processor]}"
 
 
 def build(sources, files):

@@ -18,9 +18,10 @@ use crate::hdf5::{
     Resume, Sec2, Standard, Walking,
 };
 use crate::module::{Module, base_of};
+use crate::objects;
 use crate::reserve::system;
-use libc::{c_int, c_void};
-use std::ffi::{CStr, CString, c_char};
+use libc::c_void;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -243,19 +244,7 @@ fn has_own_heap(module: &Module) -> bool {
 
 /// Whether an object whose path has `part` in it, such as a Python module or libnetcdf, works on this libhdf5.
 pub(crate) fn serves(host: &Host, part: &str) -> bool {
-    unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, names: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid record, and the pointer given to dl_iterate_phdr.
-        let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
-        if !info.dlpi_name.is_null() {
-            // SAFETY: a NUL-terminated name of the loader.
-            names.push(unsafe { CStr::from_ptr(info.dlpi_name) }.into());
-        }
-        0
-    }
-    let mut names: Vec<CString> = Vec::new();
-    // SAFETY: `note` matches the call and `names` outlives it.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut names).cast()) };
-    names.iter().filter(|name| name.to_string_lossy().contains(part)).any(|name| {
+    objects::paths().iter().filter(|name| name.to_string_lossy().contains(part)).any(|name| {
         // SAFETY: a name from the loader; NOLOAD only finds what is there; the handle is closed after its last use.
         unsafe {
             let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);

@@ -21,6 +21,7 @@ mod host;
 mod module;
 mod nczarr;
 mod netcdf;
+mod objects;
 mod report;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod reserve;
@@ -72,5 +73,7 @@ pub extern "C" fn H5PLget_plugin_type() -> c_int {
 /// The filter's description, for HDF5.
 #[unsafe(no_mangle)]
 pub extern "C" fn H5PLget_plugin_info() -> *const c_void {
+    #[cfg(target_vendor = "apple")]
+    objects::stay();
     (&raw const CLASS).cast()
 }

@@ -5,6 +5,7 @@
 //! the symbol table of its file. A symbol found in any other module is refused: `dlsym` also looks into dependencies,
 //! and ids of one HDF5 mean nothing to another.
 
+use crate::objects;
 use h5z_gpu::plugin::elf;
 use libc::c_void;
 use std::ffi::{CStr, CString};
@@ -48,19 +49,17 @@ impl Module {
         // SAFETY: the loader keeps the name as long as the object is loaded: until our caller returns into it, and
         // longer.
         let name = unsafe { CStr::from_ptr(object.dli_fname) };
-        // SAFETY: getauxval has no preconditions.
-        let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as *const c_void;
-        let main = base_of(headers) == Some(base);
+        let program = objects::program().filter(|program| program.base == base);
         // The main program's name is whatever its caller typed; the loader finds it by no name at all.
         // SAFETY: a name from the loader, or none; NOLOAD never loads or runs anything.
         let handle = unsafe {
-            match main {
-                true => libc::dlopen(ptr::null(), libc::RTLD_LAZY),
-                false => libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD),
+            match program {
+                Some(_) => libc::dlopen(ptr::null(), libc::RTLD_LAZY),
+                None => libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD),
             }
         };
-        let file = if main { c"/proc/self/exe" } else { name };
-        (!handle.is_null()).then(|| Module { base, handle, file: file.into(), symtab: Default::default() })
+        let file = program.map_or_else(|| name.into(), |program| program.file);
+        (!handle.is_null()).then(|| Module { base, handle, file, symtab: Default::default() })
     }
 
     pub(crate) fn name(&self) -> String {

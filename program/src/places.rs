@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// File name of the plugin.
-pub(crate) const PLUGIN: &str = "libh5zgpu.so";
+pub(crate) const PLUGIN: &str = if cfg!(target_vendor = "apple") { "libh5zgpu.dylib" } else { "libh5zgpu.so" };
 /// File name of the library that stands before HDF5, in the folder `preload` beside the plugin's.
 pub(crate) const PRELOAD: &str = "libh5zgpu_preload.so";
 /// File name of the connector, in the folder `vol`, and what HDF5_VOL_CONNECTOR calls it.
@@ -72,10 +72,15 @@ fn of_the_loader() -> Vec<PathBuf> {
     lines.filter_map(|l| Some(l.split_once("=>")?.1.trim().into())).collect()
 }
 
+/// Whether HDF5 takes a file of this name for a library, on any Unix.
+fn is_library(name: &str) -> bool {
+    name.contains(".so") || name.contains(".dylib")
+}
+
 /// libhdf5.so, libhdf5_serial.so.103, libhdf5-9e18f0c6.so.320; not its high-level, C++ and Fortran companions.
 fn is_hdf5(name: &str) -> bool {
     let companions = ["hl", "cpp", "fortran", "f90", "java", "tools"];
-    name.starts_with("libhdf5") && name.contains(".so") && !companions.iter().any(|c| name.contains(c))
+    name.starts_with("libhdf5") && is_library(name) && !companions.iter().any(|c| name.contains(c))
 }
 
 /// The Python package that brings this library in its wheel.
@@ -90,7 +95,7 @@ pub(crate) fn package_of(library: &Path) -> Option<String> {
 
 /// The files of a folder that HDF5 opens when it looks for a filter.
 pub(crate) fn opened_by_hdf5(folder: &Path) -> Vec<PathBuf> {
-    entries(folder).filter(|p| name(p).starts_with("lib") && name(p).contains(".so")).collect()
+    entries(folder).filter(|p| name(p).starts_with("lib") && is_library(name(p))).collect()
 }
 
 /// Why a folder of HDF5_PLUGIN_PATH is of no use; `None` where it is there.

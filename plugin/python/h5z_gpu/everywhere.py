@@ -30,6 +30,8 @@ def _begin() -> None:
     ImportError
         An HDF5 is there already, whose calls are bound, or the library is missing.
     """
+    if sys.platform != "linux":
+        raise Unusable("h5z-gpu: h5z_gpu.everywhere works on Linux alone; here, call h5z_gpu.write and read")
     if _loaded(_NAME):
         return
     there = _loaded("libhdf5")

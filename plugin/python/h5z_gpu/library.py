@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import capi
 from .elf import Unusable, cut_short
 
+_NAME = "libh5zgpu.dylib" if sys.platform == "darwin" else "libh5zgpu.so"
 PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
 
 
 def _load() -> ctypes.CDLL:
-    path = os.path.join(PLUGIN_PATH, "libh5zgpu.so")
+    path = os.path.join(PLUGIN_PATH, _NAME)
     why = cut_short(path)
     if not why:
         try:

@@ -49,12 +49,25 @@ def register() -> None:
 
 def _loaded(part: str) -> list[str]:
     """Paths of the shared objects of this process whose names begin with `part`."""
+    paths = _images() if sys.platform == "darwin" else _maps(part)
+    return sorted(p for p in paths if os.path.basename(p).startswith(part))
+
+
+def _maps(part: str) -> set[str]:
+    """Linux: files in the memory map whose paths have `part` in them."""
     try:
         maps = Path("/proc/self/maps").read_text()
     except OSError:
-        return []
-    paths = {line.split(maxsplit=5)[5] for line in maps.splitlines() if part in line}
-    return sorted(p for p in paths if os.path.basename(p).startswith(part))
+        return set()
+    return {line.split(maxsplit=5)[5] for line in maps.splitlines() if part in line}
+
+
+def _images() -> set[str]:
+    """macOS: what its loader has loaded."""
+    loader = ctypes.CDLL(None)
+    loader._dyld_get_image_name.restype = ctypes.c_char_p
+    names = (loader._dyld_get_image_name(number) for number in range(loader._dyld_image_count()))
+    return {os.fsdecode(name) for name in names if name}
 
 
 def _tell(path: str, by: Callable[[ctypes.c_void_p], int] | None = None) -> None:
