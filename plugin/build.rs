@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 fn main() {
     let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
-    if target("VENDOR") != "apple" {
+    if target("VENDOR") != "apple" && target("OS") != "windows" {
         // HDF5 dlcloses its plugins; code that may still run, and state that must last, stay mapped.
         println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }

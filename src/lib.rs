@@ -18,7 +18,7 @@
 //!
 //! * [`encode`], [`decode`], [`decode_into`]: arrays of numbers.
 //! * [`Engine`]: batches of chunks as bytes, of any type and order, with fill values; [`Params`] says what they are.
-//! * [`mod@array`]: whole arrays, chunk by chunk, between memory and files; on Unix.
+//! * [`mod@array`]: whole arrays, chunk by chunk, between memory and files; on systems that have both.
 //! * [`words`]: HDF5's cd_values.
 //! * `judge`, with the feature of that name: whether a bound was kept, in exact arithmetic.
 //! * [`frame`] specifies the bytes of a frame, [`codec`]'s modules those of each codec.
@@ -26,9 +26,9 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 // Without files there are no whole arrays, and what serves them alone is unused.
-#![cfg_attr(not(unix), allow(dead_code))]
+#![cfg_attr(not(any(unix, windows)), allow(dead_code))]
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod array;
 mod bound;
 mod checksum;
@@ -67,11 +67,11 @@ pub mod words;
 /// What the plugin and the programs of this repository share with the library: no part of its interface.
 #[doc(hidden)]
 pub mod plugin {
-    #[cfg(unix)]
+    #[cfg(any(unix, windows))]
     pub use crate::array::{Checked, headers};
     pub use crate::frame::{Head, peek};
-    #[cfg(unix)]
-    pub use crate::host::elf;
+    #[cfg(any(unix, windows))]
+    pub use crate::host::{elf, file};
     pub use crate::host::{float_state, folders, log, settings};
     pub use crate::tools::{lines, sentence};
 }

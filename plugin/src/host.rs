@@ -17,8 +17,8 @@ use crate::hdf5::{
     ChunkInfo, ChunkIter, Datasets, Errors, Filling, Heap, Hid, Layout, Pausing, Properties, ReadChunk, ReadChunk2,
     Resume, Sec2, Standard, Walking,
 };
-use crate::module::{Module, base_of};
-use crate::objects;
+use crate::module::Module;
+use crate::objects::{self, base_of};
 use crate::reserve::system;
 use libc::c_void;
 use std::ffi::{CStr, c_char};
@@ -244,19 +244,12 @@ fn has_own_heap(module: &Module) -> bool {
 
 /// Whether an object whose path has `part` in it, such as a Python module or libnetcdf, works on this libhdf5.
 pub(crate) fn serves(host: &Host, part: &str) -> bool {
-    objects::paths().iter().filter(|name| name.to_string_lossy().contains(part)).any(|name| {
-        // SAFETY: a name from the loader; NOLOAD only finds what is there; the handle is closed after its last use.
-        unsafe {
-            let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            if handle.is_null() {
-                return false;
-            }
-            // A handle's symbols are also those of what the object depends on.
-            let found = libc::dlsym(handle, c"H5Epush2".as_ptr());
-            let same = base_of(found) == Some(host.base);
-            libc::dlclose(handle);
-            same
-        }
+    objects::named(part).iter().any(|object| {
+        let Some(handle) = object.open() else { return false };
+        // A handle's symbols are also those of what the object depends on.
+        let found = handle.symbol(c"H5Epush2").and_then(|found| base_of(found));
+        handle.close();
+        found == Some(host.base)
     })
 }
 

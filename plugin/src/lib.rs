@@ -73,7 +73,7 @@ pub extern "C" fn H5PLget_plugin_type() -> c_int {
 /// The filter's description, for HDF5.
 #[unsafe(no_mangle)]
 pub extern "C" fn H5PLget_plugin_info() -> *const c_void {
-    #[cfg(target_vendor = "apple")]
+    #[cfg(any(target_vendor = "apple", windows))]
     objects::stay();
     (&raw const CLASS).cast()
 }

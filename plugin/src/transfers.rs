@@ -10,12 +10,9 @@ use crate::dataset_io::native::Native;
 use crate::error::{Error, Kind, Result};
 use crate::hdf5::Hid;
 use crate::host;
+use h5z_gpu::plugin::file::read_at;
 use libc::{c_char, c_int, c_void};
 use std::ffi::CString;
-use std::fs::File;
-use std::mem::ManuallyDrop;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::FileExt;
 use std::ptr;
 
 /// `h5z_gpu_transfer` of the header.
@@ -234,11 +231,7 @@ pub unsafe extern "C" fn h5z_gpu_list_chunks(
     fence(|| {
         // SAFETY: this function's promise.
         let dataset = unsafe { native(hdf5, dataset, 0)? };
-        let from_file = |at, out: &mut [u8]| {
-            // SAFETY: as above: it stays open, and is not closed here.
-            let file = (file >= 0).then(|| ManuallyDrop::new(unsafe { File::from_raw_fd(file) }));
-            file.is_some_and(|file| file.read_exact_at(out, at).is_ok())
-        };
+        let from_file = |at, out: &mut [u8]| read_at(file, out, at).is_ok();
         let by_caller = |at, out: &mut [u8]| {
             // SAFETY: as above; `out` is to be filled.
             fetch.is_some_and(|f| unsafe { f(data, at, out.as_mut_ptr().cast(), out.len()) } != 0)
@@ -297,12 +290,8 @@ pub unsafe extern "C" fn h5z_gpu_find_chunks(
 pub unsafe extern "C" fn h5z_gpu_raw_chunk(file: c_int, at: u64, stored: u64, raw_len: u64) -> i64 {
     fence(|| {
         let mut begins = [0; index::MAGIC.len()];
-        if file >= 0 {
-            // SAFETY: a descriptor that is open, by this function's promise, and is not closed here.
-            let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
-            // Where the file ends there is no frame.
-            let _ = file.read_exact_at(&mut begins, at);
-        }
+        // Where the file ends there is no frame.
+        let _ = read_at(file, &mut begins, at);
         match index::why_not_raw(stored, raw_len, &begins) {
             None => Ok(0),
             Some(text) => Err(Error::Told { kind: Kind::Damaged, text, errno: 0 }),

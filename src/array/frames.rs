@@ -3,8 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::frame::{self, STORED_HEADER};
-use crate::host::file;
-use std::os::fd::RawFd;
+use crate::host::file::{self, Descriptor};
 
 /// Where frames are.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +11,7 @@ pub enum Frames<'a> {
     /// In memory.
     Memory(&'a [&'a [u8]]),
     /// In a file that is open for reading: place and length of each. The file's own position stays as it is.
-    File(RawFd, &'a [(u64, u64)]),
+    File(Descriptor, &'a [(u64, u64)]),
 }
 
 impl Frames<'_> {

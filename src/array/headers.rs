@@ -4,9 +4,8 @@
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Head, STORED_HEADER};
-use crate::host::file;
+use crate::host::file::{self, Descriptor};
 use crate::{memory, parallel};
-use std::os::fd::RawFd;
 
 /// How far frames are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub enum Checked {
 ///
 /// Answers for each frame, in order.
 pub fn headers(
-    file: RawFd,
+    file: Descriptor,
     places: &[(u64, u64)],
     raw_len: u64,
     checked: Checked,

@@ -3,7 +3,7 @@
 //! none of it.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// HDF5's symbols of one file, as they stand in it.
@@ -94,7 +94,8 @@ fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).ok()?;
     bytes.resize(len, 0);
-    file.read_exact_at(&mut bytes, at).ok()?;
+    let mut file = file;
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
     Some(bytes)
 }
 

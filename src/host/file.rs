@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading from a file that somebody else has opened.
+//!
+//! On Windows a number of an open file means something to one C library alone, and a process has several: there nothing
+//! is read so, and who has the file reads its frames.
 
 use crate::error::{Error, Result};
 use std::io::IoSliceMut;
-use std::os::fd::RawFd;
+
+/// What the system calls an open file by.
+pub type Descriptor = libc::c_int;
 
 /// Buffers that one system call takes at most.
+#[cfg(unix)]
 const BUFFERS: usize = 1024;
 
 /// Fills `out` from place `at` of the file on, whose own position stays as it is.
 ///
 /// # Errors
 /// As [`read_all_at`].
-pub(crate) fn read_at(file: RawFd, out: &mut [u8], at: u64) -> Result<()> {
+pub fn read_at(file: Descriptor, out: &mut [u8], at: u64) -> Result<()> {
     read_all_at(file, &mut [IoSliceMut::new(out)], at)
 }
 
@@ -21,7 +27,7 @@ pub(crate) fn read_at(file: RawFd, out: &mut [u8], at: u64) -> Result<()> {
 /// # Errors
 /// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long,
 /// `Unreadable` where the system says why it cannot be read.
-pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
+pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
     }
@@ -31,9 +37,7 @@ pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64)
         let place = at.checked_add(done).and_then(|place| i64::try_from(place).ok());
         let beyond = || Error::corrupt("the file", format!("{needed} bytes at {at}: no file is so long"));
         let place = place.ok_or_else(beyond)?;
-        // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open
-        // preadv is an error and nothing else.
-        let read = unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) };
+        let read = read_some_at(file, outs, place);
         match usize::try_from(read) {
             Ok(0) => return Err(Error::Length { section: "the file", needed, got: done }),
             Ok(read) => {
@@ -51,11 +55,24 @@ pub(crate) fn read_all_at(file: RawFd, mut outs: &mut [IoSliceMut<'_>], at: u64)
     Ok(())
 }
 
-#[cfg(test)]
+/// Bytes that one system call has read; below 0 where it failed.
+#[cfg(unix)]
+fn read_some_at(file: Descriptor, outs: &mut [IoSliceMut<'_>], place: i64) -> isize {
+    // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open
+    // preadv is an error and nothing else.
+    unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) }
+}
+
+#[cfg(not(unix))]
+fn read_some_at(_: Descriptor, _: &mut [IoSliceMut<'_>], _: i64) -> isize {
+    -1
+}
+
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::io::{Seek, Write};
-    use std::os::fd::AsRawFd;
+    use std::os::fd::AsDescriptor;
 
     /// More buffers than a call takes, some of them empty; the file's own position stays.
     #[test]

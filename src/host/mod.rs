@@ -2,11 +2,11 @@
 //! What a program that hosts the engine needs, such as the HDF5 plugin and the command line: one log, the environment
 //! variables, the floating-point state.
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub mod elf;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 #[allow(unsafe_code)]
-pub(crate) mod file;
+pub mod file;
 #[allow(unsafe_code)]
 pub mod float_state;
 pub mod folders;

@@ -10,12 +10,8 @@ use crate::error::{Error, Kind, Result};
 use crate::report::without_name;
 use h5z_gpu::array::{self, Array, Frames, Unpack, decode, unpack};
 use h5z_gpu::frame::STORED_HEADER;
+use h5z_gpu::plugin::file::read_at;
 use libc::c_int;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::mem::ManuallyDrop;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::FileExt;
 
 /// Bytes decoded in a step, some tenths of a second: then Ctrl-C is looked at. A GPU takes many batches at a time.
 const RAW_IN_A_STEP: u64 = 1 << 30;
@@ -153,7 +149,7 @@ impl Reading {
             dataset.flush()?;
         }
         let file = dataset.descriptor()?;
-        let mut list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, at, out).is_ok())?;
+        let mut list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, out, at).is_ok())?;
         list.retain(|origin, _| self.cells.number(origin).is_some());
         let mut there = vec![false; self.cells.count()];
         let mut found: Vec<_> = (0..list.chunks.len())
@@ -202,7 +198,7 @@ impl Reading {
             return Ok(());
         }
         let file = dataset.descriptor()?;
-        let list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, at, out).is_ok())?;
+        let list = index::list(dataset, &|at, out: &mut [u8]| read_at(file, out, at).is_ok())?;
         if let Some(wrong) = &list.wrong {
             return Err(damaged_list(wrong));
         }
@@ -302,14 +298,10 @@ impl Reading {
         let bytes = stored.len;
         raw.try_reserve_exact(bytes as usize).map_err(|_| h5z_gpu::Error::NoMemory { bytes })?;
         raw.resize(bytes as usize, 0);
-        match read_at(file, stored.at, &mut raw) {
+        match read_at(file, &mut raw, stored.at) {
             Ok(()) => self.unfiltered(k, stored.len, &mut raw),
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.bad(k, "the file ends before it does".into()),
-            Err(e) => {
-                let unreadable =
-                    h5z_gpu::Error::Unreadable { bytes, at: stored.at, errno: e.raw_os_error().unwrap_or(0) };
-                Err(self.unread(&[(k, unreadable.into())]))
-            }
+            Err(h5z_gpu::Error::Length { .. }) => self.bad(k, "the file ends before it does".into()),
+            Err(e) => Err(self.unread(&[(k, e.into())])),
         }
     }
 
@@ -400,11 +392,4 @@ impl Unpack for Chunks<'_> {
 fn damaged_list(wrong: &str) -> Error {
     let text = format!("the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read");
     Error::Told { kind: Kind::Damaged, text, errno: 0 }
-}
-
-/// Fills `out` from a place of a file that HDF5 has open; its own position stays.
-fn read_at(file: c_int, at: u64, out: &mut [u8]) -> std::io::Result<()> {
-    // SAFETY: HDF5's descriptor, which stays open as the dataset does; it is not closed here.
-    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
-    file.read_exact_at(out, at)
 }
