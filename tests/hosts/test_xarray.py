@@ -168,9 +168,9 @@ with xr.open_dataset("a.nc", engine="h5netcdf") as d:
     d.pr.encoding |= words
     d.to_netcdf("e.nc", engine="{engine}")
     had = hx.filters_of(d.drop_vars("pr"))
-    for path, other in (("b.nc", {{"pr": Lossy(1e-2)}}), ("c.nc", {{"tas": Lossy(relative=1e-3),
-                                  "pr": Lossy(relative=1e-3)}}), ("d.nc", {{"tas": Lossy(0.1), "pr": Lossy(1e-2)}}),
-                        ("e.nc", {{"pr": Lossy(0.1)}})):
+    tenth, hundredth = Lossy(0.1), Lossy(1e-2)
+    for path, other in (("b.nc", {{"pr": hundredth}}), ("d.nc", {{"tas": tenth, "pr": hundredth}}),
+                        ("c.nc", dict.fromkeys(("tas", "pr"), Lossy(relative=1e-3))), ("e.nc", {{"pr": tenth}})):
         assert hx.filters_of(xr.open_dataset(path)) == had | other, (path, hx.filters_of(xr.open_dataset(path)))
 """, tmp_path)
 

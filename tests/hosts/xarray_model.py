@@ -121,8 +121,8 @@ class Case:
             a, b = sorted(int(i) for i in self.rng.integers(-n, n + 2, 2))
             found[d] = self.pick((
                 int(self.rng.integers(-n, n)), slice(a, b), slice(None, None, int(self.rng.integers(1, 5))),
-                slice(None, None, -int(self.rng.integers(1, 4))), self.rng.integers(-n, n, int(self.rng.integers(0, 5))),
-                self.rng.random(n) < 0.4, slice(b, a, -2),
+                slice(None, None, -int(self.rng.integers(1, 4))), slice(b, a, -2),
+                self.rng.integers(-n, n, int(self.rng.integers(0, 5))), self.rng.random(n) < 0.4,
                 xr.DataArray(self.rng.integers(0, n, 3), dims="points")))
         if any(isinstance(x, xr.DataArray) for x in found.values()):  # with an empty list beside it dask gives up
             return {d: x for d, x in found.items() if not isinstance(x, np.ndarray)}

@@ -4,16 +4,16 @@
 Reading. `Engine` opens files as xarray's engine h5netcdf does, by a store derived from its own. A variable's encoding
 has the filter as its `compression`, where xarray has "unknown", and boxes of it are read by `h5z_gpu.read`.
 
-Writing. xarray finds the store of an engine in a table. `install` enters stores there that are derived from its own, for
-netcdf4 and h5netcdf; nothing else of xarray is changed. Before variables are created they give each its filter:
+Writing. xarray finds the store of an engine in a table. `install` enters stores there that are derived from its own,
+for netcdf4 and h5netcdf; nothing else of xarray is changed. Before variables are created they give each its filter:
 
     1. `compression` in the encoding of the variable or of the call, a `Lossy`, a `Lossless` or 443;
     2. else, where the call has no encoding for it, what it has in the file that it was opened from (`origins`);
     3. where the encoding names another compression, or none, nothing.
 
 What is carried over (all but encodings of the call) is fitted to what the variable has become: coordinates and what is
-no float any more keep every bit, chunks are those of the source where they still fit, and a variable without values gets
-no filter. Such a variable never makes a write fail.
+no float any more keep every bit, chunks are those of the source where they still fit, and a variable without values
+gets no filter. Such a variable never makes a write fail. What loses bits says so in attributes (`provenance`).
 """
 from __future__ import annotations
 

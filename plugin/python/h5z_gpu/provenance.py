@@ -15,6 +15,7 @@ all kept. No write fails because an attribute could not be written. `enabled = F
 """
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Mapping
@@ -109,10 +110,15 @@ def loses(dataset: h5py.Dataset) -> Lossy | None:
     plan = dataset.id.get_create_plist()
     filters = (plan.get_filter(k) for k in range(plan.get_nfilters()))
     words = next((w for number, _, w, _ in filters if number == FILTER_ID), None)
-    if words is None or not is_list(words):
+    return None if words is None else _bound_of(tuple(words))
+
+
+@functools.lru_cache(maxsize=64)
+def _bound_of(words: tuple[int, ...]) -> Lossy | None:
+    """The bound in stored words, where bits may be lost. Asked at each write, however small."""
+    if not is_list(words):
         return None
-    stored = meaning(words).stored
-    how = Lossy.from_filter_options(words)
+    stored, how = meaning(words).stored, Lossy.from_filter_options(words)
     return how if isinstance(how, Lossy) and stored is not None and stored.may_lose else None
 
 
@@ -131,13 +137,11 @@ def on_dataset(dataset: h5py.Dataset, before: str | None = None, *, copied: bool
     """
     def leave() -> None:
         how = loses(dataset)
-        if how is None or dataset.file.driver == "mpio":  # where every process would have to take part
+        if how is None or (not copied and _says(dataset, how)):
+            return
+        if dataset.file.driver == "mpio":  # where every process would have to take part
             return
         there = dataset.attrs
-        if not copied and NAMES[2] in there and (
-            (_plain(there.get(NAMES[1])), there[NAMES[2]]) == (how.mode.keyword, how.bound)
-        ):
-            return
         for name, value in attributes(how, there if copied else {}, before).items():
             if isinstance(value, str):
                 set_text(dataset, name, value)
@@ -169,8 +173,27 @@ def set_text(item: Any, name: str, value: str) -> None:
     item.attrs.create(name, np.array(raw, dtype=f"S{len(raw)}"), dtype=h5py.string_dtype("utf-8", len(raw)))
 
 
-def _plain(value: Any) -> Any:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+def _says(dataset: h5py.Dataset, how: Lossy) -> bool:
+    """Whether the attributes name this bound already. Asked at each write, so not by h5py's slower `attrs`."""
+    from h5py import h5a
+
+    mode, bound = NAMES[1].encode(), NAMES[2].encode()
+    if not h5a.exists(dataset.id, mode) or not h5a.exists(dataset.id, bound):
+        return False
+    try:
+        number = np.zeros(())
+        h5a.open(dataset.id, bound).read(number)
+        if number != how.bound:
+            return False
+        attribute = h5a.open(dataset.id, mode)
+        kind = attribute.get_type()
+        if kind.is_variable_str():  # as h5netcdf writes it
+            return bool(dataset.attrs[NAMES[1]] == how.mode.keyword)
+        text = np.zeros((), f"S{kind.get_size()}")
+        attribute.read(text, mtype=kind)
+        return bool(text == how.mode.keyword.encode())
+    except (AttributeError, OSError, TypeError, ValueError):  # of another type or shape
+        return False
 
 
 def _never_fails(name: str, leave: Callable[[], None]) -> None:

@@ -29,6 +29,7 @@ import numpy as np
 from .. import modes
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
+from ..provenance import on_dataset, said, set_text
 from ..whole import closing, judge, whole
 from . import common
 from .common import Problem, say
@@ -71,6 +72,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
     )
+    parser.add_argument("--no-provenance", action="store_true",
+                        help="leave no attributes and no line of history that say what was lost")  # fmt: skip
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -198,13 +201,6 @@ def _is_number(kind: Any) -> bool:
     return isinstance(kind, (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID))
 
 
-def said(how: How) -> str:
-    """What a filter promises, in words."""
-    from .promise import Promise
-
-    return str(Promise(how.mode.keyword, how.bound))
-
-
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -239,14 +235,14 @@ def _fill_in(
     def values(old: h5py.Dataset, new: h5py.Dataset) -> None:
         part = places[address(old)]
         copy_values(old, new, done)
-        if isinstance(part.how, Lossy):
-            record(new, part.how, part.again)
+        if isinstance(part.how, Lossy) and not args.no_provenance:
+            on_dataset(new, part.again, copied=True)
         new.id.flush()
         part.after = new.id.get_storage_size()
 
     with closing(create_like(source, path)) as target:
         Copier(source, target, properties, values).run()
-        if any(isinstance(p.how, Lossy) for p in parts.values()):
+        if any(isinstance(p.how, Lossy) for p in parts.values()) and not args.no_provenance:
             _history(target, args)
         for part in parts.values():
             if part.how is None:
@@ -273,33 +269,8 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
             array = read(old, selection=box)
         except OSError as why:
             raise Problem(f"{why_unread(old, why)}. Nothing was written") from None
-        write(new, array, box, progress=False)
+        write(new, array, box, progress=False, provenance=False)
         done(array.nbytes)
-
-
-def record(dataset: h5py.Dataset, how: Lossy, before: Optional[str]) -> None:
-    """Says in attributes what was lost.
-
-    CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their
-    only measure. A bound on the error is none of these, so that its attributes stand under names that CF leaves free,
-    in the same manner.
-    """
-    from .. import __version__
-
-    text = f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}; NaN, infinities and the fill value exact"
-    if before:
-        text += f"; on top of a loss by {before}"
-    for name, value in (("lossy_compression", text), ("lossy_compression_mode", how.mode.keyword)):
-        _set_text(dataset, name, value)
-    dataset.attrs["lossy_compression_bound"] = np.float64(how.bound)
-
-
-def _set_text(item: Any, name: str, value: str) -> None:
-    """A text of fixed length, which netCDF shows as `char`."""
-    import h5py
-
-    raw = value.encode()
-    item.attrs.create(name, np.array(raw, dtype=f"S{len(raw)}"), dtype=h5py.string_dtype("utf-8", len(raw)))
 
 
 def _history(target: h5py.File, args: argparse.Namespace) -> None:
@@ -311,7 +282,7 @@ def _history(target: h5py.File, args: argparse.Namespace) -> None:
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     line = f"{now}: h5z-gpu repack {shlex.join(_typed(args))}"
     before = text_of(target, "history")
-    _set_text(target, "history", f"{line}\n{before}" if before else line)
+    set_text(target, "history", f"{line}\n{before}" if before else line)
 
 
 def _typed(args: argparse.Namespace) -> list[str]:
