@@ -156,7 +156,7 @@ with xr.open_dataset("group.nc", engine="{opened}", group="deep/er") as d:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_plain_xarray_writes_what_the_encoding_names(engine, tmp_path):
-    """By either engine: of the call, of the variable, and as h5py's two keywords. What it does not name is as it was."""
+    """By either engine: of the call, of the variable, and as h5py's two keywords; what is not named is as it was."""
     use(f"""{HEAD}
 hx.to_netcdf(climate(), "a.nc", Lossy(absolute=1e-2))
 with xr.open_dataset("a.nc", engine="h5netcdf") as d:
