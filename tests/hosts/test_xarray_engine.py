@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """xarray's engine "h5z_gpu", and plain `open_dataset` and `to_netcdf` after `import h5z_gpu.xarray`."""
 import re
+import sys
 
 import h5py
 import judge
@@ -97,9 +98,13 @@ assert saved(e) == KEPT
 e.tas.encoding |= {{"zlib": True, "complevel": 4}}
 assert saved(e) == rest and xr.open_dataset("b.nc", engine="netcdf4").tas.encoding["zlib"]
 e.tas.encoding |= {{"zlib": False, "complevel": 0, "contiguous": True}}
-e.tas.encoding.pop("chunksizes")
+e.tas.encoding.pop("chunksizes"), e.tas.encoding.pop("compression", None)
 assert "tas" not in saved(e, unlimited_dims=()), has("b.nc")
 assert saved(d.drop_encoding()) == {{}}
+for key, value in (("zlib", True), ("contiguous", True)):  # what a file had, and a bound that is named then
+    e = d.drop_encoding()
+    e.tas.encoding |= {{key: value, "complevel": 4 * (key == "zlib"), "compression": Lossy(absolute=0.25)}}
+    assert saved(e) == {{"tas": Lossy(absolute=0.25)}}, key
 e = d.copy()
 e.tas.encoding |= {{"chunksizes": (5, 30, 180)}}
 assert saved(e) == KEPT and xr.open_dataset("b.nc").tas.encoding["chunksizes"] == (5, 30, 180)
@@ -122,11 +127,13 @@ with xr.open_dataset("classic.nc") as c, xr.open_dataset("three.nc") as t:
 """, tmp_path)
 
 
-def test_random_indexers_of_random_files(tmp_path):
-    """See xarray_model.py."""
-    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
-    out = run(".env/bin/python", HERE / "xarray_model.py", tmp_path, 1000, 60, env=env, cwd=ROOT)
-    assert "60 files are as h5netcdf reads them" in out, out
+@pytest.mark.parametrize("model, count, said", [("xarray_model", 30, "30 files are as h5netcdf reads them"),
+                                                ("xarray_saves", 40, "of 40 are saved with what they had")])
+def test_random_files(model, count, said, tmp_path):
+    """Random indexers, and random changes between opening and saving; see the two models."""
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
+    out = run(sys.executable, HERE / f"{model}.py", tmp_path, 1000, count, env=env)
+    assert said in out and int(out.split()[-len(said.split()) - (model == "xarray_saves")]) >= 30, out
 
 
 @pytest.mark.parametrize("save", ENGINES)

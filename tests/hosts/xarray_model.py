@@ -31,7 +31,8 @@ class Case:
         few = self.rng.random() < 0.1
         self.sizes = {d: 0 if few and d == "z" else int(self.rng.integers(1, 30)) for d in Y}
         self.unlimited = self.rng.random() < 0.5
-        (self.by_netcdf4, self.by_h5netcdf, self.by_h5py)[int(self.rng.integers(3))]()
+        self.made = self.pick((self.by_netcdf4, self.by_h5netcdf, self.by_h5py))
+        self.made()
 
     def pick(self, some):
         return some[int(self.rng.integers(len(some)))]

@@ -117,7 +117,14 @@ class _Carrying:
 
 
 def _says_otherwise(encoding: Mapping[str, Any]) -> bool:
-    """Whether an encoding asks for another compression, or for no chunks."""
+    """Whether an encoding asks for another compression, or for no chunks.
+
+    Of two compressions it is the one that was named last, whatever the file had before; what is to be compressed cannot
+    be in one piece.
+    """
+    keys = list(encoding)
+    if isinstance(encoding.get("compression"), (Lossy, Lossless)) or encoding.get("compression") == FILTER_ID:
+        return any(encoding[key] for key in keys[keys.index("compression") :] if key in OTHERS)
     return other_compression(encoding) or bool(encoding.get("contiguous"))
 
 

@@ -92,12 +92,18 @@ class Origins:
         like = _like(v.encoding["chunksizes"], v.encoding.get("dtype", v.dtype))
         alike = [s for s in stored if s.name == name and s.shape == shape]
         alike = alike or [s for s in stored if s.name == name and s.like == like]  # somebody has appended
-        alike = alike or [s for s in stored if s.shape == shape and s.like == like and self.named.get(s.name) != shape]
+        gone = [s for s in stored if s.shape == shape and self.named.get(s.name) != shape]
+        alike = alike or [s for s in gone if s.like == like]
+        if unknown:  # it had some filter, and is of another type now
+            chunked = [s for s in stored if s.like[:-2] == like[:-2]]
+            alike = alike or [s for s in chunked if s.name == name] or [s for s in gone if s in chunked]
         hows = {s.how for s in alike}
         if len(hows) > 1:
             seen = ", ".join(sorted({f"{s.name!r} with {s.how}" for s in alike}))
             text = f"h5z-gpu: {name!r} may have been any of these of {source!r}: {seen}; {tell}"
             raise Unanswered(text, unknown, False)
+        if unknown and not alike and any(s.how for s in stored):
+            raise Unanswered(f"h5z-gpu: {source!r} has no variable that {name!r} can have been; {tell}", unknown, False)
         return hows.pop() if hows else None
 
 
