@@ -315,6 +315,60 @@ for path in ("zlib.nc", "none.nc"):
 """, tmp_path)
 
 
+def test_h5netcdf_writes_many_chunks_at_a_time(tmp_path):
+    """The frames are those that the filter makes of netCDF4's calls; whole arrays, blocks of dask, what grows."""
+    use(f"""{BASE}
+import h5py, h5z_gpu.boxed as boxed
+calls, write = [], boxed.write
+boxed.write = lambda d, x, at, **keys: (calls.append((d.name, x.shape)), write(d, x, at, **keys))
+ds = climate(missing=True)[["tas", "count", "station"]]
+for lazy in (False, True):
+    d = ds.chunk(time=20, lat=45) if lazy else ds
+    for engine in {ENGINES}:
+        hx.to_netcdf(d, engine + ".nc", Lossy(absolute=1e-2), engine=engine, unlimited_dims="time",
+                     chunks={{"time": 20, "lat": 45}})
+    with h5py.File("h5netcdf.nc") as a, h5py.File("netcdf4.nc") as b:
+        for name in ("tas", "count"):
+            assert a[name].id.get_num_chunks() == 4 and a[name].chunks == b[name].chunks
+            for k in range(4):
+                at = a[name].id.get_chunk_info(k).chunk_offset
+                assert a[name].id.read_direct_chunk(at) == b[name].id.read_direct_chunk(at), (name, at)
+    assert sorted(calls) == ([("/count", (20, 45, 180))] * 4 + [("/tas", (20, 45, 180))] * 4 if lazy else
+                             [("/count", (40, 90, 180)), ("/tas", (40, 90, 180))]), calls
+    calls.clear()
+more = climate(missing=True)[["tas"]].drop_encoding()
+with xr.open_dataset("h5netcdf.nc", engine="h5z_gpu") as d:
+    before = d.load()
+(more + 1).to_netcdf("h5netcdf.nc", engine="h5netcdf", mode="a", unlimited_dims=())
+with xr.open_dataset("h5netcdf.nc", engine="h5z_gpu") as d:
+    assert np.nanmax(np.abs(d.tas - more.tas - 1)) <= 1.1e-2 and d["count"].identical(before["count"])
+    assert d.tas.encoding["compression"] == Lossy(absolute=1e-2), "what is there keeps its filter"
+assert calls == [("/tas", (40, 90, 180))], calls
+""", tmp_path)
+
+
+def test_a_source_that_is_gone(tmp_path):
+    """By netcdf4 nothing can be known then, and a warning says so, once; by the engine nothing has to be asked."""
+    out = use(f"""{BASE}
+base()
+opened = {{engine: xr.open_dataset("a.nc", engine=engine).load() for engine in {OPENED}}}
+for d in opened.values(): d.close()
+os.remove("a.nc")
+for engine, d in opened.items():
+    for save in {ENGINES}:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try: d.to_netcdf("b.nc", engine=save)
+            except ValueError as e: print(engine, save, "error:", e)
+        for w in seen: print(engine, save, "warns:", w.message, w.filename)
+        if not seen and engine == "h5z_gpu": assert has("b.nc") == KEPT
+""", tmp_path)
+    lines = out.splitlines()
+    assert len(lines) == 4 and [x.split()[0] for x in lines] == ["h5netcdf"] * 2 + ["netcdf4"] * 2, out
+    assert all("error: h5z-gpu:" in x and "cannot be asked what" in x for x in lines[:2]), out
+    assert all("cannot be read any more" in x and x.endswith("<string>") for x in lines[2:]), out
+
+
 def test_the_engine_reads_a_bound_as_written(tmp_path):
     use(f"""{BASE}
 ds = base()

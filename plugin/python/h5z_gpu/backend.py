@@ -18,11 +18,11 @@ gets no filter. Such a variable never makes a write fail. What loses bits says s
 from __future__ import annotations
 
 import io
-import os
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Callable
 
 import xarray as xr
 from xarray.backends import common, plugins
@@ -31,7 +31,7 @@ from xarray.backends.store import StoreBackendEntrypoint
 from xarray.core import indexing
 
 from . import provenance
-from .boxed import read_outer
+from .boxed import read_outer, write_box
 from .chunks import CHUNK_BYTES, variable_chunks
 from .conventions import NAMING, names_in
 from .filters import FILTER_ID, How, Lossless, Lossy
@@ -42,6 +42,7 @@ from .origins import (OTHERS, Files, Origins, Unanswered, how_of_dataset, is_hdf
 
 NAME = "h5z_gpu"
 _ANY_SIZE = range(1 << 62)
+_settled: ContextVar[bool] = ContextVar("h5z_gpu_settled", default=False)
 
 
 # --- what a variable gets when it is written --------------------------------------------------------------------------
@@ -90,7 +91,7 @@ class _Carrying:
         for name, v in variables.items():
             if name in given and not _named(v):
                 continue
-            if name not in given and _says_otherwise(v.encoding):
+            if name not in given and (_settled.get() or _says_otherwise(v.encoding)):
                 continue
             try:
                 with self.lock:
@@ -100,7 +101,7 @@ class _Carrying:
                     raise
                 if not why.gone:
                     _tell(f"{why}. It is written without")
-                elif os.path.exists(v.encoding["source"]):
+                elif v.dims != (name,) and not _elsewhere(v.encoding["source"]):
                     gone.add(v.encoding["source"])
                 continue
             if how is not None:
@@ -114,6 +115,23 @@ class _Carrying:
         child = super().get_child_store(group)  # type: ignore[misc]
         child._before = getattr(self, "_before", None)
         return child
+
+
+def settled(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A call in which encodings of the call say all: no source is asked."""
+    def inside(*positional: Any, **keywords: Any) -> Any:
+        token = _settled.set(True)
+        try:
+            return call(*positional, **keywords)
+        finally:
+            _settled.reset(token)
+
+    return inside
+
+
+def _elsewhere(source: str) -> bool:
+    """Whether a source is in the network or in memory."""
+    return "://" in source or source.startswith("<")
 
 
 def _says_otherwise(encoding: Mapping[str, Any]) -> bool:
@@ -222,8 +240,8 @@ class Netcdf4Store(_Carrying, xr.backends.NetCDF4DataStore):
 
 
 class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
-    """xarray's store for h5netcdf, which knows the filter of what it opens, and reads and writes many chunks at a
-    time."""
+    """xarray's store for h5netcdf, which knows the filter of what it opens, and reads and writes many chunks at a time.
+    """
 
     __slots__ = ("_before", "_exact")
 
@@ -239,6 +257,11 @@ class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
 
     def _there(self, name: Hashable) -> How | None:
         return how_of_dataset(self.ds.variables[name]._h5ds)
+
+    def prepare_variable(self, *given: Any, **more: Any) -> Any:
+        target, data = super().prepare_variable(*given, **more)  # type: ignore[no-untyped-call, unused-ignore]
+        array: Any = _Array
+        return array(target.variable_name, self), data
 
     def open_store_variable(self, name: Any, var: Any) -> xr.Variable:
         variable: xr.Variable = super().open_store_variable(name, var)  # type: ignore[no-untyped-call, unused-ignore]
@@ -257,7 +280,7 @@ class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
 
 
 class _Array(H5NetCDFArrayWrapper):
-    """A variable that is read when it is asked for, many chunks at a time."""
+    """A variable that is read when it is asked for, and written, many chunks at a time."""
 
     __slots__ = ()
 
@@ -268,6 +291,14 @@ class _Array(H5NetCDFArrayWrapper):
         with self.datastore.lock:
             variable: Any = self.get_array(needs_lock=False)  # type: ignore[no-untyped-call, unused-ignore]
             return read_outer(variable, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        with self.datastore.lock:
+            variable: Any = self.get_array(needs_lock=False)  # type: ignore[no-untyped-call, unused-ignore]
+            if not write_box(variable, key, value):
+                variable[key] = value
+            if self.datastore.autoclose:
+                self.datastore.close(needs_lock=False)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------

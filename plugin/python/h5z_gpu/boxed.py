@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from .datasets import read
+from .datasets import read, write
+from .origins import how_of_dataset
 
 _WASTE = 4
 """A box is read where it has at most so many times the values that are wanted, or is small."""
@@ -60,6 +61,27 @@ def read_outer(variable: Any, key: tuple[Any, ...]) -> np.ndarray:
             values = values.take(a.inside, axis=k)
     answer: np.ndarray = values[tuple(0 if a.inside is None else slice(None) for a in axes)]
     return answer
+
+
+def write_box(variable: Any, key: Any, value: Any) -> bool:
+    """Writes `variable[key] = value` where `h5z_gpu.write` has a part in it; False where h5netcdf is to do it."""
+    dataset: Any = getattr(variable, "_h5ds", None)
+    key = key if isinstance(key, tuple) else (key,)
+    if not _is_ours(dataset, variable.shape) or not isinstance(value, np.ndarray) or value.dtype != dataset.dtype:
+        return False
+    if how_of_dataset(dataset) is None or not all(x is Ellipsis or isinstance(x, slice) for x in key):
+        return False
+    shape, at = dataset.shape, [k for k, x in enumerate(key) if x is Ellipsis]
+    if at:
+        key = (*key[: at[0]], *[slice(None)] * (len(shape) - len(key) + 1), *key[at[0] + 1 :])
+    each = [range(*x.indices(n)) for x, n in zip(key, shape)]
+    stops = [n if x.stop is None else x.stop for x, n in zip(key, shape)]  # beyond the end an unlimited axis grows
+    if len(key) != len(shape) or any(r.step != 1 for r in each) or any(s > n for s, n in zip(stops, shape)):
+        return False
+    if value.shape != tuple(len(r) for r in each) or type(value) is not np.ndarray:
+        return False
+    write(dataset, value, tuple(slice(r.start, r.start + len(r)) for r in each), progress=False, provenance=False)
+    return True
 
 
 def _axis(part: Any, n: int) -> _Axis:
@@ -115,8 +137,10 @@ def _is_ours(dataset: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _cached(dataset: Any, box: list[slice], count: int) -> bool:
-    """Whether a box is a part of one chunk that fits into HDF5's cache, from which the next part of it comes too."""
-    chunk = math.prod(dataset.chunks)
-    if count >= chunk or any(b.start // c != (b.stop - 1) // c for b, c in zip(box, dataset.chunks)):
+    """Whether a box is a small part of chunks that all fit into HDF5's cache, from which their other parts come then,
+    as of rows that are read one by one."""
+    touched = math.prod((b.stop - 1) // c - b.start // c + 1 for b, c in zip(box, dataset.chunks))
+    values = touched * math.prod(dataset.chunks)
+    if 2 * count >= values:
         return False
-    return bool(chunk * dataset.dtype.itemsize <= dataset.id.get_access_plist().get_chunk_cache()[1])
+    return bool(values * dataset.dtype.itemsize <= dataset.id.get_access_plist().get_chunk_cache()[1])

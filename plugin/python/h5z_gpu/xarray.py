@@ -22,7 +22,7 @@ import numpy as np
 import xarray as xr
 
 from . import provenance as attributes
-from .backend import Engine, install
+from .backend import Engine, install, settled
 from .chunks import CHUNK_BYTES, SUITABLE, variable_chunks
 from .conventions import ANCILLARY, FLAGS, NAMING, names_in
 from .filters import How, Lossless, Lossy
@@ -162,7 +162,7 @@ def to_netcdf(
         if limits:
             ds = ds.copy(deep=False)
             ds[name].attrs.update(limits)
-    write = attributes.asked(provenance)(ds.to_netcdf)
+    write = attributes.asked(provenance)(settled(ds.to_netcdf))
     keywords = {"engine": engine, "encoding": plan, "unlimited_dims": unlimited_dims, **more}
     if not isinstance(path, (str, os.PathLike)) or more.get("compute") is False:
         return write(path, **keywords)
