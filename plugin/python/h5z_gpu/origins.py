@@ -94,9 +94,10 @@ class Origins:
         alike = alike or [s for s in stored if s.name == name and s.like == like]  # somebody has appended
         gone = [s for s in stored if s.shape == shape and self.named.get(s.name) != shape]
         alike = alike or [s for s in gone if s.like == like]
-        if unknown:  # it had some filter, and is of another type now
+        if unknown:  # it had some filter; and is of another type now, or shorter in the file than its dimension
             chunked = [s for s in stored if s.like[:-2] == like[:-2]]
             alike = alike or [s for s in chunked if s.name == name] or [s for s in gone if s in chunked]
+            alike = alike or [s for s in chunked if s.like == like and s.name not in self.named]
         hows = {s.how for s in alike}
         if len(hows) > 1:
             seen = ", ".join(sorted({f"{s.name!r} with {s.how}" for s in alike}))
