@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from conftest import python, run, sample
+from conftest import python, run, sample, use
 from h5py import h5d, h5p, h5s, h5t, h5z
 
 WORDS = [(11003,), (121003,), (211003,), (90000,), (390000,), ()]
@@ -79,6 +79,37 @@ def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
     with h5py.File(path, "w") as f:
         f["i"], f["u"], f["x"] = np.arange(1000, dtype="i4"), np.arange(1000, dtype="u2"), np.ones(1000)
     assert run("h5repack", "-l", "CHUNK=500", "-f", "UD=443,1,1,11003", path, copy) == SAID.format("integers")
+
+
+BY_PACKAGE = {"h5py": "f.create_dataset('v', data=x, chunks=(500,), compression=how)",
+              "save": "h5z_gpu.save(sys.argv[1], {'v': x, 'w': x}, how)",
+              "netCDF4": "n.createDimension('x', 1000); v = n.createVariable('v', x.dtype, ('x',)); "
+                         "h5z_gpu.netcdf.def_filter(v, how); v[:] = x"}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", BY_PACKAGE)
+def test_a_bound_by_the_package_for_what_keeps_every_bit_is_told(way, tmp_path):
+    """Each type by itself, and none of what may be lossy, or asks for no bound. netCDF has no truth values."""
+    kinds = {"i2": "integers", "u2": "integers", "u4": "integers", "i8": "integers", "f4": None}
+    if way != "netCDF4":
+        kinds |= dict.fromkeys(("?", "f4, i2", "c8", "S5"), "compounds, booleans, strings or the like")
+    for kind, what in kinds.items():
+        for how in ("Lossy(absolute=1e-3)", "Lossless()"):
+            said = use(f"""
+import contextlib, sys, h5py, netCDF4, numpy as np, h5z_gpu
+from h5z_gpu import Lossless, Lossy
+how, x = {how}, np.ones(1000, "{kind}")
+with contextlib.ExitStack() as stack:
+    if "{way}" == "h5py":
+        f = stack.enter_context(h5py.File(sys.argv[1], "w"))
+    if "{way}" == "netCDF4":
+        n = stack.enter_context(netCDF4.Dataset(sys.argv[1], "w"))
+    {BY_PACKAGE[way]}
+with h5py.File(sys.argv[1]) as f:
+    assert np.abs(f["v"][...] - x).max() <= 1e-3 if x.dtype == "f4" else (f["v"][...] == x).all()
+""", tmp_path / "a.h5")  # fmt: skip
+            told = what is not None and how.startswith("Lossy")
+            assert said == (SAID.format(what) if told else ""), (kind, how, said)
 
 
 @pytest.mark.parametrize("flag", FLAGS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 # Least extents of a chunk's last axes, by how many axes are longer than 1: whole tiles of lorenzo, and some to spare.
 _SIDES: dict[int, tuple[int, ...]] = {0: (), 1: (1,), 2: (64, 128), 3: (32, 32, 32)}
@@ -42,3 +44,46 @@ def chunk_shape(
             equal = -(-e // max(1, e // c[k]))
             c[k] = equal if equal * others <= most else -(-e // -(-e // c[k]))
     return tuple(c)
+
+
+# Bytes of chunks of a file that are kept when a bound is named anew.
+SUITABLE = range(1 << 20, (16 << 20) + 1)
+CHUNK_BYTES = 4 << 20
+
+
+def variable_chunks(v: Any, item: int, kept: range, given: Mapping[Any, int], size: int,
+                    unlimited: set[Hashable]) -> tuple[int, ...]:  # fmt: skip
+    """Extents of the chunks of a variable of xarray: those given, those of the source if they have `kept` bytes, or
+    chosen ones.
+
+    Parameters
+    ----------
+    v : xarray.Variable
+        With NumPy or dask arrays; its encoding may have the chunks of its source.
+    item : int
+        Bytes of a value in the file.
+    kept : range
+        Bytes of chunks of the source that are kept.
+    given : mapping of dimension to int
+        What the user wants.
+    size : int
+        Bytes of chosen chunks.
+    unlimited : set of dimensions
+        Those that may grow.
+    """
+    steps = [step_of(c) for c in v.chunks] if v.chunks else [0] * v.ndim
+    old = v.encoding.get("chunksizes")
+    if old and v.encoding.get("original_shape") == v.shape and math.prod(old) * item in kept:
+        fits = all(o <= n or d in unlimited for o, n, d in zip(old, v.shape, v.dims))
+        chosen = tuple(old) if fits and all(step % o == 0 for o, step in zip(old, steps)) else None
+    else:
+        chosen = None
+    chosen = chosen or chunk_shape(v.shape, item, size, steps)
+    extents = tuple(min(max(1, int(given.get(d, c))), max(1, n)) for d, c, n in zip(v.dims, chosen, v.shape))
+    for d, c, step in zip(v.dims, extents, steps):
+        if step % c:
+            raise ValueError(
+                f"h5z-gpu: chunks={{{d!r}: {c}}} do not divide those of dask, {step}: what is cut would be coded twice "
+                "and miss the bound. Give a divisor, or rechunk the dataset"
+            )
+    return extents

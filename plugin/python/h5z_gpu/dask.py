@@ -10,6 +10,7 @@ from typing import Any
 from .chunks import chunk_shape
 from .filters import Lossless, Lossy
 from .parallel import join
+from .provenance import on_dataset, wanted
 from .register import register
 from .whole import closing, whole
 
@@ -64,5 +65,8 @@ def _part(block: Any, path: Path, name: str, how: Lossy | Lossless, dataset: dic
 
     chunks = chunk_shape(block.shape, block.dtype.itemsize) if block.size else None
     with whole(path) as part, closing(h5py.File(part, "w")) as f:
-        f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks
-                                              else None} | dataset).flush()
+        made = f.create_dataset(name, data=block, **{"chunks": chunks, "compression": how if chunks
+                                                     else None} | dataset)
+        if wanted(None):
+            on_dataset(made)
+        made.flush()

@@ -17,6 +17,7 @@ import numpy as np
 
 from .device import DeviceArray
 from .progress import bar
+from .provenance import on_dataset, wanted
 from .transfer import OtherWay, Transfer
 from .views import as_array, copy, expanded, on_host
 
@@ -27,7 +28,7 @@ log = logging.getLogger("h5z_gpu")
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
-          devices: str | None = None) -> None:  # fmt: skip
+          devices: str | None = None, provenance: bool | None = None) -> None:  # fmt: skip
     """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
 
     All arguments are judged before the first chunk is written. The file is changed in place: after Ctrl-C each chunk is
@@ -53,6 +54,9 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     devices : {None, "all"}
         "all" shares the work on arrays in host memory out between all GPUs that the process sees; without, one of them
         does it. An array in a GPU's memory is that GPU's.
+    provenance : bool, optional
+        Whether a dataset that loses bits says so in attributes, `lossy_compression` and the like. Default: as
+        `h5z_gpu.provenance.enabled`, True.
 
     Raises
     ------
@@ -72,6 +76,8 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         raise ValueError(f"h5z-gpu: the array has shape {array.shape}, the selection of the dataset {dropped}")
     if dataset.file.mode == "r":
         raise ValueError(f"h5z-gpu: {dataset.file.filename} is open for reading only: open it with mode r+ or a")
+    if wanted(provenance):
+        on_dataset(dataset)
     try:
         if start is None:
             raise OtherWay("the selection is not a box of step 1")

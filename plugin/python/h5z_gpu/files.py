@@ -34,6 +34,7 @@ def save(
     threads: int = 0,
     progress: bool | None = None,
     devices: str | None = None,
+    provenance: bool | None = None,
     **bound: Any,
 ) -> None:
     """Writes arrays as datasets of a file: `save("out.h5", {"v": array}, absolute=1e-3)`.
@@ -63,7 +64,7 @@ def save(
         space of a copy, unless the file system shares blocks (Btrfs, XFS, APFS). `write` changes a dataset in place.
     chunks : int or tuple of int, optional
         Shape of a chunk; one of 1 to 8 MiB is chosen without.
-    threads, progress, devices
+    threads, progress, devices, provenance
         As in `write`.
 
     Raises
@@ -89,7 +90,7 @@ def save(
         _check_free(path, plans)
     with whole(path, mode) as part, closing(h5py.File(part, "r+" if os.path.getsize(part) else "w")) as f:
         for plan in plans:
-            _write(f, plan, how, threads, progress, devices)
+            _write(f, plan, how, threads, progress, devices, provenance)
 
 
 def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
@@ -295,9 +296,8 @@ def _create(f: h5py.File, plan: _Plan, keywords: dict[str, Any]) -> h5py.Dataset
     return f.create_dataset(plan.name, plan.shape, plan.dtype, chunks=plan.chunks, **keywords)
 
 
-def _write(
-    f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progress: bool | None, devices: str | None
-) -> None:
+def _write(f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progress: bool | None, devices: str | None,
+           provenance: bool | None) -> None:  # fmt: skip
     array = as_array(plan.given)
     if array.shape != plan.shape or array.dtype != plan.dtype:
         said, found = f"{plan.dtype} of shape {plan.shape}", f"{array.dtype} of shape {array.shape}"
@@ -310,7 +310,7 @@ def _write(
     if range_ is not None:
         dataset.attrs["h5z_gpu_range"] = range_
     if plan.chunks is not None:
-        write(dataset, array, threads=threads, progress=progress, devices=devices)
+        write(dataset, array, threads=threads, progress=progress, devices=devices, provenance=provenance)
     elif 0 not in plan.shape:
         dataset[()] = on_host(array)[()]
     dataset.flush()  # an error is raised here; when HDF5 closes a dataset by itself, h5py only prints it

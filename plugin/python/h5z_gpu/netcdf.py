@@ -15,6 +15,7 @@ import numpy as np
 
 from . import capi
 from .filters import FILTER_ID, How, Lossless, Lossy
+from .provenance import on_variable, wanted
 from .register import register
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _READ_ONLY, _NOT_IN_DEFINE_MODE, _NOT_NETCDF4, _LATE, _NO_FILTER = -37, -39, -111, -123, -136
 
 
-def def_filter(variable: netCDF4.Variable[Any], how: How) -> None:
+def def_filter(variable: netCDF4.Variable[Any], how: How, *, provenance: bool | None = None) -> None:
     """Gives a variable the filter. Call it right after `createVariable`, before data is written or the file is synced.
 
     A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers
@@ -38,6 +39,9 @@ def def_filter(variable: netCDF4.Variable[Any], how: How) -> None:
     how : Lossy or Lossless
         A `fill_value` becomes the variable's `_FillValue`. One that `createVariable` was given counts as well: nothing
         is to be repeated here.
+    provenance : bool, optional
+        Whether attributes say what is lost: `lossy_compression`, `lossy_compression_bound` and the like. Default: as
+        `h5z_gpu.provenance.enabled`, True.
 
     Raises
     ------
@@ -93,6 +97,8 @@ def def_filter(variable: netCDF4.Variable[Any], how: How) -> None:
         answer = lib.nc_def_var_fill(*_ids(variable), 0, fill.ctypes.data_as(ctypes.c_void_p))
     if answer:
         raise _refusal(lib, answer, name, variable.group().data_model)
+    if wanted(provenance):
+        on_variable(variable, lossy or Lossless())
 
 
 def filter_of(variable: netCDF4.Variable[Any]) -> How | None:
@@ -125,6 +131,11 @@ def filter_of(variable: netCDF4.Variable[Any]) -> How | None:
     if not isinstance(how, Lossy):
         return how
     return how._with(fill_value=getattr(variable, "_FillValue", None) if _floats(variable) else None)
+
+
+def filters_before(variable: netCDF4.Variable[Any]) -> list[str]:
+    """Names of a variable's other filters: netCDF puts its own first, where they hide the numbers."""
+    return _others(_library(variable), variable)
 
 
 def _library(variable: Any) -> ctypes.PyDLL:

@@ -9,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from .filters import Lossy
+from .unpacking import SCALING, Packing
 
-PACKING = ("scale_factor", "add_offset")
+PACKING = SCALING
 
 
 def from_packing(ds: xr.Dataset) -> dict[Hashable, Lossy]:
@@ -55,18 +56,6 @@ def unpacked_limits(v: xr.Variable, entry: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not is_packed(v) or any(key in entry for key in PACKING):
         return {}
-    limits = {key: np.asarray(v.attrs[key]) for key in ("valid_range", "valid_min", "valid_max") if key in v.attrs}
-    scale, offset = (np.asarray(v.encoding.get(key, x)).item() for key, x in zip(PACKING, (1, 0)))
-    found = {}
-    for key, packed in limits.items():
-        if packed.dtype.kind not in "iu":  # of the type of the values: in their units already
-            continue
-        if v.encoding.get("_Unsigned") == "true":
-            packed = packed.astype(packed.dtype.str.replace("i", "u"))
-        half = {"valid_range": np.array([-0.5, 0.5]), "valid_min": -0.5, "valid_max": 0.5}[key]
-        values = ((packed + half) * scale + offset).astype(v.dtype)
-        found[key] = values[::-1] if key == "valid_range" and scale < 0 else values
-    if scale < 0 and found.keys() & {"valid_min", "valid_max"}:
-        other = {"valid_min": "valid_max", "valid_max": "valid_min", "valid_range": "valid_range"}
-        found = {other[key]: x for key, x in found.items()}
-    return found
+    scale, offset = (float(np.asarray(v.encoding.get(key, x)).item()) for key, x in zip(PACKING, (1, 0)))
+    kind = np.dtype("u1" if v.encoding.get("_Unsigned") == "true" else "i1")  # only whether it has a sign
+    return dict(Packing(scale, offset, v.dtype, kind).limits(v.attrs))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from . import provenance
 from .whole import closing, whole
 
 
@@ -14,8 +15,9 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
     """Lines up `dataset` of each of `files`, in their order along `axis`, as a virtual dataset of that name in `out`.
 
     No data is copied: keep the files. `out` names them relative to its own folder, so that all can be moved together;
-    it may exist and hold other datasets: it is copied then, and the copy replaces it when it is complete. HDF5 reads
-    the fill value where a file is missing later. Raises
+    it may exist and hold other datasets: it is copied then, and the copy replaces it when it is complete. Attributes
+    that say what was lost are those of the files, where all say the same. HDF5 reads the fill value where a file is
+    missing later. Raises
     FileNotFoundError for one that is missing now, KeyError where a file lacks the dataset, and ValueError where types
     or extents differ.
     """
@@ -25,6 +27,7 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
     if not paths:
         raise ValueError(f"h5z-gpu: no files to join into {out}")
     sources: list[Any] = []
+    lost: list[dict[str, Any]] = []
     first: tuple[Any, ...] = ()
     for path in paths:
         if path.resolve() == out.resolve():
@@ -36,6 +39,7 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
                 raise KeyError(f"h5z-gpu: {path} has no dataset {dataset}")
             found = f[dataset]
             shape, dtype, fill = found.shape, found.dtype, found.fillvalue
+            lost.append({name: found.attrs[name] for name in provenance.NAMES if name in found.attrs})
         if not first:
             first = path, shape, dtype, fill
             if not -len(shape) <= axis < len(shape):
@@ -56,4 +60,6 @@ def join(files: Iterable[Path | str], dataset: str, out: Path | str, axis: int =
     with whole(out, "a") as part, closing(h5py.File(part, "r+" if os.path.getsize(part) else "w")) as f:
         if dataset in f:
             raise ValueError(f"h5z-gpu: {out} has {dataset} already")
-        f.create_virtual_dataset(dataset, layout, fillvalue=first[3])
+        joined = f.create_virtual_dataset(dataset, layout, fillvalue=first[3])
+        if all(said == lost[0] for said in lost):
+            joined.attrs.update(lost[0])

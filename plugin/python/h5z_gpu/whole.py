@@ -138,6 +138,25 @@ def judge(path: Path, mode: str = "w") -> tuple[str, Optional[os.stat_result]]:
     return target, old
 
 
+def refuse_open(path: Path) -> None:
+    """Raises OSError where a program has an HDF5 file open, by its lock; HDF5_USE_FILE_LOCKING=FALSE turns that off."""
+    if fcntl is None or os.environ.get("HDF5_USE_FILE_LOCKING", "").upper() in ("FALSE", "0"):
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # who writes it says so
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as why:
+        sentence = "is open, here or in another program: close it there first, or load the dataset and close it"
+        raise _error(why.errno or 0, path, sentence) from None
+    except OSError:  # a file system without locks
+        pass
+    finally:
+        os.close(descriptor)
+
+
 def take_name(part: str, path: Path, mode: str = "w") -> None:
     """Brings a finished file to the disk and gives it its name.
 

@@ -1,42 +1,42 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The filter for whole datasets of xarray: to be imported by itself, `import h5z_gpu.xarray`.
 
-encoding   what to give to `ds.to_netcdf(encoding=)`, engine h5netcdf
+encoding   what to give to `ds.to_netcdf(encoding=)`
 to_netcdf   writes with either engine, and keeps what variables had in the file that they come from
 filters_of   what they had there
 from_packing   bounds for what a file holds as packed integers
+Engine   xarray's engine "h5z_gpu", which opens files
 
-xarray hands no filter on that it does not know, and its engine netcdf4 has no way to name one. Nothing of xarray is
-replaced here: for that engine a store is derived from xarray's own and entered in its table of stores under a name of
-its own.
+xarray hands no filter on that it does not know, and its engine netcdf4 has no way to name one. The import enters stores
+in its table that do both (`backend.install`): from then on `ds.to_netcdf` of what was opened keeps its filter too.
 """
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Union
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Union
 
 import numpy as np
 import xarray as xr
 
-from .chunks import chunk_shape, step_of
+from . import provenance as attributes
+from .backend import Engine, install, settled
+from .chunks import CHUNK_BYTES, SUITABLE, variable_chunks
 from .conventions import ANCILLARY, FLAGS, NAMING, names_in
-from .filters import FILTER_ID, How, Lossless, Lossy
-from .netcdf import def_filter, filter_of
+from .filters import How, Lossless, Lossy
+from .origins import Origins, Unanswered, without_fill
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
 from .views import value_range
 from .whole import whole
 
-__all__ = ["encoding", "filters_of", "from_packing", "to_netcdf"]
+__all__ = ["Engine", "encoding", "filters_of", "from_packing", "to_netcdf"]
+
+install()
 
 Hows = Union[Lossy, Lossless, Mapping[Any, "How | None"], None]
 
-CHUNK_BYTES = 4 << 20
-# Chunks of source files within these are kept when a bound is named anew.
-_SUITABLE = range(1 << 20, (16 << 20) + 1)
 # What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own
 # encoding.
 _KEPT = {"_FillValue", "missing_value", "dtype", "units", "calendar", "_Unsigned", "_Encoding", *NAMING[1:], *PACKING}
@@ -112,6 +112,7 @@ def to_netcdf(
     chunks: Mapping[Any, int] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
     unlimited_dims: str | Iterable[Hashable] | None = None,
+    provenance: bool | None = None,
     **more: Any,
 ) -> Any:
     """Writes a dataset as `ds.to_netcdf` does, with this filter, by either engine.
@@ -132,6 +133,9 @@ def to_netcdf(
         Encodings by variable, which replace those that are chosen here. A `Lossy` may be their `compression`.
     chunks, chunk_bytes, unlimited_dims
         As for the function `encoding`.
+    provenance : bool, optional
+        Whether variables that lose bits say so in attributes, `lossy_compression` and the like. Default: as
+        `h5z_gpu.provenance.enabled`, True.
     **more
         Other parameters of `ds.to_netcdf`: mode, format, group, compute …
 
@@ -158,9 +162,8 @@ def to_netcdf(
         if limits:
             ds = ds.copy(deep=False)
             ds[name].attrs.update(limits)
-    write: Any = ds.to_netcdf  # its annotations know three engines
-    keywords = {"engine": _engine() if engine == "netcdf4" else engine, "encoding": plan,
-                "unlimited_dims": unlimited_dims, **more}
+    write = attributes.asked(provenance)(settled(ds.to_netcdf))
+    keywords = {"engine": engine, "encoding": plan, "unlimited_dims": unlimited_dims, **more}
     if not isinstance(path, (str, os.PathLike)) or more.get("compute") is False:
         return write(path, **keywords)
     mode = more.get("mode", "w")
@@ -173,7 +176,8 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
     """What variables are compressed with in the files that they were opened from, as far as it is this filter.
 
     xarray does not know it, so the file named in `encoding["source"]` is asked: for the variable of the same name and
-    shape or, when it has been renamed, for those of its shape and chunks.
+    shape or, when it has been renamed, for those of its shape and chunks. What the engine "h5z_gpu" has opened needs no
+    such question.
 
     Parameters
     ----------
@@ -186,7 +190,8 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
     Returns
     -------
     dict
-        Lossy or Lossless by name. Fill values are not in it: xarray keeps them itself.
+        Lossy or Lossless by name: Lossless also where a bound was asked for and every bit was kept, as of integers.
+        Fill values are not in it: xarray keeps them itself.
 
     Raises
     ------
@@ -199,24 +204,17 @@ def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashab
     UserWarning
         Where a file that may have had the filter cannot be asked.
     """
-    files: dict[str, list[_Stored] | None] = {}
-    # Names that are still in use do not stand for a variable that has been renamed.
-    named = {name: variable.encoding.get("original_shape") for name, variable in ds.variables.items()}
-    found: dict[Hashable, How] = {}
-    leave = set(leave)
+    origins, found, leave = Origins(ds.variables), {}, set(leave)
     for name, variable in ds.variables.items():
-        own, source, chunks = (variable.encoding.get(key) for key in ("compression", "source", "chunksizes"))
-        how: How | None = None
         if name in leave:
             continue
-        if isinstance(own, (Lossy, Lossless)):
-            how = _without_fill(own)
-        elif own == FILTER_ID:
-            how = _without_fill(Lossy.from_filter_options(variable.encoding.get("compression_opts") or ()))
-        elif source and chunks and own in (None, "unknown") and not variable.encoding.get("zlib"):
-            if source not in files:
-                files[source] = _read_filters(source)
-            how = _of_source(name, variable, files[source], named)
+        try:
+            how = origins.how_of(name, variable)
+        except Unanswered as why:
+            if why.certain or not why.gone:
+                raise
+            warnings.warn(str(why), stacklevel=3)
+            continue
         if how is not None:
             found[name] = how
     return found
@@ -252,10 +250,10 @@ def _plan(
             new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
         if new is not None and variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items()):
-            entry["compression"] = _without_fill(new)
-            kept = _SUITABLE if name in asked else range(1 << 62)
+            entry["compression"] = without_fill(new)
+            kept = SUITABLE if name in asked else range(1 << 62)
             item = np.dtype(entry.get("dtype", variable.dtype)).itemsize
-            entry["chunksizes"] = _chunks(variable, item, kept, chunks or {}, chunk_bytes, unlimited)
+            entry["chunksizes"] = variable_chunks(variable, item, kept, chunks or {}, chunk_bytes, unlimited)
         plan[name] = entry
     return plan
 
@@ -348,143 +346,3 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
     elif "missing_value" in entry and "_FillValue" not in v.attrs:
         entry.setdefault("_FillValue", entry["missing_value"])
     return entry
-
-
-# --- chunks ----------------------------------------------------------------------------------------------------------
-
-
-def _chunks(
-    v: xr.Variable, item: int, kept: range, given: Mapping[Any, int], size: int, unlimited: set[Hashable]
-) -> tuple[int, ...]:
-    """Extents of a variable's chunks: those given, those of the source if they have `kept` bytes, or chosen ones."""
-    steps = [step_of(c) for c in v.chunks] if v.chunks else [0] * v.ndim
-    old = v.encoding.get("chunksizes")
-    if old and v.encoding.get("original_shape") == v.shape and math.prod(old) * item in kept:
-        fits = all(o <= n or d in unlimited for o, n, d in zip(old, v.shape, v.dims))
-        chosen = tuple(old) if fits and all(step % o == 0 for o, step in zip(old, steps)) else None
-    else:
-        chosen = None
-    chosen = chosen or chunk_shape(v.shape, item, size, steps)
-    extents = tuple(min(max(1, int(given.get(d, c))), max(1, n)) for d, c, n in zip(v.dims, chosen, v.shape))
-    for d, c, step in zip(v.dims, extents, steps):
-        if step % c:
-            raise ValueError(
-                f"h5z-gpu: chunks={{{d!r}: {c}}} do not divide those of dask, {step}: what is cut would be coded twice "
-                "and miss the bound. Give a divisor, or rechunk the dataset"
-            )
-    return extents
-
-
-# --- what the source had ---------------------------------------------------------------------------------------------
-
-
-class _Stored(NamedTuple):
-    """A variable in a file, with or without the filter."""
-
-    name: str
-    shape: tuple[int, ...]
-    like: tuple[Any, ...]
-    """Its chunks and its type, but for the byte order."""
-    how: How | None
-
-
-def _like(chunks: Iterable[int], dtype: Any) -> tuple[Any, ...]:
-    of = np.dtype(object) if dtype is str else np.dtype(dtype)
-    return (*chunks, of.kind, of.itemsize)
-
-
-def _without_fill(how: How | None) -> How | None:
-    return how._with(fill_value=None) if isinstance(how, Lossy) else how
-
-
-def _read_filters(path: str) -> list[_Stored] | None:
-    """The variables in chunks of a file, in all its groups. None where it cannot be read."""
-    for read in (_by_h5py, _by_netcdf4):
-        try:
-            return list(read(path))
-        except (ImportError, OSError, RuntimeError):
-            pass
-    return None
-
-
-def _by_h5py(path: str) -> Iterator[_Stored]:
-    import h5py
-
-    found: list[h5py.Dataset] = []
-    with h5py.File(path, "r") as f:
-        f.visititems(lambda _, x: found.append(x) if isinstance(x, h5py.Dataset) and x.chunks else None)
-        for d in found:
-            plan = d.id.get_create_plist()
-            words = [w for i, _, w, _ in map(plan.get_filter, range(plan.get_nfilters())) if i == FILTER_ID]
-            name = d.name.rsplit("/", 1)[1].removeprefix("_nc4_non_coord_")
-            how = Lossy.from_filter_options(words[0]) if words else None
-            yield _Stored(name, d.shape, _like(d.chunks, d.dtype), _without_fill(how))
-
-
-def _by_netcdf4(path: str) -> Iterator[_Stored]:
-    import netCDF4
-
-    with netCDF4.Dataset(path) as f:
-        groups = [f]
-        for g in groups:
-            groups += g.groups.values()
-            for v in g.variables.values():
-                chunks = v.chunking()
-                if isinstance(chunks, list):
-                    yield _Stored(v.name, v.shape, _like(chunks, v.dtype), _without_fill(filter_of(v)))
-
-
-def _of_source(
-    name: Hashable, v: xr.Variable, stored: list[_Stored] | None, named: Mapping[Hashable, Any]
-) -> How | None:
-    """What a variable had in its source, which has `stored`; `named`: the dataset's names, and what shapes they had."""
-    source, unknown = v.encoding["source"], v.encoding.get("compression") == "unknown"
-    tell = f"give it anew: how={{{name!r}: h5z_gpu.Lossy(absolute=...)}}, or None for no compression"
-    if stored is None:
-        text = f"h5z-gpu: {source!r} cannot be asked what {name!r} was compressed with; {tell}"
-        if unknown:
-            raise ValueError(text)
-        warnings.warn(text, stacklevel=4)
-        return None
-    shape = v.encoding.get("original_shape")
-    like = _like(v.encoding["chunksizes"], v.encoding.get("dtype", v.dtype))
-    alike = [s for s in stored if s.name == name and s.shape == shape]
-    alike = alike or [s for s in stored if s.name == name and s.like == like]  # somebody has appended
-    alike = alike or [s for s in stored if s.shape == shape and s.like == like and named.get(s.name) != shape]
-    hows = {s.how for s in alike}
-    if len(hows) > 1:
-        seen = ", ".join(sorted({f"{s.name!r} with {s.how}" for s in alike}))
-        raise ValueError(f"h5z-gpu: {name!r} may have been any of these of {source!r}: {seen}; {tell}")
-    return hows.pop() if hows else None
-
-
-# --- xarray's engine netcdf4 -----------------------------------------------------------------------------------------
-
-
-class _Store(xr.backends.NetCDF4DataStore):
-    """xarray's store for netCDF4-python, in which `compression` may be a Lossy or Lossless."""
-
-    __slots__ = ()
-
-    def prepare_variable(self, name: str, variable: xr.Variable, *rest: Any, **more: Any) -> Any:
-        how = variable.encoding.get("compression")
-        if not isinstance(how, (Lossy, Lossless)):
-            return super().prepare_variable(name, variable, *rest, **more)
-        variable = variable.copy(deep=False)
-        variable.encoding = {key: x for key, x in variable.encoding.items() if key != "compression"}
-        exists = name in self.ds.variables
-        answer = super().prepare_variable(name, variable, *rest, **more)
-        if not exists and variable.ndim:
-            def_filter(self.ds.variables[name], how)
-        return answer
-
-
-def _engine() -> str:
-    """The name under which xarray finds the store. xarray offers no other way to write by a store of one's own."""
-    try:
-        from xarray.backends import writers as module
-    except ImportError:  # before 2025.9
-        from xarray.backends import api as module  # type: ignore[no-redef]
-    stores: dict[Any, Any] = module.WRITEABLE_STORES
-    stores.setdefault("h5z_gpu-netcdf4", _Store.open)
-    return "h5z_gpu-netcdf4"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Optional
 
@@ -33,6 +34,8 @@ class Advice:
     """The chunks that repack takes without advice."""
     hidden: bool = False
     """The fill value is one that the file does not declare."""
+    packed: bool = False
+    """The file holds integers, which become values of `dtype`; `raw` are their bytes."""
     trial: Optional[Trial] = None
     """The choice, on the chunks of the prediction."""
     chunks: int = 0
@@ -53,6 +56,11 @@ class Advice:
     def ratio(self) -> float:
         """Predicted ratio."""
         return self.raw / max(1.0, self.stored)
+
+    @property
+    def of_file(self) -> float:
+        """By what a ratio of the values is multiplied to be one of the bytes in the file."""
+        return self.raw / (math.prod(self.shape) * self.dtype.itemsize)
 
     @property
     def wide(self) -> float:

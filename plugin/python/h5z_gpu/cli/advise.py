@@ -64,6 +64,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
     )
+    parser.add_argument("--unpack", action="store_true",
+                        help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     mixed(parser)
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     named = named_bounds(args.bounds)
     with common.open_file(args.file) as file:
         kept: list[Kept] = []
-        found = advise(file, named, seed=args.seed, kept=kept)
+        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack)
         total = os.path.getsize(args.file)
         netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
         from .apply import lines
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None, *, seed: int = 0, quick: bool = False,
-           kept: Optional[list[Kept]] = None) -> list[Advice]:  # fmt: skip
+           kept: Optional[list[Kept]] = None, unpack: bool = False) -> list[Advice]:  # fmt: skip
     """Advice on each variable of a file that may lose bits.
 
     Parameters
@@ -115,22 +117,27 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
         Only what is to be done: no curves, no prediction.
     kept : list, optional
         Takes the datasets that stay as they are.
+    unpack : bool
+        Packed integers are looked at as the values that they stand for.
     """
     from .objects import datasets
-    from .roles import Roles, lossy_already, number_of, worth_lossless
+    from .packed import Unpacked, packing
+    from .roles import Roles, lossy_already, worth_lossless
 
     named, kept = dict(named or {}), [] if kept is None else kept
     roles, chosen = Roles(file), []
     for dataset in datasets(file):
         name = dataset.name.strip("/")
-        why = roles.why_exact(dataset)
-        if why is not None or dataset.is_virtual:
-            step = number_of(dataset, "scale_factor")
+        packed = packing(dataset)
+        unpacks = unpack and packed is not None and not dataset.is_virtual
+        why = roles.why_exact(dataset, unpacked=unpacks)
+        if why is None and unpacks and packed is not None and lossy_already(dataset) is None:
+            chosen.append(Unpacked(dataset, packed))
+        elif why is not None or dataset.is_virtual:
             note = ""
-            if why == "holds integers" and step:
-                note = (f"packed in steps of {step:g}: as floating-point numbers within {abs(step) / 2:g} they often "
-                        f"take less room, "
-                        "see h5z_gpu.xarray.from_packing")  # fmt: skip
+            if packed is not None and why == "holds integers":
+                note = (f"packed in steps of {packed.step:g}: as floating-point numbers within {packed.step / 2:g} "
+                        "they often take less room, see --unpack")  # fmt: skip
             kept.append(Kept(name, why or "is a virtual dataset", note))
             if not quick and worth_lossless(dataset):
                 kept[-1].saved = _saved(dataset, seed)
@@ -162,12 +169,16 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
 
 def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int,
             first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
+    from .packed import Unpacked
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected, text_of
     from .trials import Sampler, attempt, padded, usable
 
     units = text_of(dataset, "units") or ""
+    packed = dataset.packing if isinstance(dataset, Unpacked) else None
     fill, against = protected(dataset, by_range=asked is not None and modes.named(asked[0]).of == "range")
+    if packed is not None:
+        fill, against = np.full((), np.nan, packed.dtype), None
     chunk = chunk_of(dataset)
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
     sampler = Sampler(dataset, chunk, seed)
@@ -177,13 +188,17 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     proposal = propose(first, [usable(b, fill) for b in first], dataset, units)
     if hidden is not None:
         proposal.reason += f". {hidden} looks like a missing value, which the file does not declare: it is kept exactly"
+    if packed is not None and isinstance(proposal.how, Lossy):
+        proposal.how, proposal.step = Lossy(absolute=packed.step / 2), packed.step
+        proposal.reason = f"packed as {packed.packed.name} in steps of {packed.step:g}, and rounded by up to half of it"
     if asked is not None:
         proposal.how, proposal.reason = as_filter(asked), "as you asked"
     if isinstance(proposal.how, Lossy) and against:
         proposal.how, proposal.reason = Lossless(), against
-    raw = dataset.size * dataset.dtype.itemsize
+    raw = dataset.size * (dataset.dtype if packed is None else packed.packed).itemsize
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal,
-                    fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None)  # fmt: skip
+                    fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None,
+                    packed is not None)  # fmt: skip
     whole = [padded(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
     if quick:

@@ -45,10 +45,10 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
         texts = (f"{bound_text(p.how).split(':')[1]}: {p.ratio * a.ratio / same.ratio:.1f}" for p in auto)
         found.append(("other bounds", f"about {', '.join(texts)}"))
     if len(a.codecs) > 1:
-        found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio:.1f}" for p in a.codecs)
-                      + (f", lossless {a.lossless.ratio:.2f}" if a.lossless else "")))  # fmt: skip
+        found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio * a.of_file:.1f}" for p in a.codecs)
+                      + (f", lossless {a.lossless.ratio * a.of_file:.2f}" if a.lossless else "")))  # fmt: skip
     if len(a.shapes) > 1:
-        found.append(("chunks", ", ".join(f"{'x'.join(map(str, s))} {p.ratio:.1f}" for s, p in a.shapes)))
+        found.append(("chunks", ", ".join(f"{'x'.join(map(str, s))} {p.ratio * a.of_file:.1f}" for s, p in a.shapes)))
     return found
 
 
@@ -89,9 +89,11 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
             "reason": p.reason, "range": [p.low, p.high], "noise": p.noise, "step": p.step, "raw_bytes": a.raw,
             "predicted": {**point(t, a), "ratio": a.ratio, "stored_bytes": a.stored, "spread": t.spread,
                           "chunks": len(t.stored), "of": a.chunks},
-            "codecs": [{"codec": c.how.codec, "ratio": c.ratio, "bytes_per_second": c.speed} for c in a.codecs],
-            "lossless_ratio": a.lossless.ratio if a.lossless else None,
-            "chunks": [{"chunk": s, "ratio": c.ratio} for s, c in a.shapes],
+            "codecs": [{"codec": c.how.codec, "ratio": c.ratio * a.of_file, "bytes_per_second": c.speed}
+                       for c in a.codecs],
+            "lossless_ratio": a.lossless.ratio * a.of_file if a.lossless else None,
+            "unpacked": a.packed,
+            "chunks": [{"chunk": s, "ratio": c.ratio * a.of_file} for s, c in a.shapes],
             "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
         })  # fmt: skip
     return {"file": path, "variables": every, "exact": [{"name": k.name, "why": k.why, "note": k.note} for k in kept],

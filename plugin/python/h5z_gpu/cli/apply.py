@@ -21,11 +21,30 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         return []
     stem, end = os.path.splitext(path)
     out = f"{stem}.small{end}"
-    own = ["h5z-gpu", "repack", path, out, *(f"{a.name}={bound_text(a.how)}" for a in found)]
+    unpack = ["--unpack"] if any(a.packed for a in found) else []
+    own = ["h5z-gpu", "repack", path, out, *(f"{a.name}={bound_text(a.how)}" for a in found), *unpack]
     # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise
     # alone hands on.
     if any(a.how.codec != "auto" or a.chunk != a.usual or a.hidden for a in found):
-        own = ["h5z-gpu", "repack", path, out, "--advise"]
+        own = ["h5z-gpu", "repack", path, out, "--advise", *unpack]
+    made = [("h5z-gpu", _folded(own))]
+    root = [a for a in found if "/" not in a.name]
+    found = [a for a in found if not a.packed]  # no other tool unpacks, but xarray
+    if found:
+        made += _other_tools(path, out, found, netcdf)
+    if netcdf and root:
+        hows = ", ".join(f"{a.name!r}: h5z_gpu.{a.how!r}" for a in root)
+        made.append(
+            (
+                "xarray",
+                f"import h5z_gpu.xarray\nh5z_gpu.xarray.to_netcdf(xarray.open_dataset({path!r}), {out!r}, {{{hows}}})",
+            )
+        )
+    return made
+
+
+def _other_tools(path: str, out: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]:
+    """h5repack, nccopy and h5py."""
     repack = ["h5repack"]
     for a in found:
         words = _words(a)
@@ -35,7 +54,7 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
             "-f",
             f"{a.name}:UD={FILTER_ID},1,{len(words)},{','.join(words)}",
         ]
-    made = [("h5z-gpu", _folded(own)), ("h5repack", _folded([*repack, path, out]))]
+    made = [("h5repack", _folded([*repack, path, out]))]
     if netcdf:
         copy = ["nccopy", "-4"]
         for a in found:
@@ -58,15 +77,6 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         )
         calls.append(f"f.create_dataset({a.name!r}, data=..., chunks={a.chunk}, **h5z_gpu.{how})")
     made.append(("h5py", "import h5z_gpu\n" + "\n".join(calls)))
-    root = [a for a in found if "/" not in a.name]
-    if netcdf and root:
-        hows = ", ".join(f"{a.name!r}: h5z_gpu.{a.how!r}" for a in root)
-        made.append(
-            (
-                "xarray",
-                f"import h5z_gpu.xarray\nh5z_gpu.xarray.to_netcdf(xarray.open_dataset({path!r}), {out!r}, {{{hows}}})",
-            )
-        )
     return made
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from ..chunks import chunk_shape
 from . import quality
 from .boxes import Box, boxes, cut, grown
-from .common import Problem, refuse_absurd
+from .common import refuse_absurd
 from .judge import Judged, judge, native, words_of
+from .matching import common_part, matched, promise_as_read
 from .promise import Promise, promise_of
 from .sources import Source
 
@@ -67,6 +68,10 @@ class Result:
     """Smallest and largest limit of a difference among the chunks."""
     raw: int = 0
     stored: Optional[int] = None
+    notes: list[str] = field(default_factory=list)
+    """How they were made comparable."""
+    pair: Optional[tuple[Source, Source]] = None
+    """What was compared."""
 
     @property
     def held(self) -> bool:
@@ -79,9 +84,8 @@ class Result:
         return self.nan + self.infinite + self.fill
 
 
-def compare(
-    a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None
-) -> Result:
+def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None,
+            common: bool = False) -> Result:  # fmt: skip
     """Compares all of a dataset with its original.
 
     Parameters
@@ -92,34 +96,37 @@ def compare(
         The promise, in place of what lies in the file of `b`.
     done : callable, optional
         Told of bytes of the original that are done.
+    common : bool
+        Of a copy that is shorter than the original, what it has is compared. Of a longer one it is in any case.
 
     Raises
     ------
     Problem
         Types or shapes differ, or a chunk cannot be read.
     """
-    if a.shape != b.shape:
-        raise Problem(
-            f"{a.name} has the shape {a.shape} in one file and {b.shape} in the other: they cannot be compared"
-        )
-    if a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
-        raise Problem(
-            f"{a.name} is of {a.dtype.name} in one file and of {b.dtype.name} in the other: they cannot be compared"
-        )
+    notes: list[str] = []
+    whole = a.shape == b.shape
+    a, b = matched(a, b, notes)
+    as_read = bool(notes)
     floats = a.dtype.kind == "f" and a.dtype.itemsize in (2, 4, 8)
     promise = Promise("lossless")
     if floats and b.dataset is not None:
         promise = promise_of(b.dataset, given)
     elif floats and given is not None:
         promise = Promise(*given, given=True)
+    if as_read:
+        promise = promise_as_read(promise if given is None else Promise(*given, given=True), a, b)
+    if not whole:
+        a, b, text = common_part(a, b, common, promise.mode in ("relative", "psnr"))
+        notes.append(text)
     result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"), a.northward(-2)
-                    or b.northward(-2))
+                    or b.northward(-2), notes=notes, pair=(a, b))
     if a.shape is None:
         return result
     result.values = math.prod(a.shape)
     result.raw = result.values * a.dtype.itemsize
     refuse_absurd(a.name, result.raw)
-    if b.dataset is not None and b.dataset.chunks:
+    if b.dataset is not None and b.dataset.chunks and whole:
         result.stored = b.dataset.id.get_storage_size()
     if floats and a.shape:
         with np.errstate(all="ignore"):  # NaN, infinities and overflows are part of the data

@@ -66,12 +66,15 @@ class Copier:
         Asked of each dataset with its chunks and filters to be, or None: it stays as it is.
     write : callable
         Writes the values of each dataset that is made anew: (old, new).
+    kind : callable, optional
+        The type of a dataset that is made anew, where it is not the old one's.
     """
 
     def __init__(
-        self, source: h5py.File, target: h5py.File, plan: Plan, write: Callable[[h5py.Dataset, h5py.Dataset], None]
-    ) -> None:
-        self.source, self.target, self.plan, self.write = source, target, plan, write
+        self, source: h5py.File, target: h5py.File, plan: Plan, write: Callable[[h5py.Dataset, h5py.Dataset], None],
+        kind: Callable[[h5py.Dataset], Optional[h5t.TypeID]] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.source, self.target, self.plan, self.write, self.kind = source, target, plan, write, kind
         self._paths: dict[Any, bytes] = {}
         """Where the new file has what lies at an address of the old one."""
         self._later: list[tuple[Any, Any, bytes]] = []
@@ -143,7 +146,8 @@ class Copier:
             if isinstance(found, h5d.DatasetID) and _holds_references(found.get_type()):
                 self._elements.append((h5py.Dataset(found), path))
         else:
-            h5d.create(new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=properties)
+            kind = self.kind(h5py.Dataset(found)) or self._type(found.get_type())
+            h5d.create(new, name, kind, found.get_space().copy(), dcpl=properties)
             self._anew.append((path, path))
         self._attributes(found, h5o.open(new, name))
 

@@ -9,8 +9,11 @@ under its name when it is complete. Attributes of each lossy variable say what w
     h5z-gpu repack in.nc out.nc tas=absolute:0.01 pr=relative:1e-4
     h5z-gpu repack in.nc out.nc --advise
     h5z-gpu repack in.nc out.nc --lossless
+    h5z-gpu repack in.nc out.nc --unpack
 
-Data that is lossy already is copied as it is: errors of two losses add up. --again compresses it all the same.
+--unpack makes floating-point numbers of what is packed in integers (scale_factor, add_offset), within half a step of
+scale_factor or within VAR=MODE:BOUND; readers see what they saw. Data that is lossy already is copied as it is: errors
+of two losses add up. --again compresses it all the same.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ import numpy as np
 from .. import modes
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
+from ..provenance import on_dataset, said, set_text
+from ..unpacking import Packing
 from ..whole import closing, judge, whole
 from . import common
 from .common import Problem, say
@@ -54,6 +59,8 @@ class Part:
     fill: Optional[np.ndarray] = None
     again: Optional[str] = None
     """What it had lost before, where it is compressed once more."""
+    packing: Optional[Packing] = None
+    """Its integers become these values."""
     note: str = ""
     after: int = 0
 
@@ -67,10 +74,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_bounds(parser, "for all floating-point data")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
+    parser.add_argument("--unpack", action="store_true",
+                        help="store packed integers (scale_factor, add_offset) as floating-point numbers, within half "
+                             "a step or what VAR=MODE:BOUND says")  # fmt: skip
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
     )
+    parser.add_argument("--no-provenance", action="store_true",
+                        help="leave no attributes and no line of history that say what was lost")  # fmt: skip
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -82,8 +94,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Repacks; the exit status."""
     bound, named = bound_from(args), named_bounds(args.bounds)
-    if bound is None and not named and not args.lossless and not args.advise:
-        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless or --advise")
+    if bound is None and not named and not args.lossless and not args.advise and not args.unpack:
+        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise or "
+                      "--unpack")  # fmt: skip
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
     for each in [bound, *named.values()]:
@@ -122,7 +135,7 @@ def plan(
     if args.advise:
         from .advise import advise
 
-        advice = {a.name: a for a in advise(file, quick=True)}
+        advice = {a.name: a for a in advise(file, quick=True, unpack=args.unpack)}
     every = list(datasets(file))
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
@@ -139,17 +152,23 @@ def plan(
 
 def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]],
           bound: Optional[tuple[str, float]], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+    from .packed import packing
     from .roles import chunk_of, lossy_already, protected, worth_lossless
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     common.refuse_absurd(name, raw)
     part = Part(name, raw, dataset.id.get_storage_size())
+    packed = packing(dataset)
+    if packed and args.unpack and not (own and own[0] == "lossless"):
+        if (why := roles.why_exact(dataset, unpacked=True)) is None and not dataset.is_virtual:
+            return _unpacked(part, dataset, packed, own, advice, args.codec)
     why = roles.why_exact(dataset)
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
     if own is not None and own[0] != "lossless" and why is not None:
         if why.startswith(("holds", "is ")) and "flag" not in why:
-            raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out")
+            also = f", or add --unpack: they are packed in steps of {packed.step:g}" if packed else ""
+            raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out{also}")
     if own is not None and own[0] == "lossless" and not numbers:
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
@@ -192,17 +211,32 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     return part
 
 
+def _unpacked(part: Part, dataset: h5py.Dataset, packed: Packing, own: Optional[tuple[str, float]], advice: Any,
+              codec: str) -> Part:  # fmt: skip
+    """What becomes of packed integers: values within half a step, as CF's readers see them."""
+    from .roles import chunk_of, lossy_already
+
+    lost = lossy_already(dataset)
+    if lost:
+        part.note = f"as it was: it is lossy already, by {lost}"
+        return part
+    part.packing, part.again = packed, f"packing in steps of {packed.step:g}"
+    if own is not None:
+        part.how = _filter(own, codec)
+    elif advice is not None:
+        part.how, part.chunk = advice.how, advice.chunk
+    else:
+        part.how = _filter(("absolute", packed.step / 2), codec)
+    part.chunk = part.chunk or chunk_of(dataset, packed.dtype.itemsize)
+    part.fill = np.full((), np.nan, packed.dtype) if packed.missing else None
+    part.note = f"{packed.dtype.name} in place of {packed.packed.name} in steps of {packed.step:g}: {said(part.how)}"
+    return part
+
+
 def _is_number(kind: Any) -> bool:
     import h5py
 
     return isinstance(kind, (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID))
-
-
-def said(how: How) -> str:
-    """What a filter promises, in words."""
-    from .promise import Promise
-
-    return str(Promise(how.mode.keyword, how.bound))
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -221,7 +255,10 @@ def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) 
 def _fill_in(
     source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any]
 ) -> None:
+    from h5py import h5t
+
     from .copying import Copier, address, create_like, like
+    from .packed import unpack_attributes
 
     # An object may have several names; where it lies is one place.
     places = {address(source[name]): part for name, part in parts.items()}
@@ -236,17 +273,23 @@ def _fill_in(
         made.set_filter(FILTER_ID, flags=1, values=part.how.words)
         return made
 
+    def kind(dataset: h5py.Dataset) -> Any:
+        part = places[address(dataset)]
+        return None if part.packing is None else h5t.py_create(part.packing.dtype)
+
     def values(old: h5py.Dataset, new: h5py.Dataset) -> None:
         part = places[address(old)]
-        copy_values(old, new, done)
-        if isinstance(part.how, Lossy):
-            record(new, part.how, part.again)
+        copy_values(old, new, done, part.packing)
+        if part.packing is not None:
+            unpack_attributes(new, part.packing)
+        if isinstance(part.how, Lossy) and not args.no_provenance:
+            on_dataset(new, part.again, copied=True)
         new.id.flush()
         part.after = new.id.get_storage_size()
 
     with closing(create_like(source, path)) as target:
-        Copier(source, target, properties, values).run()
-        if any(isinstance(p.how, Lossy) for p in parts.values()):
+        Copier(source, target, properties, values, kind).run()
+        if any(isinstance(p.how, Lossy) for p in parts.values()) and not args.no_provenance:
             _history(target, args)
         for part in parts.values():
             if part.how is None:
@@ -257,8 +300,8 @@ def _fill_in(
             new.write(old.read(block))
 
 
-def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]) -> None:
-    """All values of a dataset, box by box, each of whole chunks of both where memory allows."""
+def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any], packed: Optional[Packing]) -> None:
+    """All values of a dataset, unpacked or not, box by box, each of whole chunks of both where memory allows."""
     from ..datasets import read, write
     from .boxes import boxes, grown
     from .roles import why_unread
@@ -273,33 +316,8 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
             array = read(old, selection=box)
         except OSError as why:
             raise Problem(f"{why_unread(old, why)}. Nothing was written") from None
-        write(new, array, box, progress=False)
+        write(new, packed.values(array) if packed else array, box, progress=False, provenance=False)
         done(array.nbytes)
-
-
-def record(dataset: h5py.Dataset, how: Lossy, before: Optional[str]) -> None:
-    """Says in attributes what was lost.
-
-    CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their
-    only measure. A bound on the error is none of these, so that its attributes stand under names that CF leaves free,
-    in the same manner.
-    """
-    from .. import __version__
-
-    text = f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}; NaN, infinities and the fill value exact"
-    if before:
-        text += f"; on top of a loss by {before}"
-    for name, value in (("lossy_compression", text), ("lossy_compression_mode", how.mode.keyword)):
-        _set_text(dataset, name, value)
-    dataset.attrs["lossy_compression_bound"] = np.float64(how.bound)
-
-
-def _set_text(item: Any, name: str, value: str) -> None:
-    """A text of fixed length, which netCDF shows as `char`."""
-    import h5py
-
-    raw = value.encode()
-    item.attrs.create(name, np.array(raw, dtype=f"S{len(raw)}"), dtype=h5py.string_dtype("utf-8", len(raw)))
 
 
 def _history(target: h5py.File, args: argparse.Namespace) -> None:
@@ -311,12 +329,12 @@ def _history(target: h5py.File, args: argparse.Namespace) -> None:
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     line = f"{now}: h5z-gpu repack {shlex.join(_typed(args))}"
     before = text_of(target, "history")
-    _set_text(target, "history", f"{line}\n{before}" if before else line)
+    set_text(target, "history", f"{line}\n{before}" if before else line)
 
 
 def _typed(args: argparse.Namespace) -> list[str]:
     """The arguments as they may be typed again."""
-    flags = [f"--{name}" for name in ("lossless", "advise", "again") if getattr(args, name)]
+    flags = [f"--{name}" for name in ("lossless", "advise", "again", "unpack") if getattr(args, name)]
     bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in modes.bounds() if getattr(args, m) is not None]
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
     return [args.input, args.output, *args.bounds, *bound, *flags, *codec]

@@ -48,14 +48,14 @@ class Roles:
                 if text:
                     (self.flags if key == ANCILLARY else self.exact).update(names_in(text))
 
-    def why_exact(self, dataset: h5py.Dataset) -> Optional[str]:
-        """Why a dataset has to keep every bit; None for floating-point data."""
+    def why_exact(self, dataset: h5py.Dataset, unpacked: bool = False) -> Optional[str]:
+        """Why a dataset has to keep every bit; None for floating-point data, and for packed data to be `unpacked`."""
         name = dataset.name.rsplit("/", 1)[-1]
         try:
             kind, size = dataset.dtype.kind, dataset.dtype.itemsize
         except (TypeError, ValueError, OSError):
             return "is of a type that NumPy has not"
-        if kind != "f" or size not in (2, 4, 8):
+        if not unpacked and (kind != "f" or size not in (2, 4, 8)):
             return {"i": "holds integers", "u": "holds integers", "b": "holds truth values"}.get(
                 kind, "holds no float16, float32 or float64"
             )
@@ -136,12 +136,14 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     Parameters
     ----------
     dataset : h5py.Dataset
-        Of floating-point numbers.
+        Of any type; of floating-point numbers there is something to say.
     by_range : bool
         The bound is one of the range.
     """
     from .promise import fill_is_defined
 
+    if dataset.dtype.kind != "f":  # every bit is kept in any case
+        return None, None
     found: list[np.ndarray] = []
     if fill_is_defined(dataset):
         found.append(np.asarray(dataset.fillvalue, dataset.dtype))
@@ -173,9 +175,10 @@ def worth_lossless(dataset: h5py.Dataset) -> bool:
     )
 
 
-def chunk_of(dataset: h5py.Dataset) -> tuple[int, ...]:
-    """Chunks for the filter: those that are there, where they have 1 to 16 MiB, else of about 4 MiB."""
-    item = dataset.dtype.itemsize
+def chunk_of(dataset: h5py.Dataset, item: Optional[int] = None) -> tuple[int, ...]:
+    """Chunks for the filter: those that are there, where they have 1 to 16 MiB, else of about 4 MiB. `item`: bytes of a
+    value, where they become others."""
+    item = item or dataset.dtype.itemsize
     if dataset.chunks and math.prod(dataset.chunks) * item in SUITABLE:
         return tuple(dataset.chunks)
     return chunk_shape(dataset.shape, item)

@@ -109,12 +109,12 @@ class Sampler:
 
     def read(self, box: Box) -> np.ndarray:
         """The values of a box, in native order."""
-        from ..datasets import read
         from .common import Problem
+        from .packed import read_values
         from .roles import why_unread
 
         try:
-            return native(read(self.dataset, selection=box))
+            return native(read_values(self.dataset, box))
         except (OSError, RuntimeError, ValueError) as why:
             raise Problem(why_unread(self.dataset, why)) from None
 

@@ -4,7 +4,8 @@
 Every dataset of ORIGINAL is compared with the one of the same name in COMPRESSED. The bound is the one that the
 filter's words in COMPRESSED promise, chunk by chunk where it speaks of chunks; NaN, infinities and fill values have to
 keep their bits, and so has every dataset without the filter. A bound on the command line takes the place of what the
-file says.
+file says. Values that one file holds packed (scale_factor, add_offset) are compared as readers see them, and of a
+dataset that has grown since what ORIGINAL has.
 
     h5z-gpu verify tas.nc compressed.nc --html report.html
     h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
@@ -45,6 +46,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated"
     )
+    parser.add_argument("--common", action="store_true",
+                        help="compare what both files have where COMPRESSED is shorter; where it is longer, that is "
+                             "done in any case")  # fmt: skip
     parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     mixed(parser)
@@ -69,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
         with bar(None, total, "verify", "") as done:
             for a, b in found:
                 try:
-                    result = compare(a, b, named.get(a.name, named.get(b.name, given)), done)
+                    result = compare(a, b, named.get(a.name, named.get(b.name, given)), done, args.common)
                 except Problem as problem:
                     problems.append(str(problem))
                     continue
                 results.append(result)
-                kept.append((a, b, result))
+                kept.append((*(result.pair or (a, b)), result))
         if args.html:
             from . import verify_page
 
@@ -127,7 +131,7 @@ def _one(r: Result) -> dict[str, Any]:
         "values": r.values, "broken": r.broken, "first_broken": first,
         "chunks_below_psnr": [{"first": at, "psnr": p} for at, p in r.noisy],
         "special": {"nan": r.nan, "infinite": r.infinite, "fill": r.fill, "different": r.special_broken},
-        "raw_bytes": r.raw, "stored_bytes": r.stored,
+        "raw_bytes": r.raw, "stored_bytes": r.stored, "notes": r.notes,
     }
     if q is not None and q.n:
         found |= {

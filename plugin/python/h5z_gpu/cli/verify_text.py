@@ -29,7 +29,7 @@ def _at(index: tuple[int, ...]) -> str:
 
 def lines(r: Result) -> list[tuple[str, str]]:
     """What was found, as names and texts."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str]] = [("note", text) for text in r.notes]
     q, unit = r.figures, f" {r.units}" if r.units else ""
     if q is not None and q.n and r.promise.mode != "lossless":
         share = f", {q.share:.4f} of the bound" if q.share else ""
