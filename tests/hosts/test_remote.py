@@ -261,7 +261,7 @@ def test_a_server_that_fails(http, caplog):
         s.refuse = inside
         # A server's failure is no damage: nothing is filled.
         for on_error in ("raise", "fill"):
-            with pytest.raises(OSError, match=r"/v: the chunk at .* cannot be read: of .*a\.h5.*, \d+ bytes from .*503"):
+            with pytest.raises(OSError, match=r"/v: the chunk at .* cannot be read: of .*a\.h5.* bytes from .*503"):
                 h5z_gpu.read(f["v"], on_error=on_error)
         s.refuse, s.cut = None, inside
         with pytest.raises(OSError, match=r"cannot be read: of .*: \d+ bytes came: read it again"):

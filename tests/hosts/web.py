@@ -50,7 +50,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         time.sleep(self.server.latency)
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        first, last = (int(asked[1]), min(int(asked[2] or len(data) - 1), len(data) - 1)) if asked else (0, len(data) - 1)
+        end = len(data) - 1
+        first, last = (int(asked[1]), min(int(asked[2] or end), end)) if asked else (0, end)
         if body:
             self.server.asked.append((first, last + 1, dict(self.headers)))
         if first >= len(data):
