@@ -3,7 +3,7 @@
 
 A page runs in a folder of its own, with what its reader has: the plugin's folder in HDF5_PLUGIN_PATH, the package,
 `h5z-gpu`, and `in.nc`, `in.h5`, a file with a field `tas` (time, lat, lon) of 48 × 96 × 192 values, once with netCDF's
-scales.
+scales, and for the gallery the small fields of tests/fields.
 """
 import os
 import re
@@ -49,6 +49,7 @@ def desk(field, tmp_path):
         v[:] = tas
     with h5py.File(tmp_path / "in.h5", "w") as f:
         f["tas"] = tas
+    (tmp_path / "fields").symlink_to(ROOT / "target/fields/small")
     tools = tmp_path / ".bin"
     tools.mkdir()
     # mpirun starts the Python that has h5py for MPI, Debian's.
