@@ -39,8 +39,8 @@ _AT_ONCE = 16
 _GAP = 256 << 10
 # Bytes of a request, unless one frame is longer, and of all requests that are under way or wait for the decoder.
 _RANGE, _AHEAD = 4 << 20, 128 << 20
-# One in so many chunks of a dataset, or fewer, come by HDF5's own way. A list of all chunks means to read the whole index,
-# node by node: some 30 chunks a request where nodes lie apart.
+# One in so many chunks of a dataset, or fewer, come by HDF5's own way. A list of all chunks means to read the whole
+# index, node by node: some 30 chunks a request where nodes lie apart.
 _FEW = 16
 # Places at which the list is compared with what a search finds.
 _ASKED = 64

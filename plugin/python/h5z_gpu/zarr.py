@@ -68,8 +68,8 @@ class Serializer(ArrayBytesCodec):
     async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
 
-    # FusedCodecPipeline of zarr-python 3.3 and later codes one chunk a call, on threads of its own; for stores that have
-    # no synchronous calls it awaits one chunk a call.
+    # FusedCodecPipeline of zarr-python 3.3 and later codes one chunk a call, on threads of its own; for stores that
+    # have no synchronous calls it awaits one chunk a call.
 
     def _encode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
         return self._encode([(chunk_data, chunk_spec)])[0]
