@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What docs/given.md tells readers and senders of a file: what programs say without the filter, and how it comes off."""
+"""What docs/given.md tells readers and senders of a file: what programs say without the filter, how it comes off."""
 import re
 
 import h5py
