@@ -76,9 +76,11 @@ class Remote:
         self.raw_len = int(np.prod(self.chunk, dtype=np.int64)) * out.dtype.itemsize
         self.bytes = int(np.prod(out.shape, dtype=np.int64)) * out.dtype.itemsize
         self.special: list[tuple[int, ...]] = []
-        cells = origins_of(start, out.shape, self.chunk) if self.bytes else np.zeros((0, len(start)), np.int64)
+        if not self.bytes:
+            raise OtherWay("nothing is selected")
+        cells = origins_of(start, out.shape, self.chunk)
         total = int(np.prod([-(-n // c) for n, c in zip(dataset.shape, self.chunk)], dtype=np.int64))
-        if self.bytes and (len(cells) * _FEW <= total or len(cells) == 1):
+        if len(cells) * _FEW <= total or len(cells) == 1:
             raise OtherWay(f"{len(cells)} of {total} chunks come sooner than a list of all")
         self.stored, self.missing = _places(dataset, file, cells)
         self.file, self.size = file, file.seek(0, 2)
@@ -211,8 +213,8 @@ def _judge(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
     import h5py
 
     plan, access = dataset.id.get_create_plist(), dataset.file.id.get_access_plist()
-    if dataset.file.mode != "r":
-        raise OtherWay("the file is open for writing, through an object of Python")
+    if dataset.file.mode != "r" or dataset.file.swmr_mode:
+        raise OtherWay("the file is open for writing, or for single writer, multiple readers")
     if dataset.chunks is None:
         raise OtherWay("the dataset is not stored in chunks")
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
