@@ -43,7 +43,13 @@ def unlinked(app, env, node, contnode):
     return contnode if target and any(place.exists() for place in places) else None
 
 
+def readable(app, what, name, obj, options, signature, answer):
+    """A signature without `**unknown`, which is there to refuse keywords that are misspelled."""
+    return (signature.replace(", **unknown", ""), answer) if signature else None
+
+
 def setup(app):
     app.add_lexer("hex", TextLexer)
     app.add_lexer("values", TextLexer)
     app.connect("missing-reference", unlinked)
+    app.connect("autodoc-process-signature", readable)

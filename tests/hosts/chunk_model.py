@@ -132,6 +132,7 @@ class Case:
                 assert same(held[name], want), f"load: {what}"
                 for box in self.boxes(d.shape):
                     assert same(h5z_gpu.read(d, selection=box), want[box]), f"read {box}: {what}"
+        self.read_through_python()
         copies = [self.path + end for end in (".repacked", ".recovered")]
         self.command(0, "verify", self.path, self.path)
         self.command(0 if self.filtered else 2, "inspect", "--check", self.path)
@@ -150,6 +151,14 @@ class Case:
                     assert same(group[name][...], f[name][...]), f"references: {name} {kind_of(f[name])}"
         for path in (self.path, *copies):
             os.remove(path)
+
+    def read_through_python(self):
+        """The file as an object of Python, which has no descriptor."""
+        with open(self.path, "rb") as whole, io.BytesIO(whole.read()) as there, h5py.File(there, "r") as f:
+            for name in self.model:
+                d = f[name]
+                for box in self.boxes(d.shape):
+                    assert same(h5z_gpu.read(d, selection=box), d[box]), f"read {box} of an object: {name} {kind_of(d)}"
 
     def command(self, status, *words):
         out = io.StringIO()

@@ -123,3 +123,21 @@ datasets.read = lambda dataset, out=None, selection=None, **how: np.zeros(datase
 print("status", cli.main(["verify", f"{sys.argv[1]}/a.h5", f"{sys.argv[1]}/b.h5"]))
 """, tmp_path)
     assert "1 value" in said and said.rstrip().endswith("status 1")
+
+
+def test_chunks_that_hdf5_has_read_and_nobody_wrote(tmp_path):
+    """HDF5's cache holds them after a read: without filters HDF5 then tells a length for them, and the list none."""
+    use(HEAD + """
+for filters in ({}, {"compression": "gzip"}, dict(h5z_gpu.Lossless())):
+    for libver in ("earliest", "latest"):
+        for fill, chunks in ((None, (9, 7)), (-1, (9, 7)), (None, (10, 10))):
+            with h5py.File(path / "a.h5", "w", libver=libver) as f:
+                d = f.create_dataset("d", a.shape, "f4", chunks=chunks, fillvalue=fill, **filters)
+                d[0, 0] = 1
+            with h5py.File(path / "a.h5") as f:
+                d = f["d"]
+                want = d[...]
+                for box in ((), np.s_[5:35, 3:], np.s_[20:25, :9]):
+                    got = h5z_gpu.read(d, selection=box)
+                    assert got.tobytes() == want[box].tobytes(), (filters, libver, fill, chunks, box)
+""", tmp_path)

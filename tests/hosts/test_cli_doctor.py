@@ -322,3 +322,14 @@ def test_wrong_use(tmp_path):
         r = subprocess.run([sys.executable, "-m", "h5z_gpu", "doctor", *arguments], env=env, text=True,
                            capture_output=True)
         assert r.returncode == 2 and r.stderr and "Traceback" not in r.stderr, r.stderr
+
+
+def test_a_file_that_is_not_there_and_one_that_is_none(tmp_path):
+    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=OURS, HDF5_PLUGIN_PATH=OURS)
+    (tmp_path / "text.h5").write_text("not HDF5")
+    for name, word, without in (("no.h5", f"a relative name begins at {tmp_path}", "recover"),
+                                ("text.h5", "get the file again", "a relative name")):
+        r = subprocess.run([sys.executable, "-m", "h5z_gpu", "doctor", name], env=env, cwd=tmp_path, text=True,
+                           capture_output=True)
+        assert r.returncode == 1 and word in r.stdout and without not in r.stdout, r.stdout + r.stderr
+        assert f"{name}: {name}" not in r.stdout and "Traceback" not in r.stderr, r.stdout

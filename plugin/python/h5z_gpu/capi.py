@@ -144,6 +144,8 @@ HDF5: Mapping[str, Signature] = {
     "H5Dget_chunk_index_type": (c_int, (c_int64, POINTER(c_int))),
     "H5Dget_chunk_storage_size": (c_int, (c_int64, POINTER(c_uint64), POINTER(c_uint64))),
     "H5Oget_native_info": (c_int, (c_int64, c_void_p, c_uint)),
+    "H5Pget_chunk_opts": (c_int, (c_int64, POINTER(c_uint))),
+    "H5Pget_driver_info": (c_void_p, (c_int64,)),
 }
 
 # Of netCDF-C, in whichever library netCDF4 has.

@@ -3,11 +3,13 @@
 
 HDF5 hands a filter chunk by chunk, under one lock, and copies rows with one thread. Here the plugin gathers, encodes,
 decodes and scatters many chunks at a time; frames go into the file by H5Dwrite_chunk and are read from it by pread. The
-file is the same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. What this
-way cannot take goes through h5py as ever, and one line of the log `h5z_gpu` says why.
+file is the same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. Of a file
+that is an object of Python, `remote` fetches them. What this way cannot take goes through h5py as ever, and one line of
+the log `h5z_gpu` says why.
 """
 from __future__ import annotations
 
+import contextlib
 import logging
 import operator
 import warnings
@@ -18,6 +20,7 @@ import numpy as np
 from .device import DeviceArray
 from .progress import bar
 from .provenance import on_dataset, wanted
+from .remote import Remote, file_object
 from .transfer import OtherWay, Transfer
 from .views import as_array, copy, expanded, on_host
 
@@ -248,12 +251,22 @@ def _read(dataset: h5py.Dataset, out: np.ndarray | DeviceArray, start: tuple[int
 
     if out.dtype != dataset.dtype:
         raise OtherWay(f"type {dataset.dtype} becomes an array of {out.dtype}")
-    with phil, Transfer(dataset) as transfer:
-        total = transfer.read(out, start, on_error == "fill", threads, devices)
-        with bar(progress, total, "read", dataset.name) as done:
-            while decoded := transfer.step():
+    special: list[tuple[int, ...]]
+    if (file := file_object(dataset)) is not None:
+        with phil:
+            remote = Remote(dataset, file, out, start, on_error == "fill", threads, devices)
+        with bar(progress, remote.bytes, "read", dataset.name) as done, contextlib.closing(remote.steps()) as steps:
+            for decoded in steps:
                 done(decoded)
-        for origin in transfer.special():
-            first = [max(0, o - s) for o, s in zip(origin, start)]
-            value = on_host(out[tuple(slice(k, k + 1) for k in first)]).flat[0]
-            warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {value}", stacklevel=3)
+        special = remote.special
+    else:
+        with phil, Transfer(dataset) as transfer:
+            total = transfer.read(out, start, on_error == "fill", threads, devices)
+            with bar(progress, total, "read", dataset.name) as done:
+                while decoded := transfer.step():
+                    done(decoded)
+            special = transfer.special()
+    for origin in special:
+        first = [max(0, o - s) for o, s in zip(origin, start)]
+        value = on_host(out[tuple(slice(k, k + 1) for k in first)]).flat[0]
+        warnings.warn(f"{dataset.name}: the chunk at {origin} is damaged; it is filled with {value}", stacklevel=3)

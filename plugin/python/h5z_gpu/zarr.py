@@ -68,6 +68,21 @@ class Serializer(ArrayBytesCodec):
     async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
 
+    # FusedCodecPipeline of zarr-python 3.3 and later codes one chunk a call, on threads of its own; for stores that
+    # have no synchronous calls it awaits one chunk a call.
+
+    def _encode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return self._encode([(chunk_data, chunk_spec)])[0]
+
+    def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return self._decode([(chunk_data, chunk_spec)])[0]
+
+    async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
+
+    async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
+
     def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec))
         frames: list[Any] = [None] * len(batch)
@@ -127,11 +142,23 @@ class Frames(BytesBytesCodec):
         raise NotImplementedError
 
     async def encode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
-        raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
-                         " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
+        return [self._encode_sync(*one) for one in chunks_and_specs]
 
     async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
         return await asyncio.to_thread(self._decode, list(chunks_and_specs))
+
+    def _encode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
+                         " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
+
+    def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return self._decode([(chunk_data, chunk_spec)])[0]
+
+    async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return self._encode_sync(chunk_data, chunk_spec)
+
+    async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
 
     def _decode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         frames = [None if frame is None else np.ascontiguousarray(frame.as_numpy_array()) for frame, _ in batch]

@@ -81,7 +81,9 @@ def _file(path: str) -> dict[str, Any]:
             found = examine(opened, path, "decode")
     except Problem as why:
         get = "get the file again, or see what h5z-gpu recover can save of it"
-        return {"file": path, "verdict": str(why), "problems": [problem(str(why), get)]}
+        if not os.path.exists(path):
+            get = "look at its name and folder; a relative name begins at " + os.getcwd()
+        return {"file": path, "verdict": str(why).removeprefix(path).lstrip(": "), "problems": [problem(str(why), get)]}
     bad = [w for w in found if w.get("damaged") or "unreadable" in w]
     problems = []
     for w in bad:
