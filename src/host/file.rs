@@ -17,7 +17,8 @@ const BUFFERS: usize = 1024;
 /// Fills `out` from place `at` of the file on, whose own position stays as it is.
 ///
 /// # Errors
-/// As [`read_all_at`].
+/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long,
+/// `Unreadable` where the system says why it cannot be read.
 pub fn read_at(file: Descriptor, out: &mut [u8], at: u64) -> Result<()> {
     read_all_at(file, &mut [IoSliceMut::new(out)], at)
 }
@@ -25,8 +26,7 @@ pub fn read_at(file: Descriptor, out: &mut [u8], at: u64) -> Result<()> {
 /// Fills buffers, one behind the other, from place `at` of the file on, in as few system calls as it may.
 ///
 /// # Errors
-/// `Params` for a negative descriptor, `Length` where the file ends early, `Corrupt` where no file is so long,
-/// `Unreadable` where the system says why it cannot be read.
+/// As [`read_at`].
 pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at: u64) -> Result<()> {
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
@@ -68,11 +68,12 @@ fn read_some_at(_: Descriptor, _: &mut [IoSliceMut<'_>], _: i64) -> isize {
     -1
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Seek, Write};
-    use std::os::fd::AsDescriptor;
+    use std::os::fd::AsRawFd;
 
     /// More buffers than a call takes, some of them empty; the file's own position stays.
     #[test]

@@ -55,7 +55,7 @@ pub extern "C" fn H5PLget_plugin_type() -> c_int {
 }
 
 entry::entry! {
-    ["endbr64" "mov rdi, [rsp]" "jmp {}"] ["hint #34" "mov x0, x30" "b {}"]
+    ["endbr64" "mov rdi, [rsp]" "jmp {}"] ["mov rcx, [rsp]" "jmp {}"] ["hint #34" "mov x0, x30" "b {}"]
     /// The record of the connector; nobody's for a library whose records are others.
     #[unsafe(export_name = "H5PLget_plugin_info")]
     plugin_info => record_for() -> *const c_void

@@ -28,11 +28,8 @@ pub(super) fn holding(address: *const c_void) -> Option<Object> {
     // The program's name is whatever its caller typed.
     let program = program().filter(|program| program.base == base);
     // SAFETY: the loader keeps the name as long as the object is loaded: while code of it calls us.
-    Some(program.unwrap_or_else(|| Object {
-        base,
-        file: unsafe { CStr::from_ptr(info.dli_fname) }.into(),
-        is_program: false,
-    }))
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(program.unwrap_or_else(|| Object { base, file: name.into(), is_program: false }))
 }
 
 pub(super) fn open(object: &Object) -> Option<Handle> {
