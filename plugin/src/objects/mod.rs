@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The objects of this process, program and libraries, as each system's loader tells of them.
 
+mod object;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -12,19 +13,11 @@ use unix as system;
 use windows as system;
 
 use libc::c_void;
-use std::ffi::{CStr, CString};
+pub(crate) use object::{Handle, Object};
+use std::ffi::CStr;
 
 #[cfg(any(target_vendor = "apple", windows))]
 pub(crate) use system::stay;
-
-/// An object that is loaded.
-pub(crate) struct Object {
-    /// Where it begins in memory.
-    pub(crate) base: usize,
-    /// Its file, by a path that opens it.
-    pub(crate) file: CString,
-    is_program: bool,
-}
 
 /// Where the object that holds an address begins.
 pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
@@ -42,9 +35,6 @@ pub(crate) fn named(part: &str) -> Vec<Object> {
     all.retain(|object| object.file.to_string_lossy().contains(part));
     all
 }
-
-/// What symbols of an object are asked for by. It stays loaded as long as this is not closed.
-pub(crate) struct Handle(*mut c_void);
 
 impl Object {
     pub(crate) fn open(&self) -> Option<Handle> {

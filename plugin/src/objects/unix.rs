@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux, macOS and their like.
 
-use super::{Handle, Object};
+use super::object::{Handle, Object};
 use libc::c_void;
 use std::ffi::CStr;
 use std::ptr;

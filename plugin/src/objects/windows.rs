@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Windows. A module is known by where it begins, which is its handle too.
 
-use super::{Handle, Object};
+use super::object::{Handle, Object};
 use libc::c_void;
 use std::ffi::{CStr, CString};
 use std::ptr;
