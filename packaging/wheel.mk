@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make wheel                    the Python package for glibc 2.17 and newer, in target/wheel
 # make wheel MACHINE=aarch64    the same for 64-bit ARM
-# make wheel-macos              for macOS on arm64 and x86_64, for the CPU alone: built here, run nowhere yet
+# make wheel-macos              for macOS on arm64 and x86_64, for the CPU alone, in target/wheel-macos: built here, run
+#                               nowhere yet
 # make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
 #                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
@@ -51,18 +52,18 @@ wheel: portable .env/made
 
 # Zig links for macOS without Apple's SDK, and signs what arm64 wants signed. rustc asks for the SDK once more, in vain.
 wheel-macos: rust .env/zig .env/made
-	@mkdir -p target/wheel && rm -f target/wheel/*-macosx_*.whl
-	@for arch in arm64:aarch64 x86_64:x86_64; do \
-	    triple=$${arch#*:}-apple-darwin stage=$(STAGE)/macos-$${arch%:*} && \
+	@rm -rf target/wheel-macos
+	@for each in arm64:aarch64:11.0 x86_64:x86_64:10.12; do set -- $$(echo $$each | tr : ' ') && \
+	    triple=$$2-apple-darwin stage=$(STAGE)/macos-$$1 && export MACOSX_DEPLOYMENT_TARGET=$$3 && \
 	    { [ -d "$$(rustc --print sysroot)/lib/rustlib/$$triple" ] || rustup --quiet target add $$triple; } && \
 	    PATH="$(CURDIR)/.env/bin:$$PATH" SDKROOT="$(CURDIR)" H5Z_GPU_CUDA=off cargo-zigbuild zigbuild --quiet \
 	        --profile $(PROFILE) -p h5z-gpu-plugin -p h5z-gpu-program --no-default-features --target $$triple && \
 	    $(call staged,$$stage) && \
 	    install -D -m 755 $(BUILDS)/$$triple/$(PROFILE)/libh5zgpu.dylib $$stage/h5z_gpu/plugin/libh5zgpu.dylib && \
 	    install -D -m 755 $(BUILDS)/$$triple/$(PROFILE)/h5z-gpu $$stage/h5z_gpu/bin/h5z-gpu && \
-	    $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel $$stage || exit 1; \
+	    $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel-macos $$stage || exit 1; \
 	done
-	@ls target/wheel/*-macosx_*.whl
+	@ls target/wheel-macos/*.whl
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here

@@ -18,7 +18,7 @@ PROGRAM, LIBRARY = 2, 6
 def wheels():
     run("make", "-s", "wheel-macos")
     return {path.stem.split("macosx_")[1].split("_", 2)[2]: path for path in
-            (ROOT / "target/wheel").glob(f"h5z_gpu-{VERSION}-*-macosx_*.whl")}
+            (ROOT / "target/wheel-macos").glob(f"h5z_gpu-{VERSION}-*-macosx_*.whl")}
 
 
 def read(wheel, name, tmp_path):
