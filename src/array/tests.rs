@@ -247,6 +247,7 @@ fn a_selection_is_what_the_whole_array_holds_there() {
 }
 
 /// An array in a file: its values, and where in the file the frames of its chunks are.
+#[cfg(unix)]
 struct Stored {
     what: &'static str,
     shape: &'static [u64],
@@ -258,6 +259,7 @@ struct Stored {
 }
 
 /// A dense array in memory.
+#[cfg(unix)]
 fn in_memory(v: &mut [f32], shape: &[u64]) -> Array {
     // SAFETY: the values outlive the array in every test.
     #[allow(unsafe_code)]
@@ -266,6 +268,7 @@ fn in_memory(v: &mut [f32], shape: &[u64]) -> Array {
     }
 }
 
+#[cfg(unix)]
 impl Stored {
     fn new(codec: &'static str, shape: &'static [u64], chunk: &'static [u64]) -> Stored {
         let bound = if codec == "ndzip" { "mode=lossless" } else { "mode=abs,bound=1e-4" };
@@ -332,7 +335,8 @@ impl Stored {
     }
 }
 
-/// As many chunks as a box touches, on fewer threads than chunks and on more.
+/// As many chunks as a box touches, on fewer threads than chunks and on more. Windows: `host/file.rs` reads no files.
+#[cfg(unix)]
 #[test]
 fn parts_of_a_few_chunks_of_a_file_are_what_the_whole_array_holds_there() {
     let path = std::env::temp_dir().join(format!("h5z-gpu-parts-{}", std::process::id()));
