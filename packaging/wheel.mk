@@ -3,6 +3,7 @@
 # make wheel MACHINE=aarch64    the same for 64-bit ARM
 # make wheel-macos              for macOS on arm64 and x86_64, for the CPU alone, in target/wheel-macos: built here, run
 #                               nowhere yet
+# make windows                  h5zgpu.dll for the CPU alone, in target/windows, a folder for HDF5_PLUGIN_PATH
 # make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
 #                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
@@ -18,7 +19,7 @@ STAGE    := target/python
 LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
 THIRD    := packaging/THIRD-PARTY.txt
 
-.PHONY: wheel wheel-macos wheel-here sdist portable
+.PHONY: wheel wheel-macos windows wheel-here sdist portable
 
 .env/zig: packaging/requirements-zig.txt | .env/made
 	@echo "Python packages for linking with an older glibc (101 MB)"
@@ -64,6 +65,14 @@ wheel-macos: rust .env/zig .env/made
 	    $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel-macos $$stage || exit 1; \
 	done
 	@ls target/wheel-macos/*.whl
+
+WINDOWS := x86_64-pc-windows-gnu
+windows: rust .env/zig
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(WINDOWS)" ] || rustup --quiet target add $(WINDOWS)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" H5Z_GPU_CUDA=off cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
+	    -p h5z-gpu-plugin --no-default-features --target $(WINDOWS)
+	@install -D -m 644 $(BUILDS)/$(WINDOWS)/$(PROFILE)/h5zgpu.dll target/windows/h5zgpu.dll
+	@echo "target/windows/h5zgpu.dll"
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here

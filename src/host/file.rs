@@ -31,6 +31,9 @@ pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at:
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
     }
+    if cfg!(not(unix)) {
+        return Err(Error::params("the file", "descriptors mean nothing here: hand the frames over"));
+    }
     let needed: u64 = outs.iter().map(|out| out.len() as u64).sum();
     let mut done = 0;
     while done < needed {
@@ -56,16 +59,15 @@ pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at:
 }
 
 /// Bytes that one system call has read; below 0 where it failed.
-#[cfg(unix)]
 fn read_some_at(file: Descriptor, outs: &mut [IoSliceMut<'_>], place: i64) -> isize {
+    #[cfg(unix)]
     // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open
     // preadv is an error and nothing else.
-    unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) }
-}
-
-#[cfg(not(unix))]
-fn read_some_at(_: Descriptor, _: &mut [IoSliceMut<'_>], _: i64) -> isize {
-    -1
+    unsafe {
+        libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place)
+    }
+    #[cfg(not(unix))]
+    unreachable!("{file} {place} {}: read_all_at has refused it", outs.len())
 }
 
 #[cfg(unix)]

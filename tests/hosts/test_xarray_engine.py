@@ -233,7 +233,7 @@ if __name__ == "__main__":
         assert lazy.compute().identical(ref)
     with dask.config.set(scheduler="threads", num_workers=8):
         assert lazy.compute().identical(ref)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
         with cluster.get_client():
             assert lazy.compute().identical(ref), "workers import the package with what they read"
             lazy.to_netcdf("workers.nc", engine="h5netcdf")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
-   bcryptprimitives.dll, which Windows has since version 7 and Wine since 8.18: Rust's standard library asks it for random
-   numbers. For Debian 12's Wine 8.0 alone; nothing of it is shipped.
+   bcryptprimitives.dll, which Windows has since version 7 and Wine since 8.18: Rust's standard library asks it for
+   random numbers. For Debian 12's Wine 8.0 alone; nothing of it is shipped.
 
        x86_64-w64-mingw32-gcc -shared -O2 -s -o bcryptprimitives.dll bcryptprimitives.c -ladvapi32
 */

@@ -65,8 +65,8 @@ def _maps(part: str) -> set[str]:
 def _images() -> set[str]:
     """macOS: what its loader has loaded."""
     loader = ctypes.CDLL(None)
-    loader._dyld_get_image_name.restype = ctypes.c_char_p
-    names = (loader._dyld_get_image_name(number) for number in range(loader._dyld_image_count()))
+    name_of = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint32)(("_dyld_get_image_name", loader))
+    names = (name_of(number) for number in range(loader._dyld_image_count()))
     return {os.fsdecode(name) for name in names if name}
 
 

@@ -59,14 +59,16 @@ pub(super) fn open(object: &Object) -> Option<Handle> {
     Some(Handle(object.base as *mut c_void))
 }
 
-/// Windows asks a module for its own functions alone: what it is linked with is one of the others.
+/// Windows asks a module for its own functions alone. What it is linked with is one of the others: the only one that
+/// has the function, since of several nobody says which.
 pub(super) fn symbol(handle: &Handle, name: &CStr) -> *mut c_void {
     let own = function(handle.0, name);
     if !own.is_null() {
         return own;
     }
-    let others = all().into_iter().map(|object| function(object.base as *mut c_void, name));
-    others.filter(|found| !found.is_null()).next().unwrap_or(ptr::null_mut())
+    let mut others: Vec<_> = all().iter().map(|object| function(object.base as *mut c_void, name)).collect();
+    others.retain(|found| !found.is_null());
+    if let [only] = others[..] { only } else { ptr::null_mut() }
 }
 
 fn function(module: *mut c_void, name: &CStr) -> *mut c_void {
