@@ -22,13 +22,27 @@ pub(crate) struct Packages {
     /// Folders with Python packages, with colons between, besides those of VIRTUAL_ENV and CONDA_PREFIX
     #[arg(long, value_name = "FOLDERS")]
     packages: Option<std::ffi::OsString>,
+    /// The environment that a program lies in
+    #[arg(skip)]
+    of_program: Option<PathBuf>,
 }
 
 impl Packages {
+    /// With those of the environment that a program lies in, by its name or path: `ENVIRONMENT/bin/python`.
+    pub(crate) fn of_program(&self, program: &Path) -> Packages {
+        let searched = env::var_os("PATH").unwrap_or_default();
+        let is_path = program.components().count() > 1;
+        let mut files = env::split_paths(&searched).map(|folder| folder.join(program));
+        let file = if is_path { Some(program.to_path_buf()) } else { files.find(|file| file.is_file()) };
+        let file = file.and_then(|file| std::path::absolute(file).ok());
+        let of_program = file.and_then(|file| Some(file.parent()?.parent()?.to_path_buf()));
+        Packages { of_program, ..self.clone() }
+    }
+
     fn folders(&self) -> Vec<PathBuf> {
-        let roots = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os);
-        let pythons =
-            roots.flat_map(|r| entries(&Path::new(&r).join("lib"))).filter(|p| name(p).starts_with("python3"));
+        let variables = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(PathBuf::from);
+        let roots = variables.chain(self.of_program.clone());
+        let pythons = roots.flat_map(|r| entries(&r.join("lib"))).filter(|p| name(p).starts_with("python3"));
         let named = self.packages.iter().flat_map(env::split_paths).filter(|p| !p.as_os_str().is_empty());
         named.chain(pythons.map(|p| p.join("site-packages"))).collect()
     }

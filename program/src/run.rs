@@ -45,7 +45,8 @@ pub(crate) fn run(a: &Args) -> Outcome {
     command.args(&a.line[1..]);
     let searched = env::var_os("HDF5_PLUGIN_PATH").unwrap_or_default();
     let leads = env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file());
-    let folders = if leads { searched } else { variable::value(&a.packages)?.into() };
+    let packages = a.packages.of_program(Path::new(&a.line[0]));
+    let folders = if leads { searched } else { variable::value(&packages)?.into() };
     match a.door {
         Door::Preload => {
             let mut libraries = OsString::from(preload(&plugin)?);

@@ -2,6 +2,7 @@
 """`h5z-gpu run`: programs that cannot be changed, whose calls go past HDF5's pipeline, and do the same."""
 import re
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -176,6 +177,17 @@ def test_what_is_missing_is_said(tmp_path):
     # As `h5z-gpu env` says: what HDF5 searches without the variable is searched still.
     (line,) = [line for line in told.splitlines() if line.startswith("HDF5_PLUGIN_PATH=")]
     assert run(H5Z_GPU, "env", env={"PATH": clean()["PATH"]}).strip() == f"export {line}"
+
+
+def test_filters_that_netcdf4_brings_are_there(tmp_path):
+    """It names its folder of plugins itself only where nobody has set the variable."""
+    code = "import netCDF4, sys\nwith netCDF4.Dataset(sys.argv[1], 'w') as d: print(d.has_zstd_filter())"
+    for python in sys.executable, "python":
+        env = clean(PATH=f"{Path(sys.executable).parent}:{clean()['PATH']}")
+        env.pop("HDF5_PLUGIN_PATH", None)
+        assert run(python, "-c", code, tmp_path / "a.nc", env=env) == "True\n"
+        for door in "preload", "vol":
+            assert run(H5Z_GPU, "run", "--door", door, "--", python, "-c", code, tmp_path / "a.nc", env=env) == "True\n"
 
 
 FIRST = """
