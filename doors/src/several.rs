@@ -62,6 +62,11 @@ impl<D: Copy, V: Copy> Several<'_, D, V> {
         if left.is_empty() {
             return 0;
         }
+        if left.len() == self.datasets.len() {
+            // The arrays as they came, which HDF5 only reads.
+            let spaces = self.spaces.map(|ids| ids.as_ptr().cast_mut());
+            return native(left.len(), self.datasets.as_ptr().cast_mut(), spaces, self.values.as_ptr().cast_mut());
+        }
         let (mut datasets, mut values) = (only(&left, self.datasets), only(&left, self.values));
         let mut spaces = self.spaces.map(|ids| only(&left, ids));
         native(left.len(), datasets.as_mut_ptr(), spaces.each_mut().map(Vec::as_mut_ptr), values.as_mut_ptr())

@@ -62,6 +62,16 @@ def words(codec):
     return {"lorenzo": 211002, "planes": 511002, "szx": 111002, "lossless": 90000}[codec]
 
 
+def read_whole(a, out):
+    import h5py
+    with h5py.File(a.file) as f:
+        if a.arm == "h5z_gpu":
+            import h5z_gpu
+            h5z_gpu.read(f["v"], out)
+        else:
+            f["v"].read_direct(out)
+
+
 def by_h5py(a, x, codec, chunk):
     import h5py
     import numpy as np
@@ -77,14 +87,7 @@ def by_h5py(a, x, codec, chunk):
             else:
                 d[...] = x
 
-    def read():
-        with h5py.File(a.file) as f:
-            if a.arm == "h5z_gpu":
-                h5z_gpu.read(f["v"], out)
-            else:
-                f["v"].read_direct(out)
-
-    times = best(a.rounds, write, read)
+    times = best(a.rounds, write, lambda: read_whole(a, out))
     assert is_close(x, out, BOUND if codec != "lossless" else 0)
     return times
 
@@ -135,22 +138,11 @@ def gzip_file(path, x, chunk):
 
 def of_gzip(a, x, _, chunk):
     """Reading only."""
-    import h5py
     import numpy as np
     if not os.path.exists(a.file):
         gzip_file(a.file, x, chunk)
-    if a.arm == "h5z_gpu":
-        import h5z_gpu
     out = np.zeros_like(x)
-
-    def read():
-        with h5py.File(a.file) as f:
-            if a.arm == "h5z_gpu":
-                h5z_gpu.read(f["v"], out)
-            else:
-                f["v"].read_direct(out)
-
-    times = best(1 if a.arm == "plain" else a.rounds, lambda: None, read)
+    times = best(1 if a.arm == "plain" else a.rounds, lambda: None, lambda: read_whole(a, out))
     assert is_close(x, out, 0)
     return [0, times[1]]
 
