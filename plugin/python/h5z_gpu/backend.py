@@ -53,6 +53,13 @@ class _Carrying:
 
     __slots__ = ()
 
+    @classmethod
+    def open(cls, filename: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        before = _before(filename, mode)
+        store: Any = super().open(filename, mode, *rest, **more)  # type: ignore[misc]
+        store._before = before
+        return store
+
     def store(self: Any, variables: Any, attributes: Any, *rest: Any, **more: Any) -> Any:
         places = [where for v in variables.values() for where in (v.attrs, v.encoding)] + [attributes]
         texts = [where.get(key) for where in places for key in NAMING]
@@ -207,13 +214,6 @@ class Netcdf4Store(_Carrying, xr.backends.NetCDF4DataStore):
 
     __slots__ = ("_before", "_exact")
 
-    @classmethod
-    def open(cls, filename: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
-        before = _before(filename, mode)
-        store: Any = super().open(filename, mode, *rest, **more)  # type: ignore[no-untyped-call, unused-ignore]
-        store._before = before
-        return store
-
     def _takes_filters(self) -> bool:
         return bool(self.format == "NETCDF4")
 
@@ -244,13 +244,6 @@ class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
     """
 
     __slots__ = ("_before", "_exact")
-
-    @classmethod
-    def open(cls, filename: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
-        before = _before(filename, mode)
-        store: Any = super().open(filename, mode, *rest, **more)  # type: ignore[no-untyped-call, unused-ignore]
-        store._before = before
-        return store
 
     def _takes_filters(self) -> bool:
         return True
