@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Decoding of the codec lorenzo: src/codec/lorenzo/FORMAT.md. Two launches.
+// Decoding of the codec lorenzo: src/codec/lorenzo/FORMAT.md. Three launches at most.
 //
 // `decode_book` takes a CTA a frame, which makes the codebook's decode tables. `decode` takes a CTA a tile and does all
 // the rest in shared memory: residuals as lorenzo/payload.cuh tells; then the inverse of the tile's prediction, sums
 // along its axes (Lorenzo, as in cuSZ+: Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047) or
-// interpolation; values leave; outliers over them.
+// interpolation; values leave; outliers over them. `narrow` makes integers of the values of a frame that holds such.
+#include "base/integers.cuh"
 #include "lorenzo/payload.cuh"
 #include "prim/block.cuh"
 #include "prim/dependent.cuh"
@@ -305,3 +306,7 @@ __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)
+extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_narrow_f64(DecodeArgs args) {
+    dependent::begin();
+    integers::narrow_all<THREADS>(args);
+}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The codec lorenzo, writing: src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020,
 // doi:10.1145/3410463.3414624) and cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). One CTA
-// codes one tile of up to 8192 values; five launches at most.
+// codes one tile of up to 8192 values; six launches at most.
+//
+// `widen` comes first where a chunk holds integers: they are coded as f64 under the bound 1/2.
 //
 // `plan` quantises a tile, takes differences and counts their symbols; it leaves a byte a value, and what does not fit
 // one, in the chunk's working memory. `interpolate` does the same where that may be shorter; both in one kernel would
@@ -9,6 +11,7 @@
 // bytes into a stream, and once its next tile is announced finds the place of this one and lets it go; the CTA that
 // finishes a chunk seals it. The three that go through a tile have a file each in `lorenzo/`; `range` comes before all
 // where a bound is relative to it.
+#include "base/integers.cuh"
 #include "base/range.cuh"
 #include "lorenzo/interpolate.cuh"
 #include "lorenzo/plan.cuh"
@@ -124,3 +127,7 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)
+extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_widen_f64(EncodeArgs args) {
+    dependent::begin();
+    integers::widen_all<THREADS>(args);
+}

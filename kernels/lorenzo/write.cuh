@@ -127,9 +127,13 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, WriteShared& sh, b
             const u64 tables = sh.sums.gather(sum_tables(c, codebook), lane, w);
             if (w == 0) {
                 // The length of the first section; that of the last one, the fourth, is the writer's to fill in.
-                frame::seal(args, c, sh.old_chunk, codebook->payload_at, 4, codebook->used, lane == 0 ? tables : 0,
-                            lane,
+                // Integers are kept without a bound.
+                frame::seal(args, c, sh.old_chunk, codebook->payload_at, 4, c.integer ? 0.0 : codebook->used,
+                            lane == 0 ? tables : 0, lane,
                             [&](u32 i, u32 word) { return i == c.payload_len_at - 6 ? codebook->head_len : word; });
+                // One of them is too large.
+                if (lane == 0 && ((const ChunkState*)args.states)[sh.old_chunk].fault)
+                    ((u64*)args.lengths)[sh.old_chunk] = 0;
             }
         }
     }

@@ -19,12 +19,11 @@
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::lorenzo::integers;
-use super::sample::{LOSSLESS, Looked, Sample, Stack};
+use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::frame::STORED_HEADER;
-use crate::memory;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
 /// Fewer numbers go to planes unseen.
@@ -39,20 +38,9 @@ const PART_OF_RUNS: usize = 8;
 /// Numbers among which repeated ones are counted.
 const COUNTED: usize = 4096;
 /// What is this many times smaller than the chunk is not compared with planes once more.
-const SURE: usize = 4;
+pub(crate) const SURE: usize = 4;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
-
-impl Kept {
-    /// The params of a chunk that is kept so: with a request that names `planes`, which a GPU takes, or leaves the CPU
-    /// to find out once more.
-    pub(crate) fn settle(self, params: Params) -> Params {
-        match self {
-            Kept::Planes => Params { request: Request { codec: Codec::Planes, ..params.request }, ..params },
-            _ => params,
-        }
-    }
-}
 
 /// Whether the codec of a chunk of so many bytes is looked for here.
 pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
@@ -63,22 +51,22 @@ pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
         && !matches!(asked, Codec::Ndzip | Codec::Planes)
         && !params.lossy(raw_len)
         && params.fits(raw_len)
-        && raw_len / usize::from(dtype.size) >= LEAST
+        && (raw_len / usize::from(dtype.size) >= LEAST || Kept::settled(params).is_some())
 }
 
 /// What is looked at of a chunk: a stack of tiles, and runs of numbers, of whole rows where rows are short.
-pub(crate) struct Look {
+pub(crate) struct Tiles {
     sample: Sample,
     /// Number of the stack in the sample; `None`: all of the chunk is looked at.
     stack: Option<usize>,
     /// Numbers of a run, and where each begins: none where tiles are runs.
     run: usize,
-    pub(crate) starts: Vec<usize>,
+    starts: Vec<usize>,
 }
 
-impl Look {
+impl Tiles {
     /// `None` where no memory holds the chunk.
-    pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Look> {
+    pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Tiles> {
         let sample = Sample::new(params, Looked::AtFirst)?;
         let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
         let (mut run, mut starts) = (0, Vec::new());
@@ -93,42 +81,22 @@ impl Look {
             let runs = (seen / run).max(RUNS_OF_ROWS);
             starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
         }
-        Some(Look { sample, stack, run, starts })
+        Some(Tiles { sample, stack, run, starts })
+    }
+}
+
+impl Look for Tiles {
+    fn stacks(&self) -> Vec<&Stack> {
+        self.stack.iter().map(|&k| &self.sample.stacks[k]).collect()
     }
 
-    /// The tiles; `None`: all of the chunk.
-    pub(crate) fn stack(&self) -> Option<&Stack> {
-        self.stack.map(|k| &self.sample.stacks[k])
+    fn runs(&self) -> (usize, &[usize]) {
+        (self.run, &self.starts)
     }
 
-    /// Numbers of a run.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn run(&self) -> usize {
-        self.run
-    }
-
-    /// Bytes that are looked at, of a chunk of so many.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn len(&self, raw_len: usize, size: usize) -> usize {
-        self.stack().map_or(raw_len, |stack| (stack.len() + self.starts.len() * self.run) * size)
-    }
-
-    /// The bytes of the tiles, then those of the runs.
-    fn gather(&self, raw: &[u8], size: usize) -> Result<Vec<u8>> {
-        let Some(stack) = self.stack() else { return memory::collect(raw.len(), raw.iter().copied()) };
-        let tiles = stack.len() * size;
-        let mut seen = memory::zeros(tiles + self.starts.len() * self.run * size)?;
-        stack.gather(raw, size, &mut seen[..tiles]);
-        for (to, start) in seen[tiles..].chunks_exact_mut((self.run * size).max(1)).zip(&self.starts) {
-            to.copy_from_slice(&raw[start * size..][..self.run * size]);
-        }
-        Ok(seen)
-    }
-
-    /// What keeps a chunk of which these bytes were gathered.
-    pub(crate) fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
         let size = usize::from(params.dtype.size);
-        let tiles = self.stack().map_or(seen.len(), |stack| stack.len() * size);
+        let tiles = self.stack.map_or(seen.len(), |k| self.sample.stacks[k].len() * size);
         let stacked = self.sample.params(params, LOSSLESS, params.request).unwrap_or(*params);
         let (tiles, runs) = seen.split_at(tiles);
         let runs = if runs.is_empty() { tiles } else { runs };
@@ -184,7 +152,7 @@ impl Try<'_> {
         let mut best = (u64::MAX, Kept::Planes);
         for kept in candidates {
             let weight = match kept {
-                Kept::Planes => 800,
+                Kept::Planes | Kept::Shortest => 800,
                 Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
                 Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
                 _ if is_float => 914,
@@ -279,16 +247,17 @@ fn repeats(raw: &[u8], size: usize) -> bool {
 
 /// What keeps a chunk that is open.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
-    let Some(look) = Look::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
-    match look.stack {
-        Some(_) => look.choose(chunk.params, &look.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
-        None => look.choose(chunk.params, chunk.raw, chunk.threads),
+    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
+    match tiles.stack {
+        Some(_) => tiles.choose(chunk.params, &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
+        None => tiles.choose(chunk.params, chunk.raw, chunk.threads),
     }
 }
 
 /// Encodes a chunk that is open. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let kept = if let Some(kept) = chunk.kept { kept } else { choose(chunk)? };
+    let known = chunk.kept.or(Kept::settled(chunk.params));
+    let kept = if let Some(kept) = known { kept } else { choose(chunk)? };
     let coded = encode_as(chunk, &kept, out)?;
     if kept == Kept::Planes || coded && out.len() < chunk.raw.len() / SURE {
         return Ok(coded);
@@ -306,7 +275,7 @@ fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> 
     let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {
-        Kept::Planes => planes::ENCODE(&chunk, out),
+        Kept::Planes | Kept::Shortest => planes::ENCODE(&chunk, out),
         Kept::Lorenzo => integers::encode(&chunk, None, out),
         Kept::Bytes => bytes::ENCODE(&chunk, out),
         Kept::Scaled(way) => Ok(scaled::encode(&chunk, way, out)? && out.len() < chunk.raw.len() + STORED_HEADER),

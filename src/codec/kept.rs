@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a chunk without loss: what `exact.rs` says of a chunk, and `scaled` does. No code but these words.
+//! What keeps a chunk without loss: what `exact.rs` and `short.rs` say of a chunk, and `scaled` does.
+
+use crate::params::{Bound, Codec, Params, Request};
 
 /// How a number is made of a whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,4 +68,28 @@ pub(crate) enum Kept {
     Lorenzo,
     Bytes,
     Scaled(Way),
+    /// Whichever of planes, lorenzo and bytes makes it shortest.
+    Shortest,
+}
+
+impl Kept {
+    /// The params of a chunk that is kept so: with a request that names the codec, if it is one that a GPU takes; else
+    /// as they are, and the CPU finds out once more. Nobody else asks for `lorenzo` without a bound.
+    pub(crate) fn settle(self, params: Params) -> Params {
+        let request = match self {
+            Kept::Planes => Request { codec: Codec::Planes, ..params.request },
+            Kept::Lorenzo => Request { codec: Codec::Lorenzo, bound: Bound::Lossless },
+            _ => params.request,
+        };
+        Params { request, ..params }
+    }
+
+    /// What keeps a chunk whose params were settled so.
+    pub(crate) fn settled(params: &Params) -> Option<Kept> {
+        match params.request {
+            Request { codec: Codec::Planes, .. } => Some(Kept::Planes),
+            Request { codec: Codec::Lorenzo, bound: Bound::Lossless } => Some(Kept::Lorenzo),
+            _ => None,
+        }
+    }
 }

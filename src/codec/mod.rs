@@ -18,7 +18,7 @@ pub(crate) mod plan;
 pub mod planes;
 pub(crate) mod sample;
 pub mod scaled;
-mod short;
+pub(crate) mod short;
 pub(crate) mod stored;
 pub mod szx;
 
@@ -30,6 +30,9 @@ use crate::memory;
 use crate::params::{self, Bound, Class, Params};
 use chunk::Chunk;
 use descriptor::{Codec, Encode};
+use kept::Kept;
+#[cfg(feature = "cuda")]
+use sample::Look;
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
@@ -74,6 +77,8 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
             params::Codec::Planes => CodecId::PLANES,
             _ => CodecId::LORENZO,
         }
+    } else if dtype.class == Class::Integer && Kept::settled(params) == Some(Kept::Lorenzo) && params.fits(raw_len) {
+        CodecId::LORENZO
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
         match params.request.codec {
             params::Codec::Ndzip => CodecId::NDZIP,
@@ -82,6 +87,32 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
         }
     } else {
         CodecId::BYTES
+    }
+}
+
+/// Whether what keeps a chunk of so many bytes without loss is looked for.
+#[cfg(feature = "cuda")]
+pub(crate) fn is_kept_open(params: &Params, raw_len: usize) -> bool {
+    exact::is_open(params, raw_len) || short::is_open(params, raw_len)
+}
+
+/// What keeps a chunk without loss, where that is open: integers and floating-point numbers without a bound.
+pub(crate) fn choose_kept(chunk: &Chunk<'_>) -> Result<Option<Kept>> {
+    if exact::is_open(chunk.params, chunk.raw.len()) {
+        exact::choose(chunk).map(Some)
+    } else if short::is_open(chunk.params, chunk.raw.len()) {
+        short::choose(chunk).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// What is looked at of a chunk of so many bytes to choose what keeps it; or else that, where nothing is.
+#[cfg(feature = "cuda")]
+pub(crate) fn look(params: &Params, raw_len: usize) -> Result<Box<dyn Look>, Kept> {
+    match params.dtype.is_short() {
+        true => short::Sampled::new(params, raw_len).map(|l| Box::new(l) as Box<dyn Look>).ok_or(Kept::Shortest),
+        false => exact::Tiles::new(params, raw_len).map(|l| Box::new(l) as Box<dyn Look>).ok_or(Kept::Planes),
     }
 }
 

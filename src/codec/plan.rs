@@ -5,7 +5,10 @@ use super::chunk;
 use crate::bound::Limit;
 use crate::codec_id::CodecId;
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP};
+use crate::cuda::abi::{
+    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP, INTEGER_SIGNED,
+    INTEGER_SWAP,
+};
 use crate::frame::{self, Frame};
 use crate::params::{Bound, Dtype, Params};
 
@@ -40,16 +43,23 @@ pub(crate) struct Launch {
     pub(crate) finds_range: bool,
     /// For chunks with a bound, or for those without one, where it is not for both.
     pub(crate) lossless: Option<bool>,
+    /// Left out where no chunk of the batch holds integers that are coded as f64.
+    pub(crate) integers: bool,
 }
 
 impl Launch {
     pub(crate) const fn new(kernel: &'static str, ctas: fn(Counts) -> u32) -> Launch {
-        Launch { kernel, ctas, finds_range: false, lossless: None }
+        Launch { kernel, ctas, finds_range: false, lossless: None, integers: false }
     }
 
     /// The kernel that finds the range of every chunk's values.
     pub(crate) const fn range(kernel: &'static str) -> Launch {
-        Launch { kernel, ctas: per_tile, finds_range: true, lossless: None }
+        Launch { finds_range: true, ..Launch::new(kernel, per_tile) }
+    }
+
+    /// The kernel that turns integers into f64, or back.
+    pub(crate) const fn integers(kernel: &'static str) -> Launch {
+        Launch { integers: true, ..Launch::new(kernel, per_tile) }
     }
 
     /// The launch for chunks without a bound only, or for the others only.
@@ -137,6 +147,12 @@ pub(crate) fn any_frame(frame: &Frame<'_>) -> DecodeChunk {
         tile: [1; 3],
         ..DecodeChunk::ZERO
     }
+}
+
+/// What kernels are told of integers that they turn into f64, or make of them.
+pub(crate) fn integer(dtype: Dtype) -> u32 {
+    let (signed, swap) = (u32::from(dtype.signed) * INTEGER_SIGNED, u32::from(dtype.big_endian) * INTEGER_SWAP);
+    u32::from(dtype.size) | signed | swap
 }
 
 /// The flag for numbers of the other byte order. Devices are little-endian.

@@ -13,8 +13,11 @@
 //! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie
 //! between each other, a part for planes is of one of them.
 
+use super::kept::Kept;
 use super::planes::shape::Shape;
 use crate::constants::{LORENZO_TILE, PLANES_TILE};
+use crate::error::Result;
+use crate::memory;
 use crate::params::{Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
 
@@ -95,6 +98,42 @@ impl Stack {
     fn params(&self, chunk: &Params, request: Request) -> Option<Params> {
         let extents = Extents::new(&self.extents().map(|n| n as u64))?;
         Some(Params { request, extents, ..*chunk })
+    }
+}
+
+/// What is looked at of a chunk to choose what keeps it: stacks of tiles, then runs of numbers.
+pub(crate) trait Look: Sync {
+    /// None: all of the chunk is looked at.
+    fn stacks(&self) -> Vec<&Stack>;
+    /// Numbers of a run, and where each begins.
+    fn runs(&self) -> (usize, &[usize]);
+    /// What keeps the chunk of which these bytes were gathered.
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept>;
+
+    /// Bytes that are looked at, of a chunk of so many.
+    fn len(&self, raw_len: usize, size: usize) -> usize {
+        let (stacks, (run, starts)) = (self.stacks(), self.runs());
+        let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
+        if stacks.is_empty() { raw_len } else { seen * size }
+    }
+
+    /// These bytes.
+    fn gather(&self, raw: &[u8], size: usize) -> Result<Vec<u8>> {
+        let mut seen = memory::zeros(self.len(raw.len(), size))?;
+        let (stacks, mut rest) = (self.stacks(), &mut seen[..]);
+        if stacks.is_empty() {
+            rest.copy_from_slice(raw);
+        }
+        for stack in &stacks {
+            let (own, behind) = rest.split_at_mut(stack.len() * size);
+            stack.gather(raw, size, own);
+            rest = behind;
+        }
+        let (run, starts) = self.runs();
+        for (to, start) in rest.chunks_exact_mut((run * size).max(1)).zip(starts) {
+            to.copy_from_slice(&raw[start * size..][..run * size]);
+        }
+        Ok(seen)
     }
 }
 

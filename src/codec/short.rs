@@ -13,11 +13,11 @@
 //! ```
 
 use super::chunk::Chunk;
+use super::kept::Kept;
 use super::lorenzo::integers;
-use super::sample::{LORENZO, LOSSLESS, Looked, Sample};
+use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes};
 use crate::error::Result;
-use crate::memory;
 use crate::params::{Codec, Params, Request};
 
 /// Runs of values that `bytes` is tried on.
@@ -27,39 +27,41 @@ const WHOLE: usize = 1 << 17;
 /// How many times smaller a sample says little.
 const LITTLE: usize = 64;
 
-/// What encodes a chunk.
-type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
+/// The candidates, and what a byte of their frames counts.
+const ALL: [(Kept, usize); 3] = [(Kept::Planes, 32), (Kept::Lorenzo, 33), (Kept::Bytes, 32)];
 
-/// A candidate, its number in a sample, and what its frame's length counts.
-struct Candidate {
-    encode: Encode,
-    stack: Option<usize>,
-    weight: usize,
+/// Whether the codec of a chunk of so many bytes is looked for here.
+pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
+    params.dtype.is_short() && params.fits(raw_len) && params.request.codec != Codec::Planes
 }
 
-const PLANES: Candidate = Candidate { encode: planes::ENCODE, stack: Some(LOSSLESS), weight: 32 };
-const ALL: [Candidate; 3] = [
-    PLANES,
-    Candidate { encode: |c, out| integers::encode(c, None, out), stack: Some(LORENZO), weight: 33 },
-    Candidate { encode: bytes::ENCODE, stack: None, weight: 32 },
-];
+/// What keeps a chunk that is open.
+pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
+    let Some(sampled) = Sampled::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Shortest) };
+    let seen = sampled.gather(chunk.raw, chunk.params.dtype.size.into())?;
+    sampled.choose(chunk.params, &seen, chunk.threads)
+}
 
-/// Encodes the chunk by the best of them. False: it is better stored.
+/// Encodes the chunk. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
-    let asked = chunk.params.request.codec;
+    match chunk.kept.or(Kept::settled(chunk.params)) {
+        Some(kept) => encode_as(chunk, kept, out),
+        None => encode_as(chunk, choose(chunk)?, out),
+    }
+}
+
+fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params { request: Request::default(), ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
-    if asked == Codec::Planes {
-        return (PLANES.encode)(&chunk, out);
-    }
-    let values = chunk.raw.len() / usize::from(params.dtype.size);
-    let sample = Sample::new(&params, Looked::AtAll).filter(|sample| values >= WHOLE && !sample.stacks.is_empty());
-    if let Some(best) = sample.map(|sample| by_sample(&chunk, &sample)).transpose()?.flatten() {
-        return (best.encode)(&chunk, out);
+    match kept {
+        Kept::Planes => return planes::ENCODE(&chunk, out),
+        Kept::Lorenzo => return integers::encode(&chunk, None, out),
+        Kept::Bytes => return bytes::ENCODE(&chunk, out),
+        Kept::Shortest | Kept::Scaled(_) => {}
     }
     let (mut least, mut other) = (None, Vec::new());
-    for Candidate { encode, weight, .. } in ALL {
-        if encode(&chunk, &mut other)? && least.is_none_or(|least| other.len() * weight < least) {
+    for (kept, weight) in ALL {
+        if encode_as(&chunk, kept, &mut other)? && least.is_none_or(|least| other.len() * weight < least) {
             least = Some(other.len() * weight);
             std::mem::swap(out, &mut other);
         }
@@ -67,39 +69,69 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     Ok(least.is_some())
 }
 
-/// The candidate that makes the sample shortest; `None`: it says little.
-fn by_sample(chunk: &Chunk<'_>, sample: &Sample) -> Result<Option<Candidate>> {
-    let (raw, size) = (chunk.raw, usize::from(chunk.params.dtype.size));
-    let (mut best, mut least) = (PLANES, u128::MAX);
-    let mut says_much = true;
-    for candidate in ALL {
-        let stack = candidate.stack.and_then(|k| Some((k, &sample.stacks[sample.of[k]?])));
-        let len = stack.map_or_else(|| sample.len(LOSSLESS, raw.len() / size), |(_, stack)| stack.len()) * size;
-        let mut values = memory::zeros(len)?;
-        let mut params = Some(*chunk.params);
-        if let Some((k, stack)) = stack {
-            stack.gather(raw, size, &mut values);
-            params = sample.params(chunk.params, k, chunk.params.request);
-        } else {
-            let run = len / RUNS / size * size;
-            for (k, to) in values.chunks_exact_mut(run).enumerate().take(RUNS) {
-                let at = (raw.len() - run) / (RUNS - 1) * k / size * size;
-                to.copy_from_slice(&raw[at..at + run]);
-            }
-            values.truncate(RUNS * run);
-        }
-        let mut frame = Vec::new();
-        let Some(params) = params else { continue };
-        if (candidate.encode)(&Chunk { params: &params, raw: &values, ..*chunk }, &mut frame)? {
-            says_much &= frame.len() > values.len() / LITTLE;
-            // As if all had the same sample.
-            let cost = (frame.len() * candidate.weight) as u128 * raw.len() as u128 / values.len() as u128;
-            if cost < least {
-                (best, least) = (candidate, cost);
-            }
-        }
+/// What is looked at of a chunk.
+pub(crate) struct Sampled {
+    sample: Sample,
+    /// Values of a run, and where each begins.
+    run: usize,
+    starts: Vec<usize>,
+}
+
+impl Sampled {
+    /// `None`: the chunk is small.
+    pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Sampled> {
+        let size = usize::from(params.dtype.size);
+        let values = raw_len / size;
+        let params = Params { request: Request::default(), ..*params };
+        let sample = Sample::new(&params, Looked::AtAll).filter(|s| values >= WHOLE && !s.stacks.is_empty())?;
+        let run = sample.len(LOSSLESS, values) / RUNS;
+        let starts = (0..RUNS).map(|k| (raw_len - run * size) / (RUNS - 1) * k / size).collect();
+        Some(Sampled { sample, run, starts })
     }
-    Ok(says_much.then_some(best))
+}
+
+impl Look for Sampled {
+    fn stacks(&self) -> Vec<&Stack> {
+        self.sample.stacks.iter().collect()
+    }
+
+    fn runs(&self) -> (usize, &[usize]) {
+        (self.run, &self.starts)
+    }
+
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+        let (size, sample) = (usize::from(params.dtype.size), &self.sample);
+        let raw_len = u128::from(params.extents.count().unwrap_or(0)) * size as u128;
+        let (mut best, mut least) = (Kept::Planes, u128::MAX);
+        let mut says_much = true;
+        for (kept, weight) in ALL {
+            let stack = match kept {
+                Kept::Planes => sample.of[LOSSLESS].map(|k| (LOSSLESS, k)),
+                Kept::Lorenzo => sample.of[LORENZO].map(|k| (LORENZO, k)),
+                _ => None,
+            };
+            let before = |k: usize| sample.stacks[..k].iter().map(|stack| stack.len() * size).sum::<usize>();
+            let (of_stack, values) = match stack {
+                Some((candidate, k)) => {
+                    let values = &seen[before(k)..][..sample.stacks[k].len() * size];
+                    (sample.params(params, candidate, params.request), values)
+                }
+                None => (Some(*params), &seen[before(sample.stacks.len())..]),
+            };
+            let mut frame = Vec::new();
+            let Some(of_stack) = of_stack else { continue };
+            let chunk = Chunk { params: &of_stack, raw: values, threads, used: None, kept: None };
+            if encode_as(&chunk, kept, &mut frame)? {
+                says_much &= frame.len() > values.len() / LITTLE;
+                // As if all had the same sample.
+                let cost = (frame.len() * weight) as u128 * raw_len / values.len() as u128;
+                if cost < least {
+                    (best, least) = (kept, cost);
+                }
+            }
+        }
+        Ok(if says_much { best } else { Kept::Shortest })
+    }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ macro_rules! shared_structs {
 shared_structs! {
     /// One chunk to encode. Offsets are bytes from the frame's first byte.
     EncodeChunk {
-        /// Device address of the values, 16-byte aligned.
+        /// Device address of the values, 16-byte aligned; where f64 go, if a kernel makes them of integers first.
         input: u64,
         /// Device address of the frame, 16-byte aligned, as long as the largest one.
         frame: u64,
@@ -110,6 +110,8 @@ shared_structs! {
         rank: u32,
         /// Device address of the tiles' working memory.
         work: u64,
+        /// Device address of the integers, 16-byte aligned; 0 where there are none.
+        integers: u64,
         /// Bytes of one tile's.
         work_stride: u32,
         /// Extents of a tile that is not at a border.
@@ -117,8 +119,8 @@ shared_structs! {
         /// Components of vectors that the last axis holds: the codec's grid has one behind the other. 1: there are
         /// none.
         components: u32,
-        /// Nothing.
-        reserved: u32,
+        /// What the integers are: bytes of one, and `INTEGER_…` bits. 0: the values are floating-point numbers.
+        integer: u32,
         /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the
         /// kernel.
         head: [u32; 38],
@@ -160,8 +162,10 @@ shared_structs! {
     DecodeChunk {
         /// Device address of the frame, 16-byte aligned, readable up to the next multiple of 16 bytes.
         frame: u64,
-        /// Device address of the values, 16-byte aligned.
+        /// Device address of the values, 16-byte aligned; f64 of which a kernel makes integers, where there are such.
         output: u64,
+        /// Device address of the integers, 16-byte aligned; 0 where there are none.
+        integers: u64,
         /// Values in the chunk.
         values: u64,
         /// Bytes of the frame.
@@ -208,8 +212,8 @@ shared_structs! {
         tile: [u32; 3],
         /// Components of vectors, as in [`EncodeChunk`].
         components: u32,
-        /// Nothing.
-        reserved: u32,
+        /// What the integers are, as in [`EncodeChunk`].
+        integer: u32,
     }
     /// Arguments of a decoding kernel.
     DecodeArgs {
@@ -282,6 +286,12 @@ shared_structs! {
     }
 }
 
+/// Bytes of a chunk's numbers as f64 where they are integers, else 0.
+#[allow(dead_code)]
+pub const fn widened(values: u64, integer: u32) -> usize {
+    if integer == 0 { 0 } else { values as usize * size_of::<f64>() }
+}
+
 /// Names and values that kernels know by the same name.
 #[allow(dead_code)]
 pub const NUMBERS: &[(&str, u32)] = &[
@@ -291,6 +301,8 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
+    ("INTEGER_SIGNED", INTEGER_SIGNED),
+    ("INTEGER_SWAP", INTEGER_SWAP),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
     ("ARRAY_PIECE", ARRAY_PIECE),
@@ -316,6 +328,10 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
+/// Integers have a sign.
+pub const INTEGER_SIGNED: u32 = 16;
+/// Integers have the other byte order.
+pub const INTEGER_SWAP: u32 = 32;
 /// Bytes that the launches encoding a chunk with `lorenzo` share: counts, codewords, places of sections.
 pub const LORENZO_SHARED: u32 = 2816;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.

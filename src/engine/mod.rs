@@ -183,8 +183,7 @@ impl Engine {
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         float_state::with_default(|| {
             let settled = self.settle_all(jobs);
-            let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
-            let done = self.try_to_encode(&to_encode, out);
+            let done = self.try_to_encode_settled(&settled, jobs, out);
             done.iter().zip(&settled).zip(out).map(|((done, settled), out)| *done && settled.is_held(out)).collect()
         })
     }
@@ -197,6 +196,29 @@ impl Engine {
         }
         let _ = out;
         vec![false; jobs.len()]
+    }
+
+    /// As [`Engine::try_to_encode`]; what is to be compared with planes is.
+    fn try_to_encode_settled(&self, settled: &[Settled], jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
+        let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
+        let mut done = self.try_to_encode(&to_encode, out);
+        let compared = (0..jobs.len()).filter(|&i| done[i]);
+        let compared = compared.filter_map(|i| Some((i, settled[i].compared(jobs[i].raw.len(), &out[i])?)));
+        let compared: Vec<(usize, Params)> = compared.collect();
+        if compared.is_empty() {
+            return done;
+        }
+        let by_planes: Vec<_> =
+            compared.iter().map(|(i, params)| EncodeJob { params, raw: to_encode[*i].raw }).collect();
+        let mut planes = vec![Vec::new(); compared.len()];
+        let again = self.try_to_encode(&by_planes, &mut planes);
+        for (((i, _), planes), again) in compared.iter().zip(planes).zip(again) {
+            done[*i] = again;
+            if again && planes.len() < out[*i].len() {
+                out[*i] = planes;
+            }
+        }
+        done
     }
 
     /// What each job's request and order leave open, settled; as it is where there is no memory for that.
@@ -292,8 +314,7 @@ impl Engine {
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
         let settled = self.settle_all(jobs);
-        let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
-        let done = self.try_to_encode(&to_encode, out);
+        let done = self.try_to_encode_settled(&settled, jobs, out);
         let slots = jobs.iter().zip(&settled).zip(out.iter_mut()).zip(done);
         let slots: Vec<_> = slots.filter(|(((_, s), out), done)| !(*done && s.is_held(out))).collect();
         let threads = self.threads_for(slots.iter().map(|(((job, _), _), _)| job.raw.len()).sum());

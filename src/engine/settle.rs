@@ -33,8 +33,8 @@ impl Settled {
         let swapped = ordered(asked.extents)?;
         let raw = swapped.as_deref().unwrap_or(job.raw);
         let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
-        if exact::is_open(&asked, raw.len()) {
-            let kept = exact::choose(&chunk)?;
+        let known = Kept::settled(&asked).filter(|kept| *kept == Kept::Lorenzo);
+        if let Some(kept) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
             return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped });
         }
         let (params, used) = codec::settle_request(&chunk)?;
@@ -61,6 +61,12 @@ impl Settled {
     /// `stored` and `bytes` are.
     pub(super) fn is_held(&self, frame: &[u8]) -> bool {
         self.swapped.is_none() || frame::is_swapped(frame)
+    }
+
+    /// The params by which a GPU's frame of a chunk of so many bytes is compared with one of planes, as the CPU does.
+    pub(super) fn compared(&self, raw_len: usize, frame: &[u8]) -> Option<Params> {
+        let is_sure = frame.len() < raw_len / exact::SURE || self.params.dtype.is_short();
+        (self.kept == Some(Kept::Lorenzo) && !is_sure).then(|| Kept::Planes.settle(self.params))
     }
 
     /// What such a chunk is encoded with as it is.

@@ -404,6 +404,9 @@ static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x);
 static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
+static inline long long __double2ll_rn(double x) {
+    return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (long long)nearbyint(x);
+}
 static inline int __double2loint(double x) { return (int)same_bits<uint64_t>(x); }
 static inline double __hiloint2double(int high, int low) {
     return same_bits<double>((uint64_t)(unsigned)high << 32 | (unsigned)low);

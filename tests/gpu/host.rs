@@ -50,7 +50,7 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
             // The CTAs of these kernels take one tile after the other.
             let takes = name == "szx_encode_f32" || name.starts_with("lorenzo_encode_write");
             assert!(ctas == args.tiles || takes && (1..args.tiles).contains(&ctas));
-            if ["range", "plan", "interpolate"].iter().any(|k| name.contains(k)) {
+            if ["widen", "range", "plan", "interpolate"].iter().any(|k| name.contains(k)) {
                 return;
             }
             for k in 0..args.chunk_count as usize {

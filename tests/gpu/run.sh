@@ -87,6 +87,7 @@ if [[ $parts == *bench* ]]; then
     table cliffs ./gpu_bench "$FIELDS" --only cliffs --runs 5
     table decoders ./gpu_bench "$FIELDS" --only decoders --quick
     table batch ./gpu_bench "$FIELDS" --only batch
+    table integers ./gpu_bench "$FIELDS" --only integers
     table lane ./gpu_bench "$FIELDS" --only lane
     table datasets python3 arrays.py "$FIELDS" "$scratch" --reps 5
     table h5py python3 through_h5py.py "$FIELDS" "$scratch"

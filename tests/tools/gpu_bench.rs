@@ -2,7 +2,7 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|lane|first] [--quick]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|lane|first] [--quick]
 //!           [--codec NAME]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of
@@ -13,6 +13,8 @@
 
 #[path = "gpu_bench/cliffs.rs"]
 mod cliffs;
+#[path = "gpu_bench/integers.rs"]
+mod integers;
 
 use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::time::Instant;
@@ -402,6 +404,9 @@ fn main() {
     }
     if run("batch") {
         batches(&all[0], runs);
+    }
+    if run("integers") {
+        integers::integers(&all, runs, threads);
     }
     if run("lane") {
         lanes(&all[0], runs, threads);

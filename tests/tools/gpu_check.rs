@@ -70,9 +70,14 @@ struct Tally {
     residuals: [usize; 2],
 }
 
-/// Whether the kernels know a frame of `lorenzo`: not one of integers, of mode 9.
+/// Whether the kernels know a frame.
 fn is_the_gpus(frame: &[u8]) -> bool {
-    frame[9] == LORENZO && frame[10] != 9
+    frame[9] == LORENZO
+}
+
+/// Whether its residuals are those of its values: not where it holds integers, of mode 9.
+fn has_residuals(frame: &[u8]) -> bool {
+    is_the_gpus(frame) && frame[10] != 9
 }
 
 /// The two decoders of residuals.
@@ -114,7 +119,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
         }
     }
     for (frame, c) in want.iter().zip(cases) {
-        if is_the_gpus(frame) && r.one_in(4) {
+        if has_residuals(frame) && r.one_in(4) {
             residuals(frame, &c.what, tally)?;
         }
     }

@@ -16,8 +16,8 @@ use super::copies::{Copies, Side};
 use super::range::ranges;
 use crate::array::boxes::dense;
 use crate::bound::{self, Used};
+use crate::codec;
 use crate::codec::auto::{requests, take};
-use crate::codec::exact::Look;
 use crate::codec::kept::Kept;
 use crate::codec::order::Boxes;
 use crate::codec::sample::{Looked, Sample, Stack};
@@ -93,28 +93,33 @@ impl Open<'_> {
         Ok(chosen)
     }
 
-    /// What is asked of each chunk that loses nothing: `planes`, or what leaves it to the CPU. The host chooses.
+    /// What is asked of each chunk that loses nothing: `planes`, `lorenzo`, or what leaves it to the CPU. The host
+    /// chooses.
     pub(super) fn choose_kept(&self, stream: &mut OwnStream, threads: usize) -> Result<Vec<Option<Chosen>>> {
         let many = self.inputs.len();
         let chosen = |kept: Kept| Some((kept.settle(*self.params), None));
-        let Some(look) = Look::new(self.params, self.raw_len) else { return Ok(vec![chosen(Kept::Planes); many]) };
+        let look = match codec::look(self.params, self.raw_len) {
+            Ok(look) => look,
+            Err(kept) => return Ok(vec![chosen(kept); many]),
+        };
         let size = usize::from(self.params.dtype.size);
         let len = look.len(self.raw_len, size);
         let output = stream.reserve(Buffer::Output, many * len)?;
         let mut copies = Copies::default();
         let one = [size as isize];
-        match look.stack() {
-            Some(stack) => gather(&mut copies, stack, self.inputs, (output, len), size)?,
-            None => {
-                for (n, &input) in self.inputs.iter().enumerate() {
-                    let to = Side { at: output + (n * len) as u64, steps: &one };
-                    copies.add(Side { at: input, steps: &one }, to, &[(len / size) as u64], size)?;
-                }
+        let (stacks, (run, starts)) = (look.stacks(), look.runs());
+        let mut runs_at = 0;
+        for stack in &stacks {
+            gather(&mut copies, stack, self.inputs, (output + runs_at as u64, len), size)?;
+            runs_at += stack.len() * size;
+        }
+        if stacks.is_empty() {
+            for (n, &input) in self.inputs.iter().enumerate() {
+                let to = Side { at: output + (n * len) as u64, steps: &one };
+                copies.add(Side { at: input, steps: &one }, to, &[(len / size) as u64], size)?;
             }
         }
-        let run = look.run();
-        let runs_at = len - look.starts.len() * run * size;
-        for (n, (k, start)) in (0..many).flat_map(|n| look.starts.iter().enumerate().map(move |start| (n, start))) {
+        for (n, (k, start)) in (0..many).flat_map(|n| starts.iter().enumerate().map(move |start| (n, start))) {
             let from = Side { at: self.inputs[n] + (start * size) as u64, steps: &one };
             let to = Side { at: output + (n * len + runs_at + k * run * size) as u64, steps: &one };
             copies.add(from, to, &[run as u64], size)?;

@@ -16,12 +16,12 @@ use super::base::{batch, failed};
 use super::job::{DeviceLane, Framed, How, Job, LANES, State};
 use crate::array::boxes::Array;
 use crate::codec::kept::Kept;
-use crate::codec::{exact, is_settled, order};
+use crate::codec::{self, is_settled, order};
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
 use crate::error::{Error, Result};
 use crate::host::log;
-use crate::params::Params;
+use crate::params::{Class, Params};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -61,9 +61,13 @@ impl DeviceEncoding {
         let (device, user) = super::base::device_and_stream(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { crate::parallel::cores() };
-        // Without loss the CPU may be the one that keeps a chunk best: planes' plan stands for what the GPU can do.
-        let is_exact = exact::is_open(&params, raw_len);
-        let planned = if is_exact { Kept::Planes.settle(params) } else { params };
+        // Without loss the CPU may be the one that keeps a chunk best: a plan stands for what the GPU can do.
+        let is_exact = codec::is_kept_open(&params, raw_len);
+        let planned = match is_exact {
+            true if params.dtype.is_short() => Kept::Lorenzo.settle(params),
+            true => Kept::Planes.settle(params),
+            false => params,
+        };
         let is_open = is_exact || !is_settled(&params, raw_len) || order::is_open(&params, raw_len);
         let how = match plan_of(&planned, raw_len) {
             Some(_) if is_open => How::Open,
@@ -71,7 +75,9 @@ impl DeviceEncoding {
             None => How::ByCpu,
         };
         let most = if let How::Open = how { OPEN_LANES } else { LANES };
-        let batch = batch(chunks, raw_len, most);
+        let is_integer = params.dtype.class == Class::Integer;
+        let coded = if is_integer { raw_len / array.element() * size_of::<f64>() } else { raw_len };
+        let batch = batch(chunks, coded, most);
         let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
         Ok(DeviceEncoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
     }

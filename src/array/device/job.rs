@@ -11,6 +11,7 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
+use crate::codec::kept::Kept;
 use crate::codec::{self, exact, order};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
@@ -23,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::frame::STORED_HEADER;
 use crate::host::float_state;
 use crate::memory;
-use crate::params::{Extents, Params};
+use crate::params::{Class, Extents, Params};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
@@ -72,6 +73,8 @@ pub(super) struct DeviceLane {
 pub(super) struct Group {
     /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
     members: Vec<usize>,
+    /// Whether they are integers for lorenzo: what another group made of such a chunk is compared with this.
+    integers: bool,
     frames: Vec<(usize, usize)>,
     /// Where their frames are packed, and their lengths among the answers.
     packed_at: usize,
@@ -159,31 +162,35 @@ impl Job {
         // All that was started before is done: its frames were given.
         stream.wait()?;
         let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let input = stream.reserve(Buffer::Input, count * step)?;
+        // Frames of two codecs may be packed there.
+        let places = if self.params.dtype.class == Class::Integer { 2 * count } else { count };
+        let input = stream.reserve(Buffer::Input, places * step)?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
         let mut inputs = self.gather(stream, first, &slots, Gathered::OrInPlace)?;
         let own: Vec<Option<EncodePlan>>;
-        let plans: Vec<Option<&EncodePlan>> = match &self.how {
-            How::Planned(plan) => vec![Some(plan); count],
+        // What is encoded: a chunk's number, and how. One that planes is tried on too is there twice.
+        let tasks: Vec<(usize, &EncodePlan)> = match &self.how {
+            How::Planned(plan) => (0..count).map(|i| (i, &**plan)).collect(),
             _ => {
                 lane.chosen = self.choose(stream, first, &slots, &mut inputs)?;
                 own = self.plans(&lane.chosen);
-                own.iter().map(Option::as_ref).collect()
+                own.iter().enumerate().filter_map(|(i, plan)| Some((i % count, plan.as_ref()?))).collect()
             }
         };
-        let frames = offsets(plans.iter().map(|p| p.map_or(0, |p| p.encoding.capacity)));
+        let frames = offsets(tasks.iter().map(|(_, plan)| plan.encoding.capacity));
         let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
-        let groups = grouped(plans.iter().map(|p| p.map(|p| p.needs)));
-        let works = groups.iter().map(|g| EncodeGroup::work_len(plans[g[0]].expect("planned"), g.len()));
+        let groups = grouped(tasks.iter().map(|(_, plan)| Some(plan.needs)));
+        let works = groups.iter().map(|g| EncodeGroup::work_len(tasks[g[0]].1, g.len()));
         let works = offsets(works);
         stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
-        stream.expect(8 * count)?;
+        stream.expect(8 * tasks.len())?;
         let (mut packings, mut packed, mut got) = (Vec::new(), 0, 0);
         for (members, &work_at) in groups.into_iter().zip(&works) {
-            let of = |&i: &usize| {
-                let (plan, frame) = (plans[i].expect("planned"), output + frames[i] as u64);
+            let of = |&k: &usize| {
+                let ((i, plan), frame) = (tasks[k], output + frames[k] as u64);
                 Placed { plan, input: inputs[i], frame }
             };
+            let integers = tasks[members[0]].1.needs.integers;
             let placed: Vec<_> = members.iter().map(of).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
             group.start(stream)?;
@@ -191,9 +198,10 @@ impl Job {
             let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
             packings
                 .push((group.packing(input + packed as u64, self.raw_len as u64, parts), members.len() as u32 * parts));
-            let frames = members.iter().map(|&i| (frames[i], plans[i].map_or(0, |p| p.encoding.capacity))).collect();
+            let frames = members.iter().map(|&k| (frames[k], tasks[k].1.encoding.capacity)).collect();
             let next = (packed + members.len() * step, got + 8 * members.len());
-            lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
+            let members = members.into_iter().map(|k| tasks[k].0).collect();
+            lane.groups.push(Group { members, integers, frames, packed_at: packed, lengths_at: got });
             (packed, got) = next;
         }
         let kernel = self.device.kernel("array_pack")?;
@@ -269,7 +277,7 @@ impl Job {
             let members: Vec<usize> = (n..orders.len()).filter(|&i| orders[i] == *extents).collect();
             let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
             let requests = match codec::is_settled(&params, self.raw_len) {
-                true if exact::is_open(&params, self.raw_len) => {
+                true if codec::is_kept_open(&params, self.raw_len) => {
                     self.open(&params, &inputs).choose_kept(stream, self.threads)?
                 }
                 true => vec![Some((params, None)); members.len()],
@@ -280,7 +288,8 @@ impl Job {
         Ok(chosen)
     }
 
-    /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound.
+    /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound. Behind
+    /// all of them what it does besides, for comparison.
     fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<EncodePlan>> {
         let mut made: Vec<(Params, Option<EncodePlan>)> = Vec::new();
         let mut plan = |params: &Params| match made.iter().find(|m| m.0 == *params) {
@@ -294,7 +303,12 @@ impl Job {
             let plan = plan(&params)?;
             Some(used.map_or(plan, |used| plan.under(used)))
         };
-        chosen.iter().map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
+        let compared = |(params, used): Chosen| {
+            let is_compared = Kept::settled(&params) == Some(Kept::Lorenzo) && !params.dtype.is_short();
+            is_compared.then(|| (Kept::Planes.settle(params), used))
+        };
+        let compared: Vec<_> = chosen.iter().map(|chosen| chosen.and_then(compared)).collect();
+        chosen.iter().chain(&compared).map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
     }
 
     /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be.
@@ -359,14 +373,16 @@ impl Job {
             return Ok(());
         }
         lane.stream.wait_for(Mark::Computed)?;
-        let lengths = lane.stream.got(8 * lane.count).as_chunks().0;
+        let made = lane.groups.iter().map(|group| group.members.len()).sum::<usize>();
+        let lengths = lane.stream.got(8 * made).as_chunks().0;
         let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let (mut copies, mut begin) = (Vec::new(), 0);
+        let mut taken: Vec<Option<usize>> = vec![None; lane.count];
         for group in &lane.groups {
             let mut end = 0;
             for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
                 let len = usize::try_from(lengths[group.lengths_at / 8 + n]).unwrap_or(usize::MAX);
-                lane.frames[i] = match len {
+                let framed = match len {
                     0 => Framed::Left { stored: false },
                     n if n < HEADER_FIXED || n > capacity => {
                         return Err(Failure::other("a kernel wrote no frame").into());
@@ -375,6 +391,14 @@ impl Job {
                     n if n > raw_len => Framed::There(at, n),
                     n => Framed::Locked(begin + end, n),
                 };
+                // As the CPU compares them (codec/exact.rs): what the kernels leave to it has no length.
+                let is_shorter = |other| {
+                    let (lorenzo, planes) = if group.integers { (len, other) } else { (other, len) };
+                    (lorenzo < raw_len / exact::SURE || lorenzo <= planes) == group.integers
+                };
+                if taken[i].is_none_or(is_shorter) {
+                    (taken[i], lane.frames[i]) = (Some(len), framed);
+                }
                 // The places that the kernel finds: those that are left out take none.
                 if len <= raw_len {
                     end += len.next_multiple_of(ARRAY_PACK_STEP as usize);

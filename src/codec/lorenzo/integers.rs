@@ -17,6 +17,8 @@ use crate::codec::chunk::{self, Chunk};
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::{Frame, Header};
+#[cfg(feature = "cuda")]
+use crate::params::{Bound, Codec, Request};
 use crate::params::{Class, Dtype, Mode, Params};
 
 /// The type that the codec is given: f64 in this machine's byte order.
@@ -84,6 +86,13 @@ fn encode_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Ve
     cpu::encode_source(&Numbers(&numbers, N::wide), &wide, Used::Absolute(HALF), header, out)
 }
 
+/// The params of a chunk of integers as those of f64 under the bound; `None`: it is no such chunk.
+#[cfg(feature = "cuda")]
+pub(super) fn as_f64(params: &Params) -> Option<Params> {
+    let request = Request { codec: Codec::Lorenzo, bound: Bound::Absolute(HALF) };
+    (params.dtype.class == Class::Integer).then_some(Params { request, dtype: WIDE, fill: None, ..*params })
+}
+
 /// Whether a frame's codec holds f64 in place of the integers that its type states.
 pub(super) fn is_wide(h: &Header) -> bool {
     h.codec == CodecId::LORENZO
@@ -97,9 +106,14 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     for_type!(frame.header.dtype, decode_type(frame, threads, out))
 }
 
+/// The header of a frame of f64 with the same sections.
+pub(super) fn wide_header(frame: &Frame<'_>) -> Result<Header> {
+    let raw_len = (frame.elements(frame.header.dtype.size.into())? * size_of::<f64>()) as u64;
+    Ok(Header { dtype: WIDE, raw_len, mode: Mode::Absolute, used: HALF, ..frame.header })
+}
+
 fn decode_type<N: Integer>(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
-    let raw_len = (frame.elements(size_of::<N>())? * size_of::<f64>()) as u64;
-    let header = Header { dtype: WIDE, raw_len, mode: Mode::Absolute, used: HALF, ..frame.header };
+    let header = wide_header(frame)?;
     chunk::into_values(out, frame.header.dtype, |numbers: &mut [N]| {
         cpu::decode_into(
             &frame.with_header(header),

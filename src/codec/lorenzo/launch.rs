@@ -2,14 +2,14 @@
 //! What the kernels of `kernels/lorenzo_*.cu` are told about a chunk and about a frame.
 
 use super::encode::{fine, quantizer};
-use super::format;
+use super::{format, integers};
 use crate::codec::chunk;
 use crate::codec::plan::{self, ChunkPlan, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, SECTION_ALIGN};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
 use crate::frame::Frame;
-use crate::params::{Bound, Mode, Params};
+use crate::params::{Bound, Class, Mode, Params};
 use crate::stage::quantize::Quantizer;
 use crate::stage::tiles::Grid;
 
@@ -21,29 +21,41 @@ pub(super) static GPU: Gpu = Gpu {
     encoding,
     decoding,
     encode: &[
+        Launch::integers("lorenzo_encode_widen"),
         Launch::range("lorenzo_encode_range"),
         Launch::new("lorenzo_encode_plan", plan::per_tile),
         Launch::new("lorenzo_encode_interpolate", plan::per_tile),
         Launch::new("lorenzo_encode_codebook", plan::per_chunk),
         Launch::new("lorenzo_encode_write", plan::persistent),
     ],
-    decode: &[Launch::new("lorenzo_decode_tables", plan::per_chunk), Launch::new("lorenzo_decode", plan::per_tile)],
+    decode: &[
+        Launch::new("lorenzo_decode_tables", plan::per_chunk),
+        Launch::new("lorenzo_decode", plan::per_tile),
+        Launch::integers("lorenzo_decode_narrow"),
+    ],
     shared: LORENZO_SHARED as usize,
     tables: 20496,
 };
 
 fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
+    let own = *params;
+    let (params, raw_len) = match integers::as_f64(&own) {
+        Some(wide) => (wide, raw_len / usize::from(own.dtype.size) * size_of::<f64>()),
+        None => (own, raw_len),
+    };
     if params.request.bound == Bound::Lossless {
         return None;
     }
     let grid = Grid::new(params.extents.as_slice(), LORENZO_TILE)?;
     let (extents, tile) = grid.sides()?;
     let tiles = grid.tiles();
-    let chunk = plan::any_chunk(params, params.request.bound, raw_len);
+    let chunk = plan::any_chunk(&params, params.request.bound, raw_len);
     // The kernel adds the lengths of the first section and of the payload.
     let lengths = format::lengths_len(tiles).iter().sum::<usize>();
     let sections = [0, tiles as u64, lengths as u64, 0];
-    let head = Head::new(params, CodecId::LORENZO, Some(chunk.bound), &sections, 0, &[]);
+    let is_integer = own.dtype.class == Class::Integer;
+    let used = (!is_integer).then_some(chunk.bound);
+    let head = Head::new(&own, CodecId::LORENZO, used, &sections, 0, &[]);
     // A byte a value, another one for outliers (half as many runs of a mask as values, two bytes each), and for either
     // predictor a word a value for escapes.
     let values = tile.iter().product::<u32>().next_multiple_of(64);
@@ -51,11 +63,12 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
         tiles: u32::try_from(tiles).ok()?,
         table_at: head.bytes() as u32,
         head_words: head.len,
-        payload_len_at: Head::section_len_at(params, 3),
+        payload_len_at: Head::section_len_at(&params, 3),
         extents,
         rank: 3,
         work_stride: LORENZO_HEAD + 2 * values + 8 * values,
         tile,
+        integer: if is_integer { plan::integer(own.dtype) } else { 0 },
         head: head.words,
         ..chunk
     };
@@ -66,6 +79,10 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
+    if integers::is_wide(&frame.header) {
+        let wide = frame.with_header(integers::wide_header(frame).ok()?);
+        return Some(DecodeChunk { integer: plan::integer(frame.header.dtype), ..decoding(&wide)? });
+    }
     let h = &frame.header;
     if !chunk::is_lossy(h) {
         return None;

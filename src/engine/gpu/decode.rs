@@ -3,7 +3,7 @@
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec;
-use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
+use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk, widened};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::DecodeJob;
 use crate::frame::Frame;
@@ -21,6 +21,13 @@ pub(crate) struct DecodePlan {
     pub(crate) swapped: Option<Extents>,
 }
 
+impl DecodePlan {
+    /// Bytes that the codec's kernels write of a chunk of so many.
+    fn bytes(&self, len: usize) -> usize {
+        len.max(widened(self.chunk.values, self.chunk.integer))
+    }
+}
+
 /// What the GPU would do with a frame. `None`: the CPU's, and any fault is its to name.
 pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<DecodePlan> {
     plan_of(job.frame, job.out.len())
@@ -34,9 +41,12 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
         return None;
     }
     let gpu = codec::by_id(h.codec)?.gpu?;
-    let needs = Needs { gpu, wide: h.dtype.size == 8, range: false, lossless: h.mode == Mode::Lossless };
-    let swapped = Some(h.extents).filter(Extents::is_swapped);
-    Some(DecodePlan { needs, chunk: (gpu.decoding)(&frame)?, swapped })
+    let chunk = (gpu.decoding)(&frame)?;
+    let integers = chunk.integer != 0;
+    let wide = integers || h.dtype.size == 8;
+    let needs = Needs { gpu, wide, range: false, lossless: h.mode == Mode::Lossless, integers };
+    let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped) };
+    (plan.bytes(len) <= MOST).then_some(plan)
 }
 
 /// See [`super::decode`].
@@ -46,7 +56,8 @@ pub(super) fn decode(jobs: &mut [DecodeJob<'_>], share: Share, threads: usize) -
         return done;
     }
     let plans: Vec<Option<DecodePlan>> = jobs.iter().map(plan).collect();
-    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].out.len())));
+    let member = |(i, plan): (usize, &DecodePlan)| (i, plan.needs, plan.bytes(jobs[i].out.len()));
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some(member((i, p.as_ref()?))));
     let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.or_measured(gpu.decode_from));
     if members.is_empty() {
         return done;
@@ -150,8 +161,14 @@ impl DecodeGroup {
     ) -> Result<DecodeGroup, Failure> {
         let mut list: Vec<DecodeChunk> = Vec::with_capacity(placed.len());
         let mut tiles = 0u32;
-        for p in placed {
-            list.push(DecodeChunk { frame: p.frame, output: p.output, first_tile: tiles, ..p.plan.chunk });
+        let wide = placed.iter().map(|p| widened(p.plan.chunk.values, p.plan.chunk.integer));
+        let scratches = offsets(wide);
+        let scratch =
+            if placed[0].plan.needs.integers { stream.reserve(Buffer::Tiles, scratches[placed.len()])? } else { 0 };
+        for (p, &at) in placed.iter().zip(&scratches) {
+            let (frame, chunk) = (p.frame, p.plan.chunk);
+            let (output, integers) = if chunk.integer == 0 { (p.output, 0) } else { (scratch + at as u64, p.output) };
+            list.push(DecodeChunk { frame, output, integers, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(p.plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
         let parts = Self::parts(placed[0].plan.needs, list.len(), tiles as usize);

@@ -6,8 +6,8 @@ use crate::bound::Used;
 use crate::codec;
 use crate::codec::plan::ChunkPlan;
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
-use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
+use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words, widened};
+use crate::cuda::{self, ALIGN, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::EncodeJob;
 use crate::frame::STORED_HEADER;
 use crate::parallel;
@@ -30,6 +30,12 @@ impl EncodePlan {
         }
         self
     }
+
+    /// Bytes that the codec's kernels get of a chunk of so many raw bytes.
+    fn bytes(&self, raw_len: usize) -> usize {
+        let EncodeChunk { values, integer, .. } = self.encoding.chunk;
+        raw_len.max(widened(values, integer))
+    }
 }
 
 /// What the GPU would do with a chunk. `None`: the CPU's.
@@ -39,14 +45,17 @@ pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
 
 /// What the GPU would do with any chunk of so many bytes. `None`: the CPU's.
 pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
-    // Kernels take numbers of 4 and 8 bytes.
-    if raw_len > MOST || raw_len == 0 || !matches!(params.dtype.size, 4 | 8) {
+    if raw_len == 0 {
         return None;
     }
     let gpu = codec::by_id(codec::codec_for(params, raw_len))?.gpu?;
     let encoding = (gpu.encoding)(params, raw_len)?;
-    let needs = Needs { gpu, wide: params.dtype.size == 8, range: encoding.range(), lossless: !params.lossy(raw_len) };
-    Some(EncodePlan { needs, encoding })
+    let integers = encoding.chunk.integer != 0;
+    // Kernels take numbers of 4 and 8 bytes, and integers as such.
+    let wide = integers || params.dtype.size == 8;
+    let needs = Needs { gpu, wide, range: encoding.range(), lossless: !params.lossy(raw_len), integers };
+    let plan = EncodePlan { needs, encoding };
+    (plan.bytes(raw_len) <= MOST && (wide || params.dtype.size == 4)).then_some(plan)
 }
 
 /// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.
@@ -69,7 +78,8 @@ pub(super) fn encode(jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>], share: Share, 
         let size = usize::from(job.params.dtype.size).max(1);
         if constant(job.raw, size) { None } else { plan(job) }
     });
-    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?.needs, jobs[i].raw.len())));
+    let member = |(i, plan): (usize, &EncodePlan)| (i, plan.needs, plan.bytes(jobs[i].raw.len()));
+    let planned = plans.iter().enumerate().filter_map(|(i, p)| Some(member((i, p.as_ref()?))));
     let members = groups(&planned.collect::<Vec<_>>(), |gpu| share.least.or_measured(gpu.encode_from));
     if members.is_empty() {
         return done;
@@ -177,7 +187,9 @@ impl EncodeGroup {
         work_at: usize,
     ) -> Result<EncodeGroup, Failure> {
         let needs = placed[0].plan.needs;
-        let scratch = placed.iter().map(|p| p.plan.encoding.chunk).map(|c| c.tiles as usize * c.work_stride as usize);
+        let wide = |c: &EncodeChunk| widened(c.values, c.integer).next_multiple_of(ALIGN);
+        let scratch = placed.iter().map(|p| &p.plan.encoding.chunk);
+        let scratch = scratch.map(|c| wide(c) + c.tiles as usize * c.work_stride as usize);
         let scratches = offsets(scratch.clone());
         let scratch_at = if scratch.sum::<usize>() > 0 {
             stream.reserve(Buffer::Tiles, *scratches.last().expect("an end"))?
@@ -187,8 +199,10 @@ impl EncodeGroup {
         let mut list: Vec<EncodeChunk> = Vec::with_capacity(placed.len());
         let mut tiles = 0u32;
         for (p, &at) in placed.iter().zip(&scratches) {
-            let (work, chunk) = (scratch_at + at as u64, p.plan.encoding.chunk);
-            list.push(EncodeChunk { input: p.input, frame: p.frame, work, first_tile: tiles, ..chunk });
+            let (scratch, chunk) = (scratch_at + at as u64, p.plan.encoding.chunk);
+            let (input, integers) = if chunk.integer == 0 { (p.input, 0) } else { (scratch, p.input) };
+            let (frame, work) = (p.frame, scratch + wide(&chunk) as u64);
+            list.push(EncodeChunk { input, integers, frame, work, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
         let parts = Self::parts(needs, list.len(), tiles);

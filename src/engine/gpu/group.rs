@@ -68,20 +68,23 @@ pub(crate) struct Needs {
     pub(crate) range: bool,
     /// There is no bound.
     pub(crate) lossless: bool,
+    /// The numbers are integers, which are coded as f64.
+    pub(crate) integers: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.gpu, other.gpu)
-            && (self.wide, self.range, self.lossless) == (other.wide, other.range, other.lossless)
+            && (self.wide, self.range) == (other.wide, other.range)
+            && (self.lossless, self.integers) == (other.lossless, other.integers)
     }
 }
 
 impl Needs {
     /// Those of a codec's launches that such chunks need.
     pub(crate) fn launches(self, of: &[Launch]) -> impl Iterator<Item = &Launch> {
-        let ranged = of.iter().filter(move |l| self.range || !l.finds_range);
-        ranged.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
+        let needed = of.iter().filter(move |l| (self.range || !l.finds_range) && (self.integers || !l.integers));
+        needed.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
     }
 
     /// Kernels and CTAs of these launches for a batch.
@@ -167,7 +170,9 @@ mod tests {
     #[test]
     fn every_kernel_is_in_every_image() {
         let launches = CODECS.iter().filter_map(|codec| codec.gpu).flat_map(|gpu| gpu.encode.iter().chain(gpu.decode));
-        let names: Vec<String> = launches.flat_map(|l| [l.name(false), l.name(true)]).collect();
+        // There is no f32 of integers.
+        let names: Vec<String> =
+            launches.flat_map(|l| [(!l.integers).then(|| l.name(false)), Some(l.name(true))]).flatten().collect();
         // A build without kernels has no images.
         for image in IMAGES {
             for name in &names {

@@ -134,10 +134,13 @@ fn plan(r: &mut Random, case: &Case, sampled: bool) -> Result<Plan, String> {
     let chunk: Vec<u64> = shape.iter().map(|&d| if sampled || r.one_in(3) { d } else { 1 + r.below(d) }).collect();
     // Not too many of them.
     let chunk: Vec<u64> = shape.iter().zip(&chunk).map(|(&d, &c)| c.max(d.div_ceil(12))).collect();
-    let mut params = Params::new(case.params.request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
+    // Of integers the codec is chosen here.
+    let open = case.params.dtype.class == Class::Integer;
+    let request = if open { Bound::Lossless.into() } else { case.params.request };
+    let mut params = Params::new(request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
     params.fill = case.params.fill;
-    if r.one_in(10) {
-        // Halves of numbers: what no kernel takes.
+    if !open && r.one_in(10) {
+        // Halves of numbers: what no kernel takes, or hardly one.
         let dtype = Dtype { size: 2, class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..params.dtype };
         let last = shape.len() - 1;
         shape[last] *= u64::from(params.dtype.size / 2);

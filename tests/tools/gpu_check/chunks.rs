@@ -168,21 +168,26 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     let wide = r.one_in(3);
     let mut dtype = if wide { Dtype::F64 } else { Dtype::F32 };
     dtype.big_endian = r.one_in(6);
-    let integers = r.one_in(10);
+    let integers = r.one_in(if only == Some(Codec::Lorenzo) { 3 } else { 6 });
+    let mut v = values(r, &dims);
     if integers {
-        dtype = Dtype { class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..dtype };
+        // Lorenzo's may have any size; other kernels take 4 and 8 bytes.
+        let size = if r.one_in(2) { dtype.size } else { 1 << r.below(4) };
+        dtype =
+            Dtype { class: Class::Integer, signed: r.one_in(2), big_endian: dtype.big_endian, ..Dtype::bytes(size) };
+        let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
+        let scale = 2f64.powi(r.below(8 * u64::from(size) + 3) as i32) / most;
+        v.iter_mut().for_each(|x| *x *= if scale.is_finite() { scale } else { 1.0 });
     }
-    let v = values(r, &dims);
+    let size = usize::from(dtype.size);
     let mut raw = Vec::with_capacity(n * 8);
     for x in &v {
         match (integers, wide) {
-            (true, true) => raw.extend((*x as i64).to_le_bytes()),
-            (true, false) => raw.extend((*x as i32).to_le_bytes()),
+            (true, _) => raw.extend(&(*x as i64).to_le_bytes()[..size]),
             (false, true) => raw.extend(x.to_le_bytes()),
             (false, false) => raw.extend((*x as f32).to_le_bytes()),
         }
     }
-    let size = if wide { 8 } else { 4 };
     let bits = |raw: &[u8], i: usize| {
         let mut b = [0; 8];
         b[..size].copy_from_slice(&raw[size * i..size * i + size]);
@@ -219,6 +224,11 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     };
     let mut params = Params::new(request, dtype, &dims).expect("a sensible request");
     params.fill = fill;
+    if integers && r.one_in(2) {
+        // As if a sample had said so.
+        params.request = Request { codec: Codec::Lorenzo, bound: Bound::Lossless };
+    }
+    let request = params.request;
     let mut what = format!("{:?} {dims:?} of {dtype:?}, {:?}, fill {fill:x?}", request.codec, request.bound);
     if r.one_in(6) {
         // As a file that is rewritten.
