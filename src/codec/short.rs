@@ -17,11 +17,14 @@ use super::kept::Kept;
 use super::lorenzo::integers;
 use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes};
+use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::params::{Codec, Params, Request};
 
 /// Runs of values that `bytes` is tried on.
 const RUNS: usize = 16;
+/// Of a small chunk they are an eighth, or a tile's values: what repeats takes most of the time of choosing.
+const PART_OF_RUNS: usize = 8;
 /// Values that a chunk has at least where not all of it is the sample.
 const WHOLE: usize = 1 << 17;
 /// How many times smaller a sample says little.
@@ -84,7 +87,7 @@ impl Sampled {
         let values = raw_len / size;
         let params = Params { request: Request::default(), ..*params };
         let sample = Sample::new(&params, Looked::AtAll).filter(|s| values >= WHOLE && !s.stacks.is_empty())?;
-        let run = sample.len(LOSSLESS, values) / RUNS;
+        let run = sample.len(LOSSLESS, values).min((values / PART_OF_RUNS).max(LORENZO_TILE)) / RUNS;
         let starts = (0..RUNS).map(|k| (raw_len - run * size) / (RUNS - 1) * k / size).collect();
         Some(Sampled { sample, run, starts })
     }
