@@ -46,6 +46,13 @@ fn values_under_a_bound_of_0_keep_their_bits() {
     }
 }
 
+/// The middle of 1 and 4 of the smallest numbers is rounded to 2 of them: within one of the first, not of the second.
+#[test]
+fn a_middle_that_is_rounded_away_from_one_end_is_no_constant() {
+    let values: Vec<f32> = (0..256).map(|i| f32::from_bits([1, 4][i % 2])).collect();
+    check(&values, Bound::Absolute(f32::from_bits(1).into()), None);
+}
+
 #[test]
 fn fill_values_cost_next_to_nothing_where_they_stand_together() {
     let fill = 1e20f32;
