@@ -89,7 +89,7 @@ fn chunks_whose_shape_does_not_fit_their_bytes_keep_every_byte() {
 }
 
 #[test]
-fn bytes_depend_on_neither_threads_nor_batch() {
+fn bytes_and_values_depend_on_neither_threads_nor_batch() {
     let mut random = Random(1);
     let mut inputs = Vec::new();
     for k in 0..24usize {
@@ -101,16 +101,28 @@ fn bytes_depend_on_neither_threads_nor_batch() {
         inputs.push((Params::new(REQUESTS[k % 10].parse().unwrap(), d, &[n]).unwrap(), raw));
     }
     // Above the size from which the checksum itself is shared between threads.
-    let n = 3_000_001;
+    let n = 3_000_003;
     let raw = generate::input("wave", 3, Dtype::F32, &[n], None, n as usize * 4);
-    for request in ["mode=abs,bound=1e-2", "mode=abs,bound=1e-2,codec=lorenzo"] {
-        inputs.push((Params::new(request.parse().unwrap(), Dtype::F32, &[n]).unwrap(), raw.clone()));
+    for (request, dims) in [
+        ("mode=abs,bound=1e-2", &[n][..]),
+        ("mode=abs,bound=1e-2,codec=lorenzo", &[n]),
+        ("mode=pw_rel,bound=1e-2,codec=szx", &[n]),
+        ("mode=abs,bound=1e-2,codec=planes", &[n / 3, 3]),
+        ("mode=lossless,codec=ndzip", &[n]),
+    ] {
+        inputs.push((Params::new(request.parse().unwrap(), Dtype::F32, dims).unwrap(), raw.clone()));
     }
 
     let one = Engine::with_threads(1);
     let alone: Vec<Vec<u8>> = inputs.iter().map(|(p, raw)| one.encode(p, raw)).collect();
+    let values = |engine: &Engine, k: usize| engine.decode(&alone[k], inputs[k].1.len() as u64).unwrap();
+    let by_one: Vec<Vec<u8>> = (0..inputs.len()).map(|k| values(&one, k)).collect();
     for threads in [1, 2, 3, 8] {
         let engine = Engine::with_threads(threads);
+        for (k, want) in by_one.iter().enumerate() {
+            let got = values(&engine, k);
+            assert!(got == *want, "{threads} threads, values {k}: {}", difference(&got, want));
+        }
         for batch in [1, 2, 7, inputs.len()] {
             for (part, want) in inputs.chunks(batch).zip(alone.chunks(batch)) {
                 let jobs: Vec<EncodeJob<'_>> = part.iter().map(|(params, raw)| EncodeJob { params, raw }).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole arrays for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
 
-use crate::c_api::{dtype, fence, length, slice, slice_mut, string};
+use crate::c_api::{dtype, end, fence, length, slice, slice_mut, string};
 use crate::dataset;
 use crate::dataset_io::writing::params;
 use crate::error::Result;
@@ -201,17 +201,8 @@ pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) ->
 /// `work` is null, or holds null or what `h5z_gpu_encode_array` put there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_end(work: *mut *mut Work) {
-    fence(|| {
-        // SAFETY: this function's promise.
-        if let Some(work) = unsafe { work.as_mut() } {
-            let ended = std::mem::replace(work, std::ptr::null_mut());
-            if !ended.is_null() {
-                // SAFETY: as above; nobody finds it there again.
-                drop(unsafe { Box::from_raw(ended) });
-            }
-        }
-        Ok(0)
-    });
+    // SAFETY: this function's promise.
+    unsafe { end(work) }
 }
 
 /// # Safety

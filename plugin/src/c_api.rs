@@ -10,6 +10,7 @@ use h5z_gpu::{Bound, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request
 use libc::{c_char, c_int, c_void};
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::ptr;
 
 /// What a length is where a frame has none.
 const FAILED: i64 = -1;
@@ -119,6 +120,31 @@ pub(crate) fn length(n: usize) -> Result<i64> {
     Ok(i64::try_from(n).map_err(|_| "a length above 2^63")?)
 }
 
+/// Copies text as C takes it; the length of the whole.
+pub(crate) fn give(text: &str, out: &mut [u8]) -> Result<i64> {
+    if let Some((end, head)) = out.split_last_mut() {
+        let n = text.len().min(head.len());
+        head[..n].copy_from_slice(&text.as_bytes()[..n]);
+        head[n..].fill(0);
+        *end = 0;
+    }
+    length(text.len())
+}
+
+/// # Safety
+/// `place` is null, or holds null or what `Box::into_raw` gave.
+pub(crate) unsafe fn end<T>(place: *mut *mut T) {
+    fence(|| {
+        // SAFETY: this function's promise.
+        let ended = unsafe { place.as_mut() }.map_or(ptr::null_mut(), |p| std::mem::replace(p, ptr::null_mut()));
+        if !ended.is_null() {
+            // SAFETY: as above; nobody finds it there again.
+            drop(unsafe { Box::from_raw(ended) });
+        }
+        Ok(0)
+    });
+}
+
 /// The shortest words of a request: none, one number, or three.
 pub(crate) fn short(request: Request) -> Vec<u32> {
     match words::pack(request) {
@@ -221,14 +247,7 @@ pub unsafe extern "C" fn h5z_gpu_text(user: *const u32, count: usize, out: *mut 
     fence(|| {
         // SAFETY: this function's promise.
         let (user, out) = unsafe { (slice(user, count)?, slice_mut(out.cast::<u8>(), size)?) };
-        let text = words::request(user)?.to_string();
-        if let Some((end, head)) = out.split_last_mut() {
-            let n = text.len().min(head.len());
-            head[..n].copy_from_slice(&text.as_bytes()[..n]);
-            head[n..].fill(0);
-            *end = 0;
-        }
-        length(text.len())
+        give(&words::request(user)?.to_string(), out)
     })
 }
 

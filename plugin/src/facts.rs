@@ -2,7 +2,7 @@
 //! What the tools ask: the state of this process, and what frames of a file say of themselves. See `include/h5z_gpu.h`.
 
 use crate::FILTER_ID;
-use crate::c_api::{fence, length, slice, slice_mut};
+use crate::c_api::{fence, give, slice, slice_mut};
 use crate::error::Result;
 use crate::report::Failures;
 use h5z_gpu::plugin::folders::hdf5_folders;
@@ -138,17 +138,6 @@ fn choices() -> Value {
         .collect();
     let codecs: Vec<&str> = Codec::ALL.map(Codec::name).into();
     json!({"modes": modes, "codecs": codecs, "frame_codecs": CodecId::NAMES})
-}
-
-/// Copies text as C takes it; the length of the whole.
-fn give(text: &str, out: &mut [u8]) -> Result<i64> {
-    if let Some((end, head)) = out.split_last_mut() {
-        let n = text.len().min(head.len());
-        head[..n].copy_from_slice(&text.as_bytes()[..n]);
-        head[n..].fill(0);
-        *end = 0;
-    }
-    length(text.len())
 }
 
 /// See the header.

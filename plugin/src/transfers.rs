@@ -3,7 +3,7 @@
 //! `include/h5z_gpu.h`.
 
 use crate::arrays::{CArray, READ_ONLY};
-use crate::c_api::{fence, length, slice};
+use crate::c_api::{end, fence, length, slice};
 use crate::dataset_io::Transfer;
 use crate::dataset_io::index::{self, Fetch, List};
 use crate::dataset_io::native::Native;
@@ -13,7 +13,6 @@ use crate::host;
 use h5z_gpu::plugin::file::read_at;
 use libc::{c_char, c_int, c_void};
 use std::ffi::CString;
-use std::ptr;
 
 /// `h5z_gpu_transfer` of the header.
 pub struct CTransfer {
@@ -150,20 +149,6 @@ pub unsafe extern "C" fn h5z_gpu_special_chunks(
 pub unsafe extern "C" fn h5z_gpu_end_transfer(transfer: *mut *mut CTransfer) {
     // SAFETY: this function's promise.
     unsafe { end(transfer) }
-}
-
-/// # Safety
-/// `place` is null, or holds null or what `Box::into_raw` gave.
-unsafe fn end<T>(place: *mut *mut T) {
-    fence(|| {
-        // SAFETY: this function's promise.
-        let ended = unsafe { place.as_mut() }.map_or(ptr::null_mut(), |p| std::mem::replace(p, ptr::null_mut()));
-        if !ended.is_null() {
-            // SAFETY: as above; nobody finds it there again.
-            drop(unsafe { Box::from_raw(ended) });
-        }
-        Ok(0)
-    });
 }
 
 // --- lists of chunks -------------------------------------------------------------------------------------------------

@@ -201,51 +201,6 @@ fn what_is_decoded_is_the_array_and_nothing_beside_it() {
     }
 }
 
-#[test]
-fn a_selection_is_what_the_whole_array_holds_there() {
-    for codec in ["szx", "lorenzo", "planes", "ndzip"] {
-        let shape = [40u64, 70, 90];
-        let chunk = [40u64, 64, 64];
-        let values: Vec<f32> = (0..shape.iter().product()).map(|i: u64| (i as f32 * 0.001).sin()).collect();
-        let bound = if codec == "ndzip" { "mode=lossless" } else { "mode=abs,bound=1e-4" };
-        let request: crate::params::Request = format!("{bound},codec={codec}").parse().unwrap();
-        let mut all = values.clone();
-        // SAFETY: dense arrays that outlive their use.
-        #[allow(unsafe_code)]
-        let array =
-            |v: &mut [f32], shape: &[u64]| unsafe { Array::new(v.as_mut_ptr().cast(), 4, shape, None).unwrap() };
-        let origins: Vec<i64> = [0, 64].iter().flat_map(|&y| [0, 64].map(|x| [0, y, x])).flatten().collect();
-        let params = Params::new(request, Dtype::F32, &chunk).unwrap();
-        let mut work = Encoding::new(array(&mut all, &shape), params, &chunk, &origins, None, 2).unwrap();
-        let mut made = Vec::new();
-        while let Ok(some @ [_, ..]) = work.next().as_deref() {
-            made.extend(some.iter().map(|f| f.to_vec()));
-        }
-        drop(work);
-        let frames: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
-        let decoded = |v: &mut [f32], shape: &[u64], start: [i64; 3]| {
-            let moved: Vec<i64> = origins.chunks(3).flat_map(|o| [0, 1, 2].map(|k| o[k] - start[k])).collect();
-            let done = decode(Frames::Memory(&frames), &mut array(v, shape), &chunk, &moved, 2).unwrap();
-            assert!(done.iter().all(Result::is_ok), "{codec}: {done:?}");
-        };
-        decoded(&mut all, &shape, [0; 3]);
-        for (start, size) in [([3, 60, 20], [5u64, 9, 60]), ([39, 69, 89], [1, 1, 1]), ([0, 0, 63], [40, 70, 2])] {
-            let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
-            decoded(&mut part, &size, start);
-            for (i, v) in part.iter().enumerate() {
-                let i = i as i64;
-                let [_, b, c] = size.map(|n| n as i64);
-                let [z, y, x] = [start[0] + i / (b * c), start[1] + i / c % b, start[2] + i % c];
-                assert_eq!(
-                    v.to_bits(),
-                    all[((z * 70 + y) * 90 + x) as usize].to_bits(),
-                    "{codec} {start:?}: {z} {y} {x}"
-                );
-            }
-        }
-    }
-}
-
 /// An array in a file: its values, and where in the file the frames of its chunks are.
 #[cfg(unix)]
 struct Stored {
@@ -298,8 +253,9 @@ impl Stored {
         Stored { what: codec, shape, chunk, all, origins, bytes, places }
     }
 
-    /// The part from these shares of each axis on to those, of a file in which chunk `hurt` is damaged.
-    fn check_part(&self, file: &std::fs::File, hurt: Option<usize>, from: f64, to: f64) {
+    /// The part from these shares of each axis on to those, of a file with these bytes in which chunk `hurt` is
+    /// damaged, and of the same frames in memory.
+    fn check_part(&self, file: &std::fs::File, bytes: &[u8], hurt: Option<usize>, from: f64, to: f64) {
         use std::os::fd::AsRawFd;
         let Stored { what, shape, chunk, origins, .. } = self;
         let rank = shape.len();
@@ -312,9 +268,11 @@ impl Stored {
         let moved = |&k: &usize| (0..rank).map(|a| origins[k][a] - start[a]).collect::<Vec<_>>();
         let moved: Vec<i64> = some.iter().flat_map(moved).collect();
         let at: Vec<(u64, u64)> = some.iter().map(|&k| self.places[k]).collect();
-        for threads in [2, 5, 30] {
+        let frame = |&(at, len): &(u64, u64)| &bytes[at as usize..bytes.len().min((at + len) as usize)];
+        let frames: Vec<&[u8]> = at.iter().map(frame).collect();
+        for (threads, in_file) in [(2, true), (5, true), (30, true), (2, false)] {
             let mut part = vec![f32::NAN; size.iter().product::<u64>() as usize];
-            let there = Frames::File(file.as_raw_fd(), &at);
+            let there = if in_file { Frames::File(file.as_raw_fd(), &at) } else { Frames::Memory(&frames) };
             let done = decode(there, &mut in_memory(&mut part, &size), chunk, &moved, threads).unwrap();
             for (&k, done) in some.iter().zip(&done) {
                 assert_eq!(done.is_err(), hurt == Some(k), "{what}, chunk {k} of {some:?}, {threads}: {done:?}");
@@ -359,7 +317,7 @@ fn parts_of_a_few_chunks_of_a_file_are_what_the_whole_array_holds_there() {
             std::fs::write(&path, &bytes).unwrap();
             let file = std::fs::File::open(&path).unwrap();
             for (from, to) in [(0.6, 0.7), (0.0, 0.5), (0.1, 0.95), (0.0, 0.001)] {
-                stored.check_part(&file, hurt, from, to);
+                stored.check_part(&file, &bytes, hurt, from, to);
             }
         }
     }

@@ -16,6 +16,7 @@ pub(crate) mod order;
 #[cfg(feature = "cuda")]
 pub(crate) mod plan;
 pub mod planes;
+mod runs;
 pub(crate) mod sample;
 pub mod scaled;
 pub(crate) mod short;

@@ -80,45 +80,32 @@ impl Bytes for Portable {
     }
 }
 
-/// For each byte of a mask: the numbers of its set bits, one after the other.
+/// For each byte of a mask, two shuffles. The first: the numbers of its set bits, one after the other. The second: at
+/// each set bit how many are set below it, 128 (a zero, to the shuffle) elsewhere.
 #[cfg(target_arch = "x86_64")]
-const COMPRESS: [u64; 256] = {
-    let mut table = [0; 256];
+const SHUFFLES: ([u64; 256], [u64; 256]) = {
+    let (mut compress, mut expand) = ([0; 256], [0; 256]);
     let mut m = 0;
     while m < 256 {
         let (mut k, mut at) = (0, 0);
         while k < 8 {
             if m >> k & 1 == 1 {
-                table[m] |= k << (8 * at);
-                at += 1;
-            }
-            k += 1;
-        }
-        m += 1;
-    }
-    table
-};
-
-/// For each byte of a mask: at each set bit how many are set below it, 128 (a zero, to the shuffle) elsewhere.
-#[cfg(target_arch = "x86_64")]
-const EXPAND: [u64; 256] = {
-    let mut table = [0; 256];
-    let mut m = 0;
-    while m < 256 {
-        let (mut k, mut at) = (0, 0);
-        while k < 8 {
-            if m >> k & 1 == 1 {
-                table[m] |= at << (8 * k);
+                compress[m] |= k << (8 * at);
+                expand[m] |= at << (8 * k);
                 at += 1;
             } else {
-                table[m] |= 128 << (8 * k);
+                expand[m] |= 128 << (8 * k);
             }
             k += 1;
         }
         m += 1;
     }
-    table
+    (compress, expand)
 };
+#[cfg(target_arch = "x86_64")]
+const COMPRESS: [u64; 256] = SHUFFLES.0;
+#[cfg(target_arch = "x86_64")]
+const EXPAND: [u64; 256] = SHUFFLES.1;
 
 #[cfg(target_arch = "x86_64")]
 impl Bytes for pulp::x86::V3 {

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The codec as a whole: its bytes against the reference implementation's, round trips, damage.
+//! Streams against the reference implementation's, and round trips. Damage is in `tests/`, for every codec.
 
 use super::cpu::write_stream;
 use super::cube::Word;
 use super::format::Grid;
-use crate::checksum;
-use crate::constants::CHECKSUM_OFFSET;
-use crate::frame::Frame;
+use crate::Engine;
 use crate::params::{Bound, Class, Codec, Dtype, Params, Request};
-use crate::{Engine, Error};
 use proptest::prelude::*;
 
-const I32: Dtype =
-    Dtype { class: Class::Integer, size: 4, big_endian: false, signed: true, exponent_bits: 0, mantissa_bits: 0 };
+const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
-fn params(dtype: Dtype, dims: &[u64]) -> Params {
-    Params::new(Request { codec: Codec::Ndzip, bound: Bound::Lossless }, dtype, dims).unwrap()
-}
-
 fn encode(dtype: Dtype, dims: &[u64], raw: &[u8], threads: usize) -> Vec<u8> {
-    Engine::with_threads(threads).encode(&params(dtype, dims), raw)
+    let params = Params::new(Request { codec: Codec::Ndzip, bound: Bound::Lossless }, dtype, dims).unwrap();
+    Engine::with_threads(threads).encode(&params, raw)
 }
 
 /// SplitMix64.
@@ -153,129 +146,6 @@ proptest! {
             prop_assert!(Engine::with_threads(threads).decode(&frame, raw.len() as u64).unwrap() == raw);
         }
     }
-
-    #[test]
-    fn damage_behind_a_right_checksum_never_panics(seed: u64, which in 0usize..4, hits in 1usize..8) {
-        let mut frame = damaged(which);
-        let mut state = seed;
-        for _ in 0..hits {
-            let at = random(&mut state) as usize % frame.len();
-            frame[at] = random(&mut state) as u8;
-        }
-        reseal(&mut frame);
-        let len = Frame::open(&frame, 1).map_or(0, |f| f.header.raw_len.min(1 << 20));
-        let _ = Engine::with_threads(1).decode_into(&frame, &mut vec![0; len as usize]);
-    }
-}
-
-/// A small frame to damage, all of them written by this codec.
-fn damaged(which: usize) -> Vec<u8> {
-    let (dtype, dims): (Dtype, &[u64]) =
-        [(Dtype::F32, &[4098][..]), (Dtype::F64, &[16, 16, 17]), (I32, &[65, 130]), (I64, &[16, 16, 48])][which];
-    let mut raw = field(dtype, dims.iter().product::<u64>() as usize);
-    // Mostly constant, so that the frame is small.
-    let size = usize::from(dtype.size);
-    let value = raw[..size].to_vec();
-    raw[20 * size..].chunks_exact_mut(size).for_each(|v| v.copy_from_slice(&value));
-    let frame = encode(dtype, dims, &raw, 1);
-    assert_eq!(frame[9], crate::CodecId::NDZIP.number());
-    frame
-}
-
-fn reseal(frame: &mut [u8]) {
-    let sum = checksum::frame(frame, 1);
-    frame[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 8].copy_from_slice(&sum.to_le_bytes());
-}
-
-#[test]
-fn every_truncation_and_every_changed_byte_is_refused() {
-    let engine = Engine::with_threads(1);
-    for which in 0..4 {
-        let frame = damaged(which);
-        for cut in 0..frame.len() {
-            engine.decode(&frame[..cut], 1 << 20).expect_err("a truncated frame");
-        }
-        for at in 0..frame.len() {
-            for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
-                let mut frame = frame.clone();
-                frame[at] ^= flip;
-                engine.decode(&frame, 1 << 20).expect_err(&format!("byte {at} ^ {flip:#x}"));
-            }
-        }
-    }
-}
-
-/// Every byte changed, every length cut, the checksum and the header's lengths put right again: the codec itself must
-/// hold.
-#[test]
-fn the_codec_holds_without_the_checksum() {
-    let engine = Engine::with_threads(1);
-    for which in 0..4 {
-        let frame = damaged(which);
-        let mut out = vec![0; Frame::open(&frame, 1).unwrap().header.raw_len as usize];
-        for at in 56..frame.len() {
-            for flip in [1, 0x10, 0x80, 0xFF] {
-                let mut frame = frame.clone();
-                frame[at] ^= flip;
-                reseal(&mut frame);
-                let _ = engine.decode_into(&frame, &mut out);
-            }
-        }
-        // The last section's length stands last in the table.
-        let rank = usize::from(frame[11]);
-        let at = 56 + 4 * rank + 8;
-        let stream = Frame::open(&frame, 1).unwrap().section_lens()[1];
-        for cut in 1..stream {
-            let mut frame = frame[..frame.len() - cut].to_vec();
-            let len = frame.len() as u64;
-            frame[24..32].copy_from_slice(&len.to_le_bytes());
-            frame[at..at + 8].copy_from_slice(&((stream - cut) as u64).to_le_bytes());
-            reseal(&mut frame);
-            let e = engine.decode_into(&frame, &mut out).expect_err("a shorter stream");
-            assert!(e.to_string().contains("ndzip stream"), "{e}");
-        }
-    }
-}
-
-#[test]
-fn each_contradiction_is_named() {
-    // Three cubes, no border; header 56 + 12 + 16, grid at 88, stream at 104.
-    let (dims, grid, stream) = (&[16u64, 16, 48], 88, 104);
-    let raw = field(I32, 16 * 16 * 48);
-    let good = encode(I32, dims, &raw, 1);
-    let mut out = vec![0; raw.len()];
-    let mut refused = |at: usize, value: u32, why: &str| {
-        let mut frame = good.clone();
-        frame[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        reseal(&mut frame);
-        let e = Engine::with_threads(1).decode_into(&frame, &mut out).unwrap_err();
-        assert!(matches!(e, Error::Corrupt { .. }) && e.to_string().contains(why), "{e} instead of {why}");
-    };
-    let entry = |i: usize| u32::from_le_bytes(good[stream + 4 * i..][..4].try_into().unwrap());
-    refused(grid, 0, "for rank 0");
-    refused(grid, 4, "for rank 4");
-    refused(grid, 2, "16 bytes for rank 2");
-    refused(grid + 4, 17, "extents [17, 16, 48] for 12288 values");
-    refused(grid + 4, 0, "extents [0, 16, 48]");
-    refused(grid + 12, u32::MAX, "extents [16, 16, 4294967295]");
-    refused(stream, entry(1) + 1, "cube 1 ends at word");
-    refused(stream + 4, entry(0) + 127, "cube 1: 127 words, 128 to 4224 allowed");
-    refused(stream, u32::MAX, "cube 0: 4294967295 words");
-    refused(stream + 8, entry(2) - 1, "the border begins at");
-    refused(stream + 12, !u32::from_le_bytes(good[stream + 12..][..4].try_into().unwrap()), "cube 0: ");
-    refused(12, Dtype { class: Class::Bytes, ..I32 }.pack(), "ndzip with");
-    refused(12, Dtype::F64.pack(), "raw length 49152");
-}
-
-#[test]
-fn the_tables_filling_must_be_zero() {
-    let mut frame = damaged(1);
-    // One cube of 8-byte words: the table's second half. Header 56 + 12 + 16 = 84, filled up to 88; grid 16.
-    assert_eq!(frame[108..112], [0; 4]);
-    frame[109] = 1;
-    reseal(&mut frame);
-    let e = Engine::with_threads(1).decode(&frame, 1 << 20).unwrap_err();
-    assert!(e.to_string().contains("table of 1 cubes filled up with"), "{e}");
 }
 
 #[test]

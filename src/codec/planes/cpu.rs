@@ -11,8 +11,9 @@ use super::types::{Held, Value};
 use super::unit::{self, Run, Unit};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
+use crate::codec::runs;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Header, Writer};
+use crate::frame::{Frame, Header};
 use crate::params::{Class, Mode};
 use crate::part::Part;
 use crate::stage::ends::Ends;
@@ -22,9 +23,6 @@ use std::ops::Range;
 
 /// The table of ends, in messages.
 const TABLE: &str = "planes table";
-
-/// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
-const TILES_PER_RUN: usize = 32;
 
 /// Encodes a chunk under a bound. False: its payload may be too long for the table.
 pub(super) fn encode_lossy<S: Value>(
@@ -71,44 +69,9 @@ fn encode<S: Value, E: Held<S>>(
     };
     let fill = fill_of(chunk.params).map(|bits| E::of_bits(bits).widen().to_wide());
     let plan = TileRule { shape, quantizer, float: header.dtype.class == Class::Float, fill };
-    let runs = tiles.div_ceil(TILES_PER_RUN);
-    let mut table = memory::with_capacity(4 * tiles)?;
-    let mut end = 0;
-    let mut writer = Writer::new(out, header, 2)?;
-    writer.section(|o| {
-        memory::reserve(o, 4 * tiles)?;
-        o.resize(o.len() + 4 * tiles, 0);
-        Ok(())
-    })?;
-    let mut note = |lens: &[u32]| {
-        for len in lens {
-            end += len;
-            table.extend(end.to_le_bytes());
-        }
-    };
-    writer.section(|o| {
-        if threads <= 1 || runs <= 1 {
-            note(&encode_run(values, &plan, 0..tiles, &mut encode::Scratch::new()?, o)?);
-            return Ok(());
-        }
-        parallel::map_in_order(
-            runs,
-            threads,
-            || Ok((encode::Scratch::new()?, Vec::new(), Vec::new())),
-            |i, (scratch, lens, bytes)| {
-                let run = i * TILES_PER_RUN..tiles.min((i + 1) * TILES_PER_RUN);
-                bytes.clear();
-                *lens = encode_run(values, &plan, run, scratch, bytes)?;
-                Ok(())
-            },
-            |_, (_, lens, bytes)| {
-                note(lens);
-                memory::append(o, bytes)
-            },
-        )
-    })?;
-    writer.patch(0, &table);
-    writer.seal(threads);
+    let scratch = || encode::Scratch::new();
+    let code = |run, s: &mut _, o: &mut Vec<u8>| encode_run(values, &plan, run, s, o);
+    runs::write_frame(header, tiles, threads, out, scratch, code)?;
     Ok(true)
 }
 

@@ -6,8 +6,9 @@ use super::encode::{self, ChunkRule, Parts};
 use super::format::{TILE, Words};
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
+use crate::codec::runs;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Header, Writer};
+use crate::frame::{Frame, Header};
 use crate::params::Mode;
 use crate::part::Part;
 use crate::scalar::Scalar;
@@ -15,15 +16,13 @@ use crate::stage::ends::Ends;
 use crate::stage::pack::{Bytes, Portable};
 use crate::{memory, parallel};
 use pulp::NullaryFnOnce;
+use std::ops::Range;
 
 /// The table of ends, in messages.
 const TABLE: &str = "szx table";
 
 /// Longest payload that the table's entries reach: 2^32 units of four bytes.
 const PAYLOAD_UNITS: usize = u32::MAX as usize;
-
-/// Tiles that a thread codes before it appends them: half a megabyte of f32, whose code stays in its cache.
-const TILES_PER_RUN: usize = 32;
 
 /// Encodes a chunk. False: its payload may be too long for the table.
 pub(crate) fn encode<S: Scalar>(
@@ -38,44 +37,10 @@ pub(crate) fn encode<S: Scalar>(
         return Ok(false);
     }
     let plan = ChunkRule::new(used, chunk.params.fill);
-    let run = |i: usize| &values[i * TILES_PER_RUN * TILE..values.len().min((i + 1) * TILES_PER_RUN * TILE)];
-    let runs = tiles.div_ceil(TILES_PER_RUN);
-    let mut table = memory::with_capacity(4 * tiles)?;
-    let mut end = 0;
-    let mut writer = Writer::new(out, header, 2)?;
-    writer.section(|o| {
-        memory::reserve(o, 4 * tiles)?;
-        o.resize(o.len() + 4 * tiles, 0);
-        Ok(())
-    })?;
-    let mut note = |lens: &[u32]| {
-        for len in lens {
-            end += len;
-            table.extend(end.to_le_bytes());
-        }
+    let code = |run: Range<usize>, _: &mut (), out: &mut Vec<u8>| {
+        encode_run(&values[run.start * TILE..values.len().min(run.end * TILE)], &plan, out)
     };
-    writer.section(|o| {
-        if chunk.threads <= 1 || runs <= 1 {
-            note(&encode_run(values, &plan, o)?);
-            return Ok(());
-        }
-        parallel::map_in_order(
-            runs,
-            chunk.threads,
-            || Ok((Vec::new(), Vec::new())),
-            |i, (lens, bytes)| {
-                bytes.clear();
-                *lens = encode_run(run(i), &plan, bytes)?;
-                Ok(())
-            },
-            |_, (lens, bytes)| {
-                note(lens);
-                memory::append(o, bytes)
-            },
-        )
-    })?;
-    writer.patch(0, &table);
-    writer.seal(chunk.threads);
+    runs::write_frame(header, tiles, chunk.threads, out, || Ok(()), code)?;
     Ok(true)
 }
 
