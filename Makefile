@@ -193,7 +193,7 @@ tools:
 	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
 	    cmake=cmake pkg-config=pkgconf man=man-db
 
-target/fields/lossless/done: $(addprefix tests/fields/,lossless.py make.py packages.py readers.py) .env/tests
+target/fields/lossless/done: $(addprefix tests/fields/,lossless.py floats.py make.py packages.py readers.py) .env/tests
 	@$(PY) tests/fields/lossless.py target/fields/lossless
 	@touch $@
 

@@ -34,8 +34,8 @@ from compare_lossless_page import detectors, section, whole_page
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "h5z-gpu"
 # Those without a filter for HDF5 are functions below.
-FILTERS = (OURS, "pcodec 8", "OpenZL", "Blosc2, shuffle + zstd 5", "Blosc2, bitshuffle + zstd 5", "Bitshuffle + zstd",
-           "Bitshuffle + LZ4", "shuffle + gzip 4")
+FILTERS = (OURS, "pcodec 8", "pcodec 12", "OpenZL", "Blosc2, shuffle + zstd 5", "Blosc2, bitshuffle + zstd 5",
+           "Bitshuffle + zstd", "Bitshuffle + LZ4", "shuffle + gzip 4")
 # Fields of make.py that hold the same values as another set.
 TWICE = ("ocean_undeclared", "sea_level")
 CHUNK = 1 << 20
@@ -55,9 +55,10 @@ def load(path, most):
         d = f["data"]
         x, attributes = d[...], dict(d.attrs)
     x = np.ascontiguousarray(x[: max(1, int(most // (x.nbytes / x.shape[0])))])
+    computed = str(attributes["source"]).startswith("computed")
     return Set(x, {"title": str(attributes.get("title", path.stem.replace("_", " "))),
-                   "group": str(attributes.get("group", "floats")), "frames": bool(attributes.get("frames", False)),
-                   "computed": str(attributes["source"]).startswith("computed"),
+                   "group": str(attributes.get("group", "floats, models" if computed else "floats, real")),
+                   "frames": bool(attributes.get("frames", False)), "computed": computed,
                    "type": f"{x.dtype.kind}{8 * x.itemsize}", "shape": list(x.shape)})
 
 
@@ -86,11 +87,11 @@ def options(name):
     }[name]())
 
 
-def pcodec():
+def pcodec(level):
     """Functions that compress an array and decompress it."""
     from pcodec import ChunkConfig, standalone
 
-    how = ChunkConfig(compression_level=8, enable_8_bit=True)
+    how = ChunkConfig(compression_level=level, enable_8_bit=True)
     return lambda a: standalone.simple_compress(a, how), standalone.simple_decompress
 
 
@@ -107,6 +108,9 @@ def openzl():
     coder.set_parameter(zl.CParam.FormatVersion, zl.MAX_FORMAT_VERSION)
     return (lambda a: coder.compress([zl.Input(zl.Type.Numeric, a.view(f"u{a.itemsize}"))]),
             lambda frame: zl.DCtx().decompress(frame)[0].content.as_nparray())
+
+
+WITHOUT_FILTER = {"pcodec 8": lambda: pcodec(8), "pcodec 12": lambda: pcodec(12), "OpenZL": openzl}
 
 
 def without_hdf5(x, chunk, compress, decompress):
@@ -155,8 +159,8 @@ def measure(name, path, most, way):
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     x, about = load(path, most)
     chunk, codecs = chunk_of(x, about["frames"], way), {}
-    if name in ("pcodec 8", "OpenZL"):
-        write, read, size, out = without_hdf5(x, chunk, *{"pcodec 8": pcodec, "OpenZL": openzl}[name]())
+    if name in WITHOUT_FILTER:
+        write, read, size, out = without_hdf5(x, chunk, *WITHOUT_FILTER[name]())
     else:
         write, read, size, out, frames = through_hdf5(x, chunk, options(name))
         if name == OURS:

