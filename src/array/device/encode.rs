@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::host::log;
 use crate::params::{Class, Params};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
 /// The same where codecs are chosen, which takes a batch's threads longer than kernels take to encode it.
@@ -78,7 +79,8 @@ impl DeviceEncoding {
         let is_integer = params.dtype.class == Class::Integer;
         let coded = if is_integer { raw_len / array.element() * size_of::<f64>() } else { raw_len };
         let batch = batch(chunks, coded, most);
-        let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch };
+        let unseen = AtomicUsize::new(0);
+        let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch, unseen };
         Ok(DeviceEncoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
     }
 

@@ -25,9 +25,13 @@ use crate::frame::STORED_HEADER;
 use crate::host::float_state;
 use crate::memory;
 use crate::params::{Class, Extents, Params};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
+/// Batches that are left to the CPU unseen behind one of which the GPU could not encode a chunk: it would choose what
+/// keeps them in vain, and once more.
+const UNSEEN: usize = 64;
 /// Bytes of a frame that a CTA packs at least.
 const PACKED_EACH: usize = 128 << 10;
 
@@ -46,6 +50,8 @@ pub(super) struct Job {
     pub(super) how: How,
     /// Chunks of a batch.
     pub(super) batch: usize,
+    /// Batches to come that are left to the CPU unseen.
+    pub(super) unseen: AtomicUsize,
 }
 
 pub(super) enum How {
@@ -155,7 +161,9 @@ impl Job {
 
     /// Starts everything up to the packing of a lane's batch.
     pub(super) fn compute(&self, lane: &mut DeviceLane) -> Result<()> {
-        if let How::ByCpu = self.how {
+        let one_less = |n: usize| n.checked_sub(1);
+        let is_unseen = self.unseen.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+        if is_unseen || matches!(self.how, How::ByCpu) {
             return Ok(());
         }
         let (stream, first, count) = (&mut lane.stream, lane.first, lane.count);
@@ -177,6 +185,10 @@ impl Job {
                 own.iter().enumerate().filter_map(|(i, plan)| Some((i % count, plan.as_ref()?))).collect()
             }
         };
+        if tasks.is_empty() {
+            self.unseen.store(UNSEEN, Ordering::Relaxed);
+            return Ok(());
+        }
         let frames = offsets(tasks.iter().map(|(_, plan)| plan.encoding.capacity));
         let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
         let groups = grouped(tasks.iter().map(|(_, plan)| Some(plan.needs)));
