@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make wheel                    the Python package for glibc 2.17 and newer, in target/wheel
 # make wheel MACHINE=aarch64    the same for 64-bit ARM
+# make wheel-musl               for musl 1.2, as in Alpine Linux, on x86_64 and for the CPU alone, in target/wheel-musl
 # make wheel-macos              for macOS on arm64 and x86_64, for the CPU alone, in target/wheel-macos: built here, run
 #                               nowhere yet
+# make wheel-windows            for Windows on x86_64, for the CPU alone, in target/wheel-windows
 # make windows                  h5zgpu.dll for the CPU alone, in target/windows, a folder for HDF5_PLUGIN_PATH
 # make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
 #                               target/wheel-here
@@ -19,7 +21,7 @@ STAGE    := target/python
 LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
 THIRD    := packaging/THIRD-PARTY.txt
 
-.PHONY: wheel wheel-macos windows wheel-here sdist portable
+.PHONY: wheel wheel-musl wheel-macos wheel-windows windows wheel-here sdist portable
 
 .env/zig: packaging/requirements-zig.txt | .env/made
 	@echo "Python packages for linking with an older glibc (101 MB)"
@@ -51,6 +53,17 @@ wheel: portable .env/made
 	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE),target/wheel,$(MACHINE))
 	@ls target/wheel/*_$(MACHINE).whl
 
+# musl, Alpine's C library. Rust would link it into each library; plugins need the program's own. No GPU: NVIDIA's driver
+# is made for glibc.
+MUSL       := x86_64-unknown-linux-musl
+MUSL_FLAGS := H5Z_GPU_CUDA=off CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-C target-feature=-crt-static"
+wheel-musl: rust .env/zig .env/made
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] || rustup --quiet target add $(MUSL)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
+	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-vol -p h5z-gpu-program --no-default-features --target $(MUSL)
+	@rm -rf target/wheel-musl && $(call packed,$(STAGE)/musl,$(BUILDS)/$(MUSL)/$(PROFILE),target/wheel-musl,x86_64)
+	@ls target/wheel-musl/*.whl
+
 # Zig links for macOS without Apple's SDK, and signs what arm64 wants signed. rustc asks for the SDK once more, in vain.
 wheel-macos: rust .env/zig .env/made
 	@rm -rf target/wheel-macos
@@ -73,6 +86,12 @@ windows: rust .env/zig
 	    -p h5z-gpu-plugin --no-default-features --target $(WINDOWS)
 	@install -D -m 644 $(BUILDS)/$(WINDOWS)/$(PROFILE)/h5zgpu.dll target/windows/h5zgpu.dll
 	@echo "target/windows/h5zgpu.dll"
+
+wheel-windows: windows .env/made
+	@rm -rf target/wheel-windows && $(call staged,$(STAGE)/windows)
+	@install -D -m 644 target/windows/h5zgpu.dll $(STAGE)/windows/h5z_gpu/plugin/h5zgpu.dll
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel-windows $(STAGE)/windows
+	@ls target/wheel-windows/*.whl
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here

@@ -2,9 +2,10 @@
 # make big-endian   unit tests, golden vectors, refused frames and broken rules on s390x, a big-endian machine, under
 #                   qemu
 # make wine         unit tests, golden vectors and refused frames as a program for Windows, under Wine
+# make musl         unit tests, golden vectors and refused frames with musl, the C library of Alpine Linux
 # make miri         stages and readers under Miri, for s390x too: undefined behaviour
 
-.PHONY: big-endian miri wine
+.PHONY: big-endian miri wine musl
 
 BIG     := s390x-unknown-linux-gnu
 NIGHTLY ?= nightly
@@ -42,3 +43,10 @@ wine: rust
 	    tests/wine/bcryptprimitives.c -ladvapi32
 	@H5Z_GPU_CUDA=off WINEPREFIX=$(PREFIX_OF_WINE) WINEDEBUG=-all CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine \
 	    $(CARGO) test --target $(WINDOWS) $(PLAIN) --features testing,judge --lib --test conformance --test refused
+
+# Zig brings what to link with; Debian has musl itself, which runs what was linked. packaging/wheel.mk names the target.
+musl: rust .env/zig
+	@tests/need.sh /lib/ld-musl-x86_64.so.1=musl
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] || rustup --quiet target add $(MUSL)
+	@PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild test --target $(MUSL) $(PLAIN) \
+	    --features testing,judge --lib --test conformance --test refused

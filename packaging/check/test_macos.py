@@ -4,12 +4,14 @@ import re
 import zipfile
 
 import pytest
-from conftest import ROOT, VERSION, run, tool
+from conftest import LICENCES, ROOT, VERSION, licences_of, run, tool
 from macholib import mach_o
 from macholib.MachO import MachO
 
 # The oldest macOS that Rust builds for.
 OLDEST = {"arm64": (11, 0), "x86_64": (10, 12)}
+# Every macOS has them; the second brings the third.
+LIBRARIES = {f"/usr/lib/{name}.dylib" for name in ("libSystem.B", "libiconv.2", "libcharset.1")}
 # Kinds of files, by mach-o/loader.h.
 PROGRAM, LIBRARY = 2, 6
 
@@ -41,7 +43,7 @@ def test_names_are_true_and_libraries_are_whole(wheels, processor, tmp_path):
         assert header.header.filetype == kind
         assert mach_o.CPU_TYPE_NAMES[header.header.cputype].lower() == processor
         linked = {data.rstrip(b"\0").decode() for _, data in commands(header, mach_o.LC_LOAD_DYLIB)}
-        assert linked <= {"/usr/lib/libSystem.B.dylib", "/usr/lib/libiconv.2.dylib"}, linked
+        assert linked <= LIBRARIES, linked
         if processor == "arm64":  # which runs nothing that is not signed
             assert commands(header, mach_o.LC_CODE_SIGNATURE)
     with zipfile.ZipFile(wheel) as z:
@@ -62,4 +64,4 @@ def test_every_function_of_the_header_is_in_it(wheels, processor, tmp_path):
 def test_the_checkers_find_nothing(wheels, processor):
     assert "PASSED" in tool("twine", "check", "--strict", wheels[processor])
     assert tool("check-wheel-contents", wheels[processor]).strip().endswith("OK")
-    assert wheels[processor].stat().st_size <= 6_000_000
+    assert wheels[processor].stat().st_size <= 6_000_000 and licences_of(wheels[processor]) == LICENCES

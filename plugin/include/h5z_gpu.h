@@ -214,8 +214,8 @@ typedef int (*h5z_gpu_fetch)(void *data, uint64_t at, void *to, size_t n);
 
 /* Every chunk of a chunked dataset, whatever its filters, where it really is: versions of HDF5 list some indexes
    wrongly, and count addresses differently where there is a user block, so bytes are compared. H5Dflush comes first.
-   `file` is a descriptor of the file; `fetch`, if not NULL, is asked instead. Answers how many, and the list in
-   *chunks, which h5z_gpu_end_chunks takes back. */
+   `file` is a descriptor of the file, here and below (on Windows its handle, which _get_osfhandle tells); `fetch`, if
+   not NULL, is asked instead. Answers how many, and the list in *chunks, which h5z_gpu_end_chunks takes back. */
 int64_t h5z_gpu_list_chunks(h5z_gpu_hdf5 hdf5, int64_t dataset, int file, h5z_gpu_fetch fetch, void *data,
                             h5z_gpu_chunks **chunks);
 void h5z_gpu_end_chunks(h5z_gpu_chunks **chunks);
@@ -292,8 +292,8 @@ typedef struct h5z_gpu_verdict {
 int64_t h5z_gpu_judge(int mode, double bound, const char *type, const void *fill, size_t n, const void *original,
                       const void *reconstructed, int threads, double *error, uint8_t *marks, h5z_gpu_verdict *verdict);
 
-/* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between:
-   at most size - 1 bytes and a NUL. Answers the length of the whole text. */
+/* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between
+   (semicolons on Windows): at most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_hdf5_folders(char *text, size_t size);
 
 /* Version, threads, the GPU or why there is none, settings from the environment, as JSON: at most size - 1 bytes and a

@@ -28,6 +28,9 @@ class TagHook(BuildHookInterface):
         if macos.exists():
             build_data.update(pure_python=False, tag=f"py3-none-{macos_tag(macos.read_bytes())}")
             return
+        if Path(self.root, "h5z_gpu/plugin/h5zgpu.dll").exists():
+            build_data.update(pure_python=False, tag="py3-none-win_amd64")
+            return
         files = [Path(self.root, "h5z_gpu", name) for name in BUILT]
         if not files[0].exists():
             build(Path(self.root, "rust"), files)
@@ -39,8 +42,10 @@ def tag(files):
     """The platform of a shared object of Linux for MACHINE, which `make wheel` says, or for this machine."""
     machine = os.environ.get("MACHINE") or platform.machine()
     # The newest symbol version that plugin and program ask of glibc stands in them as text.
-    needed = max(map(int, re.findall(rb"GLIBC_2\.(\d+)\0", files)))
-    needed = max(needed, min(OLD_NAMES))
+    versions = [int(version) for version in re.findall(rb"GLIBC_2\.(\d+)\0", files)]
+    if not versions:  # musl has no versions of symbols; Rust links for 1.2
+        return f"musllinux_1_2_{machine}"
+    needed = max(*versions, min(OLD_NAMES))
     old = f"{OLD_NAMES[needed]}_{machine}." if needed in OLD_NAMES else ""
     return f"{old}manylinux_2_{needed}_{machine}"
 

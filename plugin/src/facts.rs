@@ -5,7 +5,7 @@ use crate::FILTER_ID;
 use crate::c_api::{fence, give, slice, slice_mut};
 use crate::error::Result;
 use crate::report::Failures;
-use h5z_gpu::plugin::folders::hdf5_folders;
+use h5z_gpu::plugin::folders::{BETWEEN, hdf5_folders};
 use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
 use h5z_gpu::words;
 use h5z_gpu::{Bound, Class, Codec, CodecId, Engine, GpuVersion, Mode, Params, Values};
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn h5z_gpu_status(out: *mut c_char, size: usize) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_hdf5_folders(out: *mut c_char, size: usize) -> i64 {
     // SAFETY: this function's promise.
-    fence(|| give(&hdf5_folders().join(":"), unsafe { slice_mut(out.cast::<u8>(), size)? }))
+    fence(|| give(&hdf5_folders().join(BETWEEN), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
 /// See the header.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading from a file that somebody else has opened.
 //!
-//! On Windows a number of an open file means something to one C library alone, and a process has several: there nothing
-//! is read so, and who has the file reads its frames.
+//! On Windows a number of an open file means something to one C library alone, and a process has several: there the
+//! system's handle is meant, which has 32 bits (`_get_osfhandle` tells it).
 
 use crate::error::{Error, Result};
 use std::io::IoSliceMut;
 
-/// What the system calls an open file by.
+/// What the system calls an open file by: on Windows the low half of its handle.
 pub type Descriptor = libc::c_int;
 
 /// Buffers that one system call takes at most.
@@ -31,9 +31,6 @@ pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at:
     if file < 0 {
         return Err(Error::params("the file", format!("descriptor {file}; an open file has one from 0 on")));
     }
-    if cfg!(not(unix)) {
-        return Err(Error::params("the file", "descriptors mean nothing here: hand the frames over"));
-    }
     let needed: u64 = outs.iter().map(|out| out.len() as u64).sum();
     let mut done = 0;
     while done < needed {
@@ -41,14 +38,13 @@ pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at:
         let beyond = || Error::corrupt("the file", format!("{needed} bytes at {at}: no file is so long"));
         let place = place.ok_or_else(beyond)?;
         let read = read_some_at(file, outs, place);
-        match usize::try_from(read) {
+        match read {
             Ok(0) => return Err(Error::Length { section: "the file", needed, got: done }),
             Ok(read) => {
                 done += read as u64;
                 IoSliceMut::advance_slices(&mut outs, read);
             }
-            Err(_) => {
-                let error = std::io::Error::last_os_error();
+            Err(error) => {
                 if error.kind() != std::io::ErrorKind::Interrupted {
                     return Err(Error::Unreadable { bytes: needed, at, errno: error.raw_os_error().unwrap_or(0) });
                 }
@@ -58,16 +54,24 @@ pub(crate) fn read_all_at(file: Descriptor, mut outs: &mut [IoSliceMut<'_>], at:
     Ok(())
 }
 
-/// Bytes that one system call has read; below 0 where it failed.
-fn read_some_at(file: Descriptor, outs: &mut [IoSliceMut<'_>], place: i64) -> isize {
-    #[cfg(unix)]
+/// Bytes that one system call has read.
+#[cfg(unix)]
+fn read_some_at(file: Descriptor, outs: &mut [IoSliceMut<'_>], place: i64) -> std::io::Result<usize> {
     // SAFETY: an `IoSliceMut` is an `iovec`, its memory is borrowed for writing; on a descriptor that is not open
     // preadv is an error and nothing else.
-    unsafe {
-        libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place)
-    }
-    #[cfg(not(unix))]
-    unreachable!("{file} {place} {}: read_all_at has refused it", outs.len())
+    let read = unsafe { libc::preadv(file, outs.as_ptr().cast(), outs.len().min(BUFFERS) as i32, place) };
+    usize::try_from(read).map_err(|_| std::io::Error::last_os_error())
+}
+
+/// Bytes that one system call has read into the first buffer that takes any. The handle's own position moves there.
+#[cfg(windows)]
+fn read_some_at(file: Descriptor, outs: &mut [IoSliceMut<'_>], place: i64) -> std::io::Result<usize> {
+    use std::os::windows::{fs::FileExt, io::FromRawHandle};
+    let Some(out) = outs.iter_mut().find(|out| !out.is_empty()) else { return Ok(0) };
+    // SAFETY: the handle is only read from: on one that is not open ReadFile is an error and nothing else. It is not
+    // closed, since nothing drops this.
+    let file = unsafe { std::fs::File::from_raw_handle(file as isize as *mut _) };
+    std::mem::ManuallyDrop::new(file).seek_read(out, place as u64)
 }
 
 #[cfg(unix)]

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from .elf import Unusable
 from .library import PLUGIN_PATH
-from .register import _loaded
+from .loaded import named
 
-_NAME = "libh5zgpu_preload.so"
+_NAME = "h5zgpu_preload.so"
 
 
 def _begin() -> None:
@@ -32,14 +32,14 @@ def _begin() -> None:
     """
     if sys.platform != "linux":
         raise Unusable("h5z-gpu: h5z_gpu.everywhere works on Linux alone; here, call h5z_gpu.write and read")
-    if _loaded(_NAME):
+    if named(_NAME):
         return
-    there = _loaded("libhdf5")
+    there = named("hdf5")
     if there:
         raise Unusable(f"h5z-gpu: {there[0]} is loaded, and its callers are bound to it: import h5z_gpu.everywhere "
                        "before h5py, netCDF4, PyTables and what imports them, or start Python by "
                        "`python -m h5z_gpu.everywhere SCRIPT`")  # fmt: skip
-    path = os.path.realpath(os.path.join(PLUGIN_PATH, "..", "preload", _NAME))
+    path = os.path.realpath(os.path.join(PLUGIN_PATH, "..", "preload", f"lib{_NAME}"))
     try:
         ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
     except OSError as error:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from . import capi
-from .library import checked, failure, lib
+from .library import checked, descriptor, failure, lib
+from .loaded import opened, serving
 from .views import numbers
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ def hdf5() -> ctypes.CDLL | None:
     import h5py
 
     for module in (h5py.h5d, h5py.defs):
-        library = ctypes.CDLL(module.__file__)
-        if hasattr(library, "H5Dwrite_chunk"):
-            capi.declare(library, capi.HDF5)
-            return library
+        for path in serving(module.__file__, "hdf5"):
+            library = opened(path, ctypes.CDLL)
+            if hasattr(library, "H5Dwrite_chunk"):
+                capi.declare(library, capi.HDF5)
+                return library
     return None
 
 
@@ -80,7 +82,7 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     place, rank = ctypes.POINTER(capi.Chunks)(), len(dataset.shape)
     with phil:
         answer = lib.h5z_gpu_list_chunks(
-            function_of_hdf5(), dataset.id.id, file if there else -1,
+            function_of_hdf5(), dataset.id.id, descriptor(file) if isinstance(file, int) else -1,
             None if there else ctypes.cast(callback, ctypes.c_void_p), None, ctypes.byref(place),
         )  # fmt: skip
     if answer < 0:
@@ -116,7 +118,7 @@ def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray) -> s
 
 def why_not_raw(file: int, at: int, stored: int, raw_len: int) -> str:
     """Why a chunk that is said to be stored without filters cannot be values; "" where it can."""
-    return _reason(lib.h5z_gpu_raw_chunk(file, at, stored, raw_len))
+    return _reason(lib.h5z_gpu_raw_chunk(descriptor(file), at, stored, raw_len))
 
 
 def _reason(answer: int) -> str:

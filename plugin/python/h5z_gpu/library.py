@@ -11,7 +11,7 @@ from pathlib import Path
 from . import capi
 from .elf import Unusable, cut_short
 
-_NAME = "libh5zgpu.dylib" if sys.platform == "darwin" else "libh5zgpu.so"
+_NAME = {"darwin": "libh5zgpu.dylib", "win32": "h5zgpu.dll"}.get(sys.platform, "libh5zgpu.so")
 PLUGIN_PATH: str = os.environ.get("H5Z_GPU_PLUGIN_PATH") or str(Path(__file__).with_name("plugin"))
 
 
@@ -57,6 +57,16 @@ def checked(answer: int, path: str | os.PathLike[str] | None = None) -> int:
     if answer < 0:
         raise failure(answer, lib.h5z_gpu_last_error().decode(), path)
     return answer
+
+
+def descriptor(file: int) -> int:
+    """What the library takes for an open file of Python's: on Windows the system's handle, since numbers of files
+    belong to one C library."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        return msvcrt.get_osfhandle(file)
+    return file
 
 
 def release_memory() -> int:

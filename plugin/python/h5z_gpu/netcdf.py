@@ -7,7 +7,6 @@ netCDF4 is imported or changed here.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from . import capi
 from .filters import FILTER_ID, How, Lossless, Lossy
+from .loaded import opened, serving
 from .provenance import on_variable, wanted
 from .register import register
 
@@ -138,7 +138,7 @@ def filters_before(variable: netCDF4.Variable[Any]) -> list[str]:
     return _others(_library(variable), variable)
 
 
-def _library(variable: Any) -> ctypes.PyDLL:
+def _library(variable: Any) -> ctypes.CDLL:
     """netCDF-C, as the netCDF4 package has loaded it: its functions are found through the extension module."""
     module = sys.modules.get("netCDF4._netCDF4")
     if module is None or not isinstance(variable, module.Variable):
@@ -146,8 +146,8 @@ def _library(variable: Any) -> ctypes.PyDLL:
             f"h5z-gpu: {type(variable).__module__}.{type(variable).__name__} is no netCDF4.Variable; give what "
             "createVariable or Dataset.variables of the netCDF4 package gave"
         )
-    # PyDLL keeps Python's lock: no other thread can enter the library through Python meanwhile.
-    lib = ctypes.PyDLL(module.__file__, mode=os.RTLD_NOLOAD)
+    path = str(module.__file__)
+    lib = opened((serving(path, "netcdf") or [path])[0])
     if "nc_inq_var_filter_ids" in capi.declare(lib, capi.NETCDF):
         raise RuntimeError(
             f"h5z-gpu: netCDF-C {module.__netcdf4libversion__} has no filters of this kind; 4.8 or newer is needed"
@@ -163,7 +163,7 @@ def _floats(variable: Any) -> bool:
     return isinstance(variable.dtype, np.dtype) and variable.dtype.kind == "f"
 
 
-def _others(lib: ctypes.PyDLL, variable: Any) -> list[str]:
+def _others(lib: ctypes.CDLL, variable: Any) -> list[str]:
     """Names of the variable's filters other than this one."""
     names = [name for name, on in (variable.filters() or {}).items() if on and name != "complevel"]
     if names:
@@ -175,7 +175,7 @@ def _others(lib: ctypes.PyDLL, variable: Any) -> list[str]:
     return [f"filter {i}" for i in found[: count.value] if i != FILTER_ID]
 
 
-def _fill(lib: ctypes.PyDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] | None:
+def _fill(lib: ctypes.CDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] | None:
     """The fill value that netCDF has still to be told of, so that HDF5, and by it the filter, knows it."""
     declared = getattr(variable, "_FillValue", None)
     asked = declared if how.fill_value is None else how.fill_value
@@ -195,7 +195,7 @@ def _fill(lib: ctypes.PyDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] 
     return fill if off.value else None
 
 
-def _refusal(lib: ctypes.PyDLL, answer: int, name: str, model: str) -> Exception:
+def _refusal(lib: ctypes.CDLL, answer: int, name: str, model: str) -> Exception:
     if answer == _READ_ONLY:
         return ValueError(
             f"h5z-gpu: the file of {name} was opened for reading: a filter is given when a variable is created"

@@ -5,7 +5,7 @@ A process may hold several HDF5 libraries (h5py, netCDF4 and PyTables bring one 
 dataset is created or read; in a dataset that is only written to, an optional filter that is not loaded yet is left out
 without a word. So each library is handed the filter (H5Zregister) as soon as it is there:
 
-* those that are there when the package is imported, found in the memory map of the process;
+* those that are there when the package is imported, found in the system's list of what the process has loaded;
 * later ones when Python has loaded an extension module that calls one: its loader is extended by that question.
 
 A library that C code opens by itself afterwards is found by the next call of `register`. HDF5_PLUGIN_PATH is set too:
@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from .library import PLUGIN_PATH, checked, lib
+from .loaded import named, opened, serving
 
 # HDF5_PLUGIN_PATH as it was before the import, None where it was not set.
 FOUND: str | None = os.environ.get("HDF5_PLUGIN_PATH")
@@ -39,43 +40,20 @@ def register() -> None:
     """
     h5z: Any = sys.modules.get("h5py.h5z")
     if hasattr(h5z, "register_filter"):  # by h5py itself from 3.8 on, which holds its lock meanwhile
-        _tell(h5z.__file__, lambda _: 0 if h5z.register_filter(_FILTER.value) else -1)
-    for path in _loaded("libhdf5"):
+        for path in serving(h5z.__file__, "hdf5"):
+            _tell(path, lambda _: 0 if h5z.register_filter(_FILTER.value) else -1)
+    for path in named("hdf5"):
         _tell(path)
     _environment()
-    for path in _loaded("libnetcdf"):
+    for path in named("netcdf"):
         _tell_netcdf(path)
-
-
-def _loaded(part: str) -> list[str]:
-    """Paths of the shared objects of this process whose names begin with `part`."""
-    paths = _images() if sys.platform == "darwin" else _maps(part)
-    return sorted(p for p in paths if os.path.basename(p).startswith(part))
-
-
-def _maps(part: str) -> set[str]:
-    """Linux: files in the memory map whose paths have `part` in them."""
-    try:
-        maps = Path("/proc/self/maps").read_text()
-    except OSError:
-        return set()
-    return {line.split(maxsplit=5)[5] for line in maps.splitlines() if part in line}
-
-
-def _images() -> set[str]:
-    """macOS: what its loader has loaded."""
-    loader = ctypes.CDLL(None)
-    name_of = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint32)(("_dyld_get_image_name", loader))
-    names = (name_of(number) for number in range(loader._dyld_image_count()))
-    return {os.fsdecode(name) for name in names if name}
 
 
 def _tell(path: str, by: Callable[[ctypes.c_void_p], int] | None = None) -> None:
     """Hands the filter to the HDF5 library that the object at `path` is or depends on, if any, by its H5Zregister or
     `by`."""
     try:
-        # Nothing is loaded by this. PyDLL keeps Python's lock: no other thread can enter the library through Python.
-        hdf5: ctypes.CDLL = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
+        hdf5 = opened(path)
         address = ctypes.cast(hdf5.H5Zregister, ctypes.c_void_p).value
     except (OSError, AttributeError):
         return
@@ -84,7 +62,7 @@ def _tell(path: str, by: Callable[[ctypes.c_void_p], int] | None = None) -> None
     safe = ctypes.c_uint(0)
     if hdf5.H5is_library_threadsafe(ctypes.byref(safe)) >= 0 and safe.value:
         # It has a lock of its own; whoever holds that may wait for Python's.
-        hdf5 = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
+        hdf5 = opened(path, ctypes.CDLL)
     if by is None:
         by = hdf5.H5Zregister
     if by(_FILTER) >= 0:
@@ -101,7 +79,7 @@ def _tell_netcdf(path: str) -> None:
     """Adds our folder to those in which netCDF 4.10 or newer, which has read the variable by now, looks for the filters
     of NCZarr."""
     try:
-        netcdf = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD)
+        netcdf = opened(path)
         get, put = netcdf.nc_plugin_path_get, netcdf.nc_plugin_path_set
     except (OSError, AttributeError):
         return
@@ -126,7 +104,8 @@ def _watch() -> None:
     def exec_module(self: Any, module: ModuleType) -> None:
         load(self, module)
         try:
-            _tell(self.path)
+            for path in [self.path] if os.name == "posix" else named("hdf5"):
+                _tell(path)
         except Exception:
             pass  # no import fails because of this
 
@@ -147,7 +126,7 @@ def _defaults() -> list[str]:
     """Where HDF5 looks when HDF5_PLUGIN_PATH is not set."""
     text = ctypes.create_string_buffer(4096)
     checked(lib.h5z_gpu_hdf5_folders(text, len(text)))
-    return os.fsdecode(text.value).split(":")
+    return os.fsdecode(text.value).split(os.pathsep)
 
 
 def _netcdf4() -> list[str]:

@@ -83,7 +83,7 @@ def whole(path: Path, mode: str = "w") -> Iterator[str]:
         kept.enter_context(stoppable())
         kept.callback(_remove, part)
         if old is not None:
-            kept.callback(os.close, _taken(path, target))
+            kept.enter_context(_held(path, target))
         try:
             _begin(part, target, old, copied=copied)
             yield part
@@ -134,7 +134,8 @@ def judge(path: Path, mode: str = "w") -> tuple[str, Optional[os.stat_result]]:
         sentence = f"cannot be written: the new file is made in the folder {folder}, which may not be written to"
         raise _error(errno.EACCES, path, sentence)
     if old is not None:
-        os.close(_taken(path, target))
+        with _held(path, target):
+            pass
     return target, old
 
 
@@ -263,19 +264,29 @@ def _error(number: int, path: Path, sentence: str) -> OSError:
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
-def _taken(path: Path, target: str) -> int:
-    """A descriptor of the old file, by whose lock no other program begins to write to it with HDF5."""
-    descriptor = os.open(target, os.O_RDONLY)
-    if fcntl is not None:
+@contextlib.contextmanager
+def _held(path: Path, target: str) -> Iterator[None]:
+    """Within the block no other program begins to write to the old file with HDF5, where the system has locks."""
+    open_there = "here or in another program; close it there first"
+    if fcntl is None:  # Windows replaces no file that anybody has open, and gives it no other name
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # HDF5's writers hold LOCK_EX, its readers LOCK_SH
-        except BlockingIOError as why:
-            os.close(descriptor)
-            sentence = "is open for writing, here or in another program; close it there first"
-            raise _error(why.errno or 0, path, sentence) from None
-        except OSError:  # a file system without locks
-            pass
-    return descriptor
+            os.rename(target, target)
+        except PermissionError as why:
+            raise _error(why.errno or 0, path, f"is open, {open_there}") from None
+        yield
+        return
+    descriptor = os.open(target, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # HDF5's writers hold LOCK_EX, its readers LOCK_SH
+    except BlockingIOError as why:
+        os.close(descriptor)
+        raise _error(why.errno or 0, path, f"is open for writing, {open_there}") from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:

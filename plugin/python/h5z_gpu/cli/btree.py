@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 
 from .. import index
+from .common import pread
 
 _LEAF = b"TREE\x01\x00"  # type 1: chunks; level 0
 _HEAD = 24  # signature, type, level, entries, left and right sibling
@@ -76,33 +77,32 @@ def index_type(dataset: h5py.Dataset) -> Optional[int]:
 
 def _node(file: int, place: int, kind: np.dtype) -> Optional[_Node]:
     """A node of the tree, None where there is none."""
-    head = os.pread(file, _HEAD, place)
+    head = pread(file, _HEAD, place)
     if len(head) < _HEAD or not head.startswith(_LEAF):
         return None
     n = int.from_bytes(head[6:8], "little")
-    data = os.pread(file, (n + 1) * kind.itemsize, place + _HEAD)
+    data = pread(file, (n + 1) * kind.itemsize, place + _HEAD)
     # Behind the last key there need not be an address.
     data += bytes(-len(data) % kind.itemsize)
     keys = np.frombuffer(data, kind)
     return _Node(int.from_bytes(head[16:24], "little"), keys) if len(keys) == n + 1 else None
 
 
-def _identity(file: int) -> tuple[str, int, int]:
-    """A descriptor's file: its path by the descriptor, and what changes with it."""
+def _identity(file: int) -> tuple[int, int, int]:
+    """A descriptor, and what changes with its file."""
     state = os.fstat(file)
-    return f"/proc/self/fd/{file}", state.st_ino, state.st_mtime_ns
+    return file, state.st_ino, state.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=1)
-def _leaves(identity: tuple[str, int, int]) -> list[int]:
+def _leaves(identity: tuple[int, int, int]) -> list[int]:
     """Where a file has the signature of a leaf. It is searched once for all of its datasets."""
     found: list[int] = []
-    with open(identity[0], "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return found
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            at = data.find(_LEAF)
-            while at >= 0:
-                found.append(at)
-                at = data.find(_LEAF, at + 1)
+    if not os.fstat(identity[0]).st_size:
+        return found
+    with mmap.mmap(identity[0], 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(_LEAF)
+        while at >= 0:
+            found.append(at)
+            at = data.find(_LEAF, at + 1)
     return found

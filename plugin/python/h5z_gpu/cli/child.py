@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable
@@ -18,13 +17,25 @@ from typing import Any, TypeVar
 
 from .common import Problem, say
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 T = TypeVar("T")
+
+
+def _signals(*names: str) -> set[signal.Signals]:
+    """Those of these signals that the system has; Windows lacks some."""
+    return {found for name in names for found in [getattr(signal, f"SIG{name}", None)] if found is not None}
+
+
 _PR_SET_PDEATHSIG = 1
 # Signals by which a process is ended from outside.
-_ASKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+_ASKED = _signals("INT", "TERM", "HUP")
 _SI_USER = 0  # sent by kill(2), and not by the terminal
 _PATIENCE = 3  # times that a process is asked to end
-_CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
+_CRASHES = _signals("SEGV", "BUS", "ABRT", "FPE", "ILL")
 
 
 class Died(Exception):
@@ -57,8 +68,11 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
     Died
         The child crashed, or took too long.
     Problem
-        Somebody else has ended it.
+        Somebody else has ended it, or the system has no `fork`.
     """
+    if resource is None:
+        raise Problem("damaged files are read in a child that may crash, which Windows cannot fork: use Linux, macOS or "
+                      "WSL")
     ours, theirs = multiprocessing.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -115,7 +129,7 @@ def _child(work: Callable[[Callable[[Any], None]], Any], answers: Any, mask: Ite
 
 def _settle() -> None:
     """Signals as a new process has them, no file for a crash, and an end with the parent."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _ASKED:
         signal.signal(number, signal.SIG_DFL)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

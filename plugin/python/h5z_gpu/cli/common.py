@@ -42,6 +42,18 @@ class Problem(Exception):
     2."""
 
 
+def pread(file: int, length: int, at: int) -> bytes:
+    """At most `length` bytes of a descriptor from `at` on. Windows has no call for it: there the descriptor moves, and
+    is one thread's."""
+    if hasattr(os, "pread"):
+        return os.pread(file, length, at)
+    os.lseek(file, at, os.SEEK_SET)
+    parts = bytearray()
+    while more := os.read(file, length - len(parts)):
+        parts += more
+    return bytes(parts)
+
+
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[None]:
     """Within the block, which makes the file `path` by `whole`, errors of the system and of HDF5 are Problems."""

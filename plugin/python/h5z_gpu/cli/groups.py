@@ -9,12 +9,13 @@ vanished. Only names shorter than 8 bytes stay as they are when their link is de
 """
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Optional
 
 import h5py
+
+from .common import pread
 
 _MOST = 1 << 26  # bytes of a table that is read at once
 _SHORT = 8  # bytes of a name that is not freed for sure when its link is deleted
@@ -48,7 +49,7 @@ def vanished(file: h5py.File, data: int) -> tuple[dict[str, str], dict[str, str]
         return lost, doubtful
     base, seen = file.userblock_size, set()
     root = 56 if properties.get_version()[0] == 0 else 60  # of the superblock, behind its addresses
-    waiting = list(_entries(os.pread(data, 40, base + root), lambda at: ""))
+    waiting = list(_entries(pread(data, 40, base + root), lambda at: ""))
     while waiting:
         *_, group = waiting.pop()
         if group is None or group.tree in seen:
@@ -74,7 +75,7 @@ def vanished(file: h5py.File, data: int) -> tuple[dict[str, str], dict[str, str]
 
 def _table(data: int, at: int, length: int, signature: bytes) -> bytes:
     """Bytes of a table that begins with a signature."""
-    found = os.pread(data, min(length, _MOST), at) if at < 2**62 else b""
+    found = pread(data, min(length, _MOST), at) if at < 2**62 else b""
     if len(found) < length or not found.startswith(signature):
         raise _Unreadable
     return found

@@ -25,6 +25,9 @@ COMMANDS = {
 
 def program() -> str:
     """The program's path."""
+    if os.name == "nt":
+        raise Problem("this is a command of the program beside the plugin, which is not there for Windows; "
+                      "h5z_gpu.Lossy(...).words and h5z_gpu.PLUGIN_PATH tell in Python what `words` and `path` print")
     package = Path(__file__).parent.parent / "plugin"
     folders = [f for f in (os.environ.get("H5Z_GPU_PLUGIN_PATH"), str(package)) if f]
     for folder in folders:

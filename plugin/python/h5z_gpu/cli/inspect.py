@@ -78,7 +78,7 @@ def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None)
     from .objects import UNREADABLE, reason, walk
 
     found: list[dict[str, Any]] = []
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         if check == "decode" and wanted is None:
             found += [{"name": name, "unreadable": why} for name, why in groups.vanished(file, descriptor)[0].items()]

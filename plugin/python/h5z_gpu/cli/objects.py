@@ -18,11 +18,11 @@ import numpy as np
 
 from .. import capi, index
 from ..filters import FILTER_ID
-from ..library import lib
+from ..library import descriptor, lib
 from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
 from .btree import vanished
-from .common import Problem, say
+from .common import Problem, pread, say
 from .copying import holds_objects
 
 # What h5py raises for objects that HDF5 cannot read.
@@ -316,7 +316,7 @@ def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> 
         places, lens = np.ascontiguousarray(chunks.at[some], np.uint64), np.ascontiguousarray(lengths[some], np.uint64)
         found = np.zeros(len(some), FRAME)
         well = lib.h5z_gpu_frames(
-            file, len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64), chunks.raw_len,
+            descriptor(file), len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64), chunks.raw_len,
             check != "header", 0, numbers(found, capi.Frame),
         )  # fmt: skip
         chunks.frames[some] = found
@@ -329,7 +329,7 @@ def _why(chunks: Chunks, file: int, length: int, row: int) -> str:
     """Why a frame cannot be decoded."""
     if length > chunks.raw_len + 64:
         return f"the file's index says {length} bytes; a chunk of {chunks.raw_len} has {chunks.raw_len + 64} at most"
-    frame = os.pread(file, length, int(chunks.at[row]))
+    frame = pread(file, length, int(chunks.at[row]))
     out = np.empty(chunks.raw_len, np.uint8)
     answer = lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes)
     if answer >= 0:
@@ -396,7 +396,7 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
             continue
         box = chunks.box(row)
         if chunks.frame[row]:
-            frame = os.pread(file, int(lengths[row]), int(chunks.at[row]))
+            frame = pread(file, int(lengths[row]), int(chunks.at[row]))
             if lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes) < 0:
                 chunks.damage[row] = _said()
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Container
 from typing import Any, Optional
 
@@ -11,6 +10,7 @@ import h5py
 
 from . import groups
 from .boxes import boxes, cut
+from .common import pread
 from .copying import copy_objects, holds_objects
 from .objects import (
     UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, read_raw, reason, refuse_dataset,
@@ -304,7 +304,7 @@ def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: i
     for row, origin in enumerate(chunks.origins.tolist()):
         if row in chunks.damage:
             continue
-        stored = os.pread(data, int(chunks.stored[row]), int(chunks.at[row]))
+        stored = pread(data, int(chunks.stored[row]), int(chunks.at[row]))
         made.id.write_direct_chunk(tuple(origin), stored, int(chunks.masks[row]))
         if row not in chunks.sums:  # HDF5 did not find it in the input
             box = chunks.box(row)
