@@ -29,9 +29,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
-/// Batches that are left to the CPU unseen behind one of which the GPU could not encode a chunk: it would choose what
-/// keeps them in vain, and once more.
+/// Batches that are left to the CPU unseen behind one of so many chunks of which the GPU could not encode any: what
+/// keeps them would be chosen in vain, and once more.
 const UNSEEN: usize = 64;
+const MANY: usize = 8;
 /// Bytes of a frame that a CTA packs at least.
 const PACKED_EACH: usize = 128 << 10;
 
@@ -186,7 +187,9 @@ impl Job {
             }
         };
         if tasks.is_empty() {
-            self.unseen.store(UNSEEN, Ordering::Relaxed);
+            if count >= MANY {
+                self.unseen.store(UNSEEN, Ordering::Relaxed);
+            }
             return Ok(());
         }
         let frames = offsets(tasks.iter().map(|(_, plan)| plan.encoding.capacity));
