@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a user on Windows does with the wheel, by h5py, netCDF4, xarray and Zarr in one process. Run by test_windows.py in a
-folder of its own; nothing leads to the plugin but the package."""
+"""What a user on Windows does with the wheel, by h5py, netCDF4, xarray and Zarr in one process. Run by test_windows.py
+in a folder of its own; nothing leads to the plugin but the package."""
 import os
 import subprocess
 import sys
