@@ -31,8 +31,8 @@ chmod +x cc
 export CC="$work/cc" CFLAGS="-O1 -fPIC"
 (cd zlib-*/ && ./configure --prefix="$prefix" && make -s && make -s install)
 (cd libffi-*/ && ./configure --quiet --host=x86_64-linux-musl --disable-shared --prefix="$prefix" \
-    CFLAGS="$CFLAGS -idirafter /usr/include -idirafter /usr/include/$(gcc -print-multiarch)" && make -s \
-    && make -s install)
+    CFLAGS="$CFLAGS -idirafter /usr/include -idirafter /usr/include/$(gcc -print-multiarch)" &&
+    make -s && make -s install)
 cd Python-*/
 CPPFLAGS="-I$prefix/include" LDFLAGS="-L$prefix/lib -Wl,-rpath,$prefix/lib" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" \
     ./configure --quiet --prefix="$prefix" --without-ensurepip --disable-test-modules

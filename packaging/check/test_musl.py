@@ -32,8 +32,8 @@ def python(wheel):
     assert "interpreter: /lib/ld-musl" in run("readelf", "-lW", folder / "bin/python3")
     packages = folder / "packages"
     run("python3", "-m", "pip", "install", "--quiet", "--upgrade", "--target", packages, "--no-deps",
-        "--only-binary=:all:",
-        f"--platform={PLATFORM}", "--python-version=3.11", "--implementation=cp", *PACKAGES, wheel)
+        "--only-binary=:all:", f"--platform={PLATFORM}", "--python-version=3.11", "--implementation=cp", *PACKAGES,
+        wheel)
 
     def go(*arguments, **variables):
         return run(folder / "bin/python3", *arguments, **CLEAN | {"PYTHONPATH": str(packages)} | variables)
@@ -96,8 +96,8 @@ def test_a_program_that_is_run_works_on_many_chunks(python, tmp_path):
              "f.create_dataset('v', data=x, chunks=(8, 4096), compression=443, compression_opts=(11003,))\n"
              "assert 0 < abs(f['v'][...] - x).max() <= 1e-3\n")
     program = python.packages / "h5z_gpu/bin/h5z-gpu"
-    musl = ROOT / "target/musl-python/bin/python3"
-    said = run(program, "run", "--explain", "--", musl, "-c", write, tmp_path / "a.h5",
+    interpreter = ROOT / "target/musl-python/bin/python3"
+    said = run(program, "run", "--explain", "--", interpreter, "-c", write, tmp_path / "a.h5",
                **CLEAN, PYTHONPATH=python.packages)
     assert re.search(r"(?m)^h5z-gpu", said), said
     assert "443" in run(program, "words", "abs", "1e-3") and os.path.getsize(tmp_path / "a.h5") < 2**22
