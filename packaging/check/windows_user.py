@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 assert os.name == "nt" and "HDF5_PLUGIN_PATH" not in os.environ and "H5Z_GPU_PLUGIN_PATH" not in os.environ
-import h5z_gpu  # noqa: E402
+import h5z_gpu
 
 assert os.environ["HDF5_PLUGIN_PATH"].split(";")[0] == h5z_gpu.PLUGIN_PATH
-import h5py  # noqa: E402
-import netCDF4  # noqa: E402
-import numpy as np  # noqa: E402
+import h5py
+import netCDF4
+import numpy as np
 
-from h5z_gpu import loaded  # noqa: E402
+from h5z_gpu import loaded
 
 HDF5 = loaded.named("hdf5")
 assert len([p for p in HDF5 if "_hl" not in p]) == 2, HDF5
