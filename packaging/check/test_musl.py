@@ -29,7 +29,7 @@ def python(wheel):
     folder = ROOT / "target/musl-python"
     if not (folder / "bin/python3").exists():
         run(ROOT / "packaging/check/musl_python.sh", folder)
-    assert "interpreter: /lib/ld-musl" in run("readelf", "-lW", folder / "bin/python3")
+    assert f"interpreter: {folder}/musl/" in run("readelf", "-lW", folder / "bin/python3")
     packages = folder / "packages"
     run("python3", "-m", "pip", "install", "--quiet", "--upgrade", "--target", packages, "--no-deps",
         "--only-binary=:all:", f"--platform={PLATFORM}", "--python-version=3.11", "--implementation=cp", *PACKAGES,
