@@ -100,7 +100,9 @@ def test_numbers_are_the_header_s(header: Header) -> None:
 
 
 def test_no_other_file_of_the_package_gives_types_to_functions() -> None:
-    others = [p for p in (ROOT / "plugin/python/h5z_gpu").rglob("*.py") if p.name != "capi.py"]
+    # loaded.py calls Windows, not the plugin.
+    own = {"capi.py", "loaded.py"}
+    others = [p for p in (ROOT / "plugin/python/h5z_gpu").rglob("*.py") if p.name not in own]
     assert [str(p) for p in others if re.search(r"\.(restype|argtypes)\b", p.read_text())] == []
 
 
