@@ -86,11 +86,11 @@ __device__ __forceinline__ void quantise(PlanShared& sh, const Source<S>& in, co
     }
 }
 
-// Whether all of the tile's quanta are below 2^26, as those of an f32 always are.
+// Whether all of the tile's quanta are below 2^26, as those of an f32 always are but for bounds relative to each value.
 template <class S>
-__device__ __forceinline__ bool small(const PlanShared& sh, u32 n) {
+__device__ __forceinline__ bool small(const PlanShared& sh, u32 n, bool log) {
     static_assert(fmt::LORENZO_LIMIT_F32 < 1 << 26, "there is nothing to look for");
-    if (Traits<S>::W == 4) return true;
+    if (Traits<S>::W == 4 && !log) return true;
     constexpr u32 MOST = 1u << 26;
     u32 any = 0;
     for (u32 i = 4 * threadIdx.x; i < n; i += 4 * THREADS) {
@@ -220,7 +220,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
         quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit, base), fill, outliers, exact);
     }
-    const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n);
+    const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n, log);
     const u32 axes = selection::choose_axes<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
                                                      sh.selection, lane, w);
     if (t < selection::SETS * estimate::CLASSES) sh.classes[t] = 0;

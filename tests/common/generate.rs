@@ -277,6 +277,11 @@ fn numbers(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
             let x = 1_159_489_503_887_360.0;
             (0..n).map(|i| bits_of(if i % 2 == 0 { x } else { -x })).collect()
         }
+        // The same a little below 2: twice a difference of their bits, a quantum each, leaves 32 bits and looks small.
+        "turns" => (0..n)
+            .map(|i| (2.0 - (1 + random.below(64)) as f64 / (1 << 22) as f64) * if i % 2 == 0 { 1.0 } else { -1.0 })
+            .map(bits_of)
+            .collect(),
         // Whole numbers, one more than a multiple of 4096, with holes near both ends.
         "coset" => (0..n)
             .map(|i| match i {
