@@ -2,11 +2,14 @@
 // Tiles of planes: where their values lie in the chunk, FORMAT.md §3.1. A tile has eight planes of 512 values, a lane
 // of its warp four rows of four values of each. Two planes are a block.
 //
-// A tile that lies in the array with all its values, and whose rows are aligned, is read and written 16 bytes a lane.
+// A tile that lies in the array with all its values, and whose rows are aligned, is read and written four values a lane.
 // In any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
+//
+// SHORT: the values may be integers of 1 and 2 bytes (shorts.cuh), which kernels for a bound never meet.
 #pragma once
 #include "../prim/load.cuh"
 #include "../prim/warp.cuh"
+#include "shorts.cuh"
 
 // The compiler puts the other case out of the way.
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -23,6 +26,8 @@ struct Array {
     u32 row, plane;
     // Components of vectors: in the chunk they lie beside each other. FORMAT.md §3.1.
     u32 components;
+    // What the integers are that stand for values; 0: there are none.
+    u32 integer;
 
     // Where a place of the array lies in the chunk.
     __device__ __forceinline__ u32 at(u32 place) const {
@@ -35,8 +40,9 @@ struct Array {
 template <class Chunk>
 __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
     const u32 rank = c.rank, Y = c.extents[1], X = c.extents[2];
-    return {values,      rank, c.extents[0], Y, X, rank == 1 ? 128 : X, rank == 1 ? 512 : rank == 2 ? 16 * X : X * Y,
-            c.components};
+    return {
+        values,       rank,     c.extents[0], Y, X, rank == 1 ? 128 : X, rank == 1 ? 512 : rank == 2 ? 16 * X : X * Y,
+        c.components, c.integer};
 }
 
 // A lane's part of a tile. Places are counted in 32 bits: larger chunks are the CPU's.
@@ -84,21 +90,48 @@ __device__ __forceinline__ u32 held_of(const Array& c, const Tile& p, int lane) 
     return ((u32)(p.values() + 4 * lane) + 511) / 512;
 }
 
+// Whether the array has integers of 1 and 2 bytes.
+template <class S, bool SHORT>
+__device__ __forceinline__ bool has_shorts(const Array& c) {
+    return SHORT && sizeof(S) == 4 && c.integer != 0;
+}
+
+// The value at a place of the chunk.
+template <class S, bool SHORT>
+__device__ __forceinline__ S value_at(const Array& c, u32 place) {
+    using T = Traits<S>;
+    if (has_shorts<S, SHORT>(c)) return T::value(shorts::load(c.values, place, c.integer));
+    return ((const S*)c.values)[place];
+}
+
 // Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the
 // code around it.
-template <class S>
+template <class S, bool SHORT>
 __device__ __noinline__ void load_apart(const Array& c, u32 place, u32 last, S* v) {
 #pragma unroll 1
-    for (u32 i = 0; i < 4; i++) v[i] = ((const S*)c.values)[c.at(min(place + i, last))];
+    for (u32 i = 0; i < 4; i++) v[i] = value_at<S, SHORT>(c, c.at(min(place + i, last)));
+}
+
+// Four values of a tile with aligned rows.
+template <class S>
+__device__ __forceinline__ void load_shorts(const Array& c, u32 place, S (&v)[4]) {
+    u32 x[4];
+    shorts::load4(c.values, place, c.integer, x);
+#pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
 }
 
 // A lane's row r of a plane, four values; beyond the array stands the last value of each axis.
-template <class S>
+template <bool SHORT = false, class S>
 __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
     using T = Traits<S>;
-    const S* input = (const S*)c.values;
     if (LIKELY(p.left == 0)) {
-        load4(input + p.first + (plane * (int)c.plane + r * (int)c.row), v);
+        const u32 place = p.first + (plane * (int)c.plane + r * (int)c.row);
+        if (has_shorts<S, SHORT>(c)) {
+            load_shorts(c, place, v);
+        } else {
+            load4((const S*)c.values + place, v);
+        }
     } else {
         const int rank = (int)c.rank;
         int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
@@ -109,10 +142,10 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
         }
         if (LIKELY(c.components == 1)) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) v[i] = input[p.first + min(from + i, to)];
+            for (int i = 0; i < 4; i++) v[i] = value_at<S, SHORT>(c, p.first + min(from + i, to));
         } else {
             S apart[4];
-            load_apart(c, p.first + min(from, to), p.first + to, apart);
+            load_apart<S, SHORT>(c, p.first + min(from, to), p.first + to, apart);
 #pragma unroll
             for (int i = 0; i < 4; i++) v[i] = apart[i];
         }
@@ -123,9 +156,20 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
     }
 }
 
-// The lane's rows of a block; 16 bytes a load, or of any tile.
-template <class S>
+// The lane's rows of a block; four values a load, or of any tile.
+template <bool SHORT = false, class S>
 __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
+    if (has_shorts<S, SHORT>(c)) {
+        const u32 first = p.first + 2 * block * c.plane;
+        if (p.left == 0) {
+#pragma unroll
+            for (u32 k = 0; k < 8; k++) load_shorts(c, first + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        } else {
+#pragma unroll
+            for (int k = 0; k < 8; k++) load_row<SHORT>(c, p, 2 * (int)block + k / 4, k % 4, false, v[k]);
+        }
+        return;
+    }
     if (LIKELY(p.left == 0)) {
         const S* from = (const S*)c.values + (p.first + 2 * block * c.plane);
 #pragma unroll
@@ -212,8 +256,18 @@ struct Rows {
     }
 };
 
+// Writes a value's bits at a place of the chunk.
+template <bool SHORT, class B>
+__device__ __forceinline__ void store_at(const Array& c, u32 place, B bits) {
+    if (has_shorts<B, SHORT>(c)) {
+        shorts::store(c.values, place, c.integer, (u32)bits);
+    } else {
+        ((B*)c.values)[place] = bits;
+    }
+}
+
 // Writes a plane's values that lie in the array, a row of the tile at a time. Whole warp.
-template <class B>
+template <bool SHORT = false, class B>
 __device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 plane, int lane, const B* buffer) {
     const bool single = c.rank == 1;
     // From the lane's first value to the tile's, and what lies in the array from there.
@@ -221,12 +275,12 @@ __device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 p
     const int values = p.values() + x - (single ? (int)(512 * plane) : 0),
               rows = (int)plane >= p.planes() ? 0 : p.rows() + y - (c.rank == 2 ? (int)(16 * plane) : 0);
     const u32 step = single ? 32 : c.row;
-    B* to = (B*)c.values;
     u32 place = p.first + plane * c.plane - x - y * c.row + lane;
     __syncwarp();
 #pragma unroll 4
     for (int k = 0; k < 16; k++, place += step) {
-        if (single ? 32 * k + lane < values : k < rows && lane < values) to[c.at(place)] = buffer[32 * k + lane];
+        if (single ? 32 * k + lane < values : k < rows && lane < values)
+            store_at<SHORT>(c, c.at(place), buffer[32 * k + lane]);
     }
     __syncwarp();
 }

@@ -80,6 +80,8 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
         }
     } else if dtype.class == Class::Integer && Kept::settled(params) == Some(Kept::Lorenzo) && params.fits(raw_len) {
         CodecId::LORENZO
+    } else if dtype.is_short() && params.request.codec == params::Codec::Planes && params.fits(raw_len) {
+        CodecId::PLANES
     } else if dtype.class != Class::Bytes && matches!(dtype.size, 4 | 8) && params.fits(raw_len) {
         match params.request.codec {
             params::Codec::Ndzip => CodecId::NDZIP,

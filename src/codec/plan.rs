@@ -33,6 +33,13 @@ pub(crate) struct Gpu {
     pub(crate) tables: usize,
 }
 
+impl Gpu {
+    /// Whether integers are coded as f64, which kernels make of them, or make integers of.
+    pub(crate) fn widens(&self) -> bool {
+        self.encode.iter().any(|launch| launch.integers)
+    }
+}
+
 /// One kernel of a codec, for a whole batch.
 pub(crate) struct Launch {
     /// Its name in `kernels/`, which ends in `_f32` or `_f64`, without this ending.
@@ -149,7 +156,7 @@ pub(crate) fn any_frame(frame: &Frame<'_>) -> DecodeChunk {
     }
 }
 
-/// What kernels are told of integers that they turn into f64, or make of them.
+/// What kernels are told of integers that they take as such.
 pub(crate) fn integer(dtype: Dtype) -> u32 {
     let (signed, swap) = (u32::from(dtype.signed) * INTEGER_SIGNED, u32::from(dtype.big_endian) * INTEGER_SWAP);
     u32::from(dtype.size) | signed | swap

@@ -286,12 +286,6 @@ shared_structs! {
     }
 }
 
-/// Bytes of a chunk's numbers as f64 where they are integers, else 0.
-#[allow(dead_code)]
-pub const fn widened(values: u64, integer: u32) -> usize {
-    if integer == 0 { 0 } else { values as usize * size_of::<f64>() }
-}
-
 /// Names and values that kernels know by the same name.
 #[allow(dead_code)]
 pub const NUMBERS: &[(&str, u32)] = &[

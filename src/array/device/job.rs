@@ -205,7 +205,7 @@ impl Job {
                 let ((i, plan), frame) = (tasks[k], output + frames[k] as u64);
                 Placed { plan, input: inputs[i], frame }
             };
-            let integers = tasks[members[0]].1.needs.integers;
+            let integers = tasks[members[0]].1.needs.widened;
             let placed: Vec<_> = members.iter().map(of).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
             group.start(stream)?;

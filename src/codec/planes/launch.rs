@@ -7,7 +7,7 @@ use crate::codec::chunk;
 use crate::codec::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch};
 use crate::codec_id::CodecId;
 use crate::constants::SECTION_ALIGN;
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT};
+use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT, FLAG_SWAP};
 use crate::frame::Frame;
 use crate::params::{Bound, Class, Dtype, Mode, Params};
 
@@ -83,12 +83,24 @@ fn float_flag(dtype: Dtype) -> u32 {
     if dtype.class == Class::Float { FLAG_FLOAT } else { 0 }
 }
 
+/// What kernels are told of integers of 1 and 2 bytes, which become values of 4, and a fill value as such; 0 of others.
+/// They find the byte order there.
+fn shorts(dtype: Dtype, fill: u64) -> (u32, u64) {
+    match (dtype.is_short(), dtype.size, dtype.signed) {
+        (false, ..) => (0, fill),
+        (_, 1, true) => (plan::integer(dtype), u64::from(i32::from(fill as i8).cast_unsigned())),
+        (_, 2, true) => (plan::integer(dtype), u64::from(i32::from(fill as i16).cast_unsigned())),
+        _ => (plan::integer(dtype), fill),
+    }
+}
+
 fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
     let lossy = params.lossy(raw_len);
     let chunk = plan::any_chunk(params, if lossy { params.request.bound } else { Bound::Lossless }, raw_len);
     // Kernels count places in 32 bits.
     u32::try_from(chunk.values).ok()?;
     let Tiles { extents, rank, components, tiles } = tiles(params.extents.as_slice())?;
+    let (integer, fill) = shorts(params.dtype, chunk.fill);
     // The payload's length is added by the kernel.
     let table_len = 4 * tiles as usize;
     let used = lossy.then_some(chunk.bound);
@@ -100,7 +112,9 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
         payload_at: payload_at as u64,
         // A tile's slot: as long as its values, a head, up to 16 bytes.
         work_stride: if lossy { 4096 * u32::from(params.dtype.size) + 16 } else { 0 },
-        flags: chunk.flags | float_flag(params.dtype),
+        flags: if integer == 0 { chunk.flags } else { chunk.flags & !FLAG_SWAP } | float_flag(params.dtype),
+        fill,
+        integer,
         tiles,
         table_at: table_at as u32,
         table_words: tiles,
@@ -113,12 +127,14 @@ fn encoding(params: &Params, raw_len: usize) -> Option<ChunkPlan> {
         ..chunk
     };
     // A head is all that a tile adds to its values.
-    Some(ChunkPlan { chunk, capacity: payload_at + raw_len + table_len })
+    let coded = if integer == 0 { raw_len } else { chunk.values as usize * size_of::<u32>() };
+    Some(ChunkPlan { chunk, capacity: payload_at + coded + table_len })
 }
 
 fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     let h = &frame.header;
-    let lossless = h.mode == Mode::Lossless && h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8);
+    let is_number = h.dtype.is_short() || h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8);
+    let lossless = h.mode == Mode::Lossless && is_number;
     if !lossless && (!chunk::is_lossy(h) || h.mode == Mode::PointwiseRelative) {
         return None;
     }
@@ -131,6 +147,7 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
     }
     let payload_at = frame.stored_len() - payload.len() as u64;
     let any = plan::any_frame(frame);
+    let (integer, _) = shorts(h.dtype, 0);
     Some(DecodeChunk {
         payload_at,
         payload_len: payload.len() as u64,
@@ -140,7 +157,8 @@ fn decoding(frame: &Frame<'_>) -> Option<DecodeChunk> {
         extents,
         rank,
         components,
-        flags: any.flags | float_flag(h.dtype),
+        flags: if integer == 0 { any.flags } else { any.flags & !FLAG_SWAP } | float_flag(h.dtype),
+        integer,
         ..any
     })
 }

@@ -3,7 +3,7 @@
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec;
-use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk, widened};
+use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::DecodeJob;
 use crate::frame::Frame;
@@ -24,7 +24,7 @@ pub(crate) struct DecodePlan {
 impl DecodePlan {
     /// Bytes that the codec's kernels write of a chunk of so many.
     fn bytes(&self, len: usize) -> usize {
-        len.max(widened(self.chunk.values, self.chunk.integer))
+        len.max(self.needs.widened_len(self.chunk.values))
     }
 }
 
@@ -42,9 +42,9 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     }
     let gpu = codec::by_id(h.codec)?.gpu?;
     let chunk = (gpu.decoding)(&frame)?;
-    let integers = chunk.integer != 0;
-    let wide = integers || h.dtype.size == 8;
-    let needs = Needs { gpu, wide, range: false, lossless: h.mode == Mode::Lossless, integers };
+    let widened = chunk.integer != 0 && gpu.widens();
+    let wide = widened || h.dtype.size == 8;
+    let needs = Needs { gpu, wide, range: false, lossless: h.mode == Mode::Lossless, widened };
     let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped) };
     (plan.bytes(len) <= MOST).then_some(plan)
 }
@@ -161,17 +161,16 @@ impl DecodeGroup {
     ) -> Result<DecodeGroup, Failure> {
         let mut list: Vec<DecodeChunk> = Vec::with_capacity(placed.len());
         let mut tiles = 0u32;
-        let wide = placed.iter().map(|p| widened(p.plan.chunk.values, p.plan.chunk.integer));
-        let scratches = offsets(wide);
-        let scratch =
-            if placed[0].plan.needs.integers { stream.reserve(Buffer::Tiles, scratches[placed.len()])? } else { 0 };
+        let needs = placed[0].plan.needs;
+        let scratches = offsets(placed.iter().map(|p| needs.widened_len(p.plan.chunk.values)));
+        let scratch = if needs.widened { stream.reserve(Buffer::Tiles, scratches[placed.len()])? } else { 0 };
         for (p, &at) in placed.iter().zip(&scratches) {
             let (frame, chunk) = (p.frame, p.plan.chunk);
-            let (output, integers) = if chunk.integer == 0 { (p.output, 0) } else { (scratch + at as u64, p.output) };
+            let (output, integers) = if needs.widened { (scratch + at as u64, p.output) } else { (p.output, 0) };
             list.push(DecodeChunk { frame, output, integers, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(p.plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }
-        let parts = Self::parts(placed[0].plan.needs, list.len(), tiles as usize);
+        let parts = Self::parts(needs, list.len(), tiles as usize);
         let work = stream.reserve(Buffer::Work, work_at + parts[5])? + work_at as u64;
         stream.put(Buffer::Work, work_at + parts[3], DecodeChunk::bytes(&list))?;
         let args = DecodeArgs {

@@ -6,7 +6,7 @@ use crate::bound::Used;
 use crate::codec;
 use crate::codec::plan::ChunkPlan;
 use crate::constants::HEADER_FIXED;
-use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words, widened};
+use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, ALIGN, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::EncodeJob;
 use crate::frame::STORED_HEADER;
@@ -33,8 +33,7 @@ impl EncodePlan {
 
     /// Bytes that the codec's kernels get of a chunk of so many raw bytes.
     fn bytes(&self, raw_len: usize) -> usize {
-        let EncodeChunk { values, integer, .. } = self.encoding.chunk;
-        raw_len.max(widened(values, integer))
+        raw_len.max(self.needs.widened_len(self.encoding.chunk.values))
     }
 }
 
@@ -50,12 +49,13 @@ pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
     }
     let gpu = codec::by_id(codec::codec_for(params, raw_len))?.gpu?;
     let encoding = (gpu.encoding)(params, raw_len)?;
-    let integers = encoding.chunk.integer != 0;
-    // Kernels take numbers of 4 and 8 bytes, and integers as such.
-    let wide = integers || params.dtype.size == 8;
-    let needs = Needs { gpu, wide, range: encoding.range(), lossless: !params.lossy(raw_len), integers };
+    let are_integers = encoding.chunk.integer != 0;
+    let widened = are_integers && gpu.widens();
+    let wide = widened || params.dtype.size == 8;
+    let needs = Needs { gpu, wide, range: encoding.range(), lossless: !params.lossy(raw_len), widened };
     let plan = EncodePlan { needs, encoding };
-    (plan.bytes(raw_len) <= MOST && (wide || params.dtype.size == 4)).then_some(plan)
+    // Kernels take numbers of 4 and 8 bytes, and integers as such.
+    (plan.bytes(raw_len) <= MOST && (wide || are_integers || params.dtype.size == 4)).then_some(plan)
 }
 
 /// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.
@@ -187,7 +187,7 @@ impl EncodeGroup {
         work_at: usize,
     ) -> Result<EncodeGroup, Failure> {
         let needs = placed[0].plan.needs;
-        let wide = |c: &EncodeChunk| widened(c.values, c.integer).next_multiple_of(ALIGN);
+        let wide = |c: &EncodeChunk| needs.widened_len(c.values).next_multiple_of(ALIGN);
         let scratch = placed.iter().map(|p| &p.plan.encoding.chunk);
         let scratch = scratch.map(|c| wide(c) + c.tiles as usize * c.work_stride as usize);
         let scratches = offsets(scratch.clone());
@@ -200,7 +200,7 @@ impl EncodeGroup {
         let mut tiles = 0u32;
         for (p, &at) in placed.iter().zip(&scratches) {
             let (scratch, chunk) = (scratch_at + at as u64, p.plan.encoding.chunk);
-            let (input, integers) = if chunk.integer == 0 { (p.input, 0) } else { (scratch, p.input) };
+            let (input, integers) = if needs.widened { (scratch, p.input) } else { (p.input, 0) };
             let (frame, work) = (p.frame, scratch + wide(&chunk) as u64);
             list.push(EncodeChunk { input, integers, frame, work, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;

@@ -69,21 +69,26 @@ pub(crate) struct Needs {
     /// There is no bound.
     pub(crate) lossless: bool,
     /// The numbers are integers, which are coded as f64.
-    pub(crate) integers: bool,
+    pub(crate) widened: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.gpu, other.gpu)
             && (self.wide, self.range) == (other.wide, other.range)
-            && (self.lossless, self.integers) == (other.lossless, other.integers)
+            && (self.lossless, self.widened) == (other.lossless, other.widened)
     }
 }
 
 impl Needs {
+    /// Bytes of so many integers as f64; 0 where they are not coded so.
+    pub(crate) fn widened_len(self, values: u64) -> usize {
+        if self.widened { values as usize * size_of::<f64>() } else { 0 }
+    }
+
     /// Those of a codec's launches that such chunks need.
     pub(crate) fn launches(self, of: &[Launch]) -> impl Iterator<Item = &Launch> {
-        let needed = of.iter().filter(move |l| (self.range || !l.finds_range) && (self.integers || !l.integers));
+        let needed = of.iter().filter(move |l| (self.range || !l.finds_range) && (self.widened || !l.integers));
         needed.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
     }
 

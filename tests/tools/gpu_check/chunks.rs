@@ -158,6 +158,8 @@ fn bound(r: &mut Random, v: &[f64], integers: bool) -> Bound {
             let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
             Bound::Absolute(most / 2f64.powi(29 + r.below(3) as i32))
         }
+        // From one unit in the last place on, where quanta are largest.
+        11 if r.one_in(3) => Bound::PointwiseRelative(2f64.powi(-(r.below(30) as i32)) * (1.0 + r.unit()) / 2.0),
         _ => Bound::PointwiseRelative(power * 0.1 * (1.0 + r.unit())),
     }
 }
@@ -168,10 +170,10 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     let wide = r.one_in(3);
     let mut dtype = if wide { Dtype::F64 } else { Dtype::F32 };
     dtype.big_endian = r.one_in(6);
-    let integers = r.one_in(if only == Some(Codec::Lorenzo) { 3 } else { 6 });
+    let integers = r.one_in(if matches!(only, Some(Codec::Lorenzo | Codec::Planes)) { 3 } else { 6 });
     let mut v = values(r, &dims);
     if integers {
-        // Lorenzo's may have any size; other kernels take 4 and 8 bytes.
+        // Of any size for lorenzo and planes; ndzip's kernels take 4 and 8 bytes.
         let size = if r.one_in(2) { dtype.size } else { 1 << r.below(4) };
         dtype =
             Dtype { class: Class::Integer, signed: r.one_in(2), big_endian: dtype.big_endian, ..Dtype::bytes(size) };
@@ -226,7 +228,9 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
     params.fill = fill;
     if integers && r.one_in(2) {
         // As if a sample had said so.
-        params.request = Request { codec: Codec::Lorenzo, bound: Bound::Lossless };
+        let planes = only == Some(Codec::Planes) || only.is_none() && r.one_in(2);
+        let codec = if planes { Codec::Planes } else { Codec::Lorenzo };
+        params.request = Request { codec, bound: Bound::Lossless };
     }
     let request = params.request;
     let mut what = format!("{:?} {dims:?} of {dtype:?}, {:?}, fill {fill:x?}", request.codec, request.bound);
