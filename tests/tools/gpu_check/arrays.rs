@@ -134,9 +134,10 @@ fn plan(r: &mut Random, case: &Case, sampled: bool) -> Result<Plan, String> {
     let chunk: Vec<u64> = shape.iter().map(|&d| if sampled || r.one_in(3) { d } else { 1 + r.below(d) }).collect();
     // Not too many of them.
     let chunk: Vec<u64> = shape.iter().zip(&chunk).map(|(&d, &c)| c.max(d.div_ceil(12))).collect();
-    // Of integers the codec is chosen here.
+    // Of integers the codec is chosen here, but for planes by name.
     let open = case.params.dtype.class == Class::Integer;
-    let request = if open { Bound::Lossless.into() } else { case.params.request };
+    let is_chosen = open && case.params.request.codec != Codec::Planes;
+    let request = if is_chosen { Bound::Lossless.into() } else { case.params.request };
     let mut params = Params::new(request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
     params.fill = case.params.fill;
     if !open && r.one_in(10) {

@@ -146,8 +146,15 @@ fn bound(r: &mut Random, v: &[f64], integers: bool) -> Bound {
     let power = 10f64.powi(-(r.below(7) as i32));
     match r.below(if integers { 1 } else { 12 }) {
         0 | 1 => Bound::Lossless,
+        // Of any size, now and then, that the type tells from the values, and smaller.
+        5 | 6 if r.one_in(2) => {
+            let part = 2f64.powi(-(r.below(60) as i32)) * (1.0 + r.unit()) / 2.0;
+            let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
+            if r.one_in(2) { Bound::Relative(part) } else { Bound::Absolute(part * most) }
+        }
         2..=4 => Bound::Absolute(power * (1.0 + r.unit()) * 10f64.powi(r.below(5) as i32 - 2)),
         5 | 6 => Bound::Relative(power * 0.1 * (1.0 + r.unit())),
+        7 if r.one_in(3) => Bound::Psnr(r.unit() * 350.0),
         7 => Bound::Psnr(20.0 + 10.0 * r.below(10) as f64 + r.unit()),
         8 if r.one_in(2) => {
             let b = f64::from_bits(r.next() >> 1);
