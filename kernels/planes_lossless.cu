@@ -30,3 +30,4 @@
     }
 ENTRIES(float, f32)
 ENTRIES(double, f64)
+ENTRIES(planes::Short, short)

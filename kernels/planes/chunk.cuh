@@ -53,7 +53,7 @@ template <class S>
 __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, u32 number, int lane) {
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
     const ChunkState* state = (const ChunkState*)args.states + number;
-    const Rule<S> r = rule<S>(frame::used_bound(c, state));
+    const auto r = rule<typename RuledAs<S>::Type>(frame::used_bound(c, state));
     __syncwarp();
     if (lane == 0) {
         kept.array = array_of(c, c.input);

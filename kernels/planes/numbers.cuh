@@ -41,15 +41,15 @@ struct Source {
           fill(flags & FLAG_FILL ? (I)fill : T::EXPONENT),
           fills(flags & FLAG_FILL),
           swap(flags & FLAG_SWAP),
-          is_float(LOSSY || (flags & FLAG_FLOAT)) {}
+          is_float(!IS_SHORT<S> && (LOSSY || (flags & FLAG_FLOAT))) {}
 
     __device__ __forceinline__ void load(u32 block, S (&x)[8][4]) const {
-        load_block<!LOSSY>(array, p, block, x);
+        load_block(array, p, block, x);
         if (swap) swap_block(x);
     }
 
     __device__ __forceinline__ void load_row(int plane, int r, S (&x)[4]) const {
-        planes::load_row<!LOSSY>(array, p, plane, r, swap, x);
+        planes::load_row(array, p, plane, r, swap, x);
     }
 
     __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
@@ -206,7 +206,7 @@ __device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32
     for (u32 row = thread / 32; rows.width * row < rows.inside; row += threads / 32) {
         const u32 k = rows.width * row + x;
         if (x >= rows.width || k >= rows.inside) continue;
-        S v = value_at<S, !LOSSY>(in.array, in.array.at(rows.place(in.array, row) + x));
+        S v = value_at<S>(in.array, in.array.at(rows.place(in.array, row) + x));
         if (in.swap) v = T::value(swapped(T::bits(v)));
         u32 words[2];
         put_value(words, in.settled(v));

@@ -165,7 +165,7 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
         const Rows<Bits> rows(c, p, plane, lane, buffer);
 #pragma unroll
         for (u32 r = 0; r < 4; r++) store4(rows.to + r * rows.step, v);
-        if (!LIKELY(p.left == 0)) store_plane(c, p, plane, lane, buffer);
+        if (!LIKELY(p.left == 0)) store_plane<S>(c, p, plane, lane, buffer);
     }
     return true;
 }
@@ -240,7 +240,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
                 }
             }
             if (!LIKELY(!swap)) swap_rows(rows);
-            if (!LIKELY(p.left == 0)) store_plane(c, p, 2 * block + k, lane, buffer);
+            if (!LIKELY(p.left == 0)) store_plane<S>(c, p, 2 * block + k, lane, buffer);
         }
         if (!LIKELY(!masked) && !take_exceptions<S>(t, m, c, p, stage, head & UNIFORM, swap, block, lane)) return false;
     }

@@ -4,8 +4,6 @@
 //
 // A tile that lies in the array with all its values, and whose rows are aligned, is read and written four values a lane.
 // In any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
-//
-// SHORT: the values may be integers of 1 and 2 bytes (shorts.cuh), which kernels for a bound never meet.
 #pragma once
 #include "../prim/load.cuh"
 #include "../prim/warp.cuh"
@@ -90,48 +88,42 @@ __device__ __forceinline__ u32 held_of(const Array& c, const Tile& p, int lane) 
     return ((u32)(p.values() + 4 * lane) + 511) / 512;
 }
 
-// Whether the array has integers of 1 and 2 bytes.
-template <class S, bool SHORT>
-__device__ __forceinline__ bool has_shorts(const Array& c) {
-    return SHORT && sizeof(S) == 4 && c.integer != 0;
+// The value at a place of the chunk.
+template <class S>
+__device__ __forceinline__ S value_at(const Array& c, u32 place) {
+    if constexpr (IS_SHORT<S>) return Traits<S>::value(shorts::load(c.values, place, c.integer));
+    return ((const S*)c.values)[place];
 }
 
-// The value at a place of the chunk.
-template <class S, bool SHORT>
-__device__ __forceinline__ S value_at(const Array& c, u32 place) {
-    using T = Traits<S>;
-    if (has_shorts<S, SHORT>(c)) return T::value(shorts::load(c.values, place, c.integer));
-    return ((const S*)c.values)[place];
+// Four values that lie beside each other; `place` is a multiple of 4. ONCE: they are read once.
+template <bool ONCE, class S>
+__device__ __forceinline__ void four_at(const Array& c, u32 place, S (&v)[4]) {
+    if constexpr (IS_SHORT<S>) {
+        u32 x[4];
+        shorts::load4(c.values, place, c.integer, x);
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
+    } else if constexpr (ONCE) {
+        load4_once((const S*)c.values + place, v);
+    } else {
+        load4((const S*)c.values + place, v);
+    }
 }
 
 // Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the
 // code around it.
-template <class S, bool SHORT>
+template <class S>
 __device__ __noinline__ void load_apart(const Array& c, u32 place, u32 last, S* v) {
 #pragma unroll 1
-    for (u32 i = 0; i < 4; i++) v[i] = value_at<S, SHORT>(c, c.at(min(place + i, last)));
-}
-
-// Four values of a tile with aligned rows.
-template <class S>
-__device__ __forceinline__ void load_shorts(const Array& c, u32 place, S (&v)[4]) {
-    u32 x[4];
-    shorts::load4(c.values, place, c.integer, x);
-#pragma unroll
-    for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
+    for (u32 i = 0; i < 4; i++) v[i] = value_at<S>(c, c.at(min(place + i, last)));
 }
 
 // A lane's row r of a plane, four values; beyond the array stands the last value of each axis.
-template <bool SHORT = false, class S>
+template <class S>
 __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
     using T = Traits<S>;
     if (LIKELY(p.left == 0)) {
-        const u32 place = p.first + (plane * (int)c.plane + r * (int)c.row);
-        if (has_shorts<S, SHORT>(c)) {
-            load_shorts(c, place, v);
-        } else {
-            load4((const S*)c.values + place, v);
-        }
+        four_at<false>(c, p.first + (plane * (int)c.plane + r * (int)c.row), v);
     } else {
         const int rank = (int)c.rank;
         int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
@@ -142,10 +134,10 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
         }
         if (LIKELY(c.components == 1)) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) v[i] = value_at<S, SHORT>(c, p.first + min(from + i, to));
+            for (int i = 0; i < 4; i++) v[i] = value_at<S>(c, p.first + min(from + i, to));
         } else {
             S apart[4];
-            load_apart<S, SHORT>(c, p.first + min(from, to), p.first + to, apart);
+            load_apart(c, p.first + min(from, to), p.first + to, apart);
 #pragma unroll
             for (int i = 0; i < 4; i++) v[i] = apart[i];
         }
@@ -157,31 +149,20 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
 }
 
 // The lane's rows of a block; four values a load, or of any tile.
-template <bool SHORT = false, class S>
+template <class S>
 __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
-    if (has_shorts<S, SHORT>(c)) {
-        const u32 first = p.first + 2 * block * c.plane;
-        if (p.left == 0) {
-#pragma unroll
-            for (u32 k = 0; k < 8; k++) load_shorts(c, first + (k / 4 * c.plane + k % 4 * c.row), v[k]);
-        } else {
-#pragma unroll
-            for (int k = 0; k < 8; k++) load_row<SHORT>(c, p, 2 * (int)block + k / 4, k % 4, false, v[k]);
-        }
-        return;
-    }
     if (LIKELY(p.left == 0)) {
-        const S* from = (const S*)c.values + (p.first + 2 * block * c.plane);
+        const u32 first = p.first + 2 * block * c.plane;
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) load4_once(from + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        for (u32 k = 0; k < 8; k++) four_at<true>(c, first + (k / 4 * c.plane + k % 4 * c.row), v[k]);
         return;
     }
     if (p.left & Tile::WHOLE) {
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
-            const S* from = (const S*)c.values + (p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row);
+            const u32 first = p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row;
 #pragma unroll
-            for (int i = 0; i < 4; i++) v[k][i] = from[i];
+            for (int i = 0; i < 4; i++) v[k][i] = value_at<S>(c, first + i);
         }
         return;
     }
@@ -257,17 +238,17 @@ struct Rows {
 };
 
 // Writes a value's bits at a place of the chunk.
-template <bool SHORT, class B>
+template <class S, class B>
 __device__ __forceinline__ void store_at(const Array& c, u32 place, B bits) {
-    if (has_shorts<B, SHORT>(c)) {
-        shorts::store(c.values, place, c.integer, (u32)bits);
+    if constexpr (IS_SHORT<S>) {
+        shorts::store(c.values, place, c.integer, bits);
     } else {
         ((B*)c.values)[place] = bits;
     }
 }
 
 // Writes a plane's values that lie in the array, a row of the tile at a time. Whole warp.
-template <bool SHORT = false, class B>
+template <class S, class B>
 __device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 plane, int lane, const B* buffer) {
     const bool single = c.rank == 1;
     // From the lane's first value to the tile's, and what lies in the array from there.
@@ -280,7 +261,7 @@ __device__ __forceinline__ void store_plane(const Array& c, const Tile& p, u32 p
 #pragma unroll 4
     for (int k = 0; k < 16; k++, place += step) {
         if (single ? 32 * k + lane < values : k < rows && lane < values)
-            store_at<SHORT>(c, c.at(place), buffer[32 * k + lane]);
+            store_at<S>(c, c.at(place), buffer[32 * k + lane]);
     }
     __syncwarp();
 }

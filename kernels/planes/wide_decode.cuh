@@ -54,20 +54,22 @@ struct WideHead {
         using Signed = typename SignedOf<I>::Type;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] += base;
-        if (kind == 1 || scaled) {
-            const S step = kind == 1 ? r.step : T::power(exponent);
+        if constexpr (!IS_SHORT<S>) {
+            if (kind == 1 || scaled) {
+                const S step = kind == 1 ? r.step : T::power(exponent);
 #pragma unroll
-            for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)(Signed)v[k / 4][k % 4], step));
-        } else if (is_float) {
+                for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)(Signed)v[k / 4][k % 4], step));
+            } else if (is_float) {
 #pragma unroll
-            for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
+                for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
+            }
         }
     }
 };
 
 // Puts a block's values where they belong; of a tile whose rows are not aligned or not whole, through a buffer of 512
 // values. Whole warp.
-template <bool SHORT, class I>
+template <class S, class I>
 __device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 block, bool swap, I (&v)[8][4], I* buffer,
                                            int lane) {
     if (swap) {
@@ -80,18 +82,20 @@ __device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 bl
         const Rows<I> rows(c, p, plane, lane, buffer);
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-            if (has_shorts<I, SHORT>(c) && p.left == 0) {
-                shorts::store4(c.values, p.first + plane * c.plane + q * c.row, c.integer, (const u32(&)[4])v[k + q]);
-            } else {
-                store4(rows.to + q * rows.step, v[k + q]);
+            if constexpr (IS_SHORT<S>) {
+                if (p.left == 0) {
+                    shorts::store4(c.values, p.first + plane * c.plane + q * c.row, c.integer, v[k + q]);
+                    continue;
+                }
             }
+            store4(rows.to + q * rows.step, v[k + q]);
         }
-        if (p.left != 0) store_plane<SHORT>(c, p, plane, lane, buffer);
+        if (p.left != 0) store_plane<S>(c, p, plane, lane, buffer);
     }
 }
 
 // Class 3: a warp a row. Whole warps.
-template <class S, bool SHORT = false>
+template <class S>
 __device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread,
                                          u32 threads = 32) {
     using I = Int<S>;
@@ -105,7 +109,7 @@ __device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, co
         if (x >= rows.width || k >= rows.inside) continue;
         I v;
         take_value(in + 1 + W * k, v);
-        store_at<SHORT>(c, c.at(rows.place(c, row) + x), swap ? swapped(v) : v);
+        store_at<S>(c, c.at(rows.place(c, row) + x), swap ? swapped(v) : v);
     }
     return true;
 }
@@ -192,7 +196,7 @@ __device__ __forceinline__ bool open_block(BlockParts& l, const u32* in, u32 wor
 }
 
 // Takes a tile of class 1 or 2. False: it is not right. Whole CTA.
-template <class S, bool LOSSY>
+template <class S>
 __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, const Tile& p, const Rule<S>& r, u32 flags,
                                           u32 words, int w, int lane) {
     using I = Int<S>;
@@ -271,7 +275,7 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
     if (!LIKELY(l.count == 0)) put_exceptions(mask, l.values, l.uniform, first, v);
     // All have read the tile: its place is free.
     if (!LIKELY(p.left == 0)) __syncthreads();
-    store_rows<!LOSSY>(c, p, (u32)w, flags & FLAG_SWAP, v, (I*)s.image + 512 * w, lane);
+    store_rows<S>(c, p, (u32)w, flags & FLAG_SWAP, v, (I*)s.image + 512 * w, lane);
     return filled;
 }
 
@@ -297,9 +301,9 @@ __device__ __forceinline__ bool take(DecodeStage<S>& s, const DecodeChunk& c, u3
     if (LIKELY(kind == 2 || (LOSSY && kind == 1))) {
         Rule<S> r = {};
         if constexpr (LOSSY) r = rule<S>(c.bound);
-        return take_tile<S, LOSSY>(s, array, tile_at(array, t, lane), r, flags, words, w, lane);
+        return take_tile(s, array, tile_at(array, t, lane), r, flags, words, w, lane);
     }
-    return kind == RAW && take_raw<S, !LOSSY>(array, t, flags & FLAG_SWAP, from, words, thread, THREADS);
+    return kind == RAW && take_raw<S>(array, t, flags & FLAG_SWAP, from, words, thread, THREADS);
 }
 
 // Without a bound: a CTA for each tile.

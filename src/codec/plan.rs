@@ -34,15 +34,36 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// Whether integers are coded as f64, which kernels make of them, or make integers of.
-    pub(crate) fn widens(&self) -> bool {
-        self.encode.iter().any(|launch| launch.integers)
+    /// What kernels take of a chunk of numbers of so many bytes, `integer` as they are told it. `None`: no kernel
+    /// takes it.
+    pub(crate) fn numbers(&self, integer: u32, size: u8) -> Option<Numbers> {
+        let widens = self.encode.iter().any(|launch| launch.integers);
+        match (integer, size) {
+            (0, 4) => Some(Numbers::F32),
+            (0, 8) => Some(Numbers::F64),
+            (0, _) => None,
+            _ if widens => Some(Numbers::Widened),
+            _ => Some(Numbers::Short),
+        }
     }
+}
+
+/// What kernels take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Numbers of 4 bytes.
+    F32,
+    /// Numbers of 8 bytes.
+    F64,
+    /// Integers of any size, of which a kernel makes f64.
+    Widened,
+    /// Integers of 1 and 2 bytes, as they are.
+    Short,
 }
 
 /// One kernel of a codec, for a whole batch.
 pub(crate) struct Launch {
-    /// Its name in `kernels/`, which ends in `_f32` or `_f64`, without this ending.
+    /// Its name in `kernels/`, which ends in `_f32`, `_f64` or `_short`, without this ending.
     pub(crate) kernel: &'static str,
     /// CTAs for a batch.
     pub(crate) ctas: fn(Counts) -> u32,
@@ -75,8 +96,13 @@ impl Launch {
     }
 
     /// The kernel's whole name.
-    pub(crate) fn name(&self, wide: bool) -> String {
-        format!("{}_{}", self.kernel, if wide { "f64" } else { "f32" })
+    pub(crate) fn name(&self, numbers: Numbers) -> String {
+        let ending = match numbers {
+            Numbers::F32 => "f32",
+            Numbers::F64 | Numbers::Widened => "f64",
+            Numbers::Short => "short",
+        };
+        format!("{}_{ending}", self.kernel)
     }
 }
 
@@ -85,8 +111,7 @@ impl Launch {
 pub(crate) struct Counts {
     pub(crate) tiles: u32,
     pub(crate) chunks: u32,
-    /// Numbers of 8 bytes.
-    pub(crate) wide: bool,
+    pub(crate) numbers: Numbers,
 }
 
 /// A CTA for every tile.

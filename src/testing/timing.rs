@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times and results of kernels over data that is on the device already.
 
-use crate::codec::plan::{Launch, per_tile};
+use crate::codec::plan::{Launch, Numbers, per_tile};
 use crate::cuda::{self, Buffer, Device, Failure, Stream, Timer};
 use crate::engine::gpu::decode::{self, DecodeGroup};
 use crate::engine::gpu::encode::{self, EncodeGroup};
@@ -125,7 +125,7 @@ pub fn residual_times(
         let right = group.verdicts(stream)?;
         let wanted = jobs.iter_mut().enumerate().filter(|(k, _)| right[*k]);
         let wanted = wanted.map(|(k, j)| {
-            let len = if plans[k].needs.wide { j.out.len() / 2 } else { j.out.len() };
+            let len = if plans[k].needs.numbers == Numbers::F64 { j.out.len() / 2 } else { j.out.len() };
             (group.outputs[k], &mut j.out[..len])
         });
         stream.download(Buffer::Output, wanted.collect(), threads)?;

@@ -12,6 +12,7 @@ use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::codec::kept::Kept;
+use crate::codec::plan::Numbers;
 use crate::codec::{self, exact, order};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
@@ -205,7 +206,7 @@ impl Job {
                 let ((i, plan), frame) = (tasks[k], output + frames[k] as u64);
                 Placed { plan, input: inputs[i], frame }
             };
-            let integers = tasks[members[0]].1.needs.widened;
+            let integers = tasks[members[0]].1.needs.numbers == Numbers::Widened;
             let placed: Vec<_> = members.iter().map(of).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
             group.start(stream)?;

@@ -2,7 +2,7 @@
 //! What the kernels of `kernels/szx.cu` are told about a chunk and about a frame.
 
 use crate::codec::chunk;
-use crate::codec::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch};
+use crate::codec::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch, Numbers};
 use crate::codec_id::CodecId;
 use crate::constants::{SECTION_ALIGN, SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::cuda::abi::{DecodeChunk, EncodeChunk};
@@ -26,7 +26,7 @@ pub(super) static GPU: Gpu = Gpu {
 };
 
 fn encode_ctas(batch: Counts) -> u32 {
-    if batch.wide { plan::per_tile(batch) } else { plan::persistent(batch) }
+    if batch.numbers == Numbers::F64 { plan::per_tile(batch) } else { plan::persistent(batch) }
 }
 
 /// Values of one tile: one CTA's work.

@@ -3,6 +3,7 @@
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::codec;
+use crate::codec::plan::Numbers;
 use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::job::DecodeJob;
@@ -42,9 +43,8 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     }
     let gpu = codec::by_id(h.codec)?.gpu?;
     let chunk = (gpu.decoding)(&frame)?;
-    let widened = chunk.integer != 0 && gpu.widens();
-    let wide = widened || h.dtype.size == 8;
-    let needs = Needs { gpu, wide, range: false, lossless: h.mode == Mode::Lossless, widened };
+    let numbers = gpu.numbers(chunk.integer, h.dtype.size)?;
+    let needs = Needs { gpu, numbers, range: false, lossless: h.mode == Mode::Lossless };
     let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped) };
     (plan.bytes(len) <= MOST).then_some(plan)
 }
@@ -163,10 +163,11 @@ impl DecodeGroup {
         let mut tiles = 0u32;
         let needs = placed[0].plan.needs;
         let scratches = offsets(placed.iter().map(|p| needs.widened_len(p.plan.chunk.values)));
-        let scratch = if needs.widened { stream.reserve(Buffer::Tiles, scratches[placed.len()])? } else { 0 };
+        let is_widened = needs.numbers == Numbers::Widened;
+        let scratch = if is_widened { stream.reserve(Buffer::Tiles, scratches[placed.len()])? } else { 0 };
         for (p, &at) in placed.iter().zip(&scratches) {
             let (frame, chunk) = (p.frame, p.plan.chunk);
-            let (output, integers) = if needs.widened { (scratch + at as u64, p.output) } else { (p.output, 0) };
+            let (output, integers) = if is_widened { (scratch + at as u64, p.output) } else { (p.output, 0) };
             list.push(DecodeChunk { frame, output, integers, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(p.plan.chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;
         }

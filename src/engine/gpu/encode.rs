@@ -4,7 +4,7 @@
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use crate::bound::Used;
 use crate::codec;
-use crate::codec::plan::ChunkPlan;
+use crate::codec::plan::{ChunkPlan, Numbers};
 use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, ALIGN, Buffer, Described, Device, Failure, Stream};
@@ -49,13 +49,10 @@ pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
     }
     let gpu = codec::by_id(codec::codec_for(params, raw_len))?.gpu?;
     let encoding = (gpu.encoding)(params, raw_len)?;
-    let are_integers = encoding.chunk.integer != 0;
-    let widened = are_integers && gpu.widens();
-    let wide = widened || params.dtype.size == 8;
-    let needs = Needs { gpu, wide, range: encoding.range(), lossless: !params.lossy(raw_len), widened };
+    let numbers = gpu.numbers(encoding.chunk.integer, params.dtype.size)?;
+    let needs = Needs { gpu, numbers, range: encoding.range(), lossless: !params.lossy(raw_len) };
     let plan = EncodePlan { needs, encoding };
-    // Kernels take numbers of 4 and 8 bytes, and integers as such.
-    (plan.bytes(raw_len) <= MOST && (wide || are_integers || params.dtype.size == 4)).then_some(plan)
+    (plan.bytes(raw_len) <= MOST).then_some(plan)
 }
 
 /// Whether all of a chunk's numbers have the same bits: nothing for a device to do, and little for the CPU.
@@ -200,7 +197,10 @@ impl EncodeGroup {
         let mut tiles = 0u32;
         for (p, &at) in placed.iter().zip(&scratches) {
             let (scratch, chunk) = (scratch_at + at as u64, p.plan.encoding.chunk);
-            let (input, integers) = if needs.widened { (scratch, p.input) } else { (p.input, 0) };
+            let (input, integers) = match needs.numbers {
+                Numbers::Widened => (scratch, p.input),
+                _ => (p.input, 0),
+            };
             let (frame, work) = (p.frame, scratch + wide(&chunk) as u64);
             list.push(EncodeChunk { input, integers, frame, work, first_tile: tiles, ..chunk });
             tiles = tiles.checked_add(chunk.tiles).ok_or_else(|| Failure::other("too many tiles"))?;

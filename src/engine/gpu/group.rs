@@ -2,7 +2,7 @@
 //! How a batch is cut into groups, and what encoding and decoding a group have in common.
 
 use crate::codec::CODECS;
-use crate::codec::plan::{Counts, Gpu, Launch};
+use crate::codec::plan::{Counts, Gpu, Launch, Numbers};
 use crate::cuda::{self, ALIGN, Buffer, Device, Failure, Kernel, Stream};
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
@@ -62,33 +62,30 @@ impl Share {
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) gpu: &'static Gpu,
-    /// Numbers of 8 bytes.
-    pub(crate) wide: bool,
+    pub(crate) numbers: Numbers,
     /// The chunk's value range comes first.
     pub(crate) range: bool,
     /// There is no bound.
     pub(crate) lossless: bool,
-    /// The numbers are integers, which are coded as f64.
-    pub(crate) widened: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.gpu, other.gpu)
-            && (self.wide, self.range) == (other.wide, other.range)
-            && (self.lossless, self.widened) == (other.lossless, other.widened)
+            && (self.numbers, self.range, self.lossless) == (other.numbers, other.range, other.lossless)
     }
 }
 
 impl Needs {
     /// Bytes of so many integers as f64; 0 where they are not coded so.
     pub(crate) fn widened_len(self, values: u64) -> usize {
-        if self.widened { values as usize * size_of::<f64>() } else { 0 }
+        if self.numbers == Numbers::Widened { values as usize * size_of::<f64>() } else { 0 }
     }
 
     /// Those of a codec's launches that such chunks need.
     pub(crate) fn launches(self, of: &[Launch]) -> impl Iterator<Item = &Launch> {
-        let needed = of.iter().filter(move |l| (self.range || !l.finds_range) && (self.widened || !l.integers));
+        let widened = self.numbers == Numbers::Widened;
+        let needed = of.iter().filter(move |l| (self.range || !l.finds_range) && (widened || !l.integers));
         needed.filter(move |l| l.lossless.is_none_or(|only| only == self.lossless))
     }
 
@@ -100,9 +97,9 @@ impl Needs {
         tiles: u32,
         chunks: u32,
     ) -> Result<Vec<Step>, Failure> {
-        let counts = Counts { tiles, chunks, wide: self.wide };
+        let counts = Counts { tiles, chunks, numbers: self.numbers };
         self.launches(launches)
-            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.wide))?, ctas: (l.ctas)(counts) }))
+            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.numbers))?, ctas: (l.ctas)(counts) }))
             .collect()
     }
 }
@@ -175,9 +172,13 @@ mod tests {
     #[test]
     fn every_kernel_is_in_every_image() {
         let launches = CODECS.iter().filter_map(|codec| codec.gpu).flat_map(|gpu| gpu.encode.iter().chain(gpu.decode));
-        // There is no f32 of integers.
-        let names: Vec<String> =
-            launches.flat_map(|l| [(!l.integers).then(|| l.name(false)), Some(l.name(true))]).flatten().collect();
+        // There is no f32 of integers that become f64; of short ones what planes has without a bound.
+        let all = |l: &Launch| match (l.integers, l.lossless) {
+            (true, _) => vec![l.name(Numbers::Widened)],
+            (_, Some(true)) => [Numbers::F32, Numbers::F64, Numbers::Short].map(|n| l.name(n)).to_vec(),
+            _ => [Numbers::F32, Numbers::F64].map(|n| l.name(n)).to_vec(),
+        };
+        let names: Vec<String> = launches.flat_map(all).collect();
         // A build without kernels has no images.
         for image in IMAGES {
             for name in &names {
