@@ -25,7 +25,7 @@ target/audit-env/made: packaging/requirements-audit.txt
 audit: target/tools/deny-$(CARGO_DENY) target/audit-env/made
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH"; failed=0; \
 	    cargo deny check licenses bans sources || failed=1; \
-	    if cargo deny fetch db >target/audit.log 2>&1; then cargo deny check --disable-fetch advisories || failed=1; \
+	    if cargo deny fetch db >target/audit.log 2>&1; then cargo deny check advisories || failed=1; \
 	    else failed=1; tail -n 3 target/audit.log; \
 	        echo "NOT LOOKED AT: known faults of crates. RustSec's database could not be fetched."; fi; \
 	    if target/audit-env/bin/python -c "$(REACHED)" 2>/dev/null; then \
