@@ -13,6 +13,7 @@
 # make java     the jar with which netCDF-Java reads, in target/java, and its check
 # make check    the rules of CONTRIBUTING.md that a machine keeps: formats, linters, lengths, imports, licences
 # make audit    known faults in what we depend on, by cargo-deny and pip-audit, which ask services in the network
+# make release  everything that is published, with sums and SBOMs, in target/h5z-gpu-VERSION: packaging/release.mk
 # make unit     the library's unit tests, after a change in src
 # make check-kernels K=szx    a codec's kernels on the CPU, after a change in kernels (lorenzo, ndzip, planes; all
 #                             without K)
@@ -29,7 +30,7 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test check audit bench compare site doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test check bench compare site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes
@@ -48,6 +49,8 @@ include packaging/java/java.mk
 include packaging/check.mk
 include wasm/wasm.mk
 include wasm/h5wasm/h5wasm.mk
+include packaging/release.mk
+include packaging/audit.mk
 
 $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
@@ -134,12 +137,6 @@ test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check
-
-# cargo install cargo-deny; pip install pip-audit.
-audit: rust
-	@$(CARGO) deny check
-	@for file in $$(git ls-files '*requirements*.txt'); do \
-	    pip-audit --strict --no-deps --disable-pip -r $$file || exit 1; done
 
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full

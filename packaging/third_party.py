@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints the licences of the crates that are linked into the plugin and its program, which their authors want kept.
 
-    third_party.py >packaging/THIRD-PARTY.txt      in the root of the project; cargo must have fetched the crates
+    third_party.py >packaging/THIRD-PARTY.txt      in the root of the project; cargo fetches the crates
 """
 import json
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 
 NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 ROOTS = "h5z-gpu", "h5z-gpu-plugin", "h5z-gpu-program"
-# On others the same crates are linked, but for raw-cpuid.
-TARGET = "x86_64-unknown-linux-gnu"
+# On others the same crates are linked, but for raw-cpuid; on Windows more.
+TARGETS = "x86_64-unknown-linux-gnu", "x86_64-pc-windows-gnu"
 
 
 def linked():
     """Crates that are linked: the roots' dependencies, without those for builds and tests."""
-    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--offline", "--filter-platform",
-               TARGET]
+    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--locked"]
+    command += [argument for target in TARGETS for argument in ("--filter-platform", target)]
     meta = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     crates = {p["id"]: p for p in meta["packages"]}
     nodes = {n["id"]: n for n in meta["resolve"]["nodes"]}

@@ -5,46 +5,50 @@ from spack.package import *
 
 
 class H5zGpu(MakefilePackage):
-    """HDF5 filter for floating-point data: error-bounded and lossless compression, on NVIDIA GPUs and CPUs with the
-    same bytes."""
+    """HDF5 filter for floating-point data: error-bounded and lossless compression, on NVIDIA GPUs
+    and CPUs with the same bytes."""
 
     license("MIT OR Apache-2.0")
 
-    # A release adds `homepage`, `url` and version("0.1.0", sha256="..."). Until then: spack dev-build h5z-gpu@0.1.0, in
-    # a clone.
+    # A release adds `homepage`, `url`, maintainers(...) and version("0.1.0", sha256="..."). Until
+    # then: spack dev-build h5z-gpu@0.1.0, in a clone.
     version("0.1.0")
 
-    variant("cuda", default=False, description="Kernels for NVIDIA GPUs; a driver is needed at run time only, and only "
-            "for using them")
+    variant(
+        "cuda", default=False, description="Kernels for NVIDIA GPUs; a driver is used at run time"
+    )
 
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")
-    depends_on("gmake", type="build")
     # Drivers from 525 on take what a compiler of CUDA 12 writes, from 12.8 on for all GPUs.
     depends_on("cuda@12.8:12", type="build", when="+cuda")
-    # Not linked: the plugin serves whichever HDF5 loads it. The command line asks those that it finds.
+    # Not linked: the plugin serves whichever HDF5 loads it. The command line asks those it finds.
     depends_on("hdf5@1.10:", type="test")
 
     conflicts("platform=darwin", msg="Linux only")
-    conflicts("platform=windows", msg="Linux only")
 
-    def setup_build_environment(self, env):
+    build_targets = ["plugin"]
+    # `make test` and `make check` install what they need from networks: not here.
+    build_time_test_callbacks = []
+    install_time_test_callbacks = []
+
+    def setup_build_environment(self, env: EnvironmentModifications) -> None:
         if self.spec.satisfies("+cuda"):
             env.set("H5Z_GPU_CUDA", "require")
             env.set("CUDA_HOME", self.spec["cuda"].prefix)
         else:
             env.set("H5Z_GPU_CUDA", "off")
 
-    def build(self, spec, prefix):
-        make("plugin")
+    @property
+    def install_targets(self):
+        return ["install", f"PREFIX={self.prefix}"]
 
-    def install(self, spec, prefix):
-        make("install", f"PREFIX={prefix}")
-
-    def setup_run_environment(self, env):
+    def setup_run_environment(self, env: EnvironmentModifications) -> None:
         env.prepend_path("HDF5_PLUGIN_PATH", self.prefix.lib.join("h5z-gpu").plugin)
 
-    def setup_dependent_build_environment(self, env, dependent_spec):
+    def setup_dependent_build_environment(
+        self, env: EnvironmentModifications, dependent_spec: Spec
+    ) -> None:
         env.prepend_path("HDF5_PLUGIN_PATH", self.prefix.lib.join("h5z-gpu").plugin)
 
     @run_after("install")

@@ -9,8 +9,6 @@ import subprocess
 import tomllib
 from tree import ROOT, finish
 
-TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
-
 
 def allows(expression, allowed):
     """Whether an SPDX expression is met, such as `(MIT OR Apache-2.0) AND Unicode-3.0`; `/` is what was written before
@@ -21,10 +19,10 @@ def allows(expression, allowed):
     )
 
 
-def crates():
-    """What Cargo.lock holds for the platforms that wheels are built for, with version, licence and source."""
+def crates(targets):
+    """What Cargo.lock holds for the platforms of releases, with version, licence and source."""
     command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--locked"]
-    command += [argument for target in TARGETS for argument in ("--filter-platform", target)]
+    command += [argument for target in targets for argument in ("--filter-platform", target)]
     told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     return json.loads(told)["packages"]
 
@@ -41,5 +39,5 @@ def check(found, allowed):
 
 
 if __name__ == "__main__":
-    allowed = tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"]
-    finish(check(crates(), allowed))
+    deny = tomllib.loads((ROOT / "deny.toml").read_text())
+    finish(check(crates(deny["graph"]["targets"]), deny["licenses"]["allow"]))
