@@ -15,6 +15,7 @@ OPENED = ("h5z_gpu", *ENGINES)
 BASE = f"""{HEAD}
 warnings.simplefilter("error")
 warnings.simplefilter("ignore", ResourceWarning)
+warnings.filterwarnings("ignore", message="numpy.ndarray size changed")  # netCDF4's wheels for Python 3.9
 warnings.filterwarnings("ignore", message="Unlimited dimension")  # of what an indexer has taken away
 warnings.filterwarnings("ignore", message="The specified chunks separate")
 def base():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -98,8 +99,13 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
 
 
 def _column(start: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A copy of numbers of the library."""
-    return np.ctypeslib.as_array(start, shape).astype(np.int64)
+    """A copy of numbers of the library. NumPy's own way warns in Python 3.9, which names the type of 64 bits wrongly.
+    """
+    count = math.prod(shape)
+    if not count:
+        return np.empty(shape, np.int64)
+    numbers = ctypes.cast(start, ctypes.POINTER(start._type_ * count)).contents
+    return np.frombuffer(numbers, np.dtype(start._type_)).reshape(shape).astype(np.int64)
 
 
 def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray) -> str:
