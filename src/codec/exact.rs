@@ -7,14 +7,16 @@
 //!              bytes    finds what repeats; only where a sample has few different numbers
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
-//!                       by the others too
+//!                       by the others too; bits of floats, where second differences of them are shorter than first
+//!                       ones, or one number is frequent, by planes or lorenzo
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8
 //! ```
 //!
-//! A chunk that cannot be kept as its sample said goes to planes, and so does one that planes makes smaller after all.
+//! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
+//! kept then goes to planes, and so does one that planes makes smaller after all.
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
@@ -37,6 +39,8 @@ const ROWS: usize = 8;
 const PART_OF_RUNS: usize = 8;
 /// Numbers among which repeated ones are counted.
 const COUNTED: usize = 4096;
+/// Of so many runs one is looked at for whether numbers are smooth.
+const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
 pub(crate) const SURE: usize = 4;
 /// Bytes of a frame that do not grow with the chunk, about.
@@ -62,6 +66,8 @@ pub(crate) struct Tiles {
     /// Numbers of a run, and where each begins: none where tiles are runs.
     run: usize,
     starts: Vec<usize>,
+    /// Whether a unit may be looked for.
+    with_scale: bool,
 }
 
 impl Tiles {
@@ -81,7 +87,7 @@ impl Tiles {
             let runs = (seen / run).max(RUNS_OF_ROWS);
             starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
         }
-        Some(Tiles { sample, stack, run, starts })
+        Some(Tiles { sample, stack, run, starts, with_scale: true })
     }
 }
 
@@ -105,7 +111,8 @@ impl Look for Tiles {
             Some(_) if is_line(params) => LORENZO_TILE * size,
             Some(_) => self.run * size,
         };
-        Try { params, stacked: &stacked, tiles, runs, run, threads }.choose()
+        let tried = Try { params, stacked: &stacked, tiles, runs, run, threads, with_scale: self.with_scale };
+        tried.choose()
     }
 }
 
@@ -124,6 +131,8 @@ struct Try<'a> {
     runs: &'a [u8],
     run: usize,
     threads: usize,
+    /// Whether a unit may be looked for.
+    with_scale: bool,
 }
 
 impl Try<'_> {
@@ -131,7 +140,8 @@ impl Try<'_> {
         let size = usize::from(self.params.dtype.size);
         let is_float = self.params.dtype.class == Class::Float;
         let repeats = repeats(self.runs, size);
-        let scale = scaled::find(self.params, self.runs);
+        let (scale, ordered) = scaled::find(self.params, self.runs);
+        let scale = scale.filter(|_| self.with_scale);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
         let mut candidates = vec![Kept::Planes];
         candidates.extend((!is_float).then_some(Kept::Lorenzo));
@@ -145,6 +155,15 @@ impl Try<'_> {
             let inner = if is_line(self.params) { &all[..] } else { &all[..1] };
             let order = self.shortest_order(scale)?;
             candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
+        }
+        if is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH)) {
+            // planes and lorenzo take differences of these once more.
+            let orders = if is_line(self.params) { 1..=2 } else { 2..=3 };
+            let inner = [Inner::Planes, Inner::Lorenzo];
+            candidates.extend(orders.flat_map(|order| inner.map(|inner| way(ordered, order, inner))));
+        }
+        if is_float && ordered.special.is_some() {
+            candidates.push(way(ordered, 0, Inner::Planes));
         }
         if candidates.len() == 1 {
             return Ok(Kept::Planes);
@@ -191,6 +210,9 @@ impl Try<'_> {
             Kept::Planes
             | Kept::Lorenzo
             | Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, order: 0, .. }) => {
+                return encoded(&self.chunk(self.stacked, self.tiles));
+            }
+            Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, .. }) if !is_line(self.params) => {
                 return encoded(&self.chunk(self.stacked, self.tiles));
             }
             Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way))?,
@@ -247,7 +269,12 @@ fn repeats(raw: &[u8], size: usize) -> bool {
 
 /// What keeps a chunk that is open.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
+    choose_with(chunk, true)
+}
+
+fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Kept> {
     let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
+    let tiles = Tiles { with_scale, ..tiles };
     match tiles.stack {
         Some(_) => tiles.choose(chunk.params, &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
         None => tiles.choose(chunk.params, chunk.raw, chunk.threads),
@@ -257,8 +284,14 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
 /// Encodes a chunk that is open. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let known = chunk.kept.or(Kept::settled(chunk.params));
-    let kept = if let Some(kept) = known { kept } else { choose(chunk)? };
-    let coded = encode_as(chunk, &kept, out)?;
+    let mut kept = if let Some(kept) = known { kept } else { choose(chunk)? };
+    let mut coded = encode_as(chunk, &kept, out)?;
+    if !coded && matches!(kept, Kept::Scaled(_)) && chunk.params.dtype.class == Class::Float {
+        // The unit was one of the sample alone.
+        out.clear();
+        kept = choose_with(chunk, false)?;
+        coded = encode_as(chunk, &kept, out)?;
+    }
     if kept == Kept::Planes || coded && out.len() < chunk.raw.len() / SURE {
         return Ok(coded);
     }

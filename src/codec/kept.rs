@@ -14,10 +14,17 @@ pub(crate) enum Map {
     Product,
     /// The same in f32.
     ShortProduct,
+    /// Its bits, so arranged that whole numbers have the numbers' order.
+    Ordered,
 }
 
 impl Map {
-    pub(crate) const ALL: [Map; 4] = [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct];
+    pub(crate) const ALL: [Map; 5] = [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered];
+
+    /// Whether there are neither factor nor addend.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Map::Whole | Map::Ordered)
+    }
 }
 
 /// A map with its numbers, and which whole numbers there are.
@@ -37,6 +44,8 @@ impl Scale {
     /// Integers as they are.
     pub(crate) const WHOLE: Scale =
         Scale { map: Map::Whole, factor: 0.0, addend: 0.0, unit: 1, origin: 0, special: None };
+    /// Floats as they are.
+    pub(crate) const ORDERED: Scale = Scale { map: Map::Ordered, ..Scale::WHOLE };
 
     /// Whether numbers are whole ones as they are.
     pub(crate) fn is_plain(&self) -> bool {

@@ -133,8 +133,8 @@ fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft 
     let codes: Vec<u8> = (0..n).map(code).flat_map(|c| c.to_le_bytes()[..size].to_vec()).collect();
     let (unit, origin) = (1 + random.below(90) as u64, random.bits());
     let step = if matches!(order, 0 | 3) { 0 } else { random.bits() >> 40 };
-    let factor = if map == 0 { 0 } else { 0.3048f64.to_bits() };
-    let addend = if map < 2 { 0 } else { (-273.15f64).to_bits() };
+    let factor = if matches!(map, 0 | 4) { 0 } else { 0.3048f64.to_bits() };
+    let addend = if matches!(map, 0 | 1 | 4) { 0 } else { (-273.15f64).to_bits() };
     let odd = random.bits() >> (64 - 8 * size);
     let head = scaled_head([map, order, 1], [unit, origin, step, factor, addend, odd]);
     let places = le(&[0, n as u32 - 1]);

@@ -374,6 +374,13 @@ fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
         "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),
         "unpacked" => wave(dims, random).into_iter().map(|x| unpacked(whole(x) + random.below(16) as f64)).collect(),
+        // Latitudes of points that lie at equal distances on a plane.
+        "coordinates" => {
+            let row = dims.last().copied().unwrap_or(1) as usize;
+            let at = |k: usize| (k as f64 - 30.0) / 300.0;
+            let latitude = |(x, y): (f64, f64)| 90.0 * (x + y) / (1.0 + x * x + y * y).sqrt();
+            (0..n).map(|i| bits_of(latitude((at(i % row), at(i / row))))).collect()
+        }
         // Hundredths with holes of one kind in runs, and numbers that are no hundredths.
         "holed-hundredths" => {
             let value = |(i, x): (usize, f64)| match i {

@@ -994,7 +994,7 @@ def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array
 
 
 # ----------------------------------------------------------------------------------------------- scaled.FORMAT.md
-WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT = 0, 1, 2, 3
+WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED = 0, 1, 2, 3, 4
 
 
 def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes:
@@ -1019,6 +1019,8 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
         x = (q.astype("<f8") / factor).astype(real).view(bits)
     elif kind == PRODUCT:
         x = (q.astype("<f8") * factor + addend).astype(real).view(bits)
+    elif kind == ORDERED:
+        x = np.where(q < 0, ~q | signed.type(-modulus // 2), q).view(bits)
     else:
         x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
     if special:
@@ -1032,14 +1034,14 @@ def scaled_head(head: Header, first: bytes) -> tuple[Any, ...]:
     refuse("K1", len(first) != 56, f"a head of {len(first)} bytes, it has 56")
     kind, order, special, *zeros = struct.unpack_from("<8B", first)
     numbers = unit, _, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
-    unfit = kind > SHORT_PRODUCT or order > 3 or special > 1 or any(zeros)
+    unfit = kind > ORDERED or order > 3 or special > 1 or any(zeros)
     refuse("K2", unfit, f"a head that begins with {first[:8].hex()}")
     unfit = (kind == WHOLE) != (head.number == 0) or (kind == SHORT_PRODUCT and head.size != 4)
     unfit |= order == 3 and len(head.extents) < 2
     refuse("K3", unfit, f"map {kind}, order {order} of type {head.type:08x}, extents {head.extents}")
     refuse("K4", unit == 0 or (order in (0, 3) and step), f"unit {unit}, step {step} with order {order}")
-    unfit = any(first[32:40]) if kind == WHOLE else not (math.isfinite(factor) and factor > 0)
-    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT) else not math.isfinite(addend)
+    unfit = any(first[32:40]) if kind in (WHOLE, ORDERED) else not (math.isfinite(factor) and factor > 0)
+    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED) else not math.isfinite(addend)
     refuse("K5", unfit, f"factor {factor!r}, addend {addend!r} with map {kind}")
     refuse("K6", odd >= 1 << 8 * head.size or (odd and not special), f"special {special} with the bits {odd:#x}")
     return (kind, order, special, *numbers)

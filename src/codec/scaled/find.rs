@@ -12,7 +12,7 @@
 //!
 //! Where that was wrong, numbers become exceptions: no bit depends on it.
 
-use super::scale::Word;
+use super::scale::{Word, ordered};
 use crate::codec::kept::{Map, Scale};
 use crate::params::{Class, Params};
 
@@ -29,33 +29,78 @@ const DECIMALS: i32 = 10;
 const RARE: usize = 40;
 /// A number for what is missing is at least one of so many.
 const FREQUENT: usize = 64;
+/// Zeros are a number of their own where they are more than one of so many.
+const MANY: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 
-/// What the numbers of a chunk are multiples of; `None`: nothing that was found. `size` and type as in the params.
-pub(crate) fn find(params: &Params, sample: &[u8]) -> Option<Scale> {
+/// Of which unit the numbers of a chunk are multiples, `None`: of none that was found; and, of floats, how their bits
+/// are taken as whole numbers.
+pub(crate) fn find(params: &Params, sample: &[u8]) -> (Option<Scale>, Scale) {
     let values = |size: usize| {
         let runs = (sample.len() / size / RUN / PART).clamp(*RUNS.start(), *RUNS.end());
         let apart = (sample.len() / runs / size).max(RUN) * size;
         sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN))
     };
-    let bits = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        if params.dtype.big_endian {
-            word[..bytes.len()].reverse();
-        }
-        u64::from_le_bytes(word)
-    };
     match params.dtype.size {
-        4 => among(params, values(4).map(|b| bits(b) as u32 as i32).collect()),
-        _ => among(params, values(8).map(|b| bits(b) as i64).collect()),
+        4 => among(params, values(4).map(|b| bits_of(params, b) as u32 as i32).collect()),
+        _ => among(params, values(8).map(|b| bits_of(params, b) as i64).collect()),
     }
 }
 
-fn among<W: Word>(params: &Params, mut values: Vec<W>) -> Option<Scale> {
+/// Whether second differences of floats, in their order in these runs, are shorter than first ones by half a bit.
+pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]>) -> bool {
+    fn bits<W: Word>(params: &Params, run: &[u8]) -> [i64; 2] {
+        let raw = run.chunks_exact(W::SIZE);
+        let number = |bytes: &[u8]| ordered(W::cut(bits_of(params, bytes) as i64)).wide();
+        let (mut sums, mut before, mut last) = ([0, 0], 0, 0);
+        for (i, k) in raw.map(number).enumerate() {
+            let d = W::cut(k.wrapping_sub(before)).wide();
+            let second = W::cut(d.wrapping_sub(last)).wide();
+            if i > 1 {
+                sums[0] += i64::from(64 - (d ^ d >> 63).leading_zeros());
+                sums[1] += i64::from(64 - (second ^ second >> 63).leading_zeros());
+            }
+            (before, last) = (k, d);
+        }
+        sums
+    }
+    let mut all = [0, 0, 0];
+    for run in runs {
+        let of = if params.dtype.size == 4 { bits::<i32>(params, run) } else { bits::<i64>(params, run) };
+        let n = run.len() / usize::from(params.dtype.size);
+        all = [all[0] + of[0], all[1] + of[1], all[2] + n as i64];
+    }
+    2 * (all[0] - all[1]) > all[2]
+}
+
+/// The bits of a number.
+fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    if params.dtype.big_endian {
+        word[..bytes.len()].reverse();
+    }
+    u64::from_le_bytes(word)
+}
+
+fn among<W: Word>(params: &Params, values: Vec<W>) -> (Option<Scale>, Scale) {
+    let special = special(params, &values, params.dtype.class == Class::Float);
+    let zeros = values.iter().filter(|x| x.bits() == 0).count();
+    let own = special.or((zeros > values.len() / MANY).then_some(0));
+    // Floats of few digits have zeros for the last bits.
+    let mut whole = values.iter().filter(|x| Some(x.bits()) != own).map(|x| ordered(*x).wide());
+    let first = whole.next().unwrap_or(0);
+    let differ = whole.fold(0, |all, q| all | (q ^ first));
+    let unit = (differ & differ.wrapping_neg()).max(1);
+    let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
+    (multiples(params, values, special), ordered)
+}
+
+fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> Option<Scale> {
     let is_float = params.dtype.class == Class::Float;
-    let special = special(params, &values, is_float);
+    let minus_zero = 1 << (8 * W::SIZE - 1);
+    let special = special.or((is_float && values.iter().any(|x| x.bits() == minus_zero)).then_some(minus_zero));
     values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
     if values.len() < LEAST {
         return None;

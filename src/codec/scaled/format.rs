@@ -42,7 +42,7 @@ impl Head {
         let (unit, step, bits) = (word(0), word(2) as i64, word(5));
         let (factor, addend) = (f64::from_bits(word(3)), f64::from_bits(word(4)));
         let Some(map) = Map::ALL.get(usize::from(map)).copied().filter(|_| order <= 3 && special <= 1) else {
-            return wrong(format!("map {map}, order {order}, special {special}; limits are 3, 3 and 1"));
+            return wrong(format!("map {map}, order {order}, special {special}; limits are 4, 3 and 1"));
         };
         if zeros.iter().any(|&b| b != 0) {
             return wrong(format!("bytes 3 to 7 are {zeros:02x?}, not 0"));
@@ -56,8 +56,8 @@ impl Head {
         if unit == 0 || matches!(order, 0 | 3) && step != 0 {
             return wrong(format!("unit {unit}, step {step} with order {order}; a unit is 1 or more"));
         }
-        let has_factor = if map == Map::Whole { word(3) == 0 } else { factor.is_finite() && factor > 0.0 };
-        let has_addend = if matches!(map, Map::Whole | Map::Quotient) { word(4) == 0 } else { addend.is_finite() };
+        let has_factor = if map.is_exact() { word(3) == 0 } else { factor.is_finite() && factor > 0.0 };
+        let has_addend = if map.is_exact() || map == Map::Quotient { word(4) == 0 } else { addend.is_finite() };
         if !has_factor || !has_addend {
             return wrong(format!("factor {factor:e}, addend {addend:e} with map {map:?}"));
         }

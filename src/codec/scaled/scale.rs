@@ -77,6 +77,12 @@ fn nearest(x: f64) -> i64 {
     ((x + WHOLE) - WHOLE) as i64
 }
 
+/// A float's bits as a whole number, which are in the same order; and back.
+pub(super) fn ordered<W: Word>(x: W) -> W {
+    let sign = x.wide() >> 63;
+    W::cut(x.wide() ^ (sign as u64 >> (65 - 8 * W::SIZE)) as i64)
+}
+
 /// The map from whole numbers to numbers, for one that works through many of them.
 pub(super) trait Work<W: Word> {
     type Out;
@@ -90,6 +96,7 @@ impl Scale {
         let Scale { factor, addend, .. } = *self;
         match self.map {
             Map::Whole => work.run(|q| q, |x| x.wide()),
+            Map::Ordered => work.run(ordered, |x| ordered(x).wide()),
             Map::Quotient => {
                 work.run(move |q| W::of_float(q.wide() as f64 / factor), move |x| nearest(x.float() * factor))
             }

@@ -125,6 +125,46 @@ fn decimal_grids_are_kept_as_whole_numbers() {
     }
 }
 
+/// Coordinates of a curved grid, whose third differences are small; and smooth numbers with gaps.
+#[test]
+fn smooth_floats_are_kept_as_differences_of_their_bits() {
+    let at = |k: usize| (k as f64 - 100.0) / 600.0;
+    let latitude = |x: f64, y: f64| 90.0 * (x + y) / (1.0 + x * x + y * y).sqrt();
+    let plane = |i: usize| latitude(at(i % 250), at(i / 250));
+    let line = |i: usize| 200.0 + 90.0 * (i as f64 / 9000.0).sin();
+    let gaps = |i: usize| if i / 1000 % 5 == 2 { f64::NAN } else { plane(i) };
+    let sets: [(&[u64], &dyn Fn(usize) -> f64, usize); 3] =
+        [(&[200, 250], &plane, 4), (&[50_000], &line, 4), (&[200, 250], &gaps, 0)];
+    for (dims, value, least) in sets {
+        for dtype in [Dtype::F32, Dtype::F64].into_iter().flat_map(|d| [d, Dtype { big_endian: true, ..d }]) {
+            let raw = raw(dtype, &(0..50_000).map(value).collect::<Vec<_>>());
+            let frame = coded(dtype, dims, &raw, None);
+            // Of f64 rounding leaves more digits.
+            let ratio = raw.len() * usize::from(dtype.size) / 4 / frame.len();
+            assert!(ratio >= least, "{dims:?}, {dtype:?}: {ratio}");
+            if least > 0 {
+                assert_eq!(codec(&frame), CodecId::SCALED, "{dims:?}, {dtype:?}");
+                assert_eq!(Frame::open(&frame, 1).unwrap().sections::<3>().unwrap()[0][0], 4, "map");
+            }
+        }
+    }
+}
+
+/// Rounding makes -0 of what is a little less than nothing.
+#[test]
+fn minus_zeros_among_decimals_cost_little() {
+    let k = |i: usize| ((i % 200) as f64 * 0.06).sin() * 3000.0 - 2000.0 + noise(i);
+    for dtype in [Dtype::F32, Dtype::F64] {
+        let [with, without] = [-0.0, 0.0].map(|zero| {
+            let value = |i: usize| if k(i) < 0.0 { zero } else { k(i).round() / 1000.0 };
+            let raw = raw(dtype, &(0..60_000).map(value).collect::<Vec<_>>());
+            coded(dtype, &[300, 200], &raw, None)
+        });
+        assert_eq!(codec(&with), CodecId::SCALED, "{dtype:?}");
+        assert!(with.len() < without.len() * 3 / 2, "{dtype:?}: {} {}", with.len(), without.len());
+    }
+}
+
 /// An integer that nobody declared stands for what is missing: it is a multiple like all others, and has its own code.
 #[test]
 fn a_number_for_what_is_missing_costs_little() {
@@ -181,7 +221,7 @@ fn a_wrong_way_loses_nothing() -> Result<()> {
     for (dtype, x) in [(Dtype::F32, 0.5), (Dtype::F64, 0.25), (I32, 3.0), (I64, 9.0)] {
         let of = Params::new("mode=lossless".parse()?, dtype, &[50, 100])?;
         let multiples: Vec<f64> = (0..5000).map(|i| x * (i / 7 % 90) as f64).collect();
-        let found = super::find(&of, &raw(dtype, &multiples)).unwrap();
+        let found = super::find(&of, &raw(dtype, &multiples)).0.unwrap();
         for raw in [raw(dtype, &values), raw(dtype, &multiples)] {
             for (order, inner) in [0, 1, 2, 3].into_iter().flat_map(|o| [(o, Inner::Planes), (o, Inner::Bytes)]) {
                 let special = [None, Some(0)][usize::from(inner == Inner::Bytes)];

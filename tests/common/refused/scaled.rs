@@ -28,12 +28,13 @@ pub fn rules(list: &mut List) {
     let word = |k: usize, word: u64| {
         move |d: &mut Draft| d.sections[0][8 + 8 * k..16 + 8 * k].copy_from_slice(&word.to_le_bytes())
     };
-    list.but("K2-map-4", "map 4", &good, first([4, 0, 0]));
+    list.but("K2-map-5", "map 5", &good, first([5, 0, 0]));
     list.but("K2-order-4", "order 4", &good, first([1, 4, 0]));
     list.but("K2-special-2", "special 2", &good, first([1, 0, 2]));
     list.but("K2-byte-7", "bytes 3 to 7", &good, |d| d.sections[0][7] = 1);
     list.but("K3-quotients-that-are-integers", "map Quotient", &good, |d| d.kind = I32);
     list.but("K3-whole-numbers-that-are-floats", "map Whole", &whole, |d| d.kind = F32);
+    list.but("K3-bits-in-order-of-integers", "map Ordered", &whole, first([4, 1, 0]));
     let double =
         Draft::new(6, 9, 0.0, F64, &[10], vec![scaled_head([3, 0, 0], [1, 0, 0, QUARTER, 0, 0]), vec![], vec![]]);
     list.draft("K3-short-products-of-8-bytes", "map ShortProduct", &double);
@@ -44,11 +45,17 @@ pub fn rules(list: &mut List) {
     list.draft("K4-step-of-order-3", "step 2 with order 3", &rows);
     list.but("K4-step-of-order-0", "step 2 with order 0", &whole, first([0, 0, 0]));
     list.but("K5-factor-0", "factor 0e0", &good, word(3, 0));
+    list.but("K5-factor-of-bits-in-order", "factor 2.5e-1 with map Ordered", &good, first([4, 0, 0]));
     list.but("K5-negative-factor", "factor -2.5e-1", &good, word(3, QUARTER | 1 << 63));
     list.but("K5-infinite-factor", "factor inf", &good, word(3, 0x7FF0 << 48));
     list.but("K5-factor-of-whole-numbers", "factor 2.5e-1", &whole, word(3, QUARTER));
     list.but("K5-factor-of-minus-zero", "factor -0e0", &whole, word(3, 1 << 63));
     list.but("K5-addend-of-quotients", "addend 1e0", &good, word(4, ONE));
+    list.but("K5-addend-of-bits-in-order", "addend 1e0", &good, |d| {
+        first([4, 0, 0])(d);
+        word(3, 0)(d);
+        word(4, ONE)(d);
+    });
     list.but("K5-addend-that-is-no-number", "addend NaN", &good, |d| {
         first([2, 0, 0])(d);
         word(4, 0x7FF8 << 48)(d);

@@ -11,14 +11,14 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let &[head, exceptions, codes] = &f.sections[..] else { return Err("F11".into()) };
     need(head.len() == 56, "K1")?;
     let (map, order, special) = (head[0], head[1], head[2] == 1);
-    need(map <= 3 && order <= 3 && head[2] <= 1 && head[3..8].iter().all(|&b| b == 0), "K2")?;
+    need(map <= 4 && order <= 3 && head[2] <= 1 && head[3..8].iter().all(|&b| b == 0), "K2")?;
     need((map == 0) == (f.class == 0) && (map != 3 || f.size == 4) && (order < 3 || f.extents.len() > 1), "K3")?;
     let word = |k: usize| number(head, 8 + 8 * k, 8);
     let (unit, origin, step) = (word(0)?, word(1)?, word(2)?);
     need(unit > 0 && (matches!(order, 1 | 2) || step == 0), "K4")?;
     let (factor, addend) = (f64::from_bits(word(3)?), f64::from_bits(word(4)?));
-    need(if map == 0 { factor.to_bits() == 0 } else { factor.is_finite() && factor > 0.0 }, "K5, factor")?;
-    need(if map < 2 { addend.to_bits() == 0 } else { addend.is_finite() }, "K5, addend")?;
+    need(if matches!(map, 0 | 4) { factor.to_bits() == 0 } else { factor.is_finite() && factor > 0.0 }, "K5, factor")?;
+    need(if matches!(map, 0 | 1 | 4) { addend.to_bits() == 0 } else { addend.is_finite() }, "K5, addend")?;
     let odd = word(5)?;
     need((f.size == 8 || odd < 1 << 32) && (special || odd == 0), "K6")?;
 
@@ -56,6 +56,8 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
             0 => q as u64 & all_ones,
             1 => real(q as f64 / factor),
             2 => real(q as f64 * factor + addend),
+            4 if q < 0 => !(q as u64) & all_ones | low,
+            4 => q as u64,
             _ => u64::from((q as f32 * factor as f32 + addend as f32).to_bits()),
         });
     }

@@ -84,7 +84,7 @@ final strictfp class Scaled {
         Refused.when(head.length != HEAD, "K1", "a head of %d bytes, it has %d", head.length, HEAD);
         map = head.u8(0);
         order = head.u8(1);
-        Refused.when(map > 3 || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
+        Refused.when(map > 4 || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
                 "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
         special = head.u8(2) == 1;
         boolean integers = header.numberClass() == Header.INTEGER;
@@ -98,8 +98,9 @@ final strictfp class Scaled {
                 order);
         factor = Double.longBitsToDouble(head.i64(32));
         addend = Double.longBitsToDouble(head.i64(40));
-        boolean factorFits = map == 0 ? head.i64(32) == 0 : factor > 0 && factor < Double.POSITIVE_INFINITY;
-        boolean addendFits = map < 2 ? head.i64(40) == 0 : Math.abs(addend) < Double.POSITIVE_INFINITY;
+        boolean exact = map == 0 || map == 4;
+        boolean factorFits = exact ? head.i64(32) == 0 : factor > 0 && factor < Double.POSITIVE_INFINITY;
+        boolean addendFits = exact || map == 1 ? head.i64(40) == 0 : Math.abs(addend) < Double.POSITIVE_INFINITY;
         Refused.when(!factorFits || !addendFits, "K5", "factor %s, addend %s in map %d", factor, addend, map);
         specialBits = head.i64(48);
         Refused.when(special ? size == 4 && specialBits >>> 32 != 0 : specialBits != 0, "K6", "special bits %016x",
@@ -178,6 +179,9 @@ final strictfp class Scaled {
         if (map == 0) {
             return q;
         }
+        if (map == 4) {
+            return q ^ q >> 63 >>> 1;
+        }
         double x = map == 1 ? q / factor : q * factor + addend;
         return Double.doubleToRawLongBits(x);
     }
@@ -190,6 +194,8 @@ final strictfp class Scaled {
                 return Float.floatToRawIntBits((float) (q / factor));
             case 2:
                 return Float.floatToRawIntBits((float) (q * factor + addend));
+            case 4:
+                return q ^ q >> 31 >>> 1;
             default:
                 return Float.floatToRawIntBits((float) q * (float) factor + (float) addend);
         }
