@@ -24,7 +24,7 @@ use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::STORED_HEADER;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
@@ -156,20 +156,15 @@ impl Try<'_> {
             let order = self.shortest_order(scale)?;
             candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
         }
-        if is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH)) {
-            // planes and lorenzo take differences of these once more.
-            let orders = if is_line(self.params) { 1..=2 } else { 2..=3 };
-            let inner = [Inner::Planes, Inner::Lorenzo];
-            candidates.extend(orders.flat_map(|order| inner.map(|inner| way(ordered, order, inner))));
-        }
         if is_float && ordered.special.is_some() {
             candidates.push(way(ordered, 0, Inner::Planes));
         }
-        if candidates.len() == 1 {
+        let is_smooth = is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH));
+        if candidates.len() == 1 && !is_smooth {
             return Ok(Kept::Planes);
         }
         let mut best = (u64::MAX, Kept::Planes);
-        for kept in candidates {
+        let mut gains_by = |kept: Kept| {
             let weight = match kept {
                 Kept::Planes | Kept::Shortest => 800,
                 Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
@@ -178,8 +173,26 @@ impl Try<'_> {
                 _ => 853,
             };
             let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
-            if cost < best.0 {
+            let gains = cost < best.0;
+            if gains {
                 best = (cost, kept);
+            }
+            Ok::<bool, Error>(gains)
+        };
+        for kept in candidates {
+            gains_by(kept)?;
+        }
+        if is_smooth {
+            // planes and lorenzo take differences of these once more: as often as planes gains by it.
+            let mut gained = None;
+            for order in if is_line(self.params) { 1..=2 } else { 2..=3 } {
+                if !gains_by(way(ordered, order, Inner::Planes))? {
+                    break;
+                }
+                gained = Some(order);
+            }
+            if let Some(order) = gained {
+                gains_by(way(ordered, order, Inner::Lorenzo))?;
             }
         }
         Ok(best.1)
