@@ -72,9 +72,13 @@ count arrows $cargo test --quiet -p h5z-gpu --test imports
 step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 [ "${1:-}" != check ] || finish
 
-# What is to be published builds by itself. Not optimised: it is not run.
-step package $cargo package --offline --allow-dirty -p h5z-gpu --config profile.dev.opt-level=0
-count rust $cargo test --workspace --no-fail-fast
+# What is to be published builds by itself. Not optimised, for it is not run; its dependencies are those of the tests.
+step package $cargo package --offline --allow-dirty -p h5z-gpu --config profile.dev.package.h5z-gpu.opt-level=0
+# The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
+# would be compiled twice. tests/tools are not optimised: of its programs only `frames` runs here, on small arrays.
+count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast \
+    --config profile.dev.package.h5z-gpu-tools.opt-level=0
+count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
 step fields make --no-print-directory target/fields/small/done
 count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" \
     $python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/hosts

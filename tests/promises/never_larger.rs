@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One answer: the same bytes for any threads, batch and byte order, and never more than the raw bytes plus 64.
 
-mod common;
-
-use common::difference;
-use common::generate::{self, Random};
+use crate::common::difference;
+use crate::common::generate::{self, Random};
 use h5z_gpu::{Class, Dtype, EncodeJob, Engine, Params};
 
 fn dtypes() -> Vec<Dtype> {

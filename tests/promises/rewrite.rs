@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `tests/bound.rs` judges
-//! the first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise
+//! What `lorenzo` gave back, written again with the same absolute bound, loses nothing more: `bound.rs` judges the
+//! first time, this the second. Most cases stand at a place where a rule of FORMAT.md §8 is there for this promise
 //! alone. Of `planes` no value moves even where others of its chunk change.
 
-mod common;
-
-use common::generate::{self, Random};
-use common::seal::lorenzo_kinds;
-use common::{by_hand, frames, fuzz, rewritten};
+use crate::common::generate::{self, Random};
+use crate::common::seal::lorenzo_kinds;
+use crate::common::{by_hand, difference, frames, fuzz, rewritten};
 use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
 
 const FLOATS: [Dtype; 2] = [Dtype::F32, Dtype::F64];
@@ -164,7 +162,7 @@ fn where_tiles_were_interpolated_by_hand() {
         let raw = engine.decode(&parts.frame(), parts.raw_len() as u64).unwrap();
         let dims: Vec<u64> = dims.iter().map(|&d| d.into()).collect();
         let (_, once) = rewritten(0.3, d, &dims, None, &raw).unwrap_or_else(|e| panic!("{dims:?}, case {k}: {e}"));
-        assert!(once == raw, "{dims:?}, case {k}: {}", common::difference(&raw, &once));
+        assert!(once == raw, "{dims:?}, case {k}: {}", difference(&raw, &once));
     }
 }
 
@@ -276,7 +274,7 @@ fn no_value_of_planes_moves_while_others_are_written() {
             let back = engine.decode(&frame, written.len() as u64).unwrap();
             let becomes = engine.decode(&engine.encode(&of(&[len as u64]), &new), new.len() as u64).unwrap();
             written[from * size..][..new.len()].copy_from_slice(&becomes);
-            assert!(back == written, "case {k}, turn {turn}, {d:?} {dims:?}: {}", common::difference(&back, &written));
+            assert!(back == written, "case {k}, turn {turn}, {d:?} {dims:?}: {}", difference(&back, &written));
             let stored = frame[9] == 0;
             shrank += u32::from(was_stored && !stored);
             grew += u32::from(!was_stored && stored);

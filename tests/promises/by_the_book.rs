@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decoder written from the documents alone reads what the crate writes, and refuses what the crate refuses.
 
-mod common;
-
-#[path = "tools/decode_by_the_book.rs"]
-mod book;
-
-use common::draft::Draft;
-use common::frames;
-use common::generate::{self, Random};
-use common::seal::{lorenzo_kinds, seal};
-use common::vectors::{CODECS, Vector};
-use common::{by_hand, difference, fnv, fuzz};
+use crate::book;
+use crate::common::draft::Draft;
+use crate::common::frames;
+use crate::common::generate::{self, Random};
+use crate::common::seal::{lorenzo_kinds, seal};
+use crate::common::vectors::{CODECS, Vector};
+use crate::common::{by_hand, difference, fnv, fuzz};
 use h5z_gpu::{Class, Dtype, Engine, Params};
 
 #[test]
@@ -31,13 +27,13 @@ const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
 const DOCUMENTS: [&str; 7] = [
-    include_str!("../src/FORMAT.md"),
-    include_str!("../src/codec/szx/FORMAT.md"),
-    include_str!("../src/codec/lorenzo/FORMAT.md"),
-    include_str!("../src/codec/ndzip/FORMAT.md"),
-    include_str!("../src/codec/bytes/FORMAT.md"),
-    include_str!("../src/codec/planes/FORMAT.md"),
-    include_str!("../src/codec/scaled/FORMAT.md"),
+    include_str!("../../src/FORMAT.md"),
+    include_str!("../../src/codec/szx/FORMAT.md"),
+    include_str!("../../src/codec/lorenzo/FORMAT.md"),
+    include_str!("../../src/codec/ndzip/FORMAT.md"),
+    include_str!("../../src/codec/bytes/FORMAT.md"),
+    include_str!("../../src/codec/planes/FORMAT.md"),
+    include_str!("../../src/codec/scaled/FORMAT.md"),
 ];
 
 /// The blocks of a kind in a document's section 9, and for each the vector that was named last before it.

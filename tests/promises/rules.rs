@@ -2,13 +2,9 @@
 //! Frames of `lorenzo` that break one rule of their document each: the crate refuses them, and so does the second
 //! decoder.
 
-mod common;
-
-#[path = "tools/decode_by_the_book.rs"]
-mod book;
-
-use common::frames::{self, Parts};
-use common::generate::Random;
+use crate::book;
+use crate::common::frames::{self, Parts};
+use crate::common::generate::Random;
 use h5z_gpu::Engine;
 
 /// What breaks one rule: its name, and a change that tells whether the parts had something to break.

@@ -2,15 +2,11 @@
 //! Frames of `planes` that no writer makes: crate and second decoder find the same in them, and the second decoder
 //! names the rule that is broken.
 
-mod common;
-
-#[path = "tools/decode_by_the_book.rs"]
-mod book;
-
-use common::draft::{BIG_ENDIAN, Draft};
-use common::generate::Random;
-use common::planes::random;
-use common::{by_hand, cases, difference, fuzz, refused};
+use crate::book;
+use crate::common::draft::{BIG_ENDIAN, Draft};
+use crate::common::generate::Random;
+use crate::common::planes::random;
+use crate::common::{by_hand, cases, difference, fuzz, refused};
 use h5z_gpu::Engine;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every golden vector on every backend: bytes out, values back.
 
-mod common;
-
-use common::cases;
-use common::vectors::{CODECS, Vector, folder};
+use crate::common::cases;
+use crate::common::vectors::{CODECS, Vector, folder};
 
 #[test]
 fn every_vector_is_written_and_read_by_every_backend() {

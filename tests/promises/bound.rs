@@ -3,9 +3,8 @@
 //!
 //! Every finite f64 is a whole multiple of 2^-1074, every product of two of them one of 2^-2148.
 
-mod common;
-
-use common::generate::{self, Random};
+use crate::common::generate::{self, Random};
+use crate::common::{fuzz, rewritten};
 use h5z_gpu::frame::Frame;
 use h5z_gpu::{Bound, Codec, Dtype, Engine, Mode, Params, Request};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -362,7 +361,7 @@ fn the_judge_refuses_what_misses_by_one_bit() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: common::fuzz(0, 600).1, failure_persistence: None, ..ProptestConfig::default()
+        cases: fuzz(0, 600).1, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     /// Any mixture of inputs, exponents, bounds and shapes.
@@ -410,7 +409,7 @@ proptest! {
             && d.size > 2
             && told(b)
         {
-            let outcome = common::rewritten(b, d, &dims, fill, &raw);
+            let outcome = rewritten(b, d, &dims, fill, &raw);
             prop_assert!(outcome.is_ok(), "{bound:?} {d:?} {dims:?} fill {fill:?}: {}", outcome.unwrap_err());
         }
     }

@@ -2,13 +2,9 @@
 //! Frames that break one rule of the documents each: the crate refuses them for that reason, and so does the second
 //! decoder.
 
-mod common;
-
-#[path = "tools/decode_by_the_book.rs"]
-mod book;
-
-use common::refused;
-use common::vectors::folder;
+use crate::book;
+use crate::common::refused;
+use crate::common::vectors::{self, folder};
 use h5z_gpu::{DecodeJob, Engine};
 use std::collections::BTreeSet;
 
@@ -46,20 +42,20 @@ fn files_are_those_of_the_list() {
     let files = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
     assert_eq!(files.collect::<BTreeSet<_>>(), names);
     assert_eq!(std::fs::read_to_string(folder.join("index.toml")).unwrap(), refused::index(&all));
-    let read = refused::read_in(&common::vectors::folder()).unwrap();
+    let read = refused::read_in(&vectors::folder()).unwrap();
     assert!(read.iter().map(|(n, raw, f)| (&**n, *raw, f)).eq(all.iter().map(|r| (r.name, r.raw_bytes, &r.frame))));
 }
 
 #[test]
 fn every_rule_of_the_documents_has_a_frame() {
     let documents = [
-        include_str!("../src/FORMAT.md"),
-        include_str!("../src/codec/bytes/FORMAT.md"),
-        include_str!("../src/codec/szx/FORMAT.md"),
-        include_str!("../src/codec/lorenzo/FORMAT.md"),
-        include_str!("../src/codec/ndzip/FORMAT.md"),
-        include_str!("../src/codec/planes/FORMAT.md"),
-        include_str!("../src/codec/scaled/FORMAT.md"),
+        include_str!("../../src/FORMAT.md"),
+        include_str!("../../src/codec/bytes/FORMAT.md"),
+        include_str!("../../src/codec/szx/FORMAT.md"),
+        include_str!("../../src/codec/lorenzo/FORMAT.md"),
+        include_str!("../../src/codec/ndzip/FORMAT.md"),
+        include_str!("../../src/codec/planes/FORMAT.md"),
+        include_str!("../../src/codec/scaled/FORMAT.md"),
     ];
     let rules: Vec<&str> = documents
         .iter()
