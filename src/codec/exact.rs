@@ -24,7 +24,7 @@ use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::frame::STORED_HEADER;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
@@ -164,38 +164,37 @@ impl Try<'_> {
             return Ok(Kept::Planes);
         }
         let mut best = (u64::MAX, Kept::Planes);
-        let mut gains_by = |kept: Kept| {
-            let weight = match kept {
-                Kept::Planes | Kept::Shortest => 800,
-                Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
-                Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
-                _ if is_float => 914,
-                _ => 853,
-            };
-            let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
-            let gains = cost < best.0;
-            if gains {
-                best = (cost, kept);
-            }
-            Ok::<bool, Error>(gains)
-        };
         for kept in candidates {
-            gains_by(kept)?;
+            self.weigh(kept, &mut best)?;
         }
         if is_smooth {
-            // planes and lorenzo take differences of these once more: as often as planes gains by it.
-            let mut gained = None;
-            for order in if is_line(self.params) { 1..=2 } else { 2..=3 } {
-                if !gains_by(way(ordered, order, Inner::Planes))? {
-                    break;
-                }
-                gained = Some(order);
-            }
-            if let Some(order) = gained {
-                gains_by(way(ordered, order, Inner::Lorenzo))?;
+            // planes and lorenzo take differences of these once more. Where planes loses a sixteenth by it, so does lorenzo.
+            let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
+            let most = best.0.saturating_add(best.0 / 16);
+            let lower = self.weigh(way(ordered, orders[0], Inner::Planes), &mut best)?;
+            if lower <= most {
+                let higher = self.weigh(way(ordered, orders[1], Inner::Planes), &mut best)?;
+                let order = orders[usize::from(higher < lower)];
+                self.weigh(way(ordered, order, Inner::Lorenzo), &mut best)?;
             }
         }
         Ok(best.1)
+    }
+
+    /// What a candidate costs, which becomes the best one if that is least.
+    fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
+        let weight = match kept {
+            Kept::Planes | Kept::Shortest => 800,
+            Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
+            Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
+            _ if self.params.dtype.class == Class::Float => 914,
+            _ => 853,
+        };
+        let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
+        if cost < best.0 {
+            *best = (cost, kept);
+        }
+        Ok(cost)
     }
 
     /// The order of differences that leaves the fewest bits; `None`: not one can be taken.

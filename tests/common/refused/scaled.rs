@@ -45,7 +45,7 @@ pub fn rules(list: &mut List) {
     list.draft("K4-step-of-order-3", "step 2 with order 3", &rows);
     list.but("K4-step-of-order-0", "step 2 with order 0", &whole, first([0, 0, 0]));
     list.but("K5-factor-0", "factor 0e0", &good, word(3, 0));
-    list.but("K5-factor-of-bits-in-order", "factor 2.5e-1 with map Ordered", &good, first([4, 0, 0]));
+    list.but("K5-factor-of-bits-in-order", "factor 2.5e-1, addend 0e0 with map Ordered", &good, first([4, 0, 0]));
     list.but("K5-negative-factor", "factor -2.5e-1", &good, word(3, QUARTER | 1 << 63));
     list.but("K5-infinite-factor", "factor inf", &good, word(3, 0x7FF0 << 48));
     list.but("K5-factor-of-whole-numbers", "factor 2.5e-1", &whole, word(3, QUARTER));
