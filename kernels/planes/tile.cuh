@@ -2,8 +2,8 @@
 // Tiles of planes: where their values lie in the chunk, FORMAT.md §3.1. A tile has eight planes of 512 values, a lane
 // of its warp four rows of four values of each. Two planes are a block.
 //
-// A tile that lies in the array with all its values, and whose rows are aligned, is read and written four values a lane.
-// In any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
+// A tile that lies in the array with all its values, and whose rows are aligned, is read and written four values a
+// lane. In any other the rows beyond the array are its last row again, and so are the values beyond a row's end.
 #pragma once
 #include "../prim/load.cuh"
 #include "../prim/warp.cuh"

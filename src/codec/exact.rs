@@ -168,7 +168,7 @@ impl Try<'_> {
             self.weigh(kept, &mut best)?;
         }
         if is_smooth {
-            // planes and lorenzo take differences of these once more. Where planes loses a sixteenth by it, so does lorenzo.
+            // planes and lorenzo take differences of these once more. Where planes loses a sixteenth, lorenzo does too.
             let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
             let most = best.0.saturating_add(best.0 / 16);
             let lower = self.weigh(way(ordered, orders[0], Inner::Planes), &mut best)?;

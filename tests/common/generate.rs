@@ -239,6 +239,11 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
     })
 }
 
+/// The number, every second one with the other sign.
+fn turned(i: usize, x: f64) -> f64 {
+    if i % 2 == 0 { x } else { -x }
+}
+
 /// Numbers of which none says anything about the next one, and steps, spots and texts.
 fn numbers(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
     let &Chunk { seed, dtype, n, name, .. } = chunk;
@@ -272,16 +277,10 @@ fn numbers(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
             let x = random.unit() * 100.0;
             (0..n).map(|_| bits_of(if random.below(400) == 0 { f64::NAN } else { x })).collect()
         }
-        // Up and down from one value to the next.
-        "zigzag" => {
-            let x = 1_159_489_503_887_360.0;
-            (0..n).map(|i| bits_of(if i % 2 == 0 { x } else { -x })).collect()
-        }
-        // The same a little below 2: twice a difference of their bits, a quantum each, leaves 32 bits and looks small.
-        "turns" => (0..n)
-            .map(|i| (2.0 - (1 + random.below(64)) as f64 / (1 << 22) as f64) * if i % 2 == 0 { 1.0 } else { -1.0 })
-            .map(bits_of)
-            .collect(),
+        // Up and down from one value to the next; `turns` by a little less than 2, where twice a difference of bits, a
+        // quantum each, leaves 32 bits and looks small.
+        "zigzag" => (0..n).map(|i| bits_of(turned(i, 1_159_489_503_887_360.0))).collect(),
+        "turns" => (0..n).map(|i| bits_of(turned(i, 2.0 - (1 + random.below(64)) as f64 / (1 << 22) as f64))).collect(),
         // Whole numbers, one more than a multiple of 4096, with holes near both ends.
         "coset" => (0..n)
             .map(|i| match i {

@@ -16,7 +16,7 @@ fn quantised(f: &Field, bits: i32, codec: Codec) -> (Params, Vec<u8>) {
     let steps = values().map(|x| ((x - low) / step).min(2f64.powi(bits) - 1.0) as u32);
     let (size, raw): (u8, Vec<u8>) = match bits {
         ..=8 => (1, steps.map(|n| n as u8).collect()),
-        ..16 => (2, steps.flat_map(|n| (n as u16).to_le_bytes()).collect()),
+        9..16 => (2, steps.flat_map(|n| (n as u16).to_le_bytes()).collect()),
         _ => (4, steps.flat_map(u32::to_le_bytes).collect()),
     };
     (kept_by(codec, size, &f.dims), raw)
