@@ -241,7 +241,7 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
 
 /// The number, every second one with the other sign.
 fn turned(i: usize, x: f64) -> f64 {
-    if i % 2 == 0 { x } else { -x }
+    if i.is_multiple_of(2) { x } else { -x }
 }
 
 /// Numbers of which none says anything about the next one, and steps, spots and texts.
