@@ -37,8 +37,9 @@ const RUNS_OF_ROWS: usize = 3;
 const ROWS: usize = 8;
 /// Of a small chunk runs are an eighth, or a tile's numbers: what repeats takes most of the time of choosing.
 const PART_OF_RUNS: usize = 8;
-/// Numbers among which repeated ones are counted.
+/// Numbers in a row among which repeated ones are counted, in so many parts of a sample.
 const COUNTED: usize = 4096;
+const COUNTS: usize = 4;
 /// Of so many runs one is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
@@ -268,7 +269,8 @@ fn line(raw: &[u8], params: &Params) -> Extents {
 fn repeats(raw: &[u8], size: usize) -> bool {
     let mut table = [0u64; 2 * COUNTED];
     let (mut count, mut again) = (0, 0);
-    for number in raw.chunks_exact(size).take(COUNTED) {
+    let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
+    for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
         let mut word = [0; 8];
         word[..size].copy_from_slice(number);
         let word = u64::from_le_bytes(word);

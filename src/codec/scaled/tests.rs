@@ -165,6 +165,16 @@ fn minus_zeros_among_decimals_cost_little() {
     }
 }
 
+/// Coordinates of a mesh: in one half of the chunk few numbers, in no order, in the other none twice.
+#[test]
+fn what_repeats_in_a_half_is_found() {
+    for repeating in [0, 1] {
+        let value = |i: usize| noise(if i / 24_300 == repeating { hash(i) as usize % 50 } else { i });
+        let frame = coded(Dtype::F64, &[48_600], &raw(Dtype::F64, &(0..48_600).map(value).collect::<Vec<_>>()), None);
+        assert_eq!(codec(&frame), CodecId::BYTES, "half {repeating}");
+    }
+}
+
 /// An integer that nobody declared stands for what is missing: it is a multiple like all others, and has its own code.
 #[test]
 fn a_number_for_what_is_missing_costs_little() {
