@@ -68,16 +68,17 @@ step mypy .env/bin/mypy --config-file plugin/python/pyproject.toml
 step licences $python tests/check/licences.py
 count checks $python -m pytest -q -p no:cacheprovider tests/check
 step clippy $cargo clippy --quiet --workspace --all-targets -- -D warnings
-count arrows $cargo test --quiet -p h5z-gpu --test imports
 step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
+# Among the tests it runs with the others, for which the library is optimised.
+[ "${1:-}" != check ] || count arrows $cargo test --quiet -p h5z-gpu --test imports --config profile.dev.opt-level=0
 [ "${1:-}" != check ] || finish
 
 # What is to be published builds by itself. Not optimised, for it is not run; its dependencies are those of the tests.
 step package $cargo package --offline --allow-dirty -p h5z-gpu --config profile.dev.package.h5z-gpu.opt-level=0
 # The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
-# would be compiled twice. tests/tools are not optimised: of its programs only `frames` runs here, on small arrays.
-count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast \
-    --config profile.dev.package.h5z-gpu-tools.opt-level=0
+# would be compiled twice. What codes no millions of values is not optimised.
+plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' doors fuzz plugin preload program tools vol)
+count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast $plain
 count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
 step fields make --no-print-directory target/fields/small/done
 count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" \
