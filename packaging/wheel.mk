@@ -5,7 +5,8 @@
 # make wheel-macos              for macOS on arm64 and x86_64, for the CPU alone, in target/wheel-macos: built here, run
 #                               nowhere yet
 # make wheel-windows            for Windows on x86_64, for the CPU alone, in target/wheel-windows
-# make windows                  h5zgpu.dll for the CPU alone, in target/windows, a folder for HDF5_PLUGIN_PATH
+# make windows                  h5zgpu.dll for the CPU alone, in target/windows/plugin, a folder for HDF5_PLUGIN_PATH,
+#                               and the program, in target/windows/bin
 # make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
 #                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
@@ -86,13 +87,15 @@ WINDOWS := x86_64-pc-windows-gnu
 windows: rust .env/zig
 	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(WINDOWS)" ] || rustup --quiet target add $(WINDOWS)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" H5Z_GPU_CUDA=off cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
-	    -p h5z-gpu-plugin --no-default-features --target $(WINDOWS)
-	@install -D -m 644 $(BUILDS)/$(WINDOWS)/$(PROFILE)/h5zgpu.dll target/windows/h5zgpu.dll
-	@echo "target/windows/h5zgpu.dll"
+	    -p h5z-gpu-plugin -p h5z-gpu-program --no-default-features --target $(WINDOWS)
+	@rm -rf target/windows
+	@install -D -m 644 $(BUILDS)/$(WINDOWS)/$(PROFILE)/h5zgpu.dll target/windows/plugin/h5zgpu.dll
+	@install -D -m 755 $(BUILDS)/$(WINDOWS)/$(PROFILE)/h5z-gpu.exe target/windows/bin/h5z-gpu.exe
+	@echo "target/windows/plugin/h5zgpu.dll"
 
 wheel-windows: windows .env/made
 	@rm -rf target/wheel-windows && $(call staged,$(STAGE)/windows)
-	@install -D -m 644 target/windows/h5zgpu.dll $(STAGE)/windows/h5z_gpu/plugin/h5zgpu.dll
+	@cp -r target/windows/. $(STAGE)/windows/h5z_gpu/
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w target/wheel-windows $(STAGE)/windows
 	@ls target/wheel-windows/*.whl
 

@@ -46,8 +46,8 @@ def windows(wine):
 
     def go(*arguments):
         command = ["wine", "windows.exe", wine_path(folder / "packages/h5py/hdf5.dll"), *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, env=env | {"HDF5_PLUGIN_PATH": wine_path(ROOT / "target/windows")},
-                              capture_output=True, text=True)
+        there = env | {"HDF5_PLUGIN_PATH": wine_path(ROOT / "target/windows/plugin")}
+        done = subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True)
         assert done.stdout.strip() == "done", (done.stdout[-500:], done.stderr[-2000:])
 
     go.folder = folder
@@ -137,7 +137,8 @@ def test_the_wheel_is_whole_and_the_checkers_find_nothing(wheel):
     assert wheel.stat().st_size <= 6_000_000 and licences_of(wheel) == LICENCES
     with zipfile.ZipFile(wheel) as z:
         assert [n for n in z.namelist() if "/plugin/" in n] == ["h5z_gpu/plugin/h5zgpu.dll"], "alone in its folder"
-        assert not [n for n in z.namelist() if n.startswith(("h5z_gpu/preload/", "h5z_gpu/vol/", "h5z_gpu/bin/"))]
+        assert [n for n in z.namelist() if "/bin/" in n] == ["h5z_gpu/bin/h5z-gpu.exe"]
+        assert not [n for n in z.namelist() if n.startswith(("h5z_gpu/preload/", "h5z_gpu/vol/"))]
 
 
 def test_python_writes_the_same_bytes(python, tmp_path):
@@ -153,4 +154,5 @@ def test_python_writes_the_same_bytes(python, tmp_path):
 
 def test_a_user_works_with_the_wheel(python, tmp_path):
     said = python(tmp_path, "-W", "ignore", wine_path(ROOT / "packaging/check/windows_user.py"))
-    assert re.findall(r"^by_\w+$", said, re.M) == ["by_hdf5", "by_netcdf", "by_xarray", "by_zarr", "by_commands"], said
+    steps = ["by_hdf5", "by_netcdf", "by_xarray", "by_zarr", "by_commands", "by_doctor"]
+    assert re.findall(r"^by_\w+$", said, re.M) == steps, said

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a user on Windows does with the wheel, by h5py, netCDF4, xarray and Zarr in one process. Run by test_windows.py
 in a folder of its own; nothing leads to the plugin but the package."""
+import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -91,9 +93,10 @@ def by_zarr():
     near(zarr.open_array("z.zarr", mode="r")[:])
 
 
-def command(*typed, status=0):
+def command(*typed, status=0, **variables):
+    env = {name: value for name, value in os.environ.items() if name != "HDF5_PLUGIN_PATH"} | variables
     done = subprocess.run([sys.executable, "-m", "h5z_gpu", *typed], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
     assert done.returncode == status, (typed, done.returncode, done.stdout)
     return done.stdout
 
@@ -105,9 +108,42 @@ def by_commands():
     assert "v" in command("verify", "plain.h5", "packed.h5")
     assert "443" in command("inspect", "packed.h5") or "h5z" in command("inspect", "packed.h5")
     command("advise", "plain.h5")
-    assert "Windows" in command("words", "abs", "1e-3", status=2)
+    assert "443,1,1,11003" in command("words", "abs", "1e-3")
+    assert os.path.samefile(command("path").strip(), h5z_gpu.PLUGIN_PATH)
+    name, _, folders = command("env").strip().partition(" = ")
+    assert name == "$env:HDF5_PLUGIN_PATH" and os.path.samefile(folders.strip("'").split(";")[0], h5z_gpu.PLUGIN_PATH)
+    assert "Unix" in command("run", "--", "h5dump", status=2)
 
 
-for step in (by_hdf5, by_netcdf, by_xarray, by_zarr, by_commands):
+def by_doctor():
+    """What it says with the package alone, with a folder that is not there, and with a file that is no plugin."""
+    told = json.loads(command("doctor", "--json", "packed.h5", "plain.h5"))
+    assert [told["machine"], told["problems"]] == ["x86_64", []], told
+    assert told["plugin"]["status"]["threads"] >= 1 and "error" not in told["plugin"]
+    asked = {os.path.normcase(path): answer for path, answer in told["libraries"].items()}
+    assert len(asked) == 2, asked
+    for path, answer in asked.items():
+        assert "h5py" in path or "netcdf4" in path
+        assert answer["version"][0] == 1 and answer["handed"] and answer["round_trip"]["stored_bytes"] < 8000, answer
+    assert [f["verdict"].split(":")[0] for f in told["files"]] == ["well", "well"]
+    os.mkdir("plugins")
+    shutil.copy(os.path.join(h5z_gpu.PLUGIN_PATH, "h5zgpu.dll"), "plugins")
+    told = json.loads(command("doctor", "--json", HDF5_PLUGIN_PATH=os.path.abspath("plugins")))
+    assert not told["problems"], told
+    for answer in told["libraries"].values():
+        assert os.path.samefile(answer["plugin"], "plugins/h5zgpu.dll") and "round_trip" in answer, answer
+    for text, fault in ((b"MZ" + bytes(100), "cannot be loaded"), (bytes(102), "is no library (102 bytes)")):
+        with open("plugins/h5zgpu.dll", "wb") as f:
+            f.write(text)
+        told = json.loads(command("doctor", "--json", status=1, HDF5_PLUGIN_PATH=os.path.abspath("plugins")))
+        assert fault in told["problems"][0]["what"], told
+    told = json.loads(command("doctor", "--json", status=1, HDF5_PLUGIN_PATH=r"C:\nowhere"))
+    assert "no such folder" in told["problems"][0]["what"], told
+    said = command("doctor")
+    assert "nothing is wrong" in said and "on x86_64" in said
+    print(said)
+
+
+for step in (by_hdf5, by_netcdf, by_xarray, by_zarr, by_commands, by_doctor):
     step()
     print(step.__name__, flush=True)

@@ -2,10 +2,13 @@
 //! What the CUDA driver says of itself and its devices, as far as it gets.
 
 use crate::library::{function, reason};
-use libloading::os::unix::Library;
+use libloading::Library;
 use serde_json::{Value, json};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr;
+
+/// The driver's library.
+const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
@@ -13,7 +16,7 @@ type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
 /// "error" is why it says no more, "missing" that there is no driver.
 pub(crate) fn ask() -> Value {
     // SAFETY: the driver's library, whose constructors every CUDA program runs; this process has nothing to lose.
-    let cuda = match unsafe { Library::new("libcuda.so.1") } {
+    let cuda = match unsafe { Library::new(DRIVER) } {
         Ok(library) => std::mem::ManuallyDrop::new(library),
         Err(why) => return json!({"missing": reason(&why)}),
     };

@@ -19,6 +19,7 @@ mod library;
 mod places;
 mod probe;
 mod round_trip;
+#[cfg(unix)]
 mod run;
 mod variable;
 mod words;
@@ -43,13 +44,15 @@ struct Cli {
 enum Command {
     /// Says a bound in every tool's words (`words abs 1e-3`), or explains words (`words 11003`)
     Words(words::Args),
-    /// Prints the line that lets HDF5 find the plugin, for `eval "$(h5z-gpu env)"`
+    /// Prints the line that lets HDF5 find the plugin: `eval "$(h5z-gpu env)"`, in PowerShell
+    /// `h5z-gpu env | Invoke-Expression`
     Env(places::Packages),
     /// Prints the folder of the plugin
     Path,
     /// Finds out why files do not open or data is not compressed: plugin, HDF5 libraries, variables, GPU
     Doctor(doctor::Args),
     /// Runs a program whose HDF5 reads and writes many chunks at a time (`run -- h5repack …`)
+    #[cfg(unix)]
     Run(run::Args),
     /// Opens an HDF5 library, a plugin or the driver, for `doctor`
     #[command(hide = true)]
@@ -104,6 +107,10 @@ fn elsewhere(typed: &[OsString]) -> Outcome {
             "h5z-gpu: {name} is a command of the Python package, which knows HDF5 and netCDF files: install its \
              wheel, which `make wheel` in the sources builds, then python -m h5z_gpu{line}"
         )
+    } else if cfg!(windows) && name == "run" {
+        "h5z-gpu: run puts libraries of Unix before a program; on Windows programs reach the plugin by \
+         HDF5_PLUGIN_PATH, which h5z-gpu env sets"
+            .into()
     } else {
         format!("h5z-gpu: there is no command {name:?}; h5z-gpu --help lists them")
     }))
@@ -115,6 +122,7 @@ fn main() -> ExitCode {
         Command::Env(a) => variable::run(&a),
         Command::Path => variable::plugin().map(|file| say!("{}", file.parent().unwrap_or(&file).display())),
         Command::Doctor(a) => doctor::run(&a),
+        #[cfg(unix)]
         Command::Run(a) => run::run(&a),
         Command::Probe(a) => probe::run(&a),
         Command::Elsewhere(typed) => elsewhere(&typed),

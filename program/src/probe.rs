@@ -14,15 +14,15 @@
 //! The last line printed is JSON.
 
 use crate::abi::{self, H5PLget, H5PLsize, H5ZfilterAvail, H5Zregister, H5getLibversion, H5open};
-use crate::library::{Answer, function, reason};
-use crate::places::ID;
+use crate::library::{self, Answer, function, reason};
+use crate::places::{ID, opened_by_hdf5};
 use crate::{Outcome, cuda, round_trip};
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
+use h5z_gpu::plugin::folders::hdf5_folders;
+use libloading::Library;
 use serde_json::{Value, json};
 use std::env;
 use std::ffi::{CStr, OsStr, c_int};
 use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -68,8 +68,8 @@ fn asked(what: &str, arguments: &[&OsStr], variables: &[(&str, Option<&str>)]) -
         }
     };
     let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-    if status.signal().is_some() {
-        return Err(format!("the process that asked it was ended by {}", signal(status)));
+    if let Some(crash) = crash(status) {
+        return Err(format!("the process that asked it was ended by {crash}"));
     }
     let last = || err.trim().lines().last().unwrap_or("it ended without an answer").to_owned();
     let mut answer: Value = serde_json::from_str(out.lines().last().unwrap_or_default()).map_err(|_| last())?;
@@ -90,7 +90,9 @@ fn gathered(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle
     })
 }
 
-fn signal(status: ExitStatus) -> String {
+/// What has ended a process that did not end itself.
+#[cfg(unix)]
+fn crash(status: ExitStatus) -> Option<String> {
     let names = [
         (libc::SIGSEGV, "SIGSEGV"),
         (libc::SIGBUS, "SIGBUS"),
@@ -99,8 +101,15 @@ fn signal(status: ExitStatus) -> String {
         (libc::SIGILL, "SIGILL"),
         (libc::SIGKILL, "SIGKILL"),
     ];
-    let number = status.signal().unwrap_or(0);
-    names.iter().find(|n| n.0 == number).map_or_else(|| format!("signal {number}"), |n| n.1.into())
+    let number = std::os::unix::process::ExitStatusExt::signal(&status)?;
+    Some(names.iter().find(|n| n.0 == number).map_or_else(|| format!("signal {number}"), |n| n.1.into()))
+}
+
+/// What has ended a process that did not end itself: codes of errors begin at 0xC0000000.
+#[cfg(windows)]
+fn crash(status: ExitStatus) -> Option<String> {
+    let code = status.code()? as u32;
+    (code >= 0xC000_0000).then(|| format!("exception {code:#X}"))
 }
 
 /// Where libraries look without the variable, and where HDF5's builders let it look.
@@ -108,7 +117,7 @@ pub(crate) fn default_folders(libraries: &[PathBuf]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     let told = libraries.iter().map(|l| ask("folders", &[l.as_os_str()], &[("HDF5_PLUGIN_PATH", None)]));
     let told: Vec<PathBuf> = told.flat_map(|answer| texts(&answer["folders"])).map(PathBuf::from).collect();
-    for folder in told.into_iter().chain(h5z_gpu::plugin::folders::hdf5_folders().into_iter().map(PathBuf::from)) {
+    for folder in told.into_iter().chain(hdf5_folders().into_iter().map(PathBuf::from)) {
         if !all.contains(&folder) {
             all.push(folder);
         }
@@ -141,9 +150,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
 fn open(path: &Path) -> Answer<Library> {
     let mut tried = Vec::new();
     loop {
-        // SAFETY: the library's constructors are run, as in every program that uses it; this process has nothing to
-        // lose.
-        let why = match unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) } {
+        let why = match library::open(path) {
             Ok(library) => return Ok(library),
             Err(why) => reason(&why),
         };
@@ -192,7 +199,7 @@ fn hdf5(path: &Path, folder: &Path, own: Option<&PathBuf>) -> Answer {
     // SAFETY: HDF5's own signatures, as above. A plugin's description is a constant of it, and it stays loaded.
     let found = unsafe { function::<H5ZfilterAvail>(&library, "H5Zfilter_avail")?(ID as c_int) } > 0;
     if found {
-        answer["plugin"] = ours().unwrap_or_else(|| "under an unknown name".into()).into();
+        answer["plugin"] = ours(&answer).map_or("under an unknown name".into(), |file| file.to_string_lossy().into());
     } else if let Some(own) = own {
         let plugin = std::mem::ManuallyDrop::new(open(own)?);
         // SAFETY: as above.
@@ -212,20 +219,19 @@ fn hdf5(path: &Path, folder: &Path, own: Option<&PathBuf>) -> Answer {
     Ok(answer)
 }
 
-/// A file in this process that is a plugin for our filter, whatever its name is.
-fn ours() -> Option<String> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let mut files: Vec<&str> =
-        maps.lines().filter_map(|l| l.find('/').map(|at| &l[at..])).filter(|f| f.contains(".so")).collect();
-    files.dedup();
-    files
-        .into_iter()
-        .find(|file| {
-            // SAFETY: it is loaded already, and nothing is run by this.
-            let loaded = unsafe { Library::open(Some(*file), libc::RTLD_NOLOAD | RTLD_LAZY) };
-            loaded.is_ok_and(|library| number(&library) == Some(ID as c_int))
-        })
-        .map(str::to_owned)
+/// A plugin for our filter, whatever its name is, that this process has loaded from a folder in which its HDF5 looks.
+fn ours(told: &Value) -> Option<PathBuf> {
+    let files = searched(&texts(&told["folders"])).into_iter().flat_map(|folder| opened_by_hdf5(&folder));
+    files.into_iter().find(|file| library::loaded(file).is_some_and(|library| number(&library) == Some(ID as c_int)))
+}
+
+/// The folders that an HDF5 has told, or of one that tells none (before 1.10) those of the variable or of its builders.
+fn searched(told: &[String]) -> Vec<PathBuf> {
+    match env::var_os("HDF5_PLUGIN_PATH") {
+        _ if !told.is_empty() => told.iter().map(PathBuf::from).collect(),
+        Some(set) => env::split_paths(&set).collect(),
+        None => hdf5_folders().into_iter().map(PathBuf::from).collect(),
+    }
 }
 
 /// The filter's number that a plugin states.

@@ -4,7 +4,7 @@
 use crate::abi::*;
 use crate::library::{Answer, function};
 use crate::places::ID;
-use libloading::os::unix::Library;
+use libloading::Library;
 use serde_json::{Value, json};
 use std::ffi::{CString, c_int};
 use std::path::Path;

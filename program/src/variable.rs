@@ -3,6 +3,7 @@
 
 use crate::places::{self, PLUGIN, Packages};
 use crate::{Fail, Outcome, probe};
+use h5z_gpu::plugin::folders::BETWEEN;
 use std::env;
 use std::path::PathBuf;
 
@@ -26,10 +27,25 @@ pub(crate) fn plugin() -> Outcome<PathBuf> {
     )))
 }
 
-/// Prints `export HDF5_PLUGIN_PATH=...`.
+/// Prints `export HDF5_PLUGIN_PATH=...`, on Windows PowerShell's line.
 pub(crate) fn run(a: &Packages) -> Outcome {
-    say!("export HDF5_PLUGIN_PATH={}", quoted(&value(a)?));
+    let value = value(a)?;
+    if cfg!(windows) {
+        say!("$env:HDF5_PLUGIN_PATH = {}", in_quotes(&value));
+    } else {
+        say!("export HDF5_PLUGIN_PATH={}", quoted(&value));
+    }
     Ok(())
+}
+
+/// What to type so that the shell obeys the line that a command prints.
+pub(crate) fn obeyed(program: &str, arguments: &str) -> String {
+    let program = quoted(program);
+    if cfg!(windows) {
+        format!("& {program} {arguments} | Invoke-Expression")
+    } else {
+        format!("eval \"$({program} {arguments})\"")
+    }
 }
 
 /// What HDF5_PLUGIN_PATH is to be: our folder, then what is set, or what HDF5 would search without the variable.
@@ -50,13 +66,20 @@ pub(crate) fn value(a: &Packages) -> Outcome<String> {
             folders.push(folder);
         }
     }
-    let refuse =
-        || Fail::Wrong(format!("h5z-gpu: {folders:?}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it"));
+    let refuse = || {
+        Fail::Wrong(format!(
+            "h5z-gpu: {folders:?}: a path with a '{BETWEEN}' cannot stand in HDF5_PLUGIN_PATH, move it"
+        ))
+    };
     env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())
 }
 
-/// As one word of a shell's line.
+/// As one word of a shell's line, on Windows of PowerShell's.
 pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c) || cfg!(windows) && c == '\\';
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { in_quotes(text) }
+}
+
+fn in_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', if cfg!(windows) { "''" } else { r"'\''" }))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ELF files: whether one can be loaded here, and the symbol table of programs that carry libhdf5 inside and export
-//! none of it.
+//! Whether a library can be loaded here, and, of ELF files, the symbol table of programs that carry libhdf5 inside and
+//! export none of it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -41,18 +41,30 @@ const PROCESSORS: [(u64, &str); 9] = [
 ];
 const HERE: &str = std::env::consts::ARCH;
 
+/// How libraries begin: on Windows PE, on macOS Mach-O of one processor or of several, elsewhere ELF.
+const BEGINS: &[&[u8]] = match () {
+    _ if cfg!(windows) => &[b"MZ"],
+    _ if cfg!(target_vendor = "apple") => &[b"\xCF\xFA\xED\xFE", b"\xCA\xFE\xBA\xBE"],
+    _ => &[b"\x7fELF"],
+};
+const IS_ELF: bool = !cfg!(any(windows, target_vendor = "apple"));
+
 /// Why a file cannot be loaded as a library of this machine; `None` where nothing speaks against it.
 ///
-/// The loader maps a file that was cut short without a word, and the program dies at the first page that is missing.
+/// The loader maps an ELF file that was cut short without a word, and the program dies at the first page that is
+/// missing. Those of Windows and macOS refuse one, and say what is wrong with it.
 pub fn fault(path: &Path) -> Option<String> {
     let header = File::open(path).and_then(|file| Ok((file.metadata()?.len(), read(&file, 0, HEADER as u64), file)));
     let (len, header, file) = match header {
         Ok(h) => h,
         Err(why) => return Some(format!("cannot be read ({why})")),
     };
-    let Some(header) = header.filter(|h| h.starts_with(b"\x7fELF")) else {
+    let Some(header) = header.filter(|h| BEGINS.iter().any(|begin| h.starts_with(begin))) else {
         return Some(format!("is no library ({len} bytes)"));
     };
+    if !IS_ELF {
+        return None;
+    }
     if header[4..6] != [2, ORDER] {
         return Some("is for another kind of processor (not of 64 bits, or of another byte order)".into());
     }

@@ -2,9 +2,10 @@
 //! What is concluded of variables, plugins and HDF5 libraries.
 
 use super::examination::{Examination, digest, some, variable};
-use crate::places::{PLUGIN, folder_fault, opened_by_hdf5, package_of};
+use crate::places::{PLUGIN, folder_fault, opened_by_hdf5, package_of, real};
 use crate::probe::{default_folders, texts};
 use crate::variable::quoted;
+use h5z_gpu::plugin::folders::BETWEEN;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ impl Examination {
             self.problem("HDF5_PLUGIN_PRELOAD is \"::\", which forbids HDF5 every plugin", "unset HDF5_PLUGIN_PRELOAD");
         }
         let path = self.path.clone().unwrap_or_default();
-        for (folder, why) in path.split(':').filter(|f| !f.is_empty()).filter_map(|f| Some((f, folder_fault(f)?))) {
+        for (folder, why) in path.split(BETWEEN).filter(|f| !f.is_empty()).filter_map(|f| Some((f, folder_fault(f)?))) {
             let looks = |a: &Value| texts(&a["folders"]).iter().any(|f| f == folder) && !some(&a["plugin"]);
             let blind: Vec<String> =
                 self.libraries.iter().filter(|(_, a)| looks(a)).map(|(p, _)| self.name(p)).collect();
@@ -203,7 +204,7 @@ impl Examination {
             return;
         }
         for (path, what) in self.python["libraries"].as_object().cloned().unwrap_or_default() {
-            let real = Path::new(&path).canonicalize().unwrap_or_default();
+            let real = real(Path::new(&path)).unwrap_or_default();
             let alone = self.libraries.iter().find(|l| l.0 == real).map_or(&Value::Null, |l| &l.1);
             if let (Some(plugin), Some(false)) = (alone["plugin"].as_str(), what["finds"].as_bool()) {
                 let hidden = Path::new(plugin).parent().unwrap_or(Path::new("")).display();

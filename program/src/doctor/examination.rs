@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `doctor` has asked and found.
 
-use crate::places::{self, Packages, opened_by_hdf5, package_of};
+use crate::places::{self, PLUGIN, Packages, opened_by_hdf5, package_of};
 use crate::probe::{ask, texts};
-use crate::variable::{own, quoted};
+use crate::variable::{obeyed, own};
 use h5z_gpu::plugin::elf::fault;
-use h5z_gpu::plugin::folders::hdf5_folders;
+use h5z_gpu::plugin::folders::{BETWEEN, hdf5_folders};
 use serde_json::{Map, Value, json};
 use std::env;
 use std::ffi::OsStr;
@@ -87,11 +87,10 @@ impl Examination {
 
     /// What to type so that programs find the plugin.
     pub(super) fn env(&self) -> String {
-        let command = match self.python["python"].as_str() {
-            Some(python) => format!("{} -m h5z_gpu", quoted(python)),
-            None => quoted(&env::current_exe().unwrap_or_else(|_| "h5z-gpu".into()).to_string_lossy()),
-        };
-        format!("eval \"$({command} env)\"")
+        match self.python["python"].as_str() {
+            Some(python) => obeyed(python, "-m h5z_gpu env"),
+            None => obeyed(&env::current_exe().unwrap_or_else(|_| "h5z-gpu".into()).to_string_lossy(), "env"),
+        }
     }
 
     pub(super) fn works(&self) -> bool {
@@ -101,7 +100,7 @@ impl Examination {
     /// The folders that HDF5 libraries look into now.
     pub(super) fn searched(&self) -> Vec<PathBuf> {
         let told: Vec<String> = match &self.path {
-            Some(path) => path.split(':').filter(|f| !f.is_empty()).map(str::to_owned).collect(),
+            Some(path) => path.split(BETWEEN).filter(|f| !f.is_empty()).map(str::to_owned).collect(),
             None => self.libraries.iter().flat_map(|(_, a)| texts(&a["folders"])).chain(hdf5_folders()).collect(),
         };
         let mut each: Vec<PathBuf> = Vec::new();
@@ -162,7 +161,7 @@ impl Examination {
     /// The Python package that uses this library.
     pub(super) fn package(&self, library: &Path) -> Option<String> {
         let told: Option<&Map<String, Value>> = self.python["libraries"].as_object();
-        let real = |p: &str| Path::new(p).canonicalize().ok();
+        let real = |p: &str| places::real(Path::new(p));
         let used = told.and_then(|all| all.iter().find(|(p, _)| real(p).as_deref() == Some(library)));
         used.and_then(|(_, what)| Some(what["package"].as_str()?.to_owned())).or_else(|| package_of(library))
     }
@@ -179,7 +178,7 @@ impl Examination {
 
 /// What a file in a folder of plugins is to this filter; `None` for what belongs to others and does no harm.
 fn candidate(file: PathBuf) -> Option<Candidate> {
-    let ours = places::name(&file).starts_with("libh5zgpu");
+    let ours = places::name(&file).starts_with(PLUGIN.split_once('.').map_or(PLUGIN, |name| name.0));
     let door = places::name(&file) == places::VOL;
     if let Some(why) = fault(&file) {
         return (ours || why.contains("cut short")).then_some(Candidate { file, state: Err(why) });

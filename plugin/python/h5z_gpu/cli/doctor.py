@@ -53,12 +53,12 @@ def _shown(told: Any) -> Any:
 
 def _imports() -> dict[str, Any]:
     """What `imports.py` prints in a process of its own, {} where it does not."""
-    text = Path(__file__).with_name("imports.py").read_text()
+    text, loaded = Path(__file__).with_name("imports.py").read_text(), Path(__file__).parents[1] / "loaded.py"
     register = sys.modules.get("h5z_gpu.register")
     path = getattr(register, "FOUND", os.environ.get("HDF5_PLUGIN_PATH"))
     env = {k: v for k, v in (dict(os.environ) | {"HDF5_PLUGIN_PATH": path}).items() if v is not None}
     try:
-        child = subprocess.run([sys.executable, "-c", text, *PACKAGES], env=env, stdin=subprocess.DEVNULL,
+        child = subprocess.run([sys.executable, "-c", text, loaded, *PACKAGES], env=env, stdin=subprocess.DEVNULL,
                                capture_output=True, text=True, errors="replace", timeout=_SECONDS)  # fmt: skip
         answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, ValueError, IndexError):

@@ -19,22 +19,20 @@ COMMANDS = {
     "words": "Says a bound in every tool's words (`words abs 1e-3`), or explains words (`words 11003`).",
     "env": 'Prints the shell\'s line that lets other programs find the plugin: eval "$(h5z-gpu env)"',
     "path": "Prints the folder of the plugin.",
-    "run": "Runs a program whose HDF5 reads and writes many chunks at a time (`run -- h5repack ...`).",
+    "run": "Runs a program whose HDF5 reads and writes many chunks at a time (`run -- h5repack ...`; not on Windows).",
 }
+_NAME = "h5z-gpu.exe" if os.name == "nt" else "h5z-gpu"
 
 
 def program() -> str:
     """The program's path."""
-    if os.name == "nt":
-        raise Problem("this is a command of the program beside the plugin, which is not there for Windows; "
-                      "h5z_gpu.Lossy(...).words and h5z_gpu.PLUGIN_PATH tell in Python what `words` and `path` print")
     package = Path(__file__).parent.parent / "plugin"
     folders = [f for f in (os.environ.get("H5Z_GPU_PLUGIN_PATH"), str(package)) if f]
     for folder in folders:
-        path = os.path.join(folder, "..", "bin", "h5z-gpu")
+        path = os.path.join(folder, "..", "bin", _NAME)
         if os.access(path, os.X_OK):
             return os.path.realpath(path)
-    raise Problem(f"the program h5z-gpu is not in ../bin of {' or '.join(folders)}; install the package's wheel again, "
+    raise Problem(f"the program {_NAME} is not in ../bin of {' or '.join(folders)}; install the package's wheel again, "
                   "or in the sources: make")  # fmt: skip
 
 
@@ -46,7 +44,7 @@ def run(arguments: list[str]) -> int:
         found = register.FOUND
         env.pop("HDF5_PLUGIN_PATH", None)
         env |= {} if found is None else {"HDF5_PLUGIN_PATH": found}
-    if arguments[:1] == ["run"]:  # in this process's place: what it reads and writes is its own
+    if arguments[:1] == ["run"] and os.name != "nt":  # in this process's place: what it reads and writes is its own
         os.execve(program(), ["h5z-gpu", *arguments], env)
     done = subprocess.run([program(), *arguments], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="replace")
