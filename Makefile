@@ -123,7 +123,7 @@ ifeq ($(wildcard $(PLUGIN)),)
 demo: .env/demo | rust $(if $(HERE),$(CUDA_COMPILER))
 	@echo "Building the plugin for this machine: three minutes the first time"
 	@H5Z_GPU_ARCHS=$(HERE) H5Z_GPU_CUDA=$(if $(HERE),$(or $(H5Z_GPU_CUDA),auto),off) \
-	    $(CARGO) build --quiet --release -p h5z-gpu-plugin
+	    $(CARGO) build --quiet --release -p h5z-gpu-plugin $(if $(HERE),,--no-default-features)
 	@mkdir -p $(DEMO) && cp $(BUILDS)/release/libh5zgpu.so $(DEMO)
 	@HDF5_PLUGIN_PATH="$(CURDIR)/$(DEMO)" $(PY) examples/demo.py
 else

@@ -4,7 +4,8 @@
 //! ```text
 //! candidates   planes   predicts each number from its neighbours
 //!              lorenzo  does so too, with an entropy coder behind: integers
-//!              bytes    finds what repeats; only where a sample has few different numbers
+//!              bytes    finds what repeats; only where a sample has few different numbers, besides one that is
+//!                       frequent in floats, and no floats that a unit is found of
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
@@ -138,16 +139,18 @@ struct Try<'a> {
 
 impl Try<'_> {
     fn choose(&self) -> Result<Kept> {
-        let size = usize::from(self.params.dtype.size);
         let is_float = self.params.dtype.class == Class::Float;
-        let repeats = repeats(self.runs, size);
         let (scale, ordered) = scaled::find(self.params, self.runs);
+        // What is frequent in floats has a code of its own: only others are for bytes.
+        let repeats = repeats(self.params, self.runs, ordered.special.filter(|_| is_float));
         let scale = scale.filter(|_| self.with_scale);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
+        let with_unit = scale.filter(|scale| !scale.is_plain());
         let mut candidates = vec![Kept::Planes];
         candidates.extend((!is_float).then_some(Kept::Lorenzo));
-        candidates.extend(repeats.then_some(Kept::Bytes));
-        if let Some(scale) = scale.filter(|scale| !scale.is_plain()) {
+        // As whole numbers floats are fewer bytes to repeat.
+        candidates.extend((repeats && !(is_float && with_unit.is_some())).then_some(Kept::Bytes));
+        if let Some(scale) = with_unit {
             candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
             candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
         }
@@ -191,6 +194,12 @@ impl Try<'_> {
             _ if self.params.dtype.class == Class::Float => 914,
             _ => 853,
         };
+        if let Some(about) = self.about(&kept)?
+            && best.0 < u64::MAX
+            && about * weight > best.0 / 2 * 3
+        {
+            return Ok(u64::MAX);
+        }
         let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
         if cost < best.0 {
             *best = (cost, kept);
@@ -211,6 +220,18 @@ impl Try<'_> {
         Ok(best.1)
     }
 
+    /// The same as [`Try::len`], by a part of the sample: of `bytes`, which is slow. `None`: of others.
+    fn about(&self, kept: &Kept) -> Result<Option<u64>> {
+        let len = match kept {
+            Kept::Bytes => Some(bytes::len(self.runs, self.params.dtype.size)?),
+            Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) => {
+                self.with_runs(|runs| scaled::len(runs, way, true))?
+            }
+            _ => None,
+        };
+        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
+    }
+
     /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
     /// be kept so.
     fn len(&self, kept: &Kept) -> Result<Option<u64>> {
@@ -228,7 +249,7 @@ impl Try<'_> {
             Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, .. }) if !is_line(self.params) => {
                 return encoded(&self.chunk(self.stacked, self.tiles));
             }
-            Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way))?,
+            Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way, false))?,
             _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs))?,
         };
         Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
@@ -265,15 +286,23 @@ fn line(raw: &[u8], params: &Params) -> Extents {
     Extents::new(&[(raw.len() / usize::from(params.dtype.size)) as u64]).unwrap_or_default()
 }
 
-/// Whether every fourth number or more occurred before, as far as a small table remembers.
-fn repeats(raw: &[u8], size: usize) -> bool {
+/// Whether every fourth number or more, of those that are not left out, occurred before, as far as a small table
+/// remembers.
+fn repeats(params: &Params, raw: &[u8], left_out: Option<u64>) -> bool {
+    let size = usize::from(params.dtype.size);
     let mut table = [0u64; 2 * COUNTED];
     let (mut count, mut again) = (0, 0);
     let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
     for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
         let mut word = [0; 8];
         word[..size].copy_from_slice(number);
+        if params.dtype.big_endian {
+            word[..size].reverse();
+        }
         let word = u64::from_le_bytes(word);
+        if left_out == Some(word) {
+            continue;
+        }
         let slot = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - 13);
         again += usize::from(std::mem::replace(&mut table[slot as usize], word) == word);
         count += 1;

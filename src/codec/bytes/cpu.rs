@@ -73,9 +73,18 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     Ok(())
 }
 
-/// Bytes by the element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. Bits
-/// where they make it smaller by two hundredths more. FORMAT.md §8.
+/// Bytes that the payload of these would take, by the sample.
+pub(crate) fn len(raw: &[u8], size: u8) -> Result<u64> {
+    Ok(tried(raw, size.into())?.1)
+}
+
 fn choose(raw: &[u8], size: usize) -> Result<Shuffle> {
+    Ok(tried(raw, size)?.0)
+}
+
+/// Bytes by the element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. Bits
+/// where they make it smaller by two hundredths more. FORMAT.md §8. And the bytes that all would take at that rate.
+fn tried(raw: &[u8], size: usize) -> Result<(Shuffle, u64)> {
     let candidates: &[usize] = match size {
         0 => &[1, 2, 4, 8],
         1 => &[1],
@@ -94,7 +103,9 @@ fn choose(raw: &[u8], size: usize) -> Result<Shuffle> {
         }
     }
     let bits = Shuffle { stride: if size == 0 { best.stride } else { size }, unit: Unit::Bit };
-    Ok(if 100 * len(bits)? < BITS_GAIN * least { bits } else { best })
+    let of_bits = len(bits)?;
+    let (best, least) = if 100 * of_bits < BITS_GAIN * least { (bits, of_bits) } else { (best, least) };
+    Ok((best, least as u64 * raw.len() as u64 / sample.len().max(1) as u64))
 }
 
 /// Bytes by which the shuffle is chosen: whole elements in pieces from all over the chunk, or all of a small one.

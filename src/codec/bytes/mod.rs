@@ -17,5 +17,7 @@ pub(crate) static CODEC: Codec = Codec {
     gpu: None,
 };
 
+pub(crate) use cpu::len;
+
 pub(crate) const ENCODE: Encode =
     |chunk, out| cpu::encode(chunk.raw, chunk.params.dtype, chunk.threads, out).map(|()| true);

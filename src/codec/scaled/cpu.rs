@@ -161,21 +161,35 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
     if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
 }
 
-/// Bytes that the inner frame of these chunks' codes together and their exceptions take. `None` as for [`bits`].
-pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
-    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+/// Bytes that the inner frame of these chunks' codes together and their exceptions take; of `bytes`, as a part of
+/// them says, where `about`. `None` as for [`bits`].
+pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
+    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
         let Some((mut codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let (all, left) = share(chunks, &codes);
         let Some(extents) = Extents::new(&[codes.len() as u64]) else { return Ok(None) };
         let params = Params { extents, ..*chunks[0].params };
-        let mut inner = Vec::new();
-        let chunk = Chunk { params: &params, ..chunks[0] };
-        if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, &chunk, way, &mut inner)? {
-            return Ok(None);
-        }
-        Ok(Some(inner.len() as u64 * all / left + exceptions * (4 + W::SIZE as u64)))
+        let as_one = Chunk { params: &params, ..chunks[0] };
+        let inner = match way.inner {
+            _ if codes.iter().all(|c| *c == W::cut(0)) => 0,
+            Inner::Bytes if about => {
+                let raw = bytemuck::cast_slice_mut(&mut codes);
+                if cfg!(target_endian = "big") {
+                    chunk::swap(raw, W::SIZE);
+                }
+                bytes::len(raw, W::SIZE as u8)?
+            }
+            _ => {
+                let mut inner = Vec::new();
+                if !encode_codes(&mut codes, &as_one, way, &mut inner)? {
+                    return Ok(None);
+                }
+                inner.len() as u64
+            }
+        };
+        Ok(Some(inner * all / left + exceptions * (4 + W::SIZE as u64)))
     }
-    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
+    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way, about) } else { of::<i64>(chunks, way, about) }
 }
 
 /// The frame of the codes.
