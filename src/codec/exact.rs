@@ -4,8 +4,8 @@
 //! ```text
 //! candidates   planes   predicts each number from its neighbours
 //!              lorenzo  does so too, with an entropy coder behind: integers
-//!              bytes    finds what repeats; only where a sample has few different numbers, besides one that is
-//!                       frequent in floats, and no floats that a unit is found of
+//!              bytes    finds what repeats: where every fourth number of a sample occurred before. Of floats the
+//!                       frequent one is not counted, and those that have a unit are not tried
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
@@ -13,7 +13,8 @@
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
-//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8
+//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8. A part of
+//!              the sample is coded by bytes first: if it is half larger than the best so far, that is all
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
