@@ -106,8 +106,8 @@ pub(crate) fn libraries(named: &[PathBuf], packages: &Packages) -> Vec<PathBuf> 
 /// of a library understands.
 pub(crate) fn real(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
-    let plain = real.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|_| cfg!(windows));
-    Some(plain.map_or(real.clone(), PathBuf::from))
+    let plain = real.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|_| cfg!(windows)).map(PathBuf::from);
+    Some(plain.unwrap_or(real))
 }
 
 /// What the loader's own list has.

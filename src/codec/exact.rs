@@ -295,12 +295,7 @@ fn repeats(params: &Params, raw: &[u8], left_out: Option<u64>) -> bool {
     let (mut count, mut again) = (0, 0);
     let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
     for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
-        let mut word = [0; 8];
-        word[..size].copy_from_slice(number);
-        if params.dtype.big_endian {
-            word[..size].reverse();
-        }
-        let word = u64::from_le_bytes(word);
+        let word = scaled::bits_of(params, number);
         if left_out == Some(word) {
             continue;
         }

@@ -75,7 +75,7 @@ pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]
 }
 
 /// The bits of a number.
-fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
+pub(crate) fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     if params.dtype.big_endian {
