@@ -95,19 +95,13 @@ __device__ __forceinline__ S value_at(const Array& c, u32 place) {
     return ((const S*)c.values)[place];
 }
 
-// Four values that lie beside each other; `place` is a multiple of 4. ONCE: they are read once.
-template <bool ONCE, class S>
-__device__ __forceinline__ void four_at(const Array& c, u32 place, S (&v)[4]) {
-    if constexpr (IS_SHORT<S>) {
-        u32 x[4];
-        shorts::load4(c.values, place, c.integer, x);
+// Four integers that lie beside each other; `place` is a multiple of 4.
+template <class S>
+__device__ __forceinline__ void load_shorts(const Array& c, u32 place, S (&v)[4]) {
+    u32 x[4];
+    shorts::load4(c.values, place, c.integer, x);
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
-    } else if constexpr (ONCE) {
-        load4_once((const S*)c.values + place, v);
-    } else {
-        load4((const S*)c.values + place, v);
-    }
+    for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
 }
 
 // Four values of an array of components, those behind place `last` like that. Not inlined: it would be longer than the
@@ -123,7 +117,12 @@ template <class S>
 __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plane, int r, bool swap, S (&v)[4]) {
     using T = Traits<S>;
     if (LIKELY(p.left == 0)) {
-        four_at<false>(c, p.first + (plane * (int)c.plane + r * (int)c.row), v);
+        const int step = plane * (int)c.plane + r * (int)c.row;
+        if constexpr (IS_SHORT<S>) {
+            load_shorts(c, p.first + step, v);
+        } else {
+            load4((const S*)c.values + p.first + step, v);
+        }
     } else {
         const int rank = (int)c.rank;
         int from = 512 * plane + 128 * r, to = (int)(c.X - 1 - p.first);
@@ -154,15 +153,24 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     if (LIKELY(p.left == 0)) {
         const u32 first = p.first + 2 * block * c.plane;
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) four_at<true>(c, first + (k / 4 * c.plane + k % 4 * c.row), v[k]);
+        for (u32 k = 0; k < 8; k++) {
+            const u32 step = k / 4 * c.plane + k % 4 * c.row;
+            if constexpr (IS_SHORT<S>) {
+                load_shorts(c, first + step, v[k]);
+            } else {
+                load4_once((const S*)c.values + first + step, v[k]);
+            }
+        }
         return;
     }
     if (p.left & Tile::WHOLE) {
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
             const u32 first = p.first + (2 * block + k / 4) * c.plane + k % 4 * c.row;
+            // One address of four: places of 32 bits would be added, and may wrap around.
+            const S* from = (const S*)c.values + first;
 #pragma unroll
-            for (int i = 0; i < 4; i++) v[k][i] = value_at<S>(c, first + i);
+            for (int i = 0; i < 4; i++) v[k][i] = IS_SHORT<S> ? value_at<S>(c, first + i) : from[i];
         }
         return;
     }
