@@ -3,8 +3,8 @@
 //! only.
 //!
 //! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no compiler works; `require`
-//! fails then; `off` does not look for one. `build/compiler.rs` says which one is taken. `H5Z_GPU_ARCHS` ("90" or
-//! "80,90") names architectures, all by default. Written to `OUT_DIR`:
+//! fails then; `off` does not look for one. `build/compiler.rs` says which one is taken. `H5Z_GPU_ARCHS` ("90", or
+//! "80,90+PTX", with PTX for newer ones) names architectures, all by default. Written to `OUT_DIR`:
 //!
 //! - `h5z_abi.cuh`: the format's constants, and the structs shared with the host, with their layout asserted;
 //! - `sm_ARCH.zst` for each architecture: machine code of every kernel file; `compute_ARCH.zst`: PTX for newer ones;

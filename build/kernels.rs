@@ -108,13 +108,14 @@ fn read(source: &Source, target: Target) -> Result<Made, String> {
 fn targets(compiler: &Compiler) -> Result<Vec<Target>, String> {
     let code = |arch| Target { ptx: false, arch };
     if let Ok(asked) = env::var("H5Z_GPU_ARCHS") {
-        let list: Option<BTreeSet<u32>> = asked.split(',').map(|a| a.trim().parse().ok()).collect();
-        let list =
-            list.filter(|l| !l.is_empty()).ok_or_else(|| format!("H5Z_GPU_ARCHS is {asked:?}; like 90 or 80,90"))?;
-        if let Some(odd) = list.iter().find(|&&a| !compiler.knows(a)) {
+        let each = asked.split(',').map(|a| (a.trim().trim_end_matches("+PTX"), a.trim().ends_with("+PTX")));
+        let list: Option<BTreeSet<(u32, bool)>> = each.map(|(arch, ptx)| Some((arch.parse().ok()?, ptx))).collect();
+        let list = list.ok_or_else(|| format!("H5Z_GPU_ARCHS is {asked:?}; like 90, or 80,90+PTX"))?;
+        if let Some((odd, _)) = list.iter().find(|l| !compiler.knows(l.0)) {
             return Err(format!("H5Z_GPU_ARCHS is {asked:?}, and {compiler} makes no code for {odd}"));
         }
-        return Ok(list.into_iter().map(code).collect());
+        let ptx = list.iter().filter(|l| l.1).map(|&(arch, _)| Target { ptx: true, arch });
+        return Ok(list.iter().map(|l| code(l.0)).chain(ptx).collect());
     }
     let (known, unknown): (Vec<u32>, Vec<u32>) = ARCHS.into_iter().partition(|&arch| compiler.knows(arch));
     if !unknown.is_empty() {
