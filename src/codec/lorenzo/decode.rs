@@ -66,10 +66,12 @@ pub(super) struct Place<'p, 'a, S> {
 }
 
 impl<S: Copy> Place<'_, '_, S> {
-    /// The tile's rows, each with the place of its first value in the tile.
+    /// The tile's rows, or planes of whole ones, each with the place of its first value in the tile.
     #[inline(always)]
     pub(super) fn rows(&mut self, mut f: impl FnMut(usize, &mut [S])) {
         let [a, b, c] = self.tile.extents;
+        // Whole rows lie one behind the other.
+        let (b, c) = if c == self.grid.extents()[2] { (1, b * c) } else { (b, c) };
         for z in 0..a {
             for y in 0..b {
                 f((z * b + y) * c, self.share.row(self.grid.row(&self.tile, z, y), c));

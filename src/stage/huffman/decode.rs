@@ -16,7 +16,8 @@
 //! the end alone: what is read, and what refused, depends on it alone.
 //!
 //! In turns: memory is read once for four lookups, 57 bits or more, while both readers are so far from their ends that
-//! neither needs a check. The rest goes codeword by codeword.
+//! neither needs a check; where many codewords are long with the bits that follow, for two lookups of twice the length.
+//! The rest goes codeword by codeword.
 
 use crate::constants::{CODEWORD_LIMIT, LORENZO_TILE};
 use crate::error::{Damage, Result};
@@ -34,12 +35,11 @@ const ASTRAY: usize = 1024;
 const PLACES: usize = LORENZO_TILE + ASTRAY;
 /// A buffer that the residuals of a tile are decoded into, so long that no lookup needs to ask how much is left.
 pub(crate) type Buffer = [i32; PLACES + NEAR];
-/// Look-ups by one reading of memory, which brings 57 bits or more.
-const TIMES: usize = 4;
-/// Most bits that a lookup may take.
-const MOST: u8 = 57 / TIMES as u8;
-/// Most bits that a turn may take: its last lookup may have to be replaced by a long escape.
-const TURN: usize = (TIMES - 1) * MOST as usize + LONGEST;
+/// Lookups by one reading of memory, which brings 57 bits or more: few where one codeword in [`RARE`] takes more bits
+/// than one of many may.
+const MANY: usize = 4;
+const FEW: usize = 2;
+const RARE: usize = 16;
 /// Most bits of a codeword with those that follow.
 const LONGEST: usize = CODEWORD_LIMIT as usize + 30;
 /// Streams of fewer words are read by one reader.
@@ -118,13 +118,15 @@ struct Single {
 pub(crate) struct Decoder {
     several: Vec<Entry>,
     single: Vec<Single>,
+    /// Lookups by one reading of memory: [`MANY`] or [`FEW`].
+    times: usize,
 }
 
 impl Decoder {
     /// From the lengths of a whole codebook; from no codeword at all, no tables.
     pub(crate) fn new(lengths: &Lengths) -> Result<Self> {
         if lengths.iter().all(|&l| l == 0) {
-            return Ok(Decoder { several: Vec::new(), single: Vec::new() });
+            return Ok(Decoder { several: Vec::new(), single: Vec::new(), times: MANY });
         }
         let words = codebook::codewords(lengths);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
@@ -135,14 +137,24 @@ impl Decoder {
                 single[pattern] = Single { symbol: s as u8, len, bits, meaning };
             }
         }
-        let several = memory::collect(PATTERNS, (0..PATTERNS).map(|pattern| several(&single, pattern)))?;
-        Ok(Decoder { several, single })
+        let long = single.iter().filter(|s| s.bits > most(MANY)).count();
+        let times = if long >= PATTERNS / RARE { FEW } else { MANY };
+        let several = memory::collect(PATTERNS, (0..PATTERNS).map(|pattern| several(&single, pattern, most(times))))?;
+        Ok(Decoder { several, single, times })
     }
 
     /// Reads exactly `n` residuals, at most a tile's, of a stream of `words` · 4 bytes at the head of `bytes` to the
     /// head of the first buffer, where zeros stand; the second is working memory, zeros before and after.
     #[inline(always)]
-    pub(crate) fn decode(
+    pub(crate) fn decode(&self, bytes: &[u8], words: usize, n: usize, out: &mut [Buffer; 2]) -> Result<(), Damage> {
+        match self.times {
+            FEW => self.decode_by::<FEW>(bytes, words, n, out),
+            _ => self.decode_by::<MANY>(bytes, words, n, out),
+        }
+    }
+
+    #[inline(always)]
+    fn decode_by<const TIMES: usize>(
         &self,
         bytes: &[u8],
         words: usize,
@@ -158,7 +170,7 @@ impl Decoder {
         };
         let total = 32 * words;
         // All but the filling at the stream's end is codewords.
-        let tables = Tables { several, single, total, sure: total - 31 };
+        let tables = Tables::<TIMES> { several, single, total, sure: total - 31 };
         let mut r = Reader { bytes, bit: 0, out, place: 0, ended: false };
         let mut read = Ok(false);
         if words >= WORTH_TWO {
@@ -182,15 +194,21 @@ fn too_many(place: usize, n: usize) -> Damage {
     format!("a stream of {place} or more residuals, {n} expected").into()
 }
 
-/// All whole codewords in a pattern, up to one with bits that follow or a residual that is far.
-fn several(single: &[Single], pattern: usize) -> Entry {
+/// Most bits that one of so many lookups may take.
+const fn most(times: usize) -> u8 {
+    57 / times as u8
+}
+
+/// All whole codewords in a pattern, of `most` bits together, up to one with bits that follow or a residual that is
+/// far.
+fn several(single: &[Single], pattern: usize, most: u8) -> Entry {
     let mut residuals = [0; NEAR];
     let mut e = Entry { residuals, rest: Entry::NONE };
     let (mut places, mut taken) = (0, 0);
     loop {
         let Single { symbol, len, bits, meaning } = single[pattern >> taken];
         let codewords = taken + len;
-        if usize::from(symbol) == END || u32::from(codewords) > CODEWORD_LIMIT || taken + bits > MOST {
+        if usize::from(symbol) == END || u32::from(codewords) > CODEWORD_LIMIT || taken + bits > most {
             return e;
         }
         let Meaning { zeros, z, run, escape } = meaning;
@@ -252,7 +270,7 @@ impl Reader<'_> {
 }
 
 /// The tables of a [`Decoder`], with lengths that the compiler knows.
-struct Tables<'a> {
+struct Tables<'a, const TIMES: usize> {
     several: &'a [Entry; PATTERNS],
     single: &'a [Single; PATTERNS],
     /// Bits of the stream, and those before which whatever begins is a codeword.
@@ -260,7 +278,10 @@ struct Tables<'a> {
     sure: usize,
 }
 
-impl Tables<'_> {
+impl<const TIMES: usize> Tables<'_, TIMES> {
+    /// Most bits that a turn may take: its last lookup may have to be replaced by a long escape.
+    const TURN: usize = (TIMES - 1) * most(TIMES) as usize + LONGEST;
+
     /// Reads in two places, `other` being set to where it begins, until all is read, which is true, or only `r` can go
     /// on.
     #[inline(always)]
@@ -338,7 +359,7 @@ impl Tables<'_> {
     /// Reads on in turns until one of the readers is near its end. An error says which of them.
     #[inline(always)]
     fn advance<const N: usize>(&self, readers: [&mut Reader<'_>; N], ends: [usize; N]) -> Result<(), (usize, Damage)> {
-        while (0..N).all(|k| readers[k].bit + TURN <= ends[k]) {
+        while (0..N).all(|k| readers[k].bit + Self::TURN <= ends[k]) {
             let mut w: [u64; N] = std::array::from_fn(|k| readers[k].peek());
             let mut sum = [0u64; N];
             for _ in 0..TIMES {

@@ -199,9 +199,13 @@ fn streams_come_back() {
 /// Whether the second reader's part was taken.
 fn met(c: &Coded, n: usize) -> bool {
     let d = Decoder::new(&c.lengths).unwrap();
+    if d.times == FEW { met_by::<FEW>(&d, c, n) } else { met_by::<MANY>(&d, c, n) }
+}
+
+fn met_by<const TIMES: usize>(d: &Decoder, c: &Coded, n: usize) -> bool {
     let (several, single) = (d.several.as_slice().try_into().unwrap(), d.single.as_slice().try_into().unwrap());
     let total = 8 * c.stream.len();
-    let tables = Tables { several, single, total, sure: total - 31 };
+    let tables = Tables::<TIMES> { several, single, total, sure: total - 31 };
     let mut buffers = buffers().unwrap();
     let mut at = [0, total / 2 - AHEAD].into_iter();
     let [mut r, mut other] = buffers.each_mut().map(|out| {
@@ -216,6 +220,8 @@ fn two_readers_meet_where_they_can() {
     for kind in [2, 3, 4, 8, 15] {
         let r = residuals(kind, LORENZO_TILE);
         let c = encode(&r, None);
+        let long = Decoder::new(&c.lengths).unwrap().times == FEW;
+        assert_eq!(long, matches!(kind, 4 | 15), "kind {kind}");
         assert!(met(&c, r.len()) && decode(&c, r.len()).as_ref() == Some(&r), "kind {kind}");
     }
     // Where all codewords have three bits, a reader that is out of step stays so; among what it sees then are zeros to
