@@ -9,7 +9,7 @@
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
 
 use super::format::{HEAD_LEN, Head, Opened};
-use super::scale::{Word, Work, code_type};
+use super::scale::{LARGE, Word, Work, code_type, quotient};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
@@ -18,6 +18,7 @@ use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Writer};
 use crate::params::{Bound, Class, Codec, Extents, Mode, Params, Request};
+use crate::simd::vectorize;
 use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
@@ -82,7 +83,10 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     let mut codes: Vec<W> = memory::zeros(values.len())?;
     let parts = codes.chunks_mut(PART).zip(values.chunks(PART));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
-        scale.with_map(Divide { scale, values, codes })
+        vectorize(
+            #[inline(always)]
+            || scale.with_map(Divide { scale, values, codes }),
+        )
     });
     let count = found.iter().map(|part| part.as_ref().map_or(0, Vec::len)).sum::<usize>();
     if count > values.len() / RARE {
@@ -313,34 +317,53 @@ struct Divide<'a, W> {
 impl<W: Word> Work<W> for Divide<'_, W> {
     type Out = Result<Vec<usize>>;
 
+    #[inline(always)]
     fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
-        let Scale { origin, unit, special, .. } = self.scale;
-        let unit = unit as i64;
+        let Scale { map, origin, unit, .. } = self.scale;
         // An exception is told by the code: whatever the guess was, it comes back or it does not.
-        let one = |x: W| {
-            let k = from(x).wrapping_sub(origin);
-            W::cut(if unit == 1 { k } else { k / unit })
+        if unit < LARGE && (W::SIZE == 4 || !map.is_exact()) {
+            let by = unit as f64;
+            self.divide(
+                to,
+                #[inline(always)]
+                |x| quotient(from(x).wrapping_sub(origin), by),
+            )
+        } else {
+            let by = unit as i64;
+            self.divide(
+                to,
+                #[inline(always)]
+                |x| if by == 1 { from(x).wrapping_sub(origin) } else { from(x).wrapping_sub(origin) / by },
+            )
+        }
+    }
+}
+
+impl<W: Word> Divide<'_, W> {
+    #[inline(always)]
+    fn divide(self, to: impl Fn(W) -> W, code: impl Fn(W) -> i64) -> Result<Vec<usize>> {
+        let Scale { origin, unit, special, .. } = self.scale;
+        let special = special.map(|bits| W::cut(bits as i64));
+        let (has_special, special) = (special.is_some(), special.unwrap_or(W::cut(0)));
+        // The special number may be a multiple too: its code is its own all the same.
+        let is_code = |x: W, k: W| {
+            let back = to(W::cut(origin.wrapping_add((unit as i64).wrapping_mul(k.wide()))));
+            (back == x) & !(has_special & (k == W::MIN))
         };
-        let back = |k: W| to(W::cut(origin.wrapping_add(unit.wrapping_mul(k.wide()))));
         let mut exceptions = Vec::new();
         let blocks = self.values.chunks(BLOCK).zip(self.codes.chunks_mut(BLOCK));
         for (b, (values, codes)) in blocks.enumerate() {
             let mut good = true;
             for (x, k) in values.iter().zip(&mut *codes) {
-                *k = one(*x);
-                // The special number may be a multiple too: its code is its own all the same.
-                good &= back(*k) == *x && special.is_none_or(|bits| *k != W::MIN && x.bits() != bits);
+                let (is_special, code) = (has_special & (*x == special), W::cut(code(*x)));
+                *k = if is_special { W::MIN } else { code };
+                good &= is_special | is_code(*x, code);
             }
-            if good {
-                continue;
-            }
-            memory::reserve(&mut exceptions, BLOCK)?;
-            for (i, (x, k)) in values.iter().zip(codes).enumerate() {
-                if special == Some(x.bits()) {
-                    *k = W::MIN;
-                } else if back(*k) != *x || special.is_some() && *k == W::MIN {
-                    exceptions.push(b * BLOCK + i);
-                }
+            if !good {
+                memory::reserve(&mut exceptions, BLOCK)?;
+                let odd = |(x, k): (&W, &W)| !(has_special && *x == special || is_code(*x, *k));
+                let all = values.iter().zip(&*codes).enumerate();
+                exceptions.extend(all.filter(|(_, pair)| odd(*pair)).map(|(i, _)| b * BLOCK + i));
             }
         }
         Ok(exceptions)
@@ -375,6 +398,7 @@ struct Multiply<'a, W> {
 impl<W: Word> Work<W> for Multiply<'_, W> {
     type Out = ();
 
+    #[inline(always)]
     fn run(self, to: impl Fn(W) -> W, _: impl Fn(W) -> i64) {
         let Scale { origin, unit, special, .. } = self.scale;
         let unit = unit as i64;
@@ -426,7 +450,10 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
     parallel::try_each(n.div_ceil(PART), out.chunks_mut(PART), threads, |_, codes: &mut [W]| {
-        scale.with_map(Multiply { scale, codes });
+        vectorize(
+            #[inline(always)]
+            || scale.with_map(Multiply { scale, codes }),
+        );
         Ok(())
     })?;
     for (place, bits) in opened.exceptions() {
