@@ -74,14 +74,14 @@ pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]
     2 * (all[0] - all[1]) > all[2]
 }
 
-/// The bits of a number.
+/// The bits of a number of 4 or 8 bytes.
 pub(crate) fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    if params.dtype.big_endian {
-        word[..bytes.len()].reverse();
-    }
-    u64::from_le_bytes(word)
+    let word = match (bytes.first_chunk(), bytes.first_chunk()) {
+        (Some(&eight), _) => u64::from_le_bytes(eight),
+        (_, Some(&four)) => u32::from_le_bytes(four).into(),
+        _ => 0,
+    };
+    if params.dtype.big_endian { word.swap_bytes() >> (64 - 8 * bytes.len()) } else { word }
 }
 
 fn among<W: Word>(params: &Params, values: Vec<W>) -> (Option<Scale>, Scale) {
