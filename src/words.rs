@@ -1,45 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! cd_values: the short forms that a user types and the stored list that `set_local` writes.
-//!
-//! | n | meaning |
-//! |---|---|
-//! | 0 | lossless |
-//! | 1 | one packed decimal `[C]MDDEE`; the number 0 is refused |
-//! | 3 | `CM`, then the bound as f64, low word first |
-//! | ≥ 12 with our magic | the stored list |
-//!
-//! # The stored list
-//!
-//! 12 to 20 words. Fields of one word are named from its lowest bits up, with their widths in bits.
-//!
-//! | word | holds | allowed |
-//! |---|---|---|
-//! | 0 | layout 8, magic 24 | 2, 0xF1C0DE |
-//! | 1 | words in the list 8, writer version 16, minimum reader 8 | 12 + stored rank, any, 2 |
-//! | 2 | type: class 4, size 8, order 2, sign 1, reserved 1, exponent 8, mantissa 8 | as in a frame's header |
-//! | 3 | mode 4, codec 4, flags 8, original rank 8, stored rank 8 | M, C as above; flags below; any; 0 to 8 |
-//! | 4, 5 | the bound, f64 bits, low word first | what the mode allows; 0 when lossless |
-//! | 6 | a second parameter | 0 |
-//! | 7, 8 | bits of the fill value in the element's width, low word first | 0 without flag 1 |
-//! | 9 | the one number that the user typed | 0: none, or several words |
-//! | 10 | check | below |
-//! | 11 … | extents of the chunk, slowest first: units dropped, leading ones multiplied beyond 8 | 2 or more each |
-//! | last | 90000, the number for lossless | 90000 |
-//!
-//! Flag 1: a fill value is known. Flag 2: the filter sees the chunk itself, whose length is the product of extents and
-//! size; bits may be lost. Where the flag is missing another filter stands before this one, or HDF5 did not tell
-//! enough. Other flags are reserved.
-//!
-//! The last word is 90000 for the sake of others: NCO 5 hands the last word of one variable, as the only word of its
-//! filter, to variables that it writes after it. They are compressed then, and lose nothing.
-//!
-//! The check is a sum over all words but itself and the last. It begins with 0; each word in turn makes of it
-//! p XOR (p >> 15), where p = (sum XOR word) · 0x9E3779B1 modulo 2^32. One changed word is always found; words that
-//! changed places, or several changed ones, but for one case in 2^32.
-//!
-//! A reader refuses lists whose count or rank do not fit together, whose check or last word is wrong, with a value
-//! that is not listed here, and of another layout or minimum reader. The filter then goes on as if there were no words:
-//! frames describe themselves. Words behind the last one are ignored.
+#![doc = include_str!("words/FORMAT.md")]
 
 mod short;
 mod stored;
