@@ -21,13 +21,14 @@
 //! kept then goes to planes, and so does one that planes makes smaller after all.
 
 use super::chunk::Chunk;
-use super::kept::{Inner, Kept, Scale, Way};
+use super::kept::{Inner, Kept, Map, Scale, Way};
 use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::frame::STORED_HEADER;
+use crate::memory;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
 /// Fewer numbers go to planes unseen.
@@ -42,6 +43,11 @@ const PART_OF_RUNS: usize = 8;
 /// Numbers in a row among which repeated ones are counted, in so many parts of a sample.
 const COUNTED: usize = 4096;
 const COUNTS: usize = 4;
+/// Bits of a place in the table that remembers them.
+const SLOTS: u32 = 15;
+/// 256ths of them that say that `bytes` may find what repeats, and that a table of floats may have few.
+const REPEATED: usize = 64;
+const FEW: usize = 16;
 /// Of so many runs one is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
@@ -143,7 +149,8 @@ impl Try<'_> {
         let is_float = self.params.dtype.class == Class::Float;
         let (scale, ordered) = scaled::find(self.params, self.runs);
         // What is frequent in floats has a code of its own: only others are for bytes.
-        let repeats = repeats(self.params, self.runs, ordered.special.filter(|_| is_float));
+        let again = repeated(self.params, self.runs, ordered.special.filter(|_| is_float))?;
+        let repeats = again >= REPEATED;
         let scale = scale.filter(|_| self.with_scale);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
         let with_unit = scale.filter(|scale| !scale.is_plain());
@@ -172,6 +179,13 @@ impl Try<'_> {
         for kept in candidates {
             self.weigh(kept, &mut best)?;
         }
+        if is_float && self.with_scale && again >= FEW {
+            let table = Scale { special: ordered.special, ..Scale::TABLE };
+            let most = best.0.saturating_mul(2);
+            if self.weigh(way(table, 0, Inner::Planes), &mut best)? <= most {
+                self.weigh(way(table, 0, Inner::Lorenzo), &mut best)?;
+            }
+        }
         if is_smooth {
             // planes and lorenzo take differences of these once more. Where planes loses a sixteenth, lorenzo does too.
             let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
@@ -190,6 +204,7 @@ impl Try<'_> {
     fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
+            Kept::Scaled(Way { scale: Scale { map: Map::Table, .. }, .. }) => 914,
             Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
             Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
             _ if self.params.dtype.class == Class::Float => 914,
@@ -287,11 +302,12 @@ fn line(raw: &[u8], params: &Params) -> Extents {
     Extents::new(&[(raw.len() / usize::from(params.dtype.size)) as u64]).unwrap_or_default()
 }
 
-/// Whether every fourth number or more, of those that are not left out, occurred before, as far as a small table
+/// The share of numbers, in 256ths, of those that are not left out, that occurred before, as far as a small table
 /// remembers.
-fn repeats(params: &Params, raw: &[u8], left_out: Option<u64>) -> bool {
+fn repeated(params: &Params, raw: &[u8], left_out: Option<u64>) -> Result<usize> {
     let size = usize::from(params.dtype.size);
-    let mut table = [0u64; 2 * COUNTED];
+    // The upper half of what a number's bits are mixed to, by the highest of it.
+    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
     let (mut count, mut again) = (0, 0);
     let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
     for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
@@ -299,11 +315,11 @@ fn repeats(params: &Params, raw: &[u8], left_out: Option<u64>) -> bool {
         if left_out == Some(word) {
             continue;
         }
-        let slot = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - 13);
-        again += usize::from(std::mem::replace(&mut table[slot as usize], word) == word);
+        let mixed = (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
         count += 1;
     }
-    again * 4 >= count
+    Ok(256 * again / count.max(1))
 }
 
 /// What keeps a chunk that is open.

@@ -16,14 +16,17 @@ pub(crate) enum Map {
     ShortProduct,
     /// Its bits, so arranged that whole numbers have the numbers' order.
     Ordered,
+    /// Such bits, at the place in a table that the whole number says.
+    Table,
 }
 
 impl Map {
-    pub(crate) const ALL: [Map; 5] = [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered];
+    pub(crate) const ALL: [Map; 6] =
+        [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered, Map::Table];
 
     /// Whether there are neither factor nor addend.
     pub(crate) fn is_exact(self) -> bool {
-        matches!(self, Map::Whole | Map::Ordered)
+        matches!(self, Map::Whole | Map::Ordered | Map::Table)
     }
 }
 
@@ -46,6 +49,8 @@ impl Scale {
         Scale { map: Map::Whole, factor: 0.0, addend: 0.0, unit: 1, origin: 0, special: None };
     /// Floats as they are.
     pub(crate) const ORDERED: Scale = Scale { map: Map::Ordered, ..Scale::WHOLE };
+    /// Floats by a table of them.
+    pub(crate) const TABLE: Scale = Scale { map: Map::Table, ..Scale::WHOLE };
 
     /// Whether numbers are whole ones as they are.
     pub(crate) fn is_plain(&self) -> bool {

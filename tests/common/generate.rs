@@ -373,12 +373,18 @@ fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
         "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),
         "unpacked" => wave(dims, random).into_iter().map(|x| unpacked(whole(x) + random.below(16) as f64)).collect(),
-        // Latitudes of points that lie at equal distances on a plane.
-        "coordinates" => {
+        // Latitudes of points that lie at equal distances on a plane; some of them lie where others have the same.
+        "coordinates" | "mirrored-coordinates" => {
             let row = dims.last().copied().unwrap_or(1) as usize;
-            let at = |k: usize| (k as f64 - 30.0) / 300.0;
+            let apart = if name == "coordinates" { 271.0 } else { 300.0 };
+            let at = |k: usize, apart: f64| (k as f64 - 30.0) / apart;
             let latitude = |(x, y): (f64, f64)| 90.0 * (x + y) / (1.0 + x * x + y * y).sqrt();
-            (0..n).map(|i| bits_of(latitude((at(i % row), at(i / row))))).collect()
+            (0..n).map(|i| bits_of(latitude((at(i % row, 300.0), at(i / row, apart))))).collect()
+        }
+        // Shorts that were unpacked by a factor and an offset without end, with holes.
+        "any-factor" => {
+            let x = |k: f64| if k > 800.0 { f64::NAN } else { k * 0.001_234_567_890_123 + 271.828_182_845_904 };
+            wave(dims, random).into_iter().map(|w| bits_of(x(whole(w) + random.below(4) as f64))).collect()
         }
         // Hundredths with holes of one kind in runs, and numbers that are no hundredths.
         "holed-hundredths" => {

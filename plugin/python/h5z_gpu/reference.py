@@ -994,7 +994,7 @@ def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array
 
 
 # ----------------------------------------------------------------------------------------------- scaled.FORMAT.md
-WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED = 0, 1, 2, 3, 4
+WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED, TABLE = 0, 1, 2, 3, 4, 5
 
 
 def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes:
@@ -1005,6 +1005,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
     unfit = left or (np.diff(places) <= 0).any() or (places >= head.values).any()
     refuse("K7", unfit, f"exceptions of {len(exceptions)} bytes, at {places} of {head.values} numbers")
     modulus = 2 ** (8 * head.size)
+    t = scaled_table(head, bytes(first[56:]))
     c = k = scaled_codes(head, bytes(codes)).astype(bits)
     low = bits.type(modulus // 2)
     marked = special * (c == low)
@@ -1013,13 +1014,16 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
         d = scaled_differences(order, steps, marked, bits.type(step % modulus), head.extents)
         k = np.where(marked, low, np.cumsum(d, dtype=bits))
     q = (bits.type(origin % modulus) + bits.type(unit % modulus) * k).view(signed)
+    if kind == TABLE:
+        refuse("K9", ((k >= len(t)) & ~np.bool_(marked)).any(), f"a code beyond the {len(t)} numbers of the table")
+        q = t[np.where(k < len(t), k, 0).astype(np.int64)].view(signed)
     if kind == WHOLE:
         x = q.view(bits)
     elif kind == QUOTIENT:
         x = (q.astype("<f8") / factor).astype(real).view(bits)
     elif kind == PRODUCT:
         x = (q.astype("<f8") * factor + addend).astype(real).view(bits)
-    elif kind == ORDERED:
+    elif kind in (ORDERED, TABLE):
         x = np.where(q < 0, ~q | signed.type(-modulus // 2), q).view(bits)
     else:
         x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
@@ -1031,19 +1035,22 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
 
 def scaled_head(head: Header, first: bytes) -> tuple[Any, ...]:
     """§3.1: map, order, special, unit, origin, step, factor, addend, the special number's bits."""
-    refuse("K1", len(first) != 56, f"a head of {len(first)} bytes, it has 56")
+    unfit = len(first) < 56 or (len(first) > 56) != (first[0] == TABLE)
+    refuse("K1", unfit, f"a head of {len(first)} bytes, it has 56, more with a table")
     kind, order, special, *zeros = struct.unpack_from("<8B", first)
-    numbers = unit, _, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
-    unfit = kind > ORDERED or order > 3 or special > 1 or any(zeros)
+    numbers = unit, origin, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
+    unfit = kind > TABLE or order > 3 or special > 1 or any(zeros)
     refuse("K2", unfit, f"a head that begins with {first[:8].hex()}")
     unfit = (kind == WHOLE) != (head.number == 0) or (kind == SHORT_PRODUCT and head.size != 4)
     unfit |= order == 3 and len(head.extents) < 2
     refuse("K3", unfit, f"map {kind}, order {order} of type {head.type:08x}, extents {head.extents}")
     refuse("K4", unit == 0 or (order in (0, 3) and step), f"unit {unit}, step {step} with order {order}")
-    unfit = any(first[32:40]) if kind in (WHOLE, ORDERED) else not (math.isfinite(factor) and factor > 0)
-    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED) else not math.isfinite(addend)
+    unfit = any(first[32:40]) if kind in (WHOLE, ORDERED, TABLE) else not (math.isfinite(factor) and factor > 0)
+    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED, TABLE) else not math.isfinite(addend)
     refuse("K5", unfit, f"factor {factor!r}, addend {addend!r} with map {kind}")
     refuse("K6", odd >= 1 << 8 * head.size or (odd and not special), f"special {special} with the bits {odd:#x}")
+    unfit = kind == TABLE and (order, unit, origin) != (0, 1, 0)
+    refuse("K9", unfit, f"order {order}, unit {unit}, origin {origin} with a table")
     return (kind, order, special, *numbers)
 
 
@@ -1070,18 +1077,36 @@ def scaled_codes(head: Header, codes: bytes) -> Array:
     """§3.2."""
     if not codes:
         return np.zeros(head.values, f"<u{head.size}")
+
+    def unfit(inner: Header) -> bool:
+        shaped = inner.codec == "bytes" or inner.extents == head.extents
+        return inner.codec == "scaled" or inner.raw_length != head.raw_length or not shaped
+
+    return scaled_inner("K8", head, codes, unfit)
+
+
+def scaled_table(head: Header, table: bytes) -> Array:
+    """§3.3; no numbers where there is no table."""
+    if not table:
+        return np.zeros(0, f"<u{head.size}")
+
+    def unfit(inner: Header) -> bool:
+        count, rest = divmod(inner.raw_length, head.size)
+        return rest > 0 or not 1 <= count <= head.values
+
+    return scaled_inner("K9", head, table, unfit)
+
+
+def scaled_inner(rule: str, head: Header, frame: bytes, unfit: Any) -> Array:
+    """The numbers of a frame inside this one."""
     try:
-        inner = header(codes)
+        inner = header(frame)
+        is_type = inner.type == 0x4000 | head.size << 4 and not inner.swapped
+        is_codec = inner.codec in ("bytes", "planes", "lorenzo", "scaled")
+        refuse(rule, not (is_type and is_codec) or unfit(inner), f"{inner}")
+        return np.frombuffer(decode(frame), f"<u{head.size}")
     except Refused as reason:
-        refuse("K8", True, f"codes that are refused by {reason}")
-        raise
-    unfit = inner.codec not in ("bytes", "planes", "lorenzo") or inner.type != 0x4000 | head.size << 4 or inner.swapped
-    unfit |= inner.raw_length != head.raw_length or (inner.codec != "bytes" and inner.extents != head.extents)
-    refuse("K8", unfit, f"codes of {inner}")
-    try:
-        return np.frombuffer(decode(codes), f"<u{head.size}")
-    except Refused as reason:
-        refuse("K8", True, f"codes that are refused by {reason}")
+        refuse(rule, True, f"a frame inside that is refused by {reason}")
         raise
 
 

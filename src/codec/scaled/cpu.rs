@@ -10,8 +10,9 @@
 
 use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{LARGE, Word, Work, code_type, quotient};
+use super::table;
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::kept::{Inner, Scale, Way};
+use crate::codec::kept::{Inner, Map, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
 use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
@@ -38,15 +39,16 @@ pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<
 
 fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
     let Some(coded) = code(values, chunk, way)? else { return Ok(false) };
-    let Coded { mut codes, exceptions, head } = coded;
+    let Coded { mut codes, exceptions, head, table } = coded;
     let mut inner = Vec::new();
     if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, chunk, way, &mut inner)? {
         return Ok(false);
     }
     let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), 3)?;
     w.section(|o| {
-        memory::reserve(o, HEAD_LEN)?;
+        memory::reserve(o, HEAD_LEN + table.len())?;
         o.extend(head.bytes());
+        o.extend_from_slice(&table);
         Ok(())
     })?;
     w.section(|o| {
@@ -65,6 +67,8 @@ struct Coded<W> {
     codes: Vec<W>,
     exceptions: Vec<usize>,
     head: Head,
+    /// The table's frame, if there is one.
+    table: Vec<u8>,
 }
 
 /// The codes of a chunk. `None`: it cannot be kept this way.
@@ -81,6 +85,12 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         scale.origin = scale.whole(*first).unwrap_or(scale.origin);
     }
     let mut codes: Vec<W> = memory::zeros(values.len())?;
+    if scale.map == Map::Table {
+        let numbers = table::places(values, scale.special, &mut codes)?;
+        let table = encode_table(numbers, chunk)?;
+        let head = Head { scale, order: 0, step: 0 };
+        return Ok(table.map(|table| Coded { codes, exceptions: Vec::new(), head, table }));
+    }
     let parts = codes.chunks_mut(PART).zip(values.chunks(PART));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
         vectorize(
@@ -100,7 +110,8 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     instead(&mut codes, &exceptions, has_special);
     let row = extents.last().map_or(1, |&x| x as usize);
     let step = differences(&mut codes, way.order, row, has_special)?;
-    Ok(step.map(|step| Coded { codes, exceptions, head: Head { scale, order: way.order, step } }))
+    let head = |step| Head { scale, order: way.order, step };
+    Ok(step.map(|step| Coded { codes, exceptions, head: head(step), table: Vec::new() }))
 }
 
 /// Gives exceptions the whole number before them.
@@ -194,6 +205,35 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
         Ok(Some(inner * all / left + exceptions * (4 + W::SIZE as u64)))
     }
     if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way, about) } else { of::<i64>(chunks, way, about) }
+}
+
+/// The frame of a table, whose numbers rise: of their first or second differences, by planes or by bytes. `None`: these
+/// cannot be taken.
+fn encode_table<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+    let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
+    let params = Params {
+        request: Request { codec: Codec::Planes, bound: Bound::Lossless },
+        dtype: code_type(W::SIZE as u8),
+        extents,
+        fill: None,
+        lossy_allowed: false,
+    };
+    let raw = bytemuck::cast_slice_mut(&mut numbers);
+    if cfg!(target_endian = "big") {
+        chunk::swap(raw, W::SIZE);
+    }
+    let chunk = Chunk { params: &params, raw, ..*chunk };
+    let way = |order, inner| Way { scale: Scale::WHOLE, order, inner };
+    let cost = |order| -> Result<u64> { Ok(bits(&[chunk], &way(order, Inner::Bytes))?.unwrap_or(u64::MAX)) };
+    let order = if cost(1)? < cost(2)? { 1 } else { 2 };
+    let mut shortest: Option<Vec<u8>> = None;
+    for inner in [Inner::Planes, Inner::Bytes] {
+        let mut table = Vec::new();
+        if encode(&chunk, &way(order, inner), &mut table)? && shortest.as_ref().is_none_or(|s| table.len() < s.len()) {
+            shortest = Some(table);
+        }
+    }
+    Ok(shortest)
 }
 
 /// The frame of the codes.
@@ -426,13 +466,23 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     }
 }
 
+fn decode_table<W: Word>(frame: &Frame<'_>, threads: usize) -> Result<Vec<W>> {
+    let mut table: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
+    let raw = bytemuck::cast_slice_mut(&mut table);
+    crate::codec::decode(frame, threads, raw)?;
+    if cfg!(target_endian = "big") {
+        chunk::swap(raw, W::SIZE);
+    }
+    Ok(table)
+}
+
 fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Result<()> {
     let n = frame.elements(W::SIZE)?;
     let mut opened = Opened::<W>::open(frame, threads, n)?;
     let Head { scale, order, step } = opened.head;
     match &mut opened.codes {
         Some(codes) => {
-            if order == 0 {
+            if order == 0 && opened.table.is_none() {
                 codes.wanted = frame.wanted.clone();
             }
             let raw = bytemuck::cast_slice_mut(out);
@@ -449,7 +499,11 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     }
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
+    let table = opened.table.as_ref().map(|frame| decode_table(frame, threads)).transpose()?;
     parallel::try_each(n.div_ceil(PART), out.chunks_mut(PART), threads, |_, codes: &mut [W]| {
+        if let Some(table) = &table {
+            return table::numbers(codes, table, scale.special);
+        }
         vectorize(
             #[inline(always)]
             || scale.with_map(Multiply { scale, codes }),

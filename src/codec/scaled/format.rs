@@ -31,9 +31,11 @@ impl Head {
         out
     }
 
-    /// Reads the head of a frame of numbers of this type.
-    fn read(bytes: &[u8], header: &Header) -> Result<Head> {
-        let Ok(&bytes) = <&[u8; HEAD_LEN]>::try_from(bytes) else {
+    /// Reads the head of a frame of numbers of this type, and the bytes of the table behind it.
+    fn read<'a>(bytes: &'a [u8], header: &Header) -> Result<(Head, &'a [u8])> {
+        let has_table = bytes.first() == Some(&(Map::Table as u8));
+        let Some((bytes, table)) = bytes.split_first_chunk::<HEAD_LEN>().filter(|(_, t)| t.is_empty() != has_table)
+        else {
             return Err(Error::Length { section: "scaled head", needed: HEAD_LEN as u64, got: bytes.len() as u64 });
         };
         let wrong = |why: String| Err(Error::corrupt("scaled head", why));
@@ -42,7 +44,7 @@ impl Head {
         let (unit, step, bits) = (word(0), word(2) as i64, word(5));
         let (factor, addend) = (f64::from_bits(word(3)), f64::from_bits(word(4)));
         let Some(map) = Map::ALL.get(usize::from(map)).copied().filter(|_| order <= 3 && special <= 1) else {
-            return wrong(format!("map {map}, order {order}, special {special}; limits are 4, 3 and 1"));
+            return wrong(format!("map {map}, order {order}, special {special}; limits are 5, 3 and 1"));
         };
         if zeros.iter().any(|&b| b != 0) {
             return wrong(format!("bytes 3 to 7 are {zeros:02x?}, not 0"));
@@ -56,6 +58,12 @@ impl Head {
         if unit == 0 || matches!(order, 0 | 3) && step != 0 {
             return wrong(format!("unit {unit}, step {step} with order {order}; a unit is 1 or more"));
         }
+        if has_table && (order, unit, word(1)) != (0, 1, 0) {
+            return wrong(format!(
+                "order {order}, unit {unit}, origin {} with a table; needed are 0, 1 and 0",
+                word(1)
+            ));
+        }
         let has_factor = if map.is_exact() { word(3) == 0 } else { factor.is_finite() && factor > 0.0 };
         let has_addend = if map.is_exact() || map == Map::Quotient { word(4) == 0 } else { addend.is_finite() };
         if !has_factor || !has_addend {
@@ -66,7 +74,7 @@ impl Head {
         }
         let special = (special == 1).then_some(bits);
         let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special };
-        Ok(Head { scale, order, step })
+        Ok((Head { scale, order, step }, table))
     }
 }
 
@@ -77,6 +85,8 @@ pub(super) struct Opened<'a, W> {
     bits: &'a [u8],
     /// The inner frame; `None`: all codes are 0.
     pub(super) codes: Option<Frame<'a>>,
+    /// The frame of the table; `None`: the map has none.
+    pub(super) table: Option<Frame<'a>>,
     word: std::marker::PhantomData<W>,
 }
 
@@ -84,7 +94,7 @@ impl<'a, W: Word> Opened<'a, W> {
     /// Checks head and exceptions, and opens the inner frame. FORMAT.md §7.
     pub(super) fn open(frame: &Frame<'a>, threads: usize, n: usize) -> Result<Self> {
         let [head, exceptions, codes] = frame.sections()?;
-        let head = Head::read(head, &frame.header)?;
+        let (head, table) = Head::read(head, &frame.header)?;
         let count = exceptions.len() / (4 + W::SIZE);
         let (places, bits) = exceptions.split_at(4 * count);
         let (places, _) = places.as_chunks();
@@ -99,7 +109,29 @@ impl<'a, W: Word> Opened<'a, W> {
             return Err(Error::corrupt("scaled exceptions", why));
         }
         let codes = if codes.is_empty() { None } else { Some(Self::inner(codes, &frame.header, threads, n)?) };
-        Ok(Opened { head, places, bits, codes, word: std::marker::PhantomData })
+        let table = if table.is_empty() { None } else { Some(Self::table(table, threads, n)?) };
+        Ok(Opened { head, places, bits, codes, table, word: std::marker::PhantomData })
+    }
+
+    fn table(table: &'a [u8], threads: usize, n: usize) -> Result<Frame<'a>> {
+        let frame = Frame::open(table, threads)?;
+        let h = &frame.header;
+        let is_codec = matches!(h.codec, CodecId::PLANES | CodecId::LORENZO | CodecId::BYTES | CodecId::SCALED);
+        let count = h.raw_len / W::SIZE as u64;
+        let is_whole = h.raw_len % W::SIZE as u64 == 0 && (1..=n as u64).contains(&count) && !h.extents.is_swapped();
+        if !is_codec || !is_whole || h.mode != Mode::Lossless || h.dtype != code_type(W::SIZE as u8) {
+            let why = format!(
+                "a table by {} with mode {}, {:?} and {} raw bytes; needed are planes, lorenzo, bytes or scaled \
+                 without loss, signed little-endian integers of {} bytes, and {n} of them at most",
+                h.codec,
+                h.mode,
+                h.dtype,
+                h.raw_len,
+                W::SIZE
+            );
+            return Err(Error::corrupt("scaled table", why));
+        }
+        Ok(frame)
     }
 
     fn inner(codes: &'a [u8], outer: &Header, threads: usize, n: usize) -> Result<Frame<'a>> {

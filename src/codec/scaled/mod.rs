@@ -5,6 +5,7 @@ mod cpu;
 mod find;
 mod format;
 mod scale;
+mod table;
 #[cfg(test)]
 mod tests;
 

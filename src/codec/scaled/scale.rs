@@ -117,7 +117,8 @@ impl Scale {
     pub(super) fn with_map<W: Word, K: Work<W>>(&self, work: K) -> K::Out {
         let Scale { factor, addend, .. } = *self;
         match self.map {
-            Map::Whole => work.run(
+            // A table is looked up elsewhere.
+            Map::Whole | Map::Table => work.run(
                 #[inline(always)]
                 |q| q,
                 #[inline(always)]

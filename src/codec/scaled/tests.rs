@@ -89,6 +89,29 @@ fn clocks_and_identifiers_are_kept_as_differences() {
     assert_eq!(codec(&frame), CodecId::SCALED);
 }
 
+/// Shorts that were unpacked by any factor, on a field, with NaN or a fill value or neither.
+#[test]
+fn floats_of_which_few_differ_are_kept_by_a_table() {
+    let k = |i: usize| ((i % 200) as f64 * 0.06).sin() * 900.0 + ((i / 200) as f64 * 0.02).cos() * 300.0;
+    let n = 200 * 300;
+    for dtype in [Dtype::F32, Dtype::F64].into_iter().flat_map(|d| [d, Dtype { big_endian: true, ..d }]) {
+        for missing in [None, Some(f64::NAN), Some(1e20)] {
+            let value = |i: usize| match missing {
+                Some(x) if i / 50 % 5 == 1 => x,
+                _ => (k(i) + noise(i) * 3.0).round() * 0.012_345_678_912_3 + 271.828_182_845_904,
+            };
+            let raw = raw(dtype, &(0..n).map(value).collect::<Vec<_>>());
+            let fill = missing.filter(|x| !x.is_nan()).map(|x| match dtype.size {
+                4 => u64::from((x as f32).to_bits()),
+                _ => x.to_bits(),
+            });
+            let frame = coded(dtype, &[300, 200], &raw, fill);
+            let ratio = raw.len() / frame.len();
+            assert!(codec(&frame) == CodecId::SCALED && ratio >= usize::from(dtype.size), "{dtype:?}: ratio {ratio}");
+        }
+    }
+}
+
 /// Decimals and unpacked shorts of both types and orders, with what is missing.
 #[test]
 fn decimal_grids_are_kept_as_whole_numbers() {
@@ -171,7 +194,7 @@ fn what_repeats_in_a_half_is_found() {
     for repeating in [0, 1] {
         let value = |i: usize| noise(if i / 24_300 == repeating { hash(i) as usize % 50 } else { i });
         let frame = coded(Dtype::F64, &[48_600], &raw(Dtype::F64, &(0..48_600).map(value).collect::<Vec<_>>()), None);
-        assert_eq!(codec(&frame), CodecId::BYTES, "half {repeating}");
+        assert!(codec(&frame) != CodecId::PLANES && frame.len() < 250_000, "half {repeating}: {}", frame.len());
     }
 }
 

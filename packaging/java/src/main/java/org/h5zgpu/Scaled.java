@@ -21,6 +21,7 @@ import java.util.Arrays;
 @SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Scaled {
     private static final int HEAD = 56;
+    private static final int TABLE = 5;
 
     private final Header header;
     private final Section head;
@@ -38,6 +39,8 @@ final strictfp class Scaled {
     private double factor;
     private double addend;
     private long specialBits;
+    /** Numbers of the table, little-endian; {@code null} without one. */
+    private ByteBuffer table;
 
     Scaled(Header header, Section[] sections) {
         this.header = header;
@@ -81,10 +84,12 @@ final strictfp class Scaled {
     }
 
     private void readHead() throws Refused {
-        Refused.when(head.length != HEAD, "K1", "a head of %d bytes, it has %d", head.length, HEAD);
+        boolean hasTable = head.length > 0 && head.u8(0) == TABLE;
+        Refused.when(head.length < HEAD || head.length > HEAD != hasTable, "K1", "a head of %d bytes, it has %d, "
+                + "more with a table", head.length, HEAD);
         map = head.u8(0);
         order = head.u8(1);
-        Refused.when(map > 4 || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
+        Refused.when(map > TABLE || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
                 "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
         special = head.u8(2) == 1;
         boolean integers = header.numberClass() == Header.INTEGER;
@@ -98,13 +103,37 @@ final strictfp class Scaled {
                 order);
         factor = Double.longBitsToDouble(head.i64(32));
         addend = Double.longBitsToDouble(head.i64(40));
-        boolean exact = map == 0 || map == 4;
+        boolean exact = map == 0 || map == 4 || map == TABLE;
         boolean factorFits = exact ? head.i64(32) == 0 : factor > 0 && factor < Double.POSITIVE_INFINITY;
         boolean addendFits = exact || map == 1 ? head.i64(40) == 0 : Math.abs(addend) < Double.POSITIVE_INFINITY;
         Refused.when(!factorFits || !addendFits, "K5", "factor %s, addend %s in map %d", factor, addend, map);
         specialBits = head.i64(48);
         Refused.when(special ? size == 4 && specialBits >>> 32 != 0 : specialBits != 0, "K6", "special bits %016x",
                 specialBits);
+        if (hasTable) {
+            Refused.when(order != 0 || unit != 1 || origin != 0, "K9", "order %d, unit %d, origin %d with a table",
+                    order, unit, origin);
+            readTable();
+        }
+    }
+
+    private void readTable() throws Refused {
+        byte[] frame = Arrays.copyOfRange(head.bytes, head.begin + HEAD, head.begin + head.length);
+        Header h = Header.read(frame);
+        boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES
+                || h.codec == Header.SCALED;
+        boolean whole = h.rawLength % size == 0 && h.rawLength > 0 && h.rawLength <= header.rawLength;
+        Refused.when(!codec || h.mode != 9 || h.type != (size << 4 | 1 << 14) || !whole || h.swapped, "K9",
+                "a table by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
+                Long.toUnsignedString(h.rawLength));
+        table = ByteBuffer.wrap(Frame.decode(frame, h.rawLength)).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** The number at place k of the table. */
+    private long listed(long k) throws Refused {
+        Refused.when(k < 0 || k >= table.capacity() / size, "K9", "a code %d with a table of %d numbers", k,
+                table.capacity() / size);
+        return size == 8 ? table.getLong(8 * (int) k) : table.getInt(4 * (int) k);
     }
 
     private byte[] inner() throws Refused {
@@ -121,7 +150,7 @@ final strictfp class Scaled {
     }
 
     /** Section 4, of 8 bytes. */
-    private void numbers(ByteBuffer in, ByteBuffer out) {
+    private void numbers(ByteBuffer in, ByteBuffer out) throws Refused {
         int row = order == 3 ? (int) header.extents[header.extents.length - 1] : 1;
         long[] before = new long[row];
         long r = 0;
@@ -142,7 +171,7 @@ final strictfp class Scaled {
     }
 
     /** The same of 4 bytes, whose sums wrap around earlier. */
-    private void shortNumbers(ByteBuffer in, ByteBuffer out) {
+    private void shortNumbers(ByteBuffer in, ByteBuffer out) throws Refused {
         int row = order == 3 ? (int) header.extents[header.extents.length - 1] : 1;
         int[] before = new int[row];
         int r = 0;
@@ -175,18 +204,20 @@ final strictfp class Scaled {
     }
 
     /** Section 5. */
-    private long number(long q) {
+    private long number(long k) throws Refused {
+        long q = map == TABLE ? listed(k) : k;
         if (map == 0) {
             return q;
         }
-        if (map == 4) {
+        if (map == 4 || map == TABLE) {
             return q ^ q >> 63 >>> 1;
         }
         double x = map == 1 ? q / factor : q * factor + addend;
         return Double.doubleToRawLongBits(x);
     }
 
-    private int shortNumber(int q) {
+    private int shortNumber(int k) throws Refused {
+        int q = map == TABLE ? (int) listed(k) : k;
         switch (map) {
             case 0:
                 return q;
@@ -195,6 +226,7 @@ final strictfp class Scaled {
             case 2:
                 return Float.floatToRawIntBits((float) (q * factor + addend));
             case 4:
+            case TABLE:
                 return q ^ q >> 31 >>> 1;
             default:
                 return Float.floatToRawIntBits((float) q * (float) factor + (float) addend);
