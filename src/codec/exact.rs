@@ -9,12 +9,14 @@
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
-//!                       ones, or one number is frequent, by planes or lorenzo
+//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one
+//!                       in 16 of a sample occurred before
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
-//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8. A part of
-//!              the sample is coded by bytes first: if it is half larger than the best so far, that is all
+//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8, and
+//!              so has a dictionary. A part of the sample is coded by bytes first: if it is half larger than the best so
+//!              far, that is all
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
@@ -45,7 +47,7 @@ const COUNTED: usize = 4096;
 const COUNTS: usize = 4;
 /// Bits of a place in the table that remembers them.
 const SLOTS: u32 = 15;
-/// 256ths of them that say that `bytes` may find what repeats, and that a table of floats may have few.
+/// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const FEW: usize = 16;
 /// Of so many runs one is looked at for whether numbers are smooth.
@@ -180,10 +182,10 @@ impl Try<'_> {
             self.weigh(kept, &mut best)?;
         }
         if is_float && self.with_scale && again >= FEW {
-            let table = Scale { special: ordered.special, ..Scale::TABLE };
+            let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
             let most = best.0.saturating_mul(2);
-            if self.weigh(way(table, 0, Inner::Planes), &mut best)? <= most {
-                self.weigh(way(table, 0, Inner::Lorenzo), &mut best)?;
+            if self.weigh(way(dictionary, 0, Inner::Planes), &mut best)? <= most {
+                self.weigh(way(dictionary, 0, Inner::Lorenzo), &mut best)?;
             }
         }
         if is_smooth {
@@ -204,7 +206,7 @@ impl Try<'_> {
     fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
-            Kept::Scaled(Way { scale: Scale { map: Map::Table, .. }, .. }) => 914,
+            Kept::Scaled(Way { scale: Scale { map: Map::Dictionary, .. }, .. }) => 914,
             Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
             Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
             _ if self.params.dtype.class == Class::Float => 914,

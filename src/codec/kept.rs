@@ -16,17 +16,17 @@ pub(crate) enum Map {
     ShortProduct,
     /// Its bits, so arranged that whole numbers have the numbers' order.
     Ordered,
-    /// Such bits, at the place in a table that the whole number says.
-    Table,
+    /// Such bits, at the place in a dictionary that the whole number says.
+    Dictionary,
 }
 
 impl Map {
     pub(crate) const ALL: [Map; 6] =
-        [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered, Map::Table];
+        [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered, Map::Dictionary];
 
     /// Whether there are neither factor nor addend.
     pub(crate) fn is_exact(self) -> bool {
-        matches!(self, Map::Whole | Map::Ordered | Map::Table)
+        matches!(self, Map::Whole | Map::Ordered | Map::Dictionary)
     }
 }
 
@@ -49,8 +49,8 @@ impl Scale {
         Scale { map: Map::Whole, factor: 0.0, addend: 0.0, unit: 1, origin: 0, special: None };
     /// Floats as they are.
     pub(crate) const ORDERED: Scale = Scale { map: Map::Ordered, ..Scale::WHOLE };
-    /// Floats by a table of them.
-    pub(crate) const TABLE: Scale = Scale { map: Map::Table, ..Scale::WHOLE };
+    /// Floats by a dictionary of them.
+    pub(crate) const DICTIONARY: Scale = Scale { map: Map::Dictionary, ..Scale::WHOLE };
 
     /// Whether numbers are whole ones as they are.
     pub(crate) fn is_plain(&self) -> bool {

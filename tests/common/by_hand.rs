@@ -132,12 +132,12 @@ fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft 
     };
     if map == 5 {
         let count = n as u64 / 3 + 1;
-        let table = scaled_codes(size as u32, any_bytes(count as usize * size, random));
+        let dictionary = scaled_codes(size as u32, any_bytes(count as usize * size, random));
         let head = scaled_head([5, 0, 1], [1, 0, 0, 0, 0, random.bits() >> (64 - 8 * size)]);
         let code = |i: usize| if i % 7 == 5 { lowest } else { random.below(count as usize) as u64 };
         let codes = (0..n).map(code).flat_map(|c| c.to_le_bytes()[..size].to_vec()).collect();
         let exceptions = [le(&[1, n as u32 - 2]), any_bytes(2 * size, random)].concat();
-        let sections = vec![[head, table].concat(), exceptions, scaled_codes(size as u32, codes)];
+        let sections = vec![[head, dictionary].concat(), exceptions, scaled_codes(size as u32, codes)];
         return Draft::new(6, 9, 0.0, kind, dims, sections);
     }
     let codes: Vec<u8> = (0..n).map(code).flat_map(|c| c.to_le_bytes()[..size].to_vec()).collect();

@@ -994,7 +994,7 @@ def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array
 
 
 # ----------------------------------------------------------------------------------------------- scaled.FORMAT.md
-WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED, TABLE = 0, 1, 2, 3, 4, 5
+WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED, DICTIONARY = 0, 1, 2, 3, 4, 5
 
 
 def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes:
@@ -1005,7 +1005,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
     unfit = left or (np.diff(places) <= 0).any() or (places >= head.values).any()
     refuse("K7", unfit, f"exceptions of {len(exceptions)} bytes, at {places} of {head.values} numbers")
     modulus = 2 ** (8 * head.size)
-    t = scaled_table(head, bytes(first[56:]))
+    t = scaled_dictionary(head, bytes(first[56:]))
     c = k = scaled_codes(head, bytes(codes)).astype(bits)
     low = bits.type(modulus // 2)
     marked = special * (c == low)
@@ -1014,8 +1014,8 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
         d = scaled_differences(order, steps, marked, bits.type(step % modulus), head.extents)
         k = np.where(marked, low, np.cumsum(d, dtype=bits))
     q = (bits.type(origin % modulus) + bits.type(unit % modulus) * k).view(signed)
-    if kind == TABLE:
-        refuse("K9", ((k >= len(t)) & ~np.bool_(marked)).any(), f"a code beyond the {len(t)} numbers of the table")
+    if kind == DICTIONARY:
+        refuse("K9", ((k >= len(t)) & ~np.bool_(marked)).any(), f"a code beyond the {len(t)} numbers of the dictionary")
         q = t[np.where(k < len(t), k, 0).astype(np.int64)].view(signed)
     if kind == WHOLE:
         x = q.view(bits)
@@ -1023,7 +1023,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
         x = (q.astype("<f8") / factor).astype(real).view(bits)
     elif kind == PRODUCT:
         x = (q.astype("<f8") * factor + addend).astype(real).view(bits)
-    elif kind in (ORDERED, TABLE):
+    elif kind in (ORDERED, DICTIONARY):
         x = np.where(q < 0, ~q | signed.type(-modulus // 2), q).view(bits)
     else:
         x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
@@ -1035,22 +1035,22 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
 
 def scaled_head(head: Header, first: bytes) -> tuple[Any, ...]:
     """§3.1: map, order, special, unit, origin, step, factor, addend, the special number's bits."""
-    unfit = len(first) < 56 or (len(first) > 56) != (first[0] == TABLE)
-    refuse("K1", unfit, f"a head of {len(first)} bytes, it has 56, more with a table")
+    unfit = len(first) < 56 or (len(first) > 56) != (first[0] == DICTIONARY)
+    refuse("K1", unfit, f"a head of {len(first)} bytes, it has 56, more with a dictionary")
     kind, order, special, *zeros = struct.unpack_from("<8B", first)
     numbers = unit, origin, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
-    unfit = kind > TABLE or order > 3 or special > 1 or any(zeros)
+    unfit = kind > DICTIONARY or order > 3 or special > 1 or any(zeros)
     refuse("K2", unfit, f"a head that begins with {first[:8].hex()}")
     unfit = (kind == WHOLE) != (head.number == 0) or (kind == SHORT_PRODUCT and head.size != 4)
     unfit |= order == 3 and len(head.extents) < 2
     refuse("K3", unfit, f"map {kind}, order {order} of type {head.type:08x}, extents {head.extents}")
     refuse("K4", unit == 0 or (order in (0, 3) and step), f"unit {unit}, step {step} with order {order}")
-    unfit = any(first[32:40]) if kind in (WHOLE, ORDERED, TABLE) else not (math.isfinite(factor) and factor > 0)
-    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED, TABLE) else not math.isfinite(addend)
+    unfit = any(first[32:40]) if kind in (WHOLE, ORDERED, DICTIONARY) else not (math.isfinite(factor) and factor > 0)
+    unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED, DICTIONARY) else not math.isfinite(addend)
     refuse("K5", unfit, f"factor {factor!r}, addend {addend!r} with map {kind}")
     refuse("K6", odd >= 1 << 8 * head.size or (odd and not special), f"special {special} with the bits {odd:#x}")
-    unfit = kind == TABLE and (order, unit, origin) != (0, 1, 0)
-    refuse("K9", unfit, f"order {order}, unit {unit}, origin {origin} with a table")
+    unfit = kind == DICTIONARY and (order, unit, origin) != (0, 1, 0)
+    refuse("K9", unfit, f"order {order}, unit {unit}, origin {origin} with a dictionary")
     return (kind, order, special, *numbers)
 
 
@@ -1085,16 +1085,16 @@ def scaled_codes(head: Header, codes: bytes) -> Array:
     return scaled_inner("K8", head, codes, unfit)
 
 
-def scaled_table(head: Header, table: bytes) -> Array:
-    """§3.3; no numbers where there is no table."""
-    if not table:
+def scaled_dictionary(head: Header, dictionary: bytes) -> Array:
+    """§3.3; no numbers where there is no dictionary."""
+    if not dictionary:
         return np.zeros(0, f"<u{head.size}")
 
     def unfit(inner: Header) -> bool:
         count, rest = divmod(inner.raw_length, head.size)
         return rest > 0 or not 1 <= count <= head.values
 
-    return scaled_inner("K9", head, table, unfit)
+    return scaled_inner("K9", head, dictionary, unfit)
 
 
 def scaled_inner(rule: str, head: Header, frame: bytes, unfit: Any) -> Array:

@@ -8,9 +8,9 @@
 //!
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
 
+use super::dictionary;
 use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{LARGE, Word, Work, code_type, quotient};
-use super::table;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Map, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
@@ -39,16 +39,16 @@ pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<
 
 fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
     let Some(coded) = code(values, chunk, way)? else { return Ok(false) };
-    let Coded { mut codes, exceptions, head, table } = coded;
+    let Coded { mut codes, exceptions, head, dictionary } = coded;
     let mut inner = Vec::new();
     if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, chunk, way, &mut inner)? {
         return Ok(false);
     }
     let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), 3)?;
     w.section(|o| {
-        memory::reserve(o, HEAD_LEN + table.len())?;
+        memory::reserve(o, HEAD_LEN + dictionary.len())?;
         o.extend(head.bytes());
-        o.extend_from_slice(&table);
+        o.extend_from_slice(&dictionary);
         Ok(())
     })?;
     w.section(|o| {
@@ -67,8 +67,8 @@ struct Coded<W> {
     codes: Vec<W>,
     exceptions: Vec<usize>,
     head: Head,
-    /// The table's frame, if there is one.
-    table: Vec<u8>,
+    /// The dictionary's frame, if there is one.
+    dictionary: Vec<u8>,
 }
 
 /// The codes of a chunk. `None`: it cannot be kept this way.
@@ -85,11 +85,11 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         scale.origin = scale.whole(*first).unwrap_or(scale.origin);
     }
     let mut codes: Vec<W> = memory::zeros(values.len())?;
-    if scale.map == Map::Table {
-        let numbers = table::places(values, scale.special, &mut codes)?;
-        let table = encode_table(numbers, chunk)?;
+    if scale.map == Map::Dictionary {
+        let numbers = dictionary::places(values, scale.special, &mut codes)?;
+        let dictionary = encode_dictionary(numbers, chunk)?;
         let head = Head { scale, order: 0, step: 0 };
-        return Ok(table.map(|table| Coded { codes, exceptions: Vec::new(), head, table }));
+        return Ok(dictionary.map(|dictionary| Coded { codes, exceptions: Vec::new(), head, dictionary }));
     }
     let parts = codes.chunks_mut(PART).zip(values.chunks(PART));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
@@ -111,7 +111,7 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     let row = extents.last().map_or(1, |&x| x as usize);
     let step = differences(&mut codes, way.order, row, has_special)?;
     let head = |step| Head { scale, order: way.order, step };
-    Ok(step.map(|step| Coded { codes, exceptions, head: head(step), table: Vec::new() }))
+    Ok(step.map(|step| Coded { codes, exceptions, head: head(step), dictionary: Vec::new() }))
 }
 
 /// Gives exceptions the whole number before them.
@@ -207,9 +207,9 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
     if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way, about) } else { of::<i64>(chunks, way, about) }
 }
 
-/// The frame of a table, whose numbers rise: of their first or second differences, by planes or by bytes. `None`: these
-/// cannot be taken.
-fn encode_table<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+/// The frame of a dictionary, whose numbers rise: of their first or second differences, by planes or by bytes. `None`:
+/// these cannot be taken.
+fn encode_dictionary<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
     let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
     let params = Params {
         request: Request { codec: Codec::Planes, bound: Bound::Lossless },
@@ -228,9 +228,11 @@ fn encode_table<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Optio
     let order = if cost(1)? < cost(2)? { 1 } else { 2 };
     let mut shortest: Option<Vec<u8>> = None;
     for inner in [Inner::Planes, Inner::Bytes] {
-        let mut table = Vec::new();
-        if encode(&chunk, &way(order, inner), &mut table)? && shortest.as_ref().is_none_or(|s| table.len() < s.len()) {
-            shortest = Some(table);
+        let mut dictionary = Vec::new();
+        if encode(&chunk, &way(order, inner), &mut dictionary)?
+            && shortest.as_ref().is_none_or(|s| dictionary.len() < s.len())
+        {
+            shortest = Some(dictionary);
         }
     }
     Ok(shortest)
@@ -466,14 +468,14 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     }
 }
 
-fn decode_table<W: Word>(frame: &Frame<'_>, threads: usize) -> Result<Vec<W>> {
-    let mut table: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
-    let raw = bytemuck::cast_slice_mut(&mut table);
+fn decode_dictionary<W: Word>(frame: &Frame<'_>, threads: usize) -> Result<Vec<W>> {
+    let mut dictionary: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
+    let raw = bytemuck::cast_slice_mut(&mut dictionary);
     crate::codec::decode(frame, threads, raw)?;
     if cfg!(target_endian = "big") {
         chunk::swap(raw, W::SIZE);
     }
-    Ok(table)
+    Ok(dictionary)
 }
 
 fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Result<()> {
@@ -482,7 +484,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     let Head { scale, order, step } = opened.head;
     match &mut opened.codes {
         Some(codes) => {
-            if order == 0 && opened.table.is_none() {
+            if order == 0 && opened.dictionary.is_none() {
                 codes.wanted = frame.wanted.clone();
             }
             let raw = bytemuck::cast_slice_mut(out);
@@ -499,10 +501,10 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     }
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
-    let table = opened.table.as_ref().map(|frame| decode_table(frame, threads)).transpose()?;
+    let dictionary = opened.dictionary.as_ref().map(|frame| decode_dictionary(frame, threads)).transpose()?;
     parallel::try_each(n.div_ceil(PART), out.chunks_mut(PART), threads, |_, codes: &mut [W]| {
-        if let Some(table) = &table {
-            return table::numbers(codes, table, scale.special);
+        if let Some(dictionary) = &dictionary {
+            return dictionary::numbers(codes, dictionary, scale.special);
         }
         vectorize(
             #[inline(always)]

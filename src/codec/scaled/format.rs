@@ -31,10 +31,11 @@ impl Head {
         out
     }
 
-    /// Reads the head of a frame of numbers of this type, and the bytes of the table behind it.
+    /// Reads the head of a frame of numbers of this type, and the bytes of the dictionary behind it.
     fn read<'a>(bytes: &'a [u8], header: &Header) -> Result<(Head, &'a [u8])> {
-        let has_table = bytes.first() == Some(&(Map::Table as u8));
-        let Some((bytes, table)) = bytes.split_first_chunk::<HEAD_LEN>().filter(|(_, t)| t.is_empty() != has_table)
+        let has_dictionary = bytes.first() == Some(&(Map::Dictionary as u8));
+        let Some((bytes, dictionary)) =
+            bytes.split_first_chunk::<HEAD_LEN>().filter(|(_, t)| t.is_empty() != has_dictionary)
         else {
             return Err(Error::Length { section: "scaled head", needed: HEAD_LEN as u64, got: bytes.len() as u64 });
         };
@@ -58,9 +59,9 @@ impl Head {
         if unit == 0 || matches!(order, 0 | 3) && step != 0 {
             return wrong(format!("unit {unit}, step {step} with order {order}; a unit is 1 or more"));
         }
-        if has_table && (order, unit, word(1)) != (0, 1, 0) {
+        if has_dictionary && (order, unit, word(1)) != (0, 1, 0) {
             return wrong(format!(
-                "order {order}, unit {unit}, origin {} with a table; needed are 0, 1 and 0",
+                "order {order}, unit {unit}, origin {} with a dictionary; needed are 0, 1 and 0",
                 word(1)
             ));
         }
@@ -74,7 +75,7 @@ impl Head {
         }
         let special = (special == 1).then_some(bits);
         let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special };
-        Ok((Head { scale, order, step }, table))
+        Ok((Head { scale, order, step }, dictionary))
     }
 }
 
@@ -85,8 +86,8 @@ pub(super) struct Opened<'a, W> {
     bits: &'a [u8],
     /// The inner frame; `None`: all codes are 0.
     pub(super) codes: Option<Frame<'a>>,
-    /// The frame of the table; `None`: the map has none.
-    pub(super) table: Option<Frame<'a>>,
+    /// The frame of the dictionary; `None`: the map has none.
+    pub(super) dictionary: Option<Frame<'a>>,
     word: std::marker::PhantomData<W>,
 }
 
@@ -94,7 +95,7 @@ impl<'a, W: Word> Opened<'a, W> {
     /// Checks head and exceptions, and opens the inner frame. FORMAT.md §7.
     pub(super) fn open(frame: &Frame<'a>, threads: usize, n: usize) -> Result<Self> {
         let [head, exceptions, codes] = frame.sections()?;
-        let (head, table) = Head::read(head, &frame.header)?;
+        let (head, dictionary) = Head::read(head, &frame.header)?;
         let count = exceptions.len() / (4 + W::SIZE);
         let (places, bits) = exceptions.split_at(4 * count);
         let (places, _) = places.as_chunks();
@@ -109,19 +110,19 @@ impl<'a, W: Word> Opened<'a, W> {
             return Err(Error::corrupt("scaled exceptions", why));
         }
         let codes = if codes.is_empty() { None } else { Some(Self::inner(codes, &frame.header, threads, n)?) };
-        let table = if table.is_empty() { None } else { Some(Self::table(table, threads, n)?) };
-        Ok(Opened { head, places, bits, codes, table, word: std::marker::PhantomData })
+        let dictionary = if dictionary.is_empty() { None } else { Some(Self::dictionary(dictionary, threads, n)?) };
+        Ok(Opened { head, places, bits, codes, dictionary, word: std::marker::PhantomData })
     }
 
-    fn table(table: &'a [u8], threads: usize, n: usize) -> Result<Frame<'a>> {
-        let frame = Frame::open(table, threads)?;
+    fn dictionary(dictionary: &'a [u8], threads: usize, n: usize) -> Result<Frame<'a>> {
+        let frame = Frame::open(dictionary, threads)?;
         let h = &frame.header;
         let is_codec = matches!(h.codec, CodecId::PLANES | CodecId::LORENZO | CodecId::BYTES | CodecId::SCALED);
         let count = h.raw_len / W::SIZE as u64;
         let is_whole = h.raw_len % W::SIZE as u64 == 0 && (1..=n as u64).contains(&count) && !h.extents.is_swapped();
         if !is_codec || !is_whole || h.mode != Mode::Lossless || h.dtype != code_type(W::SIZE as u8) {
             let why = format!(
-                "a table by {} with mode {}, {:?} and {} raw bytes; needed are planes, lorenzo, bytes or scaled \
+                "a dictionary by {} with mode {}, {:?} and {} raw bytes; needed are planes, lorenzo, bytes or scaled \
                  without loss, signed little-endian integers of {} bytes, and {n} of them at most",
                 h.codec,
                 h.mode,
@@ -129,7 +130,7 @@ impl<'a, W: Word> Opened<'a, W> {
                 h.raw_len,
                 W::SIZE
             );
-            return Err(Error::corrupt("scaled table", why));
+            return Err(Error::corrupt("scaled dictionary", why));
         }
         Ok(frame)
     }

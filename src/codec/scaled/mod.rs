@@ -2,10 +2,10 @@
 #![doc = include_str!("FORMAT.md")]
 
 mod cpu;
+mod dictionary;
 mod find;
 mod format;
 mod scale;
-mod table;
 #[cfg(test)]
 mod tests;
 

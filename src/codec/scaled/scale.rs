@@ -117,8 +117,8 @@ impl Scale {
     pub(super) fn with_map<W: Word, K: Work<W>>(&self, work: K) -> K::Out {
         let Scale { factor, addend, .. } = *self;
         match self.map {
-            // A table is looked up elsewhere.
-            Map::Whole | Map::Table => work.run(
+            // A dictionary is looked up elsewhere.
+            Map::Whole | Map::Dictionary => work.run(
                 #[inline(always)]
                 |q| q,
                 #[inline(always)]

@@ -91,7 +91,7 @@ fn clocks_and_identifiers_are_kept_as_differences() {
 
 /// Shorts that were unpacked by any factor, on a field, with NaN or a fill value or neither.
 #[test]
-fn floats_of_which_few_differ_are_kept_by_a_table() {
+fn floats_of_which_few_differ_are_kept_by_a_dictionary() {
     let k = |i: usize| ((i % 200) as f64 * 0.06).sin() * 900.0 + ((i / 200) as f64 * 0.02).cos() * 300.0;
     let n = 200 * 300;
     for dtype in [Dtype::F32, Dtype::F64].into_iter().flat_map(|d| [d, Dtype { big_endian: true, ..d }]) {

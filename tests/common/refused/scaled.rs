@@ -95,47 +95,48 @@ pub fn rules(list: &mut List) {
         [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), inner.frame()].concat()
     };
     let with = |head: Vec<u8>| move |d: &mut Draft| d.sections[0] = head;
-    let table = Draft { sections: vec![listed(&|_| ()), Vec::new(), scaled_codes(4, vec![0; 40])], ..good.clone() };
-    list.but("K1-no-table", "head has 56 bytes", &table, |d| d.sections[0].truncate(56));
-    list.but("K1-a-table-of-map-4", "head has", &table, first([4, 0, 0]));
-    list.but("K3-a-table-of-integers", "map Table", &table, |d| d.kind = I32);
-    list.but("K5-a-table-with-a-factor", "factor 2.5e-1", &table, word(3, QUARTER));
-    list.but("K9-a-table-of-order-1", "order 1, unit 1", &table, first([5, 1, 0]));
-    list.but("K9-a-table-with-a-unit", "unit 2", &table, word(0, 2));
-    list.but("K9-a-table-with-an-origin", "origin 1", &table, word(1, 1));
+    let dictionary =
+        Draft { sections: vec![listed(&|_| ()), Vec::new(), scaled_codes(4, vec![0; 40])], ..good.clone() };
+    list.but("K1-no-dictionary", "head has 56 bytes", &dictionary, |d| d.sections[0].truncate(56));
+    list.but("K1-a-dictionary-of-map-4", "head has", &dictionary, first([4, 0, 0]));
+    list.but("K3-a-dictionary-of-integers", "map Dictionary", &dictionary, |d| d.kind = I32);
+    list.but("K5-a-dictionary-with-a-factor", "factor 2.5e-1", &dictionary, word(3, QUARTER));
+    list.but("K9-a-dictionary-of-order-1", "order 1, unit 1", &dictionary, first([5, 1, 0]));
+    list.but("K9-a-dictionary-with-a-unit", "unit 2", &dictionary, word(0, 2));
+    list.but("K9-a-dictionary-with-an-origin", "origin 1", &dictionary, word(1, 1));
     list.but(
         "K9-half-a-number",
         "6 raw bytes",
-        &table,
+        &dictionary,
         with(listed(&|d| *d = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(6, 1, 6, &[vec![1; 6]]) })),
     );
     list.but(
         "K9-more-than-the-chunk",
         "44 raw bytes",
-        &table,
+        &dictionary,
         with(listed(&|d| *d = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(44, 1, 44, &[vec![1; 44]]) })),
     );
     list.but(
         "K9-no-numbers",
         "0 raw bytes",
-        &table,
+        &dictionary,
         with(listed(&|d| *d = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(0, 1, 1, &[]) })),
     );
     list.but(
-        "K9-a-stored-table",
+        "K9-a-stored-dictionary",
         "stored with mode",
-        &table,
+        &dictionary,
         with(listed(&|d| (d.codec, d.sections) = (0, vec![vec![1; 8]]))),
     );
-    list.but("K9-a-table-of-8-bytes", "size: 8", &table, with(listed(&|d| d.kind = 1 << 14 | 8 << 4)));
-    list.but("K9-a-big-endian-table", "big_endian: true", &table, with(listed(&|d| d.kind |= BIG_ENDIAN)));
+    list.but("K9-a-dictionary-of-8-bytes", "size: 8", &dictionary, with(listed(&|d| d.kind = 1 << 14 | 8 << 4)));
+    list.but("K9-a-big-endian-dictionary", "big_endian: true", &dictionary, with(listed(&|d| d.kind |= BIG_ENDIAN)));
     let code = |code: u32| {
         move |d: &mut Draft| {
             let codes = (0..10).flat_map(|i| (if i == 9 { code } else { 1 }).to_le_bytes()).collect();
             d.sections[2] = scaled_codes(4, codes);
         }
     };
-    list.but("K9-a-code-beyond-the-table", "the code 2 with a table of 2", &table, code(2));
-    list.but("K9-a-code-below-0", "the code -1 with", &table, code(u32::MAX));
-    list.but("K9-the-lowest-code-without-special", "the code -2147483648 with", &table, code(1 << 31));
+    list.but("K9-a-code-beyond-the-dictionary", "the code 2 with a dictionary of 2", &dictionary, code(2));
+    list.but("K9-a-code-below-0", "the code -1 with", &dictionary, code(u32::MAX));
+    list.but("K9-the-lowest-code-without-special", "the code -2147483648 with", &dictionary, code(1 << 31));
 }

@@ -28,7 +28,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     need(map != 5 || order == 0 && unit == 1 && origin == 0, "K9, head")?;
 
     let all_ones = u64::MAX >> (64 - 8 * f.size);
-    let t = table(f, &head[56..], n)?;
+    let t = dictionary(f, &head[56..], n)?;
     let c = numbers(f, codes, n)?;
     let low = 1u64 << (8 * f.size - 1);
     let row = f.extents.last().copied().unwrap_or(1);
@@ -85,17 +85,17 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     Ok(to_bytes(f, &x))
 }
 
-/// §3.3: the numbers of the table, as unsigned ones of W bytes; none without a table.
-fn table(f: &Frame<'_>, table: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
-    if table.is_empty() {
+/// §3.3: the numbers of the dictionary, as unsigned ones of W bytes; none without a dictionary.
+fn dictionary(f: &Frame<'_>, dictionary: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
+    if dictionary.is_empty() {
         return Ok(Vec::new());
     }
-    let inner = open(table, number(table, 16, 8)? as usize)?;
-    let kind = number(table, 12, 4)?;
+    let inner = open(dictionary, number(dictionary, 16, 8)? as usize)?;
+    let kind = number(dictionary, 12, 4)?;
     need(matches!(inner.codec, 2 | 4 | 5 | 6) && !inner.swapped, "K9, codec")?;
     need(kind == 1 << 14 | (f.size as u64) << 4, "K9, type")?;
     need(inner.raw_len % f.size == 0 && (1..=n).contains(&(inner.raw_len / f.size)), "K9, length")?;
-    let raw = decode_frame(table, inner.raw_len)?;
+    let raw = decode_frame(dictionary, inner.raw_len)?;
     (0..inner.raw_len / f.size).map(|i| number(&raw, i * f.size, f.size)).collect()
 }
 

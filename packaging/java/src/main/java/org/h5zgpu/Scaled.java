@@ -21,7 +21,7 @@ import java.util.Arrays;
 @SuppressWarnings("strictfp") // what Java 17 does anyway, and Java 8 with this word
 final strictfp class Scaled {
     private static final int HEAD = 56;
-    private static final int TABLE = 5;
+    private static final int DICTIONARY = 5;
 
     private final Header header;
     private final Section head;
@@ -39,8 +39,8 @@ final strictfp class Scaled {
     private double factor;
     private double addend;
     private long specialBits;
-    /** Numbers of the table, little-endian; {@code null} without one. */
-    private ByteBuffer table;
+    /** Numbers of the dictionary, little-endian; {@code null} without one. */
+    private ByteBuffer dictionary;
 
     Scaled(Header header, Section[] sections) {
         this.header = header;
@@ -84,12 +84,12 @@ final strictfp class Scaled {
     }
 
     private void readHead() throws Refused {
-        boolean hasTable = head.length > 0 && head.u8(0) == TABLE;
-        Refused.when(head.length < HEAD || head.length > HEAD != hasTable, "K1", "a head of %d bytes, it has %d, "
-                + "more with a table", head.length, HEAD);
+        boolean hasDictionary = head.length > 0 && head.u8(0) == DICTIONARY;
+        Refused.when(head.length < HEAD || head.length > HEAD != hasDictionary, "K1", "a head of %d bytes, it has %d, "
+                + "more with a dictionary", head.length, HEAD);
         map = head.u8(0);
         order = head.u8(1);
-        Refused.when(map > TABLE || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
+        Refused.when(map > DICTIONARY || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
                 "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
         special = head.u8(2) == 1;
         boolean integers = header.numberClass() == Header.INTEGER;
@@ -103,37 +103,37 @@ final strictfp class Scaled {
                 order);
         factor = Double.longBitsToDouble(head.i64(32));
         addend = Double.longBitsToDouble(head.i64(40));
-        boolean exact = map == 0 || map == 4 || map == TABLE;
+        boolean exact = map == 0 || map == 4 || map == DICTIONARY;
         boolean factorFits = exact ? head.i64(32) == 0 : factor > 0 && factor < Double.POSITIVE_INFINITY;
         boolean addendFits = exact || map == 1 ? head.i64(40) == 0 : Math.abs(addend) < Double.POSITIVE_INFINITY;
         Refused.when(!factorFits || !addendFits, "K5", "factor %s, addend %s in map %d", factor, addend, map);
         specialBits = head.i64(48);
         Refused.when(special ? size == 4 && specialBits >>> 32 != 0 : specialBits != 0, "K6", "special bits %016x",
                 specialBits);
-        if (hasTable) {
-            Refused.when(order != 0 || unit != 1 || origin != 0, "K9", "order %d, unit %d, origin %d with a table",
+        if (hasDictionary) {
+            Refused.when(order != 0 || unit != 1 || origin != 0, "K9", "order %d, unit %d, origin %d with a dictionary",
                     order, unit, origin);
-            readTable();
+            readDictionary();
         }
     }
 
-    private void readTable() throws Refused {
+    private void readDictionary() throws Refused {
         byte[] frame = Arrays.copyOfRange(head.bytes, head.begin + HEAD, head.begin + head.length);
         Header h = Header.read(frame);
         boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES
                 || h.codec == Header.SCALED;
         boolean whole = h.rawLength % size == 0 && h.rawLength > 0 && h.rawLength <= header.rawLength;
         Refused.when(!codec || h.mode != 9 || h.type != (size << 4 | 1 << 14) || !whole || h.swapped, "K9",
-                "a table by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
+                "a dictionary by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
                 Long.toUnsignedString(h.rawLength));
-        table = ByteBuffer.wrap(Frame.decode(frame, h.rawLength)).order(ByteOrder.LITTLE_ENDIAN);
+        dictionary = ByteBuffer.wrap(Frame.decode(frame, h.rawLength)).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** The number at place k of the table. */
+    /** The number at place k of the dictionary. */
     private long listed(long k) throws Refused {
-        Refused.when(k < 0 || k >= table.capacity() / size, "K9", "a code %d with a table of %d numbers", k,
-                table.capacity() / size);
-        return size == 8 ? table.getLong(8 * (int) k) : table.getInt(4 * (int) k);
+        Refused.when(k < 0 || k >= dictionary.capacity() / size, "K9", "a code %d with a dictionary of %d numbers", k,
+                dictionary.capacity() / size);
+        return size == 8 ? dictionary.getLong(8 * (int) k) : dictionary.getInt(4 * (int) k);
     }
 
     private byte[] inner() throws Refused {
@@ -205,11 +205,11 @@ final strictfp class Scaled {
 
     /** Section 5. */
     private long number(long k) throws Refused {
-        long q = map == TABLE ? listed(k) : k;
+        long q = map == DICTIONARY ? listed(k) : k;
         if (map == 0) {
             return q;
         }
-        if (map == 4 || map == TABLE) {
+        if (map == 4 || map == DICTIONARY) {
             return q ^ q >> 63 >>> 1;
         }
         double x = map == 1 ? q / factor : q * factor + addend;
@@ -217,7 +217,7 @@ final strictfp class Scaled {
     }
 
     private int shortNumber(int k) throws Refused {
-        int q = map == TABLE ? (int) listed(k) : k;
+        int q = map == DICTIONARY ? (int) listed(k) : k;
         switch (map) {
             case 0:
                 return q;
@@ -226,7 +226,7 @@ final strictfp class Scaled {
             case 2:
                 return Float.floatToRawIntBits((float) (q * factor + addend));
             case 4:
-            case TABLE:
+            case DICTIONARY:
                 return q ^ q >> 31 >>> 1;
             default:
                 return Float.floatToRawIntBits((float) q * (float) factor + (float) addend);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Floats of which a chunk has few, as their places in a table of them. FORMAT.md §3.3, §8.
+//! Floats of which a chunk has few, as their places in a dictionary of them. FORMAT.md §3.3, §8.
 //!
 //! ```text
 //! writing   numbers ──► a hash table of those that differ ──► these in order ──► place of each
-//! reading   places ──► the table's numbers
+//! reading   places ──► the dictionary's numbers
 //! ```
 
 use super::scale::{Word, ordered};
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// Writes the place of each number, the lowest code of those with these bits, and returns the table: the numbers in
+/// Writes the place of each number, the lowest code of those with these bits, and returns the dictionary: the numbers in
 /// order, as whole ones.
 pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W]) -> Result<Vec<W>> {
     let bits = (2 * values.len() + 1).ilog2() + 1;
@@ -43,15 +43,15 @@ pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W
     memory::collect(found.len(), order.iter().map(|&k| found[k as usize]))
 }
 
-/// The numbers at these places of the table, and the special one for the lowest code.
-pub(super) fn numbers<W: Word>(codes: &mut [W], table: &[W], special: Option<u64>) -> Result<()> {
+/// The numbers at these places of the dictionary, and the special one for the lowest code.
+pub(super) fn numbers<W: Word>(codes: &mut [W], dictionary: &[W], special: Option<u64>) -> Result<()> {
     let special = special.map(|bits| W::cut(bits as i64));
     for code in codes {
-        *code = match (special, usize::try_from(code.wide()).ok().and_then(|place| table.get(place))) {
+        *code = match (special, usize::try_from(code.wide()).ok().and_then(|place| dictionary.get(place))) {
             (_, Some(&q)) => ordered(q),
             (Some(special), _) if *code == W::MIN => special,
             _ => {
-                let why = format!("the code {} with a table of {} numbers", code.wide(), table.len());
+                let why = format!("the code {} with a dictionary of {} numbers", code.wide(), dictionary.len());
                 return Err(Error::corrupt("scaled codes", why));
             }
         };
