@@ -15,8 +15,8 @@
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8, and
-//!              so has a dictionary. A part of the sample is coded by bytes first: if it is half larger than the best so
-//!              far, that is all
+//!              so has a dictionary. A part of the sample is coded by bytes first: if it is half larger than the best
+//!              so far, that is all
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be

@@ -10,7 +10,7 @@
 
 use super::dictionary;
 use super::format::{HEAD_LEN, Head, Opened};
-use super::scale::{LARGE, Word, Work, code_type, quotient};
+use super::scale::{Divide, Multiply, Word, code_type};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Map, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
@@ -24,8 +24,6 @@ use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
 const PART: usize = 1 << 17;
-/// Numbers that are mapped without a look at which of them is an exception.
-const BLOCK: usize = 64;
 /// Of so many numbers one may be an exception.
 const RARE: usize = 32;
 
@@ -349,112 +347,6 @@ fn sum<W: Word>(codes: &mut [W], order: u8, step: i64, row: usize, has_special: 
     Ok(())
 }
 
-/// From numbers to multiples of the unit; the places of the exceptions.
-struct Divide<'a, W> {
-    scale: Scale,
-    values: &'a [W],
-    codes: &'a mut [W],
-}
-
-impl<W: Word> Work<W> for Divide<'_, W> {
-    type Out = Result<Vec<usize>>;
-
-    #[inline(always)]
-    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
-        let Scale { map, origin, unit, .. } = self.scale;
-        // An exception is told by the code: whatever the guess was, it comes back or it does not.
-        if unit < LARGE && (W::SIZE == 4 || !map.is_exact()) {
-            let by = unit as f64;
-            self.divide(
-                to,
-                #[inline(always)]
-                |x| quotient(from(x).wrapping_sub(origin), by),
-            )
-        } else {
-            let by = unit as i64;
-            self.divide(
-                to,
-                #[inline(always)]
-                |x| if by == 1 { from(x).wrapping_sub(origin) } else { from(x).wrapping_sub(origin) / by },
-            )
-        }
-    }
-}
-
-impl<W: Word> Divide<'_, W> {
-    #[inline(always)]
-    fn divide(self, to: impl Fn(W) -> W, code: impl Fn(W) -> i64) -> Result<Vec<usize>> {
-        let Scale { origin, unit, special, .. } = self.scale;
-        let special = special.map(|bits| W::cut(bits as i64));
-        let (has_special, special) = (special.is_some(), special.unwrap_or(W::cut(0)));
-        // The special number may be a multiple too: its code is its own all the same.
-        let is_code = |x: W, k: W| {
-            let back = to(W::cut(origin.wrapping_add((unit as i64).wrapping_mul(k.wide()))));
-            (back == x) & !(has_special & (k == W::MIN))
-        };
-        let mut exceptions = Vec::new();
-        let blocks = self.values.chunks(BLOCK).zip(self.codes.chunks_mut(BLOCK));
-        for (b, (values, codes)) in blocks.enumerate() {
-            let mut good = true;
-            for (x, k) in values.iter().zip(&mut *codes) {
-                let (is_special, code) = (has_special & (*x == special), W::cut(code(*x)));
-                *k = if is_special { W::MIN } else { code };
-                good &= is_special | is_code(*x, code);
-            }
-            if !good {
-                memory::reserve(&mut exceptions, BLOCK)?;
-                let odd = |(x, k): (&W, &W)| !(has_special && *x == special || is_code(*x, *k));
-                let all = values.iter().zip(&*codes).enumerate();
-                exceptions.extend(all.filter(|(_, pair)| odd(*pair)).map(|(i, _)| b * BLOCK + i));
-            }
-        }
-        Ok(exceptions)
-    }
-}
-
-/// The whole number that one number is made of.
-struct Whole<W>(W);
-
-impl<W: Word> Work<W> for Whole<W> {
-    type Out = Option<i64>;
-
-    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
-        let q = from(self.0);
-        (to(W::cut(q)) == self.0 && W::cut(q).wide() == q).then_some(q)
-    }
-}
-
-impl Scale {
-    /// The whole number that a number is made of; `None` where it is made of none.
-    pub(super) fn whole<W: Word>(&self, x: W) -> Option<i64> {
-        self.with_map(Whole(x))
-    }
-}
-
-/// From multiples of the unit to numbers.
-struct Multiply<'a, W> {
-    scale: Scale,
-    codes: &'a mut [W],
-}
-
-impl<W: Word> Work<W> for Multiply<'_, W> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self, to: impl Fn(W) -> W, _: impl Fn(W) -> i64) {
-        let Scale { origin, unit, special, .. } = self.scale;
-        let unit = unit as i64;
-        let number = |k: W| to(W::cut(origin.wrapping_add(unit.wrapping_mul(k.wide()))));
-        match special {
-            None => self.codes.iter_mut().for_each(|c| *c = number(*c)),
-            Some(bits) => {
-                let bits = W::cut(bits as i64);
-                self.codes.iter_mut().for_each(|c| *c = if *c == W::MIN { bits } else { number(*c) });
-            }
-        }
-    }
-}
-
 /// Decodes a frame into `out`, which has the frame's raw length.
 pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
     let h = &frame.header;
@@ -468,10 +360,20 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     }
 }
 
+/// Decodes a frame of codes or of a dictionary.
+fn decode_inner(frame: &Frame<'_>, threads: usize, raw: &mut [u8]) -> Result<()> {
+    match frame.header.codec {
+        CodecId::PLANES => (planes::CODEC.decode)(frame, threads, raw),
+        CodecId::LORENZO => (lorenzo::CODEC.decode)(frame, threads, raw),
+        CodecId::SCALED => decode(frame, threads, raw),
+        _ => (bytes::CODEC.decode)(frame, threads, raw),
+    }
+}
+
 fn decode_dictionary<W: Word>(frame: &Frame<'_>, threads: usize) -> Result<Vec<W>> {
     let mut dictionary: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
     let raw = bytemuck::cast_slice_mut(&mut dictionary);
-    crate::codec::decode(frame, threads, raw)?;
+    decode_inner(frame, threads, raw)?;
     if cfg!(target_endian = "big") {
         chunk::swap(raw, W::SIZE);
     }
@@ -488,11 +390,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
                 codes.wanted = frame.wanted.clone();
             }
             let raw = bytemuck::cast_slice_mut(out);
-            match codes.header.codec {
-                CodecId::PLANES => (planes::CODEC.decode)(codes, threads, raw)?,
-                CodecId::LORENZO => (lorenzo::CODEC.decode)(codes, threads, raw)?,
-                _ => (bytes::CODEC.decode)(codes, threads, raw)?,
-            }
+            decode_inner(codes, threads, raw)?;
             if cfg!(target_endian = "big") {
                 chunk::swap(raw, W::SIZE);
             }

@@ -10,29 +10,57 @@ use super::scale::{Word, ordered};
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// Writes the place of each number, the lowest code of those with these bits, and returns the dictionary: the numbers in
-/// order, as whole ones.
-pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W]) -> Result<Vec<W>> {
-    let bits = (2 * values.len() + 1).ilog2() + 1;
-    // Numbers in the order in which they come; 0, or one more than the place of one of them there.
-    let mut found: Vec<W> = memory::with_capacity(values.len())?;
-    let mut slots = memory::zeros::<u32>(1 << bits)?;
-    for (x, code) in values.iter().zip(codes.iter_mut()) {
-        if Some(x.bits()) == special {
-            *code = W::MIN;
-            continue;
+/// Slots of the hash table at first.
+const LEAST: usize = 1024;
+
+/// Numbers in the order in which they came first, and where each of them is.
+struct Seen<W> {
+    found: Vec<W>,
+    /// A hash table: 0, or one more than a place in `found`. At least half of it is 0.
+    slots: Vec<u32>,
+}
+
+impl<W: Word> Seen<W> {
+    fn slot(&self, q: W) -> usize {
+        let mixed = q.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut slot = (mixed >> (64 - self.slots.len().ilog2())) as usize;
+        while self.slots[slot] > 0 && self.found[self.slots[slot] as usize - 1] != q {
+            slot = (slot + 1) % self.slots.len();
         }
-        let q = ordered(*x);
-        let mut slot = (q.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize;
-        while slots[slot] > 0 && found[slots[slot] as usize - 1] != q {
-            slot = (slot + 1) % slots.len();
-        }
-        if slots[slot] == 0 {
-            found.push(q);
-            slots[slot] = found.len() as u32;
-        }
-        *code = W::cut(i64::from(slots[slot]) - 1);
+        slot
     }
+
+    fn place(&mut self, q: W) -> Result<u32> {
+        let slot = self.slot(q);
+        if self.slots[slot] > 0 {
+            return Ok(self.slots[slot] - 1);
+        }
+        memory::reserve(&mut self.found, 1)?;
+        self.found.push(q);
+        let count = self.found.len();
+        self.slots[slot] = count as u32;
+        if 2 * count > self.slots.len() {
+            self.slots = memory::zeros(2 * self.slots.len())?;
+            for k in 0..count {
+                let slot = self.slot(self.found[k]);
+                self.slots[slot] = k as u32 + 1;
+            }
+        }
+        Ok(count as u32 - 1)
+    }
+}
+
+/// Writes the place of each number, the lowest code of those with these bits, and returns the dictionary: the numbers
+/// in order, as whole ones.
+pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W]) -> Result<Vec<W>> {
+    let mut seen = Seen { found: Vec::new(), slots: memory::zeros(LEAST)? };
+    for (x, code) in values.iter().zip(codes.iter_mut()) {
+        *code = match Some(x.bits()) == special {
+            true => W::MIN,
+            false => W::cut(seen.place(ordered(*x))?.into()),
+        };
+    }
+    let found = seen.found;
     let mut order = memory::collect(found.len(), 0..found.len() as u32)?;
     order.sort_unstable_by_key(|&k| found[k as usize]);
     let mut place = memory::zeros::<u32>(found.len())?;

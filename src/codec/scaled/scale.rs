@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as whole numbers times a unit, FORMAT.md §5, and back.
+//! Numbers as whole numbers times a unit, FORMAT.md §5, and back, one by one and many.
 
 use crate::codec::kept::{Map, Scale};
+use crate::error::Result;
+use crate::memory;
 use crate::params::Dtype;
+
+/// Numbers that are mapped without a look at which of them is an exception.
+const BLOCK: usize = 64;
 
 /// A whole number of as many bytes as the chunk's numbers, or such a number's bits.
 pub(super) trait Word: bytemuck::Pod + Send + Sync + Ord {
@@ -81,7 +86,7 @@ pub(super) fn code_type(size: u8) -> Dtype {
 /// 1.5 · 2^52. A whole number below [`LARGE`] is added to its lowest bits as to its value.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
 /// 2^51.
-pub(super) const LARGE: u64 = 1 << 51;
+const LARGE: u64 = 1 << 51;
 
 /// The whole number nearest to x, if it is not [`LARGE`]; another one if it is, which does no harm: what does not come
 /// back is an exception.
@@ -93,7 +98,7 @@ fn nearest(x: f64) -> i64 {
 /// The quotient of two whole numbers without its fraction: by floats, which are fast, where both are not [`LARGE`]. A
 /// fraction is not rounded away there, it is a unit of the last of 53 bits or more.
 #[inline(always)]
-pub(super) fn quotient(k: i64, unit: f64) -> i64 {
+fn quotient(k: i64, unit: f64) -> i64 {
     nearest(((f64::from_bits(WHOLE.to_bits().wrapping_add(k as u64)) - WHOLE) / unit).trunc())
 }
 
@@ -149,6 +154,112 @@ impl Scale {
                     #[inline(always)]
                     move |x| nearest((x.float() - addend) / factor),
                 )
+            }
+        }
+    }
+}
+
+/// From numbers to multiples of the unit; the places of the exceptions.
+pub(super) struct Divide<'a, W> {
+    pub(super) scale: Scale,
+    pub(super) values: &'a [W],
+    pub(super) codes: &'a mut [W],
+}
+
+impl<W: Word> Work<W> for Divide<'_, W> {
+    type Out = Result<Vec<usize>>;
+
+    #[inline(always)]
+    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
+        let Scale { map, origin, unit, .. } = self.scale;
+        // An exception is told by the code: whatever the guess was, it comes back or it does not.
+        if unit < LARGE && (W::SIZE == 4 || !map.is_exact()) {
+            let by = unit as f64;
+            self.divide(
+                to,
+                #[inline(always)]
+                |x| quotient(from(x).wrapping_sub(origin), by),
+            )
+        } else {
+            let by = unit as i64;
+            self.divide(
+                to,
+                #[inline(always)]
+                |x| if by == 1 { from(x).wrapping_sub(origin) } else { from(x).wrapping_sub(origin) / by },
+            )
+        }
+    }
+}
+
+impl<W: Word> Divide<'_, W> {
+    #[inline(always)]
+    fn divide(self, to: impl Fn(W) -> W, code: impl Fn(W) -> i64) -> Result<Vec<usize>> {
+        let Scale { origin, unit, special, .. } = self.scale;
+        let special = special.map(|bits| W::cut(bits as i64));
+        let (has_special, special) = (special.is_some(), special.unwrap_or(W::cut(0)));
+        // The special number may be a multiple too: its code is its own all the same.
+        let is_code = |x: W, k: W| {
+            let back = to(W::cut(origin.wrapping_add((unit as i64).wrapping_mul(k.wide()))));
+            (back == x) & !(has_special & (k == W::MIN))
+        };
+        let mut exceptions = Vec::new();
+        let blocks = self.values.chunks(BLOCK).zip(self.codes.chunks_mut(BLOCK));
+        for (b, (values, codes)) in blocks.enumerate() {
+            let mut good = true;
+            for (x, k) in values.iter().zip(&mut *codes) {
+                let (is_special, code) = (has_special & (*x == special), W::cut(code(*x)));
+                *k = if is_special { W::MIN } else { code };
+                good &= is_special | is_code(*x, code);
+            }
+            if !good {
+                memory::reserve(&mut exceptions, BLOCK)?;
+                let odd = |(x, k): (&W, &W)| !(has_special && *x == special || is_code(*x, *k));
+                let all = values.iter().zip(&*codes).enumerate();
+                exceptions.extend(all.filter(|(_, pair)| odd(*pair)).map(|(i, _)| b * BLOCK + i));
+            }
+        }
+        Ok(exceptions)
+    }
+}
+
+/// The whole number that one number is made of.
+struct Whole<W>(W);
+
+impl<W: Word> Work<W> for Whole<W> {
+    type Out = Option<i64>;
+
+    fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
+        let q = from(self.0);
+        (to(W::cut(q)) == self.0 && W::cut(q).wide() == q).then_some(q)
+    }
+}
+
+impl Scale {
+    /// The whole number that a number is made of; `None` where it is made of none.
+    pub(super) fn whole<W: Word>(&self, x: W) -> Option<i64> {
+        self.with_map(Whole(x))
+    }
+}
+
+/// From multiples of the unit to numbers.
+pub(super) struct Multiply<'a, W> {
+    pub(super) scale: Scale,
+    pub(super) codes: &'a mut [W],
+}
+
+impl<W: Word> Work<W> for Multiply<'_, W> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self, to: impl Fn(W) -> W, _: impl Fn(W) -> i64) {
+        let Scale { origin, unit, special, .. } = self.scale;
+        let unit = unit as i64;
+        let number = |k: W| to(W::cut(origin.wrapping_add(unit.wrapping_mul(k.wide()))));
+        match special {
+            None => self.codes.iter_mut().for_each(|c| *c = number(*c)),
+            Some(bits) => {
+                let bits = W::cut(bits as i64);
+                self.codes.iter_mut().for_each(|c| *c = if *c == W::MIN { bits } else { number(*c) });
             }
         }
     }

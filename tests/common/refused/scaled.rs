@@ -89,6 +89,14 @@ pub fn rules(list: &mut List) {
     list.but("K8-codes-of-other-extents", "extents [10]", &two, |d| d.sections[2] = planes);
     let lorenzo = Draft::of_integers(&no_values(&[10]), I32).frame();
     list.but("K8-codes-of-lorenzo-of-other-extents", "extents [10]", &two, |d| d.sections[2] = lorenzo);
+    dictionary(list, &good);
+}
+
+fn dictionary(list: &mut List, good: &Draft) {
+    let first = |first: [u8; 3]| move |d: &mut Draft| d.sections[0][..3].copy_from_slice(&first);
+    let word = |k: usize, word: u64| {
+        move |d: &mut Draft| d.sections[0][8 + 8 * k..16 + 8 * k].copy_from_slice(&word.to_le_bytes())
+    };
     let listed = |change: &dyn Fn(&mut Draft)| {
         let mut inner = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(8, 1, 8, &[vec![1; 8]]) };
         change(&mut inner);
