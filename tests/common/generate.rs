@@ -373,10 +373,10 @@ fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
         "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),
         "unpacked" => wave(dims, random).into_iter().map(|x| unpacked(whole(x) + random.below(16) as f64)).collect(),
-        // Latitudes of points that lie at equal distances on a plane; some of them lie where others have the same.
-        "coordinates" | "mirrored-coordinates" => {
+        // Latitudes of points that lie at equal distances on a plane: on both sides of its diagonal the same, or not.
+        "coordinates" | "slanted-coordinates" => {
             let row = dims.last().copied().unwrap_or(1) as usize;
-            let apart = if name == "coordinates" { 271.0 } else { 300.0 };
+            let apart = if name == "coordinates" { 300.0 } else { 271.0 };
             let at = |k: usize, apart: f64| (k as f64 - 30.0) / apart;
             let latitude = |(x, y): (f64, f64)| 90.0 * (x + y) / (1.0 + x * x + y * y).sqrt();
             (0..n).map(|i| bits_of(latitude((at(i % row, 300.0), at(i / row, apart))))).collect()
