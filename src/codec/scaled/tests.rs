@@ -59,8 +59,8 @@ fn coded(dtype: Dtype, dims: &[u64], raw: &[u8], fill: Option<u64>) -> Vec<u8> {
 }
 
 /// The bits of a fill value; NaN is none that a user defines.
-fn fill(dtype: Dtype, x: f64) -> Option<u64> {
-    (!x.is_nan()).then(|| if dtype.size == 4 { (x as f32).to_bits().into() } else { x.to_bits() })
+fn bits_of(dtype: Dtype, x: f64) -> Option<u64> {
+    (!x.is_nan()).then(|| if dtype.size == 4 { u64::from((x as f32).to_bits()) } else { x.to_bits() })
 }
 
 fn codec(frame: &[u8]) -> CodecId {
@@ -106,7 +106,7 @@ fn floats_of_which_few_differ_are_kept_by_a_dictionary() {
                 _ => (k(i) + noise(i) * 3.0).round() * 0.012_345_678_912_3 + 271.828_182_845_904,
             };
             let raw = raw(dtype, &(0..n).map(value).collect::<Vec<_>>());
-            let fill = missing.and_then(|x| fill(dtype, x));
+            let fill = missing.and_then(|x| bits_of(dtype, x));
             let frame = coded(dtype, &[300, 200], &raw, fill);
             let ratio = raw.len() / frame.len();
             assert!(codec(&frame) == CodecId::SCALED && ratio >= usize::from(dtype.size), "{dtype:?}: ratio {ratio}");
@@ -135,7 +135,7 @@ fn decimal_grids_are_kept_as_whole_numbers() {
                     _ => grid((k(i) + noise(i)).round()),
                 };
                 let raw = raw(dtype, &(0..n).map(value).collect::<Vec<_>>());
-                let fill = missing.and_then(|x| fill(dtype, x));
+                let fill = missing.and_then(|x| bits_of(dtype, x));
                 let frame = coded(dtype, &[300, 200], &raw, fill);
                 let ratio = raw.len() / frame.len();
                 if name != "whole" {
