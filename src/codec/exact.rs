@@ -4,18 +4,21 @@
 //! ```text
 //! candidates   planes   predicts each number from its neighbours
 //!              lorenzo  does so too, with an entropy coder behind: integers
-//!              bytes    finds what repeats: where every fourth number of a sample occurred before. Of floats the
-//!                       frequent one is not counted, and those that have a unit are not tried
+//!              bytes    finds what repeats: where every fourth number of a sample occurred before, or the last byte
+//!                       of floats is not random: they were rounded. Of floats the frequent one is not counted, and
+//!                       those that have a unit are not tried
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
 //!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one
-//!                       in 16 of a sample occurred before
+//!                       in 16 of a sample occurred before, but for those that have all multiples of a unit. How
+//!                       many the chunk has is guessed from those that a sample has once
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8, and
-//!              so has a dictionary. A part of the sample is coded by bytes first: if it is half larger than the best
+//!              so has a dictionary, by another fourth where bytes is best: that finds more far away than in a
+//!              sample. A part of the sample is coded by bytes first: if it is half larger than the best
 //!              so far, that is all
 //! ```
 //!
@@ -23,7 +26,7 @@
 //! kept then goes to planes, and so does one that planes makes smaller after all.
 
 use super::chunk::Chunk;
-use super::kept::{Inner, Kept, Map, Scale, Way};
+use super::kept::{Inner, Kept, Scale, Way};
 use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes, scaled};
@@ -50,10 +53,16 @@ const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const FEW: usize = 16;
+/// Last bytes that are as many as so many equally frequent ones, or fewer, are not random.
+const ENDS: usize = 128;
+/// What repeats from farther away than a sample shows: where `bytes` is best, this part of it is left out.
+const FAR: u64 = 4;
 /// Of so many runs one is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
 pub(crate) const SURE: usize = 4;
+/// What a byte counts by a dictionary, where one by planes counts 800.
+const DICTIONARY: u64 = 914;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
 
@@ -149,17 +158,20 @@ struct Try<'a> {
 impl Try<'_> {
     fn choose(&self) -> Result<Kept> {
         let is_float = self.params.dtype.class == Class::Float;
-        let (scale, ordered) = scaled::find(self.params, self.runs);
+        let found = scaled::find(self.params, self.runs);
+        let ordered = found.ordered;
         // What is frequent in floats has a code of its own: only others are for bytes.
-        let again = repeated(self.params, self.runs, ordered.special.filter(|_| is_float))?;
-        let repeats = again >= REPEATED;
-        let scale = scale.filter(|_| self.with_scale);
+        let ends_at = ordered.unit.trailing_zeros();
+        let alike = Alike::count(self.params, self.runs, ordered.special.filter(|_| is_float), ends_at)?;
+        let repeats = alike.again >= REPEATED;
+        let scale = found.multiples.filter(|_| self.with_scale);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
         let with_unit = scale.filter(|scale| !scale.is_plain());
         let mut candidates = vec![Kept::Planes];
         candidates.extend((!is_float).then_some(Kept::Lorenzo));
         // As whole numbers floats are fewer bytes to repeat.
-        candidates.extend((repeats && !(is_float && with_unit.is_some())).then_some(Kept::Bytes));
+        let for_bytes = if is_float { with_unit.is_none() && (repeats || alike.few_ends) } else { repeats };
+        candidates.extend(for_bytes.then_some(Kept::Bytes));
         if let Some(scale) = with_unit {
             candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
             candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
@@ -174,18 +186,24 @@ impl Try<'_> {
             candidates.push(way(ordered, 0, Inner::Planes));
         }
         let is_smooth = is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH));
-        if candidates.len() == 1 && !is_smooth {
+        let for_dictionary =
+            is_float && self.with_scale && alike.again >= FEW && (with_unit.is_none() || !found.is_full);
+        if candidates.len() == 1 && !is_smooth && !for_dictionary {
             return Ok(Kept::Planes);
         }
         let mut best = (u64::MAX, Kept::Planes);
         for kept in candidates {
             self.weigh(kept, &mut best)?;
         }
-        if is_float && self.with_scale && again >= FEW {
+        if for_dictionary {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
-            let most = best.0.saturating_mul(2);
-            if self.weigh(way(dictionary, 0, Inner::Planes), &mut best)? <= most {
-                self.weigh(way(dictionary, 0, Inner::Lorenzo), &mut best)?;
+            if best.1 == Kept::Bytes {
+                best.0 -= best.0 / FAR;
+            }
+            let n = self.params.extents.count().unwrap_or(u64::MAX);
+            let sample = self.chunk(self.stacked, self.tiles);
+            for (inner, len) in scaled::dictionary_lens(&sample, dictionary, n)? {
+                better(way(dictionary, 0, inner), len.saturating_mul(DICTIONARY), &mut best);
             }
         }
         if is_smooth {
@@ -206,7 +224,6 @@ impl Try<'_> {
     fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
-            Kept::Scaled(Way { scale: Scale { map: Map::Dictionary, .. }, .. }) => 914,
             Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
             Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
             _ if self.params.dtype.class == Class::Float => 914,
@@ -219,9 +236,7 @@ impl Try<'_> {
             return Ok(u64::MAX);
         }
         let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
-        if cost < best.0 {
-            *best = (cost, kept);
-        }
+        better(kept, cost, best);
         Ok(cost)
     }
 
@@ -299,29 +314,49 @@ impl Try<'_> {
     }
 }
 
+/// Makes a candidate the best one if its cost is least.
+fn better(kept: Kept, cost: u64, best: &mut (u64, Kept)) {
+    if cost < best.0 {
+        *best = (cost, kept);
+    }
+}
+
 /// Extents of these bytes as one row.
 fn line(raw: &[u8], params: &Params) -> Extents {
     Extents::new(&[(raw.len() / usize::from(params.dtype.size)) as u64]).unwrap_or_default()
 }
 
-/// The share of numbers, in 256ths, of those that are not left out, that occurred before, as far as a small table
-/// remembers.
-fn repeated(params: &Params, raw: &[u8], left_out: Option<u64>) -> Result<usize> {
-    let size = usize::from(params.dtype.size);
-    // The upper half of what a number's bits are mixed to, by the highest of it.
-    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
-    let (mut count, mut again) = (0, 0);
-    let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
-    for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
-        let word = scaled::bits_of(params, number);
-        if left_out == Some(word) {
-            continue;
+/// What numbers of a sample have in common, but for one that is left out.
+struct Alike {
+    /// 256ths of them that occurred before, as far as a small table remembers.
+    again: usize,
+    /// Whether the last byte of them that varies is less than random: they were rounded, or made of rounded ones.
+    few_ends: bool,
+}
+
+impl Alike {
+    /// The last byte begins at bit `ends_at`.
+    fn count(params: &Params, raw: &[u8], left_out: Option<u64>, ends_at: u32) -> Result<Alike> {
+        let size = usize::from(params.dtype.size);
+        // The upper half of what a number's bits are mixed to, by the highest of it.
+        let mut table = memory::zeros::<u32>(1 << SLOTS)?;
+        let mut ends = [0usize; 256];
+        let (mut count, mut again) = (0, 0);
+        let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
+        for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
+            let word = scaled::bits_of(params, number);
+            if left_out == Some(word) {
+                continue;
+            }
+            let mixed = (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+            again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
+            ends[(word >> ends_at) as usize % 256] += 1;
+            count += 1;
         }
-        let mixed = (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
-        count += 1;
+        // Pairs that are equal: 1 of 256 where all are as frequent.
+        let pairs = ends.iter().map(|n| n * n).sum::<usize>();
+        Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * ENDS > count * count })
     }
-    Ok(256 * again / count.max(1))
 }
 
 /// What keeps a chunk that is open.

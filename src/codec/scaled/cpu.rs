@@ -161,8 +161,6 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
             };
             lengths[64 - size.leading_zeros() as usize] += 1;
         }
-        // 256 times the binary logarithm, straight between powers of two: the same on every machine.
-        let log = |n: u64| u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256;
         let (all, left) = share(chunks, &codes);
         let of_length = |(length, &n): (usize, &u64)| match n {
             0 => 0,
@@ -172,6 +170,47 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
         Ok(Some(bits * all / left + exceptions * 8 * (4 + W::SIZE as u64)))
     }
     if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
+}
+
+/// 256 times the binary logarithm, straight between powers of two: the same on every machine.
+fn log(n: u64) -> u64 {
+    u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
+}
+
+/// Bytes that this sample of a chunk of `n` numbers takes by a dictionary, its codes by planes or by lorenzo: they, and
+/// its share of the dictionary.
+///
+/// How many numbers of the chunk differ is guessed by the guaranteed-error estimator (Charikar, Chaudhuri, Motwani,
+/// Narasayya, PODS 2000, §5): what a sample of m has once stands for the root of n / m. Their codes are as much wider.
+pub(crate) fn dictionary_lens(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
+    fn of<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
+        let mut lens = Vec::new();
+        let way = |inner| Way { scale, order: 0, inner };
+        let values = sample.values::<W>()?;
+        let Some(Coded { codes, dictionary, .. }) = code(&values, sample, &way(Inner::Planes))? else {
+            return Ok(lens);
+        };
+        let places = || codes.iter().filter(|c| **c != W::MIN).map(|c| c.wide() as usize);
+        let mut counts = memory::zeros::<u32>(places().max().map_or(0, |last| last + 1))?;
+        places().for_each(|place| counts[place] += 1);
+        let m = codes.len().max(1) as u64;
+        let (n, seen) = (n.max(m), counts.len().max(1) as u64);
+        // 256 times the root.
+        let root = ((u128::from(n) << 16) / u128::from(m)).isqrt() as u64;
+        let once = counts.iter().filter(|count| **count == 1).count() as u64;
+        let all = seen - once + once * root / 256;
+        let wider = once * (log(all) - log(seen)) / (256 * 8);
+        let share = u128::from(m) * u128::from(all) * dictionary.len() as u128 / (u128::from(n) * u128::from(seen));
+        for inner in [Inner::Planes, Inner::Lorenzo] {
+            let mut frame = Vec::new();
+            if encode_codes(&mut memory::collect(codes.len(), codes.iter().copied())?, sample, &way(inner), &mut frame)?
+            {
+                lens.push((inner, frame.len() as u64 + wider + share as u64));
+            }
+        }
+        Ok(lens)
+    }
+    if sample.params.dtype.size == 4 { of::<i32>(sample, scale, n) } else { of::<i64>(sample, scale, n) }
 }
 
 /// Bytes that the inner frame of these chunks' codes together and their exceptions take; of `bytes`, as a part of

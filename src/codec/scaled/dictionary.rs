@@ -61,14 +61,14 @@ pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W
         };
     }
     let found = seen.found;
-    let mut order = memory::collect(found.len(), 0..found.len() as u32)?;
-    order.sort_unstable_by_key(|&k| found[k as usize]);
-    let mut place = memory::zeros::<u32>(found.len())?;
-    order.iter().enumerate().for_each(|(k, &old)| place[old as usize] = k as u32);
+    let mut order = memory::collect(found.len(), found.into_iter().zip(0u32..))?;
+    order.sort_unstable();
+    let mut place = memory::zeros::<u32>(order.len())?;
+    order.iter().enumerate().for_each(|(k, &(_, old))| place[old as usize] = k as u32);
     for code in codes.iter_mut().filter(|code| **code != W::MIN) {
         *code = W::cut(place[code.wide() as usize].into());
     }
-    memory::collect(found.len(), order.iter().map(|&k| found[k as usize]))
+    memory::collect(order.len(), order.iter().map(|&(q, _)| q))
 }
 
 /// The numbers at these places of the dictionary, and the special one for the lowest code.

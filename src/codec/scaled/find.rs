@@ -23,6 +23,8 @@ const PART: usize = 16;
 const RUNS: std::ops::RangeInclusive<usize> = 4..=32;
 /// At least so many numbers say something.
 const LEAST: usize = 16;
+/// Of so many numbers that differ one is the next multiple after another where most multiples occur.
+const GAPS: usize = 4;
 /// Powers of ten that are tried.
 const DECIMALS: i32 = 10;
 /// Of so many numbers one may be no multiple.
@@ -34,9 +36,18 @@ const MANY: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 
-/// Of which unit the numbers of a chunk are multiples, `None`: of none that was found; and, of floats, how their bits
-/// are taken as whole numbers.
-pub(crate) fn find(params: &Params, sample: &[u8]) -> (Option<Scale>, Scale) {
+/// What a sample says of a chunk's numbers.
+pub(crate) struct Found {
+    /// Of which unit they are multiples; `None`: of none that was found.
+    pub(crate) multiples: Option<Scale>,
+    /// Whether all that were looked at are, and most multiples occur: a dictionary has nothing to leave out.
+    pub(crate) is_full: bool,
+    /// How the bits of floats are taken as whole numbers.
+    pub(crate) ordered: Scale,
+}
+
+/// Looks at some runs of a sample.
+pub(crate) fn find(params: &Params, sample: &[u8]) -> Found {
     let values = |size: usize| {
         let runs = (sample.len() / size / RUN / PART).clamp(*RUNS.start(), *RUNS.end());
         let apart = (sample.len() / runs / size).max(RUN) * size;
@@ -84,7 +95,7 @@ pub(crate) fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
     if params.dtype.big_endian { word.swap_bytes() >> (64 - 8 * bytes.len()) } else { word }
 }
 
-fn among<W: Word>(params: &Params, values: Vec<W>) -> (Option<Scale>, Scale) {
+fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let special = special(params, &values, params.dtype.class == Class::Float);
     let zeros = values.iter().filter(|x| x.bits() == 0).count();
     let own = special.or((zeros > values.len() / MANY).then_some(0));
@@ -94,10 +105,13 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> (Option<Scale>, Scale) {
     let differ = whole.fold(0, |all, q| all | (q ^ first));
     let unit = (differ & differ.wrapping_neg()).max(1);
     let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
-    (multiples(params, values, special), ordered)
+    let found = multiples(params, values, special);
+    Found { multiples: found.map(|(scale, _)| scale), is_full: found.is_some_and(|(_, is_full)| is_full), ordered }
 }
 
-fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> Option<Scale> {
+/// The unit, and whether all numbers are multiples of it and one in [`GAPS`] of those that differ has the next
+/// multiple beside it.
+fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> Option<(Scale, bool)> {
     let is_float = params.dtype.class == Class::Float;
     let minus_zero = 1 << (8 * W::SIZE - 1);
     let special = special.or((is_float && values.iter().any(|x| x.bits() == minus_zero)).then_some(minus_zero));
@@ -106,14 +120,19 @@ fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>)
         return None;
     }
     let scale = if is_float { decimal(&values).or_else(|| product(&values))? } else { Scale::WHOLE };
-    let whole: Vec<i64> = values.iter().filter_map(|x| scale.whole(*x)).collect();
+    let mut whole: Vec<i64> = values.iter().filter_map(|x| scale.whole(*x)).collect();
     let divisor = whole.iter().fold(0, |g, q| gcd(g, q.wrapping_sub(whole[0]).unsigned_abs()));
     if divisor == 0 || !is_float && divisor == 1 && special.is_none() {
         return None;
     }
     let unit = divisor.min(1 << 62);
     let unit = if unit == divisor { unit } else { 1 };
-    Some(Scale { unit, origin: whole[0].rem_euclid(unit as i64), special, ..scale })
+    let scale = Scale { unit, origin: whole[0].rem_euclid(unit as i64), special, ..scale };
+    let misses = values.len() - whole.len();
+    whole.sort_unstable();
+    whole.dedup();
+    let steps = whole.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) as u64 == unit).count();
+    Some((scale, misses == 0 && steps > whole.len() / GAPS))
 }
 
 /// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if

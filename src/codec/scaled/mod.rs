@@ -12,7 +12,7 @@ mod tests;
 use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
-pub(super) use cpu::{bits, encode, len};
+pub(super) use cpu::{bits, dictionary_lens, encode, len};
 pub(super) use find::{bits_of, find, is_smooth};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.

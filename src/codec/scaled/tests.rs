@@ -114,6 +114,29 @@ fn floats_of_which_few_differ_are_kept_by_a_dictionary() {
     }
 }
 
+/// A sample has most of them once: how many the chunk has is guessed.
+#[test]
+fn a_dictionary_is_found_where_a_sample_has_most_numbers_once() {
+    let n = 1 << 20;
+    let value = |i: usize| (noise(hash(i) as usize) * 40_000.0).floor() * 0.012_345_678_912_3 + 271.828_182_845_904;
+    let raw = raw(Dtype::F64, &(0..n).map(value).collect::<Vec<_>>());
+    let frame = coded(Dtype::F64, &[n as u64], &raw, None);
+    // Codes of 16 bits, and the dictionary.
+    let most = 2 * n + 6 * 40_000;
+    assert!(codec(&frame) == CodecId::SCALED && frame.len() < most, "{}", frame.len());
+}
+
+/// Floats that were rounded, in places far apart: their last bytes are not random.
+#[test]
+fn rounded_floats_that_repeat_by_bytes_go_to_bytes() {
+    let n = 1 << 18;
+    let value = |i: usize| f64::from((250.0 + noise(i) as f32 * 50.0).to_bits() & !0xFF | (hash(i) % 5) as u32);
+    let bits = |i: usize| f64::from(f32::from_bits(value(i) as u32));
+    let raw = raw(Dtype::F32, &(0..n).map(bits).collect::<Vec<_>>());
+    let frame = coded(Dtype::F32, &[n as u64], &raw, None);
+    assert!(codec(&frame) == CodecId::BYTES && frame.len() < raw.len() * 3 / 5, "{}", frame.len());
+}
+
 /// Decimals and unpacked shorts of both types and orders, with what is missing.
 #[test]
 fn decimal_grids_are_kept_as_whole_numbers() {
@@ -253,7 +276,7 @@ fn a_wrong_way_loses_nothing() -> Result<()> {
     for (dtype, x) in [(Dtype::F32, 0.5), (Dtype::F64, 0.25), (I32, 3.0), (I64, 9.0)] {
         let of = Params::new("mode=lossless".parse()?, dtype, &[50, 100])?;
         let multiples: Vec<f64> = (0..5000).map(|i| x * (i / 7 % 90) as f64).collect();
-        let found = super::find(&of, &raw(dtype, &multiples)).0.unwrap();
+        let found = super::find(&of, &raw(dtype, &multiples)).multiples.unwrap();
         for raw in [raw(dtype, &values), raw(dtype, &multiples)] {
             for (order, inner) in [0, 1, 2, 3].into_iter().flat_map(|o| [(o, Inner::Planes), (o, Inner::Bytes)]) {
                 let special = [None, Some(0)][usize::from(inner == Inner::Bytes)];
