@@ -16,10 +16,10 @@
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
-//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8, and
-//!              so has a dictionary, by another fourth where bytes is best: that finds more far away than in a
-//!              sample. A part of the sample is coded by bytes first: if it is half larger than the best
-//!              so far, that is all
+//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8; a
+//!              dictionary, slower still, by 1/5, and by another 1/4 where bytes is best, which finds more farther away
+//!              than in a sample. A part of the sample is coded by bytes first: if it is half larger than the best so
+//!              far, that is all
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
@@ -62,7 +62,7 @@ const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
 pub(crate) const SURE: usize = 4;
 /// What a byte counts by a dictionary, where one by planes counts 800.
-const DICTIONARY: u64 = 914;
+const DICTIONARY: u64 = 1000;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
 

@@ -108,8 +108,24 @@ fn values(r: &mut Random, dims: &[u64]) -> Vec<f64> {
             }
         })
         .collect();
+    if r.one_in(4) {
+        coarsen(r, &mut v);
+    }
     strew(r, dims, &mut v);
     v
+}
+
+/// Leaves few values: what was measured in steps, unpacked from whole numbers by any factor, or cut to some bits.
+fn coarsen(r: &mut Random, v: &mut [f64]) {
+    let most = v.iter().filter(|x| x.abs() < 1e300).fold(1e-300, |m: f64, x| m.max(x.abs()));
+    let step = most / 2f64.powi(2 + r.below(15) as i32);
+    let (decimal, any) = (10f64.powi(-(r.below(5) as i32)), r.unit());
+    let (unit, offset) = if r.one_in(2) { (decimal, 0.0) } else { (any, 300.0 * r.unit()) };
+    let kept = u64::MAX << (20 + r.below(32));
+    let cut = r.one_in(3);
+    for x in v {
+        *x = if cut { f64::from_bits(x.to_bits() & kept) } else { (*x / step).round() * unit + offset };
+    }
 }
 
 /// Odd values, strewn in or in runs, or none.
