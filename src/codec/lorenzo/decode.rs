@@ -132,22 +132,7 @@ fn plain_tile<S: Scalar>(
         true => Outliers::open::<S>(payload, extents).map(|(outliers, len)| (Some(outliers), len))?,
         false => (None, 0),
     };
-    residuals(kind.class, &bytes[at..], len - at, context, n, &mut s.residuals)?;
-    let residuals = &mut s.residuals[0][..n];
-    let (quantizer, quanta) = match kind.predictor {
-        Predictor::Lorenzo(axes) => {
-            lorenzo::integrate(residuals, extents, axes);
-            (&context.quantizer, &*residuals)
-        }
-        Predictor::Interpolation(way) => {
-            if way.axes & !interpolate::axes(extents) != 0 {
-                return Err(format!("interpolation along axes {:#05b} of {:?} values", way.axes, extents).into());
-            }
-            let points = &mut s.points[..n];
-            interpolate::reconstruct(residuals, extents, way, &mut s.work, points);
-            (&context.fine, &*points)
-        }
-    };
+    let (quantizer, quanta) = quanta(kind, &bytes[at..], len - at, context, extents, s)?;
     place.rows(
         #[inline(always)]
         |at, row| quantizer.dequantize(&quanta[at..], row),
@@ -156,6 +141,40 @@ fn plain_tile<S: Scalar>(
         outliers.each(n, |start, len, v| place.fill(start, len, v));
     }
     Ok(())
+}
+
+/// A tile's quanta, and what makes values of them. The same code for both types of values: it is large, and not inlined.
+#[inline(never)]
+fn quanta<'s>(
+    kind: Kind,
+    bytes: &[u8],
+    len: usize,
+    context: &'s Context,
+    extents: [usize; 3],
+    s: &'s mut Scratch,
+) -> Result<(&'s Quantizer, &'s [i32]), Damage> {
+    vectorize(
+        #[inline(always)]
+        || {
+            let n = extents.iter().product();
+            residuals(kind.class, bytes, len, context, n, &mut s.residuals)?;
+            let residuals = &mut s.residuals[0][..n];
+            match kind.predictor {
+                Predictor::Lorenzo(axes) => {
+                    lorenzo::integrate(residuals, extents, axes);
+                    Ok((&context.quantizer, &*residuals))
+                }
+                Predictor::Interpolation(way) => {
+                    if way.axes & !interpolate::axes(extents) != 0 {
+                        return Err(format!("interpolation along axes {:#05b} of {extents:?} values", way.axes).into());
+                    }
+                    let points = &mut s.points[..n];
+                    interpolate::reconstruct(residuals, extents, way, &mut s.work, points);
+                    Ok((&context.fine, &*points))
+                }
+            }
+        },
+    )
 }
 
 /// A tile's `n` residuals, 0 where it has none.

@@ -163,7 +163,8 @@ fn block<S: Scalar>(
         }
         Kind::Coded(q) => {
             let mut w = [S::Bits::ZERO; SZX_BLOCK];
-            match word_bytes(q) {
+            // At most the type's.
+            match word_bytes(q).min(S::SIZE) {
                 1 => gather::<S, 1>(bytes, head.codes, at, level, &mut w),
                 2 => gather::<S, 2>(bytes, head.codes, at, level, &mut w),
                 3 => gather::<S, 3>(bytes, head.codes, at, level, &mut w),
