@@ -143,7 +143,7 @@ fn plain_tile<S: Scalar>(
     Ok(())
 }
 
-/// A tile's quanta, and what makes values of them. The same code for both types of values: it is large, and not inlined.
+/// A tile's quanta, and what makes values of them. One code for both types of values: it is large, and not inlined.
 #[inline(never)]
 fn quanta<'s>(
     kind: Kind,
