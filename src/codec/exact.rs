@@ -55,14 +55,14 @@ const REPEATED: usize = 64;
 const FEW: usize = 16;
 /// Last bytes that are as many as so many equally frequent ones, or fewer, are not random.
 const ENDS: usize = 128;
-/// What repeats from farther away than a sample shows: where `bytes` is best, this part of it is left out.
-const FAR: u64 = 4;
 /// Of so many runs one is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes once more.
 pub(crate) const SURE: usize = 4;
-/// What a byte counts by a dictionary, where one by planes counts 800.
+/// What a byte counts by a dictionary, where one by planes counts 800; and where `bytes` is best, which finds more
+/// farther away than in a sample.
 const DICTIONARY: u64 = 1000;
+const FAR: u64 = DICTIONARY * 4 / 3;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
 
@@ -197,13 +197,11 @@ impl Try<'_> {
         }
         if for_dictionary {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
-            if best.1 == Kept::Bytes {
-                best.0 -= best.0 / FAR;
-            }
+            let weight = if best.1 == Kept::Bytes { FAR } else { DICTIONARY };
             let n = self.params.extents.count().unwrap_or(u64::MAX);
             let sample = self.chunk(self.stacked, self.tiles);
             for (inner, len) in scaled::dictionary_lens(&sample, dictionary, n)? {
-                better(way(dictionary, 0, inner), len.saturating_mul(DICTIONARY), &mut best);
+                better(way(dictionary, 0, inner), len.saturating_mul(weight), &mut best);
             }
         }
         if is_smooth {
