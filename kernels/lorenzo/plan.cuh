@@ -194,7 +194,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         S base = -S(0);
         if (!log) {
             used = quantize::base_of<S>(used, fill, base, lane, [&](u32 k) {
-                const auto bits = T::bits(((const S*)c.input)[(2 * k + 1) * c.values / (2 * quantize::BASE_PLACES)]);
+                const auto bits = T::bits(((const S*)c.input)[quantize::base_place(c.values, k)]);
                 return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
             });
         }

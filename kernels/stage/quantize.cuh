@@ -86,19 +86,24 @@ struct Linear {
     __device__ __forceinline__ bool holds(S x, S back) const { return exact::within((double)x, (double)back, bound); }
 };
 
-// The base of a chunk under an absolute bound, or -0, from the values at BASE_PLACES places, which `at(k)` tells.
-// Returns the bound used. Whole warp.
+// The base of a chunk under an absolute bound, or -0, from the values at BASE_PLACES places at equal distances and as
+// many others, which `at(k)` tells. Returns the bound used. Whole warp.
 constexpr int BASE_PLACES = 16;
+// Of a chunk of `values`.
+__device__ __forceinline__ u64 base_place(u64 values, u32 k) {
+    if (k < BASE_PLACES) return (2 * k + 1) * values / (2 * BASE_PLACES);
+    return __umul64hi(0x9E3779B97F4A7C15ull * (k + 1 - BASE_PLACES), values);
+}
 template <class S, class At>
 __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits fill, S& base, int lane, At at) {
     using T = Traits<S>;
-    const S x = at((u32)lane % BASE_PLACES);
+    const S x = at((u32)lane);
     // A unit in the last place of a slightly larger number.
     const u64 size = Traits<double>::bits(fabs(__dmul_rn((double)x, 1.0625)));
     const u64 e = size >> 52;
     const double ulp = e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
-    const bool fits =
-        (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill && ulp <= bound && lane < BASE_PLACES;
+    const bool counts = (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill && ulp <= bound;
+    const bool fits = counts && lane < BASE_PLACES;
     const u32 fit = __ballot_sync(warp::ALL, fits);
     u32 below = 0;
 #pragma unroll
@@ -113,8 +118,13 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     constexpr double LEAST = T::W == 4 ? 0x1p-149 : 0x1p-1022;
     const double inverse = __ddiv_rn(1.0, __dmul_rn(2.0, bound));
     auto far = [&](double y) { return fabs(__dmul_rn(y, inverse)) > (double)fmt::LORENZO_BASE_FROM; };
-    const u32 near = __ballot_sync(warp::ALL, fits && !far(__dsub_rn((double)x, middle)));
+    const bool close = !far(__dsub_rn((double)x, middle)), other = counts && (double)x != middle;
+    const u32 near = __ballot_sync(warp::ALL, fits && close);
+    // A number that stands for missing ones is no base for those that are there.
+    const u32 beside = __ballot_sync(warp::ALL, other && close);
+    const u32 without = __ballot_sync(warp::ALL, other && !close && x != S(0) && !far((double)x));
     if (!mid || !far(middle) || 4 * __popc(near) < 3 * __popc(fit) || unit < LEAST) return bound;
+    if (__popc(without) > __popc(beside)) return bound;
     const double used = __dmul_rn(floor(__ddiv_rn(bound, unit)), unit), step = __dmul_rn(2.0, used);
     const double t = __dmul_rn(__dmul_rn(middle, __ddiv_rn(1.0, step)), 1.0 / 256);
     const double whole = __dsub_rn(__dadd_rn(t, ROUND), ROUND);

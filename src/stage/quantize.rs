@@ -72,8 +72,10 @@ impl Linear {
     }
 }
 
-/// Values of a chunk that say whether it has a base.
+/// Values of a chunk of which the median says its base, at equal distances; and as many at others, for a chunk of 16
+/// planes has the former in one column, which may be all land. The latter are at multiples of the golden ratio.
 const PLACES: usize = 16;
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
 /// lorenzo, §8.
@@ -86,8 +88,9 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     };
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
     let (mut found, mut many) = ([S::ZERO; PLACES], 0);
-    let at = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
-    for x in (0..PLACES).map(at).filter(counts) {
+    let even = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
+    let other = |k: usize| value((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128 >> 64) as usize);
+    for x in (0..PLACES).map(even).filter(counts) {
         found[many] = x;
         many += 1;
     }
@@ -97,8 +100,16 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     let (x, ulp) = (x.to_f64(), ulp(x));
     // Neither where the product is no number, as of 0 and an infinite inverse.
     let far = |x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(LORENZO_BASE_FROM);
-    let near = found.iter().filter(|y| !far(y.to_f64() - x)).count();
-    if !far(x) || 4 * near < 3 * many || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+    let near = |y: &S| !far(y.to_f64() - x);
+    let many_near = found.iter().filter(|y| near(y)).count();
+    if !far(x) || 4 * many_near < 3 * many || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+        return none;
+    }
+    // A number that stands for missing ones is no base for those that are there.
+    let others = || found.iter().copied().chain((0..PLACES).map(other).filter(counts)).filter(|y| y.to_f64() != x);
+    let beside = others().filter(near).count();
+    let without = others().filter(|y| !near(y) && y.to_f64() != 0.0 && !far(y.to_f64())).count();
+    if without > beside {
         return none;
     }
     let used = (bound / ulp).floor() * ulp;

@@ -103,6 +103,28 @@ fn a_base_is_found_beside_values_that_have_none() {
     }
 }
 
+/// Chunks of 16 planes have all values that say the base in one column: land, here.
+#[test]
+fn a_number_for_missing_values_is_no_base() {
+    fn missing<S: Scalar>(number: f64, bound: f64, share: u64) {
+        let dims = &[16, 40, 64];
+        let all = |land: f64| -> Vec<S> {
+            let at = |(i, x): (usize, &f64)| if (i as u64 % 64) < share { land } else { *x };
+            field(dims).iter().enumerate().map(at).map(S::from_f64).collect()
+        };
+        let len = |values: &[S]| Case::new(dims, Bound::Absolute(bound)).check(values).0.len();
+        // The former is counted from zero.
+        let [near, far] = [number / 64.0, number].map(|land| len(&all(land)));
+        assert!(4 * far < 5 * near + 4000, "{number}, {bound}, {share}: {far} bytes, {near} of a number 64 times less");
+    }
+    for share in [20, 55] {
+        missing::<f32>(-9999.0, 1e-3, share);
+        missing::<f32>(1e20, 1e13, share);
+        missing::<f64>(-9999.0, 1e-3, share);
+        missing::<f64>(1e5, 1e-4, share);
+    }
+}
+
 /// Encodes again what came back, and wants every value kept.
 fn rewriting_keeps<S: Scalar>(case: Case<'_>, values: &[S]) {
     let (_, once) = case.check(values);
