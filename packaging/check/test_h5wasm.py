@@ -4,8 +4,10 @@ import functools
 import hashlib
 import http.server
 import os
+import queue
 import re
 import shutil
+import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -31,6 +33,7 @@ for (const name of file.keys().filter((name) => name !== "halves")) {
   const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
   document.querySelector("pre").textContent += `${name} ${hex}\n`;
 }
+await fetch("done", { method: "POST", body: document.querySelector("pre").textContent });
 </script>"""
 SOURCES = "lib/rustlib/src/rust/library/std"
 
@@ -120,12 +123,25 @@ def test_the_plugin_asks_of_h5wasm_what_it_has(folder):
 def test_a_browser_reads_the_golden_file(folder):
     shutil.copy(ROOT / "tests/files/0.1.0/all.h5", folder)
     (folder / "page.html").write_text(PAGE)
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    said = queue.Queue()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_POST(self):
+            said.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.send_response(204)
+            self.end_headers()
+
+    # Chromium dumps a page without waiting for what WebAssembly does beside it: the page sends what it says.
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        said = run("chromium", "--headless", "--no-sandbox", "--virtual-time-budget=60000", "--dump-dom",
-                   f"http://127.0.0.1:{server.server_port}/page.html")
+        page = f"http://127.0.0.1:{server.server_port}/page.html"
+        with subprocess.Popen(["chromium", "--headless", "--no-sandbox", f"--user-data-dir={folder / 'user'}", page],
+                              start_new_session=True) as browser:  # fmt: skip
+            try:
+                got = said.get(timeout=120)
+            finally:
+                os.killpg(browser.pid, signal.SIGKILL)
         server.shutdown()
     want = hashes(ROOT / "tests/files/0.1.0/all.h5")
     want.pop("halves")
-    assert dict(re.findall(r"(\w+) ([0-9a-f]{64})$", said, re.M)) == want
+    assert dict(re.findall(r"(\w+) ([0-9a-f]{64})$", got, re.M)) == want
