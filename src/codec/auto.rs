@@ -11,6 +11,9 @@
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
+//! units        where numbers are multiples of a unit of two bounds or more, the bound says more of them than there is:
+//!              if what was taken is 1.15 times as long as lorenzo makes the multiples, or 1.1 times by a sample, the
+//!              chunk loses nothing, by what exact.rs chooses. That is the CPU's
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -18,12 +21,14 @@
 //! makes smaller than the raw bytes is stored.
 
 use super::chunk::Chunk;
+use super::kept::{Inner, Kept, Way};
 use super::planes::Value;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
+use super::{exact, scaled};
 use crate::bound::Used;
 use crate::error::Result;
 use crate::frame::STORED_HEADER;
-use crate::params::{Bound, Codec, Mode, Request};
+use crate::params::{Bound, Codec, Mode, Params, Request};
 use crate::{memory, parallel};
 
 /// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a
@@ -37,6 +42,12 @@ const THIN: u128 = 48;
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME: u64 = 100;
+/// A unit is looked for where planes without a bound takes less than so many times as much as the bound leaves, for
+/// each byte of a value: multiples are not shorter by more.
+const NEAR_LOSSLESS: u128 = 2;
+
+/// What is asked where a unit was found.
+const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
 
 /// What each candidate is asked where this is asked of the writer.
 pub(crate) fn requests(asked: Request) -> [Request; 3] {
@@ -48,29 +59,74 @@ pub(crate) fn requests(asked: Request) -> [Request; 3] {
     all
 }
 
+/// The candidate that was taken.
+pub(crate) struct Taken {
+    pub(crate) candidate: usize,
+    /// Bytes that the chunk takes so.
+    len: u128,
+    /// Whether a unit may be shorter.
+    pub(crate) is_near_lossless: bool,
+}
+
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
 /// `None`: the sample does not do, and there is more to look at.
-pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<usize> {
-    let whole = |k: usize| {
-        let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
-        // What is stored instead.
-        if lens[k] >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
-            return raw;
-        }
-        let len = u128::from(lens[k].saturating_sub(FRAME)) * values as u128 / seen as u128;
-        (u128::from(FRAME) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
-    };
-    let lens = [0, 1, 2].map(whole);
+pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<Taken> {
+    let lens = [0, 1, 2].map(|k| whole(sample, k, lens[k], values, raw_len));
     let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| lens[k]);
-    let gain = if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN };
-    let taken = match () {
+    let gain = gain(sample);
+    let candidate = match () {
         () if lossless <= fast && 100 * lossless <= gain * lorenzo => LOSSLESS,
         () if 100 * fast <= gain * lorenzo => FAST,
         () => LORENZO,
     };
     let ratio = 100 * fast.min(lossless) / lorenzo;
-    let enough = lens[taken] >= raw_len as u128 / THIN && !NEAR.contains(&ratio);
-    (sample.is_all || enough).then_some(taken)
+    let len = lens[candidate];
+    let enough = len >= raw_len as u128 / THIN && !NEAR.contains(&ratio);
+    let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len;
+    (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
+}
+
+/// Bytes of the whole chunk, of whose sample the frame that candidate `k` made has so many.
+fn whole(sample: &Sample, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
+    let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
+    // What is stored instead.
+    if len >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
+        return raw;
+    }
+    let len = u128::from(len.saturating_sub(FRAME)) * values as u128 / seen as u128;
+    (u128::from(FRAME) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
+}
+
+fn gain(sample: &Sample) -> u128 {
+    if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN }
+}
+
+/// What is asked of a chunk instead of the candidate that was taken, if a unit is found in the lossless candidate's
+/// sample, whose values these are, and makes it shorter than that.
+pub(crate) fn by_unit(
+    chunk: &Chunk<'_>,
+    raw_len: usize,
+    used: Used,
+    sample: &Sample,
+    taken: &Taken,
+) -> Result<Option<Request>> {
+    let (Used::Absolute(bound), params) = (used, Params { request: BY_CHOICE, ..*chunk.params }) else {
+        return Ok(None);
+    };
+    let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE).filter(|_| exact::is_open(&params, raw_len)) else {
+        return Ok(None);
+    };
+    let Some(scale) = scaled::find(&stacked, chunk.raw).multiples.filter(|s| s.step() >= 2.0 * bound) else {
+        return Ok(None);
+    };
+    let (chunk, mut frame) = (Chunk { params: &stacked, ..*chunk }, Vec::new());
+    let way = Way { scale, order: 0, inner: Inner::Lorenzo };
+    if !exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)? {
+        return Ok(None);
+    }
+    let values = raw_len / usize::from(params.dtype.size);
+    let len = whole(sample, LORENZO, frame.len() as u64, values, raw_len);
+    Ok((gain(sample) * len <= 100 * taken.len).then_some(BY_CHOICE))
 }
 
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
@@ -83,8 +139,16 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode) -> Res
     for looked in Looked::EACH {
         let Some(sample) = Sample::new(chunk.params, looked) else { break };
         let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
-        if let Some(taken) = take(&sample, lens, chunk.raw.len() / S::SIZE, chunk.raw.len()) {
-            return Ok((requests[taken], used));
+        let raw_len = chunk.raw.len();
+        if let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) {
+            let by_unit = match taken.is_near_lossless {
+                true => {
+                    let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
+                    by_unit(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
+                }
+                false => None,
+            };
+            return Ok((by_unit.unwrap_or(requests[taken.candidate]), used));
         }
     }
     Ok((requests[LORENZO], used))
@@ -121,7 +185,7 @@ fn sample_lens(
 mod tests {
     use super::*;
     use crate::codec;
-    use crate::params::{Dtype, Params};
+    use crate::params::Dtype;
 
     /// The value at a place.
     type Field = fn(usize) -> f32;
@@ -149,7 +213,7 @@ mod tests {
         assert_eq!(settled[0], settled[1]);
         let request = settled[0].0.request;
         let lossless = Request { codec: Codec::Planes, bound: Bound::Lossless };
-        assert!(request.check().is_ok() && (request.bound == bound || request == lossless));
+        assert!(request.check().is_ok() && (request.bound == bound || [lossless, BY_CHOICE].contains(&request)));
         (request.codec, request.bound.mode())
     }
 
@@ -196,7 +260,7 @@ mod tests {
         for rows in [64, 512, 2048] {
             for bound in [Bound::Absolute(1e-4), Bound::Relative(1e-6), Bound::PointwiseRelative(1e-6)] {
                 let counts = |i: usize| (noise(i) * 256.0).floor() + 1.0;
-                assert_eq!(chosen(&[rows, 128], bound, counts), EXACT, "{rows} {bound:?}");
+                assert_eq!(chosen(&[rows, 128], bound, counts).1, Mode::Lossless, "{rows} {bound:?}");
             }
             // No step of planes is usable.
             assert_eq!(chosen(&[rows, 128], Bound::Absolute(5e-324), noise), EXACT, "{rows}");
@@ -231,6 +295,35 @@ mod tests {
                     // Where hardly anything is left, a sample says less.
                     let most = if best < raw.len() / 128 { 2 * best } else { 3 * best / 2 };
                     assert!(got <= most, "{name} {dims:?} {bound:?}: {got}, best {best}");
+                }
+            }
+        }
+    }
+
+    /// Values on a grid of hundredths, smooth and rough ones, under bounds on either side of half of that.
+    #[test]
+    fn a_bound_finer_than_the_unit_loses_nothing_where_that_is_shorter() {
+        let all: [(&str, Field); 2] =
+            [("wave", |i| (wave(i) * 100.0).round()), ("noise", |i| (noise(i) * 100.0).floor())];
+        for (name, f) in all {
+            for dims in [&[64, 128][..], &[512, 128], &[24, 64, 128]] {
+                let n = dims.iter().product::<u64>() as usize;
+                let raw = [
+                    (0..n).flat_map(|i| (f64::from(f(i)) / 100.0).to_le_bytes()).collect(),
+                    bytes(n, |i| (f64::from(f(i)) / 100.0) as f32),
+                ];
+                for (dtype, raw) in [Dtype::F64, Dtype::F32].into_iter().zip(&raw) {
+                    for (bound, is_exact) in [(1e-6, true), (0.02, false)] {
+                        let auto = params(dims, dtype, Bound::Absolute(bound));
+                        let (settled, _) = codec::settle_request(&chunk(&auto, raw, 1)).unwrap();
+                        assert_eq!(settled.request == BY_CHOICE, is_exact, "{name} {dims:?} {dtype:?} {bound}");
+                        let got = frame(&auto, raw).len();
+                        for codec in [Codec::Planes, Codec::Lorenzo] {
+                            let request = Request { codec, ..auto.request };
+                            let other = frame(&Params { request, ..auto }, raw).len();
+                            assert!(100 * got <= 115 * other, "{name} {dims:?} {dtype:?} {bound}: {got}, {other}");
+                        }
+                    }
                 }
             }
         }

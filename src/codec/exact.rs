@@ -394,7 +394,8 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     Ok(coded)
 }
 
-fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {
+/// Encodes a chunk so, whatever its request. False: it is better stored.
+pub(super) fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {

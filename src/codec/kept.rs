@@ -52,6 +52,16 @@ impl Scale {
     /// Floats by a dictionary of them.
     pub(crate) const DICTIONARY: Scale = Scale { map: Map::Dictionary, ..Scale::WHOLE };
 
+    /// What numbers are multiples of; zero where that is no number.
+    pub(crate) fn step(&self) -> f64 {
+        match self.map {
+            Map::Whole => self.unit as f64,
+            Map::Quotient => self.unit as f64 / self.factor,
+            Map::Product | Map::ShortProduct => self.unit as f64 * self.factor.abs(),
+            Map::Ordered | Map::Dictionary => 0.0,
+        }
+    }
+
     /// Whether numbers are whole ones as they are.
     pub(crate) fn is_plain(&self) -> bool {
         self.map == Map::Whole && self.unit == 1

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::params::{Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
+use std::borrow::Cow;
 
 /// Tiles of lorenzo's in a chunk that is all sample.
 const WHOLE: usize = 4;
@@ -189,6 +190,14 @@ impl Sample {
             Some(stack) => self.stacks[stack].params(chunk, request),
             None => Some(Params { request, ..*chunk }),
         }
+    }
+
+    /// The values of a candidate's sample of a chunk, `size` bytes each.
+    pub(crate) fn gather<'a>(&self, candidate: usize, raw: &'a [u8], size: usize) -> Result<Cow<'a, [u8]>> {
+        let Some(stack) = self.of[candidate].map(|k| &self.stacks[k]) else { return Ok(raw.into()) };
+        let mut values = memory::zeros(stack.len() * size)?;
+        stack.gather(raw, size, &mut values);
+        Ok(values.into())
     }
 
     /// Values that a candidate encodes at the chunk's border besides.

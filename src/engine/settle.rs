@@ -41,6 +41,11 @@ impl Settled {
         if params.request == job.params.request {
             return Ok(Settled { params, used, kept: None, swapped });
         }
+        if exact::is_open(&params, raw.len()) {
+            // Nothing is lost, by a codec to be chosen.
+            let params = Params { request: params.request, ..*job.params };
+            return Settled::new(&EncodeJob { params: &params, ..*job }, threads);
+        }
         // An order may suit the codec better that was chosen.
         let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
         let swapped = if extents == params.extents { swapped } else { ordered(extents)? };

@@ -8,6 +8,7 @@
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
 //! rule     for those chunks of which the sample does not do the same once more, of a larger one
+//! units    of those that are nearly as short without loss, the sample comes to the host, which looks for a unit
 //! ```
 //!
 //! All candidates write their frames to the same place: nobody reads them.
@@ -17,10 +18,11 @@ use super::range::ranges;
 use crate::array::boxes::dense;
 use crate::bound::{self, Used};
 use crate::codec;
-use crate::codec::auto::{requests, take};
+use crate::codec::auto::{Taken, by_unit, requests, take};
+use crate::codec::chunk::Chunk;
 use crate::codec::kept::Kept;
 use crate::codec::order::Boxes;
-use crate::codec::sample::{Looked, Sample, Stack};
+use crate::codec::sample::{LOSSLESS, Looked, Sample, Stack};
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
@@ -68,7 +70,7 @@ impl Open<'_> {
     }
 
     /// What each chunk's encoder is asked. `None`: the kernels do not say.
-    pub(super) fn choose_requests(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
+    pub(super) fn choose_requests(&self, stream: &mut OwnStream, threads: usize) -> Result<Vec<Option<Chosen>>> {
         let mut chosen = vec![None; self.inputs.len()];
         let used = self.bounds(stream)?;
         let requests = requests(self.params.request);
@@ -80,12 +82,18 @@ impl Open<'_> {
             }
             let Some(lens) = self.sample_lens(stream, &sample, &open, &used)? else { break };
             let values = self.raw_len / usize::from(self.params.dtype.size);
+            let mut near = Vec::new();
             for (&i, lens) in open.iter().zip(&lens) {
                 // A frame that the kernels leave to the CPU says nothing.
-                if !lens.contains(&0) {
-                    let taken = take(&sample, *lens, values, self.raw_len);
-                    chosen[i] = taken.map(|k| (Params { request: requests[k], ..*self.params }, Some(used[i])));
+                let taken = take(&sample, *lens, values, self.raw_len).filter(|_| !lens.contains(&0));
+                let Some(taken) = taken else { continue };
+                chosen[i] = Some((Params { request: requests[taken.candidate], ..*self.params }, Some(used[i])));
+                if taken.is_near_lossless {
+                    near.push((i, taken));
                 }
+            }
+            for (i, params) in self.by_unit(stream, &sample, &near, &used, threads)? {
+                chosen[i] = Some((params, None));
             }
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
@@ -102,27 +110,67 @@ impl Open<'_> {
             Ok(look) => look,
             Err(kept) => return Ok(vec![chosen(kept); many]),
         };
-        let size = usize::from(self.params.dtype.size);
-        let len = look.len(self.raw_len, size);
+        let seen = self.seen(stream, &look.stacks(), look.runs(), self.inputs)?;
+        let len = seen.len() / many;
+        parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
+    }
+
+    /// Those of these chunks, of which these candidates were taken, that are asked to lose nothing for their unit.
+    fn by_unit(
+        &self,
+        stream: &mut OwnStream,
+        sample: &Sample,
+        near: &[(usize, Taken)],
+        used: &[Used],
+        threads: usize,
+    ) -> Result<Vec<(usize, Params)>> {
+        if near.is_empty() {
+            return Ok(Vec::new());
+        }
+        let inputs: Vec<u64> = near.iter().map(|&(i, _)| self.inputs[i]).collect();
+        let stacks: Vec<&Stack> = sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect();
+        let seen = self.seen(stream, &stacks, (0, &[]), &inputs)?;
+        let len = seen.len() / near.len();
+        let found = parallel::try_map(near.len(), threads, |n| {
+            let ((i, taken), raw) = (&near[n], &seen[n * len..][..len]);
+            let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
+            let request = by_unit(&chunk, self.raw_len, used[*i], sample, taken)?;
+            Ok(request.map(|request| (*i, Params { request, ..*self.params })))
+        })?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The values of these stacks of dense chunks at these addresses, then those of these runs, of one chunk behind the
+    /// other. No stacks: all of them.
+    fn seen(
+        &self,
+        stream: &mut OwnStream,
+        stacks: &[&Stack],
+        (run, starts): (usize, &[usize]),
+        inputs: &[u64],
+    ) -> Result<Vec<u8>> {
+        let (many, size) = (inputs.len(), usize::from(self.params.dtype.size));
+        let runs_at = stacks.iter().map(|stack| stack.len() * size).sum::<usize>();
+        let len = if stacks.is_empty() { self.raw_len } else { runs_at + starts.len() * run * size };
         let output = stream.reserve(Buffer::Output, many * len)?;
         let mut copies = Copies::default();
         let one = [size as isize];
-        let (stacks, (run, starts)) = (look.stacks(), look.runs());
-        let mut runs_at = 0;
-        for stack in &stacks {
-            gather(&mut copies, stack, self.inputs, (output + runs_at as u64, len), size)?;
-            runs_at += stack.len() * size;
+        let mut at = 0;
+        for stack in stacks {
+            gather(&mut copies, stack, inputs, (output + at as u64, len), size)?;
+            at += stack.len() * size;
         }
-        if stacks.is_empty() {
-            for (n, &input) in self.inputs.iter().enumerate() {
-                let to = Side { at: output + (n * len) as u64, steps: &one };
+        for (n, &input) in inputs.iter().enumerate() {
+            let to = output + (n * len) as u64;
+            if stacks.is_empty() {
+                let to = Side { at: to, steps: &one };
                 copies.add(Side { at: input, steps: &one }, to, &[(len / size) as u64], size)?;
             }
-        }
-        for (n, (k, start)) in (0..many).flat_map(|n| starts.iter().enumerate().map(move |start| (n, start))) {
-            let from = Side { at: self.inputs[n] + (start * size) as u64, steps: &one };
-            let to = Side { at: output + (n * len + runs_at + k * run * size) as u64, steps: &one };
-            copies.add(from, to, &[run as u64], size)?;
+            for (k, start) in starts.iter().enumerate() {
+                let from = Side { at: input + (start * size) as u64, steps: &one };
+                let to = Side { at: to + (runs_at + k * run * size) as u64, steps: &one };
+                copies.add(from, to, &[run as u64], size)?;
+            }
         }
         // SAFETY: boxes of the chunks, and the stream's own memory.
         #[allow(unsafe_code)]
@@ -131,7 +179,7 @@ impl Open<'_> {
         }
         let mut seen = memory::zeros(many * len)?;
         stream.download(Buffer::Output, vec![(0, &mut seen[..])], 1)?;
-        parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
+        Ok(seen)
     }
 
     /// The bound used on each chunk.

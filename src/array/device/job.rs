@@ -253,13 +253,23 @@ impl Job {
         };
         let orders = (0..count).map(|i| order(i, &self.params)).collect::<Result<Vec<_>>>()?;
         self.swap(stream, first, slots, inputs, &orders, &vec![kept; count])?;
-        let mut chosen = self.choose_requests(stream, &orders, inputs)?;
+        let asked = |i: usize, extents: Extents| (i, Params { extents, ..self.params });
+        let all: Vec<_> = orders.iter().enumerate().map(|(i, extents)| asked(i, *extents)).collect();
+        let mut chosen = vec![None; count];
+        self.choose_requests(stream, &all, inputs, &mut chosen)?;
         let mut better = orders.clone();
         for (i, (params, _)) in chosen.iter_mut().enumerate().filter_map(|(i, chosen)| Some((i, chosen.as_mut()?))) {
             better[i] = order(i, &Params { extents: kept, ..*params })?;
             params.extents = better[i];
         }
         self.swap(stream, first, slots, inputs, &better, &orders)?;
+        if self.params.lossy(self.raw_len) {
+            // Chunks that lose nothing after all.
+            let is_open = |params: &Params| codec::is_kept_open(params, self.raw_len);
+            let params = |i: usize| chosen[i].as_ref().map(|c: &Chosen| c.0).filter(is_open);
+            let open: Vec<_> = (0..count).filter_map(|i| Some((i, params(i)?))).collect();
+            self.choose_requests(stream, &open, inputs, &mut chosen)?;
+        }
         Ok(chosen)
     }
 
@@ -280,28 +290,27 @@ impl Job {
         Ok(())
     }
 
-    /// What is asked of each chunk, whose codec is given these extents.
+    /// What is asked of the chunks of these numbers, of which so far that much is known.
     fn choose_requests(
         &self,
         stream: &mut OwnStream,
-        orders: &[Extents],
+        asked: &[(usize, Params)],
         inputs: &[u64],
-    ) -> Result<Vec<Option<Chosen>>> {
-        let mut chosen = vec![None; orders.len()];
-        for (n, extents) in orders.iter().enumerate().filter(|(n, e)| !orders[..*n].contains(e)) {
-            let params = Params { extents: *extents, ..self.params };
-            let members: Vec<usize> = (n..orders.len()).filter(|&i| orders[i] == *extents).collect();
+        chosen: &mut [Option<Chosen>],
+    ) -> Result<()> {
+        for (n, (_, params)) in asked.iter().enumerate().filter(|(n, a)| asked[..*n].iter().all(|b| b.1 != a.1)) {
+            let members: Vec<usize> = asked[n..].iter().filter(|a| a.1 == *params).map(|a| a.0).collect();
             let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
-            let requests = match codec::is_settled(&params, self.raw_len) {
-                true if codec::is_kept_open(&params, self.raw_len) => {
-                    self.open(&params, &inputs).choose_kept(stream, self.threads)?
+            let requests = match codec::is_settled(params, self.raw_len) {
+                true if codec::is_kept_open(params, self.raw_len) => {
+                    self.open(params, &inputs).choose_kept(stream, self.threads)?
                 }
-                true => vec![Some((params, None)); members.len()],
-                false => self.open(&params, &inputs).choose_requests(stream)?,
+                true => vec![Some((*params, None)); members.len()],
+                false => self.open(params, &inputs).choose_requests(stream, self.threads)?,
             };
             members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
         }
-        Ok(chosen)
+        Ok(())
     }
 
     /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound. Behind
