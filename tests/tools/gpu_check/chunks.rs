@@ -131,7 +131,21 @@ fn coarsen(r: &mut Random, v: &mut [f64]) {
 /// Odd values, strewn in or in runs, or none.
 fn strew(r: &mut Random, dims: &[u64], v: &mut [f64]) {
     let n = v.len();
-    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 1e38, 1e-310, 1e-45, 1e20, 9.97e36];
+    let odd = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        0.0,
+        -0.0,
+        f64::MAX,
+        1e38,
+        1e-310,
+        1e-45,
+        1e20,
+        9.97e36,
+        -9999.0,
+        1e5,
+    ];
     match r.below(8) {
         0 => (0..1 + n / 50).for_each(|_| v[r.below(n as u64) as usize] = odd[r.below(odd.len() as u64) as usize]),
         1 => {
