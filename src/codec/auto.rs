@@ -11,9 +11,10 @@
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
-//! units        where numbers are multiples of a unit of two bounds or more, the bound says more of them than there is:
-//!              if what was taken is 1.15 times as long as lorenzo makes the multiples, or 1.1 times by a sample, the
-//!              chunk loses nothing, by what exact.rs chooses. That is the CPU's
+//! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them than
+//!              there is: if what was taken is 1.15 times as long as lorenzo makes the multiples, 1.1 times by a sample,
+//!              or 1.25 times as long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. That is
+//!              the CPU's
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -21,7 +22,7 @@
 //! makes smaller than the raw bytes is stored.
 
 use super::chunk::Chunk;
-use super::kept::{Inner, Kept, Way};
+use super::kept::{Inner, Kept, Scale, Way};
 use super::planes::Value;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
 use super::{exact, scaled};
@@ -42,11 +43,14 @@ const THIN: u128 = 48;
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME: u64 = 100;
-/// A unit is looked for where planes without a bound takes less than so many times as much as the bound leaves, for
-/// each byte of a value: multiples are not shorter by more.
+/// A unit and few values are looked for where planes without a bound takes less than so many times as much as the bound
+/// leaves, for each byte of a value: they are not shorter by more.
 const NEAR_LOSSLESS: u128 = 2;
 
-/// What is asked where a unit was found.
+/// As [`GAIN`], over a dictionary: writing one is slow.
+const DICTIONARY_GAIN: u128 = 125;
+
+/// What is asked where numbers are shorter without loss.
 const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
 
 /// What each candidate is asked where this is asked of the writer.
@@ -64,7 +68,7 @@ pub(crate) struct Taken {
     pub(crate) candidate: usize,
     /// Bytes that the chunk takes so.
     len: u128,
-    /// Whether a unit may be shorter.
+    /// Whether a unit or a dictionary may be shorter.
     pub(crate) is_near_lossless: bool,
 }
 
@@ -101,8 +105,8 @@ fn gain(sample: &Sample) -> u128 {
     if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN }
 }
 
-/// What is asked of a chunk instead of the candidate that was taken, if a unit is found in the lossless candidate's
-/// sample, whose values these are, and makes it shorter than that.
+/// What is asked of a chunk instead of the candidate that was taken, if the lossless candidate's sample, whose values
+/// these are, shows that numbers are shorter by a unit or by a dictionary of them.
 pub(crate) fn by_unit(
     chunk: &Chunk<'_>,
     raw_len: usize,
@@ -110,23 +114,24 @@ pub(crate) fn by_unit(
     sample: &Sample,
     taken: &Taken,
 ) -> Result<Option<Request>> {
-    let (Used::Absolute(bound), params) = (used, Params { request: BY_CHOICE, ..*chunk.params }) else {
-        return Ok(None);
-    };
+    let params = Params { request: BY_CHOICE, ..*chunk.params };
     let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE).filter(|_| exact::is_open(&params, raw_len)) else {
         return Ok(None);
     };
-    let Some(scale) = scaled::find(&stacked, chunk.raw).multiples.filter(|s| s.step() >= 2.0 * bound) else {
-        return Ok(None);
-    };
-    let (chunk, mut frame) = (Chunk { params: &stacked, ..*chunk }, Vec::new());
-    let way = Way { scale, order: 0, inner: Inner::Lorenzo };
-    if !exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)? {
-        return Ok(None);
-    }
+    let chunk = Chunk { params: &stacked, ..*chunk };
     let values = raw_len / usize::from(params.dtype.size);
-    let len = whole(sample, LORENZO, frame.len() as u64, values, raw_len);
-    Ok((gain(sample) * len <= 100 * taken.len).then_some(BY_CHOICE))
+    let found = scaled::find(&stacked, chunk.raw);
+    let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
+    let (len, gain) = match found.multiples.filter(is_wide) {
+        Some(scale) => {
+            let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
+            let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
+            (coded.then_some(frame.len() as u64), gain(sample))
+        }
+        None => (exact::len_by_dictionary(&chunk, &found, values as u64)?, DICTIONARY_GAIN),
+    };
+    let whole = len.map(|len| whole(sample, LORENZO, len, values, raw_len));
+    Ok(whole.filter(|whole| gain * whole <= 100 * taken.len).map(|_| BY_CHOICE))
 }
 
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
@@ -326,6 +331,16 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_few_values_are_kept_where_a_bound_tells_them_apart() {
+        let few: Vec<f32> = (0..500).map(|i| noise(3 * i + 1)).collect();
+        let at = |i: usize| few[(noise(i / 3) * 499.0) as usize];
+        for (dims, bound) in [(&[512, 128][..], 1e-7), (&[24, 64, 128], 1e-6)] {
+            assert_eq!(chosen(dims, Bound::Absolute(bound), at), (Codec::Auto, Mode::Lossless), "{dims:?} {bound}");
+            assert_ne!(chosen(dims, Bound::Absolute(bound), noise).0, Codec::Auto, "{dims:?} {bound}");
         }
     }
 

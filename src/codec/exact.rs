@@ -29,6 +29,7 @@ use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
+use super::scaled::Found;
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
@@ -355,6 +356,18 @@ impl Alike {
         let pairs = ends.iter().map(|n| n * n).sum::<usize>();
         Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * ENDS > count * count })
     }
+}
+
+/// Bytes that a sample of a chunk of `n` floats takes by a dictionary, whose numbers that was found of; `None`: one is
+/// not looked for.
+pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Result<Option<u64>> {
+    let special = found.ordered.special;
+    let is_full = found.is_full && found.multiples.is_some_and(|scale| !scale.is_plain());
+    if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < FEW {
+        return Ok(None);
+    }
+    let lens = scaled::dictionary_lens(sample, Scale { special, ..Scale::DICTIONARY }, n)?;
+    Ok(lens.into_iter().map(|(_, len)| len).min())
 }
 
 /// What keeps a chunk that is open.

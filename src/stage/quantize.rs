@@ -89,7 +89,7 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
     let (mut found, mut many) = ([S::ZERO; PLACES], 0);
     let even = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
-    let other = |k: usize| value((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128 >> 64) as usize);
+    let other = |k: usize| value(((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128) >> 64) as usize);
     for x in (0..PLACES).map(even).filter(counts) {
         found[many] = x;
         many += 1;
