@@ -11,10 +11,10 @@
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
-//! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them than
-//!              there is: if what was taken is 1.15 times as long as lorenzo makes the multiples, 1.1 times by a sample,
-//!              or 1.25 times as long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. That is
-//!              the CPU's
+//! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
+//!              than there is: if what was taken is 1.15 times as long as lorenzo makes the multiples, 1.1 times by a
+//!              sample, or 1.25 times as long as by a dictionary, the chunk loses nothing, by what exact.rs chooses.
+//!              That is the CPU's
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would

@@ -372,6 +372,7 @@ static inline unsigned __brev(unsigned x) {
     return y;
 }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+static inline uint64_t __umul64hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) {
     const uint64_t bytes = (uint64_t)b << 32 | a;
     unsigned y = 0;
