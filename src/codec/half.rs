@@ -19,7 +19,7 @@ use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Header};
-use crate::params::{self, Bound, Dtype, Mode, Params, Request};
+use crate::params::{Bound, Dtype, Mode, Params, Request};
 use crate::scalar::mul_down;
 use crate::{memory, parallel};
 
@@ -78,11 +78,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
     }
     params.request.bound = bound;
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
-    let (mut params, used) = (by.settle)(&wide)?;
-    if params.request.bound == Bound::Lossless {
-        // The only codec for that which holds f32 in place of 16 bits.
-        params.request.codec = params::Codec::Planes;
-    }
+    let (params, used) = (by.settle)(&wide)?;
     if !(by.encode)(&Chunk { params: &params, used, ..wide }, out)? {
         return Ok(false);
     }

@@ -51,13 +51,22 @@ pub fn sections(id: CodecId) -> &'static [&'static str] {
 
 /// The chunk's params with the codec that the request leaves open, and the bound used where choosing took it.
 pub(crate) fn settle_request(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
+    settle(chunk, true)
+}
+
+/// The same for f32 in place of 16 bits, which only the candidates hold.
+fn settle_wide(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
+    settle(chunk, false)
+}
+
+fn settle(chunk: &Chunk<'_>, by_choice: bool) -> Result<(Params, Option<Used>)> {
     let params = *chunk.params;
     if is_settled(&params, chunk.raw.len()) {
         return Ok((params, None));
     }
     let (request, used) = match params.dtype.size {
-        4 => auto::choose_request::<f32>(chunk, encode)?,
-        _ => auto::choose_request::<f64>(chunk, encode)?,
+        4 => auto::choose_request::<f32>(chunk, encode, by_choice)?,
+        _ => auto::choose_request::<f64>(chunk, encode, by_choice)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }
@@ -135,7 +144,7 @@ fn encoder(id: CodecId) -> Encode {
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let Chunk { params, raw, .. } = *chunk;
     let coded = if params.lossy_half(raw.len()) {
-        half::encode(chunk, &half::Wide { settle: settle_request, encode }, out)?
+        half::encode(chunk, &half::Wide { settle: settle_wide, encode }, out)?
     } else if params.dtype.is_short() && params.fits(raw.len()) {
         short::encode(chunk, out)?
     } else if exact::is_open(params, raw.len()) {
