@@ -12,9 +12,8 @@
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
 //! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
-//!              than there is: if what was taken is 1.15 times as long as lorenzo makes the multiples, 1.1 times by a
-//!              sample, or 1.25 times as long as by a dictionary, the chunk loses nothing, by what exact.rs chooses.
-//!              That is the CPU's
+//!              than there is: if what was taken is 1.02 times as long as lorenzo makes the multiples, or 1.12 times as
+//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. That is the CPU's
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -36,7 +35,7 @@ use crate::{memory, parallel};
 /// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-const NEAR: std::ops::Range<u128> = 106..113;
+const NEAR: std::ops::Range<u128> = 96..118;
 /// Chunks of which less than this part is left need a larger sample too: a few places make the length.
 const THIN: u128 = 48;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
@@ -47,8 +46,9 @@ const FRAME: u64 = 100;
 /// leaves, for each byte of a value: they are not shorter by more.
 const NEAR_LOSSLESS: u128 = 2;
 
-/// As [`GAIN`], over a dictionary: writing one is slow.
-const DICTIONARY_GAIN: u128 = 125;
+/// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
+const UNIT_GAIN: u128 = 102;
+const DICTIONARY_GAIN: u128 = 112;
 
 /// What is asked where numbers are shorter without loss.
 const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
@@ -107,7 +107,7 @@ fn gain(sample: &Sample) -> u128 {
 
 /// What is asked of a chunk instead of the candidate that was taken, if the lossless candidate's sample, whose values
 /// these are, shows that numbers are shorter by a unit or by a dictionary of them.
-pub(crate) fn by_unit(
+pub(crate) fn by_choice(
     chunk: &Chunk<'_>,
     raw_len: usize,
     used: Used,
@@ -126,7 +126,7 @@ pub(crate) fn by_unit(
         Some(scale) => {
             let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
             let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
-            (coded.then_some(frame.len() as u64), gain(sample))
+            (coded.then_some(frame.len() as u64), UNIT_GAIN)
         }
         None => (exact::len_by_dictionary(&chunk, &found, values as u64)?, DICTIONARY_GAIN),
     };
@@ -137,8 +137,9 @@ pub(crate) fn by_unit(
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
 pub(super) type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
 
-/// The request that a chunk's encoder gets, and the bound used; one of the candidates' unless `by_choice`.
-pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, by_choice: bool) -> Result<(Request, Used)> {
+/// The request that a chunk's encoder gets, and the bound used; one of the candidates' unless it `is_open` whether
+/// anything is lost.
+pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_open: bool) -> Result<(Request, Used)> {
     let used = chunk.used::<S>()?;
     let requests = requests(chunk.params.request);
     for looked in Looked::EACH {
@@ -146,14 +147,14 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, by_cho
         let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
         let raw_len = chunk.raw.len();
         if let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) {
-            let by_unit = match by_choice && taken.is_near_lossless {
+            let lossless = match is_open && taken.is_near_lossless {
                 true => {
                     let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
-                    by_unit(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
+                    by_choice(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
                 }
                 false => None,
             };
-            return Ok((by_unit.unwrap_or(requests[taken.candidate]), used));
+            return Ok((lossless.unwrap_or(requests[taken.candidate]), used));
         }
     }
     Ok((requests[LORENZO], used))

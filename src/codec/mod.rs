@@ -59,14 +59,14 @@ fn settle_wide(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
     settle(chunk, false)
 }
 
-fn settle(chunk: &Chunk<'_>, by_choice: bool) -> Result<(Params, Option<Used>)> {
+fn settle(chunk: &Chunk<'_>, is_open: bool) -> Result<(Params, Option<Used>)> {
     let params = *chunk.params;
     if is_settled(&params, chunk.raw.len()) {
         return Ok((params, None));
     }
     let (request, used) = match params.dtype.size {
-        4 => auto::choose_request::<f32>(chunk, encode, by_choice)?,
-        _ => auto::choose_request::<f64>(chunk, encode, by_choice)?,
+        4 => auto::choose_request::<f32>(chunk, encode, is_open)?,
+        _ => auto::choose_request::<f64>(chunk, encode, is_open)?,
     };
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }

@@ -18,7 +18,7 @@ use super::range::ranges;
 use crate::array::boxes::dense;
 use crate::bound::{self, Used};
 use crate::codec;
-use crate::codec::auto::{Taken, by_unit, requests, take};
+use crate::codec::auto::{Taken, by_choice, requests, take};
 use crate::codec::chunk::Chunk;
 use crate::codec::kept::Kept;
 use crate::codec::order::Boxes;
@@ -92,7 +92,7 @@ impl Open<'_> {
                     near.push((i, taken));
                 }
             }
-            for (i, params) in self.by_unit(stream, &sample, &near, &used, threads)? {
+            for (i, params) in self.by_choice(stream, &sample, &near, &used, threads)? {
                 chosen[i] = Some((params, None));
             }
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
@@ -115,8 +115,9 @@ impl Open<'_> {
         parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
-    /// Those of these chunks, of which these candidates were taken, that are asked to lose nothing for their unit.
-    fn by_unit(
+    /// Those of these chunks, of which these candidates were taken, that are asked to lose nothing for their unit or
+    /// for being few.
+    fn by_choice(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
@@ -134,7 +135,7 @@ impl Open<'_> {
         let found = parallel::try_map(near.len(), threads, |n| {
             let ((i, taken), raw) = (&near[n], &seen[n * len..][..len]);
             let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
-            let request = by_unit(&chunk, self.raw_len, used[*i], sample, taken)?;
+            let request = by_choice(&chunk, self.raw_len, used[*i], sample, taken)?;
             Ok(request.map(|request| (*i, Params { request, ..*self.params })))
         })?;
         Ok(found.into_iter().flatten().collect())
