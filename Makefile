@@ -173,7 +173,7 @@ unit: rust $(CUDA_COMPILER)
 	@$(CARGO) test --quiet -p h5z-gpu --lib
 
 check-kernels: rust $(CUDA_COMPILER)
-	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_CUDA=require \
+	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_TEST_LONG=1 H5Z_GPU_CUDA=require \
 	    $(CARGO) test --quiet -p h5z-gpu --test gpu_kernels -- --nocapture
 
 kernels: rust $(CUDA_COMPILER)

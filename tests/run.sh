@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs every check and every test that needs no GPU, says in one line what each came to, and ends in a sum.
-# With the argument `check`, the rules of CONTRIBUTING.md alone, without tests.
+# With the argument `check`, the rules of CONTRIBUTING.md alone, without tests. With H5Z_GPU_TEST_LONG=1 random models
+# run longer, and the kernels in every order of threads.
 #
 # The whole output of each step is kept in target/test/; what failed is shown here as well.
 set -u
@@ -73,8 +74,6 @@ step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 [ "${1:-}" != check ] || count arrows $cargo test --quiet -p h5z-gpu --test imports --config profile.dev.opt-level=0
 [ "${1:-}" != check ] || finish
 
-# What is to be published builds by itself. Not optimised, for it is not run; its dependencies are those of the tests.
-step package $cargo package --offline --allow-dirty -p h5z-gpu --config profile.dev.package.h5z-gpu.opt-level=0
 # The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
 # would be compiled twice. What codes no millions of values is not optimised.
 plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' doors fuzz plugin preload program tools vol)

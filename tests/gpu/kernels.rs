@@ -20,6 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+/// Whether there is time.
+fn is_long() -> bool {
+    std::env::var("H5Z_GPU_TEST_LONG").is_ok_and(|x| x == "1")
+}
+
 /// `gpu_check ARGS` in a process of its own for each order, which gives the seed.
 fn check(test: &str, args: &[&str]) {
     if std::env::var_os(INSIDE).is_some() {
@@ -32,7 +37,8 @@ fn check(test: &str, args: &[&str]) {
         fake.judge();
         return;
     }
-    for (seed, order) in ["forward", "backward", "random"].into_iter().enumerate() {
+    let orders = ["random", "forward", "backward"];
+    for (seed, order) in orders.into_iter().enumerate().take(if is_long() { 3 } else { 1 }) {
         let folder = kernels().to_str().unwrap();
         let env = [("FAKE_CUDA_KERNELS", folder), ("EMULATOR_ORDER", order), ("EMULATOR_SEED", &seed.to_string())];
         let said = start(test, &stand_in(""), &env).unwrap_or_else(|why| panic!("{why}"));
@@ -87,7 +93,11 @@ fn a_value_beyond_its_bound_and_a_changed_bit_are_found() {
 #[test]
 fn random_chunks_and_damaged_frames_by_the_kernels() {
     // As many of a codec whether it is alone or not.
-    let cases = if std::env::var_os("H5Z_GPU_TEST_CODEC").is_some() { "700" } else { "2000" };
+    let cases = match is_long() {
+        false => "1000",
+        true if std::env::var_os("H5Z_GPU_TEST_CODEC").is_some() => "700",
+        true => "2000",
+    };
     check("random_chunks_and_damaged_frames_by_the_kernels", &["--cases", cases]);
 }
 

@@ -4,14 +4,14 @@
 #
 #   ./run.sh [RESULTS]      in the folder that `make gpu-bundle` made; RESULTS (default: results) takes what is kept
 #   FIELDS=folder           fields that are there already (fields.txt in it); else fields.py makes some
-#   PARTS="checks values bench"    what to run
+#   PARTS="checks sanitizers values bench"    what to run
 #
 # Needs an NVIDIA GPU, Python 3 with h5py, numpy and PyTorch, and compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 results=$(realpath -m "${1:-results}") scratch=$(mktemp -d "${TMPDIR:-/dev/shm}/h5z-gpu.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$results"
-parts=${PARTS:-checks values bench}
+parts=${PARTS:-checks sanitizers values bench}
 export HDF5_PLUGIN_PATH=$PWD/plugin LC_ALL=C
 export H5Z_GPU_PLUGIN_PATH=$PWD/plugin PYTHONPATH=$PWD:$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
 [ -d /usr/local/nvidia/lib64 ] && export LD_LIBRARY_PATH=/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -59,11 +59,14 @@ if [[ $parts == *checks* ]]; then
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
     check arrays timeout 120 ./gpu_check --arrays 1000 --seed 13
     check arrays-large timeout 120 ./gpu_check --arrays 60 --largest 3000000 --seed 14
+    check arrays-auto timeout 120 ./gpu_check --arrays 400 --codec auto --seed 16
     check arrays-python timeout 120 python3 arrays.py . "$scratch" --only check
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
-    # Side by side: none of them keeps a core or the GPU busy. Racecheck takes 80 ms a chunk, the others 4 to 10.
+fi
+if [[ $parts == *sanitizers* ]]; then
+    # Side by side: none of them keeps a core or the GPU busy. Racecheck takes 80 to 600 ms a chunk, the others 4 to 10.
     for tool in memcheck:4100 racecheck:700 initcheck:4100 synccheck:4100; do
-        check ${tool%:*} timeout 400 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
+        check ${tool%:*} timeout 550 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3 &
     done
     check memcheck-arrays timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 \

@@ -18,6 +18,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "target/plugin/libh5zgpu.so"
 sys.path.insert(0, str(HERE))
+# Random models take more turns.
+LONG = os.environ.get("H5Z_GPU_TEST_LONG") == "1"
 # For h5py in the test process; netCDF4 looks when it is imported. A program under `run` has it already.
 if str(PLUGIN.parent) not in os.environ.get("HDF5_PLUGIN_PATH", "").split(":"):
     os.environ["HDF5_PLUGIN_PATH"] = str(PLUGIN.parent)

@@ -7,7 +7,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import HERE, PLUGIN, ROOT, clean, run, use
+from conftest import HERE, LONG, PLUGIN, ROOT, clean, run, use
 from programs import filters, listed
 from test_xarray import ENGINES, HEAD, words
 
@@ -128,13 +128,16 @@ with xr.open_dataset("classic.nc") as c, xr.open_dataset("three.nc") as t:
 """, tmp_path)
 
 
-@pytest.mark.parametrize("model, count, said", [("xarray_model", 30, "30 files are as h5netcdf reads them"),
-                                                ("xarray_saves", 40, "of 40 are saved with what they had")])
-def test_random_files(model, count, said, tmp_path):
+@pytest.mark.parametrize("model, said", [("xarray_model", "files are as h5netcdf reads them"),
+                                         ("xarray_saves", "are saved with what they had")])
+def test_random_files(model, said, tmp_path):
     """Random indexers, and random changes between opening and saving; see the two models."""
+    count = 40 if LONG else 12
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))
     out = run(sys.executable, HERE / f"{model}.py", tmp_path, 1000, count, env=env)
-    assert said in out and int(out.split()[-len(said.split()) - (model == "xarray_saves")]) >= 30, out
+    # Some of the changed files cannot be saved by any writer.
+    *_, last = out.splitlines()
+    assert last.endswith(said) and int(last.split()[0]) >= 3 * count // 4, out
 
 
 @pytest.mark.parametrize("save", ENGINES)
