@@ -137,7 +137,6 @@ ifeq ($(wildcard target/kernels/*-sm_120.image),)
 test: export H5Z_GPU_ARCHS := 70,80,90+PTX
 endif
 test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(HEADERS) $(CUDA_COMPILER)
-	@$(MAKE) --no-print-directory $(PLUGIN)
 	@CARGO=$(CARGO) tests/run.sh
 
 check: rust .env/check $(CUDA_COMPILER)

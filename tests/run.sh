@@ -74,11 +74,21 @@ step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 [ "${1:-}" != check ] || count arrows $cargo test --quiet -p h5z-gpu --test imports --config profile.dev.opt-level=0
 [ "${1:-}" != check ] || finish
 
+# The plugin that the programs of tests/hosts load, beside the Rust tests: its last minutes keep one core busy. By now
+# the kernels are compiled.
+make --no-print-directory target/plugin/libh5zgpu.so >"$logs/plugin-build.log" 2>&1 &
+plugin=$!
+# built: the end of that.
+built() {
+    wait $plugin || { cat "$logs/plugin-build.log" && false; }
+}
+
 # The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
 # would be compiled twice. What codes no millions of values is not optimised.
 plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' doors fuzz plugin preload program tools vol)
 count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast $plain
 count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
+step plugin built
 step fields make --no-print-directory target/fields/small/done
 count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" \
     $python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/hosts

@@ -9,8 +9,8 @@
 //!              chunk
 //! rule         planes where it is asked for by name. Else the one whose frame of the sample is shortest; lorenzo,
 //!              half as fast as planes, has to be shorter by 1/32. Where one makes the sample 64 times smaller, its few
-//!              bytes say little, and all are quick: the chunk goes to all. What bytes does not make 4 times smaller goes
-//!              to planes too
+//!              bytes say little, and all are quick: the chunk goes to all. What bytes does not make 4 times smaller
+//!              goes to planes too
 //! ```
 
 use super::chunk::Chunk;
