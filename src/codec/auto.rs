@@ -35,7 +35,7 @@ use crate::{memory, parallel};
 /// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-const NEAR: std::ops::Range<u128> = 96..114;
+const NEAR: std::ops::Range<u128> = 96..113;
 /// Chunks of which less than this part is left need a larger sample too: a few places make the length.
 const THIN: u128 = 48;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
