@@ -395,10 +395,15 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         kept = choose_with(chunk, false)?;
         coded = encode_as(chunk, &kept, out)?;
     }
-    if kept == Kept::Planes || coded && out.len() < chunk.raw.len() / SURE {
-        return Ok(coded);
+    if kept == Kept::Planes { Ok(coded) } else { or_planes(chunk, coded, out) }
+}
+
+/// Puts the frame by planes in place of another one that is no shorter, or of none. A sample may be wrong: of little
+/// gain it proves little. False: the chunk is better stored.
+pub(super) fn or_planes(chunk: &Chunk<'_>, coded: bool, out: &mut Vec<u8>) -> Result<bool> {
+    if coded && out.len() < chunk.raw.len() / SURE {
+        return Ok(true);
     }
-    // A sample may be wrong: of little gain it proves little.
     let mut planes = Vec::new();
     if encode_as(chunk, &Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
         *out = planes;

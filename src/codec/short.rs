@@ -14,11 +14,10 @@
 //! ```
 
 use super::chunk::Chunk;
-use super::exact::SURE;
 use super::kept::Kept;
 use super::lorenzo::integers;
 use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
-use super::{bytes, planes};
+use super::{bytes, exact, planes};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::params::{Codec, Params, Request};
@@ -52,16 +51,8 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let known = chunk.kept.or(Kept::settled(chunk.params));
     let kept = if let Some(kept) = known { kept } else { choose(chunk)? };
     let coded = encode_as(chunk, kept, out)?;
-    if kept != Kept::Bytes || coded && out.len() < chunk.raw.len() / SURE {
-        return Ok(coded);
-    }
     // A few runs may repeat more than the chunk.
-    let mut planes = Vec::new();
-    if encode_as(chunk, Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
-        *out = planes;
-        return Ok(true);
-    }
-    Ok(coded)
+    if kept == Kept::Bytes { exact::or_planes(chunk, coded, out) } else { Ok(coded) }
 }
 
 fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {
