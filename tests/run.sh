@@ -78,6 +78,8 @@ step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 # the kernels are compiled.
 make --no-print-directory target/plugin/libh5zgpu.so >"$logs/plugin-build.log" 2>&1 &
 plugin=$!
+# What runs in the background does not hear an interrupt.
+trap 'kill $plugin 2>/dev/null; exit 130' INT TERM
 # built: the end of that.
 built() {
     wait $plugin || { cat "$logs/plugin-build.log" && false; }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Whether there is time.
+/// Whether every order and more chunks are asked for.
 fn is_long() -> bool {
     std::env::var("H5Z_GPU_TEST_LONG").is_ok_and(|x| x == "1")
 }

@@ -64,7 +64,7 @@ if [[ $parts == *checks* ]]; then
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
 fi
 if [[ $parts == *sanitizers* ]]; then
-    # Side by side: none of them keeps a core or the GPU busy. Racecheck takes 80 to 600 ms a chunk, the others 4 to 10.
+    # Side by side: none keeps a core or the GPU busy. Racecheck takes 0.1 s a chunk and more, the others 4 to 20 ms.
     for tool in memcheck:4100 racecheck:700 initcheck:4100 synccheck:4100; do
         check ${tool%:*} timeout 550 compute-sanitizer --tool ${tool%:*} --error-exitcode 9 \
             ./gpu_check --cases ${tool#*:} --largest 6000 --seed 3 &
