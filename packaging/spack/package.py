@@ -25,7 +25,8 @@ class H5zGpu(MakefilePackage):
     # Not linked: the plugin serves whichever HDF5 loads it. The command line asks those it finds.
     depends_on("hdf5@1.10:", type="test")
 
-    conflicts("platform=darwin", msg="Linux only")
+    # Wheels for macOS are built on Linux and were never run there; a build on macOS itself was never tried.
+    conflicts("platform=darwin", msg="not tried on macOS: the project builds wheels for it, make wheel-macos")
 
     build_targets = ["plugin"]
     # `make test` and `make check` install what they need from networks: not here.
