@@ -70,6 +70,9 @@ pub(crate) enum Fail {
     Wrong(String),
     /// What was found has been told: status 1.
     Told,
+    /// The program that `run` was to start did not start: the status that a shell or `env` ends with then.
+    #[cfg(unix)]
+    NotStarted(u8, String),
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, Fail>;
@@ -79,6 +82,8 @@ impl fmt::Display for Fail {
         match self {
             Fail::Refused(text) | Fail::Wrong(text) => f.write_str(text),
             Fail::Told => Ok(()),
+            #[cfg(unix)]
+            Fail::NotStarted(_, text) => f.write_str(text),
         }
     }
 }
@@ -132,7 +137,12 @@ fn main() -> ExitCode {
         Err(Fail::Told) => ExitCode::from(1),
         Err(fail) => {
             eprintln!("{fail}");
-            ExitCode::from(if matches!(fail, Fail::Refused(_)) { 2 } else { 1 })
+            ExitCode::from(match fail {
+                Fail::Refused(_) => 2,
+                Fail::Wrong(_) | Fail::Told => 1,
+                #[cfg(unix)]
+                Fail::NotStarted(status, _) => status,
+            })
         }
     }
 }

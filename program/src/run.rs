@@ -10,6 +10,7 @@ use crate::places::{CONNECTOR, PLUGIN, PRELOAD, Packages, VOL};
 use crate::{Fail, Outcome, variable};
 use std::env;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +68,9 @@ pub(crate) fn run(a: &Args) -> Outcome {
         command.env("H5Z_GPU_EXPLAIN", "1");
     }
     let why = command.exec();
-    Err(wrong(format!("{}: {why}", a.line[0].to_string_lossy())))
+    // 127 and 126 as of a shell: scripts tell a missing program by them.
+    let status = if why.kind() == ErrorKind::NotFound { 127 } else { 126 };
+    Err(Fail::NotStarted(status, format!("h5z-gpu run: {}: {why}", a.line[0].to_string_lossy())))
 }
 
 fn wrong(why: impl std::fmt::Display) -> Fail {

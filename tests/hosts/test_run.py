@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu run`: programs that cannot be changed, whose calls go past HDF5's pipeline, and do the same."""
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -169,7 +170,11 @@ def test_a_dataset_of_another_connector_is_left_to_it(tmp_path):
 
 
 def test_what_is_missing_is_said(tmp_path):
-    assert "No such file" in run(H5Z_GPU, "run", "--", "no-such-program", ok=False)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for program, status, why in (("no-such-program", 127, "No such file"), (folder, 126, "Permission denied")):
+        ended = subprocess.run([H5Z_GPU, "run", "--", program], env=clean(), capture_output=True, text=True)
+        assert (ended.returncode, why in ended.stderr) == (status, True), ended
     nowhere = clean(H5Z_GPU_PLUGIN_PATH=str(tmp_path))
     assert "H5Z_GPU_PLUGIN_PATH" in run(H5Z_GPU, "run", "--", "true", env=nowhere, ok=False)
     told = run(H5Z_GPU, "run", "--", "env", env={"PATH": clean()["PATH"], "LD_PRELOAD": ""})
