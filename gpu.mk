@@ -19,8 +19,9 @@ endif
 endif
 
 # Without a network the plugin is still built, for the CPU alone; build.rs says so.
-NO_COMPILER := pip could not install the CUDA compiler (its reason is above), so the plugin is built without GPU kernels. \
-    To have them: connect to a package index and type make again, or name a compiler: CUDA_HOME=/usr/local/cuda make
+NO_COMPILER := pip could not install the CUDA compiler (its reason is above), so the plugin is built without GPU \
+    kernels. To have them connect to a package index and type make again, or name a compiler: \
+    CUDA_HOME=/usr/local/cuda make
 .env/nvrtc: gpu.mk | .env/made
 	@echo "A Python package for the kernels (90 MB)"
 	@$(PIP) $(NVRTC_PACKAGES) && touch $@ || echo "$(NO_COMPILER)"
