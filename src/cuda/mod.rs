@@ -315,7 +315,7 @@ impl Device {
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
-        let (modules, streams) = (module::Modules::new(image), Default::default());
+        let (modules, streams) = (module::Modules::new(image), stream::Pool::new());
         let device = Device { ordinal, context, name, modules, streams, spare: Mutex::default() };
         // The context works when a stream can be made in it.
         let works = device.enter().and_then(|_current| device.stream().map(drop));
@@ -382,7 +382,7 @@ impl OwnStream {
         let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
         let stream = match spare {
             Some(stream) => stream,
-            None => Stream::bare()?,
+            None => device.streams.bare()?,
         };
         Ok(OwnStream { device, stream: Some(stream) })
     }
