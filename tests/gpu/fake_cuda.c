@@ -40,6 +40,8 @@ static Runner runner;
 static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
 static long launches[16], early;
+// A bit for each device whose context was taken.
+static unsigned opened;
 // Bytes copied to devices and from them; page-locked bytes now and at most.
 static size_t moved[2], locked, most_locked;
 static __thread uintptr_t current;
@@ -57,6 +59,7 @@ void fake_cuda_set_current(uintptr_t context) { current = context; }
 void fake_cuda_runner(Runner f) { runner = f; }
 long fake_cuda_launches(int device) { return launches[device & 15]; }
 long fake_cuda_early(void) { return early; }
+long fake_cuda_opened(void) { return (long)opened; }
 size_t fake_cuda_used(void) { return used; }
 size_t fake_cuda_moved(int from_device) { return moved[from_device != 0]; }
 size_t fake_cuda_most_locked(void) { return most_locked; }
@@ -162,9 +165,16 @@ CUresult cuDeviceGetAttribute(int *value, int what, int d) {
     *value = what == 75 ? capability / 10 : capability % 10;
     return OK;
 }
-CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) { CALL(0); *context = 1000 + (uintptr_t)d; return OK; }
+CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) {
+    CALL(0);
+    if (d < 0 || d >= number("FAKE_CUDA_DEVICES", 2)) return 101;
+    *context = 1000 + (uintptr_t)d;
+    opened |= 1u << (d & 31);
+    return OK;
+}
 CUresult cuDevicePrimaryCtxRelease_v2(int d) { CALL(0); (void)d; return OK; }
 CUresult cuCtxGetCurrent(uintptr_t *context) { CALL(0); *context = current; return OK; }
+CUresult cuCtxGetDevice(int *d) { CALL(0); *d = (int)current - 1000; return *d < 0 ? INVALID_CONTEXT : OK; }
 #ifndef WITHOUT_cuCtxSetCurrent
 CUresult cuCtxSetCurrent(uintptr_t context) { CALL(0); current = context; return OK; }
 #endif
@@ -252,9 +262,9 @@ CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     if (!*(long *)event) fault("cuStreamWaitEvent", "never recorded");
     return stream && !flags ? OK : INVALID;
 }
-// 9: the ordinal of the device that an address is on; the allocation was made in its context.
+// 9: the ordinal of the device that an address is on; the allocation was made in its context, and any may be current.
 CUresult cuPointerGetAttribute(void *value, int what, uint64_t at) {
-    CALL(1);
+    CALL(0);
     int device = what == 9 ? device_of((const char *)(uintptr_t)at) : -1;
     if (device < 0) return INVALID;
     *(int *)value = device;
