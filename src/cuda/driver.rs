@@ -40,6 +40,7 @@ const SYMBOLS: &[&str] = &[
     "cuMemcpyDtoH_v2",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
+    "cuMemcpy3DAsync_v2",
     "cuMemsetD8Async",
     "cuPointerGetAttribute",
     "cuGetErrorName",

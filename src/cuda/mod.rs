@@ -18,7 +18,7 @@ mod slices;
 mod staging;
 mod stream;
 
-pub(crate) use direct::Direct;
+pub(crate) use direct::{Direct, Rows};
 pub(crate) use driver::Failure;
 #[cfg(test)]
 pub(crate) use image::IMAGES;

@@ -140,7 +140,7 @@ pub(super) struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    const NONE: Pinned = Pinned { at: std::ptr::null_mut(), len: 0 };
+    pub(super) const NONE: Pinned = Pinned { at: std::ptr::null_mut(), len: 0 };
 
     fn new(len: usize) -> Result<Self, Failure> {
         // SAFETY: no precondition but a current context.
@@ -168,7 +168,7 @@ impl Pinned {
         Ok(())
     }
 
-    fn release(&mut self) -> Result<(), Failure> {
+    pub(super) fn release(&mut self) -> Result<(), Failure> {
         if !self.at.is_null() {
             // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
             unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;

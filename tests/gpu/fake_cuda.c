@@ -329,6 +329,38 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream)
     __atomic_add_fetch(&moved[1], len, __ATOMIC_SEQ_CST);
     return OK;
 }
+// CUDA_MEMCPY3D: rows of `width` bytes, `height` of them `pitch` apart, `depth` planes of `rows` rows.
+typedef struct {
+    size_t x, y, z, lod;
+    int kind;
+    char *host;
+    uint64_t device;
+    void *array, *reserved;
+    size_t pitch, rows;
+} Side;
+typedef struct { Side from, to; size_t width, height, depth; } Copy3D;
+// The first byte of a side whose rows are all inside an allocation; NULL where one is not, or rows overlap.
+static char *side(const Side *s, const Copy3D *c) {
+    char *at = s->kind == 2 ? (char *)(uintptr_t)s->device : s->host;
+    const size_t most = 0x7fffffff, last = ((c->depth - 1) * s->rows + c->height - 1) * s->pitch + c->width;
+    const int on_device = s->kind == 2;
+    if (s->x | s->y | s->z | s->lod || (s->kind != 1 && !on_device) || (device_of(at) >= 0) != on_device) return NULL;
+    if (s->pitch > most || s->pitch < c->width || s->rows < c->height || (on_device && !inside(at, last))) return NULL;
+    return at;
+}
+CUresult cuMemcpy3DAsync_v2(const Copy3D *c, void *stream) {
+    CALL(1);
+    char *from = side(&c->from, c), *to = side(&c->to, c);
+    if (!stream || !from || !to || c->from.kind == c->to.kind || !c->width || !c->height || !c->depth) {
+        fault(__func__, "outside, or odd");
+        return INVALID;
+    }
+    for (size_t z = 0; z < c->depth; z++)
+        for (size_t y = 0; y < c->height; y++)
+            memcpy(to + (z * c->to.rows + y) * c->to.pitch, from + (z * c->from.rows + y) * c->from.pitch, c->width);
+    __atomic_add_fetch(&moved[c->from.kind == 2], c->width * c->height * c->depth, __ATOMIC_SEQ_CST);
+    return OK;
+}
 CUresult cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *stream) {
     CALL(1);
     if (!stream || !inside((char *)(uintptr_t)at, len)) { fault("cuMemsetD8Async", "outside"); return INVALID; }
