@@ -115,6 +115,17 @@ typedef struct h5z_gpu_array {
     void *stream;
 } h5z_gpu_array;
 
+/* CUDA's number of the device whose memory an address is in, as the driver knows: for an array whose library does not
+   say it. */
+int64_t h5z_gpu_device_of(const void *address);
+
+/* Makes a device current in the calling thread. Ask another library for its array's stream, or for DLPack's capsule,
+   between this and h5z_gpu_leave_device: most of them order the work of the device that is current. Answers 0. */
+int64_t h5z_gpu_enter_device(int device);
+
+/* Makes current in the calling thread what was before the last h5z_gpu_enter_device that answered 0. */
+void h5z_gpu_leave_device(void);
+
 #define H5Z_GPU_READ_ONLY 1u
 /* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
 #define H5Z_GPU_EVERY_DEVICE 2u

@@ -196,6 +196,30 @@ pub extern "C" fn h5z_gpu_release_memory() -> i64 {
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_device_of(address: *const c_void) -> i64 {
+    fence(|| Ok(h5z_gpu::array::device_of(address as u64)?.into()))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_enter_device(device: c_int) -> i64 {
+    fence(|| {
+        h5z_gpu::array::enter_device(device)?;
+        Ok(0)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn h5z_gpu_leave_device() {
+    fence(|| {
+        h5z_gpu::array::leave_device();
+        Ok(0)
+    });
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `text` is NUL-terminated; `out` takes 20 words.

@@ -267,3 +267,26 @@ pub fn copy(from: &Array, to: &mut Array) -> Result<()> {
     }
     device::copy(from, to)
 }
+
+/// CUDA's number of the device whose memory an address is in, as the driver knows: for an array whose library does not
+/// say it.
+///
+/// # Errors
+/// `Params` where it is no device's memory, or the process can use no device.
+pub fn device_of(address: u64) -> Result<i32> {
+    device::device_of(address)
+}
+
+/// Makes a device current in this thread, by its primary context, as other libraries do: one that is asked for an array
+/// orders the work of the device that is current. [`leave_device`] ends it.
+///
+/// # Errors
+/// `Params` where the device cannot be used.
+pub fn enter_device(ordinal: i32) -> Result<()> {
+    device::enter(ordinal)
+}
+
+/// Makes current in this thread what was before the last [`enter_device`].
+pub fn leave_device() {
+    device::leave();
+}

@@ -11,14 +11,16 @@ const GPU_BATCHES: usize = 3;
 /// Raw bytes that a CPU thread takes at a time at least: fewer would pay more for taking turns than for coding.
 const CPU_BATCH: usize = 256 << 10;
 
-/// CPU threads from which they decode into host memory faster than a GPU, whose values have to come over the bus and be
+/// CPU threads from which they decode into host memory faster than GPUs, whose values have to come over the bus and be
 /// placed. Measured with 16 threads beside an H200, GB/s from file to array, by the CPU and by the GPU's batches: szx
-/// 27.6 and 10.8, lorenzo 24.5 and 12.3.
+/// 27.6 and 10.8, lorenzo 24.5 and 12.3. With 32 threads beside two H200, by the CPU and by both GPUs: szx 29.1 and
+/// 10.0, lorenzo 22.6 and 9.8.
 const CPU_DECODES: usize = 8;
 
-/// CPU threads from which they encode by `planes` under a bound as fast as a GPU to which values have to come over the
+/// CPU threads from which they encode by `planes` under a bound as fast as GPUs to which values have to come over the
 /// bus. Measured with 16 threads beside an H100, GB/s from array to file, by the CPU and by the GPU's batches: chunks
-/// of 4 MiB 12.8 and 13.3, of 256 KiB 14.4 and 6.5; lorenzo 3.7 and 15.
+/// of 4 MiB 12.8 and 13.3, of 256 KiB 14.4 and 6.5; lorenzo 3.7 and 15. With 32 threads
+/// beside two H200, planes by the CPU and by both GPUs: 28.1 and 19.2.
 const CPU_ENCODES_PLANES: usize = 16;
 
 /// How work on some chunks is shared out.
@@ -33,7 +35,7 @@ pub(super) struct Sharing {
 
 pub(super) enum Coder {
     /// An engine for each GPU that takes part. They take batches in turn.
-    Gpu(&'static [Engine]),
+    Gpu(Vec<&'static Engine>),
     /// CPU threads of the lane's own.
     Cpu(Engine),
 }
@@ -42,7 +44,7 @@ impl Coder {
     /// What codes batch `b`.
     pub(super) fn engine(&self, b: usize) -> &Engine {
         match self {
-            Coder::Gpu(engines) => &engines[b % engines.len()],
+            Coder::Gpu(engines) => engines[b % engines.len()],
             Coder::Cpu(engine) => engine,
         }
     }
@@ -52,27 +54,35 @@ impl Sharing {
     /// For `chunks` chunks of `bytes` raw bytes each to encode as asked for, on `threads` CPU threads (0: as many as
     /// the process may use), and the process's GPU or every one.
     pub(super) fn to_encode(params: &Params, chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
-        let gpus = gpus(every_gpu);
         let planes = params.lossy(bytes) && params.request.codec == Codec::Planes;
-        let many = planes && cores(threads) >= CPU_ENCODES_PLANES;
-        Sharing::among(chunks, bytes, threads, if many && gpus.len() < 2 { &[] } else { gpus })
+        match planes && cores(threads) >= CPU_ENCODES_PLANES {
+            true => Sharing::on_cpu(chunks, bytes, threads),
+            false => Sharing::on_gpus(chunks, bytes, threads, every_gpu),
+        }
     }
 
     /// The same to decode.
     pub(super) fn to_decode(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
-        let gpus = gpus(every_gpu);
-        let many = cores(threads) >= CPU_DECODES;
-        Sharing::among(chunks, bytes, threads, if many && gpus.len() < 2 { &[] } else { gpus })
+        match cores(threads) >= CPU_DECODES {
+            true => Sharing::on_cpu(chunks, bytes, threads),
+            false => Sharing::on_gpus(chunks, bytes, threads, every_gpu),
+        }
     }
 
-    fn among(chunks: usize, bytes: usize, threads: usize, gpus: &'static [Engine]) -> Sharing {
-        let threads = cores(threads);
-        if gpus.first().is_some_and(|engine| engine.uses_gpu(chunks.saturating_mul(bytes), threads)) {
-            let batch = (GPU_BATCH / bytes.max(1)).clamp(1, chunks.max(1));
-            let lanes = (GPU_BATCHES * gpus.len()).min(chunks.div_ceil(batch));
-            return Sharing { batch, lanes, engine: Coder::Gpu(gpus) };
+    /// On the process's GPU, or on every one that has a batch to do, if the whole is worth it; else on the CPU. No GPU
+    /// is opened before that is known.
+    fn on_gpus(chunks: usize, bytes: usize, threads: usize, every_gpu: bool) -> Sharing {
+        let own = Engine::global();
+        if !own.uses_gpu(chunks.saturating_mul(bytes), cores(threads)) {
+            return Sharing::on_cpu(chunks, bytes, threads);
         }
-        Sharing::on_cpu(chunks, bytes, threads)
+        let batch = (GPU_BATCH / bytes.max(1)).clamp(1, chunks.max(1));
+        let batches = chunks.div_ceil(batch);
+        let mut gpus = if every_gpu { Engine::on_gpus(batches) } else { Vec::new() };
+        if gpus.is_empty() {
+            gpus.push(own);
+        }
+        Sharing { batch, lanes: (GPU_BATCHES * gpus.len()).min(batches), engine: Coder::Gpu(gpus) }
     }
 
     /// The same on CPU threads alone.
@@ -87,12 +97,4 @@ impl Sharing {
 /// CPU threads: so many, or for 0 as many as the process may use.
 fn cores(threads: usize) -> usize {
     if threads > 0 { threads } else { crate::parallel::cores() }
-}
-
-/// The engine of the process's GPU, or those of every GPU.
-fn gpus(every: bool) -> &'static [Engine] {
-    match if every { Engine::on_every_gpu() } else { &[] } {
-        [] => std::slice::from_ref(Engine::global()),
-        all => all,
-    }
 }

@@ -7,6 +7,7 @@
 //! big enough to be worth it. After an error that ends a context, the CPU does everything for good.
 
 pub mod abi;
+mod choose;
 mod direct;
 mod driver;
 mod image;
@@ -17,7 +18,7 @@ mod slices;
 mod staging;
 mod stream;
 
-pub(crate) use direct::Direct;
+pub(crate) use direct::{Direct, Rows};
 pub(crate) use driver::Failure;
 #[cfg(test)]
 pub(crate) use image::IMAGES;
@@ -33,6 +34,7 @@ use crate::host::log;
 use cudarc::driver::{result, sys};
 use driver::Current;
 use once_cell::sync::OnceCell;
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -67,6 +69,11 @@ static ENDED: OnceLock<String> = OnceLock::new();
 static PAUSED: Mutex<Option<Instant>> = Mutex::new(None);
 /// Between two such starts: each takes up to a second, and what was missing is seldom back sooner.
 const PAUSE: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// What a caller of the library has entered and not left yet, in this thread.
+    static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The process's device; started by the first call. `None`: use the CPU.
 pub(crate) fn device() -> Option<&'static Device> {
@@ -124,9 +131,9 @@ fn allowed() -> Result<(), String> {
     Ok(())
 }
 
-/// The device of this ordinal, on which a user's array is; opened by the first call. Whether the process's own device
-/// is to be used (`H5Z_GPU_DEVICE`) is not asked, but for `cpu`.
-pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
+/// Asks the driver, which is started where it is not, for what a user names. Whether the process's own device is to be
+/// used (`H5Z_GPU_DEVICE`) does not matter, but for `cpu`.
+fn ask<R>(what: impl FnOnce() -> Result<R, Failure>) -> Result<R, String> {
     allowed()?;
     if let Some(why) = ENDED.get() {
         return Err(why.clone());
@@ -134,27 +141,40 @@ pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
     if wanted() == "cpu" {
         return Err("H5Z_GPU_DEVICE is cpu".into());
     }
-    let opened = catch_unwind(AssertUnwindSafe(|| {
+    let answer = catch_unwind(AssertUnwindSafe(|| {
         initialise()?;
-        Device::at(ordinal)
+        what()
     }));
-    match opened {
-        Ok(opened) => opened.map_err(|failure| failure.to_string()),
+    match answer {
+        Ok(answer) => answer.map_err(|failure| failure.to_string()),
         Err(_) => Err("the driver library is not as expected".into()),
     }
 }
 
-/// Ordinals of all devices that this process can use; opens them.
-pub(crate) fn usable() -> Vec<i32> {
-    let count = || {
-        initialise()?;
-        result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))
-    };
-    if allowed().is_err() || wanted() == "cpu" {
-        return Vec::new();
+/// The device of this ordinal, on which a user's array is; opened by the first call.
+pub(crate) fn device_of(ordinal: i32) -> Result<&'static Device, String> {
+    ask(|| Device::at(ordinal))
+}
+
+/// Ordinal of the device whose memory an address is in; `None` where it is not a device's.
+pub(crate) fn holder(address: u64) -> Result<Option<i32>, String> {
+    ask(|| ordinal_of(address))
+}
+
+/// Devices that this process sees, the process's own first; opens none.
+pub(crate) fn visible() -> Vec<i32> {
+    let count = ask(|| result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))).unwrap_or(0);
+    let own = DEVICE.get().map_or(0, |device| device.ordinal);
+    std::iter::once(own).chain((0..count).filter(|&ordinal| ordinal != own)).take(count.max(0) as usize).collect()
+}
+
+/// Makes current in this thread what was before the last [`Device::enter_until_left`].
+pub(crate) fn leave() {
+    let entered = ENTERED.with_borrow_mut(Vec::pop);
+    if !ours(false) {
+        // A forked child makes no driver call.
+        std::mem::forget(entered);
     }
-    let count = catch_unwind(AssertUnwindSafe(count)).ok().and_then(Result::ok).unwrap_or(0);
-    (0..count).filter(|&ordinal| device_of(ordinal).is_ok()).collect()
 }
 
 /// Gives memory back that no work has now, the devices' and what is page-locked; the bytes of the devices'. It comes
@@ -294,7 +314,7 @@ impl Device {
         }
         initialise()?;
         let count = result::device::get_count().map_err(|e| Failure::new("cuDeviceGetCount", e))?;
-        Self::at(choose_device(&wanted, count)?)
+        Self::at(choose::device(&wanted, count)?)
     }
 
     /// The device of this ordinal, opened where it is not.
@@ -315,7 +335,7 @@ impl Device {
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;
-        let (modules, streams) = (module::Modules::new(image), Default::default());
+        let (modules, streams) = (module::Modules::new(image), stream::Pool::new());
         let device = Device { ordinal, context, name, modules, streams, spare: Mutex::default() };
         // The context works when a stream can be made in it.
         let works = device.enter().and_then(|_current| device.stream().map(drop));
@@ -351,18 +371,16 @@ impl Device {
         Ok(of_arrays + self.streams.release()?)
     }
 
+    /// As [`Device::enter`], until [`leave`] is called in this thread.
+    pub(crate) fn enter_until_left(&self) -> Result<(), Failure> {
+        let current = self.enter()?;
+        ENTERED.with_borrow_mut(|entered| entered.push(current));
+        Ok(())
+    }
+
     /// Whether an address is on this device, as the driver knows.
     pub(crate) fn holds(&self, address: u64) -> Result<bool, Failure> {
-        let mut ordinal = -1i32;
-        let what = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-        // SAFETY: the answer is an int; any address may be asked for.
-        match unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), what, address) }.result() {
-            Ok(()) => Ok(ordinal == self.ordinal),
-            Err(e) => {
-                let failure = Failure::new("cuPointerGetAttribute", e);
-                if failure.ends_context() { Err(failure) } else { Ok(false) }
-            }
-        }
+        Ok(ordinal_of(address)? == Some(self.ordinal))
     }
 
     /// A kernel by name, such as `szx_encode_f32`; its image is loaded by the first call.
@@ -382,7 +400,7 @@ impl OwnStream {
         let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
         let stream = match spare {
             Some(stream) => stream,
-            None => Stream::bare()?,
+            None => device.streams.bare()?,
         };
         Ok(OwnStream { device, stream: Some(stream) })
     }
@@ -437,36 +455,16 @@ fn capability(device: sys::CUdevice) -> Result<image::Capability, Failure> {
     ))
 }
 
-/// The ordinal for what `H5Z_GPU_DEVICE` says, of `count` devices: a number, or by the rank among a node's processes.
-fn choose_device(wanted: &str, count: i32) -> Result<i32, Failure> {
-    if count < 1 {
-        return Err(Failure::other("there is no device"));
-    }
-    if wanted.is_empty() || wanted == "auto" {
-        let rank = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"]
-            .iter()
-            .find_map(|name| std::env::var(name).ok()?.trim().parse::<u32>().ok());
-        return Ok((rank.unwrap_or(0) % count.unsigned_abs()) as i32);
-    }
-    match wanted.parse::<i32>() {
-        Ok(n) if (0..count).contains(&n) => Ok(n),
-        _ => {
-            let text = format!("H5Z_GPU_DEVICE is {wanted:?}; allowed are auto, cpu, and 0 to {}", count - 1);
-            log::warn(&text);
-            Err(Failure::other(text))
+/// Ordinal of the device whose memory an address is in, as the driver knows, whatever context is current.
+fn ordinal_of(address: u64) -> Result<Option<i32>, Failure> {
+    let mut ordinal = -1i32;
+    let what = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    // SAFETY: the answer is an int; any address may be asked for.
+    match unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), what, address) }.result() {
+        Ok(()) => Ok(Some(ordinal)),
+        Err(e) => {
+            let failure = Failure::new("cuPointerGetAttribute", e);
+            if failure.ends_context() { Err(failure) } else { Ok(None) }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_device_number_outside_the_machine_is_named() {
-        assert_eq!(choose_device("2", 3), Ok(2));
-        assert!(choose_device("3", 3).unwrap_err().to_string().contains("0 to 2"));
-        assert!(choose_device("gpu", 1).is_err());
-        assert!(choose_device("auto", 0).is_err());
     }
 }

@@ -5,6 +5,8 @@
 //! Starting and joining threads takes as long as copying a chunk of a megabyte, and a call would do it twice. These
 //! stay: after its part of a call a thread looks out for the next one for a moment, then sleeps.
 //!
+//! Each device has a pool: several devices that work at a time would else wait for each other's copies.
+//!
 //! They belong to the process that started the driver. A forked child inherits the memory and none of the threads, but
 //! comes here as little as it makes a driver call ([`super::ours`]); one whose parent never started the driver has a
 //! pool of its own. At exit they sleep, and end with the process. Whoever calls works itself and waits only for those
@@ -47,39 +49,43 @@ struct State {
     asleep: usize,
 }
 
-struct Pool {
+/// Threads that copy.
+pub(super) struct Pool {
     state: Mutex<State>,
     called: Condvar,
     /// Calls so far, for those who look out.
     calls: AtomicUsize,
 }
 
-static POOL: Pool = Pool {
-    state: Mutex::new(State { open: Vec::new(), members: 0, asleep: 0 }),
-    called: Condvar::new(),
-    calls: AtomicUsize::new(0),
-};
-
-/// `work(0)` here and `work(1)`, `work(2)`, … up to `workers - 1` on threads that are free; the first failure.
-///
-/// All of the work must be done by whoever comes: the other numbers may never be called.
-pub(super) fn run(workers: usize, work: impl Fn(usize) -> Result<(), Failure> + Sync) -> Result<(), Failure> {
-    let failure = Mutex::new(None);
-    let run = |n: usize| {
-        if let Err(f) = work(n) {
-            failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(f);
-        }
-    };
-    POOL.run(workers.min(MOST_WORKERS), &run);
-    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
-}
-
 impl Pool {
+    pub(super) const fn new() -> Pool {
+        let state = State { open: Vec::new(), members: 0, asleep: 0 };
+        Pool { state: Mutex::new(state), called: Condvar::new(), calls: AtomicUsize::new(0) }
+    }
+
+    /// `work(0)` here and `work(1)`, `work(2)`, … up to `workers - 1` on threads that are free; the first failure.
+    ///
+    /// All of the work must be done by whoever comes: the other numbers may never be called.
+    pub(super) fn run(
+        &'static self,
+        workers: usize,
+        work: impl Fn(usize) -> Result<(), Failure> + Sync,
+    ) -> Result<(), Failure> {
+        let failure = Mutex::new(None);
+        let run = |n: usize| {
+            if let Err(f) = work(n) {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(f);
+            }
+        };
+        self.call(workers.min(MOST_WORKERS), &run);
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&'static self, most: usize, work: &(dyn Fn(usize) + Sync)) {
+    fn call(&'static self, most: usize, work: &(dyn Fn(usize) + Sync)) {
         if most <= 1 {
             return work(0);
         }
@@ -202,11 +208,13 @@ impl Drop for Closing<'_> {
 mod tests {
     use super::*;
 
+    static POOL: Pool = Pool::new();
+
     /// Work in `units` that whoever comes takes; how often each was done, and how many threads came.
     fn units(workers: usize, units: usize) -> usize {
         let (next, came) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let done: Vec<AtomicUsize> = (0..units).map(|_| AtomicUsize::new(0)).collect();
-        run(workers, |_| {
+        POOL.run(workers, |_| {
             came.fetch_add(1, Ordering::Relaxed);
             while let Some(unit) = done.get(next.fetch_add(1, Ordering::Relaxed)) {
                 unit.fetch_add(1, Ordering::Relaxed);
@@ -237,11 +245,40 @@ mod tests {
         assert!((0..50).any(|_| units(4, 100) > 1), "nobody joins");
     }
 
+    /// All of one pool are busy for as long as a call of the other one takes, which has its own.
+    #[test]
+    fn pools_do_not_wait_for_each_other() {
+        static OTHER: Pool = Pool::new();
+        let (busy, came, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let wait = |done: &dyn Fn() -> bool| {
+            let begin = Instant::now();
+            while !done() && begin.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                OTHER.run(3, |_| {
+                    busy.fetch_add(1, Ordering::Relaxed);
+                    wait(&|| is_over.load(Ordering::Relaxed))
+                })
+            });
+            _ = wait(&|| busy.load(Ordering::Relaxed) == 3);
+            _ = POOL.run(3, |_| {
+                came.fetch_add(1, Ordering::Relaxed);
+                wait(&|| came.load(Ordering::Relaxed) == 3)
+            });
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!((busy.into_inner(), came.into_inner()), (3, 3));
+    }
+
     #[test]
     fn a_failure_and_a_panic_come_through() {
         let failing = |bad: usize| {
             let all = std::sync::Barrier::new(3);
-            run(3, move |n| {
+            POOL.run(3, move |n| {
                 all.wait();
                 if n == bad { Err(Failure::other("on purpose")) } else { Ok(()) }
             })
@@ -252,7 +289,7 @@ mod tests {
         for bad in 0..3 {
             let all = std::sync::Barrier::new(3);
             let panicking = || {
-                run(3, |n| {
+                POOL.run(3, |n| {
                     all.wait();
                     assert_ne!(n, bad, "on purpose");
                     Ok(())

@@ -19,19 +19,31 @@ const STREAMS: usize = 4;
 /// Device offsets given to buffers' parts are multiples of this.
 pub(crate) const ALIGN: usize = 256;
 
+/// What copies where no device takes part.
+static OF_HOST: staging::Pool = staging::Pool::new();
+
 /// The streams of a device.
-#[derive(Default)]
 pub(super) struct Pool {
     slots: [Mutex<Option<Stream>>; STREAMS],
+    copiers: &'static staging::Pool,
 }
 
 impl Pool {
+    pub(super) fn new() -> Pool {
+        Pool { slots: Default::default(), copiers: Box::leak(Box::new(staging::Pool::new())) }
+    }
+
+    /// A stream without memory, whose copies the device's threads make.
+    pub(super) fn bare(&self) -> Result<Stream, Failure> {
+        Stream::bare(self.copiers)
+    }
+
     /// A free stream, made if need be; `Ok(None)` when all are taken. The device's context must be current.
     pub(super) fn lend(&self) -> Result<Option<StreamGuard<'_>>, Failure> {
         // A stream whose user panicked stays locked out: nobody knows what the device still does with it.
         let Some(mut slot) = self.slots.iter().find_map(|s| s.try_lock().ok()) else { return Ok(None) };
         if slot.is_none() {
-            *slot = Some(Stream::new()?);
+            *slot = Some(Stream::new(self.copiers)?);
         }
         Ok(Some(StreamGuard(slot)))
     }
@@ -90,6 +102,8 @@ pub(crate) struct Stream {
     pub(super) handle: Handle,
     buffers: [DeviceBuffer; 6],
     slots: Vec<Slot>,
+    /// Threads that fill and empty the slots: those of the device.
+    copiers: &'static staging::Pool,
     /// Small copies on their way, and bytes of it that are used since the last wait.
     put: Pinned,
     put_used: usize,
@@ -126,7 +140,7 @@ pub(super) struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    const NONE: Pinned = Pinned { at: std::ptr::null_mut(), len: 0 };
+    pub(super) const NONE: Pinned = Pinned { at: std::ptr::null_mut(), len: 0 };
 
     fn new(len: usize) -> Result<Self, Failure> {
         // SAFETY: no precondition but a current context.
@@ -154,7 +168,7 @@ impl Pinned {
         Ok(())
     }
 
-    fn release(&mut self) -> Result<(), Failure> {
+    pub(super) fn release(&mut self) -> Result<(), Failure> {
         if !self.at.is_null() {
             // SAFETY: allocated by malloc_host; the stream waited before, so nothing copies to or from it.
             unsafe { result::free_host(self.at.cast()) }.map_err(|e| Failure::new("cuMemFreeHost", e))?;
@@ -215,22 +229,22 @@ impl Slot {
 
 impl Stream {
     /// A stream with staging slots, so that the first call needs no memory but the device's.
-    fn new() -> Result<Self, Failure> {
-        let mut new = Stream::bare()?;
+    fn new(copiers: &'static staging::Pool) -> Result<Self, Failure> {
+        let mut new = Stream::bare(copiers)?;
         let handle = new.handle.0;
         // SAFETY: made above, and nothing was started on it.
         new.staging(1).inspect_err(|_| _ = unsafe { result::stream::destroy(handle) })?;
         Ok(new)
     }
 
-    /// A stream without memory.
-    pub(super) fn bare() -> Result<Self, Failure> {
+    fn bare(copiers: &'static staging::Pool) -> Result<Self, Failure> {
         let handle = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|e| Failure::new("cuStreamCreate", e))?;
         Ok(Stream {
             handle: Handle(handle),
             buffers: Default::default(),
             slots: Vec::new(),
+            copiers,
             put: Pinned::NONE,
             put_used: 0,
             got: Pinned::NONE,
@@ -349,11 +363,11 @@ impl Stream {
         let (slice_len, slices, workers) = cut(total, threads);
         self.staging(workers)?;
         self.busy = true;
-        let (stream, context) = (self.handle, current()?);
+        let (stream, context, copiers) = (self.handle, current()?, self.copiers);
         let next = AtomicUsize::new(0);
         let pairs = pairs(&mut self.slots);
         // The slots' events are waited for by their next user.
-        staging::run(workers, |worker| {
+        copiers.run(workers, |worker| {
             let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             for turn in 0.. {
@@ -414,10 +428,10 @@ impl Stream {
         let units: Vec<Mutex<Vec<Wanted<'_>>>> = slices(wanted, slice_len).into_iter().map(Mutex::new).collect();
         self.staging(workers)?;
         self.busy = true;
-        let (stream, context) = (self.handle, current()?);
+        let (stream, context, copiers) = (self.handle, current()?, self.copiers);
         let next = AtomicUsize::new(0);
         let pairs = pairs(&mut self.slots);
-        staging::run(workers, |worker| {
+        copiers.run(workers, |worker| {
             let mut pair = pairs[worker].lock().expect("one user");
             let _bound = Current::bind(context as sys::CUcontext)?;
             let mut before: Option<Vec<Wanted<'_>>> = None;
@@ -468,7 +482,7 @@ pub(super) fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     let (slice, _, workers) = cut(from.len(), threads);
     let units: Vec<_> = from.chunks(slice).zip(to.chunks_mut(slice)).map(|u| Mutex::new(Some(u))).collect();
     let next = AtomicUsize::new(0);
-    let done = staging::run(workers, |_| {
+    let done = OF_HOST.run(workers, |_| {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (from, to) = unit.lock().expect("one user").take().expect("handed out once");
             to.copy_from_slice(from);

@@ -29,8 +29,6 @@ use crate::{memory, parallel};
 #[cfg(feature = "cuda")]
 use gpu::{MinBytes, Share};
 pub use job::{DecodeJob, EncodeJob};
-#[cfg(feature = "cuda")]
-use once_cell::sync::OnceCell;
 use settle::Settled;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,23 +78,28 @@ impl Engine {
         })
     }
 
-    /// The process's engine once for each GPU that it can use, each with that GPU: for work that is shared out. Empty
-    /// where there is none.
-    pub(crate) fn on_every_gpu() -> &'static [Engine] {
+    /// The process's engine once for each of at most `most` GPUs that it can use, its own first, each with that GPU:
+    /// for work that is shared out. No other GPU is opened.
+    pub(crate) fn on_gpus(most: usize) -> Vec<&'static Engine> {
         #[cfg(feature = "cuda")]
         {
-            static ENGINES: OnceCell<Vec<Engine>> = OnceCell::new();
-            let made = ENGINES.get_or_try_init(|| {
+            /// Engines of all GPUs, with their numbers.
+            static ENGINES: std::sync::OnceLock<Vec<(i32, Engine)>> = std::sync::OnceLock::new();
+            let engines = ENGINES.get_or_init(|| {
                 let all = Engine::global();
-                let on =
-                    |ordinal| Engine { gpu: all.gpu.map(|share| Share { ordinal: Some(ordinal), ..share }), ..*all };
-                let engines: Vec<_> = crate::cuda::usable().into_iter().map(on).collect();
-                if engines.is_empty() { Err(()) } else { Ok(engines) }
+                let on = |ordinal| {
+                    (ordinal, Engine { gpu: all.gpu.map(|share| Share { ordinal: Some(ordinal), ..share }), ..*all })
+                };
+                crate::cuda::visible().into_iter().map(on).collect()
             });
-            made.map_or(&[], Vec::as_slice)
+            let usable = engines.iter().filter(|(ordinal, _)| crate::cuda::device_of(*ordinal).is_ok());
+            usable.take(most).map(|(_, engine)| engine).collect()
         }
         #[cfg(not(feature = "cuda"))]
-        &[]
+        {
+            let _ = most;
+            Vec::new()
+        }
     }
 
     /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.

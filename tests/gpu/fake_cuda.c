@@ -40,6 +40,8 @@ static Runner runner;
 static struct { char *at; size_t len; int device; } blocks[MOST];
 static size_t used;
 static long launches[16], early;
+// A bit for each device whose context was taken.
+static unsigned opened;
 // Bytes copied to devices and from them; page-locked bytes now and at most.
 static size_t moved[2], locked, most_locked;
 static __thread uintptr_t current;
@@ -57,6 +59,7 @@ void fake_cuda_set_current(uintptr_t context) { current = context; }
 void fake_cuda_runner(Runner f) { runner = f; }
 long fake_cuda_launches(int device) { return launches[device & 15]; }
 long fake_cuda_early(void) { return early; }
+long fake_cuda_opened(void) { return (long)opened; }
 size_t fake_cuda_used(void) { return used; }
 size_t fake_cuda_moved(int from_device) { return moved[from_device != 0]; }
 size_t fake_cuda_most_locked(void) { return most_locked; }
@@ -162,9 +165,16 @@ CUresult cuDeviceGetAttribute(int *value, int what, int d) {
     *value = what == 75 ? capability / 10 : capability % 10;
     return OK;
 }
-CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) { CALL(0); *context = 1000 + (uintptr_t)d; return OK; }
+CUresult cuDevicePrimaryCtxRetain(uintptr_t *context, int d) {
+    CALL(0);
+    if (d < 0 || d >= number("FAKE_CUDA_DEVICES", 2)) return 101;
+    *context = 1000 + (uintptr_t)d;
+    opened |= 1u << (d & 31);
+    return OK;
+}
 CUresult cuDevicePrimaryCtxRelease_v2(int d) { CALL(0); (void)d; return OK; }
 CUresult cuCtxGetCurrent(uintptr_t *context) { CALL(0); *context = current; return OK; }
+CUresult cuCtxGetDevice(int *d) { CALL(0); *d = (int)current - 1000; return *d < 0 ? INVALID_CONTEXT : OK; }
 #ifndef WITHOUT_cuCtxSetCurrent
 CUresult cuCtxSetCurrent(uintptr_t context) { CALL(0); current = context; return OK; }
 #endif
@@ -252,9 +262,9 @@ CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     if (!*(long *)event) fault("cuStreamWaitEvent", "never recorded");
     return stream && !flags ? OK : INVALID;
 }
-// 9: the ordinal of the device that an address is on; the allocation was made in its context.
+// 9: the ordinal of the device that an address is on; the allocation was made in its context, and any may be current.
 CUresult cuPointerGetAttribute(void *value, int what, uint64_t at) {
-    CALL(1);
+    CALL(0);
     int device = what == 9 ? device_of((const char *)(uintptr_t)at) : -1;
     if (device < 0) return INVALID;
     *(int *)value = device;
@@ -317,6 +327,38 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream)
     }
     memcpy(to, (char *)(uintptr_t)from, len);
     __atomic_add_fetch(&moved[1], len, __ATOMIC_SEQ_CST);
+    return OK;
+}
+// CUDA_MEMCPY3D: rows of `width` bytes, `height` of them `pitch` apart, `depth` planes of `rows` rows.
+typedef struct {
+    size_t x, y, z, lod;
+    int kind;
+    char *host;
+    uint64_t device;
+    void *array, *reserved;
+    size_t pitch, rows;
+} Side;
+typedef struct { Side from, to; size_t width, height, depth; } Copy3D;
+// The first byte of a side whose rows are all inside an allocation; NULL where one is not, or rows overlap.
+static char *side(const Side *s, const Copy3D *c) {
+    char *at = s->kind == 2 ? (char *)(uintptr_t)s->device : s->host;
+    const size_t most = 0x7fffffff, last = ((c->depth - 1) * s->rows + c->height - 1) * s->pitch + c->width;
+    const int on_device = s->kind == 2;
+    if (s->x | s->y | s->z | s->lod || (s->kind != 1 && !on_device) || (device_of(at) >= 0) != on_device) return NULL;
+    if (s->pitch > most || s->pitch < c->width || s->rows < c->height || (on_device && !inside(at, last))) return NULL;
+    return at;
+}
+CUresult cuMemcpy3DAsync_v2(const Copy3D *c, void *stream) {
+    CALL(1);
+    char *from = side(&c->from, c), *to = side(&c->to, c);
+    if (!stream || !from || !to || c->from.kind == c->to.kind || !c->width || !c->height || !c->depth) {
+        fault(__func__, "outside, or odd");
+        return INVALID;
+    }
+    for (size_t z = 0; z < c->depth; z++)
+        for (size_t y = 0; y < c->height; y++)
+            memcpy(to + (z * c->to.rows + y) * c->to.pitch, from + (z * c->from.rows + y) * c->from.pitch, c->width);
+    __atomic_add_fetch(&moved[c->from.kind == 2], c->width * c->height * c->depth, __ATOMIC_SEQ_CST);
     return OK;
 }
 CUresult cuMemsetD8Async(uint64_t at, unsigned char value, size_t len, void *stream) {

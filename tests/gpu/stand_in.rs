@@ -12,8 +12,15 @@ pub const HOSTS_OWN: usize = 77;
 /// Set in the process in which a test's body runs.
 pub const INSIDE: &str = "H5Z_GPU_TEST_INSIDE";
 /// Variables that decide about the device.
-const DECIDE: [&str; 5] =
-    ["H5Z_GPU_DEVICE", "H5Z_GPU_MIN_BYTES", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+const DECIDE: [&str; 7] = [
+    "H5Z_GPU_DEVICE",
+    "H5Z_GPU_MIN_BYTES",
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "SLURM_LOCALID",
+];
 
 /// Folder of the stand-in, compiled when first asked for, without one function if `lacking` names it.
 pub fn stand_in(lacking: &str) -> PathBuf {

@@ -43,13 +43,87 @@ class Array:
         return other
 
     @property
-    def device(self):
-        return type("Device", (), {"id": self.number})
-
-    @property
     def __cuda_array_interface__(self):
         return dict(shape=self.values.shape, typestr=self.values.dtype.str, strides=self.values.strides, version=3,
                     stream=1, data=(self.values.ctypes.data, self.readonly))
+
+
+class _Tensor(ctypes.Structure):
+    """DLManagedTensor of dlpack.h, of axes that are dense."""
+    _fields_ = [("data", ctypes.c_void_p), ("kind", ctypes.c_int32), ("device", ctypes.c_int32),
+                ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p),
+                ("offset", ctypes.c_uint64), ("owner", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]  # fmt: skip
+
+
+_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+
+
+class Pending(Array):
+    """An array of float32 with work that its device's stream has not come to yet: it brings the values `late`. Whoever
+    asks for the array has the work of the current device's stream done, as with CuPy's arrays."""
+
+    def __init__(self, values, late, device=0):
+        super().__init__(values, device)
+        self.late, self.asked = late, []
+
+    def order(self):
+        self.asked.append(current() - 1000)
+        if self.asked[-1] == self.number:
+            self.values[...] = self.late
+
+    @property
+    def __cuda_array_interface__(self):
+        self.order()
+        return super().__cuda_array_interface__
+
+
+class Exported(Pending):
+    """The same, handed out by DLPack."""
+
+    refuses = False
+
+    def __dlpack_device__(self):
+        return 2, self.number
+
+    def __dlpack__(self, stream=None):
+        if self.refuses and current() != 1000 + self.number:
+            raise BufferError("Can't export tensors on a different CUDA device index")
+        self.order()
+        shape = (ctypes.c_int64 * self.values.ndim)(*self.values.shape)
+        # Never given back, as the memory.
+        self.tensor = _Tensor(self.values.ctypes.data, 2, self.number, self.values.ndim, 2, 32, 1, shape)
+        return _capsule(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+class Refusing(Exported):
+    """The same, which its library hands out on the current device alone, as PyTorch does."""
+
+    refuses = True
+
+
+def current():
+    """The context that is current in this thread: 1000 and more are those of devices."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.fake_cuda_current.restype = ctypes.c_size_t
+    return driver.fake_cuda_current()
+
+
+def make_current(context):
+    ctypes.CDLL("libcuda.so.1").fake_cuda_set_current(ctypes.c_size_t(context))
+
+
+def calls():
+    """Calls of the driver so far."""
+    return ctypes.CDLL("libcuda.so.1").fake_cuda_calls()
+
+
+def opened():
+    """The devices whose contexts were taken."""
+    bits = ctypes.CDLL("libcuda.so.1").fake_cuda_opened()
+    return {k for k in range(16) if bits >> k & 1}
 
 
 def faults():

@@ -156,7 +156,7 @@ with h5py.File(path, "w") as f:
     refused(ValueError, "shape", h5z_gpu.read, d, device.Array(a[1:]))
     refused(ValueError, "read-only", h5z_gpu.read, d, device.Array(a, readonly=True))
     refused(TypeError, "out is a list", h5z_gpu.read, d, [])
-    moved = device.Array(a)
+    moved = device.Exported(a, a)
     moved.number = 1
     refused((ValueError, OSError), "not that of device 1", h5z_gpu.write, d, moved)
     moved.number = 99

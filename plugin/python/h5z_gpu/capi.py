@@ -90,6 +90,9 @@ FUNCTIONS: Mapping[str, Signature] = {
         c_int64,
         (c_size_t, POINTER(c_void_p), POINTER(c_size_t), POINTER(c_void_p), POINTER(c_size_t), POINTER(c_int)),
     ),
+    "h5z_gpu_device_of": (c_int64, (c_void_p,)),
+    "h5z_gpu_enter_device": (c_int64, (c_int,)),
+    "h5z_gpu_leave_device": (None, ()),
     "h5z_gpu_encode_array": (
         c_int64,
         (*_words, _array, POINTER(c_uint64), c_void_p, c_size_t, _places, c_int, POINTER(c_void_p)),

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Arrays in a GPU's memory, whatever library owns them: CuPy, PyTorch, JAX, Numba and all that speak DLPack or
 `__cuda_array_interface__`. None of them is imported here.
+
+A library orders the work of the device that is current in the thread, whichever device the array is on, or refuses. So
+the array's device is made current while its library is asked. Which device that is the library says, or the driver; it
+is never guessed.
 """
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from .library import checked, lib
+
+_NOWHERE = -1  # the device of an array without elements, as of one in host memory
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
 _LEGACY, _READY = 1, -1  # streams, as h5z_gpu.h names them
@@ -36,7 +45,7 @@ class DeviceArray:
     pointer : int
         Address of the first element.
     device : int
-        CUDA's number of the device.
+        CUDA's number of the device; -1 where there are no elements, and no device is known.
     dtype : numpy.dtype
     shape : tuple of int
     strides : tuple of int
@@ -100,8 +109,7 @@ def device_array(array: Any) -> DeviceArray | None:
     if isinstance(array, DeviceArray):
         return array
     if hasattr(array, "__dlpack_device__"):
-        kind, device = array.__dlpack_device__()
-        kind, device = int(kind), int(device)
+        kind, device = _dlpack_device(array)
         if kind == _CUDA:
             return _from_dlpack(array, device)
         if kind not in (_CPU, _CUDA_HOST, _CUDA_MANAGED):
@@ -112,16 +120,44 @@ def device_array(array: Any) -> DeviceArray | None:
     return _from_interface(array)
 
 
-def _from_dlpack(array: Any, device: int) -> DeviceArray:
+def _dlpack_device(array: Any) -> tuple[int, int]:
+    """DLPack's kind and number of the device that an array is on."""
     try:
-        # The legacy default stream waits for the array's work; ours wait for that.
-        capsule = array.__dlpack__(stream=_LEGACY)
+        kind, device = array.__dlpack_device__()
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
-        # nvCOMP's arrays take no number for a stream there, but have the older interface too.
-        older = _from_interface(array)
-        if older is not None:
-            return older
-        raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
+        name = type(array).__name__
+        try:
+            count = len(array.devices())  # JAX's
+        except (AttributeError, RuntimeError, TypeError):
+            count = 1
+        if count > 1:
+            raise TypeError(f"h5z-gpu: a {name} cannot be read in place, it is spread over {count} devices: give "
+                            f"np.asarray(x), or one after the other the data of x.addressable_shards") from None
+        raise TypeError(f"h5z-gpu: a {name} cannot be read in place ({e}): give a NumPy array of it") from None
+    return int(kind), int(device)
+
+
+@contextmanager
+def _current(device: int) -> Iterator[None]:
+    """A device is current in this thread, as its own library would make it."""
+    checked(lib.h5z_gpu_enter_device(device))
+    try:
+        yield
+    finally:
+        lib.h5z_gpu_leave_device()
+
+
+def _from_dlpack(array: Any, device: int) -> DeviceArray:
+    with _current(device):
+        try:
+            # The legacy default stream waits for the array's work; ours wait for that.
+            capsule = array.__dlpack__(stream=_LEGACY)
+        except (BufferError, RuntimeError, TypeError, ValueError) as e:
+            # nvCOMP's arrays take no number for a stream there, but have the older interface too.
+            older = _from_interface(array)
+            if older is not None:
+                return older
+            raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
@@ -141,23 +177,28 @@ def _from_dlpack(array: Any, device: int) -> DeviceArray:
 
 def _from_interface(array: Any) -> DeviceArray | None:
     """An array by `__cuda_array_interface__`; None where it has none."""
-    try:
-        interface = getattr(array, "__cuda_array_interface__", None)
-    except (AttributeError, RuntimeError, TypeError) as e:
-        raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
+    interface = _interface(array)
     if interface is None:
         return None
+    device = _NOWHERE
+    if 0 not in interface["shape"]:
+        device = checked(lib.h5z_gpu_device_of(interface["data"][0]))
+        with _current(device):
+            interface = _interface(array)  # with the stream of this device
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
     pointer, readonly = interface["data"]
     stream = interface.get("stream", _LEGACY)
     strides = interface.get("strides")
     strides = _dense(shape, dtype) if strides is None else tuple(strides)
-    device = getattr(getattr(array, "device", None), "id", None)
-    if device is None:
-        device = getattr(getattr(array, "gpu_data", None), "context", None)
-        device = getattr(getattr(device, "device", None), "id", 0) if device is not None else 0
     stream = _READY if stream is None else int(stream)
-    return DeviceArray(pointer or 0, int(device), dtype, shape, strides, stream, bool(readonly), array)
+    return DeviceArray(pointer or 0, device, dtype, shape, strides, stream, bool(readonly), array)
+
+
+def _interface(array: Any) -> Any:
+    try:
+        return getattr(array, "__cuda_array_interface__", None)
+    except (AttributeError, RuntimeError, TypeError) as e:
+        raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
 
 
 def _dense(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:

@@ -19,12 +19,30 @@ pub(super) fn batch(chunks: usize, raw_len: usize, lanes: usize) -> usize {
     (bytes / raw_len.max(1)).clamp(1, chunks.max(1))
 }
 
+/// The device of this number, on which an array is.
+fn device(ordinal: i32) -> Result<&'static Device> {
+    cuda::device_of(ordinal).map_err(|why| {
+        failed(format!("the array is on device {ordinal}, which cannot be used here ({why}): copy it to host memory"))
+    })
+}
+
+/// See `array::device_of`.
+pub(crate) fn device_of(address: u64) -> Result<i32> {
+    let holder = cuda::holder(address);
+    let holder = holder
+        .map_err(|why| failed(format!("its device cannot be used here ({why}): copy the array to host memory")))?;
+    holder.ok_or_else(|| failed(format!("the driver knows no device whose memory is at {address:#x}")))
+}
+
+/// See `array::enter_device`.
+pub(crate) fn enter(ordinal: i32) -> Result<()> {
+    Ok(device(ordinal)?.enter_until_left()?)
+}
+
 /// The device that an array is on, and the stream that its user gave.
 pub(super) fn device_and_stream(array: &Array) -> Result<(&'static Device, UserStream)> {
     let OnDevice { ordinal, stream } = array.device().ok_or_else(|| failed("the array is in host memory"))?;
-    let device = cuda::device_of(ordinal).map_err(|why| {
-        failed(format!("the array is on device {ordinal}, which cannot be used here ({why}): copy it to host memory"))
-    })?;
+    let device = device(ordinal)?;
     let empty = array.shape().contains(&0);
     let whole: Vec<i64> = vec![0; array.shape().len()];
     let address = array.overlap(&whole, array.shape()).map_or(0, |o| array.place_of(&o).0);

@@ -35,7 +35,8 @@ pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {
     match on_device() {
         Err(Error::NoDeviceMemory { what }) => {
             log::info(&format!("an array is copied by the host: {what}"));
-            slabs(from, |origin, extents| part_by_host(device, from, to, origin, extents))
+            let (mut fetched, mut sent) = (by_host(from)?, by_host(to)?);
+            slabs(from, |origin, extents| part_by_host(from, &mut fetched, to, &mut sent, origin, extents))
         }
         done => done,
     }
@@ -115,18 +116,34 @@ fn part(
     Ok(stream.wait()?)
 }
 
-/// The same without memory of the device.
-fn part_by_host(device: &'static Device, from: &Array, to: &Array, origin: &[i64], extents: &[u64]) -> Result<()> {
+/// What copies an array where the device has no memory to work in; `None`: it is in host memory.
+fn by_host(array: &Array) -> Result<Option<ByHost<'_>>> {
+    if array.device().is_none() {
+        return Ok(None);
+    }
+    let (device, user) = device_and_stream(array)?;
+    Ok(Some(ByHost::new(device, user, array)?))
+}
+
+/// The same as [`part`] by them.
+fn part_by_host(
+    from: &Array,
+    fetched: &mut Option<ByHost<'_>>,
+    to: &Array,
+    sent: &mut Option<ByHost<'_>>,
+    origin: &[i64],
+    extents: &[u64],
+) -> Result<()> {
     let Some(overlap) = from.overlap(origin, extents) else { return Ok(()) };
     let (_, extents) = overlap.in_array();
     let part = from.overlap(origin, &extents).unwrap_or(overlap);
     let mut raw = memory::zeros::<u8>(extents.iter().product::<u64>() as usize * from.element())?;
-    match from.device() {
-        Some(_) => ByHost { device, user: device_and_stream(from)?.1, array: from }.fetch(&part, &extents, &mut raw)?,
+    match fetched {
+        Some(host) => host.fetch(&part, &extents, &mut raw)?,
         None => from.gather(&part, &extents, &mut raw),
     }
-    match to.device() {
-        Some(_) => ByHost { device, user: device_and_stream(to)?.1, array: to }.send(&part, &extents, &raw)?,
+    match sent {
+        Some(host) => host.send(&part, &extents, &raw)?,
         None => to.scatter(&part, &extents, &raw),
     }
     Ok(())

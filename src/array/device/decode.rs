@@ -94,22 +94,26 @@ impl Work<'_> {
         done().unwrap_or_else(|e: Error| match e {
             Error::NoDeviceMemory { what } => {
                 log::info(&format!("{count} chunks are decoded by the host: {what}"));
-                (first..first + count).map(|k| self.by_host(k)).collect()
+                let host = ByHost::new(self.device, self.user, self.array);
+                let mut host = match host {
+                    Ok(host) => host,
+                    Err(e) => return (0..count).map(|_| Err(e.clone())).collect(),
+                };
+                (first..first + count).map(|k| self.by_host(k, &mut host)).collect()
             }
             e => (0..count).map(|_| Err(e.clone())).collect(),
         })
     }
 
     /// Decodes frame `k` where the device has no memory for it.
-    fn by_host(&self, k: usize) -> Result<()> {
+    fn by_host(&self, k: usize, host: &mut ByHost<'_>) -> Result<()> {
         let Some(overlap) = self.overlap(k) else { return Ok(()) };
         let mut frame = memory::zeros(stored_len(self.frames, k, self.raw_len)?)?;
         read_frame(self.frames, k, self.raw_len, &mut frame)?;
         fits(&frame, self.raw_len)?;
         let mut raw = memory::zeros(self.raw_len)?;
         Engine::with_threads(1).decode_into(&frame, &mut raw)?;
-        let Work { device, user, array, .. } = *self;
-        ByHost { device, user, array }.send(&overlap, self.chunk, &raw)
+        host.send(&overlap, self.chunk, &raw)
     }
 
     fn on_device(&self, stream: &mut OwnStream, first: usize, count: usize) -> Result<Vec<Result<()>>> {

@@ -141,7 +141,7 @@ impl Job {
 
     /// The frames of `count` chunks from number `first` on, made by the host.
     pub(super) fn by_host(&self, first: usize, count: usize) -> Result<Vec<Vec<u8>>> {
-        let host = ByHost { device: self.device, user: self.user, array: &self.array };
+        let mut host = ByHost::new(self.device, self.user, &self.array)?;
         let mut raw = memory::zeros::<u8>(count * self.raw_len)?;
         for (k, raw) in (first..).zip(raw.chunks_mut(self.raw_len)) {
             let overlap = self.overlap(k);

@@ -23,6 +23,8 @@ mod job;
 mod range;
 mod runs;
 
+pub(super) use crate::cuda::leave;
+pub(super) use base::{device_of, enter};
 pub(super) use copy::copy;
 pub(super) use decode::decode;
 pub(super) use encode::DeviceEncoding;

@@ -48,13 +48,14 @@ fn by_host(
     origins: &[i64],
     fill: Option<u64>,
 ) -> Result<Option<(f64, f64)>> {
+    let mut host = ByHost::new(device, user, array)?;
     let mut found = None;
     for origin in origins.chunks(chunk.len()) {
         let Some(inside) = array.overlap(origin, chunk) else { continue };
         let (start, extents) = inside.in_array();
         let Some(whole) = array.overlap(&start, &extents) else { continue };
         let mut raw = memory::zeros::<u8>(extents.iter().product::<u64>() as usize * array.element())?;
-        ByHost { device, user, array }.fetch(&whole, &extents, &mut raw)?;
+        host.fetch(&whole, &extents, &mut raw)?;
         // SAFETY: dense memory of these extents, which outlives the call.
         #[allow(unsafe_code)]
         let there = unsafe { Array::new(raw.as_mut_ptr(), array.element(), &extents, None)? };
