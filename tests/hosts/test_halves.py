@@ -141,7 +141,7 @@ def test_the_commands_take_halves_as_other_floats(tmp_path, monkeypatch):
 
 
 def test_halves_of_planes_stay_when_their_chunk_is_stored_or_kept_by_bytes(tmp_path, monkeypatch):
-    """Under an absolute bound: what planes does not make smaller holds the values that planes gives back once it does."""
+    """Under an absolute bound: what planes does not make smaller holds the values that planes will give back."""
     monkeypatch.chdir(tmp_path)
     out = use(f"""{WRITE}
     from h5z_gpu.cli import main

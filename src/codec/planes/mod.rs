@@ -60,8 +60,8 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
-/// The absolute bound of a chunk under which no stored value moves again, whatever becomes of its chunk: FORMAT.md §8.1.
-/// `None` for chunks of other codecs and under other bounds.
+/// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
+/// §8.1. `None` for chunks of other codecs and under other bounds.
 pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
     let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request else { return None };
     (params.lossy(raw_len) || params.lossy_half(raw_len)).then_some(bound)
