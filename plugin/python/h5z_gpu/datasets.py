@@ -106,7 +106,8 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     dataset : h5py.Dataset
         Written by any program.
     out : numpy.ndarray, or an array in a GPU's memory, optional
-        Where to read to: of the selection's shape, of any strides. That GPU decodes into CuPy's arrays, PyTorch's
+        Where to read to: of the selection's shape, of any strides; of `ml_dtypes.bfloat16` for a dataset of that type,
+        whose bits are wanted rather than float32. That GPU decodes into CuPy's arrays, PyTorch's
         tensors and whatever else can be written there. A new NumPy array without.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py.

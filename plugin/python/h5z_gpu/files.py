@@ -54,7 +54,8 @@ def save(
         permissions. Programs that have the old file open go on seeing it, and so do other hard links to it.
     arrays : mapping
         Names of the datasets, which may have groups in front ("run1/v"), and arrays of any shape: of numbers, truth
-        values, complex numbers, texts of a fixed number of bytes (`S`) or structures of these.
+        values, complex numbers, texts of a fixed number of bytes (`S`) or structures of these, or of the types of
+        `ml_dtypes`: bfloat16, which keeps the bound, and those of one byte, which keep every bit.
     how : Lossy or Lossless, optional
         Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. A bound of the range of the
         dataset (`relative=1e-4, of="dataset"`) is stored as the absolute bound that it comes to, the range in the
@@ -97,6 +98,9 @@ def save(
 def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
          progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:
     """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
+
+    bfloat16 comes as `ml_dtypes.bfloat16`, and as float32 where that package is not installed; what `save` wrote of its
+    types of one byte comes as these, and as uint8 without it.
 
     `threads`, `progress` and `devices` are as in `read`.
 
