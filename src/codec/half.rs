@@ -12,9 +12,9 @@
 //! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to
 //! come back as they were, and make infinities of what is larger than the largest number.
 
-use super::bytes;
 use super::chunk::{self, Chunk};
 use super::descriptor::Codec;
+use super::{bytes, planes};
 use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
@@ -50,9 +50,34 @@ pub(super) fn encode(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<
     Ok(true)
 }
 
+/// Encodes the numbers without loss: as they are, or as `planes` would give them back where they are never to move.
 fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params { request: Request::default(), ..*chunk.params };
-    bytes::ENCODE(&Chunk { params: &params, ..*chunk }, out)
+    let Some(bound) = planes::steady_bound(chunk.params, chunk.raw.len()) else {
+        return bytes::ENCODE(&Chunk { params: &params, ..*chunk }, out);
+    };
+    let mut settled = memory::zeros(chunk.raw.len())?;
+    settled.copy_from_slice(chunk.raw);
+    settle_values(chunk.params, bound, &mut settled);
+    bytes::ENCODE(&Chunk { params: &params, raw: &settled, ..*chunk }, out)
+}
+
+/// Turns each number into what `planes` gives back of it within an absolute bound, in place.
+pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
+    let Some(settled) = planes::settler::<f32>(&wide_params(params), mul_down(0.5, bound)) else { return };
+    match params.dtype.is_bfloat16() {
+        true => chunk::replace(values, params.dtype, |x| narrow_bfloat16(settled(widen_bfloat16(x)))),
+        false => chunk::replace(values, params.dtype, |x| narrow_binary16(settled(widen_binary16(x)))),
+    }
+}
+
+/// Params of the same chunk in f32.
+fn wide_params(params: &Params) -> Params {
+    let fill = params.fill.map(|bits| match params.dtype.is_bfloat16() {
+        true => widen_bfloat16(bits as u16).to_bits().into(),
+        false => widen_binary16(bits as u16).to_bits().into(),
+    });
+    Params { dtype: WIDE, fill, ..*params }
 }
 
 /// Encodes the numbers as f32, within half the bound.
@@ -63,11 +88,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
     } else {
         widened(raw, asked.dtype, threads, widen_binary16)?
     };
-    let fill = asked.fill.map(|bits| match asked.dtype.is_bfloat16() {
-        true => widen_bfloat16(bits as u16).to_bits().into(),
-        false => widen_binary16(bits as u16).to_bits().into(),
-    });
-    let mut params = Params { dtype: WIDE, fill, ..*asked };
+    let mut params = wide_params(asked);
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
     let bound = match wide.used::<f32>()? {
         Used::Absolute(b) => Bound::Absolute(mul_down(0.5, b)),
@@ -213,6 +234,31 @@ mod tests {
                 assert_eq!((narrow(f64::max(below, low)), narrow(f64::min(above, high))), want, "{bits:#x}");
             }
             assert_eq!((narrow(f32::MAX.into()), narrow(f32::MIN.into())), (infinity - 1, (infinity - 1) | 0x8000));
+        }
+    }
+
+    /// What a number becomes under an absolute bound stays as it is from then on, within the bound, each of them.
+    #[test]
+    fn what_planes_gives_back_stays_and_keeps_the_bound() {
+        for dtype in [Dtype::F16, Dtype::BFLOAT16] {
+            let numbers: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
+            let steps = (-16..14).map(|e| f64::exp2(f64::from(e)) * 256.0 / 255.0);
+            // Steps that are powers of two, which end midway between numbers, and others.
+            for bound in steps.flat_map(|b| [b.next_down(), b, b.next_up(), b * 1.3, b * 1.9]) {
+                for fill in [None, Some(0x4410)] {
+                    let request = Request { codec: crate::params::Codec::Planes, bound: Bound::Absolute(bound) };
+                    let params = Params { fill, ..Params::new(request, dtype, &[1 << 16]).unwrap() };
+                    let mut once = numbers.clone();
+                    settle_values(&params, bound, &mut once);
+                    let mut twice = once.clone();
+                    settle_values(&params, bound, &mut twice);
+                    assert_eq!(once, twice, "{dtype:?} {bound}");
+                    for (x, y) in (0..=u16::MAX).zip(once.as_chunks().0) {
+                        let [x, y] = [x, u16::from_ne_bytes(*y)].map(|bits| value(bits, dtype.is_bfloat16()));
+                        assert!(x == y || (x - y).abs() <= bound || x.is_nan() && y.is_nan(), "{dtype:?} {bound} {x}");
+                    }
+                }
+            }
         }
     }
 }

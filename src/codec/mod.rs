@@ -157,12 +157,22 @@ pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 
 /// Stores a chunk whose request is settled: one that its codec does not make smaller, or cannot for want of memory.
 pub(crate) fn store(params: &Params, raw: &[u8], threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    stored::encode(raw, |values| planes::settle_values(params, values), threads, out)
+    stored::encode(raw, |values| settle_values(params, values), threads, out)
 }
 
 /// The same into a place of the frame's length, allocating next to nothing.
 pub(crate) fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
-    stored::encode_into(raw, |values| planes::settle_values(params, values), out);
+    stored::encode_into(raw, |values| settle_values(params, values), out);
+}
+
+/// Turns the values of a chunk that is stored into what its codec would give back, in place, so that none of them moves
+/// once the chunk shrinks: planes/FORMAT.md §8.1. Chunks of which nothing of the kind is promised stay as they are.
+fn settle_values(params: &Params, values: &mut [u8]) {
+    let Some(bound) = planes::steady_bound(params, values.len()) else { return };
+    match params.dtype.is_half() {
+        true => half::settle_values(params, bound, values),
+        false => planes::settle_values(params, bound, values),
+    }
 }
 
 /// Decodes one frame on the CPU into `out`, which has the frame's raw length.

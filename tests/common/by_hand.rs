@@ -4,6 +4,7 @@
 use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::frames::{self, Bits, Parts, tiles};
 use super::generate::Random;
+use super::misread;
 use super::planes;
 use super::seal::seal;
 use super::vectors::Case;
@@ -16,6 +17,9 @@ pub fn frame(case: &Case) -> Vec<u8> {
     }
     let random = &mut Random(case.seed);
     let dims: Vec<u32> = case.dims.iter().map(|&d| d as u32).collect();
+    if let Some(frame) = misread::frame(&case.codec, &case.name, random, &dims) {
+        return frame;
+    }
     match (&*case.codec, &*case.name) {
         ("bytes", "several-tiles") => several_tiles(2, random),
         ("bytes", "several-tiles-of-bits") => several_tiles(1 << 16 | 2, random),
@@ -433,7 +437,7 @@ fn every_symbol(dims: &[u32]) -> Parts {
 }
 
 /// A grid without a whole cube: the stream is nothing but border.
-fn no_cube(kind: u32, dims: &[u32], grid: &[u32], random: &mut Random) -> Vec<u8> {
+pub fn no_cube(kind: u32, dims: &[u32], grid: &[u32], random: &mut Random) -> Vec<u8> {
     let size = (kind >> 4 & 0xFF) as usize;
     let border = any_bytes(grid.iter().product::<u32>() as usize * size, random);
     Draft::new(3, 9, 0.0, kind, dims, vec![[le(&[grid.len() as u32]), le(grid)].concat(), border]).frame()

@@ -8,6 +8,7 @@ pub mod cases;
 pub mod draft;
 pub mod frames;
 pub mod generate;
+pub mod misread;
 pub mod planes;
 pub mod refused;
 pub mod seal;

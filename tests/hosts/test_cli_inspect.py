@@ -54,6 +54,26 @@ def test_every_chunk_is_told_as_it_lies_in_the_file(python, how, tmp_path):
     assert set(found) == {"/v", "/g/rel", "/g/part", "/g/whole", "/zip", "/hidden", "/again", "/names"}
 
 
+def test_values_that_a_stored_chunk_lost_are_told(tmp_path):
+    """What planes cannot make smaller under an absolute bound is stored as planes would give it back, with loss."""
+    rng = np.random.default_rng(1)
+    x = (rng.normal(0, 1, (64, 64)) * 10.0 ** rng.integers(-3, 6, (64, 64))).astype("f4")
+    asked = {"planes": 511004, "auto": 11004, "relative": 521010}
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        for name, word in asked.items():
+            f.create_dataset(name, data=x, chunks=x.shape, compression=443, compression_opts=(word,))
+    with h5py.File(tmp_path / "a.h5") as f:
+        changed = {name: bool((f[name][...] != x).any()) for name in asked}
+        stored = {name: f[name].id.read_direct_chunk((0, 0))[1][9] == 0 for name in asked}
+    assert stored["planes"] and stored["relative"] and changed == {"planes": True, "auto": False, "relative": False}
+    status, found = told(tmp_path / "a.h5")
+    each = {name: found[f"/{name}"]["each"][0] for name in asked}
+    assert status == 0 and not each["planes"]["lossless"] and each["planes"]["bound"] == 1e-4
+    assert each["relative"]["lossless"] and "bound" not in each["relative"]
+    _, text, _ = cli("inspect", tmp_path / "a.h5", "--dataset", "planes")
+    assert "used      0.0001 in 1 chunk\n" in text and "no loss" not in text, text
+
+
 def test_the_ratio_is_that_of_verify_and_h5dump(tmp_path):
     """Of the dataset's values: what a chunk has room for beyond the edge is no data, and what was never written is."""
     x = whole(tmp_path / "a.h5")

@@ -3,6 +3,8 @@
 reader."""
 from __future__ import annotations
 
+import json
+
 import pytest
 from conftest import use
 
@@ -136,3 +138,32 @@ def test_the_commands_take_halves_as_other_floats(tmp_path, monkeypatch):
     """)
     for proposed in ("half: float16 8x128x256: ", "big: float16 8x128x256: ", "brain: exact, as it is of a type "):
         assert proposed in out, out
+
+
+def test_halves_of_planes_stay_when_their_chunk_is_stored_or_kept_by_bytes(tmp_path, monkeypatch):
+    """Under an absolute bound: what planes does not make smaller holds the values that planes will give back."""
+    monkeypatch.chdir(tmp_path)
+    out = use(f"""{WRITE}
+    from h5z_gpu.cli import main
+    g = np.random.default_rng(1)
+    wild = g.integers(0, 65536, 4096).astype("u2").view("f2")
+    odd = (2.0 ** g.uniform(-24, 15, 400)).astype("f2")
+    fine = (np.cumsum(g.normal(0, 1, 13373)) * 0.05).astype("f2")
+    for first, bound in ((wild, 0.1714), (odd, 4e-8), (fine, 2.0**-12)):
+        with h5py.File("a.h5", "w") as f:
+            d = f.create_dataset("d", data=first, chunks=(len(first),), **Lossy(absolute=bound, codec="planes"))
+            codecs = [d.id.read_direct_chunk((0,))[1][9]]
+        assert main(["inspect", "a.h5"]) == 0 and main(["inspect", "a.h5", "--json"]) == 0
+        with h5py.File("a.h5", "r+") as f:
+            d, k = f["d"], len(first) // 4
+            before = d[...]
+            assert not np.abs(before.astype("f8") - first)[np.isfinite(first)].max() > bound
+            d[k:] = 1
+        with h5py.File("a.h5") as f:
+            codecs.append(f["d"].id.read_direct_chunk((0,))[1][9])
+            assert np.array_equal(f["d"][:k].view("u2"), before[:k].view("u2")), bound
+        print("codecs", codecs)
+    """)
+    codecs = [json.loads(line[7:]) for line in out.splitlines() if line.startswith("codecs ")]
+    assert {first for first, _ in codecs} == {0, 4} and [4, 5] in codecs, codecs  # stored, bytes; planes
+    assert "no loss" not in out and '"lossless": true' not in out, out

@@ -283,3 +283,51 @@ fn no_value_of_planes_moves_while_others_are_written() {
     }
     assert!(shrank > cases && grew > cases, "{shrank} shrank, {grew} grew");
 }
+
+/// Numbers of 16 bits too, which `bytes` keeps where that is shorter: bits of every exponent, which nothing makes
+/// smaller; neighbours, which `bytes` makes smaller at bounds near their spacing; and few numbers, over parts of them.
+#[test]
+fn no_half_of_planes_moves_while_others_are_written() {
+    const BYTES: u8 = 4;
+    const PLANES: u8 = 5;
+    let engine = Engine::with_threads(1);
+    let (seed, cases) = fuzz(9, 240);
+    let mut shrank = [0; 6];
+    for k in 0..cases as usize {
+        let mut random = Random(seed << 32 | k as u64);
+        let d = Dtype { big_endian: k % 4 > 1, ..[Dtype::F16, Dtype::BFLOAT16][k % 2] };
+        let n = [5, 300, 4096, 9666][random.below(4)];
+        // A quarter of the spacing of the neighbours, and more.
+        let bound = [1.0 / 1024.0, 1.0][k % 2] * f64::exp2(-4.0 + 12.0 * random.unit());
+        let request = Request { codec: Codec::Planes, bound: Bound::Absolute(bound) };
+        let of = |n: usize| {
+            let fill = (k % 3 == 0).then_some(0x4410);
+            Params { fill, ..Params::new(request, d, &[n as u64]).unwrap() }
+        };
+        let (mut now, mut was) = (vec![0; 2 * n], PLANES);
+        for turn in 0..8 {
+            let from = if turn % 2 == 0 { 0 } else { random.below(n.div_ceil(2)) };
+            let kind = random.below(3);
+            let new: Vec<u8> = (from..n)
+                .flat_map(|_| {
+                    match (turn % 2, kind) {
+                        (1, _) => 0x4400,
+                        (_, 0) => random.below(1 << 16) as u16,
+                        (_, _) => 0x4400 + random.below(300) as u16,
+                    }
+                    .to_ne_bytes()
+                })
+                .collect();
+            let mut written = now.clone();
+            written[2 * from..].copy_from_slice(&new);
+            let frame = engine.encode(&of(n), &written);
+            let back = engine.decode(&frame, written.len() as u64).unwrap();
+            let becomes = engine.decode(&engine.encode(&of(n - from), &new), new.len() as u64).unwrap();
+            written[2 * from..].copy_from_slice(&becomes);
+            assert!(back == written, "case {k}, turn {turn}, {d:?} {n}, {bound}: {}", difference(&back, &written));
+            shrank[usize::from(was)] += u32::from(frame[9] == PLANES && was != PLANES);
+            (now, was) = (back, frame[9]);
+        }
+    }
+    assert!(shrank[0] > 20 && shrank[usize::from(BYTES)] > 20, "{shrank:?}");
+}

@@ -7,6 +7,7 @@ save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
 netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of says what one has
 xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving what was opened
 compress, decompress   the codecs on NumPy arrays, without HDF5
+bfloat16   the type of HDF5 for it, for h5py's create_dataset
 provenance   attributes that say what was lost, and `enabled`, which turns them off
 release_memory   gives back what is kept of a GPU's memory for the next work
 everywhere   imported before h5py and netCDF4: their own reads and writes work on many chunks at a time
@@ -22,8 +23,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "compress", "decompress", "load", "netcdf", "provenance",
-           "read", "register", "release_memory", "save", "write"]  # fmt: skip
+__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "bfloat16", "compress", "decompress", "load", "netcdf",
+           "provenance", "read", "register", "release_memory", "save", "write"]  # fmt: skip
 
 if _TYPE_CHECKING:
     from . import netcdf, provenance
@@ -31,12 +32,13 @@ if _TYPE_CHECKING:
     from .datasets import read, write
     from .files import load, save
     from .filters import FILTER_ID, Lossless, Lossy
+    from .mltypes import bfloat16
 
 # What is imported when it is first asked for: NumPy and h5py come with it, and `h5z_gpu.everywhere` has to be there
 # before h5py.
-_LATER = {"FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters", "compress": "arrays",
-          "decompress": "arrays", "load": "files", "netcdf": "netcdf", "provenance": "provenance", "read": "datasets",
-          "save": "files", "write": "datasets"}  # fmt: skip
+_LATER = {"FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters", "bfloat16": "mltypes",
+          "compress": "arrays", "decompress": "arrays", "load": "files", "netcdf": "netcdf",
+          "provenance": "provenance", "read": "datasets", "save": "files", "write": "datasets"}  # fmt: skip
 
 try:
     from .library import PLUGIN_PATH, release_memory

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import DeviceArray
+from .mltypes import as_held, is_bfloat16, through_hdf5
 from .progress import bar
 from .provenance import on_dataset, wanted
 from .remote import Remote, file_object
@@ -72,7 +73,7 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         There is too little memory: write a smaller selection, or with fewer threads.
     """
     start, shape, dropped = _box(dataset, selection)
-    array = as_array(array)
+    array = as_held(dataset, as_array(array))
     check_threads(threads)
     check_devices(devices, array)
     if array.shape != dropped:
@@ -87,7 +88,11 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
         _write(dataset, expanded(array, shape), start, threads, progress, devices)
     except OtherWay as why:
         log.info("%s: written through HDF5's pipeline: %s", dataset.name, why)
-        dataset[() if selection is None else selection] = on_host(array)
+        values = on_host(array)
+        if is_bfloat16(values.dtype):
+            through_hdf5(dataset, np.ascontiguousarray(values), selection, write=True)
+        else:
+            dataset[() if selection is None else selection] = values
 
 
 def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threads: int = 0,
@@ -101,7 +106,8 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     dataset : h5py.Dataset
         Written by any program.
     out : numpy.ndarray, or an array in a GPU's memory, optional
-        Where to read to: of the selection's shape, of any strides. That GPU decodes into CuPy's arrays, PyTorch's
+        Where to read to: of the selection's shape, of any strides; of `ml_dtypes.bfloat16` for a dataset of that type,
+        whose bits are wanted rather than float32. That GPU decodes into CuPy's arrays, PyTorch's
         tensors and whatever else can be written there. A new NumPy array without.
     selection : slice, int or tuple of these, optional
         As between the brackets of h5py.
@@ -131,7 +137,7 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
     if on_error not in ("raise", "fill"):
         raise ValueError(f'h5z-gpu: on_error = {on_error!r}; "raise" and "fill" are known')
     start, shape, dropped = _box(dataset, selection)
-    target = np.empty(dropped, dataset.dtype) if out is None else _writable(out)
+    target = np.empty(dropped, dataset.dtype) if out is None else as_held(dataset, _writable(out))
     if target.shape != dropped:
         raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
     check_threads(threads)
@@ -142,7 +148,12 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
         _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
     except OtherWay as why:
         log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
-        copy(np.asarray(dataset[() if selection is None else selection]), target)
+        if is_bfloat16(target.dtype):
+            found = np.empty(dropped, target.dtype)
+            through_hdf5(dataset, found, selection, write=False)
+        else:
+            found = np.asarray(dataset[() if selection is None else selection])
+        copy(found, target)
     return target if out is None else out
 
 
@@ -233,7 +244,7 @@ def _write(dataset: h5py.Dataset, array: np.ndarray | DeviceArray, start: tuple[
            progress: bool | None, devices: str | None) -> None:  # fmt: skip
     from h5py._objects import phil
 
-    if array.dtype != dataset.dtype:
+    if array.dtype != dataset.dtype and not is_bfloat16(array.dtype):
         raise OtherWay(f"an array of type {array.dtype} becomes {dataset.dtype}")
     with phil, Transfer(dataset) as transfer:
         total = transfer.write(array, start, threads, devices)
@@ -249,7 +260,7 @@ def _read(dataset: h5py.Dataset, out: np.ndarray | DeviceArray, start: tuple[int
           progress: bool | None, devices: str | None) -> None:  # fmt: skip
     from h5py._objects import phil
 
-    if out.dtype != dataset.dtype:
+    if out.dtype != dataset.dtype and not is_bfloat16(out.dtype):
         raise OtherWay(f"type {dataset.dtype} becomes an array of {out.dtype}")
     special: list[tuple[int, ...]]
     if (file := file_object(dataset)) is not None:

@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from . import mltypes
 from .library import checked, lib
 
 _NOWHERE = -1  # the device of an array without elements, as of one in host memory
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode
+_ADDED = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+          11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}  # of ml_dtypes
 _LEGACY, _READY = 1, -1  # streams, as h5z_gpu.h names them
 
 
@@ -94,6 +97,11 @@ class DeviceArray:
         pointer = self.pointer + sum(part.start * s for part, s in zip(slices, self.strides))
         return self._part(pointer, tuple(part.stop - part.start for part in slices), self.strides)
 
+    def view(self, dtype: np.dtype) -> DeviceArray:
+        """The same memory as elements of another type of the same size."""
+        return DeviceArray(self.pointer, self.device, dtype, self.shape, self.strides, self.stream, self.readonly,
+                           self.owner)  # fmt: skip
+
     def _part(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(pointer, self.device, self.dtype, shape, strides, self.stream, self.readonly, self.owner)
 
@@ -158,21 +166,51 @@ def _from_dlpack(array: Any, device: int) -> DeviceArray:
             if older is not None:
                 return older
             raise TypeError(f"h5z-gpu: a {type(array).__name__} on a GPU cannot be read: {e}") from None
+    return _opened(array, capsule, device)
+
+
+def _opened(array: Any, capsule: Any, device: int) -> DeviceArray:
+    """What a capsule of DLPack leads to, in any memory. The capsule holds that, and gives it back when it goes."""
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
-    kind = _KINDS.get(tensor.code)
-    if kind is None or tensor.lanes != 1 or tensor.bits % 8:
-        raise TypeError(f"h5z-gpu: NumPy has no such type (DLPack's code {tensor.code}, {tensor.bits} bits): convert "
-                        f"the array, "
-                        "bfloat16 to float32 for example")  # fmt: skip
-    dtype = np.dtype(f"{kind}{tensor.bits // 8}")
+    dtype = _dtype(tensor)
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
     strides = tuple(tensor.strides[k] * dtype.itemsize
                     for k in range(tensor.ndim)) if tensor.strides else _dense(shape, dtype)
     # JAX's arrays never change.
     readonly = type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
-    # The capsule holds what the pointers lead to, and gives it back when it goes.
     return DeviceArray((tensor.data or 0) + tensor.byte_offset, device, dtype, shape, strides, _LEGACY, readonly,
                        (array, capsule))
+
+
+def _dtype(tensor: _DLTensor) -> np.dtype:
+    """The type of a tensor's elements."""
+    if tensor.lanes == 1 and tensor.bits % 8 == 0:
+        if tensor.code in _KINDS:
+            return np.dtype(f"{_KINDS[tensor.code]}{tensor.bits // 8}")
+        added = mltypes.named(_ADDED.get(tensor.code))
+        if added is not None:
+            return added
+        if tensor.code in _ADDED:
+            raise TypeError(f"h5z-gpu: NumPy has {_ADDED[tensor.code]} with the package ml_dtypes alone: install that, "
+                            "or convert the array to float32")
+    raise TypeError(f"h5z-gpu: NumPy has no such type (DLPack's code {tensor.code}, {tensor.bits} bits): convert the "
+                    "array to float32")
+
+
+class _Lent:
+    """Memory of another library's array, in NumPy's words."""
+
+    def __init__(self, there: DeviceArray) -> None:
+        self.__array_interface__ = {"version": 3, "data": (there.pointer, there.readonly), "shape": there.shape,
+                                    "strides": there.strides, "typestr": f"|V{there.itemsize}"}  # fmt: skip
+        self.there = there
+
+
+def host_array(array: Any) -> np.ndarray:
+    """An array of any library in host memory, in place, by DLPack: of the types of `ml_dtypes` too, which NumPy's own
+    from_dlpack does not know."""
+    there = _opened(array, array.__dlpack__(), _NOWHERE)
+    return np.asarray(_Lent(there)).view(there.dtype)
 
 
 def _from_interface(array: Any) -> DeviceArray | None:

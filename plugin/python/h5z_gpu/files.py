@@ -15,6 +15,7 @@ import numpy as np
 from .chunks import chunk_shape
 from .datasets import check_devices, check_threads, read, write
 from .filters import Lossless, Lossy
+from .mltypes import ATTRIBUTE, bfloat16, held, is_added, is_bfloat16, is_bounded, stored, through_hdf5
 from .views import as_array, on_host, value_range
 from .whole import closing, judge, whole
 
@@ -53,7 +54,8 @@ def save(
         permissions. Programs that have the old file open go on seeing it, and so do other hard links to it.
     arrays : mapping
         Names of the datasets, which may have groups in front ("run1/v"), and arrays of any shape: of numbers, truth
-        values, complex numbers, texts of a fixed number of bytes (`S`) or structures of these.
+        values, complex numbers, texts of a fixed number of bytes (`S`) or structures of these, or of the types of
+        `ml_dtypes`: bfloat16, which keeps the bound, and those of one byte, which keep every bit.
     how : Lossy or Lossless, optional
         Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. A bound of the range of the
         dataset (`relative=1e-4, of="dataset"`) is stored as the absolute bound that it comes to, the range in the
@@ -97,6 +99,9 @@ def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, th
          progress: bool | None = None, devices: str | None = None) -> dict[str, np.ndarray]:
     """The datasets of a file as arrays, by name; all of them, or those of `names`. The inverse of `save`.
 
+    bfloat16 comes as `ml_dtypes.bfloat16`, and as float32 where that package is not installed; what `save` wrote of its
+    types of one byte comes as these, and as uint8 without it.
+
     `threads`, `progress` and `devices` are as in `read`.
 
     Raises
@@ -115,9 +120,12 @@ def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, th
             if not isinstance(f.get(name), h5py.Dataset):
                 raise KeyError(f"h5z-gpu: {path} has no dataset {name}")
             dataset = f[name]
-            found[name] = (
-                read(dataset, threads=threads, progress=progress, devices=devices) if dataset.shape else dataset[()]
-            )
+            kind = held(dataset)
+            if dataset.shape or is_added(kind):
+                out = np.empty(dataset.shape, kind) if is_added(kind) else None
+                found[name] = read(dataset, out, threads=threads, progress=progress, devices=devices)
+            else:
+                found[name] = dataset[()]
     return found
 
 
@@ -134,6 +142,7 @@ class _Plan(NamedTuple):
     chunks: tuple[int, ...] | None  # None: in one piece, without the filter
     ranged: bool  # the bound follows the range of the values
     keywords: dict[str, Any]  # for create_dataset; of a ranged bound without it
+    marked: str | None  # the type of ml_dtypes whose bits these are
 
 
 def _path(path: Any) -> str:
@@ -187,20 +196,21 @@ def _plan(name: str, given: Any, how: Lossy | Lossless, chunks: Any, devices: st
         check_devices(devices, given)
     shape, dtype = tuple(given.shape), given.dtype
     _check_type(name, dtype)
+    marked, dtype = (dtype.name if stored(dtype) != dtype else None), stored(dtype)
     if 0 in shape or not shape:
-        return _Plan(name, given, shape, dtype, None, False, {})
+        return _Plan(name, given, shape, dtype, None, False, {}, marked)
     own = chunk_shape(shape, dtype.itemsize) if chunks is None else _chunks(name, chunks, shape, dtype)
     keywords = dict(how.for_range(None))
     keywords.pop("fillvalue", None)  # of floating-point data
-    if isinstance(how, Lossy) and how.fill_value is not None and dtype.kind == "f":
+    if isinstance(how, Lossy) and how.fill_value is not None and (dtype.kind == "f" or is_bfloat16(dtype)):
         with np.errstate(over="ignore"):
             if np.isfinite(how.fill_value) and not np.isfinite(np.float64(how.fill_value).astype(dtype)):
                 raise ValueError(
                     f"h5z-gpu: fill_value={how.fill_value!r} is more than {name} can hold, which is {dtype.name}"
                 )
         keywords["fillvalue"] = how.fill_value
-    ranged = how.of == "dataset" and dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
-    return _Plan(name, given, shape, dtype, own, ranged, keywords)
+    ranged = how.of == "dataset" and is_bounded(dtype)
+    return _Plan(name, given, shape, dtype, own, ranged, keywords, marked)
 
 
 def _made_when_asked_for(array: Any) -> bool:
@@ -228,6 +238,8 @@ def _check_type(name: str, dtype: np.dtype) -> None:
         )
     if dtype.hasobject:
         raise ValueError(f"h5z-gpu: {name} holds Python objects: give it a type such as float32 or S10")
+    if is_added(dtype) and (is_bfloat16(dtype) or dtype.itemsize == 1):
+        return
     if dtype.isbuiltin == 2:
         raise ValueError(f"h5z-gpu: {name} holds {dtype.name}, which HDF5 has not: give array.astype('f4')")
     try:
@@ -293,12 +305,18 @@ def _check_free(path: str, plans: list[_Plan]) -> None:
 
 
 def _create(f: h5py.File, plan: _Plan, keywords: dict[str, Any]) -> h5py.Dataset:
-    return f.create_dataset(plan.name, plan.shape, plan.dtype, chunks=plan.chunks, **keywords)
+    dtype = bfloat16() if is_bfloat16(plan.dtype) else plan.dtype
+    dataset = f.create_dataset(plan.name, plan.shape, dtype, chunks=plan.chunks, **keywords)
+    if plan.marked is not None:
+        dataset.attrs[ATTRIBUTE] = plan.marked
+    return dataset
 
 
 def _write(f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progress: bool | None, devices: str | None,
            provenance: bool | None) -> None:  # fmt: skip
     array = as_array(plan.given)
+    if array.dtype.name == plan.marked:
+        array = array.view(plan.dtype)
     if array.shape != plan.shape or array.dtype != plan.dtype:
         said, found = f"{plan.dtype} of shape {plan.shape}", f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"h5z-gpu: {plan.name} said that it is {said}, and is {found}")
@@ -311,6 +329,8 @@ def _write(f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progr
         dataset.attrs["h5z_gpu_range"] = range_
     if plan.chunks is not None:
         write(dataset, array, threads=threads, progress=progress, devices=devices, provenance=provenance)
+    elif 0 not in plan.shape and is_bfloat16(plan.dtype):
+        through_hdf5(dataset, on_host(array), None, write=True)
     elif 0 not in plan.shape:
         dataset[()] = on_host(array)[()]
     dataset.flush()  # an error is raised here; when HDF5 closes a dataset by itself, h5py only prints it

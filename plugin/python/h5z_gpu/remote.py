@@ -27,6 +27,7 @@ from .device import DeviceArray
 from .filters import FILTER_ID
 from .index import ChunkList, chunk_list, distrust, function_of_hdf5, hdf5, why_not_raw
 from .library import checked, failure, lib
+from .mltypes import hdf5_type
 from .transfer import OtherWay
 from .views import copy, described, numbers, origins_of
 
@@ -221,8 +222,7 @@ def _judge(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
     if filters != [FILTER_ID]:
         raise OtherWay(f"its filters are {filters}, not {FILTER_ID} alone, and the file is an object of Python")
     kind = dataset.id.get_type()
-    number = kind.get_class() in (h5py.h5t.INTEGER, h5py.h5t.FLOAT) and out.dtype.kind in "fiu"
-    if not number or kind != h5py.h5t.py_create(out.dtype):
+    if kind.get_class() not in (h5py.h5t.INTEGER, h5py.h5t.FLOAT) or kind != hdf5_type(out.dtype):
         raise OtherWay(f"its type {dataset.dtype} is not one of NumPy's numbers as it stands in memory")
     if hasattr(access, "get_page_buffer_size") and access.get_page_buffer_size()[0]:
         raise OtherWay("the file has a page buffer")

@@ -11,6 +11,7 @@ from .capi import DAMAGED, FAILED, OTHER_WAY
 from .device import DeviceArray
 from .index import function_of_hdf5
 from .library import failure, lib
+from .mltypes import hdf5_type, is_bfloat16
 from .views import described
 
 if TYPE_CHECKING:
@@ -47,14 +48,12 @@ class Transfer:
         return self._checked(lib.h5z_gpu_write_dataset(*given, threads, ctypes.byref(self.work)))
 
     def _given(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], devices: str | None) -> tuple[Any, ...]:
-        import h5py
-
         dtype = array.dtype
-        if dtype.kind not in "fiu":
+        if dtype.kind not in "fiu" and not is_bfloat16(dtype):
             raise OtherWay(f"its type {dtype} is not one of NumPy's numbers")
         if not function_of_hdf5():
             raise OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
-        view, kind = described(array, devices), h5py.h5t.py_create(dtype)
+        view, kind = described(array, devices), hdf5_type(dtype)
         self.kept = view, kind
         first = (ctypes.c_uint64 * len(start))(*start)
         return function_of_hdf5(), self.dataset.id.id, kind.id, first, ctypes.byref(view)

@@ -9,8 +9,9 @@ import numpy as np
 
 from .capi import EVERY_DEVICE, READ_ONLY, Array
 from .chunks import chunk_shape
-from .device import DeviceArray, device_array
+from .device import DeviceArray, device_array, host_array
 from .library import checked, lib
+from .mltypes import is_bounded
 
 
 def as_array(array: Any) -> np.ndarray | DeviceArray:
@@ -25,7 +26,10 @@ def as_array(array: Any) -> np.ndarray | DeviceArray:
         return there
     if hasattr(array, "__dlpack_device__"):
         try:
-            return np.from_dlpack(array)
+            try:
+                return np.from_dlpack(array)
+            except (BufferError, RuntimeError):
+                return host_array(array)  # of a type that NumPy itself has not
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
             raise TypeError(f"h5z-gpu: a {type(array).__name__} cannot be read in place ({e}): give a NumPy array of "
                             f"it") from None
@@ -94,7 +98,7 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
 
     Parameters
     ----------
-    array : array_like of float16, float32 or float64
+    array : array_like of float16, bfloat16, float32 or float64
         Of any shape and strides, in host memory or a GPU's.
     fill_value : float, optional
         Left out, by its bits.
@@ -112,8 +116,8 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
         For another type.
     """
     array = as_array(array)
-    if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
-        raise ValueError(f"h5z-gpu: a range is of float16, float32 or float64 values, not {array.dtype}")
+    if not is_bounded(array.dtype):
+        raise ValueError(f"h5z-gpu: a range is of float16, bfloat16, float32 or float64 values, not {array.dtype}")
     if array.dtype.itemsize == 2:
         array = on_host(array).astype(np.float32)
     if array.size == 0:

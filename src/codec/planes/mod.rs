@@ -28,7 +28,8 @@ use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
-use crate::params::{self, Bound, Class, Mode, Params};
+use crate::params::{self, Bound, Class, Mode, Params, Request};
+pub(super) use quantize::settler;
 pub(crate) use types::Value;
 
 /// What everybody else knows of this codec.
@@ -59,17 +60,19 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
-/// Turns the values of a chunk that is stored into what a frame of this codec would give back, in place, so that none
-/// of them moves once its chunk shrinks: FORMAT.md §8.1. Chunks of other codecs and under other bounds stay as they
-/// are.
-pub(super) fn settle_values(params: &Params, values: &mut [u8]) {
-    let Bound::Absolute(bound) = params.request.bound else { return };
-    if params.lossy(values.len()) && params.request.codec == params::Codec::Planes {
-        match params.dtype.size {
-            4 => quantize::settle_values::<f32>(values, params, bound),
-            _ => quantize::settle_values::<f64>(values, params, bound),
-        }
-    }
+/// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
+/// §8.1. `None` for chunks of other codecs and under other bounds.
+pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
+    let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request else { return None };
+    (params.lossy(raw_len) || params.lossy_half(raw_len)).then_some(bound)
+}
+
+/// Turns the values of a chunk of f32 or f64 into what a frame of this codec would give back, in place.
+pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
+    match params.dtype.size {
+        4 => quantize::settler::<f32>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
+        _ => quantize::settler::<f64>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
+    };
 }
 
 fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {

@@ -9,7 +9,6 @@ use super::format;
 use super::shape::{LAYER, ROW};
 use super::types::{Int, Value};
 use super::unit::Unit;
-use crate::codec::chunk;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
 use crate::params::Params;
 use crate::scalar::{Bits, mul_down};
@@ -154,11 +153,9 @@ pub(super) fn fill_of(params: &Params) -> Option<u64> {
     params.fill.filter(|&bits| bits != 0)
 }
 
-/// Turns each value x of a chunk into r(x), in place. Without a usable step that is x.
-pub(super) fn settle_values<S: Value>(values: &mut [u8], params: &Params, bound: f64) {
-    if let Some(quantizer) = Quantizer::<S>::new(bound, fill_of(params)) {
-        chunk::replace(values, params.dtype, |x| quantizer.settled(x));
-    }
+/// r, which says what a value becomes. `None` without a usable step: it stays as it is.
+pub(in crate::codec) fn settler<S: Value>(params: &Params, bound: f64) -> Option<impl Fn(S) -> S + use<S>> {
+    Quantizer::<S>::new(bound, fill_of(params)).map(|quantizer| move |x| quantizer.settled(x))
 }
 
 /// The base of class 0 for quanta with this middle; `None` where it is beyond what a head can say.

@@ -159,6 +159,8 @@ fn kinds(list: &mut List, good: &Draft) {
     list.draft("L16-raw-values-with-axis-x-and-outliers", "kind 0x71", &raw(0x71, 4));
     list.draft("L16-raw-values-interpolated", "kind 0x39", &raw(0x39, 4));
     list.draft("L16-raw-values-with-finer-steps", "kind 0xb9", &raw(0xB9, 4));
+    list.draft("L16-raw-values-with-bit-3-alone", "kind 0x38", &raw(0x38, 4));
+    list.draft("L16-raw-values-with-bit-7-alone", "kind 0xb0", &raw(0xB0, 4));
 }
 
 /// L17 to L25: raw values, outliers, residuals of fixed width.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames that break a rule of `scaled`.
 
-use super::super::by_hand::{bytes_frame, le, no_values, scaled_codes, scaled_head};
+use super::super::by_hand::{bytes_frame, le, no_cube, no_values, scaled_codes, scaled_head, swapped};
 use super::super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
+use super::super::generate::Random;
 use super::List;
 
 /// A factor of 0.25, and an addend of 1.
@@ -20,6 +21,8 @@ pub fn rules(list: &mut List) {
     list.but("F9-scaled-of-bytes", "Bytes", &whole, |d| d.kind |= 15);
     let half = frame(0x0A05_4021, scaled_head([1, 0, 0], [1, 0, 0, QUARTER, 0, 0]), Vec::new(), Vec::new());
     list.draft("F9-scaled-of-f16", "size: 2", &half);
+    list.but("F9-scaled-with-5-exponent-bits", "exponent_bits: 5", &good, |d| d.kind ^= (8 ^ 5) << 16);
+    list.but("F9-scaled-with-10-mantissa-bits", "mantissa_bits: 10", &good, |d| d.kind ^= (23 ^ 10) << 24);
     list.but("F11-scaled-with-two-sections", "2 sections", &good, |d| drop(d.sections.pop()));
     list.but("F14-scaled-with-other-extents", "raw length 40", &whole, |d| d.dims[0] = 11);
     list.but("K1-head-of-55-bytes", "head has 55 bytes", &whole, |d| d.sections[0].truncate(55));
@@ -51,6 +54,8 @@ pub fn rules(list: &mut List) {
     list.but("K5-factor-of-whole-numbers", "factor 2.5e-1", &whole, word(3, QUARTER));
     list.but("K5-factor-of-minus-zero", "factor -0e0", &whole, word(3, 1 << 63));
     list.but("K5-addend-of-quotients", "addend 1e0", &good, word(4, ONE));
+    list.but("K5-addend-of-minus-zero-of-quotients", "addend -0e0", &good, word(4, 1 << 63));
+    list.but("K5-addend-of-minus-zero-of-whole-numbers", "addend -0e0", &whole, word(4, 1 << 63));
     list.but("K5-addend-of-bits-in-order", "addend 1e0", &good, |d| {
         first([4, 0, 0])(d);
         word(3, 0)(d);
@@ -77,6 +82,9 @@ pub fn rules(list: &mut List) {
     };
     list.but("K8-a-byte-of-codes", "header has 1 bytes", &good, |d| d.sections[2] = vec![0]);
     list.but("K8-stored-codes", "stored with mode", &good, codes(&|d| (d.codec, d.sections) = (0, vec![vec![1; 40]])));
+    list.but("K8-stored-codes-without-a-type", "stored with mode", &good, codes(&|d| {
+        (d.codec, d.kind, d.sections) = (0, 15, vec![vec![1; 40]])
+    }));
     list.but("K8-codes-of-unsigned-integers", "signed: false", &good, codes(&|d| d.kind = 4 << 4));
     list.but("K8-big-endian-codes", "big_endian: true", &good, codes(&|d| d.kind |= BIG_ENDIAN));
     list.but("K8-codes-of-8-bytes", "size: 8", &good, codes(&|d| d.kind = 1 << 14 | 8 << 4));
@@ -89,6 +97,14 @@ pub fn rules(list: &mut List) {
     list.but("K8-codes-of-other-extents", "extents [10]", &two, |d| d.sections[2] = planes);
     let lorenzo = Draft::of_integers(&no_values(&[10]), I32).frame();
     list.but("K8-codes-of-lorenzo-of-other-extents", "extents [10]", &two, |d| d.sections[2] = lorenzo);
+    let ndzip = no_cube(I32, &[10], &[1, 10], &mut Random(7));
+    list.but("K8-codes-of-ndzip", "ndzip with", &good, |d| d.sections[2] = ndzip.clone());
+    let scaled = frame(I32, scaled_head([0, 1, 0], [1, 0, 2, 0, 0, 0]), Vec::new(), Vec::new()).frame();
+    list.but("K8-codes-of-scaled", "scaled with", &good, |d| d.sections[2] = scaled);
+    let exchanged = swapped(&Draft::of_integers(&no_values(&[2, 5]), I32).frame());
+    list.but("K8-codes-that-are-swapped", "extents [2, 5]", &two, |d| d.sections[2] = exchanged);
+    list.but("K8-codes-with-exponent-bits", "exponent_bits: 8", &good, codes(&|d| d.kind |= 8 << 16));
+    list.but("K8-codes-with-mantissa-bits", "mantissa_bits: 23", &good, codes(&|d| d.kind |= 23 << 24));
     dictionary(list, &good);
 }
 
@@ -146,5 +162,17 @@ fn dictionary(list: &mut List, good: &Draft) {
     };
     list.but("K9-a-code-beyond-the-dictionary", "the code 2 with a dictionary of 2", &dictionary, code(2));
     list.but("K9-a-code-below-0", "the code -1 with", &dictionary, code(u32::MAX));
+    list.but(
+        "K9-a-code-beyond-the-dictionary-at-an-exception",
+        "the code 2 with a dictionary of 2",
+        &dictionary,
+        |d| {
+            code(2)(d);
+            d.sections[1] = le(&[9, 0]);
+        },
+    );
+    let rows = Draft::new(6, 9, 0.0, I32, &[2, 4], vec![scaled_head([0, 1, 0], [1, 0, 2, 0, 0, 0]), vec![], vec![]]);
+    let exchanged = [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), swapped(&rows.frame())].concat();
+    list.but("K9-a-dictionary-that-is-swapped", "a dictionary by scaled", &dictionary, with(exchanged));
     list.but("K9-the-lowest-code-without-special", "the code -2147483648 with", &dictionary, code(1 << 31));
 }

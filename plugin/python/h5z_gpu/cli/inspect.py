@@ -126,7 +126,8 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
              "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid,
              "chunk_bytes": chunks.raw_len}  # fmt: skip
-    what["each"] = [_chunk(chunks, row) for row in range(n)]
+    settled = _settled(what)
+    what["each"] = [_chunk(chunks, row, settled) for row in range(n)]
     if chunks.lost_index:
         what["damaged_index"] = chunks.lost_index
     if chunks.doubt:
@@ -161,7 +162,19 @@ def _promise(chunks: Any) -> dict[str, Any]:
     return {"asked": asked, "promise": sentence(how), "lossy": lossy}
 
 
-def _chunk(chunks: Any, row: int) -> dict[str, Any]:
+def _settled(what: dict[str, Any]) -> dict[str, float]:
+    """Codecs without loss whose frames may hold values that were changed before, and by how much at most.
+
+    Where `planes` with an absolute bound does not make a chunk smaller, the frame holds the values that `planes` would
+    have given back, so that they never move again: planes/FORMAT.md 8.1. Its mode is 9, "of the section alone"."""
+    asked = what["asked"]
+    if not what.get("lossy") or asked["mode"] != modes.named("absolute").name:
+        return {}
+    kept = {"planes": ("stored", "bytes"), "auto": ("stored",)}.get(asked["codec"], ())
+    return dict.fromkeys(kept, asked["bound"])
+
+
+def _chunk(chunks: Any, row: int, settled: dict[str, float]) -> dict[str, Any]:
     """What is to be said of one chunk."""
     what: dict[str, Any] = {"origin": chunks.origins[row].tolist(), "stored_bytes": int(chunks.stored[row]),
                             "file_offset": int(chunks.at[row])}
@@ -175,7 +188,8 @@ def _chunk(chunks: Any, row: int) -> dict[str, Any]:
     frame = chunks.frames[row]
     codec, mode = modes.frame_codec(frame["codec"]), modes.numbered(frame["mode"])
     if mode.of == "none":
-        return what | {"codec": codec, "lossless": True}
+        exact = codec not in settled
+        return what | {"codec": codec, "lossless": exact} | ({} if exact else {"bound": settled[codec]})
     what |= {"codec": codec, "lossless": False, "bound": float(frame["bound"])}
     return what | ({"of_each_value": True} if mode.of == "value" else {})
 
