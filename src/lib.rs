@@ -70,6 +70,7 @@ pub mod plugin {
     #[cfg(any(unix, windows))]
     pub use crate::array::{Checked, headers};
     pub use crate::frame::{Head, peek};
+    pub use crate::host::available::memory_available;
     #[cfg(any(unix, windows))]
     pub use crate::host::{elf, file};
     pub use crate::host::{float_state, folders, log, settings};

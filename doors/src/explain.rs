@@ -32,10 +32,10 @@ pub(crate) fn note(host: &Host, dataset: Hid, what: &'static str, how: Result<u6
         return;
     }
     let Some(q) = &host.questions else { return };
-    let place = format!("{}:{}", name(q.file_of, dataset), name(q.name_of, dataset));
+    let place = format!("{}:{}", shown(&name(q.file_of, dataset)), shown(&name(q.name_of, dataset)));
     let (why, bytes) = match how {
         Ok(bytes) => (None, bytes),
-        Err(why) => (Some(why.to_string()), 0),
+        Err(why) => (Some(shown(why.as_bytes())), 0),
     };
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = told.entry((place, what, why)).or_default();
@@ -43,12 +43,32 @@ pub(crate) fn note(host: &Host, dataset: Hid, what: &'static str, how: Result<u6
 }
 
 /// A name that HDF5 tells; empty where it has none.
-fn name(tell: unsafe extern "C" fn(Hid, *mut c_char, usize) -> isize, id: Hid) -> String {
+fn name(tell: unsafe extern "C" fn(Hid, *mut c_char, usize) -> isize, id: Hid) -> Vec<u8> {
     let mut text = vec![0u8; 4096];
     // SAFETY: room for as many bytes as are said.
     let n = unsafe { tell(id, text.as_mut_ptr().cast(), text.len()) };
     text.truncate(usize::try_from(n).unwrap_or(0).min(4095));
-    String::from_utf8_lossy(&text).into_owned()
+    text
+}
+
+/// Text as it may stand on one line of a terminal, which obeys controls and marks that change the direction of letters:
+/// as the Python package's commands show it (cli/common.py), which write a byte that is no text as `\udcff`.
+fn shown(text: &[u8]) -> String {
+    let mut line = String::new();
+    for part in text.utf8_chunks() {
+        for c in part.valid().chars() {
+            match c {
+                '\t' | '\n' | '\r' => line.extend(c.escape_default()),
+                '\0'..='\x1f' | '\x7f'..='\u{9f}' => line += &format!("\\x{:02x}", u32::from(c)),
+                '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                    line += &format!("\\u{:04x}", u32::from(c));
+                }
+                c => line.push(c),
+            }
+        }
+        part.invalid().iter().for_each(|byte| line += &format!("\\udc{byte:02x}"));
+    }
+    line
 }
 
 extern "C" fn tell() {
@@ -60,5 +80,19 @@ extern "C" fn tell() {
                 eprintln!("h5z-gpu: {place}: {what} {calls} times by HDF5: {}", why.trim_start_matches("h5z-gpu: "))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_out() {
+        let name = "/a\u{1b}[2J\n\t\r\0\u{7f}\u{85}\u{202e}\u{2066}\u{61c}\u{2028}é 日\\n";
+        let said = r"/a\x1b[2J\n\t\r\x00\x7f\x85\u202e\u2066\u061c\u2028é 日\n";
+        assert_eq!(shown(name.as_bytes()), said);
+        assert_eq!(shown(b"/a\xff\xc3(\x1b"), r"/a\udcff\udcc3(\x1b");
+        assert_eq!(shown(b""), "");
     }
 }

@@ -29,6 +29,9 @@ pub trait Unpack: Sync {
     /// Bytes of the longest stored chunk of `raw_len` bytes: what a file says is longer is refused, and not read.
     fn most(&self, raw_len: u64) -> u64;
 
+    /// How many chunks may be decoded at a time, for the memory that each takes meanwhile.
+    fn at_once(&self) -> usize;
+
     /// Fills `raw` with the values of chunk `k`, of which `stored` is in the file. `between` is memory for steps on the
     /// way.
     ///

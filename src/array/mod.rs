@@ -195,7 +195,8 @@ pub fn unpack(
     if array.device().is_some() {
         return Err(Error::params("an array", "it is on a device, and its chunks are of another filter"));
     }
-    let sharing = Sharing::on_cpu(chunks.count(), raw_len, threads);
+    let mut sharing = Sharing::on_cpu(chunks.count(), raw_len, threads);
+    sharing.lanes = sharing.lanes.min(unpack.at_once());
     Ok(decode::Work { frames: chunks, array, chunk, origins, raw_len, sharing, unpack: Some(unpack) }.all())
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program that hosts the engine needs, such as the HDF5 plugin and the command line: one log, the environment
-//! variables, the floating-point state.
+//! variables, the floating-point state, how much memory there is.
 
+pub mod available;
 #[cfg(any(unix, windows))]
 pub mod elf;
 #[cfg(any(unix, windows))]

@@ -127,3 +127,49 @@ with netCDF4.Dataset(sys.argv[1]) as d:
 def test_netcdf(tmp_path):
     _, why = under(sys.executable, "-c", NETCDF, tmp_path / "a.nc", env=clean(PYTHONPATH=str(HERE)))
     assert f"/v: read 1 times {SHORT}" in why and "its filters are others than 443 alone" in why, why
+
+
+BOX = """
+import re, sys
+import h5py
+import numpy as np
+path, kind = sys.argv[1:]
+with h5py.File(path, rdcc_nbytes=0) as f:
+    got = f[kind][:, :1000]
+assert got.shape == (16, 1000) and (got == np.arange(1000) % 251).all()
+# Of this program alone: getrusage counts the process that started it.
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) >> 10, "MiB")
+"""
+
+
+@pytest.mark.parametrize("kind", ["gzip", "shuffled"])
+def test_chunks_in_flight_are_as_many_as_memory_allows(tmp_path, kind):
+    """1000 columns of 16 chunks of 64 MiB by 16 threads: each chunk takes its 64 MiB while it is decoded, and with
+    shuffle as many again."""
+    values = (np.arange(1 << 24, dtype="u4") % 251).astype("f4")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        how = {"compression": "gzip", "compression_opts": 1, "shuffle": kind == "shuffled"}
+        d = f.create_dataset(kind, (16, len(values)), "f4", chunks=(1, len(values)), **how)
+        d[0] = values
+        stored = d.id.read_direct_chunk((0, 0))[1]
+        for row in range(1, 16):
+            d.id.write_direct_chunk((row, 0), stored)
+    env = clean(H5Z_GPU_THREADS="16")
+    said, why = under(sys.executable, "-c", BOX, tmp_path / "a.h5", kind, env=env)
+    assert f"read 1 times {SHORT}, 64000 bytes" in why and int(said.split()[0]) <= 512, (said, why)
+
+
+def test_a_chunk_that_memory_does_not_allow_goes_to_hdf5(tmp_path):
+    """One of 400 MiB without a filter, of which HDF5 reads what is asked for."""
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plan.set_chunk((1, 100 << 20))
+        plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        space = h5py.h5s.create_simple((16, 100 << 20))
+        d = h5py.Dataset(h5py.h5d.create(f.id, b"gzip", h5py.h5t.NATIVE_FLOAT, space, plan))
+        for row in range(16):
+            d[row, :1000] = np.arange(1000) % 251
+    said, why = under(sys.executable, "-c", BOX, tmp_path / "a.h5", "gzip")
+    assert "read 1 times by HDF5: a chunk takes 800 MiB of memory while it is decoded, and 384 MiB may be taken" in why
+    assert int(said.split()[0]) <= 256, said

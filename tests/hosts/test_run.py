@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`h5z-gpu run`: programs that cannot be changed, whose calls go past HDF5's pipeline, and do the same."""
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -222,3 +224,18 @@ def test_everywhere_in_one_process(tmp_path):
 def test_everywhere_too_late():
     said = use("import h5py\ntry:\n    import h5z_gpu.everywhere\nexcept ImportError as e:\n    print(e)")
     assert "libhdf5" in said and "before h5py" in said
+
+
+def test_names_are_explained_on_one_line(tmp_path):
+    """Of a file and a dataset whose names hold what a terminal obeys, and a line that looks like one of ours."""
+    name = "a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t\u202eé\x85"
+    path = str(tmp_path / "f\x1b]0;title\x07\n.h5")
+    with h5py.File(path, "w") as f:
+        f.create_dataset(name, data=sample(np.float32, (40, 130)), chunks=(10, 64), compression=443,
+                         compression_opts=(90000,))  # fmt: skip
+    read = "import h5py, sys; h5py.File(sys.argv[1], rdcc_nbytes=0)[sys.argv[2]][...]"
+    for door in ("preload", "vol"):
+        said, why = under(sys.executable, "-c", read, path, name, door=door)
+        line = (r"f\x1b]0;title\x07\n.h5:/a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t"
+                r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")  # fmt: skip
+        assert said == "" and why == f"h5z-gpu: {tmp_path}/{line}\n", (said, why)

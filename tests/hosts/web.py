@@ -17,6 +17,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.asked, self.now, self.most = [], 0, 0
         self.lock = threading.Lock()
         self.refuse = self.cut = None  # whether a range is answered by an error, or ends early
+        self.fault = None  # answers a range instead: a function of the handler, the range, and all bytes of the file
 
     def url(self, name):
         return f"http://127.0.0.1:{self.server_port}/{name}"
@@ -62,6 +63,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if body and self.server.cut and self.server.cut(first, last + 1):
             last = (first + last) // 2
+        if body and self.server.fault and self.server.fault(self, first, last + 1, data):
+            return
         self.send_response(206 if asked else 200)
         if asked:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")

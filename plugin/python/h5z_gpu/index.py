@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -60,6 +61,54 @@ def function_of_hdf5() -> ctypes.c_void_p:
     return ctypes.c_void_p(None) if library is None else ctypes.cast(library.H5Dwrite_chunk, ctypes.c_void_p)
 
 
+def asked(call: Callable[..., int], *arguments: Any) -> int:
+    """Calls a function of C that may let HDF5 read the file: what it answers, or what an object of Python raised.
+
+    Where h5py reads a file through an object, and that raises, h5py leaves the exception in the thread and HDF5 fails.
+    ctypes finds it there, and wraps it in SystemError; so does Python for each later call of the object.
+    """
+    try:
+        return call(*arguments)
+    except SystemError as wrapped:
+        error: BaseException = wrapped
+        while isinstance(error, SystemError) and error.__cause__ is not None:
+            error = error.__cause__
+    # Behind the `except`: its own cause and context stay.
+    raise error
+
+
+def exactly(file: BinaryIO, at: int, n: int) -> bytes:
+    """Reads `n` bytes of a file object from `at` on; OSError where as many do not come."""
+    file.seek(at)
+    found = file.read(n)
+    given = memoryview(b"" if found is None else found)
+    if given.nbytes != n:
+        raise OSError(f"h5z-gpu: of {n} bytes from {at} on, {given.nbytes} bytes came: read it again")
+    return found if isinstance(found, bytes) else given.tobytes()
+
+
+def _fetch_from(file: BinaryIO, raised: list[BaseException]) -> Any:
+    """The function by which the library reads bytes of a file object. What the object raises goes to `raised`: an
+    exception that left the function would be printed, and lost."""
+
+    def fetch(_: Any, at: int, out: int, n: int) -> int:
+        try:
+            if not raised and at + n <= size_of(file):
+                (ctypes.c_char * n).from_address(out).raw = exactly(file, at, n)
+                return 1
+        except BaseException as error:
+            raised.append(error)
+        return 0
+
+    return _Fetch(fetch)
+
+
+def size_of(file: BinaryIO) -> int:
+    """Bytes of a file object, asked for as h5py does."""
+    file.seek(0, 2)
+    return file.tell()
+
+
 def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     """Every chunk that is stored, where it is.
 
@@ -68,28 +117,24 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     dataset : h5py.Dataset
         Chunked; what is in its cache has been written (`dataset.id.flush`).
     file : int or file object
-        The file that HDF5's addresses are offsets of: its descriptor, or open for reading as bytes.
+        The file that HDF5's addresses are offsets of: its descriptor, or open for reading as bytes. What an object
+        raises is raised here.
     """
     from h5py._objects import phil
 
-    def fetch(_: Any, at: int, out: int, n: int) -> int:
-        assert not isinstance(file, int)
-        file.seek(at)
-        found = file.read(n)
-        ctypes.memmove(out, found, len(found))
-        return len(found) == n
-
-    there, callback = isinstance(file, int), _Fetch(fetch)
+    raised: list[BaseException] = []
+    fetch: Any = None if isinstance(file, int) else _fetch_from(file, raised)
+    there = descriptor(file) if isinstance(file, int) else -1
     place, rank = ctypes.POINTER(capi.Chunks)(), len(dataset.shape)
-    with phil:
-        answer = lib.h5z_gpu_list_chunks(
-            function_of_hdf5(), dataset.id.id, descriptor(file) if isinstance(file, int) else -1,
-            None if there else ctypes.cast(callback, ctypes.c_void_p), None, ctypes.byref(place),
-        )  # fmt: skip
-    if answer < 0:
-        raise failure(answer, f"{dataset.name}: {lib.h5z_gpu_last_error().decode().removeprefix('h5z-gpu: ')}")
-    found = place.contents
     try:
+        with phil:
+            answer = asked(lib.h5z_gpu_list_chunks, function_of_hdf5(), dataset.id.id, there,
+                           ctypes.cast(fetch, ctypes.c_void_p), None, ctypes.byref(place))  # fmt: skip
+        if raised:
+            raise raised.pop()
+        if answer < 0:
+            raise failure(answer, f"{dataset.name}: {lib.h5z_gpu_last_error().decode().removeprefix('h5z-gpu: ')}")
+        found = place.contents
         origins = _column(found.origins, (found.count, rank))
         at, lens, masks = (_column(column, (found.count,)) for column in (found.at, found.lens, found.masks))
         twice = _column(found.twice, (found.twice_count, rank)).tolist()
@@ -115,9 +160,9 @@ def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray) -> s
     """
     origins = np.ascontiguousarray(np.concatenate((chunks.origins, missing)), np.uint64)
     lens = np.concatenate((chunks.lens, np.zeros(len(missing), np.int64))).astype(np.uint64)
-    answer = lib.h5z_gpu_find_chunks(
-        function_of_hdf5(), dataset.id.id, len(dataset.shape), len(lens), numbers(origins, ctypes.c_uint64),
-        numbers(lens, ctypes.c_uint64),
+    answer = asked(
+        lib.h5z_gpu_find_chunks, function_of_hdf5(), dataset.id.id, len(dataset.shape), len(lens),
+        numbers(origins, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
     )  # fmt: skip
     return _reason(answer)
 
@@ -141,6 +186,6 @@ def stored_size(dataset: h5py.Dataset, origin: list[int] | tuple[int, ...]) -> i
     library = hdf5()
     assert library is not None  # who has a list of chunks has the library
     ask = library.H5Dget_chunk_storage_size
-    if ask(dataset.id.id, (ctypes.c_uint64 * len(origin))(*origin), ctypes.byref(found)) < 0:
+    if asked(ask, dataset.id.id, (ctypes.c_uint64 * len(origin))(*origin), ctypes.byref(found)) < 0:
         return 0
     return found.value

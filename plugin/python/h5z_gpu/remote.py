@@ -25,7 +25,7 @@ import numpy as np
 from . import capi
 from .device import DeviceArray
 from .filters import FILTER_ID
-from .index import ChunkList, chunk_list, distrust, function_of_hdf5, hdf5, why_not_raw
+from .index import ChunkList, asked, chunk_list, distrust, function_of_hdf5, hdf5, size_of, why_not_raw
 from .library import checked, failure, lib
 from .mltypes import hdf5_type
 from .transfer import OtherWay
@@ -84,7 +84,7 @@ class Remote:
         if len(cells) * _FEW <= total or len(cells) == 1:
             raise OtherWay(f"{len(cells)} of {total} chunks come sooner than a list of all")
         self.stored, self.missing = _places(dataset, file, cells)
-        self.file, self.size = file, file.seek(0, 2)
+        self.file, self.size = file, size_of(file)
 
     def steps(self) -> Generator[int, None, None]:
         """Reads: bytes of the array that are done, again and again, until all are."""
@@ -124,20 +124,20 @@ class Remote:
         return done
 
     def _bytes(self, piece: Range, future: Future[bytes]) -> np.ndarray:
-        """What a request brought. It may be less where the file ends."""
+        """What a request brought, which may be less where the file ends. What the object raised is raised as it is."""
+        wanted = max(0, min(piece.end, self.size) - piece.at)
+        origin = tuple(self.stored.origins[piece.rows[0]].tolist())
+        place = (f"{self.name}: the chunk at {origin} cannot be read: of {self.filename}, {piece.end - piece.at} bytes "
+                 f"from {piece.at} on")
         try:
             found = future.result()
-        except Exception as e:
-            raise self._unread(piece, f"{type(e).__name__}: {e}") from e
-        wanted = max(0, min(piece.end, self.size) - piece.at)
+        except Exception as error:
+            if hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(place)
+            raise
         if len(found) != wanted:
-            raise self._unread(piece, f"{len(found)} bytes came: read it again")
+            raise OSError(f"{place}: {len(found)} bytes came: read it again")
         return np.frombuffer(found, np.uint8)
-
-    def _unread(self, piece: Range, why: str) -> OSError:
-        origin = tuple(self.stored.origins[piece.rows[0]].tolist())
-        return OSError(f"{self.name}: the chunk at {origin} cannot be read: of {self.filename}, {piece.end - piece.at} "
-                       f"bytes from {piece.at} on: {why}")
 
     def _decode_frames(self, frames: list[tuple[int, np.ndarray]]) -> None:
         n, rank = len(frames), len(self.chunk)
@@ -230,12 +230,12 @@ def _judge(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
         raise OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
     library, options, index = hdf5(), ctypes.c_uint(0), ctypes.c_int(-1)
     assert library is not None
-    if library.H5Pget_chunk_opts(plan.id, ctypes.byref(options)) < 0 or options.value:
+    if asked(library.H5Pget_chunk_opts, plan.id, ctypes.byref(options)) < 0 or options.value:
         raise OtherWay("chunks at the dataset's edge have no filter")
     growing = [k for k, n in enumerate(dataset.maxshape) if n is None]
     if len(growing) == 1 and growing != [0]:
         ask = getattr(library, "H5Dget_chunk_index_type", None)
-        if ask is None or ask(dataset.id.id, ctypes.byref(index)) < 0 or index.value == _EXTENSIBLE_ARRAY:
+        if ask is None or asked(ask, dataset.id.id, ctypes.byref(index)) < 0 or index.value == _EXTENSIBLE_ARRAY:
             # index.rs would compare the bytes of all chunks.
             raise OtherWay("HDF5 lists the chunks of such an index at places of others")
 
@@ -320,10 +320,15 @@ def _fetch(file: Any) -> Fetch | None:
     if not isinstance(file, AbstractBufferedFile):
         return None
     if type(file)._fetch_range is not AbstractBufferedFile._fetch_range:
-        return lambda at, end: bytes(file._fetch_range(at, end)) if end > at else b""
+        return lambda at, end: _owned(file._fetch_range(at, end)) if end > at else b""
     if getattr(fs, "async_impl", False):
-        return lambda at, end: bytes(fs.cat_file(path, start=at, end=end)) if end > at else b""
+        return lambda at, end: _owned(fs.cat_file(path, start=at, end=end)) if end > at else b""
     return None
+
+
+def _owned(found: Any) -> bytes:
+    """What an object gave, as bytes that it cannot change; of None, which may stand for nothing, none."""
+    return found if isinstance(found, bytes) else bytes(memoryview(b"" if found is None else found))
 
 
 def _in_turn(file: Any, ranges: Iterator[Range]) -> Iterator[Batch]:
@@ -335,7 +340,7 @@ def _in_turn(file: Any, ranges: Iterator[Range]) -> Iterator[Batch]:
         try:
             with phil:
                 file.seek(piece.at)
-                came.set_result(bytes(file.read(piece.end - piece.at)))
+                came.set_result(_owned(file.read(piece.end - piece.at)))
         except Exception as e:
             came.set_exception(e)
         yield [(piece, came)]

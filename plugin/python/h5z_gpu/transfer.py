@@ -9,7 +9,7 @@ import numpy as np
 
 from .capi import DAMAGED, FAILED, OTHER_WAY
 from .device import DeviceArray
-from .index import function_of_hdf5
+from .index import asked, function_of_hdf5
 from .library import failure, lib
 from .mltypes import hdf5_type, is_bfloat16
 from .views import described
@@ -39,13 +39,14 @@ class Transfer:
              devices: str | None) -> int:  # fmt: skip
         """Begins to read: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(out, start, devices)
-        return self._checked(lib.h5z_gpu_read_dataset(*given, fill_damaged, threads, ctypes.byref(self.work)))
+        work = ctypes.byref(self.work)
+        return self._checked(asked(lib.h5z_gpu_read_dataset, *given, fill_damaged, threads, work))
 
     def write(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
               devices: str | None) -> int:  # fmt: skip
         """Begins to write: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(array, start, devices)
-        return self._checked(lib.h5z_gpu_write_dataset(*given, threads, ctypes.byref(self.work)))
+        return self._checked(asked(lib.h5z_gpu_write_dataset, *given, threads, ctypes.byref(self.work)))
 
     def _given(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], devices: str | None) -> tuple[Any, ...]:
         dtype = array.dtype

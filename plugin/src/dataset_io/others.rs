@@ -67,6 +67,18 @@ impl Pipeline {
         raw_len.saturating_add(raw_len / 64).saturating_add(1024)
     }
 
+    /// Bytes of memory for steps on the way of a chunk of `raw_len` bytes: a compressor's and a shuffle's output at
+    /// most, each with a checksum, where something else is before them.
+    fn between(steps: usize, raw_len: usize) -> usize {
+        steps.saturating_sub(1).min(2).saturating_mul(raw_len.saturating_add(SUM))
+    }
+
+    /// Bytes of memory that a chunk of `raw_len` bytes takes while it is decoded, of which `stored` are in the file.
+    pub(super) fn memory(&self, raw_len: u64, stored: u64) -> u64 {
+        let between = Pipeline::between(self.steps.len(), usize::try_from(raw_len).unwrap_or(usize::MAX)) as u64;
+        stored.saturating_add(raw_len).saturating_add(between)
+    }
+
     /// Fills `raw` with a chunk's values. `mask` has a bit for each filter that the chunk went without, `between` is
     /// memory for steps on the way.
     ///
@@ -75,9 +87,8 @@ impl Pipeline {
     pub(super) fn read(&self, stored: &[u8], mask: u32, between: &mut Vec<u8>, raw: &mut [u8]) -> Result<(), String> {
         let steps: Vec<Step> =
             (0..).zip(&self.steps).filter(|(k, _)| mask >> k & 1 == 0).map(|(_, &step)| step).collect();
-        // What the first of them gives goes to `raw`. At most a compressor's and a shuffle's are between, each with a
-        // checksum.
-        let room = steps.len().saturating_sub(1).min(2) * (raw.len() + SUM);
+        // What the first of them gives goes to `raw`.
+        let room = Pipeline::between(steps.len(), raw.len());
         if between.len() < room {
             between.try_reserve(room - between.len()).map_err(|_| format!("no memory for {room} bytes"))?;
             between.resize(room, 0);

@@ -11,6 +11,7 @@ use crate::report::without_name;
 use h5z_gpu::array::{self, Array, Frames, Unpack, decode, unpack};
 use h5z_gpu::frame::STORED_HEADER;
 use h5z_gpu::plugin::file::read_at;
+use h5z_gpu::plugin::memory_available;
 use libc::c_int;
 
 /// Bytes decoded in a step, some tenths of a second: then Ctrl-C is looked at. A GPU takes many batches at a time.
@@ -23,6 +24,10 @@ const STORED_IN_A_STEP: usize = 64 << 20;
 const FEW: u64 = 16;
 /// Places at which a list is compared with what a search finds.
 const ASKED: usize = 64;
+/// Memory for other people's chunks while they are decoded: this part of what the process may still take, and no more
+/// than the array itself has, or these bytes where it has fewer. HDF5 takes two or three chunks.
+const SHARE: u64 = 8;
+const ROOM: u64 = 384 << 20;
 
 /// What has been decided of a box that is read, and what is left to do.
 pub(crate) struct Reading {
@@ -33,6 +38,8 @@ pub(crate) struct Reading {
     /// Whether a damaged chunk becomes the fill value.
     fills: bool,
     at_once: usize,
+    /// How many chunks of other filters are decoded at a time.
+    others_at_once: usize,
     way: Way,
     /// First elements of those chunks, one behind the other.
     pub(super) damaged: Vec<u64>,
@@ -84,13 +91,38 @@ impl Reading {
         let total = layout.shape.iter().zip(&layout.chunk).map(|(n, c)| n.div_ceil(*c)).fold(1, u64::saturating_mul);
         let few = cells.count() as u64 * FEW <= total;
         let way = Way::ByPlace { next: 0, missing: Vec::new() };
-        let mut reading = Reading { array, cells, layout, threads, fills, at_once, way, damaged: Vec::new() };
+        let (others_at_once, damaged) = (usize::MAX, Vec::new());
+        let mut reading = Reading { array, cells, layout, threads, fills, at_once, others_at_once, way, damaged };
         let by_list =
             !few && dataset.lists_at_once() && !index::counts_other_axis_first(dataset, &reading.layout.most)?;
         if by_list && reading.cells.count() > 0 {
             reading.way = Way::ByList(reading.places(dataset)?);
         }
+        reading.others_at_once = reading.fit_memory()?;
         Ok(reading)
+    }
+
+    /// How many chunks of other filters the memory that there is lets be decoded at a time.
+    ///
+    /// # Errors
+    /// [`Error::other_way`] where there is not enough for one.
+    fn fit_memory(&self) -> Result<usize> {
+        let Filters::Others(pipeline) = &self.layout.filters else { return Ok(usize::MAX) };
+        let stored = match &self.way {
+            // Those are in memory one behind the other: `STORED_IN_A_STEP`.
+            Way::ByPlace { .. } => 0,
+            Way::ByList(list) => list.frames.iter().map(|(_, stored)| stored.len.min(self.most())).max().unwrap_or(0),
+        };
+        let array = self.array.shape().iter().product::<u64>() * self.array.element() as u64;
+        let (chunk, room) = (pipeline.memory(self.raw_len(), stored), ROOM.max(array).min(memory_available() / SHARE));
+        match usize::try_from(room / chunk.max(1)).unwrap_or(usize::MAX) {
+            0 => Err(Error::other_way(format!(
+                "a chunk takes {} MiB of memory while it is decoded, and {} MiB may be taken",
+                chunk.div_ceil(1 << 20),
+                room >> 20
+            ))),
+            at_once => Ok(at_once),
+        }
     }
 
     /// Reads some chunks: how many bytes of the array; 0 when all are there.
@@ -285,7 +317,7 @@ impl Reading {
         let results = match &self.layout.filters {
             Filters::Ours(_) => decode(stored, &mut self.array, &self.layout.chunk, &in_array, self.threads)?,
             Filters::Others(pipeline) => {
-                let chunks = Chunks { pipeline, which };
+                let chunks = Chunks { pipeline, which, at_once: self.others_at_once };
                 unpack(stored, &mut self.array, &self.layout.chunk, &in_array, self.threads, &chunks)?
             }
         };
@@ -386,11 +418,16 @@ impl Reading {
 struct Chunks<'a> {
     pipeline: &'a Pipeline,
     which: &'a [(usize, u32)],
+    at_once: usize,
 }
 
 impl Unpack for Chunks<'_> {
     fn most(&self, raw_len: u64) -> u64 {
         Pipeline::most(raw_len)
+    }
+
+    fn at_once(&self) -> usize {
+        self.at_once
     }
 
     fn unpack(&self, k: usize, stored: &[u8], between: &mut Vec<u8>, raw: &mut [u8]) -> h5z_gpu::Result<()> {
