@@ -32,7 +32,7 @@ import numpy as np
 from .. import modes
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
-from ..provenance import on_dataset, said, set_text
+from ..provenance import on_dataset, said
 from ..unpacking import Packing
 from ..whole import closing, judge, whole
 from . import common
@@ -322,14 +322,12 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
 
 def _history(target: h5py.File, args: argparse.Namespace) -> None:
     """A line in front of the history of a file that follows netCDF's conventions, as NCO and CDO write it."""
-    from .roles import text_of
+    from .history import add_line
 
     if not {"history", "Conventions", "_NCProperties"} & set(target.attrs):
         return
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    line = f"{now}: h5z-gpu repack {shlex.join(_typed(args))}"
-    before = text_of(target, "history")
-    set_text(target, "history", f"{line}\n{before}" if before else line)
+    add_line(target, f"{now}: h5z-gpu repack {shlex.join(_typed(args))}")
 
 
 def _typed(args: argparse.Namespace) -> list[str]:
