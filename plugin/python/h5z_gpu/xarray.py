@@ -24,7 +24,7 @@ import xarray as xr
 from . import provenance as attributes
 from .backend import Engine, install, settled
 from .chunks import CHUNK_BYTES, SUITABLE, variable_chunks
-from .conventions import ANCILLARY, FLAGS, NAMING, names_in
+from .conventions import ANCILLARY, NAMING, is_coordinate, is_flag, names_by
 from .filters import How, Lossless, Lossy
 from .origins import Origins, Unanswered, without_fill
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
@@ -267,9 +267,9 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
         exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
             v = variable.variable
-            if name in exact or not v.ndim or not v.size:
+            if name in exact or not v.ndim or not v.size or is_coordinate({**v.encoding, **v.attrs}):
                 continue
-            if _holds_floats(v) and name not in flags and not any(a in v.attrs for a in FLAGS):
+            if _holds_floats(v) and name not in flags and not is_flag(v.attrs):
                 asked[name] = how
             elif v.dtype.kind in "fiubmM":
                 asked[name] = Lossless() if isinstance(how, Lossy) else how
@@ -299,8 +299,7 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
 def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
     """Variables that such attributes name. xarray keeps some of them in encodings."""
     places = [where for v in ds.variables.values() for where in (v.attrs, v.encoding)] + [ds.attrs, ds.encoding]
-    texts = [where.get(key) for where in places for key in keys]
-    return {name for text in texts if isinstance(text, str) for name in names_in(text)}
+    return names_by(places, keys)
 
 
 def _holds_floats(v: xr.Variable) -> bool:

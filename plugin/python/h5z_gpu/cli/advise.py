@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import modes
 from ..chunks import chunk_shape
+from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
@@ -171,7 +172,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
             first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
     from .packed import Unpacked
     from .proposal import propose, sentinel
-    from .roles import chunk_of, protected, text_of
+    from .roles import chunk_of, protected
     from .trials import Sampler, attempt, padded, usable
 
     units = text_of(dataset, "units") or ""
