@@ -259,6 +259,7 @@ def _fill_in(
 
     from .copying import Copier, address, create_like, like
     from .packed import unpack_attributes
+    from .valid import keep_valid
 
     # An object may have several names; where it lies is one place.
     places = {address(source[name]): part for name, part in parts.items()}
@@ -282,6 +283,8 @@ def _fill_in(
         copy_values(old, new, done, part.packing)
         if part.packing is not None:
             unpack_attributes(new, part.packing)
+        if isinstance(part.how, Lossy):
+            part.note += keep_valid(old, new, part.how, part.fill, part.packing)
         if isinstance(part.how, Lossy) and not args.no_provenance:
             on_dataset(new, part.again, copied=True)
         new.id.flush()
