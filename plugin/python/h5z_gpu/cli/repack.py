@@ -152,8 +152,9 @@ def plan(
 
 def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]],
           bound: Optional[tuple[str, float]], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+    from .integers import compresses, why_left
     from .packed import packing
-    from .roles import chunk_of, lossy_already, protected, worth_lossless
+    from .roles import chunk_of, lossy_already, protected
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     common.refuse_absurd(name, raw)
@@ -172,12 +173,11 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     if own is not None and own[0] == "lossless" and not numbers:
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
-        # Integers that nobody has compressed yet are; all else goes over as it is.
-        if worth_lossless(dataset):
+        if compresses(dataset, args.lossless):
             part.how, part.chunk = Lossless(), chunk_of(dataset)
             part.note = "every bit (integers)"
         else:
-            part.note = f"as it was ({why or 'a virtual dataset'})"
+            part.note = f"as it was ({why_left(dataset, why) if why else 'a virtual dataset'})"
         return part
     asked = own or bound or (("lossless", 0.0) if args.lossless else None)
     if own is None and advice is not None:
@@ -359,11 +359,9 @@ def _judge(original: str, path: str) -> None:
 def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
     width = max((len(p.name) for p in parts.values()), default=0)
     for part in parts.values():
-        sizes = (
-            f"{common.size(part.before)} to {common.size(part.after)}, ratio {common.ratio(part.raw, part.after)}: "
-            if part.how
-            else ""
-        )
+        sizes = f"{common.size(part.before)} to {common.size(part.after)}"
+        raw = "" if part.before == part.raw else f" ({common.ratio(part.raw, part.after)} of {common.size(part.raw)} raw)"
+        sizes = f"{sizes}, ratio {common.ratio(part.before, part.after)}{raw}: " if part.how else ""
         say(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
     say(

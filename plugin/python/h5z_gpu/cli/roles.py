@@ -27,8 +27,6 @@ _LOSSY = {
 }
 NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
 INTEGERS = "holds integers"
-SMALL = 64 << 10
-"""Integers of fewer bytes are not worth chunks."""
 SUITABLE = range(1 << 20, (16 << 20) + 1)
 """Bytes of a chunk that is kept as it is."""
 
@@ -178,18 +176,6 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
         against = (f"it has several values for missing data, {', '.join(map(str, most))} and {last}, and the filter "
                    "knows one")  # fmt: skip
     return np.asarray(first), against
-
-
-def worth_lossless(dataset: h5py.Dataset) -> bool:
-    """Whether integers that nobody has compressed are worth it."""
-    return (
-        isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
-        and bool(dataset.shape)
-        and dataset.size * dataset.dtype.itemsize >= SMALL
-        and not filters_of(dataset)
-        and not dataset.is_virtual
-        and not dataset.external
-    )
 
 
 def chunk_of(dataset: h5py.Dataset, item: Optional[int] = None) -> tuple[int, ...]:
