@@ -360,8 +360,10 @@ def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
     width = max((len(p.name) for p in parts.values()), default=0)
     for part in parts.values():
         sizes = f"{common.size(part.before)} to {common.size(part.after)}"
-        raw = "" if part.before == part.raw else f" ({common.ratio(part.raw, part.after)} of {common.size(part.raw)} raw)"
-        sizes = f"{sizes}, ratio {common.ratio(part.before, part.after)}{raw}: " if part.how else ""
+        ratios = common.ratio(part.before, part.after)
+        if part.before != part.raw:
+            ratios += f" ({common.ratio(part.raw, part.after)} of {common.size(part.raw)} raw)"
+        sizes = f"{sizes}, ratio {ratios}: " if part.how else ""
         say(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
     say(

@@ -64,6 +64,8 @@ class Roles:
             if group == "/" or name.startswith("/"):
                 break
             group = posixpath.dirname(group)
+        if name.split() != [name]:  # a whole attribute that was tried as one name with blanks
+            return set()
         if self._named is None:
             self._named = {}
             for path, place in self._paths.items():
@@ -172,8 +174,8 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     others.pop(first.tobytes(), None)
     against = None
     if others:
-        *most, last = [first, *others.values()]
-        against = (f"it has several values for missing data, {', '.join(map(str, most))} and {last}, and the filter "
+        *most, last = map(str, (first, *others.values()))
+        against = (f"it has several values for missing data, {', '.join(most)} and {last}, and the filter "
                    "knows one")  # fmt: skip
     return np.asarray(first), against
 
