@@ -61,7 +61,8 @@ SPELLINGS = {
     "around": ("", "{0} {1}"),
 }  # fmt: skip
 KEYS = {"coordinates": "{} {}", "bounds": "{} {}", "ancillary_variables": "{} {}",
-        "cell_measures": "area: {} volume: {}", "grid_mapping": "crs: {} {}", "formula_terms": "a: {} b: {}", "_CoordinateAxes": "{} {}"}  # fmt: skip
+        "cell_measures": "area: {} volume: {}", "grid_mapping": "crs: {} {}", "formula_terms": "a: {} b: {}",
+        "_CoordinateAxes": "{} {}"}  # fmt: skip
 
 
 def test_names_are_found_by_type_place_and_spelling(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What is valid by `valid_range`, `valid_min` and `valid_max` stays valid through `h5z-gpu repack`, within the bound:
-judged by netCDF4's masks and by arithmetic of the test's own."""
+"""What is valid by `valid_range`, `valid_min` and `valid_max` stays valid through `h5z-gpu repack` and xarray, within the
+bound: judged by netCDF4's masks and by arithmetic of the test's own."""
 import itertools
 
 import h5py
@@ -8,7 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 from cli import many
-from conftest import LONG, sample
+from conftest import LONG, sample, use
 from programs import filters
 
 BOUNDS = {"absolute": 0.01, "relative": 1e-3, "pointwise_relative": 1e-3, "psnr": 60}
@@ -123,3 +123,33 @@ def test_packed_values_stay_valid(tmp_path, bound):
         x, y = p["packed"][:], q["packed"][:]
         assert np.ma.getmaskarray(x).any() and (np.ma.getmaskarray(x) == np.ma.getmaskarray(y)).all()
         assert abs(x - y).max() <= (0.4 if bound else 0.05) * 1.000001
+
+
+THROUGH_XARRAY = """
+import itertools, sys, warnings, xarray as xr, h5z_gpu.xarray
+warnings.simplefilter("ignore")
+for out, mask in itertools.product(("h5netcdf", "netcdf4"), (True, False)):
+    with xr.open_dataset(sys.argv[1], engine="netcdf4", mask_and_scale=mask) as ds:
+        h5z_gpu.xarray.to_netcdf(ds, f"{sys.argv[2]}/{out}.{mask}.nc", h5z_gpu.Lossy(absolute=0.01), engine=out)
+"""
+
+
+def test_xarray_keeps_what_is_valid_and_what_is_missing(tmp_path):
+    """`h5z_gpu.xarray.to_netcdf` by both engines, of values that were opened masked and as they are stored."""
+    holes = SMOOTH.astype("f4") * 100
+    holes[:, ::3, ::7], holes[:, 1::3, ::5] = -999.123, -888.456
+    several = {"missing_value": np.array([-999.123, -888.456], "f4")}
+    cases = {
+        "percent": CASES["percent"], "doubles": CASES["doubles"], "beyond": CASES["beyond"], "several": (holes, several),
+        "two": (holes, {"_FillValue": np.float32(-888.456), "missing_value": np.float32(-999.123)}),
+        "one": (holes, {"missing_value": np.array([-999.123], "f4")}),
+    }  # fmt: skip
+    path = written(tmp_path / "a.nc", cases)
+    use(THROUGH_XARRAY, path, tmp_path)
+    for out, mask in itertools.product(("h5netcdf", "netcdf4"), (True, False)):
+        with netCDF4.Dataset(path) as p, netCDF4.Dataset(tmp_path / f"{out}.{mask}.nc") as q:
+            for name in cases:
+                x, y = p[name][:], q[name][:]
+                assert filters(tmp_path / f"{out}.{mask}.nc", name)[0][0] == 443
+                assert (np.ma.getmaskarray(x) == np.ma.getmaskarray(y)).all(), (out, mask, name)
+                assert abs(x - y).max() <= 0.01 and (np.ma.getmaskarray(x).any() or (x != y).any())
