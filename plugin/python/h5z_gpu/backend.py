@@ -33,7 +33,7 @@ from xarray.core import indexing
 from . import provenance
 from .boxed import read_outer, write_box
 from .chunks import CHUNK_BYTES, variable_chunks
-from .conventions import NAMING, names_in
+from .conventions import NAMING, is_coordinate, names_by
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .netcdf import def_filter, filter_of, filters_before
 from .whole import refuse_open
@@ -62,8 +62,7 @@ class _Carrying:
 
     def store(self: Any, variables: Any, attributes: Any, *rest: Any, **more: Any) -> Any:
         places = [where for v in variables.values() for where in (v.attrs, v.encoding)] + [attributes]
-        texts = [where.get(key) for where in places for key in NAMING]
-        self._exact = {name for text in texts if isinstance(text, str) for name in names_in(text)}
+        self._exact = names_by(places, NAMING)
         return super().store(variables, attributes, *rest, **more)  # type: ignore[misc]
 
     def set_variables(self: Any, variables: Any, check_encoding_set: Any, writer: Any,
@@ -82,7 +81,7 @@ class _Carrying:
             how = self._there(name) if there else hows.get(name)
             v = v.copy(deep=False)
             if not there and name not in check_encoding_set:
-                exact = name in getattr(self, "_exact", ()) or v.dims == (name,)
+                exact = name in getattr(self, "_exact", ()) or v.dims == (name,) or is_coordinate(v.attrs)
                 fitted = _fitted(v, how, exact, unlimited) if takes else None
                 v.encoding = _encoded(v, fitted, how is not None, unlimited)
                 how = fitted

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
+from .conventions import text_in
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .stored_words import is_list, meaning
 
@@ -96,8 +97,8 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None) 
 
 def _earlier(text: Any) -> tuple[int, str]:
     """How many losses an attribute tells of, and by what the last was."""
-    text = text.decode(errors="replace") if isinstance(text, bytes) else text
-    if not isinstance(text, str) or not text:
+    text = text_in(text)
+    if not text:
         return 0, ""
     ours = _OURS.fullmatch(text)
     if ours is None:

@@ -5,14 +5,15 @@ add_offset, and missing values as NaN. Without xarray; `packing` has what needs 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
 
+from .conventions import LIMITS, numbers_in, text_in
+
 SCALING = ("scale_factor", "add_offset")
-LIMITS = ("valid_range", "valid_min", "valid_max")
 # Attributes that are in packed units, or say how to unpack.
 PACKED = (*SCALING, *LIMITS, "_FillValue", "missing_value", "_Unsigned")
 
@@ -60,14 +61,15 @@ class Packing:
         They are wider by half a step, so that a value at the limit stays valid within the bound.
         """
         found: dict[str, np.ndarray] = {}
-        half = {"valid_range": np.array([-0.5, 0.5]), "valid_min": -0.5, "valid_max": 0.5}
+        half = {"valid_range": (-0.5, 0.5), "valid_min": (-0.5,), "valid_max": (0.5,)}
         for key in LIMITS:
-            given = np.asarray(attributes[key]) if key in attributes else None
-            if given is None or given.dtype.kind not in "iu":  # of the type of the values: in their units already
-                continue
+            given = numbers_in(attributes.get(key))
+            if given.size != len(half[key]) or given.dtype.kind not in "iu":
+                continue  # of the type of the values: in their units already
             if self.packed.kind == "u":
                 given = given.astype(given.dtype.str.replace("i", "u"))
-            values = ((given + half[key]) * self.scale + self.offset).astype(self.dtype)
+            values = ((given + np.array(half[key])) * self.scale + self.offset).astype(self.dtype)
+            values = values if key == "valid_range" else values[0]
             found[key] = values[::-1] if key == "valid_range" and self.scale < 0 else values
         if self.scale < 0 and found.keys() & {"valid_min", "valid_max"}:
             other = {"valid_min": "valid_max", "valid_max": "valid_min", "valid_range": "valid_range"}
@@ -89,31 +91,26 @@ def packing_of(kind: np.dtype, attributes: Mapping[str, Any], fill: Optional[int
     """
     if kind.kind not in "iu" or kind.itemsize > 8:
         return None
-    given = {key: np.asarray(attributes[key]) for key in SCALING if key in attributes}
-    if not given or any(x.size != 1 or x.dtype.kind not in "iuf" for x in given.values()):
+    given = {key: numbers_in(attributes[key]) for key in SCALING if key in attributes}
+    if not given or any(x.size != 1 for x in given.values()):
         return None
-    scale = float(given["scale_factor"].reshape(())) if "scale_factor" in given else 1.0
-    offset = float(given["add_offset"].reshape(())) if "add_offset" in given else 0.0
+    scale, offset = (float(given[key][0]) if key in given else x for key, x in zip(SCALING, (1.0, 0.0)))
     if not (math.isfinite(scale) and math.isfinite(offset) and scale):
         return None
     narrow = kind.itemsize < 4 and all(x.dtype.kind == "f" and x.dtype.itemsize <= 4 for x in given.values())
     packed = np.dtype(kind.newbyteorder("="))
-    text = attributes.get("_Unsigned")
-    if packed.kind == "i" and (text.decode() if isinstance(text, bytes) else text) == "true":
+    if packed.kind == "i" and text_in(attributes.get("_Unsigned")) in ("true", "True"):
         packed = np.dtype(packed.str.replace("i", "u"))
-    missing = list(_integers(attributes.get("_FillValue"), packed)) + list(
-        _integers(attributes.get("missing_value"), packed))
+    missing = _integers(attributes.get("_FillValue"), packed) + _integers(attributes.get("missing_value"), packed)
     if "_FillValue" not in attributes and fill is not None:
         missing += _integers(fill, packed)
     return Packing(scale, offset, np.dtype("f4" if narrow else "f8"), packed, tuple(dict.fromkeys(missing)))
 
 
-def _integers(values: Any, packed: np.dtype) -> Iterable[int]:
+def _integers(values: Any, packed: np.dtype) -> list[int]:
     """Missing values as integers of the packed type."""
-    found = np.asarray([] if values is None else values).reshape(-1)
-    if found.dtype.kind not in "iuf":
-        return []
-    whole = [int(v) for v in found.tolist() if math.isfinite(v) and v == int(v)]
+    found = numbers_in(values, written=True).tolist()
+    whole = [int(v) for v in found if math.isfinite(v) and v == int(v)]
     limits = np.iinfo(packed)
     span = 1 << 8 * packed.itemsize
     whole = [v % span if packed.kind == "u" and v < 0 else v for v in whole]

@@ -24,10 +24,11 @@ import xarray as xr
 from . import provenance as attributes
 from .backend import Engine, install, settled
 from .chunks import CHUNK_BYTES, SUITABLE, variable_chunks
-from .conventions import ANCILLARY, FLAGS, NAMING, names_in
+from .conventions import ANCILLARY, NAMING, is_coordinate, is_flag, limits_in, missing_in, names_by, numbers_in
 from .filters import How, Lossless, Lossy
 from .origins import Origins, Unanswered, without_fill
 from .packing import PACKING, from_packing, is_packed, unpacked_limits
+from .ranges import Ranges
 from .views import value_range
 from .whole import whole
 
@@ -170,6 +171,7 @@ def to_netcdf(
     with whole(os.path.expanduser(path), mode) as part:
         new = not os.path.getsize(part)
         write(part, **keywords | {"mode": "w" if new else mode})
+        _keep_valid(ds, plan, part, more.get("group"))
 
 
 def filters_of(ds: xr.Dataset, *, leave: Iterable[Hashable] = ()) -> dict[Hashable, How]:
@@ -246,6 +248,10 @@ def _plan(
         new = asked.get(name, had.get(name))
         if isinstance(new, Lossy) and (name in ds.coords or not _holds_floats(variable)):
             new = Lossless()
+        if isinstance(new, Lossy) and len(missing := _declared_missing(variable, new)) > 1:
+            warnings.warn(f"h5z-gpu: {name!r} has several values for missing data, {', '.join(map(str, missing))}, and "
+                          "the filter knows one: every bit is kept", stacklevel=3)  # fmt: skip
+            new = Lossless()
         if isinstance(new, Lossy) and new.of == "dataset":
             new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
@@ -267,9 +273,9 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
         exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
             v = variable.variable
-            if name in exact or not v.ndim or not v.size:
+            if name in exact or not v.ndim or not v.size or is_coordinate({**v.encoding, **v.attrs}):
                 continue
-            if _holds_floats(v) and name not in flags and not any(a in v.attrs for a in FLAGS):
+            if _holds_floats(v) and name not in flags and not is_flag(v.attrs):
                 asked[name] = how
             elif v.dtype.kind in "fiubmM":
                 asked[name] = Lossless() if isinstance(how, Lossy) else how
@@ -299,8 +305,37 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
 def _named_by(ds: xr.Dataset, keys: Iterable[str]) -> set[str]:
     """Variables that such attributes name. xarray keeps some of them in encodings."""
     places = [where for v in ds.variables.values() for where in (v.attrs, v.encoding)] + [ds.attrs, ds.encoding]
-    texts = [where.get(key) for where in places for key in keys]
-    return {name for text in texts if isinstance(text, str) for name in names_in(text)}
+    return names_by(places, keys)
+
+
+def _declared_missing(v: xr.Variable, how: Lossy) -> list[Any]:
+    """Numbers that stand for missing values in the array itself, which was opened without masking them."""
+    if v.dtype.kind != "f":
+        return []
+    with np.errstate(all="ignore"):
+        found = missing_in(v.attrs).astype(v.dtype).tolist()
+    fill = [] if how.fill_value is None or "_FillValue" in v.attrs else [v.dtype.type(how.fill_value).item()]
+    return list(dict.fromkeys(x for x in found + fill if np.isfinite(x)))
+
+
+def _keep_valid(ds: xr.Dataset, plan: Mapping[Hashable, Mapping[str, Any]], path: str, group: str | None) -> None:
+    """Sees to it that values within `valid_range` and its like were written as such."""
+    for name, entry in plan.items():
+        v, how = ds.variables[name], entry.get("compression")
+        if not isinstance(how, Lossy) or not any(limits_in(v.attrs)):
+            continue
+        import h5py
+
+        of_values = {key: x for key, x in entry.items() if key in _KEPT}
+        stored = xr.conventions.encode_cf_variable(xr.Variable(v.dims, v.data, v.attrs, of_values), name=name)
+        with h5py.File(path, "r+") as f:
+            dataset = f[group or "/"][name]
+            fill = stored.attrs.get("_FillValue")
+            ranges = Ranges(dataset.attrs, dataset.dtype, how, fill=None if fill is None else np.asarray(fill))
+            row = dataset.chunks[0] * max(1, CHUNK_BYTES // (dataset.chunks[0] * v[:1].nbytes))
+            for at in range(0, v.shape[0], row):
+                box = (slice(at, min(at + row, v.shape[0])), *(slice(0, n) for n in v.shape[1:]))
+                ranges.look(dataset, np.asarray(stored[box].values, dataset.dtype), box)
 
 
 def _holds_floats(v: xr.Variable) -> bool:
@@ -328,6 +363,11 @@ def _range(v: xr.Variable, how: Lossy) -> tuple[float, float] | None:
 def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
     """What a variable's encoding says of its values, with the fill value where HDF5 learns it."""
     entry = {key: x for key, x in v.encoding.items() if key in _KEPT}
+    missing = numbers_in(entry.get("missing_value"))
+    if missing.size and not all(x == entry.get("_FillValue", missing[0]) for x in missing):
+        # xarray writes one. What was missing is NaN in the array, and becomes the fill value.
+        del entry["missing_value"]
+        entry.setdefault("_FillValue", missing[0])
     if not isinstance(how, Lossy):
         return entry
     if is_packed(v):
@@ -345,4 +385,6 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
             entry["_FillValue"] = how.fill_value
     elif "missing_value" in entry and "_FillValue" not in v.attrs:
         entry.setdefault("_FillValue", entry["missing_value"])
+    elif "_FillValue" not in {**entry, **v.attrs} and (declared := _declared_missing(v, how)):
+        entry["_FillValue"] = declared[0]
     return entry

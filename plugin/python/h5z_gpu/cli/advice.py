@@ -77,4 +77,6 @@ class Kept:
     why: str
     note: str = ""
     saved: float = 0
-    """Bytes that `repack` is predicted to save, of integers that nobody has compressed."""
+    """Bytes that `repack --lossless` is predicted to save, of integers."""
+    at_once: bool = True
+    """They are saved without --lossless too: nobody has compressed them yet."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import modes
 from ..chunks import chunk_shape
+from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
@@ -121,8 +122,9 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
         Packed integers are looked at as the values that they stand for.
     """
     from .objects import datasets
+    from .integers import compresses, saved
     from .packed import Unpacked, packing
-    from .roles import Roles, lossy_already, worth_lossless
+    from .roles import Roles, lossy_already
 
     named, kept = dict(named or {}), [] if kept is None else kept
     roles, chosen = Roles(file), []
@@ -139,8 +141,8 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
                 note = (f"packed in steps of {packed.step:g}: as floating-point numbers within {packed.step / 2:g} "
                         "they often take less room, see --unpack")  # fmt: skip
             kept.append(Kept(name, why or "is a virtual dataset", note))
-            if not quick and worth_lossless(dataset):
-                kept[-1].saved = _saved(dataset, seed)
+            if not quick and compresses(dataset, lossless=True):
+                kept[-1].saved, kept[-1].at_once = saved(dataset, seed), compresses(dataset, lossless=False)
         elif (lost := lossy_already(dataset)) is not None:
             kept.append(Kept(name, f"is lossy already, by {lost}", "a second loss would add to the first"))
         elif dataset.id.get_type().get_size() != dataset.dtype.itemsize:
@@ -171,7 +173,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
             first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
     from .packed import Unpacked
     from .proposal import propose, sentinel
-    from .roles import chunk_of, protected, text_of
+    from .roles import chunk_of, protected
     from .trials import Sampler, attempt, padded, usable
 
     units = text_of(dataset, "units") or ""
@@ -210,17 +212,6 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)
     _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt, padded)
     return advice
-
-
-def _saved(dataset: h5py.Dataset, seed: int) -> float:
-    """Bytes that are saved where integers are compressed, from a few chunks."""
-    from .roles import chunk_of
-    from .trials import Sampler, attempt, padded
-
-    sampler = Sampler(dataset, chunk_of(dataset), seed)
-    boxes = sampler.draw(3)
-    trial = attempt([padded(sampler.read(b), sampler.chunk, None) for b in boxes], Lossless(), None)
-    return float(dataset.id.get_storage_size() - sum(trial.stored) / len(boxes) * sampler.total)
 
 
 def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], dataset: h5py.Dataset) -> None:

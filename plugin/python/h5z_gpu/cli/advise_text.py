@@ -58,14 +58,15 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
         for name, text in prediction(a):
             say(f"    {name}: {text}")
     for k in kept:
-        say(
-            f"{k.name}: exact, as it "
-            f"{k.why}{f' ({k.note})' if k.note else ''}{'; compressed without loss' if k.saved else ''}"
-        )
+        how = "compressed without loss" if k.at_once else f"{k.name}=lossless saves about {common.size(k.saved)} more"
+        say(f"{k.name}: exact, as it {k.why}{f' ({k.note})' if k.note else ''}{f'; {how}' if k.saved else ''}")
     if not found:
-        say("No variable may lose a bit; h5z-gpu repack --lossless makes the file smaller without.")
+        gain = sum(k.saved for k in kept)
+        say("No variable may lose a bit; h5z-gpu repack --lossless "
+            + (f"saves about {common.size(gain)} of {common.size(total)}." if gain
+               else "would not make the file smaller either."))  # fmt: skip
         return
-    saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept)
+    saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept if k.at_once)
     say(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
     for name, text in commands:
         say("", f"# {name}", *text.split("\n"))

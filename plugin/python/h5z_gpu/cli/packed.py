@@ -7,12 +7,9 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..conventions import missing_in as declared, value_of
 from ..unpacking import PACKED, SCALING, Packing, packing_of
 from .boxes import Box
-from .roles import number_of
-
-_KEYS = (*PACKED, "_Unsigned")
-
 
 def packing(dataset: Any) -> Optional[Packing]:
     """How a dataset of h5py is packed, or None."""
@@ -29,14 +26,8 @@ def packing(dataset: Any) -> Optional[Packing]:
 
 
 def _attributes(dataset: Any) -> dict[str, Any]:
-    found = {}
-    for key in _KEYS:
-        try:
-            if key in dataset.attrs:
-                found[key] = dataset.attrs[key]
-        except (OSError, TypeError, ValueError):  # of a type that NumPy has not
-            continue
-    return found
+    found = {key: value_of(dataset, key) for key in PACKED}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 class Unpacked:
@@ -68,10 +59,8 @@ def missing_in(dataset: Any) -> tuple[float, ...]:
     """What stands for no value in a floating-point dataset."""
     from .promise import fill_is_defined
 
-    found = [number_of(dataset, name) for name in ("_FillValue", "missing_value")]
-    if fill_is_defined(dataset):
-        found.append(float(dataset.fillvalue))
-    return tuple(x for x in found if x is not None)
+    found = [float(x) for x in declared(dataset.attrs)]
+    return (*found, float(dataset.fillvalue)) if fill_is_defined(dataset) else tuple(found)
 
 
 def unpack_attributes(new: Any, how: Packing) -> None:

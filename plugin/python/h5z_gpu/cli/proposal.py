@@ -27,8 +27,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..conventions import number_of
 from ..filters import How, Lossless, Lossy
-from .roles import number_of
 
 _DIGITS = ("quantization_nsd", "_QuantizeBitGroomNumberOfSignificantDigits",
            "_QuantizeGranularBitRoundNumberOfSignificantDigits", "number_of_significant_digits")

@@ -32,7 +32,7 @@ import numpy as np
 from .. import modes
 from ..filters import FILTER_ID, How, Lossless, Lossy
 from ..progress import bar
-from ..provenance import on_dataset, said, set_text
+from ..provenance import on_dataset, said
 from ..unpacking import Packing
 from ..whole import closing, judge, whole
 from . import common
@@ -152,8 +152,9 @@ def plan(
 
 def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str, float]],
           bound: Optional[tuple[str, float]], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+    from .integers import compresses, why_left
     from .packed import packing
-    from .roles import chunk_of, lossy_already, protected, worth_lossless
+    from .roles import chunk_of, lossy_already, protected
 
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     common.refuse_absurd(name, raw)
@@ -172,12 +173,11 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     if own is not None and own[0] == "lossless" and not numbers:
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
-        # Integers that nobody has compressed yet are; all else goes over as it is.
-        if worth_lossless(dataset):
+        if compresses(dataset, args.lossless):
             part.how, part.chunk = Lossless(), chunk_of(dataset)
             part.note = "every bit (integers)"
         else:
-            part.note = f"as it was ({why or 'a virtual dataset'})"
+            part.note = f"as it was ({why_left(dataset, why) if why else 'a virtual dataset'})"
         return part
     asked = own or bound or (("lossless", 0.0) if args.lossless else None)
     if own is None and advice is not None:
@@ -259,6 +259,7 @@ def _fill_in(
 
     from .copying import Copier, address, create_like, like
     from .packed import unpack_attributes
+    from .valid import keep_valid
 
     # An object may have several names; where it lies is one place.
     places = {address(source[name]): part for name, part in parts.items()}
@@ -282,6 +283,8 @@ def _fill_in(
         copy_values(old, new, done, part.packing)
         if part.packing is not None:
             unpack_attributes(new, part.packing)
+        if isinstance(part.how, Lossy):
+            part.note += keep_valid(old, new, part.how, part.fill, part.packing)
         if isinstance(part.how, Lossy) and not args.no_provenance:
             on_dataset(new, part.again, copied=True)
         new.id.flush()
@@ -322,14 +325,12 @@ def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any]
 
 def _history(target: h5py.File, args: argparse.Namespace) -> None:
     """A line in front of the history of a file that follows netCDF's conventions, as NCO and CDO write it."""
-    from .roles import text_of
+    from .history import add_line
 
     if not {"history", "Conventions", "_NCProperties"} & set(target.attrs):
         return
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    line = f"{now}: h5z-gpu repack {shlex.join(_typed(args))}"
-    before = text_of(target, "history")
-    set_text(target, "history", f"{line}\n{before}" if before else line)
+    add_line(target, f"{now}: h5z-gpu repack {shlex.join(_typed(args))}")
 
 
 def _typed(args: argparse.Namespace) -> list[str]:
@@ -358,11 +359,11 @@ def _judge(original: str, path: str) -> None:
 def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
     width = max((len(p.name) for p in parts.values()), default=0)
     for part in parts.values():
-        sizes = (
-            f"{common.size(part.before)} to {common.size(part.after)}, ratio {common.ratio(part.raw, part.after)}: "
-            if part.how
-            else ""
-        )
+        sizes = f"{common.size(part.before)} to {common.size(part.after)}"
+        ratios = common.ratio(part.before, part.after)
+        if part.before != part.raw:
+            ratios += f" ({common.ratio(part.raw, part.after)} of {common.size(part.raw)} raw)"
+        sizes = f"{sizes}, ratio {ratios}: " if part.how else ""
         say(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
     say(

@@ -5,14 +5,15 @@ not."""
 from __future__ import annotations
 
 import math
+import posixpath
 from typing import Any, Optional
 
 import h5py
 import numpy as np
 
 from ..chunks import chunk_shape
-from ..conventions import ANCILLARY, FLAGS, NAMING, names_in
-from .objects import datasets
+from ..conventions import ANCILLARY, NAMING, is_coordinate, is_flag, missing_in, names_in, value_of
+from .objects import walk
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {
@@ -24,15 +25,17 @@ _LOSSY = {
     32023: "Granular BitRound",
     6: "scale-offset",
 }
-_NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
-SMALL = 64 << 10
-"""Integers of fewer bytes are not worth chunks."""
+NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
+INTEGERS = "holds integers"
 SUITABLE = range(1 << 20, (16 << 20) + 1)
 """Bytes of a chunk that is kept as it is."""
 
 
 class Roles:
     """Roles of the datasets of one file.
+
+    An attribute names datasets by path, or by names that are looked for in the group of the attribute, then in the
+    groups around it, as CF has it, and then anywhere.
 
     Parameters
     ----------
@@ -41,37 +44,72 @@ class Roles:
     """
 
     def __init__(self, file: h5py.File) -> None:
-        self.exact, self.flags = set[str](), set[str]()
-        for item in [file, *datasets(file)]:
-            for key in (*NAMING, ANCILLARY):
-                text = text_of(item, key)
-                if text:
-                    (self.flags if key == ANCILLARY else self.exact).update(names_in(text))
+        self.exact, self.flags = set[Any](), set[Any]()
+        """Where the datasets lie: one may have several names."""
+        every, keys = [file, *(item for _, item in walk(file) if not isinstance(item, str))], {*NAMING, ANCILLARY}
+        self._paths = {item.name: _place(item) for item in every if isinstance(item, h5py.Dataset)}
+        self._named: Optional[dict[str, set[Any]]] = None
+        for item in every:
+            for key in keys.intersection(item.attrs):
+                group = item.name if isinstance(item, h5py.Group) else posixpath.dirname(item.name)
+                for name in names_in(key, value_of(item, key)):
+                    (self.flags if key == ANCILLARY else self.exact).update(self._found(file, group, name))
+
+    def _found(self, file: h5py.File, group: str, name: str) -> set[Any]:
+        """Places of the datasets that a name in an attribute means."""
+        while True:
+            path = posixpath.normpath(posixpath.join(group, name))
+            if (place := self._paths.get(path) or _place_of(file, path)) is not None:
+                return {place}
+            if group == "/" or name.startswith("/"):
+                break
+            group = posixpath.dirname(group)
+        if name.split() != [name]:  # a whole attribute that was tried as one name with blanks
+            return set()
+        if self._named is None:
+            self._named = {}
+            for path, place in self._paths.items():
+                self._named.setdefault(posixpath.basename(path), set()).add(place)
+        return self._named.get(posixpath.basename(name), set())
 
     def why_exact(self, dataset: h5py.Dataset, unpacked: bool = False) -> Optional[str]:
         """Why a dataset has to keep every bit; None for floating-point data, and for packed data to be `unpacked`."""
-        name = dataset.name.rsplit("/", 1)[-1]
         try:
             kind, size = dataset.dtype.kind, dataset.dtype.itemsize
         except (TypeError, ValueError, OSError):
             return "is of a type that NumPy has not"
         if not unpacked and (kind != "f" or size not in (2, 4, 8)):
-            return {"i": "holds integers", "u": "holds integers", "b": "holds truth values"}.get(
+            return {"i": INTEGERS, "u": INTEGERS, "b": "holds truth values"}.get(
                 kind, "holds no float16, float32 or float64"
             )
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
-        if h5py.h5ds.is_scale(dataset.id) or "axis" in dataset.attrs:
+        if h5py.h5ds.is_scale(dataset.id) or is_coordinate(dataset.attrs, dataset.name):
             return "is a coordinate"
-        if name in self.exact:
+        place = _place(dataset)
+        if place in self.exact:
             return "is a coordinate, or its like, of others"
-        if name in self.flags or any(a in dataset.attrs for a in FLAGS):
+        if place in self.flags or is_flag(dataset.attrs):
             return "is a flag or an ancillary variable"
         if dataset.size * size < 4096:
             return "takes less than 4 kB"
         if dataset.ndim == 1 and dataset.size <= 1 << 20 and _monotonic(dataset):
             return "rises or falls from value to value, as a coordinate does"
         return None
+
+
+def _place(dataset: h5py.Dataset) -> Any:
+    info = h5py.h5o.get_info(dataset.id)
+    return info.fileno, info.addr
+
+
+def _place_of(file: h5py.File, path: str) -> Any:
+    """The place of the dataset at a path that may lead through links; None where there is none."""
+    try:
+        item = file.get(path)
+    except (OSError, TypeError, ValueError, RuntimeError, KeyError):
+        return None
+    return _place(item) if isinstance(item, h5py.Dataset) else None
 
 
 def _monotonic(dataset: h5py.Dataset) -> bool:
@@ -81,28 +119,6 @@ def _monotonic(dataset: h5py.Dataset) -> bool:
     except OSError:
         return False
     return bool((step > 0).all() or (step < 0).all())
-
-
-def text_of(item: Any, name: str) -> Optional[str]:
-    """A text attribute, or None."""
-    try:
-        value = item.attrs.get(name)
-    except (OSError, TypeError, ValueError):
-        return None
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return value if isinstance(value, str) else None
-
-
-def number_of(item: Any, name: str) -> Optional[float]:
-    """A numeric attribute of one element, or None."""
-    try:
-        value = np.asarray(item.attrs.get(name)) if name in item.attrs else None
-    except (OSError, TypeError, ValueError):
-        return None
-    if value is None or value.size != 1 or value.dtype.kind not in "iuf":
-        return None
-    return float(value.reshape(-1)[0])
 
 
 def filters_of(dataset: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
@@ -129,9 +145,10 @@ def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
 def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np.ndarray], Optional[str]]:
     """The value that stands for missing ones and has to keep its bits, and what speaks against a loss.
 
-    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value`: the filter knows one. netCDF declares
-    a fill value of its own where the user has none. It is so large that a bound of each value keeps it in any case;
-    only a range would be stretched.
+    HDF5's own fill value, else the attribute `_FillValue`, else `missing_value` and its like: the filter knows one. The
+    others keep their bits only where nothing is lost, but for NaN and infinities, which the filter keeps in any case.
+    netCDF declares a fill value of its own where the user has none. It is so large that an absolute bound keeps it, and
+    `ranges` looks after it under other bounds of each value; only a range would be stretched.
 
     Parameters
     ----------
@@ -144,35 +161,23 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
 
     if dataset.dtype.kind != "f":  # every bit is kept in any case
         return None, None
-    found: list[np.ndarray] = []
-    if fill_is_defined(dataset):
-        found.append(np.asarray(dataset.fillvalue, dataset.dtype))
-    for name in ("_FillValue", "missing_value"):
-        value = number_of(dataset, name)
-        if value is not None:
-            with np.errstate(all="ignore"):
-                found.append(np.asarray(value, dataset.dtype))
+    with np.errstate(all="ignore"):
+        found, default = list(missing_in(dataset.attrs).astype(dataset.dtype)), np.asarray(NETCDF_FILL)
+        if fill_is_defined(dataset):
+            found.insert(0, np.asarray(dataset.fillvalue, dataset.dtype)[()])
+        default = default.astype(dataset.dtype)
     if not found:
         return None, None
-    default = np.asarray(_NETCDF_FILL, dataset.dtype).tobytes()
-    if len(found) > 1 and found[0].tobytes() == default and not by_range:
+    if len(found) > 1 and found[0] == default and not by_range:
         found = found[1:]
-    first, others = found[0], [v for v in found[1:] if v.tobytes() != found[0].tobytes() and not np.isnan(v)]
+    first, others = found[0], {v.tobytes(): v for v in found[1:] if np.isfinite(v)}
+    others.pop(first.tobytes(), None)
+    against = None
     if others:
-        return first, f"it has two values for missing data, {first} and {others[0]}, and the filter knows one"
-    return first, None
-
-
-def worth_lossless(dataset: h5py.Dataset) -> bool:
-    """Whether integers that nobody has compressed are worth it."""
-    return (
-        isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
-        and bool(dataset.shape)
-        and dataset.size * dataset.dtype.itemsize >= SMALL
-        and not filters_of(dataset)
-        and not dataset.is_virtual
-        and not dataset.external
-    )
+        *most, last = map(str, (first, *others.values()))
+        against = (f"it has several values for missing data, {', '.join(most)} and {last}, and the filter "
+                   "knows one")  # fmt: skip
+    return np.asarray(first), against
 
 
 def chunk_of(dataset: h5py.Dataset, item: Optional[int] = None) -> tuple[int, ...]:

@@ -11,14 +11,12 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..conventions import NORTH, NORTHWARD, text_of
 from .boxes import Box
 from .common import Problem, open_file
 from .objects import datasets, one_dataset
 
 _NPY = b"\x93NUMPY"
-# What CF calls a coordinate that grows towards the north.
-_NORTH = {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"}
-_NORTHWARD = {"latitude", "grid_latitude", "projection_y_coordinate"}
 
 
 class Source:
@@ -63,7 +61,7 @@ class Source:
 
     def attribute(self, name: str) -> Optional[str]:
         """A text attribute, or None."""
-        return None if self.dataset is None else _text(self.dataset, name)
+        return None if self.dataset is None else text_of(self.dataset, name)
 
     def northward(self, axis: int) -> bool:
         """Whether an axis runs from south to north, as its coordinate variable says by CF's attributes and its
@@ -74,8 +72,8 @@ class Source:
             scales = list(self.dataset.dims[axis % len(self.shape or ())].values())
             if not scales or scales[0].ndim != 1 or scales[0].size < 2 or scales[0].dtype.kind not in "fiu":
                 return False
-            says = {name: _text(scales[0], name) for name in ("units", "standard_name", "axis")}
-            south_north = says["units"] in _NORTH or says["standard_name"] in _NORTHWARD or says["axis"] == "Y"
+            says = {name: text_of(scales[0], name) for name in ("units", "standard_name", "axis")}
+            south_north = says["units"] in NORTH or says["standard_name"] in NORTHWARD or says["axis"] == "Y"
             return south_north and bool(scales[0][0] < scales[0][-1])
         except (RuntimeError, KeyError, OSError):
             return False
@@ -94,16 +92,6 @@ class Source:
             except (RuntimeError, KeyError, OSError):
                 continue
         return names
-
-
-def _text(dataset: Any, name: str) -> Optional[str]:
-    """A text attribute of a dataset, or None."""
-    try:
-        value = dataset.attrs.get(name)
-    except (OSError, TypeError, ValueError):
-        return None
-    value = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return value if isinstance(value, str) else None
 
 
 def is_npy(path: str) -> bool:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""After a dataset was written with a bound: its valid values are valid, and its missing ones missing (`ranges`)."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import h5py
+import numpy as np
+
+from ..conventions import missing_in
+from ..datasets import read
+from ..filters import Lossy
+from ..ranges import Ranges
+from ..unpacking import Packing
+from .boxes import boxes, grown
+from .roles import NETCDF_FILL
+
+_READ_VALUES = 8 << 20
+
+
+def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[np.ndarray],
+               packing: Optional[Packing]) -> str:  # fmt: skip
+    """Encodes chunks of the new dataset once more in which a value has crossed a limit; what to say of it, or "".
+
+    Parameters
+    ----------
+    old, new : h5py.Dataset
+        The new one with all its attributes.
+    how : Lossy
+        What it was written with.
+    fill : numpy.ndarray, optional
+        The fill value that the filter knows.
+    packing : Packing, optional
+        How the old one is packed, where the new one is not.
+    """
+    with np.errstate(all="ignore"):
+        declared = missing_in(new.attrs).astype(new.dtype)
+    # The filter keeps the bits of one of 0 and -0, and a bound of each value moves netCDF's own fill value.
+    missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
+    ranges = Ranges(new.attrs, new.dtype, how, missing, fill)
+    if ranges:
+        for box in boxes(new.shape, grown(new.chunks, new.shape, _READ_VALUES)):
+            values = read(old, selection=box)
+            ranges.look(new, packing.values(values) if packing else values, box)
+    return ranges.said()
