@@ -95,7 +95,12 @@ impl From<h5z_gpu::Error> for Fail {
 }
 
 fn say(text: fmt::Arguments<'_>) {
-    let Err(e) = writeln!(std::io::stdout(), "{text}") else { return };
+    say_bytes(text.to_string().as_bytes());
+}
+
+/// The same of a line with a path in it, whose bytes need not be text.
+fn say_bytes(line: &[u8]) {
+    let Err(e) = std::io::stdout().write_all(&[line, b"\n"].concat()) else { return };
     if e.kind() != ErrorKind::BrokenPipe {
         eprintln!("h5z-gpu: standard output: {e}");
     }
@@ -125,7 +130,9 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Words(a) => words::run(&a),
         Command::Env(a) => variable::run(&a),
-        Command::Path => variable::plugin().map(|file| say!("{}", file.parent().unwrap_or(&file).display())),
+        Command::Path => {
+            variable::plugin().map(|file| say_bytes(file.parent().unwrap_or(&file).as_os_str().as_encoded_bytes()))
+        }
         Command::Doctor(a) => doctor::run(&a),
         #[cfg(unix)]
         Command::Run(a) => run::run(&a),

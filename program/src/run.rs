@@ -47,7 +47,7 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let searched = env::var_os("HDF5_PLUGIN_PATH").unwrap_or_default();
     let leads = env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file());
     let packages = a.packages.of_program(Path::new(&a.line[0]));
-    let folders = if leads { searched } else { variable::value(&packages)?.into() };
+    let folders = if leads { searched } else { variable::value(&packages)? };
     match a.door {
         Door::Preload => {
             let mut libraries = OsString::from(preload(&plugin)?);

@@ -2,9 +2,10 @@
 //! `env`: the line that lets HDF5 find the plugin. `path`: the plugin's folder.
 
 use crate::places::{self, PLUGIN, Packages};
-use crate::{Fail, Outcome, probe};
+use crate::{Fail, Outcome, probe, say_bytes};
 use h5z_gpu::plugin::folders::BETWEEN;
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The plugin of this program: in the folder that H5Z_GPU_PLUGIN_PATH names, or in ../plugin.
@@ -30,11 +31,13 @@ pub(crate) fn plugin() -> Outcome<PathBuf> {
 /// Prints `export HDF5_PLUGIN_PATH=...`, on Windows PowerShell's line.
 pub(crate) fn run(a: &Packages) -> Outcome {
     let value = value(a)?;
-    if cfg!(windows) {
-        say!("$env:HDF5_PLUGIN_PATH = {}", in_quotes(&value));
+    let value = value.as_encoded_bytes();
+    let line = if cfg!(windows) {
+        [b"$env:HDF5_PLUGIN_PATH = ", &in_quotes(value)[..]].concat()
     } else {
-        say!("export HDF5_PLUGIN_PATH={}", quoted(&value));
-    }
+        [b"export HDF5_PLUGIN_PATH=", &quoted_bytes(value)[..]].concat()
+    };
+    say_bytes(&line);
     Ok(())
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn obeyed(program: &str, arguments: &str) -> String {
 }
 
 /// What HDF5_PLUGIN_PATH is to be: our folder, then what is set, or what HDF5 would search without the variable.
-pub(crate) fn value(a: &Packages) -> Outcome<String> {
+pub(crate) fn value(a: &Packages) -> Outcome<OsString> {
     let file = plugin()?;
     let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
     let others: Vec<PathBuf> = match env::var_os("HDF5_PLUGIN_PATH").filter(|v| !v.is_empty()) {
@@ -71,15 +74,22 @@ pub(crate) fn value(a: &Packages) -> Outcome<String> {
             "h5z-gpu: {folders:?}: a path with a '{BETWEEN}' cannot stand in HDF5_PLUGIN_PATH, move it"
         ))
     };
-    env::join_paths(&folders).map_err(|_| refuse())?.into_string().map_err(|_| refuse())
+    env::join_paths(&folders).map_err(|_| refuse())
 }
 
 /// As one word of a shell's line, on Windows of PowerShell's.
 pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c) || cfg!(windows) && c == '\\';
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { in_quotes(text) }
+    String::from_utf8_lossy(&quoted_bytes(text.as_bytes())).into_owned()
 }
 
-fn in_quotes(text: &str) -> String {
-    format!("'{}'", text.replace('\'', if cfg!(windows) { "''" } else { r"'\''" }))
+/// The same of a path, whose bytes need not be text: between quotes a shell takes any byte as it is.
+fn quoted_bytes(text: &[u8]) -> Vec<u8> {
+    let plain = |&c: &u8| c.is_ascii_alphanumeric() || b"@%+=:,./-_".contains(&c) || cfg!(windows) && c == b'\\';
+    if !text.is_empty() && text.iter().all(plain) { text.into() } else { in_quotes(text) }
+}
+
+fn in_quotes(text: &[u8]) -> Vec<u8> {
+    let quote: &[u8] = if cfg!(windows) { b"''" } else { br"'\''" };
+    let parts: Vec<&[u8]> = text.split(|&c| c == b'\'').collect();
+    [b"'", &parts.join(quote)[..], b"'"].concat()
 }

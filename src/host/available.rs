@@ -48,7 +48,10 @@ fn left_in(group: &Path, is_v2: bool) -> Option<u64> {
         false => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     };
     let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
-    let (limit, used) = (number(limit)?, number(used)?);
+    // Version 1 writes "none" as the largest number of whole pages. Of such a group nothing else is asked: to add up
+    // its use takes the system longer than all else here.
+    let limit = number(limit).filter(|&limit| limit < 1 << 62)?;
+    let used = number(used)?;
     let kept = field(&group.join("memory.stat"), kept).unwrap_or(0).min(used);
     Some(limit.saturating_sub(used - kept))
 }

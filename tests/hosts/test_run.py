@@ -239,3 +239,29 @@ def test_names_are_explained_on_one_line(tmp_path):
         line = (r"f\x1b]0;title\x07\n.h5:/a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t"
                 r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")  # fmt: skip
         assert said == "" and why == f"h5z-gpu: {tmp_path}/{line}\n", (said, why)
+
+
+def test_a_folder_whose_name_is_no_text(tmp_path):
+    """`path`, `env` and `run` of a copy that lies in a folder whose name is no UTF-8."""
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    for part in (b"plugin", b"bin", b"preload"):
+        shutil.copytree(os.fsencode(ROOT) + b"/target/" + part, folder + b"/" + part)
+    env = clean(HDF5_PLUGIN_PATH="")
+
+    def said(*command):
+        return subprocess.run(command, env=env, capture_output=True, check=True, timeout=60).stdout
+
+    program = folder + b"/bin/h5z-gpu"
+    assert said(program, "path") == folder + b"/plugin\n"
+    line = said(program, "env")
+    found = said("sh", "-c", line.rstrip(b"\n") + b'; printf %s "$HDF5_PLUGIN_PATH"')
+    assert found.split(b":")[0] == folder + b"/plugin", (line, found)
+    write = ("import h5py, numpy as np, sys; f = h5py.File(sys.argv[1], 'w', rdcc_nbytes=0)\n"
+             "f.create_dataset('v', data=np.ones((40, 130)), chunks=(10, 64), compression=443)")  # fmt: skip
+    ended = subprocess.run([program, "run", "--explain", "--", sys.executable, "-c", write, tmp_path / "a.h5"], env=env,
+                           capture_output=True, text=True, errors="replace", timeout=60)  # fmt: skip
+    assert ended.returncode == 0 and f"write 1 times {SHORT}" in ended.stderr, ended
+    # A colon cannot be in it, and the sentence says so.
+    shutil.move(folder, folder + b":")
+    ended = subprocess.run([folder + b":/bin/h5z-gpu", "env"], env=env, capture_output=True, timeout=60)
+    assert ended.returncode == 1 and b"a path with a ':' cannot stand in HDF5_PLUGIN_PATH" in ended.stderr, ended

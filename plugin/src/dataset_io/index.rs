@@ -183,6 +183,13 @@ fn placed(
     if ways.len() == 1 {
         return Ok(list);
     }
+    // Memory for a chunk is asked for below, before anything has shown that its length is true.
+    let file_len = dataset.file_len()?;
+    if let Some(Stored { len, .. }) = list.chunks.iter().find(|c| c.len > file_len) {
+        list.wrong =
+            list.wrong.or_else(|| Some(format!("it lists a chunk of {len} bytes, and the file has {file_len}")));
+        return Ok(list);
+    }
     let mut by_size: Vec<usize> = (0..list.chunks.len()).collect();
     by_size.sort_by_key(|&k| list.chunks[k].len);
     // One chunk tells most often where addresses begin; which order is right only all of them.
@@ -302,6 +309,7 @@ mod tests {
         chunks: Vec<([u64; 2], Stored)>,
         ends_well: bool,
         at_once: bool,
+        user_block: u64,
     }
 
     fn refused<T>() -> Result<T> {
@@ -331,7 +339,7 @@ mod tests {
             refused()
         }
         fn user_block(&self) -> Result<u64> {
-            Ok(0)
+            Ok(self.user_block)
         }
         fn file_len(&self) -> Result<u64> {
             Ok(3 * 8)
@@ -371,7 +379,7 @@ mod tests {
     fn of(places: &[[u64; 2]]) -> Lists {
         let stored = |k: usize| Stored { at: 100 * k as u64, len: 7, mask: 0 };
         let chunks: Vec<_> = places.iter().enumerate().map(|(k, &place)| (place, stored(k))).collect();
-        Lists { counts: Some(chunks.len() as u64), chunks, ends_well: true, at_once: true }
+        Lists { counts: Some(chunks.len() as u64), chunks, ends_well: true, at_once: true, user_block: 0 }
     }
 
     fn listed(dataset: &Lists) -> (Vec<u64>, String) {
@@ -398,6 +406,16 @@ mod tests {
                 assert!(wrong.contains(&tuple(&place)), "{wrong}");
             }
         }
+    }
+
+    #[test]
+    fn no_memory_is_taken_for_a_chunk_longer_than_the_file() {
+        let mut dataset = Lists { user_block: 512, ..of(&[[0, 5], [4, 0]]) };
+        let none = "HDF5 does not find chunks where it lists them";
+        assert_eq!(listed(&dataset), (vec![0, 5, 4, 0], none.into()));
+        dataset.chunks[1].1.len = 1 << 62;
+        let long = format!("it lists a chunk of {} bytes, and the file has 24", 1u64 << 62);
+        assert_eq!(listed(&dataset), (vec![0, 5, 4, 0], long));
     }
 
     #[test]

@@ -28,6 +28,8 @@ const ASKED: usize = 64;
 /// than the array itself has, or these bytes where it has fewer. HDF5 takes two or three chunks.
 const SHARE: u64 = 8;
 const ROOM: u64 = 384 << 20;
+/// How much there is takes 80 µs to ask. It is not asked where all chunks of a box together take no more than this.
+const UNASKED: u64 = 32 << 20;
 
 /// What has been decided of a box that is read, and what is left to do.
 pub(crate) struct Reading {
@@ -114,7 +116,11 @@ impl Reading {
             Way::ByList(list) => list.frames.iter().map(|(_, stored)| stored.len.min(self.most())).max().unwrap_or(0),
         };
         let array = self.array.shape().iter().product::<u64>() * self.array.element() as u64;
-        let (chunk, room) = (pipeline.memory(self.raw_len(), stored), ROOM.max(array).min(memory_available() / SHARE));
+        let chunk = pipeline.memory(self.raw_len(), stored);
+        if chunk.saturating_mul(self.cells.count() as u64) <= UNASKED {
+            return Ok(usize::MAX);
+        }
+        let room = ROOM.max(array).min(memory_available() / SHARE);
         match usize::try_from(room / chunk.max(1)).unwrap_or(usize::MAX) {
             0 => Err(Error::other_way(format!(
                 "a chunk takes {} MiB of memory while it is decoded, and {} MiB may be taken",
