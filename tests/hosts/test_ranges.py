@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What is valid by `valid_range`, `valid_min` and `valid_max` stays valid through `h5z-gpu repack` and xarray, within the
-bound: judged by netCDF4's masks and by arithmetic of the test's own."""
+"""What is valid by `valid_range`, `valid_min` and `valid_max` stays valid through `h5z-gpu repack` and xarray, within
+the bound: judged by netCDF4's masks and by arithmetic of the test's own."""
 import itertools
 
 import h5py
@@ -140,7 +140,8 @@ def test_xarray_keeps_what_is_valid_and_what_is_missing(tmp_path):
     holes[:, ::3, ::7], holes[:, 1::3, ::5] = -999.123, -888.456
     several = {"missing_value": np.array([-999.123, -888.456], "f4")}
     cases = {
-        "percent": CASES["percent"], "doubles": CASES["doubles"], "beyond": CASES["beyond"], "several": (holes, several),
+        "percent": CASES["percent"], "doubles": CASES["doubles"], "beyond": CASES["beyond"],
+        "several": (holes, several),
         "two": (holes, {"_FillValue": np.float32(-888.456), "missing_value": np.float32(-999.123)}),
         "one": (holes, {"missing_value": np.array([-999.123], "f4")}),
     }  # fmt: skip

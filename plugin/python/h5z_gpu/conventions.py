@@ -51,6 +51,8 @@ _GEOLOCATION = "Geolocation Fields"  # HDF-EOS5's group of coordinates
 # HDF-EOS5 and GPM have names of their own.
 MISSING = ("_FillValue", "missing_value", "MissingValue", "CodeMissingValue")
 LIMITS = ("valid_range", "valid_min", "valid_max")
+SAYING = {*_OF_COORDINATES, *FLAGS, "units", "Units", "standard_name"}
+"""All that `is_coordinate` and `is_flag` look at."""
 
 
 # --- values of attributes ---------------------------------------------------------------------------------------------

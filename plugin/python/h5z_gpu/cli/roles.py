@@ -4,6 +4,7 @@ not."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import posixpath
 from typing import Any, Optional
@@ -12,7 +13,7 @@ import h5py
 import numpy as np
 
 from ..chunks import chunk_shape
-from ..conventions import ANCILLARY, NAMING, is_coordinate, is_flag, missing_in, names_in, value_of
+from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_of
 from .objects import walk
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
@@ -46,14 +47,20 @@ class Roles:
     def __init__(self, file: h5py.File) -> None:
         self.exact, self.flags = set[Any](), set[Any]()
         """Where the datasets lie: one may have several names."""
-        every, keys = [file, *(item for _, item in walk(file) if not isinstance(item, str))], {*NAMING, ANCILLARY}
-        self._paths = {item.name: _place(item) for item in every if isinstance(item, h5py.Dataset)}
+        self._paths, self._says = dict[str, Any](), dict[str, set[str]]()
         self._named: Optional[dict[str, set[Any]]] = None
-        for item in every:
-            for key in keys.intersection(item.attrs):
-                group = item.name if isinstance(item, h5py.Group) else posixpath.dirname(item.name)
-                for name in names_in(key, value_of(item, key)):
-                    (self.flags if key == ANCILLARY else self.exact).update(self._found(file, group, name))
+        naming, keys = [], {*NAMING, ANCILLARY}
+        for path, item in itertools.chain([("/", file)], walk(file)):
+            if isinstance(item, str):
+                continue
+            names = _attributes(item)
+            if isinstance(item, h5py.Dataset):
+                self._paths[path], self._says[path] = _place(item), names & SAYING
+            group = posixpath.dirname(path) if isinstance(item, h5py.Dataset) else path
+            naming += [(key, value_of(item, key), group) for key in names & keys]
+        for key, value, group in naming:
+            for name in names_in(key, value):
+                (self.flags if key == ANCILLARY else self.exact).update(self._found(file, group, name))
 
     def _found(self, file: h5py.File, group: str, name: str) -> set[Any]:
         """Places of the datasets that a name in an attribute means."""
@@ -84,18 +91,29 @@ class Roles:
             )
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
-        if h5py.h5ds.is_scale(dataset.id) or is_coordinate(dataset.attrs, dataset.name):
+        path = dataset.name
+        names = self._says[path] if path in self._says else _attributes(dataset) & SAYING
+        says = {key: value_of(dataset, key) for key in names}
+        if h5py.h5ds.is_scale(dataset.id) or is_coordinate(says, path):
             return "is a coordinate"
-        place = _place(dataset)
+        place = self._paths.get(path) or _place(dataset)
         if place in self.exact:
             return "is a coordinate, or its like, of others"
-        if place in self.flags or is_flag(dataset.attrs):
+        if place in self.flags or is_flag(says):
             return "is a flag or an ancillary variable"
         if dataset.size * size < 4096:
             return "takes less than 4 kB"
         if dataset.ndim == 1 and dataset.size <= 1 << 20 and _monotonic(dataset):
             return "rises or falls from value to value, as a coordinate does"
         return None
+
+
+def _attributes(item: Any) -> set[str]:
+    """Names of an object's attributes. h5py's `attrs` takes much longer, which files of many small datasets feel."""
+    names: list[bytes] = []
+    if h5py.h5a.get_num_attrs(item.id):
+        h5py.h5a.iterate(item.id, names.append)
+    return {name.decode("utf-8", "surrogateescape") for name in names}
 
 
 def _place(dataset: h5py.Dataset) -> Any:
