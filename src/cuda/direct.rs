@@ -82,19 +82,39 @@ impl Direct {
     /// The rows on the device can be read, or written; those in the buffer lie in it.
     pub(crate) unsafe fn copy(&mut self, fetches: bool, device: u64, at: u64, rows: &Rows) -> Result<(), Failure> {
         let host = self.buffer(0)?.as_mut_ptr().wrapping_add(at as usize);
-        // SAFETY: plain numbers and pointers, and a kind of memory that is given below: zero is right for the rest.
-        let mut copy: sys::CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
-        (copy.WidthInBytes, copy.Height, copy.Depth) = (rows.width as usize, rows.height as usize, rows.depth as usize);
         let (on_device, on_host) = (rows.pitch(rows.on_device), rows.pitch(rows.on_host));
-        if fetches {
-            (copy.srcMemoryType, copy.dstMemoryType) = (CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST);
-            (copy.srcDevice, copy.dstHost) = (device, host.cast());
-            ((copy.srcPitch, copy.srcHeight), (copy.dstPitch, copy.dstHeight)) = (on_device, on_host);
-        } else {
-            (copy.srcMemoryType, copy.dstMemoryType) = (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE);
-            (copy.srcHost, copy.dstDevice) = (host.cast(), device);
-            ((copy.srcPitch, copy.srcHeight), (copy.dstPitch, copy.dstHeight)) = (on_host, on_device);
-        }
+        let (from, to, source, target) = match fetches {
+            true => (CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, on_device, on_host),
+            false => (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, on_host, on_device),
+        };
+        // Of each side the driver looks at the address of its kind of memory alone.
+        let copy = sys::CUDA_MEMCPY3D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: from,
+            srcHost: host.cast(),
+            srcDevice: device,
+            srcArray: std::ptr::null_mut(),
+            reserved0: std::ptr::null_mut(),
+            srcPitch: source.0,
+            srcHeight: source.1,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: to,
+            dstHost: host.cast(),
+            dstDevice: device,
+            dstArray: std::ptr::null_mut(),
+            reserved1: std::ptr::null_mut(),
+            dstPitch: target.0,
+            dstHeight: target.1,
+            WidthInBytes: rows.width as usize,
+            Height: rows.height as usize,
+            Depth: rows.depth as usize,
+        };
         // SAFETY: this function's promise; whoever uses the buffer next waits first.
         unsafe { sys::cuMemcpy3DAsync_v2(&copy, LEGACY as sys::CUstream) }
             .result()

@@ -32,7 +32,7 @@ class Array:
         assert driver.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(max(1, whole.nbytes))) == 0
         driver.fake_cuda_set_current(ctypes.c_size_t(77))
         # The stand-in's memory is this process's.
-        memory = (ctypes.c_uint8 * whole.nbytes).from_address(at.value) if whole.nbytes else b""
+        memory = (ctypes.c_uint8 * whole.nbytes).from_address(at.value) if whole.nbytes else bytearray()
         self.values = np.frombuffer(memory, whole.dtype).reshape(whole.shape)
         self.values[...] = whole
         self.readonly, self.number = readonly, device

@@ -94,7 +94,7 @@ with h5py.File(path, "w") as f:
     d = f.create_dataset("d", a.shape, "f4", chunks=(16, 20, 24), **h5z_gpu.Lossless())
     for count, text in ((2, "spread over 2 devices: give np.asarray(x)"), (1, "unsharded arrays.): give a NumPy")):
         for call in (lambda x: h5z_gpu.write(d, x), lambda x: h5z_gpu.read(d, x),
-                     lambda x: h5z_gpu.save(path + "2", {"v": x}, lossless=True)):
+                     lambda x: h5z_gpu.save(path + "2", {"v": x})):
             try: call(Sharded(count))
             except TypeError as e: assert text in str(e), e
             else: raise SystemExit("taken")
