@@ -291,14 +291,14 @@ fn no_half_of_planes_moves_while_others_are_written() {
     const BYTES: u8 = 4;
     const PLANES: u8 = 5;
     let engine = Engine::with_threads(1);
-    let (seed, cases) = fuzz(9, 240);
-    let mut shrank = [0; 6];
+    let (seed, cases) = fuzz(9, 120);
+    let mut left = [0; 6];
     for k in 0..cases as usize {
         let mut random = Random(seed << 32 | k as u64);
         let d = Dtype { big_endian: k % 4 > 1, ..[Dtype::F16, Dtype::BFLOAT16][k % 2] };
         let n = [5, 300, 4096, 9666][random.below(4)];
-        // A quarter of the spacing of the neighbours, and more.
-        let bound = [1.0 / 1024.0, 1.0][k % 2] * f64::exp2(-4.0 + 12.0 * random.unit());
+        // From far below the spacing of the neighbours, where nothing shrinks, to above it.
+        let bound = [1.0 / 1024.0, 1.0][k % 2] * f64::exp2(-16.0 + 24.0 * random.unit());
         let request = Request { codec: Codec::Planes, bound: Bound::Absolute(bound) };
         let of = |n: usize| {
             let fill = (k % 3 == 0).then_some(0x4410);
@@ -325,9 +325,9 @@ fn no_half_of_planes_moves_while_others_are_written() {
             let becomes = engine.decode(&engine.encode(&of(n - from), &new), new.len() as u64).unwrap();
             written[2 * from..].copy_from_slice(&becomes);
             assert!(back == written, "case {k}, turn {turn}, {d:?} {n}, {bound}: {}", difference(&back, &written));
-            shrank[usize::from(was)] += u32::from(frame[9] == PLANES && was != PLANES);
+            left[usize::from(was)] += u32::from(frame[9] != was);
             (now, was) = (back, frame[9]);
         }
     }
-    assert!(shrank[0] > 20 && shrank[usize::from(BYTES)] > 20, "{shrank:?}");
+    assert!(left[0] > 0 && left[usize::from(BYTES)] > 20, "{left:?}");
 }

@@ -459,12 +459,12 @@ def lorenzo_tile(
     interpolated, group, outliers, finer = kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1, kind >> 7  # §3.3
     axes = [2 - k for k in range(3) if kind >> k & 1]  # x, y, z are 2, 1, 0
     what = f"kind {kind:#04x} {where}"
+    refuse("L16", group == RAW_TILE and kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
     refuse("L13", finer and not interpolated, f"{what}: bit 7 is 1, but it is not interpolated")
     refuse("L14", interpolated and not axes, f"{what}: interpolated, but without axes")
     refuse("L14", interpolated and any(shape[k] == 1 for k in axes), f"{what}: an axis of one value, of {shape}")
     refuse("L15", interpolated and head.mode == 3, f"{what}: interpolated in mode 3")
     if group == RAW_TILE:
-        refuse("L16", kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
         refuse("L17", len(payload) != n * head.size, f"{len(payload)} bytes {where}, which is raw, of {n} values")
         return np.frombuffer(payload, bits, n).reshape(shape)
 

@@ -74,23 +74,32 @@ pub fn rules(list: &mut List) {
     list.but("K7-place-10-of-10", "not below 10", &good, |d| d.sections[1] = le(&[10, 0]));
     list.but("K7-a-place-twice", "do not rise", &good, |d| d.sections[1] = le(&[3, 3, 0, 0]));
     list.but("K7-places-that-fall", "do not rise", &good, |d| d.sections[1] = le(&[4, 3, 0, 0]));
+    inner(list, &good);
+    dictionary(list, &good);
+}
+
+/// K8: the frame of the codes.
+fn inner(list: &mut List, good: &Draft) {
     let codes = |change: &dyn Fn(&mut Draft)| {
         let mut inner = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(40, 1, 40, &[vec![1; 40]]) };
         change(&mut inner);
         let codes = inner.frame();
         move |d: &mut Draft| d.sections[2] = codes
     };
-    list.but("K8-a-byte-of-codes", "header has 1 bytes", &good, |d| d.sections[2] = vec![0]);
-    list.but("K8-stored-codes", "stored with mode", &good, codes(&|d| (d.codec, d.sections) = (0, vec![vec![1; 40]])));
-    list.but("K8-stored-codes-without-a-type", "stored with mode", &good, codes(&|d| {
-        (d.codec, d.kind, d.sections) = (0, 15, vec![vec![1; 40]])
-    }));
-    list.but("K8-codes-of-unsigned-integers", "signed: false", &good, codes(&|d| d.kind = 4 << 4));
-    list.but("K8-big-endian-codes", "big_endian: true", &good, codes(&|d| d.kind |= BIG_ENDIAN));
-    list.but("K8-codes-of-8-bytes", "size: 8", &good, codes(&|d| d.kind = 1 << 14 | 8 << 4));
+    list.but("K8-a-byte-of-codes", "header has 1 bytes", good, |d| d.sections[2] = vec![0]);
+    list.but("K8-stored-codes", "stored with mode", good, codes(&|d| (d.codec, d.sections) = (0, vec![vec![1; 40]])));
+    list.but(
+        "K8-stored-codes-without-a-type",
+        "stored with mode",
+        good,
+        codes(&|d| (d.codec, d.kind, d.sections) = (0, 15, vec![vec![1; 40]])),
+    );
+    list.but("K8-codes-of-unsigned-integers", "signed: false", good, codes(&|d| d.kind = 4 << 4));
+    list.but("K8-big-endian-codes", "big_endian: true", good, codes(&|d| d.kind |= BIG_ENDIAN));
+    list.but("K8-codes-of-8-bytes", "size: 8", good, codes(&|d| d.kind = 1 << 14 | 8 << 4));
     let shorter = Draft { kind: 1 << 14 | 4 << 4, ..bytes_frame(36, 1, 36, &[vec![1; 36]]) }.frame();
-    list.but("K8-nine-codes-of-ten", "36 raw bytes", &good, |d| d.sections[2] = shorter);
-    list.but("K8-codes-with-a-rule-broken", "bytes head", &good, codes(&|d| d.sections[0][0] = 0));
+    list.but("K8-nine-codes-of-ten", "36 raw bytes", good, |d| d.sections[2] = shorter);
+    list.but("K8-codes-with-a-rule-broken", "bytes head", good, codes(&|d| d.sections[0][0] = 0));
     // Zeros by `planes`, a tile of one word: of one axis, where the frame has two.
     let planes = Draft::new(5, 9, 0.0, I32, &[10], vec![le(&[4]), le(&[2, 0, 0, 0])]).frame();
     let two = Draft { dims: vec![2, 5], ..good.clone() };
@@ -98,16 +107,16 @@ pub fn rules(list: &mut List) {
     let lorenzo = Draft::of_integers(&no_values(&[10]), I32).frame();
     list.but("K8-codes-of-lorenzo-of-other-extents", "extents [10]", &two, |d| d.sections[2] = lorenzo);
     let ndzip = no_cube(I32, &[10], &[1, 10], &mut Random(7));
-    list.but("K8-codes-of-ndzip", "ndzip with", &good, |d| d.sections[2] = ndzip.clone());
+    list.but("K8-codes-of-ndzip", "ndzip with", good, |d| d.sections[2] = ndzip.clone());
     let scaled = frame(I32, scaled_head([0, 1, 0], [1, 0, 2, 0, 0, 0]), Vec::new(), Vec::new()).frame();
-    list.but("K8-codes-of-scaled", "scaled with", &good, |d| d.sections[2] = scaled);
+    list.but("K8-codes-of-scaled", "scaled with", good, |d| d.sections[2] = scaled);
     let exchanged = swapped(&Draft::of_integers(&no_values(&[2, 5]), I32).frame());
     list.but("K8-codes-that-are-swapped", "extents [2, 5]", &two, |d| d.sections[2] = exchanged);
-    list.but("K8-codes-with-exponent-bits", "exponent_bits: 8", &good, codes(&|d| d.kind |= 8 << 16));
-    list.but("K8-codes-with-mantissa-bits", "mantissa_bits: 23", &good, codes(&|d| d.kind |= 23 << 24));
-    dictionary(list, &good);
+    list.but("K8-codes-with-exponent-bits", "exponent_bits: 8", good, codes(&|d| d.kind |= 8 << 16));
+    list.but("K8-codes-with-mantissa-bits", "mantissa_bits: 23", good, codes(&|d| d.kind |= 23 << 24));
 }
 
+/// What K9 and the rules before it say of a dictionary.
 fn dictionary(list: &mut List, good: &Draft) {
     let first = |first: [u8; 3]| move |d: &mut Draft| d.sections[0][..3].copy_from_slice(&first);
     let word = |k: usize, word: u64| {
